@@ -40,6 +40,7 @@ fn files() -> Vec<PathBuf> {
     found
 }
 
+// Promises: OTHER-12
 #[test]
 fn what_was_promised_stays_as_it_is() {
     let compiled = protox::compile(files(), [root()]).expect("the files compile");
@@ -100,6 +101,7 @@ fn compiled(source: &str) -> Surface {
     )
 }
 
+// Promises: OTHER-12
 #[test]
 fn every_kind_of_break_is_named() {
     let before = compiled(BEFORE);

@@ -46,6 +46,7 @@ fn texts(directory: &Path) -> BTreeMap<String, String> {
         .collect()
 }
 
+// Promises: WIRE-2
 #[test]
 fn the_generated_code_is_what_the_protos_say() {
     let checked_in = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/generated");

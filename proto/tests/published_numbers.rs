@@ -39,6 +39,7 @@ const PUBLISHED: &[(&str, &[&str])] = &[
     ("Parameter", &["name=1", "description=2", "type=3", "required=4", "schema=5"]),
 ];
 
+// Promises: WIRE-1
 #[test]
 fn the_plugin_contract_keeps_its_published_numbers() {
     let root = env!("CARGO_MANIFEST_DIR");

@@ -52,6 +52,7 @@ async fn an_answer_carries_the_calls_id() {
     assert_eq!(answer.content, "Hello, Ada! None None");
 }
 
+// Promises: SDK-7
 #[tokio::test]
 async fn a_tool_that_says_no_is_an_answer() {
     let answer = run(greet(), request("greet", &[("name", "")])).await.expect("answered");
@@ -92,6 +93,7 @@ async fn credentials_reach_the_context_and_hide_in_debug() {
     assert_eq!(answer.content.matches("secret").count(), 1, "{}", answer.content);
 }
 
+// Promises: SDK-8
 #[tokio::test]
 async fn a_panic_ends_the_call_and_nothing_else() {
     let tool = Tool::new("t", "T.", |(): (), _: Context| async move {
@@ -125,6 +127,7 @@ async fn an_answer_too_large_to_send_says_so() {
     assert!(answer.content.is_empty());
 }
 
+// Promises: SDK-6
 #[tokio::test]
 async fn dropping_the_call_cancels_the_tool_and_its_threads() {
     let (started, has_started) = oneshot::channel();
@@ -150,6 +153,7 @@ async fn dropping_the_call_cancels_the_tool_and_its_threads() {
     assert!(cx.is_cancelled());
 }
 
+// Promises: SDK-6
 #[tokio::test(start_paused = true)]
 async fn the_deadline_is_known_to_the_tool() {
     use std::time::Duration;

@@ -210,6 +210,7 @@ mod tests {
         text.lines().map(|line| serde_json::from_str(line).expect("a JSON line")).collect()
     }
 
+    // Promises: SDK-17
     #[test]
     fn an_event_is_one_line_with_its_level() {
         let lines = logged(|| {
@@ -238,6 +239,7 @@ mod tests {
         assert_eq!(lines[1]["call_id"], "c1");
     }
 
+    // Promises: SDK-17
     #[test]
     fn a_line_stays_below_the_hosts_limit_and_is_still_json() {
         let long = "é".repeat(100_000);

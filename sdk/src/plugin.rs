@@ -295,6 +295,7 @@ mod tests {
         Tool::new(name, "Does nothing.", |(): (), _: Context| async { Ok::<_, ToolError>("") })
     }
 
+    // Promises: SDK-5
     #[test]
     fn all_defects_come_at_once() {
         let strange = Tool::new("odd", "Odd.", |_: String, _: Context| async { Ok::<_, ToolError>("") });

@@ -64,6 +64,7 @@ fn many() -> HashMap<String, Field> {
     fields.into_iter().map(|field| (field.parameter.name.clone(), field)).collect()
 }
 
+// Promises: SDK-2
 #[test]
 fn a_plain_type_says_it_all_in_one_word() {
     let fields = many();
@@ -72,6 +73,7 @@ fn a_plain_type_says_it_all_in_one_word() {
     assert_eq!(name.description, "Who it is.");
 }
 
+// Promises: SDK-2
 #[test]
 fn bounds_travel_as_a_schema() {
     let count = &many()["count"].parameter;
@@ -94,6 +96,7 @@ fn options_and_defaults_are_not_required_and_never_null() {
     assert!(fields["place"].parameter.schema.contains("\"x\""));
 }
 
+// Promises: SDK-2
 #[test]
 fn enums_of_words_are_strings() {
     let fields = many();

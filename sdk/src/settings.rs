@@ -154,6 +154,7 @@ mod tests {
         assert!(missing.contains("String") && missing.contains("Plugin::config"), "{missing}");
     }
 
+    // Promises: SDK-15
     #[tokio::test]
     async fn a_bad_config_is_refused_with_its_reason() {
         for (config, says) in [

@@ -64,6 +64,7 @@ async fn never() -> Result<(), ToolError> {
     std::future::pending().await
 }
 
+// Promises: SDK-2
 #[test]
 fn the_attribute_declares_what_the_function_says() {
     let action = measure().action();
@@ -86,6 +87,7 @@ fn the_attribute_declares_what_the_function_says() {
     Plugin::new("p").tools([measure(), count(), never()]).check().expect("all well");
 }
 
+// Promises: SDK-18
 #[tokio::test]
 async fn a_call_brings_all_that_a_host_could() {
     let output = Call::new(measure())
@@ -111,6 +113,7 @@ async fn a_config_that_the_test_forgot_is_named() {
     assert!(format!("{error:?}").contains("Config"), "{error:?}");
 }
 
+// Promises: SDK-3
 #[tokio::test]
 async fn bad_arguments_are_told_as_on_the_wire() {
     for (args, says) in [
@@ -128,6 +131,7 @@ async fn bad_arguments_are_told_as_on_the_wire() {
     }
 }
 
+// Promises: SDK-18
 #[tokio::test]
 async fn state_lasts_between_calls() {
     let state = MemoryState::new();

@@ -19,6 +19,7 @@ async fn launch() -> Host {
     Host::launch(program()).await.expect("launches")
 }
 
+// Promises: SDK-14, SDK-19
 #[tokio::test]
 async fn a_plugin_serves_and_ends_when_asked() {
     let host = launch().await;
@@ -34,6 +35,7 @@ async fn a_plugin_serves_and_ends_when_asked() {
     assert!(!socket.exists(), "its socket goes with it");
 }
 
+// Promises: SDK-14
 #[tokio::test]
 async fn sigterm_ends_it_as_well() {
     let host = launch().await;
@@ -68,6 +70,7 @@ async fn a_host_without_state_is_named_as_the_reason() {
     );
 }
 
+// Promises: SDK-15
 #[tokio::test]
 async fn a_bad_config_is_refused_at_init() {
     for (config, says) in [
@@ -82,6 +85,7 @@ async fn a_bad_config_is_refused_at_init() {
     }
 }
 
+// Promises: SDK-16
 #[tokio::test]
 async fn what_tools_print_neither_blocks_nor_forges_a_handshake() {
     let host = launch().await;
@@ -89,6 +93,7 @@ async fn what_tools_print_neither_blocks_nor_forges_a_handshake() {
     assert_eq!(answer.content, "printed 20000");
 }
 
+// Promises: SDK-6
 #[tokio::test]
 async fn a_caller_that_goes_away_cancels_the_call() {
     let host = launch().await;
@@ -107,6 +112,7 @@ async fn a_caller_that_goes_away_cancels_the_call() {
     assert!(host.is_serving().await.expect("lives on"));
 }
 
+// Promises: SDK-6
 #[tokio::test]
 async fn a_deadline_ends_the_call_in_the_plugin() {
     let host = launch().await;
@@ -115,6 +121,7 @@ async fn a_deadline_ends_the_call_in_the_plugin() {
     host.wait_for_log("the wait was dropped").await;
 }
 
+// Promises: SDK-8
 #[tokio::test]
 async fn a_panic_is_logged_with_its_place_and_the_process_lives() {
     let host = launch().await;
@@ -125,6 +132,7 @@ async fn a_panic_is_logged_with_its_place_and_the_process_lives() {
     assert!(host.is_serving().await.expect("lives on"));
 }
 
+// Promises: SDK-7
 #[tokio::test]
 async fn a_private_error_is_in_the_log_and_nowhere_else() {
     let host = launch().await;
@@ -133,6 +141,7 @@ async fn a_private_error_is_in_the_log_and_nowhere_else() {
     host.wait_for_log("No such file or directory").await;
 }
 
+// Promises: SDK-19
 #[tokio::test]
 async fn dropping_the_host_kills_the_plugin() {
     let host = launch().await;
@@ -146,6 +155,7 @@ async fn dropping_the_host_kills_the_plugin() {
     rustix::event::poll(&mut exit, None).expect("polled");
 }
 
+// Promises: SDK-19
 #[tokio::test]
 async fn a_program_that_is_no_plugin_is_told_apart() {
     let ended = Host::launch("/bin/false").await.expect_err("no plugin").to_string();

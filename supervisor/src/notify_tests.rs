@@ -15,6 +15,7 @@ fn heard(socket: &UnixDatagram) -> String {
     String::from_utf8(bytes[..count].to_vec()).unwrap()
 }
 
+// Promises: HANDOVER-37
 #[test]
 fn a_status_is_one_bounded_line() {
     let (manager, socket, _dir) = manager();
@@ -38,6 +39,7 @@ fn a_reload_says_when_it_began() {
     assert_eq!(heard(&socket), "READY=1\n");
 }
 
+// Promises: HANDOVER-38
 #[test]
 fn a_manager_that_does_not_read_holds_nobody_up() {
     let (manager, socket, _dir) = manager();

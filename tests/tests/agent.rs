@@ -32,6 +32,7 @@ fn messages<'q>(question: &'q Value, role: &str) -> Vec<&'q str> {
     all.iter().filter(|it| it["role"] == role).filter_map(|it| it["content"].as_str()).collect()
 }
 
+// Promises: AGENT-19
 #[tokio::test]
 async fn a_question_is_answered_through_a_tool_and_kept() {
     let provider =
@@ -53,6 +54,7 @@ async fn a_question_is_answered_through_a_tool_and_kept() {
     supervisor.stop().await;
 }
 
+// Promises: AGENT-20
 #[tokio::test]
 async fn what_a_plugin_answers_cannot_start_a_tool() {
     let provider =
@@ -78,6 +80,7 @@ async fn what_a_plugin_answers_cannot_start_a_tool() {
     supervisor.stop().await;
 }
 
+// Promises: AGENT-21
 #[tokio::test]
 async fn calls_of_one_answer_run_at_once_and_their_results_come_in_order() {
     let both = calls(&[
@@ -96,6 +99,7 @@ async fn calls_of_one_answer_run_at_once_and_their_results_come_in_order() {
     supervisor.stop().await;
 }
 
+// Promises: AGENT-22
 #[tokio::test]
 async fn each_limit_ends_a_turn_with_a_sentence_and_the_session_goes_on() {
     let again = || calls(&[("hello__greet", json!({"name": "Ada"}))]);
@@ -119,6 +123,7 @@ async fn each_limit_ends_a_turn_with_a_sentence_and_the_session_goes_on() {
     supervisor.stop().await;
 }
 
+// Promises: AGENT-22
 #[tokio::test]
 async fn an_answer_that_does_not_fit_its_schema_goes_back() {
     let provider = Provider::start([says("no JSON"), says(r#"{"n": "one"}"#), says(r#"{"n": 1}"#)]).await;
@@ -138,6 +143,7 @@ async fn an_answer_that_does_not_fit_its_schema_goes_back() {
     supervisor.stop().await;
 }
 
+// Promises: AGENT-24
 #[tokio::test]
 async fn a_dead_provider_is_left_for_the_next_one() {
     let (bad, good) = (
@@ -164,6 +170,7 @@ async fn a_dead_provider_is_left_for_the_next_one() {
 }
 
 /// Every bad input that the issue names ends with a sentence, within its limit, and the session stays usable.
+// Promises: AGENT-24
 #[tokio::test]
 async fn nothing_that_a_provider_does_leaves_a_session_unusable() {
     let html = "<html><body>502 Bad Gateway</body></html>".to_owned();
@@ -206,6 +213,7 @@ async fn nothing_that_a_provider_does_leaves_a_session_unusable() {
     }
 }
 
+// Promises: AGENT-21
 #[tokio::test]
 async fn a_call_that_was_cut_off_and_one_with_bad_arguments_go_back_to_the_model() {
     let cut = ScriptedReply::TruncatedCall("hello__greet".to_owned(), "{\"name\": \"A".to_owned());
@@ -222,6 +230,7 @@ async fn a_call_that_was_cut_off_and_one_with_bad_arguments_go_back_to_the_model
     supervisor.stop().await;
 }
 
+// Promises: AGENT-25
 #[tokio::test]
 async fn without_a_provider_a_question_says_what_to_do() {
     let supervisor = hello().config("agent: { enabled: true }\n").start().await;
@@ -245,6 +254,7 @@ fn two_plugins(code: &Path) -> Builder {
 }
 
 /// The founding example: analyze the code, create an issue, create a PR; recorded as a workflow, recalled on the second run.
+// Promises: AGENT-19
 #[tokio::test]
 async fn a_task_over_two_plugins_is_recorded_and_recalled() {
     let code = tempfile::Builder::new().prefix("talon-code").tempdir().expect("a directory");
@@ -283,6 +293,7 @@ async fn a_task_over_two_plugins_is_recorded_and_recalled() {
     supervisor.stop().await;
 }
 
+// Promises: AGENT-32
 #[tokio::test]
 async fn a_call_that_may_destroy_waits_for_a_person_also_over_a_restart_of_the_agent() {
     let provider =
@@ -309,6 +320,7 @@ async fn a_call_that_may_destroy_waits_for_a_person_also_over_a_restart_of_the_a
     supervisor.stop().await;
 }
 
+// Promises: AGENT-34
 #[tokio::test]
 async fn a_denied_call_reaches_the_model_as_denied() {
     let provider =
@@ -326,6 +338,7 @@ async fn a_denied_call_reaches_the_model_as_denied() {
     supervisor.stop().await;
 }
 
+// Promises: AGENT-28
 #[tokio::test]
 async fn a_killed_agent_resumes_a_session_with_nothing_acknowledged_lost() {
     let provider =
@@ -366,6 +379,7 @@ async fn a_killed_agent_resumes_a_session_with_nothing_acknowledged_lost() {
     supervisor.stop().await;
 }
 
+// Promises: GRANT-4
 #[tokio::test]
 async fn what_is_not_allowed_is_refused_by_the_host() {
     let provider =
@@ -385,6 +399,7 @@ async fn what_is_not_allowed_is_refused_by_the_host() {
 }
 
 /// The agent's jail has a separate seccomp filter, without some system calls that a test outside can make.
+// Promises: AGENT-59
 #[tokio::test]
 async fn the_workspaces_files_reach_the_model_and_are_read_again_when_they_change() {
     let workspace = tempfile::Builder::new().prefix("talon-workspace").tempdir().expect("a directory");

@@ -138,6 +138,7 @@ fn told(output: &Output) -> String {
     )
 }
 
+// Promises: CLI-40
 #[tokio::test]
 async fn a_question_is_answered_in_text_and_in_json() {
     let agent = FakeAgent::start();
@@ -152,6 +153,7 @@ async fn a_question_is_answered_in_text_and_in_json() {
     insta::assert_snapshot!("ask-stream", told(&run(&agent, &args).await));
 }
 
+// Promises: CLI-40
 #[tokio::test]
 async fn what_is_wanted_of_a_turn_is_sent_with_it() {
     let agent = FakeAgent::start();
@@ -185,6 +187,7 @@ async fn what_is_wanted_of_a_turn_is_sent_with_it() {
     assert_eq!(value["answer"]["ports"][1], 2);
 }
 
+// Promises: CLI-40
 #[tokio::test]
 async fn a_turn_that_fails_has_its_exit_code_and_what_there_is_of_an_answer() {
     let agent = FakeAgent::start();
@@ -210,6 +213,7 @@ async fn a_turn_that_fails_has_its_exit_code_and_what_there_is_of_an_answer() {
     assert_eq!(output.status.code(), Some(2), "{output:?}");
 }
 
+// Promises: CLI-46
 #[tokio::test]
 async fn a_scripted_answer_is_never_taken_for_a_models() {
     let agent = FakeAgent::start();
@@ -223,6 +227,7 @@ async fn a_scripted_answer_is_never_taken_for_a_models() {
     assert_eq!(value["scripted"], true);
 }
 
+// Promises: CLI-41
 #[tokio::test]
 async fn control_c_cancels_the_turn_and_is_told() {
     let agent = FakeAgent::start();
@@ -241,6 +246,7 @@ async fn control_c_cancels_the_turn_and_is_told() {
     assert_eq!(output.status.code(), Some(130), "{stderr}");
 }
 
+// Promises: CLI-41
 #[tokio::test]
 async fn a_timeout_cancels_and_gives_what_there_is() {
     let agent = FakeAgent::start();
@@ -262,6 +268,7 @@ async fn a_timeout_cancels_and_gives_what_there_is() {
     );
 }
 
+// Promises: CLI-43
 #[tokio::test]
 async fn without_a_terminal_an_approval_is_waited_for_or_not() {
     let agent = FakeAgent::start();
@@ -299,6 +306,7 @@ async fn without_a_terminal_an_approval_is_waited_for_or_not() {
     );
 }
 
+// Promises: CLI-45
 #[tokio::test]
 async fn every_verb_speaks_to_people_and_to_programs() {
     let agent = FakeAgent::start();
@@ -340,6 +348,7 @@ async fn every_verb_speaks_to_people_and_to_programs() {
     }
 }
 
+// Promises: CLI-44
 #[tokio::test]
 async fn a_pipe_can_hold_a_conversation() {
     let agent = FakeAgent::start();
@@ -355,6 +364,7 @@ async fn a_pipe_can_hold_a_conversation() {
     assert_eq!(run_with(&agent, &["chat"], "fail\n").await.status.code(), Some(4));
 }
 
+// Promises: CLI-45
 #[tokio::test]
 async fn without_an_agent_every_verb_says_how_to_get_one() {
     let scratch = Scratch::new();

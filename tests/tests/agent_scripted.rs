@@ -157,6 +157,7 @@ impl Step {
 macro_rules! scenarios {
     ($($name:ident: $file:literal;)*) => {
         /// Every file is played.
+        // Promises: AGENT-62
         #[test]
         fn every_scenario_is_played() {
             let mut files: Vec<String> = std::fs::read_dir(repository().join("tests/scenarios"))
@@ -179,14 +180,20 @@ macro_rules! scenarios {
 }
 
 scenarios! {
+    // Promises: AGENT-62
     several_steps_lead_to_an_answer: "several-steps";
+    // Promises: AGENT-62
     calls_of_one_answer_run_at_once: "parallel-calls";
     questions_run_out: "iterations";
     the_same_again_and_again_ends: "identical-successes";
     errors_of_a_tool_end: "tool-errors";
+    // Promises: AGENT-62
     a_round_that_brings_nothing_new_ends: "no-progress";
+    // Promises: AGENT-62
     an_answer_is_made_to_fit: "structured-answer";
+    // Promises: AGENT-62
     a_provider_that_fails_is_left: "fallback";
+    // Promises: AGENT-62
     a_sub_agent_is_asked: "sub-agent";
     what_is_saved_is_remembered: "memory";
 }

@@ -64,6 +64,7 @@ async fn it_is_told_its_settings_and_what_they_name() {
     supervisor.stop().await;
 }
 
+// Promises: HOST-17
 #[tokio::test]
 async fn a_client_comes_with_what_the_kernel_says_of_it() {
     let supervisor = with_agent("").start().await;
@@ -76,6 +77,7 @@ async fn a_client_comes_with_what_the_kernel_says_of_it() {
     supervisor.stop().await;
 }
 
+// Promises: HOST-16
 #[tokio::test]
 async fn it_calls_plugins_and_operates_nothing() {
     let supervisor = with_agent("").start().await;
@@ -90,6 +92,7 @@ async fn it_calls_plugins_and_operates_nothing() {
     supervisor.stop().await;
 }
 
+// Promises: AGENT-49
 #[tokio::test]
 async fn it_sees_its_home_its_workspace_and_nothing_else_of_ours() {
     let builder = with_agent("workspace: SCRATCH/workspace");
@@ -111,6 +114,7 @@ async fn it_sees_its_home_its_workspace_and_nothing_else_of_ours() {
     supervisor.stop().await;
 }
 
+// Promises: AGENT-49
 #[tokio::test]
 async fn one_that_dies_comes_back_and_its_socket_was_there_all_the_time() {
     let supervisor = with_agent("").start().await;
@@ -143,6 +147,7 @@ async fn one_that_dies_comes_back_and_its_socket_was_there_all_the_time() {
     assert_eq!((stopped.processes, stopped.sockets), (vec![], vec![]), "{}", stopped.log);
 }
 
+// Promises: AGENT-51
 #[tokio::test]
 async fn a_reload_tells_it_again() {
     let supervisor = with_agent("").config("orchestrator:\n  rules: [be brief]\n").start().await;
@@ -155,6 +160,7 @@ async fn a_reload_tells_it_again() {
     supervisor.stop().await;
 }
 
+// Promises: AGENT-50
 #[tokio::test]
 async fn one_that_never_comes_up_disturbs_nobody() {
     let supervisor = with_program("/bin/false", "").start().await;
@@ -167,6 +173,7 @@ async fn one_that_never_comes_up_disturbs_nobody() {
     assert!(stopped.status.success(), "{}", stopped.log);
 }
 
+// Promises: AGENT-50
 #[tokio::test]
 async fn one_that_cannot_be_started_says_why_and_what_to_do() {
     // A home that others may look into is refused, whatever is in it.
@@ -194,6 +201,7 @@ async fn one_that_cannot_be_started_says_why_and_what_to_do() {
     supervisor.stop().await;
 }
 
+// Promises: HOST-19
 #[tokio::test]
 async fn where_nobody_wants_one_there_is_no_socket() {
     let supervisor = Builder::new().misbehave(&[], "").start().await;
@@ -202,6 +210,7 @@ async fn where_nobody_wants_one_there_is_no_socket() {
     supervisor.stop().await;
 }
 
+// Promises: AGENT-49
 #[tokio::test]
 async fn one_that_hangs_is_killed_and_started_again() {
     let supervisor =
@@ -214,6 +223,7 @@ async fn one_that_hangs_is_killed_and_started_again() {
     supervisor.stop().await;
 }
 
+// Promises: AGENT-49
 #[tokio::test]
 async fn one_that_says_too_much_is_ended() {
     let supervisor = with_agent("").start().await;
@@ -225,6 +235,7 @@ async fn one_that_says_too_much_is_ended() {
     supervisor.stop().await;
 }
 
+// Promises: HOST-16
 #[tokio::test]
 async fn another_connection_to_the_host_takes_the_place_of_the_one_before() {
     let supervisor = with_agent("").start().await;
@@ -240,6 +251,7 @@ async fn another_connection_to_the_host_takes_the_place_of_the_one_before() {
     supervisor.stop().await;
 }
 
+// Promises: HOST-17
 #[tokio::test]
 async fn who_may_do_nothing_and_who_may_call_but_some_actions_are_not_let_in() {
     if !is_root() {
@@ -286,6 +298,7 @@ async fn as_uid(supervisor: &Supervisor, uid: u32) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
+// Promises: HOST-18
 #[tokio::test]
 async fn there_is_room_for_so_many_and_then_for_no_more() {
     let supervisor = with_agent("").start().await;
@@ -311,6 +324,7 @@ async fn there_is_room_for_so_many_and_then_for_no_more() {
     supervisor.stop().await;
 }
 
+// Promises: AGENT-51
 #[tokio::test]
 async fn a_takeover_keeps_the_socket_and_starts_the_agent_anew() {
     let old = with_agent("").start().await;
@@ -329,6 +343,7 @@ async fn a_takeover_keeps_the_socket_and_starts_the_agent_anew() {
     assert_eq!((stopped.processes, stopped.sockets), (vec![], vec![]), "{}", stopped.log);
 }
 
+// Promises: AGENT-54
 #[tokio::test]
 async fn its_numbers_stand_on_the_page_and_no_others() {
     let supervisor = with_agent("").start().await;

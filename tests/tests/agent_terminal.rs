@@ -57,6 +57,7 @@ async fn types(terminal: &Terminal, keys: &str) {
     terminal.press(keys);
 }
 
+// Promises: CLI-42
 #[tokio::test]
 async fn an_approval_is_asked_about_with_what_will_run() {
     let agent = FakeAgent::start();
@@ -97,6 +98,7 @@ async fn a_sign_of_life_is_not_drawn_over_an_answer() {
     assert!(!screen.contains("deciding"), "{screen}");
 }
 
+// Promises: CLI-42
 #[tokio::test]
 async fn what_was_typed_before_the_question_is_no_answer_to_it() {
     let agent = FakeAgent::start();
@@ -118,6 +120,7 @@ async fn what_was_typed_before_the_question_is_no_answer_to_it() {
     assert_eq!(terminal.ended().await.code(), Some(130));
 }
 
+// Promises: CLI-42
 #[tokio::test]
 async fn a_denial_carries_its_reason_and_later_decides_nothing() {
     let agent = FakeAgent::start();
@@ -139,6 +142,7 @@ async fn a_denial_carries_its_reason_and_later_decides_nothing() {
     );
 }
 
+// Promises: CLI-41
 #[tokio::test]
 async fn control_c_cancels_what_is_on_its_way() {
     let agent = FakeAgent::start();
@@ -152,6 +156,7 @@ async fn control_c_cancels_what_is_on_its_way() {
     terminal.wait_restored().await;
 }
 
+// Promises: CLI-44
 #[tokio::test]
 async fn a_conversation_is_edited_remembered_cancelled_and_left() {
     let agent = FakeAgent::start();
@@ -198,6 +203,7 @@ async fn a_conversation_is_edited_remembered_cancelled_and_left() {
     assert_eq!(mode & 0o777, 0o600);
 }
 
+// Promises: CLI-42
 #[tokio::test]
 async fn a_call_that_is_put_off_can_be_decided_later() {
     let agent = FakeAgent::start();
@@ -216,6 +222,7 @@ async fn a_call_that_is_put_off_can_be_decided_later() {
     assert!(agent.requests().contains(&format!("Attach {SESSION}")), "{:?}", agent.requests());
 }
 
+// Promises: CLI-44
 #[tokio::test]
 async fn a_session_in_a_turn_is_attached_to_and_a_scripted_provider_is_named() {
     let agent = FakeAgent::start();
@@ -245,6 +252,7 @@ async fn a_session_in_a_turn_is_attached_to_and_a_scripted_provider_is_named() {
     assert!(agent.requests().contains(&told), "{:?}", agent.requests());
 }
 
+// Promises: CLI-44
 #[tokio::test]
 async fn a_signal_gives_the_terminal_back() {
     let agent = FakeAgent::start();

@@ -35,6 +35,7 @@ async fn approve(client: &Client, actions: &[&str]) -> Result<(Vec<String>, Plug
     Ok((answer.approved, answer.plugin.expect("the answer has a plugin")))
 }
 
+// Promises: APPROVE-1
 #[tokio::test]
 async fn a_changed_tool_is_told_and_by_config_refused_until_it_is_approved() {
     for block in [false, true] {
@@ -98,6 +99,7 @@ async fn shown_to_a_model(client: &Client) -> Vec<String> {
     capabilities.actions.into_iter().map(|action| action.name).collect()
 }
 
+// Promises: APPROVE-3
 #[tokio::test]
 async fn no_model_is_shown_what_is_refused_whoever_asks_for_it() {
     for block in [false, true] {
@@ -122,6 +124,7 @@ async fn no_model_is_shown_what_is_refused_whoever_asks_for_it() {
     }
 }
 
+// Promises: APPROVE-4
 #[tokio::test]
 async fn nothing_is_approved_but_what_was_seen() {
     let supervisor = with_noticer(Builder::new(), &[], true).start().await;
@@ -149,6 +152,7 @@ async fn nothing_is_approved_but_what_was_seen() {
     assert_eq!(client.call("tools", "echo", &[("text", "hi")]).await.content, "hi");
 }
 
+// Promises: APPROVE-2
 #[tokio::test]
 async fn what_was_approved_outlives_the_supervisor() {
     let supervisor = with_noticer(Builder::new(), &[], true).start().await;
@@ -183,6 +187,7 @@ async fn what_was_approved_outlives_the_supervisor() {
     assert_eq!(supervisor.client.call("tools", "echo", &[]).await.reason, "changed");
 }
 
+// Promises: APPROVE-2
 #[tokio::test]
 async fn a_damaged_record_approves_nothing() {
     let supervisor = with_noticer(Builder::new(), &[], true).start().await;

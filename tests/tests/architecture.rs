@@ -40,6 +40,7 @@ fn never_with(package: &str, options: &[&str], forbidden: &[&str]) {
     }
 }
 
+// Promises: RULE-9
 #[test]
 fn crates_depend_in_one_direction() {
     never("talon-guard", &["talon-plugin", "talon-jail", "talon-supervisor", "talon"]);
@@ -143,6 +144,7 @@ fn tls_stands_behind_a_feature() {
     assert!(linked_into("talon", &[]).iter().any(|name| name == "rustls"), "the feature is on by default");
 }
 
+// Promises: RULE-8
 #[test]
 fn only_the_jail_may_be_unsafe() {
     assert!(read("Cargo.toml").contains("unsafe_code = \"forbid\""));
@@ -155,6 +157,7 @@ fn only_the_jail_may_be_unsafe() {
 
 /// Nothing that waits, restarts, expires or bounds may go by a clock that somebody sets: the wall clock is read to be shown, and
 /// never reckoned with, but where a file's own times are: those are of that clock, and what a step of it does there is said there.
+// Promises: HANDOVER-39
 #[test]
 fn nobody_reckons_with_the_wall_clock() {
     let places = [

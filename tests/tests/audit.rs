@@ -55,6 +55,7 @@ fn of_kind<'r>(records: &'r [Value], kind: &str) -> Vec<&'r Value> {
     records.iter().filter(|record| record["kind"] == kind).collect()
 }
 
+// Promises: AUDIT-1
 #[tokio::test]
 async fn every_call_is_recorded_with_who_what_and_how_it_ended() {
     let supervisor = Builder::new()
@@ -129,6 +130,7 @@ fn hex(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
+// Promises: AUDIT-2
 #[tokio::test]
 async fn what_is_done_to_plugins_and_to_their_state_is_recorded() {
     let mut supervisor = Builder::new().plugin("hello", &program("hello"), &[], "").start().await;
@@ -163,6 +165,7 @@ async fn what_is_done_to_plugins_and_to_their_state_is_recorded() {
     drop(stopped);
 }
 
+// Promises: AUDIT-3
 #[tokio::test]
 async fn what_of_the_arguments_is_recorded_is_the_operators_choice() {
     for (choice, digest, text) in [("none", false, false), ("digest", true, false), ("text", true, true)] {
@@ -184,6 +187,7 @@ async fn what_of_the_arguments_is_recorded_is_the_operators_choice() {
     assert!(!directory(&off).exists());
 }
 
+// Promises: AUDIT-4
 #[tokio::test]
 async fn tampering_shows_with_its_place_and_a_noted_head_shows_a_cut() {
     let supervisor = Builder::new()
@@ -228,6 +232,7 @@ async fn tampering_shows_with_its_place_and_a_noted_head_shows_a_cut() {
     drop(stopped);
 }
 
+// Promises: AUDIT-6
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_was_answered_is_recorded_though_the_supervisor_is_killed() {
     let mut builder = Builder::new();
@@ -287,6 +292,7 @@ async fn what_was_answered_is_recorded_though_the_supervisor_is_killed() {
     assert!(answered.len() > ROUNDS * 30, "{}", answered.len());
 }
 
+// Promises: AUDIT-9
 #[tokio::test]
 async fn a_full_disk_is_told_and_stops_no_call() {
     const NAME: &str = "a_full_disk_is_told_and_stops_no_call";

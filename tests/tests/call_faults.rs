@@ -39,21 +39,34 @@ macro_rules! call_faults {
 }
 
 call_faults! {
+    // Promises: BAD-8, GUARD-25
     answers_another_call: "wrong_id" [] => Refused "bad_result";
+    // Promises: BAD-8, GUARD-26
     answers_invalid_utf8: "invalid_utf8" [] => Refused "bad_result";
+    // Promises: BAD-8, GUARD-26
     answers_a_number_where_the_text_belongs: "wrong_type" [] => Refused "bad_result";
+    // Promises: BAD-8, GUARD-26
     answers_bytes_that_are_no_message: "garbage" [] => Refused "bad_result";
+    // Promises: BAD-8
     answers_an_empty_message: "empty" [] => Refused "bad_result";
+    // Promises: BAD-9
     answers_100_mib: "big" [("bytes", "104857600")] => Refused "too_large";
+    // Promises: BAD-9, GUARD-10
     claims_a_message_of_4_gib: "huge_claim" [] => Refused "too_large";
+    // Promises: BAD-10
     sends_a_grpc_error: "grpc_error" [("code", "13"), ("text", "database is down")] => HostFault "plugin_error";
+    // Promises: BAD-10
     sends_a_grpc_error_with_a_long_text: "grpc_error" [("code", "13"), ("bytes", "14000")] => HostFault "plugin_error";
+    // Promises: BAD-11
     resets_the_stream: "reset" [] => HostFault "unavailable";
+    // Promises: BAD-11
     exits_in_the_middle_of_a_call: "exit" [("code", "7")] => HostFault "died";
+    // Promises: BAD-11
     crashes_in_the_middle_of_a_call: "abort" [] => HostFault "died";
     says_no: "error" [("text", "not on Sundays")] => ToolError "tool_error";
 }
 
+// Promises: BAD-9
 #[tokio::test]
 async fn sends_more_than_it_announced() {
     let supervisor = liar().await;
@@ -62,6 +75,7 @@ async fn sends_more_than_it_announced() {
     next_call_succeeds(&supervisor).await;
 }
 
+// Promises: GUARD-27
 #[tokio::test]
 async fn answers_with_fields_that_the_contract_does_not_have() {
     let supervisor = liar().await;
@@ -70,6 +84,7 @@ async fn answers_with_fields_that_the_contract_does_not_have() {
     assert!(!answer.block.contains("evl"), "{}", answer.block);
 }
 
+// Promises: GUARD-10
 #[tokio::test]
 async fn a_hundred_mebibytes_are_never_held_in_memory() {
     let supervisor = liar().await;
@@ -83,6 +98,7 @@ async fn a_hundred_mebibytes_are_never_held_in_memory() {
     assert!(grown < 48 << 10, "the supervisor's peak grew by {grown} KiB");
 }
 
+// Promises: BAD-12, GUARD-4, GUARD-5
 #[tokio::test]
 async fn never_answers_and_is_told_when_nobody_waits_any_more() {
     let supervisor = liar().await;
@@ -102,6 +118,7 @@ async fn never_answers_and_is_told_when_nobody_waits_any_more() {
     next_call_succeeds(&supervisor).await;
 }
 
+// Promises: BAD-12
 #[tokio::test]
 async fn drips_for_ever_and_meets_its_deadline() {
     let supervisor = liar().await;
@@ -119,6 +136,7 @@ async fn drips_for_ever_and_meets_its_deadline() {
     next_call_succeeds(&supervisor).await;
 }
 
+// Promises: BAD-13, HOST-5
 #[tokio::test]
 async fn a_client_that_disconnects_cancels_its_call() {
     let supervisor = liar().await;
@@ -130,6 +148,7 @@ async fn a_client_that_disconnects_cancels_its_call() {
     next_call_succeeds(&supervisor).await;
 }
 
+// Promises: LIFE-17
 #[tokio::test]
 async fn a_call_that_is_under_way_when_the_plugin_is_killed_ends_at_once() {
     let supervisor = liar().await;
@@ -145,6 +164,7 @@ async fn a_call_that_is_under_way_when_the_plugin_is_killed_ends_at_once() {
     next_call_succeeds(&supervisor).await;
 }
 
+// Promises: GUARD-12, GUARD-24, RULE-3
 #[tokio::test]
 async fn hostile_text_is_inert_wherever_it_stands() {
     let supervisor = liar().await;
@@ -170,6 +190,7 @@ async fn hostile_text_is_inert_wherever_it_stands() {
     assert!(counted.neutralised.values().sum::<u64>() > 10, "{counted:?}");
 }
 
+// Promises: GUARD-7
 #[tokio::test]
 async fn an_answer_over_the_limit_is_cut_with_a_notice() {
     let supervisor = liar().await;
@@ -186,6 +207,7 @@ async fn an_answer_over_the_limit_is_cut_with_a_notice() {
     );
 }
 
+// Promises: GUARD-29
 #[tokio::test]
 async fn structured_content_that_is_no_json_is_text() {
     let supervisor = liar().await;
@@ -197,6 +219,7 @@ async fn structured_content_that_is_no_json_is_text() {
     assert!(!answer.block.contains("[tool_call]"), "{}", answer.block);
 }
 
+// Promises: GUARD-11, GUARD-30, GUARD-38
 #[tokio::test]
 async fn refused_calls_never_reach_the_plugin() {
     let supervisor = liar().await;
@@ -222,6 +245,7 @@ async fn refused_calls_never_reach_the_plugin() {
     assert!(refreshed.contains("after 0 calls"), "the plugin counts its calls: {refreshed}");
 }
 
+// Promises: GUARD-35, GUARD-36, GUARD-37
 #[tokio::test]
 async fn context_and_credentials_are_filled_by_the_host_alone() {
     let supervisor = Builder::new()
@@ -253,6 +277,7 @@ async fn context_and_credentials_are_filled_by_the_host_alone() {
     assert!(!String::from_utf8_lossy(&shown.stdout).contains("very-secret"));
 }
 
+// Promises: GUARD-39
 #[tokio::test]
 async fn a_full_queue_refuses_at_once_and_the_others_are_served() {
     let supervisor = Builder::new().misbehave(&[], "concurrency: 2\nqueue: 3").start().await;
@@ -275,6 +300,7 @@ async fn a_full_queue_refuses_at_once_and_the_others_are_served() {
     assert!((5..20).contains(&served), "two at once and three waiting are served: {served}");
 }
 
+// Promises: GUARD-41
 #[tokio::test]
 async fn the_breaker_opens_on_repeated_host_faults_and_closes_again() {
     let supervisor = Builder::new()

@@ -10,6 +10,7 @@ fn err(output: &std::process::Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
+// Promises: CLI-1
 #[tokio::test]
 async fn exit_codes_tell_who_said_no() {
     let supervisor = Builder::new().misbehave(&[], "").start().await;
@@ -37,6 +38,7 @@ async fn nobody_there_is_said_with_what_to_do() {
     assert!(err(&output).contains("talon serve"), "{}", err(&output));
 }
 
+// Promises: CLI-9
 #[tokio::test]
 async fn json_is_for_programs() {
     let supervisor =
@@ -54,6 +56,7 @@ async fn json_is_for_programs() {
     }
 }
 
+// Promises: CLI-6
 #[tokio::test]
 async fn arguments_come_from_files_and_raw_is_the_content_alone() {
     let supervisor = Builder::new().misbehave(&[], "").start().await;
@@ -66,6 +69,7 @@ async fn arguments_come_from_files_and_raw_is_the_content_alone() {
     assert!(err(&missing).contains("/nonexistent"), "{}", err(&missing));
 }
 
+// Promises: CLI-7, RULE-3
 #[tokio::test]
 async fn exec_runs_one_plugin_without_a_daemon() {
     let hello = program("hello");
@@ -91,6 +95,7 @@ async fn exec_runs_one_plugin_without_a_daemon() {
     assert!(err(&failed).contains("I cannot"), "its last words are shown: {}", err(&failed));
 }
 
+// Promises: SDK-10
 #[tokio::test]
 async fn a_plugin_that_is_run_by_hand_says_how_it_is_meant() {
     let output = tokio::process::Command::new(program("hello")).output().await.expect("it starts");
@@ -98,6 +103,7 @@ async fn a_plugin_that_is_run_by_hand_says_how_it_is_meant() {
     assert!(err(&output).contains("talon exec"), "{}", err(&output));
 }
 
+// Promises: CONF-7
 #[tokio::test]
 async fn config_errors_come_all_at_once_with_their_places() {
     let scratch = Scratch::new();
@@ -115,6 +121,7 @@ async fn config_errors_come_all_at_once_with_their_places() {
     assert_eq!(serve.status.code(), Some(6), "{serve:?}");
 }
 
+// Promises: CONF-12
 #[tokio::test]
 async fn config_show_tells_where_values_come_from() {
     let scratch = Scratch::new();
@@ -130,6 +137,7 @@ async fn config_show_tells_where_values_come_from() {
     assert!(text.contains("TALON_GUARD__TIMEOUT"), "{text}");
 }
 
+// Promises: CLI-10
 #[tokio::test]
 async fn colour_is_for_terminals() {
     let supervisor = Builder::new().misbehave(&[], "").start().await;
@@ -139,6 +147,7 @@ async fn colour_is_for_terminals() {
     assert!(out(&forced).contains('\u{1b}'), "{}", out(&forced));
 }
 
+// Promises: CLI-11
 #[tokio::test]
 async fn no_color_turns_colour_off_on_a_terminal() {
     let supervisor = Builder::new().misbehave(&[], "").start().await;

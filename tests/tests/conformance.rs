@@ -162,6 +162,7 @@ lies! {
     needs_more_than_strict: ["--lie", "syncs"] "sandbox: { profile: wide }" fails ["jail.strict"] warns [];
 }
 
+// Promises: KIT-1
 #[tokio::test]
 async fn every_check_was_seen_failing() {
     let list = cli(&["conformance", "--list", "--output", "json"]).await;
@@ -172,6 +173,7 @@ async fn every_check_was_seen_failing() {
     assert_eq!(seen, all);
 }
 
+// Promises: KIT-2
 #[tokio::test]
 async fn the_page_is_what_the_command_prints() {
     let page = std::fs::read_to_string(repository().join("docs/conformance.md")).expect("there is a page");
@@ -240,6 +242,7 @@ async fn checks_are_chosen_by_id_and_by_group() {
     assert!(String::from_utf8_lossy(&unknown.stderr).contains("--list"), "{unknown:?}");
 }
 
+// Promises: KIT-3
 #[tokio::test]
 async fn a_report_for_build_servers() {
     let path = program("misbehave").display().to_string();
@@ -261,6 +264,7 @@ async fn what_is_no_plugin_is_said() {
     }
 }
 
+// Promises: KIT-4
 #[tokio::test]
 async fn nothing_is_left_after_an_interruption() {
     use tokio::io::{AsyncBufReadExt, BufReader};

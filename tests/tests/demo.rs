@@ -2,6 +2,7 @@
 
 use talon_tests::program;
 
+// Promises: AGENT-19, EX-7
 #[tokio::test]
 async fn the_demo_holds() {
     let output = tokio::process::Command::new(program("talon-demo"))

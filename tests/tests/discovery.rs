@@ -11,6 +11,7 @@ fn chmod(path: &std::path::Path, mode: u32) {
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).expect("it is our own file");
 }
 
+// Promises: DISC-1, DISC-2
 #[tokio::test]
 async fn files_and_directories_become_plugins() {
     let builder =
@@ -37,6 +38,7 @@ async fn files_and_directories_become_plugins() {
     assert!(late.error.contains("700ms"), "the manifest's timeout counts: {late:?}");
 }
 
+// Promises: DISC-3, DISC-5, DISC-8, DISC-10
 #[tokio::test]
 async fn what_is_not_safe_is_refused_with_its_reason() {
     let builder = Builder::new().installed(&program("hello"), "hello");
@@ -73,6 +75,7 @@ async fn what_is_not_safe_is_refused_with_its_reason() {
     assert!(shown.contains("Bad Name"), "an operator sees it: {shown}");
 }
 
+// Promises: LAUNCH-27
 #[tokio::test]
 async fn what_was_checked_is_what_runs() {
     let keep = Scratch::new();
@@ -88,6 +91,7 @@ async fn what_was_checked_is_what_runs() {
     assert_eq!(answer.content, "on");
 }
 
+// Promises: DISC-11
 #[tokio::test]
 async fn a_script_that_changes_after_its_check_does_not_change_what_runs() {
     let builder = Builder::new();
@@ -106,6 +110,7 @@ async fn a_script_that_changes_after_its_check_does_not_change_what_runs() {
     assert_eq!(answer.content, "on");
 }
 
+// Promises: DISC-15
 #[tokio::test]
 async fn a_directory_that_is_not_there_is_said_and_the_rest_serves() {
     let builder = Builder::new().plugin("hello", &program("hello"), &[], "");
@@ -116,6 +121,7 @@ async fn a_directory_that_is_not_there_is_said_and_the_rest_serves() {
     assert!(stopped.log.contains("plugins"), "{}", stopped.log);
 }
 
+// Promises: EX-6
 #[tokio::test]
 async fn the_examples_answer() {
     let builder = Builder::new();

@@ -116,16 +116,19 @@ async fn greets(test: &str, plugin: &str) {
     assert_eq!((stopped.processes, stopped.sockets), (vec![], vec![]));
 }
 
+// Promises: EX-8
 #[tokio::test]
 async fn a_first_tool_in_python_answers() {
     greets("a_first_tool_in_python_answers", "hello-py").await;
 }
 
+// Promises: EX-8
 #[tokio::test]
 async fn a_first_tool_in_go_answers() {
     greets("a_first_tool_in_go_answers", "hello-go").await;
 }
 
+// Promises: EX-8
 #[tokio::test]
 async fn a_first_tool_in_node_answers() {
     greets("a_first_tool_in_node_answers", "hello-node").await;
@@ -158,6 +161,7 @@ async fn a_plugin_in_python_takes_settings_and_stops_when_nobody_waits() {
     assert_eq!(answer.outcome(), Outcome::Ok, "{answer:?}");
 }
 
+// Promises: EX-8
 #[test]
 fn a_first_tool_is_short() {
     for main in ["hello/src/main.rs", "python/hello/main.py", "go/hello/main.go", "node/hello/main.js"] {
@@ -234,6 +238,7 @@ fn the_helper_for_python_can_be_installed() {
     assert!(site.join("talon_plugin/py.typed").exists());
 }
 
+// Promises: EX-9
 #[test]
 fn what_is_generated_for_python_is_fresh() {
     let test = "what_is_generated_for_python_is_fresh";
@@ -268,6 +273,7 @@ fn the_helper_for_go_keeps_its_promises() {
     ran(go().args(["test", "talonplugin/...", "."]).current_dir(sdk("go").join("hello")));
 }
 
+// Promises: EX-9
 #[test]
 fn what_is_generated_for_go_is_fresh() {
     let test = "what_is_generated_for_go_is_fresh";
@@ -300,6 +306,7 @@ fn the_helper_for_node_keeps_its_promises() {
     assert!(said.contains("# fail 0") && !said.contains("# pass 0"), "{said}");
 }
 
+// Promises: EX-9
 #[test]
 fn what_is_copied_for_node_is_fresh() {
     let scratch = Scratch::new();

@@ -46,6 +46,7 @@ async fn goes_on_counting(plugin: &str) {
     assert_eq!(said(&supervisor, plugin, "increment", &name).await, "1");
 }
 
+// Promises: STATE-26
 #[tokio::test]
 async fn a_counter_in_python_goes_on() {
     if !is_missing("a_counter_in_python_goes_on", "counter-py") {
@@ -53,6 +54,7 @@ async fn a_counter_in_python_goes_on() {
     }
 }
 
+// Promises: STATE-26
 #[tokio::test]
 async fn a_counter_in_go_goes_on() {
     if !is_missing("a_counter_in_go_goes_on", "counter-go") {
@@ -60,6 +62,7 @@ async fn a_counter_in_go_goes_on() {
     }
 }
 
+// Promises: STATE-26
 #[tokio::test]
 async fn a_counter_in_node_goes_on() {
     if !is_missing("a_counter_in_node_goes_on", "counter-node") {
@@ -67,6 +70,7 @@ async fn a_counter_in_node_goes_on() {
     }
 }
 
+// Promises: STATE-26
 #[tokio::test]
 async fn notes_are_there_after_the_end() {
     let supervisor = Builder::new().plugin("notes", &example("notes"), &[], QUICK).start().await;

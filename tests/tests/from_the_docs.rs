@@ -45,6 +45,7 @@ async fn content(client: &Client, action: &str, pairs: &[(&str, &str)]) -> Strin
     answer.content
 }
 
+// Promises: OTHER-13
 #[tokio::test]
 async fn it_declares_and_answers_and_says_no() {
     if is_missing("it_declares_and_answers_and_says_no") {
@@ -254,6 +255,7 @@ fn fields(message: &str) -> Vec<(String, u32)> {
 }
 
 /// Each of the page's tables of fields has what the proto file has, and the methods are there.
+// Promises: OTHER-13
 #[test]
 fn the_page_and_the_proto_files_agree() {
     let page = page();

@@ -74,6 +74,7 @@ async fn fails_saying(supervisor: Supervisor, words: &[&str]) {
     leaves_nothing(supervisor).await;
 }
 
+// Promises: OTHER-1
 #[tokio::test]
 async fn a_program_of_go_plugin_runs_unchanged() {
     let Some(plugin) = go_program("a_program_of_go_plugin_runs_unchanged", "plugin") else { return };
@@ -86,6 +87,7 @@ async fn a_program_of_go_plugin_runs_unchanged() {
     serves(supervisor).await;
 }
 
+// Promises: OTHER-1
 #[tokio::test]
 async fn cookie_versions_and_service_are_settings() {
     let Some(plugin) = go_program("cookie_versions_and_service_are_settings", "plugin") else { return };
@@ -98,6 +100,7 @@ async fn cookie_versions_and_service_are_settings() {
     serves(supervisor).await;
 }
 
+// Promises: OTHER-1
 #[tokio::test]
 async fn each_of_several_versions_is_agreed_on_when_it_is_offered() {
     let test = "each_of_several_versions_is_agreed_on_when_it_is_offered";
@@ -110,6 +113,7 @@ async fn each_of_several_versions_is_agreed_on_when_it_is_offered() {
     }
 }
 
+// Promises: OTHER-2
 #[tokio::test]
 async fn auto_mtls_with_certificates_of_p_521() {
     let Some(plugin) = go_program("auto_mtls_with_certificates_of_p_521", "plugin") else { return };
@@ -131,6 +135,7 @@ async fn auto_mtls_with_certificates_of_p_521() {
     serves(supervisor).await;
 }
 
+// Promises: OTHER-4
 #[tokio::test]
 async fn its_broker_is_held_open_and_never_called() {
     let Some(plugin) = go_program("its_broker_is_held_open_and_never_called", "plugin") else { return };
@@ -142,6 +147,7 @@ async fn its_broker_is_held_open_and_never_called() {
     serves(supervisor).await;
 }
 
+// Promises: OTHER-5
 #[tokio::test]
 async fn output_that_is_streamed_is_drained_and_blocks_no_call() {
     let test = "output_that_is_streamed_is_drained_and_blocks_no_call";
@@ -182,6 +188,7 @@ async fn a_line_that_makes_the_real_host_panic_is_a_log_line() {
     }
 }
 
+// Promises: OTHER-6
 #[tokio::test]
 async fn a_grandchild_that_holds_the_pipes_delays_nothing() {
     let Some(plugin) = go_program("a_grandchild_that_holds_the_pipes_delays_nothing", "plugin") else {
@@ -197,6 +204,7 @@ async fn a_grandchild_that_holds_the_pipes_delays_nothing() {
     serves(supervisor).await;
 }
 
+// Promises: OTHER-6
 #[tokio::test]
 async fn a_shell_whose_child_is_the_plugin_ends_with_it() {
     let Some(plugin) = go_program("a_shell_whose_child_is_the_plugin_ends_with_it", "plugin") else {
@@ -268,6 +276,7 @@ start_faults! {
         [] "tls: auto-mtls" says ["TLS with it failed", "tls to off"];
 }
 
+// Promises: OTHER-3
 #[tokio::test]
 async fn a_plugin_that_does_not_know_auto_mtls_is_refused() {
     let hello = program("hello");
@@ -289,6 +298,7 @@ fn hosted(host: &Path, plugin: &Path, env: &[(&str, &str)]) -> String {
     said
 }
 
+// Promises: OTHER-7
 #[test]
 fn our_sdk_runs_under_a_real_host_of_go_plugin() {
     let Some(host) = go_program("our_sdk_runs_under_a_real_host_of_go_plugin", "host") else { return };

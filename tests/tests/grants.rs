@@ -22,6 +22,7 @@ async fn supervisor(role: &str) -> Supervisor {
         .await
 }
 
+// Promises: GRANT-1
 #[tokio::test]
 async fn what_is_not_granted_is_refused_and_not_told_to_be_there() {
     let supervisor = supervisor("call").await;
@@ -54,6 +55,7 @@ async fn what_is_not_granted_is_refused_and_not_told_to_be_there() {
     assert!(tellx.error.contains("\"tell\"") && !tellx.error.contains("wipe"), "{tellx:?}");
 }
 
+// Promises: GRANT-1
 #[tokio::test]
 async fn what_is_not_granted_is_not_shown() {
     let supervisor = supervisor("call").await;
@@ -139,6 +141,7 @@ fn within(plugin: &str, action: &str, patterns: &[&str], context: &[(&str, &str)
     }
 }
 
+// Promises: GRANT-3
 #[tokio::test]
 async fn a_call_is_no_more_than_it_says_itself_to_be() {
     let supervisor = supervisor("call").await;
@@ -169,6 +172,7 @@ async fn a_call_is_no_more_than_it_says_itself_to_be() {
     assert!(bad.message().contains("plugin.action"), "{}", bad.message());
 }
 
+// Promises: GRANT-5
 #[tokio::test]
 async fn only_the_agent_is_believed_whom_it_calls_for() {
     let supervisor = Builder::new()

@@ -46,6 +46,7 @@ async fn lives_on(supervisor: &Supervisor) {
     assert_eq!((plugin.instances[0].generation, plugin.deaths), (1, 0), "{plugin:?}");
 }
 
+// Promises: GUARD-61
 #[tokio::test]
 async fn is_late_and_answers_the_next_call_with_the_same_id() {
     let supervisor = liar("").await;
@@ -60,6 +61,7 @@ async fn is_late_and_answers_the_next_call_with_the_same_id() {
     assert_eq!(second.call_id, "c1", "the caller has its own id back");
 }
 
+// Promises: GUARD-61
 #[tokio::test]
 async fn answers_a_call_with_what_belongs_to_another_in_flight_with_the_same_id() {
     let supervisor = liar("").await;
@@ -75,6 +77,7 @@ async fn answers_a_call_with_what_belongs_to_another_in_flight_with_the_same_id(
     is(&first.await.expect("the task ends"), Outcome::HostFault, "timed_out");
 }
 
+// Promises: GUARD-62
 #[tokio::test]
 async fn swaps_the_answers_of_two_calls() {
     let supervisor = liar("").await;
@@ -90,6 +93,7 @@ async fn swaps_the_answers_of_two_calls() {
     lives_on(&supervisor).await;
 }
 
+// Promises: GUARD-63
 #[tokio::test]
 async fn answers_with_an_id_of_an_earlier_generation() {
     let supervisor = liar("").await;
@@ -108,6 +112,7 @@ async fn answers_with_an_id_of_an_earlier_generation() {
     assert_ne!(seen, again);
 }
 
+// Promises: GUARD-65
 #[tokio::test]
 async fn ignores_its_deadline_and_is_killed_for_it() {
     let supervisor = liar("kill_overdue_after: 300ms").await;
@@ -137,6 +142,7 @@ async fn ignores_its_deadline_and_is_killed_for_it() {
     supervisor.wait_log("ignored the deadline of call c1.").await;
 }
 
+// Promises: GUARD-65
 #[tokio::test]
 async fn blocks_all_its_threads_and_is_killed_for_the_deadline_it_ignores() {
     let supervisor = liar("kill_overdue_after: 300ms").await;
@@ -145,6 +151,7 @@ async fn blocks_all_its_threads_and_is_killed_for_the_deadline_it_ignores() {
     supervisor.client.wait_for("misbehave", "ready again", ready).await;
 }
 
+// Promises: GUARD-65
 #[tokio::test]
 async fn drips_past_its_deadline_and_is_killed_for_it() {
     let supervisor = liar("kill_overdue_after: 300ms\ntimeout: 400ms").await;
@@ -153,6 +160,7 @@ async fn drips_past_its_deadline_and_is_killed_for_it() {
     supervisor.client.wait_for("misbehave", "ready again", ready).await;
 }
 
+// Promises: GUARD-66
 #[tokio::test]
 async fn heeds_its_deadline_and_lives_on() {
     let supervisor = liar("kill_overdue_after: 3s").await;
@@ -164,6 +172,7 @@ async fn heeds_its_deadline_and_lives_on() {
     lives_on(&supervisor).await;
 }
 
+// Promises: GUARD-68
 #[tokio::test]
 async fn pours_out_a_hundred_mebibytes_when_nobody_waits_any_more() {
     let supervisor = liar("kill_overdue_after: 60s").await;
@@ -176,6 +185,7 @@ async fn pours_out_a_hundred_mebibytes_when_nobody_waits_any_more() {
     assert!(grown < 48 << 10, "the supervisor's peak grew by {grown} KiB");
 }
 
+// Promises: GUARD-67
 #[tokio::test]
 async fn is_not_killed_for_callers_in_a_hurry_nor_for_those_that_leave() {
     let supervisor = liar("kill_overdue_after: 100ms").await;
@@ -192,6 +202,7 @@ async fn is_not_killed_for_callers_in_a_hurry_nor_for_those_that_leave() {
     lives_on(&supervisor).await;
 }
 
+// Promises: GUARD-66
 #[tokio::test]
 async fn ignores_its_deadline_and_is_only_told_so_without_the_policy() {
     let supervisor = liar("").await;

@@ -36,6 +36,7 @@ async fn in_session(
     supervisor.client.execute(request).await.expect("a call is answered")
 }
 
+// Promises: GUARD-54, GUARD-71
 #[tokio::test]
 async fn the_report_tells_what_was_done() {
     let supervisor = guarded("").await;
@@ -64,6 +65,7 @@ async fn the_report_tells_what_was_done() {
     assert!(refused.report.expect("also a refusal").neutralised.is_empty());
 }
 
+// Promises: GUARD-50
 #[tokio::test]
 async fn a_nonce_is_in_both_delimiters_and_never_twice() {
     let supervisor = guarded("guard:\n  envelope: nonce").await;
@@ -83,6 +85,7 @@ async fn a_nonce_is_in_both_delimiters_and_never_twice() {
     }
 }
 
+// Promises: GUARD-51
 #[tokio::test]
 async fn quoted_lines_are_the_plugins_and_the_others_ours() {
     let supervisor = guarded("guard:\n  envelope: quoted\n  max_response_bytes: 64").await;
@@ -105,6 +108,7 @@ async fn quoted_lines_are_the_plugins_and_the_others_ours() {
     assert!(ours[0].contains("bytes left out"), "{}", answer.block);
 }
 
+// Promises: GUARD-56
 #[tokio::test]
 async fn an_answer_over_the_limit_is_read_on_to_its_end() {
     let supervisor = guarded("guard:\n  oversize: excerpt\n  max_response_bytes: 1KiB").await;
@@ -146,6 +150,7 @@ async fn an_answer_over_the_limit_is_read_on_to_its_end() {
     assert_eq!(actions.iter().map(|action| action.name.as_str()).collect::<Vec<_>>(), ["read_more"]);
 }
 
+// Promises: GUARD-58
 #[tokio::test]
 async fn without_pages_there_is_no_core_action() {
     let supervisor = guarded("").await;
@@ -153,6 +158,7 @@ async fn without_pages_there_is_no_core_action() {
     assert_eq!((answer.outcome(), answer.reason.as_str()), (Outcome::Refused, "unknown_plugin"));
 }
 
+// Promises: GUARD-59
 #[tokio::test]
 async fn an_argument_that_a_plugin_wrote_is_marked_within_its_session_only() {
     let supervisor = guarded("").await;
@@ -176,6 +182,7 @@ async fn an_argument_that_a_plugin_wrote_is_marked_within_its_session_only() {
     assert!(own_words.report.expect("a report").tainted_by.is_empty());
 }
 
+// Promises: GUARD-60
 #[tokio::test]
 async fn a_plugin_that_keeps_sending_control_syntax_is_set_apart_until_an_operator_starts_it() {
     let supervisor = guarded("guard:\n  quarantine: { marks: 5, window: 1h }").await;
@@ -203,6 +210,7 @@ async fn a_plugin_that_keeps_sending_control_syntax_is_set_apart_until_an_operat
     assert!(stopped.log.contains("quarantine"), "{}", stopped.log);
 }
 
+// Promises: GUARD-55
 #[tokio::test]
 async fn what_came_before_the_guard_is_for_administrators_alone_and_bounded() {
     let supervisor = guarded("guard:\n  keep_raw_bytes: 4KiB").await;
@@ -239,6 +247,7 @@ async fn what_came_before_the_guard_is_for_administrators_alone_and_bounded() {
     assert!(String::from_utf8_lossy(&gone.stderr).contains("keep_raw_bytes"));
 }
 
+// Promises: GUARD-55
 #[tokio::test]
 async fn nothing_is_kept_unless_somebody_asked_for_it() {
     let supervisor = guarded("").await;
@@ -248,6 +257,7 @@ async fn nothing_is_kept_unless_somebody_asked_for_it() {
     assert!(text.contains("guard.keep_raw_bytes"), "{text}");
 }
 
+// Promises: GUARD-73
 #[tokio::test]
 async fn the_guard_is_a_filter_too() {
     let scratch = talon_tests::Scratch::new();
@@ -280,6 +290,7 @@ async fn the_guard_is_a_filter_too() {
     assert!(String::from_utf8_lossy(&out.stderr).contains("/nowhere/at/all"));
 }
 
+// Promises: GUARD-55
 #[tokio::test]
 async fn who_may_only_call_gets_no_answer_as_it_came() {
     let me = nix::unistd::Uid::effective();

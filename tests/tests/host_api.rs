@@ -9,6 +9,7 @@ use tokio::process::Command;
 use tokio_stream::StreamExt;
 use tonic::Code;
 
+// Promises: HOST-1
 #[tokio::test]
 async fn the_socket_is_for_its_owner_and_group() {
     let supervisor = Builder::new().start().await;
@@ -17,6 +18,7 @@ async fn the_socket_is_for_its_owner_and_group() {
     assert_eq!(metadata.uid(), nix::unistd::geteuid().as_raw());
 }
 
+// Promises: BAD-14, CLI-3, HOST-15
 #[tokio::test]
 async fn a_second_supervisor_is_refused_and_the_first_serves_on() {
     let supervisor = Builder::new().plugin("hello", &program("hello"), &[], "").start().await;
@@ -28,6 +30,7 @@ async fn a_second_supervisor_is_refused_and_the_first_serves_on() {
     assert!(answer.content.contains("first"));
 }
 
+// Promises: BAD-15
 #[tokio::test]
 async fn a_runtime_directory_too_long_for_sockets_is_refused_with_the_fix() {
     let builder = Builder::new();
@@ -38,6 +41,7 @@ async fn a_runtime_directory_too_long_for_sockets_is_refused_with_the_fix() {
     assert!(text.contains("runtime_dir") && text.contains("long"), "{text}");
 }
 
+// Promises: CLI-2, GUARD-33, GUARD-34, HOST-4
 #[tokio::test]
 async fn what_a_model_may_not_call_it_cannot_call() {
     if !is_root() {
@@ -91,6 +95,7 @@ async fn as_uid(uid: u32, socket: &std::path::Path, args: &[&str]) -> std::proce
         .expect("setpriv is installed")
 }
 
+// Promises: RULE-2
 #[tokio::test]
 async fn the_supervisor_listens_on_no_port() {
     if !is_root() {
@@ -118,6 +123,7 @@ async fn the_supervisor_listens_on_no_port() {
     }
 }
 
+// Promises: HOST-9
 #[tokio::test]
 async fn reflection_is_off_and_unknown_methods_are_said_to_be_unknown() {
     let supervisor = Builder::new().start().await;
@@ -136,6 +142,7 @@ async fn reflection_is_off_and_unknown_methods_are_said_to_be_unknown() {
     }
 }
 
+// Promises: HOST-8
 #[tokio::test]
 async fn bad_requests_are_errors_and_not_calls() {
     let supervisor = Builder::new().misbehave(&[], "").start().await;
@@ -157,6 +164,7 @@ async fn bad_requests_are_errors_and_not_calls() {
     assert_eq!(status.code(), Code::NotFound, "{status}");
 }
 
+// Promises: HOST-11
 #[tokio::test]
 async fn events_tell_what_happens_and_count_up() {
     let supervisor = Builder::new().misbehave(&[], "").start().await;
@@ -176,6 +184,7 @@ async fn events_tell_what_happens_and_count_up() {
     }
 }
 
+// Promises: DISC-7, REG-6
 #[tokio::test]
 async fn two_plugins_never_answer_to_one_name() {
     // One program under two configured names, as with two accounts of one service: each answers to its own
@@ -196,6 +205,7 @@ async fn two_plugins_never_answer_to_one_name() {
     assert_eq!(unknown.reason, "unknown_plugin", "nobody answers to a declared name: {unknown:?}");
 }
 
+// Promises: WIRE-6
 #[tokio::test]
 async fn capabilities_are_guarded_text() {
     let supervisor = Builder::new().misbehave(&[], "").start().await;
@@ -205,6 +215,7 @@ async fn capabilities_are_guarded_text() {
     assert!(capabilities.description.contains("Tells every lie"));
 }
 
+// Promises: GUARD-47
 #[tokio::test]
 async fn many_calls_at_once_get_their_own_answers() {
     let supervisor =

@@ -37,6 +37,7 @@ async fn unprivileged(test: &str) -> Option<Supervisor> {
     Some(builder.wrapped(&words).start().await)
 }
 
+// Promises: BAD-19
 #[tokio::test]
 async fn a_plugin_of_the_supervisors_own_uid_reads_nothing_of_it() {
     let test = "a_plugin_of_the_supervisors_own_uid_reads_nothing_of_it";
@@ -55,6 +56,7 @@ async fn a_plugin_of_the_supervisors_own_uid_reads_nothing_of_it() {
     assert!(supervisor.stop().await.processes.is_empty());
 }
 
+// Promises: BAD-19
 #[tokio::test]
 async fn a_plugin_of_the_supervisors_own_uid_is_no_administrator() {
     let test = "a_plugin_of_the_supervisors_own_uid_is_no_administrator";
@@ -69,6 +71,7 @@ async fn a_plugin_of_the_supervisors_own_uid_is_no_administrator() {
     assert!(stopped.processes.is_empty());
 }
 
+// Promises: BAD-20
 #[tokio::test]
 async fn a_plugin_of_its_own_uid_cannot_even_knock() {
     let test = "a_plugin_of_its_own_uid_cannot_even_knock";
@@ -93,6 +96,7 @@ fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     frame
 }
 
+// Promises: BAD-21
 #[tokio::test]
 async fn a_flood_of_frames_leaves_the_log_alone() {
     const FRAMES: usize = 20_000;
@@ -121,6 +125,7 @@ async fn a_flood_of_frames_leaves_the_log_alone() {
     assert!(stopped.log.lines().count() < 200, "{} lines", stopped.log.lines().count());
 }
 
+// Promises: BAD-21
 #[tokio::test]
 async fn a_flood_of_empty_lines_holds_up_nobody() {
     let supervisor = Builder::new()

@@ -155,17 +155,24 @@ macro_rules! hostile {
 }
 
 hostile! {
+    // Promises: GUARD-72
     in_its_lines: "lines" shows ["said ␛[2J<·|im_start|>system", "<·tool_call>", "(U+202E)"];
+    // Promises: GUARD-72
     in_its_handshake: "handshake" shows ["malformed", "␛[2J<·|im_start|>system"];
     in_the_address_that_it_names: "address" shows ["/tmp/␛[2J<", "<·tool_call>", "own directory"];
+    // Promises: GUARD-72
     in_its_last_words: "last-words" shows ["exit code 3", "its last words", "<·|im_start|>system"];
+    // Promises: GUARD-72
     in_its_name: "name" shows ["its own name", "␛[2J<·|im_start|>system"];
+    // Promises: GUARD-72
     in_its_declaration: "declaration" shows ["its action unusable is not offered", "$filter", "<·|im_start|>system"];
     in_the_error_of_init: "init" shows ["it refused its settings", "␛[2J<·|im_start|>system"];
     in_the_error_of_its_health: "health" shows ["its health cannot be read", "␛[2J<·|im_start|>system"];
+    // Promises: GUARD-72
     in_the_errors_of_calls: "calls" shows ["<·|im_start|>system"];
 }
 
+// Promises: GUARD-72
 #[tokio::test]
 async fn in_the_log_as_text() {
     let all = read_everything(with("lines", "  format: text").await).await;

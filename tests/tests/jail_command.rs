@@ -34,6 +34,7 @@ fn open(scratch: &Scratch, name: &str) -> String {
     path.to_str().expect("text").to_owned()
 }
 
+// Promises: CLI-19
 #[tokio::test]
 async fn output_and_end_of_the_command_are_ours() {
     let output = sh(&[], "echo to stdout; echo to stderr >&2; cat; exit 7").await;
@@ -46,6 +47,7 @@ async fn output_and_end_of_the_command_are_ours() {
     assert_eq!(raw.stdout, b"a\x1b[31m\0b", "bytes come through as they are");
 }
 
+// Promises: CLI-19
 #[tokio::test]
 async fn it_is_the_jail_that_plugins_get() {
     let script = "id -u; cat /proc/self/status; echo \"$HOME $TMPDIR\"; cat /etc/passwd; ls /proc";
@@ -65,6 +67,7 @@ async fn it_is_the_jail_that_plugins_get() {
     assert_eq!(out(&hidden), "");
 }
 
+// Promises: CLI-20
 #[tokio::test]
 async fn files_are_there_when_they_are_granted() {
     let scratch = Scratch::new();
@@ -107,6 +110,7 @@ async fn programs_and_scripts_outside_the_system_run_without_a_grant() {
     assert!(err(&refused).contains("--execute"), "{}", err(&refused));
 }
 
+// Promises: CLI-19
 #[tokio::test]
 async fn what_did_not_run_has_codes_of_its_own() {
     let scratch = Scratch::new();
@@ -129,6 +133,7 @@ async fn what_did_not_run_has_codes_of_its_own() {
     }
 }
 
+// Promises: CLI-20
 #[tokio::test]
 async fn tmp_is_its_own_and_executable_only_by_switch() {
     let script = "printf '#!/bin/sh\\necho ran\\n' > /tmp/x; chmod +x /tmp/x; /tmp/x";
@@ -147,6 +152,7 @@ async fn too_much_memory_ends_it_and_is_said() {
     assert!(err(&output).contains("--memory"), "{}", err(&output));
 }
 
+// Promises: CLI-20
 #[tokio::test]
 async fn the_network_is_what_was_asked_for() {
     let interfaces = "cat /proc/net/dev | grep -c :";
@@ -181,6 +187,7 @@ async fn the_report_names_each_protection() {
     assert_eq!(ended["ended"], "exit code 0");
 }
 
+// Promises: CLI-21
 #[tokio::test]
 async fn a_signal_goes_to_the_command_and_nothing_is_left() {
     let mut talon = tokio::process::Command::new(program("talon"))
@@ -207,6 +214,7 @@ async fn a_signal_goes_to_the_command_and_nothing_is_left() {
     }
 }
 
+// Promises: CLI-19
 #[tokio::test]
 async fn without_root_it_keeps_the_uid_in_a_user_namespace() {
     const NOBODY: &str = "54321";
@@ -242,6 +250,7 @@ async fn without_root_it_keeps_the_uid_in_a_user_namespace() {
     assert!(err(&uid).contains("root"), "it says what to do: {}", err(&uid));
 }
 
+// Promises: CLI-22
 #[tokio::test]
 async fn what_was_learned_is_a_profile() {
     let scratch = Scratch::new();
@@ -283,6 +292,7 @@ async fn profiles_can_be_listed_read_and_completed() {
     assert!(choices > 0, "profile names are offered");
 }
 
+// Promises: CLI-18
 #[tokio::test]
 async fn doctor_shows_what_is_asked_and_what_holds() {
     let hello = program("hello");

@@ -4,6 +4,7 @@ use std::process::Command;
 
 use talon_tests::{program, skip};
 
+// Promises: JAIL-31
 #[test]
 fn what_tries_to_get_out_of_the_jail_stays_in() {
     let test = "what_tries_to_get_out_of_the_jail_stays_in";

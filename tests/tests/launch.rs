@@ -2,6 +2,7 @@
 
 use talon_tests::{Builder, is_root, program, skip, sockets_below};
 
+// Promises: LAUNCH-3
 #[tokio::test]
 async fn the_environment_is_an_allow_list() {
     let supervisor = Builder::new()
@@ -19,6 +20,7 @@ async fn the_environment_is_an_allow_list() {
     assert!(!env.contains("PLUGIN_MULTIPLEX_GRPC"), "{env}");
 }
 
+// Promises: HAND-4
 #[tokio::test]
 async fn the_variables_of_the_handshake_are_the_hosts_own() {
     let supervisor = Builder::new().misbehave(&[], "env: {PLUGIN_PROTOCOL_VERSIONS: '77'}").start().await;
@@ -26,6 +28,7 @@ async fn the_variables_of_the_handshake_are_the_hosts_own() {
     assert!(refused.iter().any(|r| r.reason.contains("PLUGIN_PROTOCOL_VERSIONS")), "{refused:#?}");
 }
 
+// Promises: LAUNCH-2
 #[tokio::test]
 async fn it_inherits_no_descriptor() {
     let supervisor =
@@ -43,6 +46,7 @@ async fn it_inherits_no_descriptor() {
     assert!(fds.lines().any(|line| line.starts_with("0 socket:")), "{fds}");
 }
 
+// Promises: LAUNCH-6, LAUNCH-12
 #[tokio::test]
 async fn it_can_gain_no_privileges_and_dumps_no_core() {
     let supervisor = Builder::new().misbehave(&[], "").start().await;
@@ -70,6 +74,7 @@ async fn it_can_gain_no_privileges_and_dumps_no_core() {
     }
 }
 
+// Promises: LAUNCH-8
 #[tokio::test]
 async fn each_plugin_has_a_uid_of_its_own_and_keeps_it() {
     if !is_root() {
@@ -90,6 +95,7 @@ async fn each_plugin_has_a_uid_of_its_own_and_keeps_it() {
     assert_eq!(uid("misbehave").await, misbehave);
 }
 
+// Promises: RULE-7
 #[tokio::test]
 async fn what_cannot_be_enforced_is_said() {
     let supervisor = Builder::new().misbehave(&[], "").start().await;
@@ -103,6 +109,7 @@ async fn what_cannot_be_enforced_is_said() {
     assert!(text.to_lowercase().contains("not enforced"), "{text}");
 }
 
+// Promises: RULE-4
 #[tokio::test]
 async fn a_plugin_reaches_no_service_at_all() {
     if !is_root() {
@@ -128,6 +135,7 @@ async fn a_plugin_reaches_no_service_at_all() {
     assert!(tried >= 2, "host.sock and the neighbour's socket");
 }
 
+// Promises: HAND-22
 #[tokio::test]
 async fn a_flood_on_its_streams_is_bounded_and_counted() {
     let supervisor = Builder::new().misbehave(&[], "").start().await;
@@ -142,6 +150,7 @@ async fn a_flood_on_its_streams_is_bounded_and_counted() {
     assert!(kept.len() <= 1001, "{}", kept.len());
 }
 
+// Promises: CLI-12, HAND-25
 #[tokio::test]
 async fn log_lines_cannot_forge_others_and_keep_their_level() {
     let supervisor = Builder::new().misbehave(&[], "").start().await;

@@ -16,6 +16,7 @@ async fn pid(supervisor: &Supervisor, plugin: &str) -> u32 {
     supervisor.client.plugin(plugin).await.instances[0].pid
 }
 
+// Promises: LIFE-4
 #[tokio::test]
 async fn a_killed_plugin_comes_back() {
     let supervisor = Builder::new().misbehave(&[], QUICK).start().await;
@@ -39,6 +40,7 @@ async fn a_killed_plugin_comes_back() {
     assert_eq!(answer.content, "hi");
 }
 
+// Promises: LIFE-18
 #[tokio::test]
 async fn calls_that_arrive_while_a_plugin_restarts_wait_for_it() {
     let supervisor = Builder::new()
@@ -56,6 +58,7 @@ async fn calls_that_arrive_while_a_plugin_restarts_wait_for_it() {
     assert_eq!(answer.content, "patient", "{answer:?}");
 }
 
+// Promises: LIFE-6, LIFE-7
 #[tokio::test]
 async fn too_many_deaths_make_it_fail_until_an_operator_starts_it() {
     let supervisor = Builder::new().misbehave(&[], &format!("{QUICK}\nmax_restarts: 2")).start().await;
@@ -75,6 +78,7 @@ async fn too_many_deaths_make_it_fail_until_an_operator_starts_it() {
     assert_eq!(answer.content, "again");
 }
 
+// Promises: LIFE-9
 #[tokio::test]
 async fn restart_on_failure_off_means_what_it_says() {
     let supervisor = Builder::new().misbehave(&[], "restart_on_failure: false").start().await;
@@ -83,6 +87,7 @@ async fn restart_on_failure_off_means_what_it_says() {
     assert!(failed.reason.contains("SIGKILL"), "{}", failed.reason);
 }
 
+// Promises: LIFE-13
 #[tokio::test]
 async fn an_unhealthy_plugin_is_replaced() {
     let supervisor = Builder::new()
@@ -105,6 +110,7 @@ async fn an_unhealthy_plugin_is_replaced() {
     assert!(!alive(old));
 }
 
+// Promises: LIFE-15
 #[tokio::test]
 async fn a_busy_single_threaded_plugin_is_not_unhealthy() {
     let supervisor = Builder::new()
@@ -120,6 +126,7 @@ async fn a_busy_single_threaded_plugin_is_not_unhealthy() {
     assert_eq!(pid(&supervisor, "misbehave").await, old);
 }
 
+// Promises: LIFE-14
 #[tokio::test]
 async fn a_stopped_process_is_found_and_replaced() {
     let supervisor = Builder::new()
@@ -138,6 +145,7 @@ async fn a_stopped_process_is_found_and_replaced() {
     assert!(!alive(old));
 }
 
+// Promises: LIFE-22
 #[tokio::test]
 async fn stop_means_stopped_and_start_means_started() {
     let supervisor = Builder::new().misbehave(&[], "").start().await;
@@ -153,6 +161,7 @@ async fn stop_means_stopped_and_start_means_started() {
     assert_eq!((started.state.as_str(), started.deaths), ("ready", 0));
 }
 
+// Promises: WIRE-10
 #[tokio::test]
 async fn a_plugin_that_ends_inside_shutdown_has_understood() {
     // It exits before it answers, so the caller of Shutdown sees UNAVAILABLE, which means yes.
@@ -168,6 +177,7 @@ async fn a_plugin_that_ends_inside_shutdown_has_understood() {
     assert!(exited.message.contains("exit code 0"), "no signal was needed: {exited:?}");
 }
 
+// Promises: HOST-13
 #[tokio::test]
 async fn what_an_operator_asked_for_outlives_his_client() {
     let supervisor = Builder::new().misbehave(&["--ignore-signals"], "grace_period: 600ms").start().await;
@@ -178,6 +188,7 @@ async fn what_an_operator_asked_for_outlives_his_client() {
     supervisor.client.wait_state("misbehave", "stopped").await;
 }
 
+// Promises: LIFE-20
 #[tokio::test]
 async fn a_plugin_that_ignores_every_signal_is_stopped_all_the_same() {
     let supervisor = Builder::new().misbehave(&["--ignore-signals"], "grace_period: 300ms").start().await;
@@ -187,6 +198,7 @@ async fn a_plugin_that_ignores_every_signal_is_stopped_all_the_same() {
     assert!(!alive(old));
 }
 
+// Promises: HAND-28, LAUNCH-19
 #[tokio::test]
 async fn what_a_plugin_started_dies_with_it() {
     let supervisor = Builder::new().misbehave(&["--lie", "grandchild"], QUICK).start().await;
@@ -208,6 +220,7 @@ async fn what_a_plugin_started_dies_with_it() {
     assert_eq!(stopped.processes, Vec::<u32>::new());
 }
 
+// Promises: LIFE-24
 #[tokio::test]
 async fn several_instances_share_the_calls() {
     let supervisor = Builder::new().misbehave(&[], "instances: 3\nconcurrency: 30").start().await;
@@ -239,6 +252,7 @@ async fn several_instances_share_the_calls() {
     }
 }
 
+// Promises: LIFE-25, LIFE-28
 #[tokio::test]
 async fn a_supervisor_that_is_told_to_end_finishes_what_is_under_way() {
     let supervisor = Builder::new().misbehave(&[], "").start().await;
@@ -256,6 +270,7 @@ async fn a_supervisor_that_is_told_to_end_finishes_what_is_under_way() {
     assert_eq!(stopped.sockets, Vec::<std::path::PathBuf>::new());
 }
 
+// Promises: LIFE-26
 #[tokio::test]
 async fn a_call_that_outlasts_the_grace_period_gets_an_error_and_not_silence() {
     let supervisor = Builder::new().misbehave(&[], "grace_period: 300ms").start().await;
@@ -271,6 +286,7 @@ async fn a_call_that_outlasts_the_grace_period_gets_an_error_and_not_silence() {
     assert_eq!(stopped.processes, Vec::<u32>::new());
 }
 
+// Promises: LIFE-27
 #[tokio::test]
 async fn a_second_signal_ends_the_supervisor_at_once() {
     let supervisor = Builder::new().misbehave(&["--ignore-signals"], "grace_period: 10m").start().await;
@@ -289,6 +305,7 @@ async fn a_second_signal_ends_the_supervisor_at_once() {
     call.abort();
 }
 
+// Promises: LAUNCH-18, LIFE-29
 #[tokio::test]
 async fn a_supervisor_that_is_killed_leaves_no_process_and_its_successor_clears_the_rest() {
     let keep = Scratch::new();

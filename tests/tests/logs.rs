@@ -42,6 +42,7 @@ fn to_the_journal(level: &str) -> (Builder, std::path::PathBuf) {
     (builder.misbehave(&[], "").config("log: { format: journald }"), socket)
 }
 
+// Promises: TRACE-1
 #[tokio::test]
 async fn each_line_of_a_call_says_which_it_is_in_json() {
     let supervisor = Builder::new().misbehave(&[], "").env("TALON_LOG", "debug").start().await;
@@ -72,6 +73,7 @@ async fn each_line_of_a_call_says_which_it_is_in_json() {
     }
 }
 
+// Promises: TRACE-1
 #[tokio::test]
 async fn each_line_of_a_call_says_which_it_is_in_text() {
     let supervisor = Builder::new()
@@ -89,6 +91,7 @@ async fn each_line_of_a_call_says_which_it_is_in_text() {
     }
 }
 
+// Promises: TRACE-1, TRACE-3
 #[tokio::test]
 async fn the_journal_has_fields_as_fields_and_nothing_that_acts() {
     let (builder, socket) = to_the_journal("debug");
@@ -130,6 +133,7 @@ async fn the_journal_has_fields_as_fields_and_nothing_that_acts() {
     assert_eq!(supervisor.log(), "", "nothing is said twice");
 }
 
+// Promises: TRACE-6
 #[tokio::test]
 async fn a_journal_that_is_gone_leaves_json_on_stderr_until_it_is_back() {
     let (builder, socket) = to_the_journal("debug");
@@ -151,6 +155,7 @@ async fn a_journal_that_is_gone_leaves_json_on_stderr_until_it_is_back() {
     assert_eq!(supervisor.log(), before);
 }
 
+// Promises: TRACE-5
 #[tokio::test]
 async fn a_full_journal_costs_lines_which_are_counted_and_no_call() {
     let (builder, socket) = to_the_journal("info,h2=trace");
@@ -166,6 +171,7 @@ async fn a_full_journal_costs_lines_which_are_counted_and_no_call() {
 }
 
 /// The same on stderr: a pipe whose reader has gone, and one that is never read.
+// Promises: TRACE-17
 #[tokio::test]
 async fn a_stderr_that_is_closed_or_never_read_costs_lines_and_no_call() {
     let builder = Builder::new().env("TALON_LOG", "info,h2=trace").misbehave(&[], "");
@@ -185,6 +191,7 @@ async fn a_stderr_that_is_closed_or_never_read_costs_lines_and_no_call() {
     assert!(supervisor.stop().await.status.success());
 }
 
+// Promises: TRACE-4
 #[tokio::test]
 async fn the_format_is_the_journals_where_stderr_is_connected_to_it() {
     let (auto, socket) = (Builder::new(), "journal.sock");

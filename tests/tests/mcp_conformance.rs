@@ -81,6 +81,7 @@ fn failed(text: &str) -> BTreeSet<&str> {
     lines.filter_map(|line| Some(line.split_once(" [")?.1.split_once(']')?.0.trim())).collect()
 }
 
+// Promises: MCP-10
 #[tokio::test]
 async fn the_conformance_suite_of_mcp_finds_what_the_table_says() {
     let test = "the_conformance_suite_of_mcp_finds_what_the_table_says";
@@ -140,6 +141,7 @@ async fn the_conformance_suite_of_mcp_finds_what_the_table_says() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
 }
 
+// Promises: MCP-9
 #[tokio::test]
 async fn the_official_python_client_is_served() {
     let test = "the_official_python_client_is_served";

@@ -22,6 +22,7 @@ fn list(scratch: &Scratch) -> String {
     scratch.write("mcp.json", &text).to_str().expect("our paths are text").to_owned()
 }
 
+// Promises: MCP-13
 #[tokio::test]
 async fn every_server_is_told_of_and_no_secret_is() {
     let scratch = Scratch::new();
@@ -73,6 +74,7 @@ async fn every_server_is_told_of_and_no_secret_is() {
     }
 }
 
+// Promises: MCP-13
 #[tokio::test]
 async fn what_is_written_is_a_configuration_and_a_second_time_changes_nothing() {
     let scratch = Scratch::new();

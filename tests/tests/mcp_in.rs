@@ -81,6 +81,7 @@ async fn fails_saying(args: &[&str], more: &str, words: &[&str]) {
     ends_clean(supervisor).await;
 }
 
+// Promises: MCP-1
 #[tokio::test]
 async fn servers_of_both_revisions_are_plugins() {
     if is_missing("servers_of_both_revisions_are_plugins") {
@@ -140,6 +141,7 @@ async fn a_server_that_says_no_is_heard() {
     ends_clean(supervisor).await;
 }
 
+// Promises: MCP-3
 #[tokio::test]
 async fn the_server_sees_none_of_the_handshake() {
     if is_missing("the_server_sees_none_of_the_handshake") {
@@ -157,6 +159,7 @@ async fn the_server_sees_none_of_the_handshake() {
     ends_clean(supervisor).await;
 }
 
+// Promises: MCP-4
 #[tokio::test]
 async fn a_call_that_is_given_up_is_cancelled_there() {
     if is_missing("a_call_that_is_given_up_is_cancelled_there") {
@@ -289,6 +292,7 @@ served_in_spite_of! {
     a_server_that_ignores_sigterm_is_ended: "--lie" "ignores-term";
 }
 
+// Promises: MCP-5
 #[tokio::test]
 async fn a_banner_is_logged_up_to_a_bound() {
     if is_missing("a_banner_is_logged_up_to_a_bound") {
@@ -302,6 +306,7 @@ async fn a_banner_is_logged_up_to_a_bound() {
     ends_clean(supervisor).await;
 }
 
+// Promises: MCP-5
 #[tokio::test]
 async fn answers_out_of_order_find_their_calls() {
     if is_missing("answers_out_of_order_find_their_calls") {
@@ -315,6 +320,7 @@ async fn answers_out_of_order_find_their_calls() {
     ends_clean(supervisor).await;
 }
 
+// Promises: MCP-5
 #[tokio::test]
 async fn an_answer_of_50_mb_is_an_error_and_the_server_goes_on() {
     if is_missing("an_answer_of_50_mb_is_an_error_and_the_server_goes_on") {
@@ -352,6 +358,7 @@ async fn odd_tools_cost_nothing_but_themselves() {
     ends_clean(supervisor).await;
 }
 
+// Promises: MCP-5
 #[tokio::test]
 async fn a_schema_of_500_kb_leaves_its_tool_usable() {
     if is_missing("a_schema_of_500_kb_leaves_its_tool_usable") {
@@ -370,6 +377,7 @@ async fn a_schema_of_500_kb_leaves_its_tool_usable() {
     ends_clean(supervisor).await;
 }
 
+// Promises: MCP-6
 #[tokio::test]
 async fn a_poisoned_description_is_shown_inert() {
     if is_missing("a_poisoned_description_is_shown_inert") {
@@ -413,6 +421,7 @@ async fn a_server_that_asks_for_a_model_is_refused_politely() {
     ends_clean(supervisor).await;
 }
 
+// Promises: MCP-7
 #[tokio::test]
 async fn a_server_that_dies_takes_its_bridge_along_and_both_come_back() {
     if is_missing("a_server_that_dies_takes_its_bridge_along_and_both_come_back") {
@@ -541,6 +550,7 @@ impl Drop for Remote {
     }
 }
 
+// Promises: MCP-8
 #[tokio::test]
 async fn a_server_is_reached_over_http() {
     if is_missing("a_server_is_reached_over_http") {
@@ -568,6 +578,7 @@ async fn a_server_is_reached_over_http() {
     }
 }
 
+// Promises: MCP-8
 #[tokio::test]
 async fn a_url_is_a_way_to_its_host_alone() {
     if is_missing("a_url_is_a_way_to_its_host_alone") {

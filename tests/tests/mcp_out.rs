@@ -15,6 +15,7 @@ fn text(result: &Value) -> &str {
     result["content"][0]["text"].as_str().expect("a text")
 }
 
+// Promises: MCP-9
 #[tokio::test]
 async fn a_client_of_before_2026_lists_and_calls() {
     let supervisor = supervisor().await;
@@ -79,6 +80,7 @@ async fn clients_of_every_older_revision_are_served() {
     }
 }
 
+// Promises: MCP-9
 #[tokio::test]
 async fn a_client_of_2026_asks_without_introducing_itself() {
     let supervisor = supervisor().await;
@@ -108,6 +110,7 @@ async fn a_client_of_2026_asks_without_introducing_itself() {
     assert!(status.success(), "{said}");
 }
 
+// Promises: MCP-9
 #[tokio::test]
 async fn what_a_tool_says_is_guarded_and_errors_say_why() {
     let supervisor = supervisor().await;
@@ -140,6 +143,7 @@ async fn what_a_tool_says_is_guarded_and_errors_say_why() {
     mcp.close().await;
 }
 
+// Promises: MCP-11
 #[tokio::test]
 async fn patterns_narrow_what_is_offered() {
     let supervisor = supervisor().await;
@@ -294,6 +298,7 @@ async fn without_a_supervisor_both_ways_are_named() {
     assert!(output.stdout.is_empty());
 }
 
+// Promises: MCP-12
 #[tokio::test]
 async fn a_supervisor_of_its_own_lives_as_long_as_its_client() {
     let builder = Builder::new().plugin("kit", &program("talon-test-tools"), &[], "");
@@ -322,6 +327,7 @@ async fn a_supervisor_of_its_own_lives_as_long_as_its_client() {
     }
 }
 
+// Promises: MCP-14
 #[tokio::test]
 async fn who_was_first_in_a_directory_for_all_gets_no_client() {
     // Only root can be another user, too.

@@ -175,6 +175,7 @@ fn alert_queries() -> Vec<String> {
     queries
 }
 
+// Promises: METRIC-1, METRIC-2, METRIC-3
 #[tokio::test]
 async fn what_is_exposed_is_listed_and_what_goes_wrong_shows() {
     let supervisor = troubled().await;
@@ -236,6 +237,7 @@ async fn what_is_exposed_is_listed_and_what_goes_wrong_shows() {
     assert!(status.usage.is_some_and(|usage| usage.memory_bytes > 0) && !status.tier.is_empty());
 }
 
+// Promises: METRIC-7
 #[tokio::test]
 async fn processes_are_measured_with_what_they_started() {
     let supervisor = Builder::new().misbehave(&[], "").start().await;
@@ -253,6 +255,7 @@ async fn processes_are_measured_with_what_they_started() {
     assert!(sum(&page, "talon_plugin_memory_bytes", &[]) > 0.0);
 }
 
+// Promises: METRIC-8
 #[tokio::test]
 async fn readiness_waits_for_first_starts_and_ends_with_draining() {
     let supervisor = Builder::new()
@@ -290,6 +293,7 @@ async fn readiness_waits_for_first_starts_and_ends_with_draining() {
     slow.await.expect("the task ends").expect("a call in flight finishes");
 }
 
+// Promises: METRIC-8
 #[tokio::test]
 async fn a_failed_plugin_is_told_with_its_reason_and_does_not_count() {
     let hurry = "max_restarts: 1\nbackoff_initial: 1ms";
@@ -308,6 +312,7 @@ async fn a_failed_plugin_is_told_with_its_reason_and_does_not_count() {
     );
 }
 
+// Promises: METRIC-9
 #[tokio::test]
 async fn requests_are_bounded_and_change_nothing() {
     let supervisor = Builder::new().start().await;
@@ -336,6 +341,7 @@ async fn requests_are_bounded_and_change_nothing() {
     assert_eq!(twice.body.matches("HTTP/1.1").count(), 0, "{twice:?}");
 }
 
+// Promises: METRIC-9
 #[tokio::test]
 async fn who_says_nothing_is_cut_off_and_takes_no_place_from_others_for_long() {
     let supervisor = Builder::new().start().await;
@@ -356,6 +362,7 @@ async fn who_says_nothing_is_cut_off_and_takes_no_place_from_others_for_long() {
     assert!(supervisor.client.status().await.plugins.is_empty(), "calls were never touched by it");
 }
 
+// Promises: METRIC-10
 #[tokio::test]
 async fn others_are_turned_away() {
     let supervisor = Builder::new().start().await;
@@ -384,12 +391,14 @@ async fn others_are_turned_away() {
     assert!(said.is_empty() || said == "0", "the kernel's word does too: {said}");
 }
 
+// Promises: METRIC-12
 #[tokio::test]
 async fn it_can_be_left_out() {
     let supervisor = Builder::new().config("admin:\n  enabled: false").start().await;
     assert!(!supervisor.admin().exists());
 }
 
+// Promises: METRIC-12
 #[tokio::test]
 async fn the_socket_goes_with_the_supervisor() {
     let supervisor = Builder::new().start().await;
@@ -398,6 +407,7 @@ async fn the_socket_goes_with_the_supervisor() {
     assert!(stopped.status.success() && stopped.sockets.is_empty(), "{:?}", stopped.sockets);
 }
 
+// Promises: METRIC-2
 #[tokio::test]
 async fn promtool_takes_page_rules_and_configuration() {
     let test = "promtool_takes_page_rules_and_configuration";

@@ -93,6 +93,7 @@ fn made(language: &str, tests_passed: &str) {
     answers(&scratch, &report);
 }
 
+// Promises: EX-10
 #[test]
 fn a_new_plugin_in_python_works() {
     if !is_missing("a_new_plugin_in_python_works", "hello-py") {
@@ -100,6 +101,7 @@ fn a_new_plugin_in_python_works() {
     }
 }
 
+// Promises: EX-10
 #[test]
 fn a_new_plugin_in_go_works() {
     if !is_missing("a_new_plugin_in_go_works", "hello-go") {
@@ -107,6 +109,7 @@ fn a_new_plugin_in_go_works() {
     }
 }
 
+// Promises: EX-10
 #[test]
 fn a_new_plugin_in_node_works() {
     if !is_missing("a_new_plugin_in_node_works", "hello-node") {
@@ -115,6 +118,7 @@ fn a_new_plugin_in_node_works() {
 }
 
 /// It is built in a directory that stays, because a build from nothing takes minutes: what it prints is done by hand here.
+// Promises: EX-10
 #[test]
 fn a_new_plugin_in_rust_works() {
     // A toolchain of somebody else's home, as in the run without rights, is out of reach.
@@ -140,6 +144,7 @@ fn a_new_plugin_in_rust_works() {
     answers(&scratch, &report);
 }
 
+// Promises: EX-11
 #[test]
 fn what_cannot_be_made_is_refused_before_anything_is_written() {
     let scratch = Scratch::new();

@@ -104,6 +104,7 @@ async fn succeeds(supervisor: &Supervisor, args: &[&str]) -> String {
     said
 }
 
+// Promises: CLI-39
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_plugin_is_upgraded_under_load_without_loss() {
     let (supervisor, path) = supervisor().await;
@@ -121,6 +122,7 @@ async fn a_plugin_is_upgraded_under_load_without_loss() {
     assert_no_loss(&load.result().await);
 }
 
+// Promises: CLI-39
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_configuration_is_reloaded_under_load_without_loss() {
     let (supervisor, _) = supervisor().await;
@@ -138,6 +140,7 @@ async fn the_configuration_is_reloaded_under_load_without_loss() {
     assert_no_loss(&load.result().await);
 }
 
+// Promises: CLI-39
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_supervisor_is_replaced_under_load_without_loss() {
     let (supervisor, _) = supervisor().await;

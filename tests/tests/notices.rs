@@ -81,6 +81,7 @@ async fn next_of(events: &mut tonic::Streaming<Event>, kind: &str) -> Event {
     tokio::time::timeout(PATIENCE, found).await.unwrap_or_else(|_| panic!("no {kind}"))
 }
 
+// Promises: NOTICE-1
 #[tokio::test]
 async fn progress_reaches_who_follows_the_call_and_who_watches() {
     let supervisor = noticer(&["one"]).await;
@@ -107,6 +108,7 @@ async fn progress_reaches_who_follows_the_call_and_who_watches() {
     );
 }
 
+// Promises: NOTICE-3
 #[tokio::test]
 async fn a_flood_of_progress_is_thinned_and_the_last_of_it_arrives() {
     let supervisor = noticer(&["one"]).await;
@@ -120,6 +122,7 @@ async fn a_flood_of_progress_is_thinned_and_the_last_of_it_arrives() {
     assert_eq!(call.done().await.0.outcome(), Outcome::Ok);
 }
 
+// Promises: NOTICE-4
 #[tokio::test]
 async fn texts_of_progress_are_guarded() {
     let supervisor = noticer(&["one"]).await;
@@ -137,6 +140,7 @@ async fn texts_of_progress_are_guarded() {
     assert!(said.contains("second line") && said.len() <= 1024 + '…'.len_utf8(), "{}: {said:?}", said.len());
 }
 
+// Promises: NOTICE-2
 #[tokio::test]
 async fn a_plugin_tells_nothing_of_other_plugins_calls() {
     let supervisor = noticer(&["one", "two"]).await;
@@ -160,6 +164,7 @@ async fn a_plugin_tells_nothing_of_other_plugins_calls() {
     assert_eq!(own.done().await.0.content, "held");
 }
 
+// Promises: NOTICE-3
 #[tokio::test]
 async fn floods_and_oversized_notices_harm_nobody() {
     let supervisor = noticer(&["one", "two"]).await;
@@ -194,6 +199,7 @@ async fn a_call_whose_follower_goes_away_is_cancelled() {
     assert_eq!(event.fields["outcome"], "cancelled", "{event:?}");
 }
 
+// Promises: NOTICE-5
 #[tokio::test]
 async fn tools_that_change_are_read_anew_when_the_plugin_says_so() {
     let supervisor = noticer(&["one"]).await;
@@ -218,6 +224,7 @@ async fn a_plugin_without_notices_is_followed_to_its_answer() {
     assert_eq!(status.code(), tonic::Code::InvalidArgument);
 }
 
+// Promises: GRANT-2
 #[tokio::test]
 async fn who_passes_on_a_models_wish_may_not_what_is_for_people() {
     let supervisor = noticer(&["one"]).await;

@@ -6,6 +6,7 @@ use talon_tests::{Builder, ServiceManager, cli, listening, program};
 /// One that is soon given up.
 const HOPELESS: &str = "backoff_initial: 10ms\nbackoff_max: 20ms\nmax_restarts: 1\nstart_timeout: 500ms";
 
+// Promises: HANDOVER-37
 #[tokio::test]
 async fn ready_comes_after_every_plugin_is_ready_or_has_failed_and_the_status_says_so() {
     let manager = ServiceManager::new();
@@ -31,6 +32,7 @@ async fn ready_comes_after_every_plugin_is_ready_or_has_failed_and_the_status_sa
     assert!(manager.messages().contains(&"STOPPING=1".to_owned()));
 }
 
+// Promises: HANDOVER-38
 #[tokio::test]
 async fn the_watchdog_is_fed_while_everything_answers() {
     let manager = ServiceManager::new();
@@ -46,6 +48,7 @@ async fn the_watchdog_is_fed_while_everything_answers() {
     manager.wait_message(|line| line == "WATCHDOG=1").await;
 }
 
+// Promises: HANDOVER-38
 #[tokio::test]
 async fn a_watchdog_that_waits_for_somebody_else_is_not_fed() {
     let manager = ServiceManager::new();
@@ -56,6 +59,7 @@ async fn a_watchdog_that_waits_for_somebody_else_is_not_fed() {
     assert!(!manager.messages().contains(&"WATCHDOG=1".to_owned()));
 }
 
+// Promises: HANDOVER-39
 #[tokio::test]
 async fn host_sock_can_be_handed_in_and_is_left_in_place() {
     let manager = ServiceManager::new();
@@ -73,6 +77,7 @@ async fn host_sock_can_be_handed_in_and_is_left_in_place() {
     assert!(path.exists(), "it is the unit's");
 }
 
+// Promises: HANDOVER-39
 #[tokio::test]
 async fn a_socket_that_is_not_what_its_name_says_is_refused_with_what_is_expected() {
     let manager = ServiceManager::new();
@@ -93,6 +98,7 @@ async fn an_address_that_is_nobodys_holds_nobody_up() {
     assert!(stopped.status.success(), "{}", stopped.log);
 }
 
+// Promises: HANDOVER-36
 #[tokio::test]
 async fn talon_stop_ends_everything_and_waits_for_it() {
     let supervisor = Builder::new().misbehave(&[], "").start().await;
@@ -108,6 +114,7 @@ async fn talon_stop_ends_everything_and_waits_for_it() {
     assert_eq!(again.status.code(), Some(5));
 }
 
+// Promises: HANDOVER-36
 #[tokio::test]
 async fn talon_stop_does_nothing_where_the_unit_cannot_be_asked_about() {
     let supervisor = Builder::new().misbehave(&[], "").start().await;

@@ -49,6 +49,7 @@ async fn fails_saying(supervisor: Supervisor, words: &[&str]) {
     ends_well(supervisor).await;
 }
 
+// Promises: OTHER-8
 #[tokio::test]
 async fn it_is_ready_after_init_and_then_capabilities() {
     let test = "it_is_ready_after_init_and_then_capabilities";
@@ -75,6 +76,7 @@ async fn its_settings_arrive_as_they_were_written() {
     ends_well(supervisor).await;
 }
 
+// Promises: OTHER-9
 #[tokio::test]
 async fn it_makes_its_socket_in_a_short_directory_of_its_own() {
     let test = "it_makes_its_socket_in_a_short_directory_of_its_own";
@@ -162,6 +164,7 @@ async fn an_answer_over_our_limit_is_refused_and_the_next_one_served() {
     ends_well(supervisor).await;
 }
 
+// Promises: OTHER-9
 #[tokio::test]
 async fn no_ping_is_ever_sent_to_it() {
     let test = "no_ping_is_ever_sent_to_it";
@@ -181,6 +184,7 @@ async fn no_ping_is_ever_sent_to_it() {
     ends_well(supervisor).await;
 }
 
+// Promises: OTHER-9
 #[tokio::test]
 async fn sigint_ends_it_and_nothing_of_it_stays() {
     let test = "sigint_ends_it_and_nothing_of_it_stays";
@@ -218,6 +222,7 @@ async fn an_answer_without_the_calls_id_is_thrown_away() {
     ends_well(supervisor).await;
 }
 
+// Promises: WIRE-5
 #[tokio::test]
 async fn callbacks_are_never_opened_and_plain_calls_work() {
     let test = "callbacks_are_never_opened_and_plain_calls_work";
@@ -246,6 +251,7 @@ async fn what_init_says_is_told() {
     fails_saying(supervisor, &["Init", "configure: the setting root is missing"]).await;
 }
 
+// Promises: OTHER-11
 #[tokio::test]
 async fn a_crash_in_init_is_a_crash() {
     let test = "a_crash_in_init_is_a_crash";
@@ -255,6 +261,7 @@ async fn a_crash_in_init_is_a_crash() {
     fails_saying(supervisor, &["exit code 2", "Init"]).await;
 }
 
+// Promises: OTHER-8
 #[tokio::test]
 async fn init_has_the_start_timeout_and_no_more() {
     let test = "init_has_the_start_timeout_and_no_more";

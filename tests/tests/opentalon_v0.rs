@@ -60,6 +60,7 @@ fn started(logs: &[String]) -> usize {
     logs.iter().filter(|line| line.contains("started as pid")).count()
 }
 
+// Promises: OTHER-10
 #[tokio::test]
 async fn it_is_told_from_the_others_and_served() {
     if is_missing("it_is_told_from_the_others_and_served") {
@@ -163,6 +164,7 @@ async fn it_finds_a_clean_environment_and_a_short_place_of_its_own() {
     ends_well(supervisor).await;
 }
 
+// Promises: OTHER-10
 #[tokio::test]
 async fn the_bridge_and_its_program_have_one_jail() {
     if is_missing("the_bridge_and_its_program_have_one_jail") {

@@ -18,6 +18,7 @@ fn half_well() -> Builder {
     builder.plugin("jira", "/bin/true".as_ref(), &[], "max_restarts: 0\nbackoff_initial: 10ms")
 }
 
+// Promises: CLI-23
 #[tokio::test]
 async fn the_first_line_of_status_says_how_things_are() {
     let supervisor = half_well().start().await;
@@ -33,6 +34,7 @@ async fn the_first_line_of_status_says_how_things_are() {
     assert!(text.lines().skip(1).all(|line| line.chars().count() <= 80 || line.contains('/')), "{text}");
 }
 
+// Promises: CLI-24
 #[tokio::test]
 async fn status_check_is_for_scripts() {
     let supervisor = half_well().start().await;
@@ -107,6 +109,7 @@ impl Events {
     }
 }
 
+// Promises: CLI-25
 #[tokio::test]
 async fn events_go_on_over_a_restart_and_say_that_some_may_be_missing() {
     let supervisor = Builder::new().plugin("hello", &program("hello"), &[], "").start().await;
@@ -119,6 +122,7 @@ async fn events_go_on_over_a_restart_and_say_that_some_may_be_missing() {
     following.hears(&next).await;
 }
 
+// Promises: CLI-25
 #[tokio::test]
 async fn without_follow_events_end_with_the_supervisor() {
     let supervisor = Builder::new().plugin("hello", &program("hello"), &[], "").start().await;
@@ -129,6 +133,7 @@ async fn without_follow_events_end_with_the_supervisor() {
     assert!(ended.expect("it ends").is_ok());
 }
 
+// Promises: CLI-26
 #[tokio::test]
 async fn doctor_says_of_each_thing_whether_it_is_well_and_what_to_do() {
     let supervisor = half_well().start().await;
@@ -172,6 +177,7 @@ async fn doctor_says_of_each_thing_whether_it_is_well_and_what_to_do() {
     }
 }
 
+// Promises: CLI-26
 #[tokio::test]
 async fn doctor_fails_where_something_that_is_asked_for_is_missing() {
     let scratch = talon_tests::Scratch::new();

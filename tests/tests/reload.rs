@@ -58,6 +58,7 @@ async fn two() -> Supervisor {
         .await
 }
 
+// Promises: RELOAD-3
 #[tokio::test]
 async fn changed_limits_take_no_new_process() {
     let supervisor = two().await;
@@ -77,6 +78,7 @@ async fn changed_limits_take_no_new_process() {
     assert_eq!((changes(&again), again.changed, again.left), (Vec::new(), Vec::new(), 2));
 }
 
+// Promises: RELOAD-3
 #[tokio::test]
 async fn guard_settings_for_all_plugins_take_no_new_process() {
     let supervisor = two().await;
@@ -89,6 +91,7 @@ async fn guard_settings_for_all_plugins_take_no_new_process() {
     assert_eq!(pid(&supervisor.client.plugin("two").await), pid(&before));
 }
 
+// Promises: RELOAD-4
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn plugins_come_go_and_change_and_no_call_of_the_others_fails() {
     let supervisor = two().await;
@@ -117,6 +120,7 @@ async fn plugins_come_go_and_change_and_no_call_of_the_others_fails() {
     assert_eq!((stopped.processes, stopped.sockets), (Vec::new(), Vec::new()), "{}", stopped.log);
 }
 
+// Promises: RELOAD-5
 #[tokio::test]
 async fn one_plugin_that_cannot_change_keeps_no_other_from_it() {
     let supervisor = two().await;
@@ -135,6 +139,7 @@ async fn one_plugin_that_cannot_change_keeps_no_other_from_it() {
     assert_eq!(out.status.code(), Some(4), "it is tried again: {out:?}");
 }
 
+// Promises: RELOAD-1
 #[tokio::test]
 async fn a_refused_configuration_leaves_everything_as_it_was() {
     let supervisor = two().await;
@@ -163,6 +168,7 @@ async fn a_refused_configuration_leaves_everything_as_it_was() {
     assert_eq!(supervisor.client.status().await.config_problem, "");
 }
 
+// Promises: RELOAD-2
 #[tokio::test]
 async fn sighup_reads_it_anew_and_bad_yaml_stops_nothing() {
     let supervisor = two().await;
@@ -177,6 +183,7 @@ async fn sighup_reads_it_anew_and_bad_yaml_stops_nothing() {
     assert_eq!(event.fields["changed"], "plugins.tools.plugins.one.timeout");
 }
 
+// Promises: RELOAD-11
 #[tokio::test]
 async fn a_service_manager_hears_of_a_reload_and_of_its_end() {
     let manager = ServiceManager::new();
@@ -194,6 +201,7 @@ async fn a_service_manager_hears_of_a_reload_and_of_its_end() {
     manager.wait_message(|line| line == "READY=1").await;
 }
 
+// Promises: RELOAD-8
 #[tokio::test]
 async fn two_reloads_at_once_come_one_after_the_other() {
     let supervisor = two().await;
@@ -204,6 +212,7 @@ async fn two_reloads_at_once_come_one_after_the_other() {
     assert_eq!(both, [Vec::new(), vec!["one replaced".to_owned()]]);
 }
 
+// Promises: RELOAD-6
 #[tokio::test]
 async fn what_needs_a_restart_is_said_and_left() {
     let supervisor = two().await;
@@ -217,6 +226,7 @@ async fn what_needs_a_restart_is_said_and_left() {
     }
 }
 
+// Promises: RELOAD-9
 #[tokio::test]
 async fn peers_change_for_connections_from_then_on() {
     let supervisor = two().await;
@@ -229,6 +239,7 @@ async fn peers_change_for_connections_from_then_on() {
     assert_eq!(new.status().await.you.expect("we are somebody").role, "call");
 }
 
+// Promises: RELOAD-9
 #[tokio::test]
 async fn the_socket_goes_to_another_group() {
     use std::os::unix::fs::MetadataExt;
@@ -254,6 +265,7 @@ async fn the_log_level_changes() {
     assert_eq!(supervisor.client.reload(false).await.changed, ["log.level"]);
 }
 
+// Promises: RELOAD-10
 #[tokio::test]
 async fn a_watched_config_file_is_read_when_it_changes() {
     let supervisor = Builder::new()
@@ -274,6 +286,7 @@ async fn a_watched_config_file_is_read_when_it_changes() {
     assert_eq!(supervisor.client.plugin("one").await.declared_name, "eins");
 }
 
+// Promises: UPGRADE-10
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_watched_plugin_is_replaced_when_its_file_changes() {
     let builder = Builder::new();
@@ -303,6 +316,7 @@ async fn a_watched_plugin_is_replaced_when_its_file_changes() {
     assert_eq!(failures, Vec::<String>::new());
 }
 
+// Promises: UPGRADE-11
 #[tokio::test]
 async fn what_is_written_in_pieces_is_not_taken_half() {
     use std::io::Write;
@@ -346,6 +360,7 @@ async fn has(supervisor: &Supervisor, name: &str) -> bool {
     supervisor.client.list().await.iter().any(|plugin| plugin.name == name)
 }
 
+// Promises: UPGRADE-12
 #[tokio::test]
 async fn plugins_come_and_go_with_their_files() {
     let supervisor = following().await;
@@ -362,6 +377,7 @@ async fn plugins_come_and_go_with_their_files() {
     assert_eq!(supervisor.client.plugin("misbehave").await.state, "ready");
 }
 
+// Promises: UPGRADE-13
 #[tokio::test]
 async fn a_plugin_directory_that_vanishes_stops_nothing() {
     let supervisor = following().await;

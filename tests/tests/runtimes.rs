@@ -70,6 +70,7 @@ fn all_works(outcome: &Outcome) {
     assert!(matches!(landlock, Some(Status::Enforced | Status::StandIn(_))), "{report:#?}");
 }
 
+// Promises: JAIL-30
 #[test]
 fn python_in_a_virtual_environment() {
     let test = "python_in_a_virtual_environment";
@@ -89,6 +90,7 @@ fn python_in_a_virtual_environment() {
     all_works(&jail.with_view(&scratch.join("program"), Access::Execute).run());
 }
 
+// Promises: JAIL-30
 #[test]
 fn node() {
     if is_missing("node", NODE, "nodejs") {
@@ -100,6 +102,7 @@ fn node() {
     all_works(&jail.with_view(&scratch.join("program"), Access::Read).run());
 }
 
+// Promises: JAIL-30
 #[test]
 fn go() {
     if is_missing("go", GO, "golang-go") {
@@ -115,6 +118,7 @@ fn go() {
     all_works(&strict(2, &[&program]).with_view(&scratch.join("program"), Access::Execute).run());
 }
 
+// Promises: JAIL-30
 #[test]
 fn java() {
     if is_missing("java", JAVA, "default-jre-headless") {
@@ -128,6 +132,7 @@ fn java() {
 }
 
 /// One file that unpacks itself into TMPDIR and runs from there.
+// Promises: JAIL-30
 #[test]
 fn pyinstaller_works_with_tmp_exec_and_says_what_it_lacks_without() {
     let test = "pyinstaller_works_with_tmp_exec_and_says_what_it_lacks_without";

@@ -9,6 +9,7 @@ async fn echoes(supervisor: &Supervisor) {
     assert_eq!((answer.outcome(), answer.content.as_str()), (Outcome::Ok, "hi"), "{}", supervisor.log());
 }
 
+// Promises: HANDOVER-39
 #[tokio::test]
 async fn a_log_that_nobody_reads_any_more_ends_nothing() {
     let mut supervisor = Builder::new().misbehave(&[], "").start().await;
@@ -23,6 +24,7 @@ async fn a_log_that_nobody_reads_any_more_ends_nothing() {
     assert!(status.success(), "{status}");
 }
 
+// Promises: HANDOVER-39
 #[tokio::test]
 async fn sigpipe_ends_nothing() {
     let supervisor = Builder::new().misbehave(&[], "").start().await;

@@ -60,6 +60,7 @@ async fn not_enforced(supervisor: &Supervisor) -> Vec<(String, String)> {
     lines.collect()
 }
 
+// Promises: UNIT-1
 #[tokio::test]
 async fn the_units_user_gives_what_root_gives() {
     let test = "the_units_user_gives_what_root_gives";
@@ -95,6 +96,7 @@ async fn the_units_user_gives_what_root_gives() {
     assert!(uids.contains(&instance.uid), "a plugin keeps its uid");
 }
 
+// Promises: UNIT-2
 #[tokio::test]
 async fn each_capability_of_the_unit_is_needed() {
     let test = "each_capability_of_the_unit_is_needed";

@@ -44,37 +44,67 @@ macro_rules! start_faults {
 }
 
 start_faults! {
+    // Promises: BAD-1
     exits_at_once: "exit-at-once" says ["exit code 3", "I give up at once"];
+    // Promises: BAD-1
     exits_with_0_and_says_nothing: "exit-zero" says ["exit code 0", "handshake"];
+    // Promises: BAD-1
     crashes_at_once: "crash" says ["SIGABRT"];
+    // Promises: BAD-2
     says_nothing: "silent" says ["handshake", "3 s"];
+    // Promises: BAD-2
     says_garbage: "garbage" says ["handshake", "3 s"];
+    // Promises: BAD-2
     says_bytes_that_are_no_text: "binary" says ["handshake"];
+    // Promises: BAD-2
     says_half_a_line: "half-line" says ["handshake"];
+    // Promises: BAD-2
     says_a_line_of_a_gigabyte: "endless-line" says ["handshake"];
+    // Promises: BAD-2, HAND-7
     says_banners_for_ever: "endless-banner" says ["handshake"];
+    // Promises: BAD-3
     speaks_another_core_protocol: "wrong-core" says ["handshake", "version 2", "version 1"];
+    // Promises: BAD-3
     speaks_another_app_version: "wrong-version" says ["99", "1"];
+    // Promises: BAD-3, HAND-12
     speaks_netrpc: "net-rpc" says ["netrpc", "grpc"];
+    // Promises: HAND-13
     offers_a_certificate_unasked: "tls" says ["TLS"];
+    // Promises: HAND-13
     multiplexes_unasked: "multiplexed" says ["multiplex"];
+    // Promises: BAD-4, HAND-19
     names_a_tcp_address: "tcp" says ["tcp", "allow_tcp"];
+    // Promises: BAD-4, HAND-15
     names_a_file_that_is_no_socket: "not-a-socket" says ["socket"];
+    // Promises: BAD-4
     names_a_socket_that_nobody_made: "missing-socket" says ["misbehave.sock"];
+    // Promises: BAD-4
     names_an_address_of_10_000_characters: "long-address" says ["handshake"];
+    // Promises: BAD-4, HAND-15
     names_the_root: "root-address" says ["socket"];
+    // Promises: BAD-5, HAND-8
     hangs_after_the_handshake: "hang-after" says ["3 s"];
+    // Promises: BAD-5
     closes_its_socket: "close-socket" says ["connect"];
+    // Promises: BAD-3
     speaks_no_http2: "not-grpc" says [""];
+    // Promises: BAD-5
     exits_after_the_handshake: "exit-after" says ["exit code 4"];
+    // Promises: BAD-6, HAND-29
     refuses_init: "init-fails" says ["Init", "the setting root is missing"];
+    // Promises: BAD-6, LIFE-11
     never_answers_capabilities: "capabilities-hang" says ["3 s"];
+    // Promises: LIFE-12
     is_never_healthy: "never-healthy" says ["SERVING"];
+    // Promises: BAD-7
     declares_5_000_actions: "too-many-actions" says ["actions"];
+    // Promises: BAD-7
     declares_an_action_twice: "duplicate-actions" says ["echo", "twice"];
+    // Promises: BAD-7
     declares_hostile_names: "hostile-names" says ["name"];
 }
 
+// Promises: HAND-14
 #[tokio::test]
 async fn names_the_socket_of_somebody_else() {
     let listener = Builder::new();
@@ -88,6 +118,7 @@ async fn names_the_socket_of_somebody_else() {
     }
 }
 
+// Promises: HAND-6
 #[tokio::test]
 async fn a_banner_before_the_handshake_is_tolerated_and_logged() {
     let supervisor = with_lie("banner", &[]).await;
@@ -97,6 +128,7 @@ async fn a_banner_before_the_handshake_is_tolerated_and_logged() {
     assert!(lines.iter().any(|line| line.contains("Loading settings")), "{lines:#?}");
 }
 
+// Promises: HAND-1
 #[tokio::test]
 async fn both_dialects_and_the_smallest_plugin_are_served() {
     for args in
@@ -110,6 +142,7 @@ async fn both_dialects_and_the_smallest_plugin_are_served() {
     }
 }
 
+// Promises: LIFE-8
 #[tokio::test]
 async fn a_plugin_that_crashes_in_its_handshake_is_not_started_for_ever() {
     let supervisor = Builder::new()
@@ -121,6 +154,7 @@ async fn a_plugin_that_crashes_in_its_handshake_is_not_started_for_ever() {
     assert!(plugin.reason.contains("talon plugin start misbehave"), "{}", plugin.reason);
 }
 
+// Promises: HAND-9
 #[tokio::test]
 async fn no_more_plugins_start_at_once_than_they_may() {
     let mut builder = Builder::new().tools("start_concurrency: 1").without_waiting();

@@ -276,6 +276,7 @@ async fn the_verbs_work_without_a_supervisor() {
     hostile_names(&cli).await;
 }
 
+// Promises: STATE-22
 #[tokio::test]
 async fn state_goes_out_and_in_through_a_supervisor() {
     let supervisor = supervised().await;
@@ -284,6 +285,7 @@ async fn state_goes_out_and_in_through_a_supervisor() {
     refused_records(&cli, &supervisor.scratch).await;
 }
 
+// Promises: STATE-22
 #[tokio::test]
 async fn state_goes_out_and_in_without_a_supervisor() {
     let (scratch, config) = alone();
@@ -292,6 +294,7 @@ async fn state_goes_out_and_in_without_a_supervisor() {
     refused_records(&cli, &scratch).await;
 }
 
+// Promises: STATE-23
 #[tokio::test]
 async fn a_directory_of_another_program_is_taken_over() {
     let (_scratch, config) = alone();
@@ -302,6 +305,7 @@ async fn a_directory_of_another_program_is_taken_over() {
     assert_eq!(output.status.code(), Some(i32::from(report["counts"]["refused"] != 0)), "{report}");
 }
 
+// Promises: STATE-20
 #[tokio::test]
 async fn a_backup_is_made_and_restored_while_the_supervisor_runs() {
     let supervisor = supervised().await;
@@ -312,6 +316,7 @@ async fn a_backup_is_made_and_restored_while_the_supervisor_runs() {
     assert!(stopped.status.success() && stopped.processes.is_empty(), "{stopped:?}");
 }
 
+// Promises: STATE-20
 #[tokio::test]
 async fn a_backup_is_made_and_restored_without_a_supervisor() {
     let (scratch, config) = alone();
@@ -331,6 +336,7 @@ async fn a_database_that_a_supervisor_has_is_left_to_it() {
     assert!(code == 8 && said.contains("--socket"), "{code} {said}");
 }
 
+// Promises: STATE-14
 #[tokio::test]
 async fn a_damaged_database_is_refused_at_the_start_and_healed_by_a_restore() {
     let (scratch, config) = alone();
@@ -361,6 +367,7 @@ async fn a_damaged_database_is_refused_at_the_start_and_healed_by_a_restore() {
     assert_eq!(cli.ok(&["state", "get", "notes", "k"]).await, "v\n");
 }
 
+// Promises: STATE-25
 #[tokio::test]
 async fn only_administrators_see_what_plugins_keep() {
     if !is_root() {
@@ -406,6 +413,7 @@ async fn a_supervisor_and_a_configuration_of_different_places_are_not_mixed() {
     assert!(code == 6 && said.contains("--only plugins"), "{code} {said}");
 }
 
+// Promises: STATE-29
 #[tokio::test]
 async fn a_dry_run_where_nothing_is_kept_makes_nothing() {
     let (scratch, config) = alone();
@@ -428,6 +436,7 @@ async fn a_dry_run_where_nothing_is_kept_makes_nothing() {
     assert!(names(temporary.path()).is_empty(), "what it worked on is gone");
 }
 
+// Promises: STATE-29
 #[tokio::test]
 async fn what_can_be_imported_is_named_until_it_was() {
     let (scratch, config) = alone();

@@ -33,6 +33,7 @@ fn lifetime(round: u32) -> usize {
     1 + usize::try_from((drawn ^ (drawn >> 31)) % LONGEST_LIFE).expect("it is small")
 }
 
+// Promises: STATE-1
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_plugin_was_told_survives_the_supervisors_death() {
     let mut acknowledged = ValueNumbers::new();
@@ -71,6 +72,7 @@ async fn what_a_plugin_was_told_survives_the_supervisors_death() {
     assert!(supervisor.stop().await.status.success());
 }
 
+// Promises: STATE-1, STATE-8
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_plugin_was_told_survives_the_death_of_what_keeps_it() {
     let supervisor = Builder::new().plugin("hello", &program("hello"), &[], "").start().await;
@@ -199,6 +201,7 @@ async fn check(store: &Store, session: SessionId, acknowledged: &[Append], when:
     }
 }
 
+// Promises: STATE-2
 #[test]
 fn what_was_appended_to_a_session_survives_the_death_of_those_who_append() {
     let directory = tempfile::tempdir().expect("there is room");

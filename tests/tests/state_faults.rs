@@ -81,6 +81,7 @@ async fn postgres_needs_an_address() {
     refused(&wrong, CONFIG, &["state.url", "postgresql://"]).await;
 }
 
+// Promises: STATE-17
 #[tokio::test]
 async fn a_server_that_is_not_there_is_waited_for() {
     let test = "a_server_that_is_not_there_is_waited_for";
@@ -155,6 +156,7 @@ fn write(path: &Path, bytes: impl AsRef<[u8]>) {
     std::fs::write(path, bytes).expect("it is ours");
 }
 
+// Promises: STATE-13
 #[tokio::test]
 async fn garbage_in_the_database_is_refused_and_kept() {
     let change = |path: &Path, mut bytes: Vec<u8>| {
@@ -165,17 +167,20 @@ async fn garbage_in_the_database_is_refused_and_kept() {
     refused_when(change, &["is damaged", "talon restore"]).await;
 }
 
+// Promises: STATE-13
 #[tokio::test]
 async fn a_database_that_is_cut_off_is_refused_and_kept() {
     let change = |path: &Path, bytes: Vec<u8>| write(path, &bytes[..bytes.len() / 2]);
     refused_when(change, &["is damaged", "talon restore"]).await;
 }
 
+// Promises: STATE-13
 #[tokio::test]
 async fn an_empty_database_is_refused_and_kept() {
     refused_when(|path, _| write(path, []), &["is damaged", "talon restore"]).await;
 }
 
+// Promises: STATE-13
 #[tokio::test]
 async fn a_file_that_is_no_database_is_refused_and_kept() {
     refused_when(
@@ -185,6 +190,7 @@ async fn a_file_that_is_no_database_is_refused_and_kept() {
     .await;
 }
 
+// Promises: STATE-13
 #[tokio::test]
 async fn a_newer_database_is_refused_and_kept() {
     /// Where SQLite has the number that is its user's: big-endian, in the header.
@@ -196,6 +202,7 @@ async fn a_newer_database_is_refused_and_kept() {
     refused_when(change, &["schema version 9999", "newer Talon"]).await;
 }
 
+// Promises: STATE-15
 #[tokio::test]
 async fn another_supervisor_on_the_same_data_is_refused_by_name() {
     let supervisor = misbehaving().start().await;
@@ -208,6 +215,7 @@ async fn another_supervisor_on_the_same_data_is_refused_by_name() {
     stopped(supervisor).await;
 }
 
+// Promises: STATE-16
 #[tokio::test]
 async fn a_directory_that_others_may_use_is_refused_with_what_to_run() {
     let supervisor = misbehaving().start().await;
@@ -235,6 +243,7 @@ async fn a_directory_that_others_may_use_is_refused_with_what_to_run() {
     stopped(supervisor).await;
 }
 
+// Promises: STATE-16
 #[tokio::test]
 async fn a_directory_that_is_another_users_is_refused_with_what_to_run() {
     let test = "a_directory_that_is_another_users_is_refused_with_what_to_run";
@@ -258,6 +267,7 @@ async fn a_directory_that_is_another_users_is_refused_with_what_to_run() {
     stopped(supervisor).await;
 }
 
+// Promises: STATE-12
 #[tokio::test]
 async fn a_plugin_that_is_removed_keeps_its_state() {
     let supervisor = misbehaving().start().await;
@@ -276,6 +286,7 @@ async fn a_plugin_that_is_removed_keeps_its_state() {
     stopped(supervisor).await;
 }
 
+// Promises: STATE-9
 #[tokio::test]
 async fn a_quota_says_what_is_used_and_what_there_may_be() {
     let supervisor = misbehaving().state("quota: { bytes: 10KiB, keys: 3 }").start().await;
@@ -304,6 +315,7 @@ async fn a_quota_says_what_is_used_and_what_there_may_be() {
     stopped(supervisor).await;
 }
 
+// Promises: STATE-10
 #[tokio::test]
 async fn values_and_keys_that_are_too_large_are_refused_and_the_socket_goes_on() {
     let supervisor = misbehaving().start().await;
@@ -343,6 +355,7 @@ async fn a_database_may_be_bounded() {
     stopped(supervisor).await;
 }
 
+// Promises: STATE-19
 #[tokio::test]
 async fn a_full_disk_refuses_writes_until_there_is_room() {
     let test = "a_full_disk_refuses_writes_until_there_is_room";
@@ -404,6 +417,7 @@ async fn a_full_disk_refuses_writes_until_there_is_room() {
     stopped(supervisor).await;
 }
 
+// Promises: STATE-28
 #[tokio::test]
 async fn a_service_that_hangs_is_replaced_and_nothing_is_lost() {
     let checks = "health_check_interval: 200ms\nhealth_check_timeout: 100ms\nhealth_failure_threshold: 2";
@@ -419,6 +433,7 @@ async fn a_service_that_hangs_is_replaced_and_nothing_is_lost() {
     assert!(supervisor.stop().await.log.contains("the state service does not answer"));
 }
 
+// Promises: STATE-27
 #[tokio::test]
 async fn a_program_that_is_missing_is_named() {
     let missing = misbehaving().state("program: /nonexistent/talon-state");
@@ -431,6 +446,7 @@ async fn a_program_that_is_missing_is_named() {
     refused(&alone, CONFIG, &["talon-state", "state.program", "state.engine: off"]).await;
 }
 
+// Promises: STATE-27
 #[tokio::test]
 async fn without_state_a_plugin_is_told_that_there_is_none() {
     let supervisor =

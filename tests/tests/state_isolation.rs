@@ -52,6 +52,7 @@ async fn ends_clean(supervisor: Supervisor) {
     assert_eq!(stopped.processes, Vec::<u32>::new());
 }
 
+// Promises: STATE-4
 #[tokio::test]
 async fn each_plugin_has_keys_of_its_own() {
     let supervisor = two().start().await;
@@ -67,6 +68,7 @@ async fn each_plugin_has_keys_of_its_own() {
     ends_clean(supervisor).await;
 }
 
+// Promises: STATE-4
 #[tokio::test]
 async fn names_that_look_like_a_way_to_others_are_only_names() {
     let supervisor = two().start().await;
@@ -79,6 +81,7 @@ async fn names_that_look_like_a_way_to_others_are_only_names() {
     ends_clean(supervisor).await;
 }
 
+// Promises: STATE-4
 #[tokio::test]
 async fn instances_of_one_plugin_share_its_keys() {
     let supervisor =
@@ -109,6 +112,7 @@ async fn instances_of_one_plugin_share_its_keys() {
     ends_clean(supervisor).await;
 }
 
+// Promises: STATE-5
 #[tokio::test]
 async fn a_jailed_plugin_reaches_no_socket_but_its_own() {
     let test = "a_jailed_plugin_reaches_no_socket_but_its_own";
@@ -136,6 +140,7 @@ async fn a_jailed_plugin_reaches_no_socket_but_its_own() {
     ends_clean(supervisor).await;
 }
 
+// Promises: STATE-5
 #[tokio::test]
 async fn a_jailed_plugin_does_not_get_at_the_database() {
     let supervisor = two().start().await;
@@ -160,6 +165,7 @@ async fn a_jailed_plugin_does_not_get_at_the_database() {
     ends_clean(supervisor).await;
 }
 
+// Promises: STATE-5
 #[tokio::test]
 async fn a_jailed_plugin_does_not_get_at_the_process_that_keeps_state() {
     let supervisor = two().start().await;
@@ -181,6 +187,7 @@ fn knock(scratch: &Scratch, socket: &Path, uid: u32, gid: u32) -> std::process::
     command.uid(uid).gid(gid).output().expect("it starts")
 }
 
+// Promises: STATE-6
 #[tokio::test]
 async fn another_uid_that_reaches_the_socket_is_not_served() {
     let test = "another_uid_that_reaches_the_socket_is_not_served";
@@ -218,6 +225,7 @@ fn field(pid: u32, name: &str) -> String {
     line.unwrap_or_else(|| panic!("no {name} in {status}")).trim().to_owned()
 }
 
+// Promises: STATE-7
 #[tokio::test]
 async fn what_keeps_state_is_jailed_itself() {
     let supervisor = two().start().await;
@@ -237,6 +245,7 @@ async fn what_keeps_state_is_jailed_itself() {
     ends_clean(supervisor).await;
 }
 
+// Promises: STATE-7
 #[tokio::test]
 async fn what_keeps_state_sees_nothing_of_the_plugins() {
     let test = "what_keeps_state_sees_nothing_of_the_plugins";
@@ -274,6 +283,7 @@ async fn what_keeps_state_sees_nothing_of_the_plugins() {
     ends_clean(supervisor).await;
 }
 
+// Promises: STATE-33
 #[tokio::test]
 async fn neither_owner_opens_the_others_database() {
     let test = "neither_owner_opens_the_others_database";

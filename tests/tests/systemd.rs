@@ -31,6 +31,7 @@ fn installed(test: &str) -> Option<Machine> {
 
 const CALL: &str = "talon call hello.greet name=Ada";
 
+// Promises: PACKAGE-1, UNIT-5
 #[test]
 fn the_package_installs_serves_and_is_purged_without_a_trace() {
     let Some(machine) = installed("the_package_installs_serves_and_is_purged_without_a_trace") else {
@@ -72,6 +73,7 @@ fn the_package_installs_serves_and_is_purged_without_a_trace() {
     machine.sh("! getent passwd talon && ! getent group talon-clients");
 }
 
+// Promises: UNIT-6
 #[test]
 fn a_killed_supervisor_comes_back_and_a_frozen_one_is_ended_by_the_watchdog() {
     let test = "a_killed_supervisor_comes_back_and_a_frozen_one_is_ended_by_the_watchdog";
@@ -103,6 +105,7 @@ fn a_killed_supervisor_comes_back_and_a_frozen_one_is_ended_by_the_watchdog() {
     assert_eq!(plugins, "1", "{}", machine.sh("ps axf"));
 }
 
+// Promises: UNIT-7
 #[test]
 fn plugins_live_through_a_restart_and_an_upgrade_of_the_package() {
     let test = "plugins_live_through_a_restart_and_an_upgrade_of_the_package";
@@ -139,6 +142,7 @@ fn plugins_live_through_a_restart_and_an_upgrade_of_the_package() {
     assert!(machine.sh(CALL).contains("Ada"), "{}", machine.diagnostics());
 }
 
+// Promises: UNIT-8
 #[test]
 fn a_reload_touches_what_changed_and_a_bad_one_nothing() {
     let test = "a_reload_touches_what_changed_and_a_bad_one_nothing";
@@ -153,6 +157,7 @@ fn a_reload_touches_what_changed_and_a_bad_one_nothing() {
     assert!(machine.sh(CALL).contains("Ada"));
 }
 
+// Promises: UNIT-9
 #[test]
 fn keys_reach_the_configuration_and_no_environment() {
     let test = "keys_reach_the_configuration_and_no_environment";

@@ -25,6 +25,7 @@ fn ours(builder: Builder) -> Builder {
     builder.misbehave(&[], "backoff_initial: 10ms\nbackoff_max: 50ms\nready_wait: 20s")
 }
 
+// Promises: HANDOVER-20
 #[tokio::test]
 async fn a_takeover_keeps_the_plugins_and_their_processes() {
     let old = ours(Builder::new()).start().await;
@@ -46,6 +47,7 @@ async fn a_takeover_keeps_the_plugins_and_their_processes() {
     assert_eq!((stopped.processes, stopped.sockets), (vec![], vec![]), "{}", stopped.log);
 }
 
+// Promises: HANDOVER-21
 #[tokio::test]
 async fn the_store_of_a_service_manager_keeps_the_plugins_between_two_supervisors() {
     let manager = ServiceManager::new();
@@ -81,6 +83,7 @@ async fn gone(pid: u32) {
     panic!("process {pid} is still there");
 }
 
+// Promises: HANDOVER-22
 #[tokio::test]
 async fn a_call_in_flight_is_answered_and_one_that_comes_meanwhile_waits() {
     let old = ours(Builder::new()).start().await;
@@ -96,6 +99,7 @@ async fn a_call_in_flight_is_answered_and_one_that_comes_meanwhile_waits() {
     serves_on(&new, plugin).await;
 }
 
+// Promises: HANDOVER-23
 #[tokio::test]
 async fn state_is_there_before_and_after() {
     let old = Builder::new().plugin("notes", &example("notes"), &[], "").start().await;
@@ -110,6 +114,7 @@ async fn state_is_there_before_and_after() {
     assert!(list.content.contains("before") && list.content.contains("after"), "{list:?}");
 }
 
+// Promises: HANDOVER-24
 #[tokio::test]
 async fn without_a_supervisor_a_takeover_is_a_start_like_any_other() {
     let old = ours(Builder::new()).start().await;
@@ -121,6 +126,7 @@ async fn without_a_supervisor_a_takeover_is_a_start_like_any_other() {
     echoes(&new, "hi").await;
 }
 
+// Promises: HANDOVER-25
 #[tokio::test]
 async fn one_whose_configuration_is_refused_takes_nothing() {
     let old = ours(Builder::new()).start().await;
@@ -130,6 +136,7 @@ async fn one_whose_configuration_is_refused_takes_nothing() {
     serves_on(&old, plugin).await;
 }
 
+// Promises: HANDOVER-25
 #[tokio::test]
 async fn one_that_fails_late_gives_everything_back() {
     let old = ours(Builder::new()).start().await;
@@ -146,6 +153,7 @@ async fn one_that_fails_late_gives_everything_back() {
     serves_on(&new, plugin).await;
 }
 
+// Promises: HANDOVER-25
 #[tokio::test]
 async fn one_that_is_killed_in_the_middle_takes_nothing_with_it() {
     let old = ours(Builder::new()).start().await;
@@ -159,6 +167,7 @@ async fn one_that_is_killed_in_the_middle_takes_nothing_with_it() {
     serves_on(&old, plugin).await;
 }
 
+// Promises: HANDOVER-26
 #[tokio::test]
 async fn an_old_one_that_is_killed_in_the_middle_leaves_a_start_like_any_other() {
     let old = ours(Builder::new()).start().await;
@@ -180,6 +189,7 @@ async fn an_old_one_that_is_killed_in_the_middle_leaves_a_start_like_any_other()
     drop(slow);
 }
 
+// Promises: HANDOVER-27
 #[tokio::test]
 async fn two_at_once_get_one_takeover_and_one_answer() {
     let old = ours(Builder::new()).start().await;
@@ -201,6 +211,7 @@ async fn two_at_once_get_one_takeover_and_one_answer() {
     serves_on(&new, plugin).await;
 }
 
+// Promises: HANDOVER-28
 #[tokio::test]
 async fn a_plugin_that_dies_during_the_takeover_is_started_anew() {
     let old = ours(Builder::new()).start().await;
@@ -215,6 +226,7 @@ async fn a_plugin_that_dies_during_the_takeover_is_started_anew() {
     assert_eq!((stopped.processes, stopped.sockets), (vec![], vec![]), "{}", stopped.log);
 }
 
+// Promises: HANDOVER-30
 #[tokio::test]
 async fn what_the_store_kept_and_cannot_be_used_makes_a_cold_start() {
     let manager = ServiceManager::new();
@@ -230,6 +242,7 @@ async fn what_the_store_kept_and_cannot_be_used_makes_a_cold_start() {
     assert!(manager.stored().is_empty());
 }
 
+// Promises: HANDOVER-29
 #[tokio::test]
 async fn a_start_that_fails_leaves_the_store_to_the_next() {
     let manager = ServiceManager::new();
@@ -251,6 +264,7 @@ async fn a_start_that_fails_leaves_the_store_to_the_next() {
     serves_on(&new, plugin).await;
 }
 
+// Promises: HANDOVER-31
 #[tokio::test]
 async fn a_service_manager_that_does_not_read_gets_a_stop_like_any_other() {
     let manager = ServiceManager::new();
@@ -263,6 +277,7 @@ async fn a_service_manager_that_does_not_read_gets_a_stop_like_any_other() {
     gone(plugin).await;
 }
 
+// Promises: HANDOVER-32
 #[tokio::test]
 async fn a_second_signal_hands_over_nothing() {
     let manager = ServiceManager::new();
@@ -281,6 +296,7 @@ async fn a_second_signal_hands_over_nothing() {
     drop(slow);
 }
 
+// Promises: HANDOVER-33
 #[tokio::test]
 async fn quarantine_outlives_the_supervisor() {
     let old = ours(Builder::new()).config("guard:\n  quarantine: { marks: 1, window: 1h }").start().await;

@@ -135,6 +135,7 @@ fn json(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 
+// Promises: MCP-2
 #[tokio::test]
 async fn everything_answers_each_kind_of_call() {
     if is_missing("everything_answers_each_kind_of_call", "everything") {
@@ -212,6 +213,7 @@ async fn everything_tells_how_far_a_long_call_is() {
     assert!(!told.is_empty() && grows, "{told:?}");
 }
 
+// Promises: MCP-2
 #[tokio::test]
 async fn filesystem_reads_the_granted_directory_and_the_jail_refuses_the_rest() {
     let test = "filesystem_reads_the_granted_directory_and_the_jail_refuses_the_rest";
@@ -293,6 +295,7 @@ fn make_repository(scratch: &Scratch) -> PathBuf {
     directory
 }
 
+// Promises: MCP-2
 #[tokio::test]
 async fn git_tells_status_and_history_of_the_granted_repository() {
     if is_missing("git_tells_status_and_history_of_the_granted_repository", "git") {
@@ -318,6 +321,7 @@ async fn git_tells_status_and_history_of_the_granted_repository() {
     refused(&supervisor, "git", "git_log", &[("repo_path", elsewhere)]).await;
 }
 
+// Promises: MCP-2
 #[tokio::test]
 async fn time_converts_between_zones() {
     if is_missing("time_converts_between_zones", "time") {
@@ -338,6 +342,7 @@ async fn time_converts_between_zones() {
 }
 
 /// Tool names that two servers share are two actions, since an action is a plugin's.
+// Promises: MCP-1
 #[tokio::test]
 async fn all_four_serve_side_by_side() {
     let test = "all_four_serve_side_by_side";

@@ -25,6 +25,7 @@ fn selected(contents: &str) -> String {
     line.trim_start_matches('▸').split_whitespace().next().unwrap_or_default().to_owned()
 }
 
+// Promises: CLI-30
 #[tokio::test]
 async fn it_shows_what_happens_and_does_what_the_keys_say() {
     let supervisor = supervisor().await;
@@ -64,6 +65,7 @@ async fn it_shows_what_happens_and_does_what_the_keys_say() {
     terminal.wait_restored().await;
 }
 
+// Promises: CLI-30
 #[tokio::test]
 async fn it_goes_on_in_another_size() {
     let supervisor = supervisor().await;
@@ -81,6 +83,7 @@ async fn it_goes_on_in_another_size() {
     terminal.wait_restored().await;
 }
 
+// Promises: CLI-31
 #[tokio::test]
 async fn a_signal_and_control_c_give_the_terminal_back() {
     let supervisor = supervisor().await;
@@ -99,6 +102,7 @@ async fn a_signal_and_control_c_give_the_terminal_back() {
     terminal.wait_restored().await;
 }
 
+// Promises: CLI-32
 #[tokio::test]
 async fn a_supervisor_that_dies_is_told_and_its_successor_is_found() {
     let supervisor = supervisor().await;
@@ -117,6 +121,7 @@ async fn a_supervisor_that_dies_is_told_and_its_successor_is_found() {
     terminal.wait_restored().await;
 }
 
+// Promises: CLI-34
 #[tokio::test]
 async fn without_colour_there_is_none() {
     let supervisor = supervisor().await;
@@ -144,6 +149,7 @@ async fn without_colour_there_is_none() {
     assert!(colours(&["--color", "always"], Some("1")).await);
 }
 
+// Promises: CLI-33
 #[tokio::test]
 async fn a_plugin_does_not_draw_on_the_terminal() {
     let supervisor = supervisor().await;
@@ -162,6 +168,7 @@ async fn a_plugin_does_not_draw_on_the_terminal() {
     assert!(terminal.ended().await.success());
 }
 
+// Promises: CLI-31
 #[tokio::test]
 async fn in_the_background_the_terminal_is_the_shells() {
     let supervisor = supervisor().await;
@@ -189,6 +196,7 @@ async fn in_the_background_the_terminal_is_the_shells() {
     assert!(!written.contains("\u{1b}[6n"), "it asks the terminal for what it need not know: {written:?}");
 }
 
+// Promises: CLI-34
 #[tokio::test]
 async fn without_a_terminal_there_is_one_picture() {
     let supervisor = supervisor().await;

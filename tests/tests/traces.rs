@@ -43,6 +43,7 @@ fn one(mut spans: Vec<Span>) -> Span {
     spans.remove(0)
 }
 
+// Promises: TRACE-9, TRACE-10
 #[tokio::test]
 async fn a_call_is_two_spans_and_its_plugin_is_told_of_the_inner_one() {
     let (supervisor, collector) = traced(CollectorMode::Accept, "").await;
@@ -78,6 +79,7 @@ async fn a_call_is_two_spans_and_its_plugin_is_told_of_the_inner_one() {
     assert_eq!(collector.spans().len(), 2, "{:?}", collector.spans());
 }
 
+// Promises: TRACE-10, TRACE-11
 #[tokio::test]
 async fn a_callers_trace_goes_on_and_its_decision_stands() {
     let (supervisor, collector) = traced(CollectorMode::Accept, "").await;
@@ -96,6 +98,7 @@ async fn a_callers_trace_goes_on_and_its_decision_stands() {
     assert_eq!(told, format!("00-{TRACE}-{}-01 rojo=1,congo=2", hex(&plugin.span_id)));
 }
 
+// Promises: TRACE-11
 #[tokio::test]
 async fn of_calls_that_nobody_decided_about_a_share_is_traced() {
     let (supervisor, collector) = traced(CollectorMode::Accept, ", sample: 0.0").await;
@@ -107,6 +110,7 @@ async fn of_calls_that_nobody_decided_about_a_share_is_traced() {
     assert_eq!(hex(&root.trace_id), TRACE);
 }
 
+// Promises: TRACE-13
 #[tokio::test]
 async fn where_traces_are_off_the_callers_is_handed_on_as_it_came() {
     let supervisor = Builder::new().misbehave(&[], "").start().await;
@@ -121,6 +125,7 @@ async fn where_traces_are_off_the_callers_is_handed_on_as_it_came() {
     assert_eq!(call(&supervisor, "trace", &twice).await.content, "");
 }
 
+// Promises: TRACE-14
 #[tokio::test]
 async fn a_collector_may_be_on_a_port_of_this_machine() {
     let (collector, port) = Collector::on_loopback().await;
@@ -138,6 +143,7 @@ async fn a_collector_may_be_on_a_port_of_this_machine() {
     assert_eq!(collector.wait_for("call", 2).await.len(), 2);
 }
 
+// Promises: TRACE-16
 #[tokio::test]
 async fn what_callers_and_plugins_write_is_inert_and_bounded_at_the_collector() {
     let (supervisor, collector) = traced(CollectorMode::Accept, "").await;
@@ -162,6 +168,7 @@ async fn what_callers_and_plugins_write_is_inert_and_bounded_at_the_collector() 
     assert!(plugin.starts_with("␛[2J<·|im_start|>x"), "{plugin}");
 }
 
+// Promises: TRACE-15
 #[tokio::test]
 async fn a_collector_that_is_not_there_hangs_or_refuses_costs_no_call() {
     for manners in [None, Some(CollectorMode::Hang), Some(CollectorMode::Reject)] {
@@ -196,6 +203,7 @@ async fn a_collector_that_is_not_there_hangs_or_refuses_costs_no_call() {
     }
 }
 
+// Promises: TRACE-15
 #[tokio::test]
 async fn a_collector_that_dies_and_comes_back_has_what_comes_then() {
     let builder = Builder::new();
@@ -214,6 +222,7 @@ async fn a_collector_that_dies_and_comes_back_has_what_comes_then() {
     assert_eq!(second.wait_for("call", 1).await.len(), 1);
 }
 
+// Promises: TRACE-14
 #[tokio::test]
 async fn a_collector_elsewhere_is_refused_with_what_to_write_instead() {
     let builder = Builder::new().config("traces: { endpoint: \"http://192.0.2.1:4317\" }");

@@ -169,6 +169,7 @@ fn is_of(quoted: &str, literal: &str) -> bool {
     true
 }
 
+// Promises: OTHER-14
 #[test]
 fn every_text_on_the_page_is_one_that_somebody_can_see() {
     let literals: Vec<String> = sources().iter().flat_map(|path| literals(path)).collect();
@@ -202,6 +203,7 @@ fn every_entry_says_why_and_what_to_do() {
     }
 }
 
+// Promises: OTHER-14
 #[test]
 fn nothing_that_keeps_a_plugin_from_starting_is_missing() {
     let entries = page();

@@ -25,6 +25,7 @@ fn said(output: &Output) -> String {
     format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }
 
+// Promises: UNIT-3
 #[test]
 fn the_service_is_rated_at_three_or_better() {
     let service = unit("talon.service");
@@ -38,6 +39,7 @@ fn the_service_is_rated_at_three_or_better() {
     assert!(output.status.success(), "{}", said(&output));
 }
 
+// Promises: UNIT-4
 #[test]
 fn systemd_knows_every_line_of_the_units() {
     for name in ["talon.service", "talon.socket", "talon-admin.socket"] {
@@ -59,6 +61,7 @@ fn systemd_knows_every_line_of_the_units() {
 }
 
 /// What the scorecard in the docs says is what systemd says now.
+// Promises: UNIT-3
 #[test]
 fn the_scorecard_in_the_docs_is_todays() {
     let test = "the_scorecard_in_the_docs_is_todays";
@@ -106,6 +109,7 @@ fn added(value: &serde_json::Value, key: &str, found: &mut Vec<Vec<String>>) {
     }
 }
 
+// Promises: PACKAGE-2
 #[test]
 fn what_is_deployed_elsewhere_asks_for_the_same_capabilities() {
     let service = read("deploy/systemd/talon.service");

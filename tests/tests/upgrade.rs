@@ -21,6 +21,7 @@ fn pids(plugin: &Plugin) -> Vec<u32> {
     plugin.instances.iter().map(|instance| instance.pid).collect()
 }
 
+// Promises: UPGRADE-1
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_call_fails_while_a_plugin_is_replaced_twenty_times() {
     let (supervisor, path) = supervised("").await;
@@ -43,6 +44,7 @@ async fn no_call_fails_while_a_plugin_is_replaced_twenty_times() {
     assert_eq!((stopped.processes, stopped.sockets), (Vec::new(), Vec::new()), "{}", stopped.log);
 }
 
+// Promises: UPGRADE-2
 #[tokio::test]
 async fn a_call_in_flight_finishes_with_the_process_it_began_with() {
     let (supervisor, _) = supervised("").await;
@@ -61,6 +63,7 @@ async fn a_call_in_flight_finishes_with_the_process_it_began_with() {
     talon_tests::until("the old one gone", || !alive(old)).await;
 }
 
+// Promises: UPGRADE-3
 #[tokio::test]
 async fn a_broken_new_version_leaves_the_old_one() {
     let (supervisor, path) = supervised("").await;
@@ -89,6 +92,7 @@ async fn a_broken_new_version_leaves_the_old_one() {
     assert_eq!(supervisor.client.plugin("misbehave").await.replacement_problem, "");
 }
 
+// Promises: UPGRADE-3
 #[tokio::test]
 async fn one_that_is_never_ready_is_given_up_after_its_start_timeout() {
     let (supervisor, path) = supervised("start_timeout: 500ms").await;
@@ -104,6 +108,7 @@ async fn one_that_is_never_ready_is_given_up_after_its_start_timeout() {
     assert!(processes.iter().all(ours), "{processes:?} beside {old}");
 }
 
+// Promises: UPGRADE-1
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_several_instances_all_must_be_ready() {
     let (supervisor, path) = supervised("instances: 3").await;
@@ -119,6 +124,7 @@ async fn of_several_instances_all_must_be_ready() {
     assert_eq!(failures, Vec::<String>::new());
 }
 
+// Promises: UPGRADE-4
 #[tokio::test]
 async fn two_replacements_at_once_come_one_after_the_other() {
     let (supervisor, _) = supervised("").await;
@@ -131,6 +137,7 @@ async fn two_replacements_at_once_come_one_after_the_other() {
     assert_eq!(supervisor.client.plugin("misbehave").await.instances[0].generation, 3);
 }
 
+// Promises: UPGRADE-9
 #[tokio::test]
 async fn the_command_line_says_what_came_of_it() {
     let (supervisor, path) = supervised("").await;
@@ -151,6 +158,7 @@ async fn the_command_line_says_what_came_of_it() {
     assert_eq!(supervisor.client.call("misbehave", "echo", &[("text", "on")]).await.content, "on");
 }
 
+// Promises: UPGRADE-8
 #[tokio::test]
 async fn what_a_plugin_keeps_is_there_for_its_successor() {
     let (supervisor, _) = supervised("").await;
@@ -164,6 +172,7 @@ async fn what_a_plugin_keeps_is_there_for_its_successor() {
     assert!(got.content.contains("kept"), "{got:?}");
 }
 
+// Promises: UPGRADE-6
 #[tokio::test]
 async fn what_differs_of_its_actions_is_told_once() {
     let (supervisor, _) = supervised("").await;

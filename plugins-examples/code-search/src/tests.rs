@@ -86,6 +86,7 @@ async fn path_and_glob_narrow_the_search() {
     }
 }
 
+// Promises: EX-3
 #[tokio::test]
 async fn a_search_stops_at_its_limits_and_says_so() {
     let dir = tree();
@@ -117,6 +118,7 @@ async fn bad_patterns_and_globs_are_explained() {
     }
 }
 
+// Promises: EX-2
 #[tokio::test]
 async fn nothing_leads_outside_the_root() {
     let dir = tree();
@@ -175,6 +177,7 @@ async fn a_range_is_read_with_numbers() {
     assert_eq!(output.content(), "1\tneedle hidden\n");
 }
 
+// Promises: EX-3
 #[tokio::test]
 async fn reading_is_bounded_and_for_text_only() {
     let dir = tree();

@@ -12,6 +12,7 @@ async fn launch() -> Host {
     Host::builder(PROGRAM).config(json!({"root": root})).launch().await.expect("launches")
 }
 
+// Promises: EX-2
 #[tokio::test]
 async fn it_searches_lists_and_reads_its_own_source() {
     let host = launch().await;
@@ -30,6 +31,7 @@ async fn it_searches_lists_and_reads_its_own_source() {
     assert!(host.shutdown().await.expect("ends").success());
 }
 
+// Promises: EX-2
 #[tokio::test]
 async fn what_lies_outside_is_refused_over_the_wire() {
     let host = launch().await;

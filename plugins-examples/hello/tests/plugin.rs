@@ -10,6 +10,7 @@ use talon_sdk::testing::Host;
 
 const HELLO: &str = env!("CARGO_BIN_EXE_hello");
 
+// Promises: EX-1
 #[tokio::test]
 async fn it_greets() {
     let host = Host::launch(HELLO).await.expect("launches");
@@ -31,12 +32,14 @@ async fn it_asks_for_a_name() {
     }
 }
 
+// Promises: EX-1
 #[tokio::test]
 async fn it_takes_no_config() {
     let error = Host::builder(HELLO).config(json!({"loud": true})).launch().await.expect_err("refused");
     assert_eq!(error.to_string(), "Init: this plugin takes no config; remove `loud`");
 }
 
+// Promises: SDK-10
 #[test]
 fn run_by_hand_it_says_what_to_do() {
     let output = Command::new(HELLO).output().expect("runs");
@@ -60,6 +63,7 @@ fn a_directory_too_deep_for_a_socket_is_named() {
     assert!(said.contains("at most 107"), "{said}");
 }
 
+// Promises: SDK-12
 #[test]
 fn it_serves_on_a_socket_that_the_host_hands_over() {
     let dir = tempfile::tempdir().expect("dir");

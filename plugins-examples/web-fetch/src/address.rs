@@ -86,6 +86,7 @@ mod tests {
         }
     }
 
+    // Promises: EX-5
     #[test]
     fn everything_near_home_is_not() {
         for text in [

@@ -134,6 +134,7 @@ mod tests {
         }
     }
 
+    // Promises: EX-5
     #[test]
     fn private_addresses_are_refused_in_every_spelling() {
         let policy = policy(&[], false);

@@ -102,6 +102,7 @@ mod tests {
         assert!(!text.contains("alert") && !text.contains("p{}"), "{text}");
     }
 
+    // Promises: EX-4
     #[test]
     fn the_worst_page_within_the_limits_still_ends() {
         for unit in ["<div>", "<table><tr><td>x", "<ul><li>x", "<blockquote>x"] {

@@ -58,6 +58,7 @@ async fn get(address: SocketAddr, path: &str) -> Result<Output, ToolError> {
     run(json!({"allow_private": true}), json!({"url": format!("http://{address}{path}")})).await
 }
 
+// Promises: EX-4
 #[tokio::test]
 async fn a_page_becomes_text() {
     let address = server(&[("/", html("<h1>Title</h1><p>Some <b>words</b>.</p>"))]).await;
@@ -91,6 +92,7 @@ async fn redirects_are_followed_up_to_a_point() {
     assert!(error.message().contains("does not allow fetching from 169.254.169.254"), "{error:?}");
 }
 
+// Promises: EX-4
 #[tokio::test]
 async fn a_response_is_read_up_to_its_limit() {
     let long = "word ".repeat(1_000_000);

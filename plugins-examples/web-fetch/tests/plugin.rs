@@ -44,6 +44,7 @@ async fn a_machine_without_certificates_still_gets_plain_http() {
     assert!(answer.content.contains("Hello"), "{answer:?}");
 }
 
+// Promises: EX-5
 #[tokio::test]
 async fn without_a_config_it_stays_on_the_public_internet() {
     let host = Host::launch(PROGRAM).await.expect("launches");

@@ -19,6 +19,7 @@ fn good() -> proc_macro2::TokenStream {
     }
 }
 
+// Promises: SDK-2
 #[test]
 fn a_function_becomes_a_constructor() {
     let code = expanded(quote!(), good());
@@ -77,6 +78,7 @@ fn each_parameter_is_optional() {
     }
 }
 
+// Promises: SDK-4
 #[test]
 fn what_is_wrong_is_said_in_words() {
     for (options, item, says) in [

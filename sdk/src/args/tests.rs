@@ -48,6 +48,7 @@ struct Many {
     labels: Option<HashMap<String, u8>>,
 }
 
+// Promises: SDK-3
 #[test]
 fn every_kind_is_read_from_its_text() {
     let many: Many = read(&[
@@ -100,6 +101,7 @@ fn a_variant_with_fields_is_json() {
     assert_eq!(many.mode, Some(Mode::Custom { level: 3 }));
 }
 
+// Promises: SDK-3
 #[test]
 fn a_complaint_names_the_argument_and_what_was_expected() {
     let base = [("name", "n"), ("count", "1")];
@@ -134,6 +136,7 @@ fn a_complaint_names_the_argument_and_what_was_expected() {
     }
 }
 
+// Promises: SDK-3
 #[test]
 fn a_missing_argument_is_named() {
     assert_eq!(read::<Many>(&[("name", "n")]).expect_err("refused"), "argument `count` is missing");

@@ -51,6 +51,7 @@ pub(super) fn announce(stdout: &mut impl Write, socket: &Path) -> io::Result<()>
 mod tests {
     use super::*;
 
+    // Promises: SDK-9
     #[test]
     fn the_cookie_tells_a_host_from_a_person() {
         assert!(!started_by_a_host(|_| None));
@@ -58,6 +59,7 @@ mod tests {
         assert!(started_by_a_host(|name| (name == COOKIE_KEY).then(|| COOKIE_VALUE.into())));
     }
 
+    // Promises: SDK-9
     #[test]
     fn the_line_is_go_plugins() {
         let mut out = Vec::new();

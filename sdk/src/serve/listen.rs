@@ -122,6 +122,7 @@ mod tests {
         move |asked| (asked == name).then(|| value.clone())
     }
 
+    // Promises: SDK-11
     #[test]
     fn the_socket_is_ours_alone_and_goes_with_us() {
         let dir = tempfile::tempdir().expect("dir");
@@ -135,6 +136,7 @@ mod tests {
         assert!(!path.exists());
     }
 
+    // Promises: SDK-11
     #[test]
     fn a_directory_too_deep_is_named() {
         let deep = format!("/tmp/{}", "d".repeat(120));
@@ -148,6 +150,7 @@ mod tests {
         assert!(error.starts_with("cannot listen on /nonexistent/dir/plugin"), "{error}");
     }
 
+    // Promises: SDK-12
     #[test]
     fn a_listening_descriptor_is_taken_over() {
         let dir = tempfile::tempdir().expect("dir");

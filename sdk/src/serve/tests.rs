@@ -89,6 +89,7 @@ fn slow_plugin() -> (Plugin, mpsc::UnboundedReceiver<Context>, Arc<Notify>) {
     (plugin, has_started, go)
 }
 
+// Promises: SDK-13
 #[tokio::test]
 async fn health_is_serving_for_the_plugin_and_for_the_server() {
     let served = serve(Plugin::new("p").tool(quick())).await;
@@ -110,6 +111,7 @@ async fn optional_methods_are_unimplemented() {
     assert_eq!(served.plugin().execute_bidi(nothing).await.expect_err("never").code(), Code::Unimplemented);
 }
 
+// Promises: SDK-13
 #[tokio::test]
 async fn an_unknown_service_is_unimplemented_and_reflection_is_one() {
     let served = serve(Plugin::new("p").tool(quick())).await;
@@ -178,6 +180,7 @@ async fn a_client_that_gives_up_cancels_the_tool() {
     assert_eq!(served.plugin().execute(call("quick")).await.expect("lives").into_inner().content, "quick");
 }
 
+// Promises: WIRE-7
 #[tokio::test]
 async fn the_deadline_travels_and_ends_the_call() {
     let (plugin, mut started, _go) = slow_plugin();
@@ -192,6 +195,7 @@ async fn the_deadline_travels_and_ends_the_call() {
     waiting.await.expect("joined").expect_err("timed out");
 }
 
+// Promises: SDK-14
 #[tokio::test]
 async fn shutdown_lets_calls_in_flight_finish_and_takes_no_new_ones() {
     let (plugin, mut started, go) = slow_plugin();
@@ -211,6 +215,7 @@ async fn shutdown_lets_calls_in_flight_finish_and_takes_no_new_ones() {
     assert!(dial(&served.socket).await.is_err(), "nobody listens any more");
 }
 
+// Promises: SDK-14
 #[tokio::test]
 async fn a_call_that_outlives_the_grace_is_dropped() {
     let (plugin, mut started, _go) = slow_plugin();
@@ -222,6 +227,7 @@ async fn a_call_that_outlives_the_grace_is_dropped() {
     served.server.await.expect("joined").expect("ends all the same");
 }
 
+// Promises: SDK-8
 #[tokio::test]
 async fn a_panic_leaves_other_calls_and_the_connection_alone() {
     let (started, mut has_started) = mpsc::unbounded_channel();
@@ -307,6 +313,7 @@ async fn a_listener_does_not_keep_a_plugin_from_ending() {
     served.server.await.expect("joined").expect("ended well");
 }
 
+// Promises: TRACE-10
 #[tokio::test]
 async fn a_tool_sees_the_trace_it_is_a_part_of() {
     const PARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";

@@ -88,6 +88,7 @@ mod tests {
         }
     }
 
+    // Promises: CLI-1
     #[test]
     fn outcomes_have_their_own_exit_codes() {
         let codes: Vec<u8> = [Outcome::Ok, Outcome::ToolError, Outcome::Refused, Outcome::HostFault]

@@ -112,6 +112,7 @@ mod tests {
         }
     }
 
+    // Promises: CLI-6
     #[test]
     fn values_keep_their_equals_signs() {
         assert_eq!(key_value("a=b=c").unwrap(), ("a".to_owned(), "b=c".to_owned()));
@@ -129,6 +130,7 @@ mod tests {
         assert!(failure.to_string().contains("\"a\""));
     }
 
+    // Promises: CLI-6
     #[test]
     fn files_are_read_whole_within_a_bound_and_must_be_text() {
         let dir = tempfile::tempdir().unwrap();
@@ -146,6 +148,7 @@ mod tests {
         }
     }
 
+    // Promises: CLI-6
     #[test]
     fn timeouts_are_humane_and_never_zero() {
         assert_eq!(timeout("1m30s").unwrap(), Duration::from_secs(90));

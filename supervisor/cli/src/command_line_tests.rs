@@ -13,6 +13,7 @@ fn the_command_line_is_sound() {
     Cli::command().debug_assert();
 }
 
+// Promises: CLI-14
 #[test]
 fn what_the_help_shows_parses() {
     for line in [
@@ -140,6 +141,7 @@ fn what_makes_no_sense_is_refused() {
     }
 }
 
+// Promises: CLI-14
 #[test]
 fn every_verb_says_what_it_does() {
     fn walk(command: &clap::Command, path: &str) {

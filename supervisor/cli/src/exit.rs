@@ -64,6 +64,7 @@ pub(crate) const TABLE: &[(u8, &str)] = &[
 mod tests {
     use super::TABLE;
 
+    // Promises: CLI-4
     #[test]
     fn codes_differ_and_ascend() {
         assert!(TABLE.windows(2).all(|pair| pair[0].0 < pair[1].0));

@@ -197,6 +197,7 @@ mod tests {
 
     const BOLD: Style = Style::new().bold();
 
+    // Promises: CLI-12
     #[test]
     fn cells_are_cleaned_before_they_are_measured() {
         let mut table = Table::new(&[]);

@@ -31,6 +31,7 @@ fn stderr_of(command: &mut Command, code: i32) -> String {
     stderr
 }
 
+// Promises: CLI-2
 #[test]
 fn without_a_supervisor_every_client_verb_says_how_to_start_one() {
     let home = tempfile::tempdir().unwrap();
@@ -55,6 +56,7 @@ fn without_a_supervisor_every_client_verb_says_how_to_start_one() {
     }
 }
 
+// Promises: CLI-2
 #[test]
 fn a_dead_socket_says_that_its_supervisor_ended() {
     let home = tempfile::tempdir().unwrap();
@@ -64,6 +66,7 @@ fn a_dead_socket_says_that_its_supervisor_ended() {
     assert!(stderr.contains("its supervisor ended"), "{stderr}");
 }
 
+// Promises: CLI-5
 #[test]
 fn something_else_behind_the_socket_is_no_hang() {
     let home = tempfile::tempdir().unwrap();
@@ -74,6 +77,7 @@ fn something_else_behind_the_socket_is_no_hang() {
     other.join().unwrap();
 }
 
+// Promises: CLI-1
 #[test]
 fn a_wrong_command_line_is_2() {
     let home = tempfile::tempdir().unwrap();
@@ -84,6 +88,7 @@ fn a_wrong_command_line_is_2() {
     }
 }
 
+// Promises: CLI-2
 #[test]
 fn a_wrong_configuration_is_6_and_all_of_it_is_said() {
     let home = tempfile::tempdir().unwrap();
@@ -95,6 +100,7 @@ fn a_wrong_configuration_is_6_and_all_of_it_is_said() {
     }
 }
 
+// Promises: CLI-8
 #[test]
 fn a_file_that_is_no_plugin_is_told_from_one_that_is_refused() {
     let home = tempfile::tempdir().unwrap();
@@ -149,6 +155,7 @@ fn exec_told_to_end_leaves_neither_a_process_nor_a_directory() {
     }
 }
 
+// Promises: CLI-15
 #[test]
 fn output_that_nobody_reads_is_no_panic() {
     let home = tempfile::tempdir().unwrap();
@@ -164,6 +171,7 @@ fn output_that_nobody_reads_is_no_panic() {
     }
 }
 
+// Promises: CLI-15
 #[test]
 fn a_full_disk_is_told() {
     let home = tempfile::tempdir().unwrap();
@@ -173,6 +181,7 @@ fn a_full_disk_is_told() {
     assert!(stderr.contains("cannot write the output"), "{stderr}");
 }
 
+// Promises: CLI-10
 #[test]
 fn colour_stays_out_of_pipes_unless_it_is_asked_for() {
     let home = tempfile::tempdir().unwrap();
@@ -185,6 +194,7 @@ fn colour_stays_out_of_pipes_unless_it_is_asked_for() {
     assert!(run(&["--color", "always"]).contains('\u{1b}'));
 }
 
+// Promises: CLI-9
 #[test]
 fn doctor_speaks_json() {
     let home = tempfile::tempdir().unwrap();
@@ -196,6 +206,7 @@ fn doctor_speaks_json() {
     assert!(checks.iter().any(|check| check.starts_with("jail: ")), "{checks:?}");
 }
 
+// Promises: CLI-13
 #[test]
 fn man_pages_and_completions_are_made() {
     let home = tempfile::tempdir().unwrap();
@@ -210,6 +221,7 @@ fn man_pages_and_completions_are_made() {
 }
 
 /// The help texts are a part of the interface: a change of them is looked at.
+// Promises: CLI-14
 #[test]
 fn help_is_as_written() {
     let home = tempfile::tempdir().unwrap();

@@ -126,6 +126,7 @@ impl Listener {
 mod tests {
     use super::*;
 
+    // Promises: METRIC-11, RULE-2
     #[tokio::test]
     async fn a_listener_for_other_machines_is_refused() {
         let open = std::net::TcpListener::bind("0.0.0.0:0").unwrap();
@@ -152,6 +153,7 @@ mod tests {
         assert!(matches!(Listener::bind(dir.path(), None), Err(BindError::NotASocket { .. })));
     }
 
+    // Promises: METRIC-11
     #[tokio::test]
     async fn what_does_not_listen_is_refused() {
         let (one, _other) = std::os::unix::net::UnixStream::pair().unwrap();

@@ -107,6 +107,7 @@ fn response(status: StatusCode, kind: &'static str, text: impl Into<Bytes>) -> R
 mod tests {
     use super::*;
 
+    // Promises: METRIC-11
     #[test]
     fn only_names_of_this_machine_lead_here() {
         let names = |host: &str| names_loopback(&Request::builder().header(HOST, host).body(()).unwrap());

@@ -183,6 +183,7 @@ fn sender(uid: u32, name_of: impl FnOnce(u32) -> io::Result<Option<String>>) -> 
 mod tests {
     use super::*;
 
+    // Promises: HOST-17
     #[test]
     fn a_sender_is_a_name_or_a_number() {
         assert_eq!(sender(0, name_of).unwrap(), "root");
@@ -190,6 +191,7 @@ mod tests {
         assert_eq!(sender(7, |_| Ok(Some("uid:8".into()))).unwrap(), "uid:7");
     }
 
+    // Promises: AGENT-56
     #[test]
     fn who_could_not_be_looked_up_is_nobody() {
         let error = sender(7, |_| Err(io::Error::other("the directory does not answer"))).unwrap_err();

@@ -239,6 +239,7 @@ mod tests {
         ServiceHandle::new(AgentService::NAME, AgentService::new(Open::default()), Events::new())
     }
 
+    // Promises: AGENT-61
     #[tokio::test]
     async fn a_shortage_of_descriptors_is_not_the_agents_end() {
         let held = held();

@@ -85,6 +85,7 @@ fn variables_of_the_environment_reach_them() {
     assert!(loaded.warnings.is_empty(), "{:?}", loaded.warnings);
 }
 
+// Promises: CONF-17
 #[test]
 fn everything_that_is_wrong_is_said_at_once() {
     let errors = Scene::file(
@@ -160,6 +161,7 @@ orchestrator:
     assert!(!errors.contains("hunter2") && !errors.contains("please report"), "{errors}");
 }
 
+// Promises: CONF-17
 #[test]
 fn a_model_that_is_not_there_is_named_with_the_nearest() {
     let errors = Scene::file(
@@ -187,6 +189,7 @@ agent:
     }
 }
 
+// Promises: CONF-17
 #[test]
 fn an_agent_with_nobody_to_ask_is_told_what_to_do() {
     let warnings = |text: &str| {
@@ -204,6 +207,7 @@ fn an_agent_with_nobody_to_ask_is_told_what_to_do() {
     assert!(budget.contains("models.budget.per_session"), "{budget}");
 }
 
+// Promises: CONF-18
 #[test]
 fn secrets_are_shown_nowhere_and_compared_all_the_same() {
     let text = |secret: &str| {
@@ -221,6 +225,7 @@ fn secrets_are_shown_nowhere_and_compared_all_the_same() {
     assert_eq!(found, ["models.providers.a.headers.x-a", "models.providers.a.proxy"]);
 }
 
+// Promises: CONF-18
 #[test]
 fn what_is_shown_reads_back_as_the_same() {
     let scene = Scene::file(EXAMPLE_WITH_AGENT);
@@ -231,6 +236,7 @@ fn what_is_shown_reads_back_as_the_same() {
     assert_eq!(again.config.orchestrator, loaded.config.orchestrator);
 }
 
+// Promises: CONF-20
 #[test]
 fn the_example_is_good_and_has_what_it_promises() {
     let Loaded { config, warnings, .. } = Scene::file(EXAMPLE_WITH_AGENT).load();
@@ -243,6 +249,7 @@ fn the_example_is_good_and_has_what_it_promises() {
     assert!(config.models.default.is_some() && config.models.budget.per_day.is_some());
 }
 
+// Promises: CONF-20
 #[test]
 fn a_reload_changes_what_the_agent_is_told_and_not_whether_it_is_there() {
     let before = Scene::file("").load().config;

@@ -21,6 +21,7 @@ fn nothing_differs_from_itself() {
     assert_eq!(config.applicable_to(&config), config);
 }
 
+// Promises: RELOAD-7
 #[test]
 fn single_keys_are_named_and_new_entries_as_a_whole() {
     let text = "guard:\n  timeout: 3s\nplugins:\n  tools:\n    max_restarts: 7\n    plugins:\n      a:\n        \
@@ -33,6 +34,7 @@ fn single_keys_are_named_and_new_entries_as_a_whole() {
     assert_eq!(later, Vec::<String>::new());
 }
 
+// Promises: RELOAD-6
 #[test]
 fn what_is_opened_once_waits_for_a_restart() {
     let text = "state:\n  engine: off\nlog:\n  level: debug\n  ring_lines: 7\nplugins:\n  tools:\n    \
@@ -51,6 +53,7 @@ fn what_is_opened_once_waits_for_a_restart() {
     );
 }
 
+// Promises: RELOAD-7
 #[test]
 fn another_secret_is_another_value() {
     let text = |value: &str| {
@@ -64,6 +67,7 @@ fn another_secret_is_another_value() {
     assert!(one.differences(&one).is_empty());
 }
 
+// Promises: RELOAD-7
 #[test]
 fn every_secret_of_the_schema_is_compared() {
     // `secrets` names them one by one: the two of `state`, those of a plugin's entry and of its override, and the two of a provider.

@@ -156,6 +156,7 @@ mod tests {
         policy.classify(uid, gid, groups).map(|rights| (rights.role, rights.origin))
     }
 
+    // Promises: HOST-3
     #[test]
     fn without_a_word_only_root_and_our_own_user_may() {
         let policy = PeerPolicy::new(&Host::default(), OWN);
@@ -165,6 +166,7 @@ mod tests {
         assert_eq!(classify(&policy, 1000, 1000, &[0, OWN]), None);
     }
 
+    // Promises: HOST-3
     #[test]
     fn members_of_the_group_call_as_persons() {
         let host = Host { group: Some("root".to_owned()), peers: Vec::new() };
@@ -175,6 +177,7 @@ mod tests {
         assert_eq!(classify(&policy, 1000, 1000, &[7]), None);
     }
 
+    // Promises: GUARD-34
     #[test]
     fn the_first_entry_that_fits_decides() {
         let agent = Peer { uid: Some(1001), origin: Origin::Model, ..peer() };

@@ -3,6 +3,7 @@ use super::*;
 /// Set to rewrite the page instead of comparing it.
 const REWRITE: &str = "TALON_REWRITE_DOCS";
 
+// Promises: CONF-15
 #[test]
 fn the_reference_page_is_as_the_schema_says() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/configuration.md");
@@ -18,6 +19,7 @@ fn the_reference_page_is_as_the_schema_says() {
     );
 }
 
+// Promises: CONF-15
 #[test]
 fn every_key_is_documented() {
     fn undocumented(shape: &Shape, path: &KeyPath, out: &mut Vec<String>) {
@@ -45,6 +47,7 @@ fn every_key_is_documented() {
     assert!(out.is_empty(), "{out:?}");
 }
 
+// Promises: CONF-15
 #[test]
 fn every_example_of_a_key_is_one() {
     fn check(shape: &Shape, root: &Shape, path: &KeyPath) {

@@ -69,6 +69,7 @@ pub fn sounds_secret(key: &str) -> bool {
 mod tests {
     use super::*;
 
+    // Promises: CONF-13
     #[test]
     fn a_secret_shows_itself_nowhere() {
         let secret = Secret::from("hunter2".to_owned());

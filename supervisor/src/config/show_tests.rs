@@ -2,6 +2,7 @@ use super::super::EXAMPLE;
 use super::super::tests::Scene;
 use super::*;
 
+// Promises: CONF-12, CONF-13
 #[test]
 fn values_are_shown_with_their_origins_and_without_secrets() {
     let scene = Scene::file(

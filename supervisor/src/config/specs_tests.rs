@@ -20,6 +20,7 @@ fn policies(config: &Config, manifests: &[(&str, &str)]) -> Vec<CallPolicy> {
     found.plugins.iter().map(|spec| config.call_policy(spec.name.as_str(), spec)).collect()
 }
 
+// Promises: GUARD-3
 #[test]
 fn the_most_particular_word_counts() {
     let config = Scene::file(
@@ -48,6 +49,7 @@ plugins:
     assert_eq!(gitlab.admission.queue, 3);
 }
 
+// Promises: CONF-14
 #[test]
 fn a_manifest_wins_over_defaults_and_loses_to_overrides() {
     let config = Scene::file(
@@ -113,6 +115,7 @@ fn an_entry_may_name_a_directory_with_a_manifest() {
     assert_eq!((policy.timeouts.default, policy.admission.queue), (Time::from_secs(4), 3));
 }
 
+// Promises: DISC-6
 #[test]
 fn an_entry_becomes_a_spec() {
     let config = Scene::file(
@@ -164,6 +167,7 @@ plugins:
     assert_eq!(config.spec_defaults().lifecycle.max_restarts, 9);
 }
 
+// Promises: DISC-6
 #[test]
 fn a_plugin_that_fails_its_checks_is_refused_alone() {
     let config = Scene::file(
@@ -176,6 +180,7 @@ fn a_plugin_that_fails_its_checks_is_refused_alone() {
     assert_eq!(refused.iter().map(|refused| &*refused.name).collect::<Vec<_>>(), ["gone"]);
 }
 
+// Promises: CONF-1
 #[test]
 fn our_defaults_are_those_of_the_crates_they_are_for() {
     let config = Scene::empty().load().config;

@@ -64,6 +64,7 @@ impl Scene {
     }
 }
 
+// Promises: CONF-1
 #[test]
 fn without_a_file_the_defaults_hold() {
     let scene = Scene::empty();
@@ -105,6 +106,7 @@ state:
   data_dir: /var/lib/opentalon   # or ${OPENTALON_DATA_DIR}
 "#;
 
+// Promises: CONF-2
 #[test]
 fn the_founding_configuration_reads_as_it_stands() {
     let scene = Scene::file(FOUNDING);
@@ -117,6 +119,7 @@ fn the_founding_configuration_reads_as_it_stands() {
     assert_eq!(config.state.data_dir, Path::new("/var/lib/opentalon"));
 }
 
+// Promises: CONF-3
 #[test]
 fn the_installed_example_is_a_sound_configuration() {
     let scene = Scene::file(EXAMPLE).var("GITLAB_TOKEN", "glpat-1");
@@ -129,6 +132,7 @@ fn the_installed_example_is_a_sound_configuration() {
     assert_eq!(config.guard.forbidden_patterns, [r"(?i)internal-only:\S+"]);
 }
 
+// Promises: CONF-4
 #[test]
 fn the_later_source_wins_key_by_key() {
     let scene = Scene::file("plugins: { tools: { max_restarts: 4, grace_period: 4s, ready_wait: 4s } }")
@@ -148,6 +152,7 @@ fn the_later_source_wins_key_by_key() {
     assert_eq!(source("start_timeout"), "default");
 }
 
+// Promises: CONF-4
 #[test]
 fn maps_of_several_sources_are_merged_and_lists_replaced() {
     let scene = Scene::file(
@@ -166,6 +171,7 @@ fn maps_of_several_sources_are_merged_and_lists_replaced() {
     assert_eq!(tools.env_allow_list, ["PATH"]);
 }
 
+// Promises: CONF-5
 #[test]
 fn variables_are_filled_in_after_parsing() {
     let scene = Scene::file(
@@ -192,6 +198,7 @@ plugins:
     );
 }
 
+// Promises: UNIT-9
 #[test]
 fn credentials_of_the_service_manager_are_filled_in() {
     let handed = tempfile::tempdir().unwrap();
@@ -243,6 +250,7 @@ fn paths_start_where_they_were_written() {
     assert_eq!(scene.load().config.state.data_dir, scene.path().join("data"));
 }
 
+// Promises: CONF-16
 #[test]
 fn places_follow_the_surroundings() {
     let places = |scene: &Scene| scene.options.environment.default_paths();
@@ -267,6 +275,7 @@ fn places_follow_the_surroundings() {
     assert_eq!(places(&scene).config_file.unwrap(), Path::new("/etc/talon/talon.yaml"));
 }
 
+// Promises: CONF-7, GUARD-23
 #[test]
 fn everything_that_is_wrong_is_reported_at_once() {
     let scene = Scene::file(
@@ -314,6 +323,7 @@ state2: {}
     assert_snapshot!(scene.errors());
 }
 
+// Promises: CONF-9
 #[test]
 fn values_that_do_not_fit_together_are_reported_where_they_stand() {
     let scene = Scene::file(
@@ -394,6 +404,7 @@ plugins:
     assert!(shown.contains("allow: [\"*.example.org:443\"]"), "{shown}");
 }
 
+// Promises: CONF-8
 #[test]
 fn problems_of_the_environment_and_of_flags_name_them() {
     let scene = Scene::file("guard: { timeout: 5 }")
@@ -423,6 +434,7 @@ fn other_variables_of_ours_are_no_keys() {
     assert!(warnings[0].starts_with("$TALON_PORT: port: unknown key"), "{warnings:?}");
 }
 
+// Promises: CONF-13
 #[test]
 fn a_secret_is_in_no_message() {
     let scene = Scene::file(
@@ -434,6 +446,7 @@ fn a_secret_is_in_no_message() {
     assert_snapshot!(errors);
 }
 
+// Promises: CONF-10
 #[test]
 fn files_that_are_no_configuration_are_refused() {
     let deep = "[".repeat(100);
@@ -474,6 +487,7 @@ fn a_file_that_was_named_must_be_there() {
     assert!(scene.errors().starts_with("also-missing.yaml: no such file"), "{}", scene.errors());
 }
 
+// Promises: CONF-11
 #[test]
 fn a_file_that_everybody_may_write_is_refused() {
     let scene = Scene::file("guard: {}");
@@ -507,11 +521,13 @@ fn numbers_that_mean_several_things_are_refused() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
+    // Promises: CONF-10
     #[test]
     fn no_text_panics(text in "[a-z:{}\\[\\],\"' \n\t&*#!|>%@`$0-9-]{0,200}") {
         let _ = load(&Scene::file(&text).options);
     }
 
+    // Promises: CONF-10
     #[test]
     fn no_broken_example_panics(cut in 0..EXAMPLE.len(), junk in "[:{}\\[\\]\"'&*\n -]{0,4}") {
         let mut text = EXAMPLE.to_owned();
@@ -519,6 +535,7 @@ proptest! {
         let _ = load(&Scene::file(&text).var("GITLAB_TOKEN", "x").options);
     }
 
+    // Promises: CONF-10
     #[test]
     fn no_variable_panics(name in "[A-Za-z_]{0,40}", value in ".{0,60}") {
         let scene = Scene::empty().var(&format!("TALON_{name}"), &value);

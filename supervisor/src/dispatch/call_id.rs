@@ -52,6 +52,7 @@ pub(crate) fn requested_id(unique: &str) -> &str {
 mod tests {
     use super::*;
 
+    // Promises: HOST-8
     #[test]
     fn an_empty_id_is_replaced_and_new_ids_differ() {
         let (first, second) = (call_id(String::new()).unwrap(), call_id(String::new()).unwrap());
@@ -59,6 +60,7 @@ mod tests {
         assert_ne!(first, second);
     }
 
+    // Promises: GUARD-61
     #[test]
     fn the_same_id_chosen_twice_is_two_ids_inside() {
         let (first, second) = (call_id("c1".into()).unwrap(), call_id("c1".into()).unwrap());
@@ -74,6 +76,7 @@ mod tests {
         );
     }
 
+    // Promises: HOST-8
     #[test]
     fn ids_that_could_forge_a_log_line_are_refused() {
         assert_eq!(call_id("req-1:a.b_c".into()).unwrap().requested, "req-1:a.b_c");

@@ -187,6 +187,7 @@ fn add(counter: &AtomicU64) {
 mod tests {
     use super::*;
 
+    // Promises: METRIC-3
     #[test]
     fn actions_are_counted_by_name_up_to_a_bound() {
         let counters = Counters::default();

@@ -126,6 +126,7 @@ async fn what_a_fault_says_is_guarded_like_an_answer() {
     assert!(!guarded.error().contains("<|im_start|>"), "{}", guarded.error());
 }
 
+// Promises: GUARD-38
 #[tokio::test]
 async fn refused_calls_never_reach_the_plugin() {
     let (stack, asked) = stack(policy(), |call| answer(call, "reached"));

@@ -40,12 +40,14 @@ fn may(peer: &Peer, request: &ExecuteRequest, config: &Arc<Config>) -> Result<Ve
     Ok(all.into_iter().filter(covers).collect())
 }
 
+// Promises: GRANT-3
 #[test]
 fn without_a_word_nothing_is_narrowed() {
     let nothing = grant_for(&peer(false), &request(&[], &[]), || unreachable!("nobody asks for it"));
     assert!(nothing.expect("it is fine").is_none());
 }
 
+// Promises: GRANT-3
 #[test]
 fn within_takes_away_and_gives_nothing() {
     let config = config("{}");
@@ -56,6 +58,7 @@ fn within_takes_away_and_gives_nothing() {
     assert_eq!(may(&granted_less, &narrow, &config).unwrap(), ["files.read"]);
 }
 
+// Promises: GRANT-3
 #[test]
 fn what_is_no_pattern_is_no_request() {
     for bad in ["files", "*", "files.re*", "a b.c", ""] {
@@ -68,6 +71,7 @@ fn what_is_no_pattern_is_no_request() {
     assert!(status.message().contains("shorten"), "{}", status.message());
 }
 
+// Promises: GRANT-4
 #[test]
 fn the_operators_lists_hold_for_the_agent_whatever_it_asks_for() {
     let config = config(LISTS);
@@ -92,6 +96,7 @@ fn the_operators_lists_hold_for_the_agent_whatever_it_asks_for() {
     assert_eq!(may(&peer(true), &both, &config).unwrap(), ["files.wipe", "hello.greet"]);
 }
 
+// Promises: GRANT-5
 #[test]
 fn nobody_else_is_believed_whom_they_call_for() {
     let config = config(LISTS);
@@ -99,6 +104,7 @@ fn nobody_else_is_believed_whom_they_call_for() {
     assert_eq!(may(&peer(false), &request(&[], &context), &config).unwrap().len(), 6);
 }
 
+// Promises: GRANT-5
 #[test]
 fn the_agent_has_to_say_for_whom_it_calls() {
     let lists = config(LISTS);
@@ -117,6 +123,7 @@ fn the_agent_has_to_say_for_whom_it_calls() {
     assert_eq!(without_lists.unwrap().len(), 6);
 }
 
+// Promises: GRANT-4
 #[test]
 fn a_refusal_says_who_could_grant_it() {
     let config = config(LISTS);
@@ -139,6 +146,7 @@ fn a_refusal_says_who_could_grant_it() {
     }
 }
 
+// Promises: GRANT-4
 #[test]
 fn another_configuration_holds_for_the_next_call() {
     let context = [("session_id", "s"), ("sender", "bob"), ("channel", "web")];

@@ -99,6 +99,7 @@ mod tests {
     use super::*;
 
     proptest! {
+        // Promises: METRIC-6
         #[test]
         fn a_bucket_holds_a_value_and_is_narrow(micros in 0..1u64 << LAST_POWER) {
             let place = bucket(Duration::from_micros(micros));
@@ -109,6 +110,7 @@ mod tests {
         }
     }
 
+    // Promises: METRIC-6
     #[test]
     fn percentiles_are_of_recent_calls() {
         let mut recent = LatencyWindow::default();

@@ -106,6 +106,7 @@ mod tests {
         assert_eq!(plugin_request(call).configured_timeout, None);
     }
 
+    // Promises: REG-7
     #[test]
     fn the_plugin_sees_its_own_name_and_the_hosts_credentials() {
         let mut call = Call::new("id", "configured", "act", talon_guard::Origin::Person);

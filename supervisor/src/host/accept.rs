@@ -98,6 +98,7 @@ mod tests {
 
     const SOON: Duration = Duration::from_millis(50);
 
+    // Promises: HANDOVER-38
     #[tokio::test(start_paused = true)]
     async fn a_loop_that_does_not_look_does_not_answer_nor_does_one_that_is_gone() {
         let (pulse, heart) = LivenessProbe::new();

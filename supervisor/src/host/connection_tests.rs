@@ -63,6 +63,7 @@ async fn status(answer: ResponseFuture) -> Code {
     Status::from_header_map(answer.await.unwrap().headers()).map_or(Code::Ok, |status| status.code())
 }
 
+// Promises: HOST-20
 #[tokio::test(start_paused = true)]
 async fn a_call_that_never_becomes_whole_is_given_up() {
     let fixture = Fixture::new();
@@ -71,6 +72,7 @@ async fn a_call_that_never_becomes_whole_is_given_up() {
     assert_eq!(status(answer).await, Code::DeadlineExceeded);
 }
 
+// Promises: HOST-7
 #[tokio::test]
 async fn one_user_cannot_make_more_than_its_calls_at_once_and_others_get_in() {
     let mut fixture = Fixture::new();
@@ -93,6 +95,7 @@ async fn one_user_cannot_make_more_than_its_calls_at_once_and_others_get_in() {
     assert_eq!(fixture.seen.recv().await, Some(CallEvent::Began));
 }
 
+// Promises: HOST-20
 #[tokio::test]
 async fn a_call_whose_answer_nobody_takes_keeps_its_place() {
     let mut fixture = Fixture::new();
@@ -115,6 +118,7 @@ async fn a_call_whose_answer_nobody_takes_keeps_its_place() {
     assert_eq!(fixture.seen.recv().await, Some(CallEvent::Began));
 }
 
+// Promises: HOST-21
 #[tokio::test]
 async fn a_callers_own_time_ends_its_call() {
     let mut fixture = Fixture::new();

@@ -107,6 +107,7 @@ fn unknown_plugin(name: &str, names: &[String]) -> String {
 mod tests {
     use super::*;
 
+    // Promises: HOST-10
     #[test]
     fn an_unknown_name_gets_the_nearest_ones() {
         let names = ["hello".to_owned(), "code-search".to_owned()];

@@ -69,6 +69,7 @@ async fn nothing_of_a_request_is_read_for_somebody_who_may_do_nothing() {
     assert_eq!(*reader.begun.lock().unwrap(), 0);
 }
 
+// Promises: HOST-20
 #[tokio::test(start_paused = true)]
 async fn a_request_that_never_becomes_whole_is_given_up() {
     let reader = Reader::default();
@@ -80,6 +81,7 @@ async fn a_request_that_never_becomes_whole_is_given_up() {
     assert_eq!(*reader.ended.lock().unwrap(), [Code::DeadlineExceeded]);
 }
 
+// Promises: HOST-7
 #[tokio::test(start_paused = true)]
 async fn one_user_cannot_hold_more_than_its_requests_and_others_get_in() {
     let mut gate = Gate::new(Reader::default(), RequestLimiter::default());
@@ -94,6 +96,7 @@ async fn one_user_cannot_hold_more_than_its_requests_and_others_get_in() {
     assert!(later.is_err(), "places that were given up are free again");
 }
 
+// Promises: HOST-20
 #[tokio::test]
 async fn an_answer_that_nobody_takes_keeps_its_place() {
     let answering = tower::service_fn(|_: Request| async {

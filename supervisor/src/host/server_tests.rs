@@ -65,6 +65,7 @@ fn start(rights: Option<(Role, Origin)>) -> Fixture {
 const MAX_ARGUMENT_BYTES: usize = 1 << 20;
 const ADMIN: Option<(Role, Origin)> = Some((Role::Admin, Origin::Person));
 
+// Promises: HOST-5
 #[tokio::test]
 async fn a_call_is_dropped_when_its_caller_gives_up() {
     let mut fixture = start(ADMIN);
@@ -75,6 +76,7 @@ async fn a_call_is_dropped_when_its_caller_gives_up() {
     assert_eq!(fixture.seen.recv().await, Some(CallEvent::Dropped));
 }
 
+// Promises: HOST-5
 #[tokio::test]
 async fn a_call_is_dropped_when_its_callers_connection_ends() {
     let mut fixture = start(ADMIN);
@@ -94,6 +96,7 @@ async fn a_call_is_dropped_when_its_callers_connection_ends() {
     client_side.join().unwrap();
 }
 
+// Promises: GUARD-34
 #[tokio::test]
 async fn the_peer_is_who_the_kernel_says() {
     let fixture = start(ADMIN);
@@ -109,6 +112,7 @@ async fn the_peer_is_who_the_kernel_says() {
     assert_eq!((you.role.as_str(), you.origin.as_str()), ("admin", "person"));
 }
 
+// Promises: HOST-3
 #[tokio::test]
 async fn a_stranger_is_refused_by_name() {
     let fixture = start(None);
@@ -117,6 +121,7 @@ async fn a_stranger_is_refused_by_name() {
     assert!(status.message().contains("no role"), "{}", status.message());
 }
 
+// Promises: HOST-6
 #[tokio::test]
 async fn a_request_beyond_the_limit_fails_and_the_connection_lives() {
     let fixture = start(ADMIN);
@@ -127,6 +132,7 @@ async fn a_request_beyond_the_limit_fails_and_the_connection_lives() {
     assert!(client.get_status(GetStatusRequest {}).await.is_ok());
 }
 
+// Promises: HOST-14
 #[tokio::test]
 async fn a_client_that_holds_on_cannot_hold_up_the_end() {
     let fixture = start(ADMIN);
@@ -135,6 +141,7 @@ async fn a_client_that_holds_on_cannot_hold_up_the_end() {
     fixture.server.stop().await;
 }
 
+// Promises: STATE-25
 #[tokio::test]
 async fn operators_need_the_role_admin_and_learn_that_nothing_keeps_state() {
     for (rights, code, said) in [

@@ -12,7 +12,6 @@ use tonic::codegen::http;
 use tonic::transport::Channel;
 use tower::{Service, ServiceExt};
 
-use super::{FRAME_BYTES, WINDOW_BYTES};
 use crate::audit::Audit;
 use crate::config::Role;
 use crate::peer::Peer;

@@ -195,6 +195,7 @@ mod tests {
 
     use super::*;
 
+    // Promises: HOST-12
     #[tokio::test]
     async fn a_slow_reader_is_told_how_much_it_missed_and_goes_on() {
         let (sender, receiver) = broadcast::channel(2);

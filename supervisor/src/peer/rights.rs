@@ -107,6 +107,7 @@ mod tests {
         request
     }
 
+    // Promises: HOST-4
     #[test]
     fn a_higher_role_includes_the_lower_ones() {
         let admin = request(Some((Role::Admin, Origin::Person)));
@@ -116,6 +117,7 @@ mod tests {
         assert!(require(&caller, Role::Operate).is_err());
     }
 
+    // Promises: HOST-4
     #[test]
     fn a_denial_says_what_is_needed_and_who_asked() {
         for (rights, said) in [(None, "no role"), (Some((Role::Call, Origin::Person)), "the role call")] {

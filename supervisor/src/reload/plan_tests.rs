@@ -42,6 +42,7 @@ fn planned(wanted: &Config, registered: &[PluginSpec], found: ScanResult) -> (Ve
     (steps.collect(), plan.left)
 }
 
+// Promises: RELOAD-3
 #[test]
 fn only_what_differs_is_touched() {
     let old = [spec("gone"), spec("limits"), spec("same"), spec("process")];
@@ -70,6 +71,7 @@ fn guard_settings_take_no_new_process() {
     assert_eq!(planned(&wanted, &[spec("a")], found).0, ["a guard (guard)"]);
 }
 
+// Promises: RELOAD-5
 #[test]
 fn what_is_refused_now_stays_as_it_is() {
     let found =
@@ -77,6 +79,7 @@ fn what_is_refused_now_stays_as_it_is() {
     assert_eq!(planned(&config(), &[spec("my-tool")], found).0, ["my-tool refuse (its sha256 differs)"]);
 }
 
+// Promises: UPGRADE-13
 #[test]
 fn a_plugin_directory_that_vanishes_stops_nothing() {
     let lost = || ScanResult { plugins: Vec::new(), refused: vec![refused("plugins", "/plugins")] };

@@ -251,6 +251,7 @@ mod tests {
 
     use super::*;
 
+    // Promises: HOST-1
     #[test]
     fn it_is_bound_with_its_mode_and_removed_at_the_end() {
         let dir = tempfile::tempdir().unwrap();
@@ -262,6 +263,7 @@ mod tests {
         assert!(!path.exists());
     }
 
+    // Promises: HOST-2
     #[test]
     fn a_dead_socket_is_replaced_and_a_living_one_is_not() {
         let dir = tempfile::tempdir().unwrap();
@@ -273,6 +275,7 @@ mod tests {
         drop(socket);
     }
 
+    // Promises: HOST-2
     #[test]
     fn a_file_of_that_name_is_left_alone() {
         let dir = tempfile::tempdir().unwrap();

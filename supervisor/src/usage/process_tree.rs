@@ -34,6 +34,7 @@ mod tests {
 
     use super::*;
 
+    // Promises: METRIC-7
     #[test]
     fn grandchildren_are_found() {
         // A background process without its own stdin would end at once.

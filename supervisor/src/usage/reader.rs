@@ -228,6 +228,7 @@ mod tests {
         UsageScan { supervisor: SupervisorUsage::default(), plugins }
     }
 
+    // Promises: METRIC-7
     #[test]
     fn processor_time_only_grows() {
         let mut sums = Sums::default();

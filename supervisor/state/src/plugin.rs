@@ -37,7 +37,7 @@ impl Service {
     }
 
     fn key(&self, key: String) -> Result<Key, Status> {
-        Key::new(key).map_err(|error| self.failed(&error))
+        Key::new(key).map_err(|error| self.failed(&error.into()))
     }
 }
 

@@ -126,6 +126,7 @@ fn command() -> impl Strategy<Value = Command> {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
+    // Promises: CLI-30
     #[test]
     fn no_row_of_keys_breaks_the_screen(
         commands in proptest::collection::vec(command(), 0..40),

@@ -106,6 +106,7 @@ mod tests {
     use super::*;
     use crate::scenes;
 
+    // Promises: CLI-29
     #[test]
     fn rates_are_differences_over_the_time_between() {
         let (before, now) = scenes::two_readings();
@@ -118,6 +119,7 @@ mod tests {
         assert_eq!(all.of("no-such"), Rates::default());
     }
 
+    // Promises: CLI-29
     #[test]
     fn another_supervisor_or_process_does_not_compare() {
         let (before, mut now) = scenes::two_readings();
@@ -134,6 +136,7 @@ mod tests {
     }
 
     proptest! {
+        // Promises: CLI-29
         #[test]
         fn counters_of_any_kind_make_no_wrong_number(was in any::<u64>(), is in any::<u64>()) {
             let (mut before, mut now) = scenes::two_readings();

@@ -160,6 +160,7 @@ mod tests {
         let _ = run(Model::new(FRAME), feed, Theme { color: true }).await;
     }
 
+    // Promises: CLI-31
     #[test]
     fn a_panic_gives_the_terminal_back_before_it_is_told() {
         let own = std::env::current_exe().unwrap();

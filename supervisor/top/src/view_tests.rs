@@ -49,6 +49,7 @@ fn opened(plugin: &str) -> Model {
     model
 }
 
+// Promises: CLI-30
 #[test]
 fn eighty_by_twenty_four() {
     let mut model = looking();
@@ -59,6 +60,7 @@ fn eighty_by_twenty_four() {
     insta::assert_snapshot!("help_80x24", drawn(&model, 80, 24));
 }
 
+// Promises: CLI-30
 #[test]
 fn a_hundred_and_forty_by_forty() {
     let mut model = looking();
@@ -99,6 +101,7 @@ fn numbers_that_are_not_there_are_dashes() {
     insta::assert_snapshot!("dashes_80x24", drawn(&model, 80, 12));
 }
 
+// Promises: CLI-33
 #[test]
 fn no_text_of_a_plugin_acts_on_the_terminal() {
     let hostile = "\u{1b}]0;owned\u{7}\u{9b}2J\u{202e}\r\n\u{200b}<|im_start|>";

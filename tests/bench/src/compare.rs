@@ -150,6 +150,7 @@ mod tests {
         Document::new(book, origin)
     }
 
+    // Promises: SPEED-4
     #[test]
     fn a_slower_machine_is_no_regression() {
         let before = run([10.0, 11.0, 10.0], [10.0, 11.0, 10.0], [100.0, 100.0, 100.0]);
@@ -158,6 +159,7 @@ mod tests {
         assert!(show(&compare(&before, &after), &before, &after).contains("none got worse"));
     }
 
+    // Promises: SPEED-4
     #[test]
     fn more_than_the_spread_is_told() {
         let before = run([10.0, 10.0, 10.0], [10.0, 10.0, 10.0], [100.0, 100.0, 100.0]);
@@ -178,6 +180,7 @@ mod tests {
         Document::new(book, run([1.0; 3], [1.0; 3], [1.0; 3]).origin)
     }
 
+    // Promises: SPEED-4
     #[test]
     fn what_was_nothing_is_told_once_it_is_something() {
         let told = |before: f64, after: f64, bare: f64| {
@@ -194,6 +197,7 @@ mod tests {
         }
     }
 
+    // Promises: SPEED-4
     #[test]
     fn what_is_not_measured_any_more_is_named() {
         let before = run([10.0; 3], [10.0; 3], [100.0; 3]);

@@ -34,6 +34,7 @@ fn median(reached: &str) -> &str {
     reached.split(" (").next().unwrap_or(reached)
 }
 
+// Promises: SPEED-2
 #[test]
 fn every_goal_stands_in_the_table() {
     let table = read("docs/benchmarks.md");
@@ -46,6 +47,7 @@ fn every_goal_stands_in_the_table() {
     }
 }
 
+// Promises: SPEED-3
 #[test]
 fn the_readme_says_what_the_table_says() {
     let (readme, table) = (read("README.md"), read("docs/benchmarks.md"));
@@ -62,6 +64,7 @@ fn the_readme_says_what_the_table_says() {
     }
 }
 
+// Promises: SPEED-2
 #[test]
 fn what_was_not_measured_is_said() {
     let table = table::goals(&Document::new(Figures::default(), origin("c")));
@@ -108,6 +111,7 @@ fn compare(before: &Path, after: &Path) -> Output {
     command.arg("compare").arg(before).arg(after).output().expect("it was just built")
 }
 
+// Promises: SPEED-4
 #[test]
 fn a_regression_is_named_and_fails_the_comparison() {
     let scratch = Scratch::new();
@@ -128,6 +132,7 @@ fn a_regression_is_named_and_fails_the_comparison() {
     assert_eq!(compare(&slower, &before).status.code(), Some(0), "faster is no regression");
 }
 
+// Promises: SPEED-7
 #[test]
 fn a_noisy_suite_is_named_however_quiet_the_others_were() {
     let noise = [("calls", 0.02), ("many", 0.4)].map(|(suite, noise)| (suite.to_owned(), noise)).into();
@@ -137,6 +142,7 @@ fn a_noisy_suite_is_named_however_quiet_the_others_were() {
     assert!(!table::goals(&run("c", 11.0)).contains("too noisy"));
 }
 
+// Promises: SPEED-7
 #[test]
 fn what_varied_too_much_is_marked() {
     let mut book = Figures::default();

@@ -26,6 +26,7 @@ fn in_command(command: &str) -> Option<String> {
     found(&args([("command", command)]))
 }
 
+// Promises: AGENT-31
 #[test]
 fn what_destroys_is_found_however_its_flags_stand() {
     for (command, name) in [
@@ -73,6 +74,7 @@ fn what_destroys_is_found_however_its_flags_stand() {
     }
 }
 
+// Promises: AGENT-31
 #[test]
 fn what_only_looks_like_it_is_left_alone() {
     for command in [
@@ -115,6 +117,7 @@ fn a_command_is_found_in_lists_and_over_several_arguments() {
     }
 }
 
+// Promises: AGENT-31
 #[test]
 fn the_table_of_the_policy() {
     use ConfirmMode::{Always, Destructive, Never};
@@ -158,6 +161,7 @@ fn the_table_of_the_policy() {
     }
 }
 
+// Promises: AGENT-31
 #[test]
 fn an_operators_pattern_counts_and_one_that_cannot_be_used_lets_nothing_through() {
     let args = args([("sql", "DROP  TABLE users")]);
@@ -227,6 +231,7 @@ proptest! {
     }
 
     /// Whatever stands around it, and in whatever order its flags come.
+    // Promises: AGENT-31
     #[test]
     fn rm_with_force_is_never_missed(
         before in "[a-z0-9 ./]{0,20}", between in "[a-z0-9./]{0,10}", after in "[a-z0-9 ./]{0,20}",

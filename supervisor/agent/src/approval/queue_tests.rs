@@ -122,6 +122,7 @@ fn no(words: &str) -> Confirmation {
     Confirmation::No(words.to_owned())
 }
 
+// Promises: AGENT-33
 #[tokio::test]
 async fn a_call_waits_is_shown_exactly_and_runs_when_it_is_approved() {
     let setting = Setting::new(&keys()).await;
@@ -147,6 +148,7 @@ async fn a_call_waits_is_shown_exactly_and_runs_when_it_is_approved() {
     assert_eq!(setting.queue.get(&parked.id).await.map(|one| one.state), Some("approved".to_owned()));
 }
 
+// Promises: AGENT-34
 #[tokio::test]
 async fn the_model_is_told_who_denied_and_why() {
     let setting = Setting::new(&keys()).await;
@@ -168,6 +170,7 @@ async fn what_asks_nothing_waits_for_nothing_and_is_not_kept() {
     assert!(setting.queue.list(true).await.is_empty());
 }
 
+// Promises: AGENT-32
 #[tokio::test]
 async fn a_pending_call_survives_a_restart_and_is_found_by_the_turn_that_goes_on() {
     let setting = Setting::new(&keys()).await;
@@ -196,6 +199,7 @@ async fn what_was_decided_before_the_turn_goes_on_is_found_too() {
     }
 }
 
+// Promises: AGENT-32
 #[tokio::test]
 async fn an_approval_lets_one_call_through_and_never_again_after_a_restart() {
     let setting = Setting::new(&keys()).await;
@@ -229,6 +233,7 @@ async fn two_calls_of_one_id_wait_each_for_a_word_of_its_own() {
     assert_eq!(second.await.expect("no panic"), no("denied by user"));
 }
 
+// Promises: AGENT-33
 #[tokio::test]
 async fn an_approval_of_one_call_is_none_of_another() {
     let setting = Setting::new(&keys()).await;
@@ -276,6 +281,7 @@ async fn what_cannot_be_decided_says_why_in_a_sentence() {
     assert_eq!(asked.await.expect("no panic"), no("denied: its turn was cancelled"));
 }
 
+// Promises: AGENT-34
 #[tokio::test]
 async fn nobodys_word_for_too_long_is_a_denial() {
     let soon = ConfirmKeys { expires_after: TimeSpan::from_millis(20), ..keys() };
@@ -297,6 +303,7 @@ async fn records(store: &Store) -> Vec<Entry> {
     page.expect("the store is open").items
 }
 
+// Promises: AGENT-34
 #[tokio::test]
 async fn it_expires_while_the_agent_is_not_running_too_and_so_does_an_approval_that_nobody_took() {
     for approve in [false, true] {
@@ -348,6 +355,7 @@ async fn the_end_of_a_turn_cancels_what_waits_of_it_and_nothing_else() {
     of_other.abort();
 }
 
+// Promises: AGENT-36
 #[tokio::test]
 async fn so_many_wait_and_no_more() {
     let setting = Setting::new(&keys()).await;
@@ -390,6 +398,7 @@ async fn one_sender_cannot_take_all_places() {
     asked.abort();
 }
 
+// Promises: AGENT-36
 #[tokio::test]
 async fn old_decided_ones_are_forgotten_and_no_argument_is_kept_whole() {
     let setting = Setting::new(&keys()).await;
@@ -406,6 +415,7 @@ async fn old_decided_ones_are_forgotten_and_no_argument_is_kept_whole() {
     assert!(kept.iter().all(|one| one.args["command"].len() < 2000), "{}", kept[0].args["command"].len());
 }
 
+// Promises: AGENT-33
 #[tokio::test]
 async fn a_call_that_nobody_could_read_is_denied_at_once() {
     let setting = Setting::new(&keys()).await;
@@ -420,6 +430,7 @@ async fn a_call_that_nobody_could_read_is_denied_at_once() {
     assert!(setting.queue.list(true).await.is_empty());
 }
 
+// Promises: AGENT-32
 #[tokio::test]
 async fn nothing_is_let_through_when_it_cannot_be_stored() {
     let setting = Setting::new(&keys()).await;
@@ -448,6 +459,7 @@ async fn another_configuration_holds_from_the_next_call_on() {
     assert_eq!(asked.await.expect("no panic"), no("denied by user"));
 }
 
+// Promises: AGENT-33
 #[test]
 fn the_digest_tells_every_call_from_every_other() {
     let map = |pairs: &[(&str, &str)]| {

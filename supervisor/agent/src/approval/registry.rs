@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use talon_guard::Raw;
 use talon_proto::agent;
-use talon_store::{Error, Timestamp};
+use talon_store::{Error, InvalidError, Timestamp};
 use tokio::sync::{Mutex, MutexGuard};
 use tokio::time::Instant;
 
@@ -247,7 +247,7 @@ impl ApprovalRegistry {
     ) -> Result<(), Error> {
         let next = one.record.with_state(state, by, reason);
         // The record was written before, and is larger now only by a reason and a name, which are bounded.
-        let value = ApprovalStore::encode(&next).ok_or(Error::Invalid {
+        let value = ApprovalStore::encode(&next).ok_or_else(|| InvalidError {
             what: "the approval",
             why: "is larger than the store takes".to_owned(),
         })?;

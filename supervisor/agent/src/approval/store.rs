@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use talon_store::{Error, Key, KeyValues, Namespace, PageRequest, PluginId};
+use talon_store::{Error, InvalidError, Key, KeyValues, Namespace, PageRequest, PluginId};
 
 use super::record::ApprovalRecord;
 
@@ -62,6 +62,6 @@ impl ApprovalStore {
     }
 }
 
-fn key(id: &str) -> Result<Key, Error> {
+fn key(id: &str) -> Result<Key, InvalidError> {
     Key::new(format!("{PREFIX}{id}"))
 }

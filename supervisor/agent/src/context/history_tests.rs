@@ -77,6 +77,7 @@ fn what_is_going_on_loses_its_oldest_exchanges_first_and_never_the_question() {
     assert!(shown.recent_tokens <= 2_000, "{}", shown.recent_tokens);
 }
 
+// Promises: AGENT-9
 #[test]
 fn a_transcript_that_a_crash_left_is_made_whole() {
     let broken = vec![
@@ -108,6 +109,7 @@ fn any_message() -> impl Strategy<Value = Message> {
 proptest! {
     /// Whatever the history holds, crashed turns too: calls have their results, in order and right behind them, and what is said is
     /// either shown or left out to be summarized, never both or neither.
+    // Promises: AGENT-9
     #[test]
     fn what_is_shown_is_well_formed(turns in prop::collection::vec(prop::collection::vec(any_message(), 1..12), 0..14)) {
         let mut past = history(&turns);

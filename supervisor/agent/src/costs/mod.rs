@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use talon_llm::route::catalog::ModelRef;
 use talon_llm::route::cost::{Day, Ledgers};
 use talon_llm::route::fallback::{Event, EventObserver};
-use talon_store::{Error, Key, KeyValues, Namespace, PageRequest, PluginId, Quota, Timestamp};
+use talon_store::{Error, InvalidError, Key, KeyValues, Namespace, PageRequest, PluginId, Quota, Timestamp};
 use tokio::sync::Notify;
 
 pub use record::CostTotals;
@@ -150,7 +150,7 @@ impl Costs {
         let _writing = self.writing.lock().await;
         let PendingCharges { sessions, days } = std::mem::take(&mut *self.lock());
         for (session, spent) in sessions {
-            if let Err(error) = self.add(session_key(&session), &spent).await {
+            if let Err(error) = self.add(session_key(&session).map_err(Into::into), &spent).await {
                 tracing::error!(
                     session,
                     error = talon_child::error_chain(&error),
@@ -160,7 +160,7 @@ impl Costs {
             }
         }
         for (day, spent) in days {
-            if let Err(error) = self.add(day_key(day), &spent).await {
+            if let Err(error) = self.add(day_key(day).map_err(Into::into), &spent).await {
                 tracing::error!(
                     day = day.0,
                     error = talon_child::error_chain(&error),
@@ -236,12 +236,12 @@ impl EventObserver for Costs {
 
 const DAY: &str = "day/";
 
-fn session_key(session: &str) -> Result<Key, Error> {
+fn session_key(session: &str) -> Result<Key, InvalidError> {
     Key::new(format!("session/{session}"))
 }
 
 /// With leading zeros, so that keys sort by day.
-fn day_key(day: Day) -> Result<Key, Error> {
+fn day_key(day: Day) -> Result<Key, InvalidError> {
     Key::new(format!("{DAY}{:08}", day.0))
 }
 

@@ -18,6 +18,7 @@ fn charge(picodollars: u128) -> Charge {
     }
 }
 
+// Promises: AGENT-48
 #[tokio::test]
 async fn what_was_spent_survives_a_restart_and_counts_for_budgets() {
     let directory = tempfile::tempdir().expect("a directory");

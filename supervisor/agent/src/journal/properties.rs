@@ -116,6 +116,7 @@ fn check(before: &[Vec<JournalEntry>], last: &[JournalEntry], written: usize) ->
 proptest! {
     // Each case has a database of its own.
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+    // Promises: AGENT-27
     #[test]
     fn a_session_can_be_read_and_gone_on_with_wherever_it_was_interrupted(
         before in proptest::collection::vec(turn(), 0..3),
@@ -125,6 +126,7 @@ proptest! {
         check(&before, &last, cut.index(last.len() + 1))?;
     }
 
+    // Promises: AGENT-27
     #[test]
     fn a_session_that_was_interrupted_and_closed_goes_on_with_the_next_turn(last in turn(), cut in any::<proptest::sample::Index>()) {
         let written = 1 + cut.index(last.len() - 1);

@@ -78,6 +78,7 @@ pub(super) fn ended() -> JournalEntry {
     JournalEntry::Ended(TurnOutcome { reason: "done".to_owned(), ..TurnOutcome::default() })
 }
 
+// Promises: AGENT-26
 #[tokio::test]
 async fn every_entry_comes_back_as_it_was() {
     let place = TestSession::new().await;
@@ -211,6 +212,7 @@ async fn a_session_that_somebody_else_wrote_can_be_gone_on_with() {
     assert_eq!(place.look().await.unfinished.expect("it goes on").turn, 2);
 }
 
+// Promises: AGENT-26
 #[tokio::test]
 async fn what_cannot_be_stored_is_an_error_and_leaves_nothing() {
     let place = TestSession::new().await;

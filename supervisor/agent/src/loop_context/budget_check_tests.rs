@@ -49,6 +49,7 @@ fn the_defaults_are_the_documented_ones() {
     assert_eq!((budgets.wall_time, budgets.micro_usd), (Duration::from_secs(600), Some(1_000_000)));
 }
 
+// Promises: AGENT-4
 #[test]
 fn a_tool_that_fails_too_often_ends_the_turn_and_a_success_takes_one_error_back() {
     let mut context = context(many());

@@ -106,6 +106,7 @@ fn holds(turn: &Turn) -> Result<(), TestCaseError> {
 
 proptest! {
     /// No sequence of events escapes the table: also raw events, without any facts behind them.
+    // Promises: AGENT-1
     #[test]
     fn raw_events_stay_in_the_table(events in prop::collection::vec(prop::sample::select(Event::ALL), 0..60)) {
         let context = LoopContext::new("goal", Budgets::default());
@@ -123,6 +124,7 @@ proptest! {
     }
 
     /// Nor do facts, and each transition leaves a record that links to the one before.
+    // Promises: AGENT-2
     #[test]
     fn facts_stay_in_the_table_and_the_budgets(
         budgets in budgets(),
@@ -156,6 +158,7 @@ proptest! {
 
     /// Every path ends: a driver that always brings what is waited for gets to an end within the bound, the end is told exactly
     /// once, and the same facts lead there again.
+    // Promises: AGENT-2
     #[test]
     fn every_path_ends_and_tells_so_once(budgets in budgets(), wishes in prop::collection::vec(brought(), 1..30), ms in 0..40u64) {
         let longest = Turn::max_transitions(&budgets);
@@ -193,6 +196,7 @@ proptest! {
     }
 
     /// No limit on repetition ends a turn that was not warned of it, if there was room for a warning.
+    // Promises: AGENT-3
     #[test]
     fn repetition_never_ends_a_turn_unwarned(rounds in prop::collection::vec(
         prop::collection::vec((prop::sample::select(vec!["a", "b"]), prop::sample::select(vec!["1", "2"])), 1..4), 1..10,

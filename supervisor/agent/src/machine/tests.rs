@@ -101,6 +101,7 @@ fn the_words_are_those_of_the_contract() {
     );
 }
 
+// Promises: AGENT-1
 #[test]
 fn the_table_is_total_and_what_it_does_not_have_is_refused_with_the_reason() {
     let context = LoopContext::new("goal", Budgets::default());
@@ -122,6 +123,7 @@ fn the_table_is_total_and_what_it_does_not_have_is_refused_with_the_reason() {
     }
 }
 
+// Promises: AGENT-1
 #[test]
 fn a_failure_is_taken_by_every_state_in_which_something_is_done() {
     let mut context = LoopContext::new("goal", Budgets::default());
@@ -234,6 +236,7 @@ fn finalize_tells_all_of_the_turn() {
     ));
 }
 
+// Promises: AGENT-3
 #[test]
 fn repeated_successes_run_into_the_warning_and_then_into_the_limit() {
     let mut turn = started(Budgets::default());
@@ -297,6 +300,7 @@ fn the_last_question_says_that_it_is_the_last_and_then_the_turn_ends_with_what_t
     assert_eq!(end.partial.as_deref(), Some("I will look at 1."));
 }
 
+// Promises: AGENT-10
 #[test]
 fn an_answer_that_does_not_fit_goes_back_twice_and_then_ends_the_turn() {
     let mut turn = started(Budgets::default());
@@ -331,6 +335,7 @@ fn nothing_runs_once_time_or_money_are_gone() {
     assert_eq!(turn.state(), State::Finalize);
 }
 
+// Promises: AGENT-1
 #[test]
 fn the_diagram_in_the_docs_is_the_table() {
     const MARKS: [&str; 2] = ["<!-- diagram: begin -->\n```mermaid\n", "```\n<!-- diagram: end -->"];

@@ -145,6 +145,7 @@ fn cut(value: &str) -> String {
 mod tests {
     use super::*;
 
+    // Promises: AGENT-54
     #[test]
     fn what_has_no_room_is_counted_under_one_name() {
         let family = Family::new(FamilyKind::Counter, "talon_agent_x_total", &["tool", "outcome"], "…");

@@ -11,6 +11,7 @@ fn texts(prompt: &Prompt, tokens: usize) -> Vec<String> {
     prompt.messages(tokens, &Estimate).into_iter().map(text).collect()
 }
 
+// Promises: AGENT-8
 #[test]
 fn the_safety_rules_are_there_in_every_language_with_every_rule() {
     let codes: Vec<&str> = LANGUAGES.iter().map(|(code, _)| *code).collect();
@@ -131,6 +132,7 @@ fn memories_and_hints_come_as_data() {
 
 proptest! {
     /// Nothing from outside gets before the safety rules or into them, and only the agent closes a fence.
+    // Promises: AGENT-8
     #[test]
     fn the_safety_rules_are_first_and_whole(
         rules in prop::collection::vec("\\PC{0,40}", 0..3),

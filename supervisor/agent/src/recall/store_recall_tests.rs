@@ -64,6 +64,7 @@ const FOUNDING: &str = "analyze GitLab code and post issue to Jira and create PR
 const CALLS: [(&str, &str, bool); 3] =
     [("gitlab", "analyze_code", true), ("jira", "create_issue", true), ("gitlab", "create_pr", true)];
 
+// Promises: AGENT-39
 #[tokio::test]
 async fn the_founding_example_is_learned_and_recalled_for_a_similar_request() {
     let setting = Setting::new().await;
@@ -91,6 +92,7 @@ async fn the_founding_example_is_learned_and_recalled_for_a_similar_request() {
     assert!(setting.recall("how do I knit a scarf?").await.hints.is_empty());
 }
 
+// Promises: AGENT-39
 #[tokio::test]
 async fn the_same_steps_for_a_similar_request_are_counted_and_not_kept_twice() {
     let setting = Setting::new().await;
@@ -132,6 +134,7 @@ async fn what_did_not_matter_is_no_step_and_what_is_no_workflow_is_not_kept() {
     assert_eq!(setting.workflows().await.len(), 1);
 }
 
+// Promises: AGENT-39
 #[tokio::test]
 async fn a_failed_run_marks_the_workflow_that_it_followed_until_it_works_again() {
     let setting = Setting::new().await;
@@ -172,6 +175,7 @@ async fn a_failed_run_that_did_something_else_marks_nothing() {
     }
 }
 
+// Promises: AGENT-37
 #[tokio::test]
 async fn facts_that_go_with_a_request_are_recalled_and_no_others() {
     let setting = Setting::new().await;
@@ -193,6 +197,7 @@ async fn facts_that_go_with_a_request_are_recalled_and_no_others() {
     assert_eq!(recalled.hints.len(), 1);
 }
 
+// Promises: AGENT-37
 #[tokio::test]
 async fn what_is_recalled_is_capped_by_count_and_by_tokens_whatever_there_is() {
     let mut setting = Setting::new().await;
@@ -214,6 +219,7 @@ async fn what_is_recalled_is_capped_by_count_and_by_tokens_whatever_there_is() {
     }
 }
 
+// Promises: AGENT-37
 #[tokio::test]
 async fn what_is_turned_off_is_neither_recalled_nor_learned() {
     let mut setting = Setting::new().await;
@@ -229,6 +235,7 @@ async fn what_is_turned_off_is_neither_recalled_nor_learned() {
     assert_eq!(setting.workflows().await.len(), 1);
 }
 
+// Promises: AGENT-38
 #[tokio::test]
 async fn nobodys_memories_come_into_anothers_prompt() {
     let setting = Setting::new().await;

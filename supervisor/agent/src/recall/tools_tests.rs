@@ -101,6 +101,7 @@ async fn tags_narrow_a_search_and_are_written_in_more_than_one_way() {
     assert!(setting.search("plant").await.output.contains("[fact] tea is a plant"));
 }
 
+// Promises: AGENT-37
 #[tokio::test]
 async fn an_injected_memory_comes_back_as_a_quotation_that_does_nothing() {
     let setting = Setting::new().await;
@@ -154,6 +155,7 @@ async fn what_cannot_be_saved_says_why() {
     assert!(unknown.outcome == CallOutcome::Failed && unknown.block.contains("it has save and search"));
 }
 
+// Promises: AGENT-37
 #[tokio::test]
 async fn one_conversation_fills_nobodys_store() {
     let setting = Setting::new().await;
@@ -174,6 +176,7 @@ async fn one_conversation_fills_nobodys_store() {
     assert_eq!(found.output.lines().count(), 10, "{}", found.output);
 }
 
+// Promises: AGENT-38
 #[tokio::test]
 async fn a_persons_memories_are_not_anothers() {
     let setting = Setting::new().await;

@@ -215,6 +215,7 @@ fn is_wrapped(result: &ToolResult) -> bool {
     Wrapped::parse(&result.block, &Sanitizer::default()).is_some()
 }
 
+// Promises: AGENT-40
 #[tokio::test]
 async fn the_founding_five_are_offered_with_their_schemas() {
     let offer = usual(Fake::saying(&plan())).capabilities(&caller()).expect("there are some");
@@ -245,6 +246,7 @@ async fn the_founding_five_are_offered_with_their_schemas() {
     }
 }
 
+// Promises: AGENT-40
 #[tokio::test]
 async fn a_task_runs_as_a_focused_turn_of_its_own_and_its_result_is_data() {
     let runner = Fake::saying(&plan());
@@ -322,6 +324,7 @@ async fn those_who_follow_hear_of_its_beginning_its_end_and_what_waits_for_them(
     assert_eq!((&*result.call_id, &*result.error), ("c1", ""));
 }
 
+// Promises: AGENT-40
 #[tokio::test]
 async fn a_sub_agent_starts_no_other() {
     let runner = Fake::saying(&plan());
@@ -337,6 +340,7 @@ async fn a_sub_agent_starts_no_other() {
     assert_eq!(runner.times(), 0);
 }
 
+// Promises: AGENT-41
 #[tokio::test]
 async fn what_it_may_call_is_what_session_and_operator_both_allow() {
     for (agent, session, granted, within, no_tools) in [
@@ -403,6 +407,7 @@ async fn context_is_cut_to_its_tokens_with_a_notice_and_cannot_end_its_quotation
     assert!(!quoted.contains("<|im_start|>"), "{quoted}");
 }
 
+// Promises: AGENT-40
 #[tokio::test]
 async fn an_answer_that_does_not_fit_is_none() {
     for (answer, why) in [
@@ -425,6 +430,7 @@ async fn an_answer_that_does_not_fit_is_none() {
     }
 }
 
+// Promises: AGENT-41
 #[tokio::test]
 async fn an_injected_result_reaches_the_model_neutralised_and_wrapped() {
     let injected =
@@ -573,6 +579,7 @@ impl TurnRunner for BlockedCall {
     }
 }
 
+// Promises: AGENT-40
 #[tokio::test]
 async fn they_run_at_once_but_no_more_than_there_are_places() {
     let (running, mut started) = mpsc::unbounded_channel();

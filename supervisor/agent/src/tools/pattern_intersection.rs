@@ -50,6 +50,7 @@ mod tests {
         patterns.iter().map(|pattern| (*pattern).to_owned()).collect()
     }
 
+    // Promises: AGENT-41
     #[test]
     fn both_lists_have_to_cover_what_is_called() {
         for (session, granted, both) in [
@@ -72,6 +73,7 @@ mod tests {
     }
 
     proptest! {
+        // Promises: AGENT-41
         #[test]
         fn it_covers_exactly_what_both_cover(
             session in proptest::collection::vec("[ab]\\.([xy]|\\*)", 0..4),

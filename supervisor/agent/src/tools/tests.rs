@@ -85,6 +85,7 @@ fn what_means_the_same_on_the_wire_is_taken() {
     }
 }
 
+// Promises: AGENT-6
 #[test]
 fn an_unknown_tool_is_answered_with_the_nearest_names() {
     for (name, nearest) in [
@@ -106,6 +107,7 @@ fn an_unknown_tool_is_answered_with_the_nearest_names() {
     assert!(text.len() < 300 && !text.contains('\n'), "{text}");
 }
 
+// Promises: AGENT-6
 #[test]
 fn arguments_that_do_not_fit_are_answered_with_what_is_wrong() {
     let text = refused("code-search__search", json!({ "patern": "a", "limit": "many" }));
@@ -151,6 +153,7 @@ fn nothing_that_a_plugin_declares_is_control_syntax_to_a_model() {
     assert!(!refused.block.contains("<|im_start|>"), "{}", refused.block);
 }
 
+// Promises: AGENT-6
 #[test]
 fn one_bad_call_keeps_no_other_from_being_made() {
     let offer = offer();
@@ -177,6 +180,7 @@ fn one_bad_call_keeps_no_other_from_being_made() {
     assert!(matches!(&told[1], Message::Tool { is_error: false, .. }));
 }
 
+// Promises: AGENT-5
 #[test]
 fn a_batch_that_is_given_up_still_has_a_result_for_each_call() {
     let batch = plan(&[call("x", json!({}))], Finish::ToolCalls, &offer(), &Budgets::default()).batch;
@@ -188,6 +192,7 @@ fn a_batch_that_is_given_up_still_has_a_result_for_each_call() {
     assert_eq!(results[0].block, "error: cancelled by the user");
 }
 
+// Promises: AGENT-7
 #[test]
 fn only_a_guarded_block_gets_to_a_model_and_the_host_says_how_it_went() {
     let sanitizer = Sanitizer::default();
@@ -220,6 +225,7 @@ fn only_a_guarded_block_gets_to_a_model_and_the_host_says_how_it_went() {
 
 proptest! {
     /// In whatever order results come, they leave in the order of the calls.
+    // Promises: AGENT-5
     #[test]
     fn results_leave_in_the_order_of_the_calls(order in Just((0..12usize).collect::<Vec<_>>()).prop_shuffle()) {
         let offer = offer();

@@ -44,6 +44,7 @@ async fn rest(following: Subscription) -> Vec<Result<Kind, Status>> {
     following.map(kind).collect().await
 }
 
+// Promises: AGENT-44
 #[tokio::test]
 async fn everybody_gets_everything_and_the_end_once() {
     let hub = hub();
@@ -63,6 +64,7 @@ async fn everybody_gets_everything_and_the_end_once() {
     assert_eq!(rest(late).await.len(), 1, "who comes after the end gets the end");
 }
 
+// Promises: AGENT-44
 #[tokio::test]
 async fn a_slow_reader_loses_pieces_of_text_alone_and_is_told() {
     let hub = hub();
@@ -103,6 +105,7 @@ async fn a_piece_that_is_too_large_is_left_out_and_a_result_is_not() {
     );
 }
 
+// Promises: AGENT-44
 #[tokio::test]
 async fn one_who_does_not_keep_up_at_all_is_cut_off_with_a_reason_and_the_others_are_not() {
     let hub = hub();

@@ -224,6 +224,7 @@ mod tests {
         turns.wait_idle().await;
     }
 
+    // Promises: AGENT-43
     #[tokio::test]
     async fn there_are_so_many_in_all() {
         let (turns, metrics) = (RunningTurns::new(CancellationToken::new()), Arc::<Metrics>::default());
@@ -237,6 +238,7 @@ mod tests {
         assert_eq!(turns.count(), (0, 0));
     }
 
+    // Promises: AGENT-58
     #[tokio::test]
     async fn one_sender_cannot_take_all_places() {
         let (turns, metrics) = (RunningTurns::new(CancellationToken::new()), Arc::<Metrics>::default());

@@ -27,6 +27,7 @@ fn noon(day: i64) -> Timestamp {
     Timestamp::from_millis((1_793_534_400 + (day - 1) * 86_400) * 1000)
 }
 
+// Promises: AGENT-42
 #[test]
 fn built_in_texts_stand_for_what_is_not_there() {
     assert_eq!(WorkspaceFiles::new(None).current(), Workspace::default());
@@ -42,6 +43,7 @@ fn built_in_texts_stand_for_what_is_not_there() {
     assert!(gone.problems()[0].contains("correct agent.workspace"), "{:?}", gone.problems());
 }
 
+// Promises: AGENT-42
 #[test]
 fn a_file_that_changes_is_read_again_however_it_changes() {
     let directory = directory();
@@ -108,6 +110,7 @@ fn notes_of_today_and_yesterday_are_shown_wherever_on_earth_it_is_today() {
     assert!(watched.on(noon(60)).daily.is_empty());
 }
 
+// Promises: AGENT-42
 #[test]
 fn a_link_that_leads_out_is_refused_and_one_within_is_followed() {
     let (directory, outside) = (directory(), directory());
@@ -157,6 +160,7 @@ fn links_are_followed_part_by_part_and_never_above_the_workspace() {
     assert!(problems[1].contains("2026-11-22.md: it is a link that leads out"), "{problems:?}");
 }
 
+// Promises: AGENT-42
 #[test]
 fn what_is_no_regular_file_is_refused_and_not_waited_for() {
     let directory = directory();
@@ -195,6 +199,7 @@ fn a_file_that_is_too_long_or_no_text_is_shown_as_far_as_it_goes() {
     assert!(problems.iter().any(|problem| problem.contains("save it as UTF-8")), "{problems:?}");
 }
 
+// Promises: AGENT-59
 #[tokio::test]
 async fn a_disk_that_hangs_holds_nobody_up_and_what_was_read_last_stands() {
     let directory = directory();

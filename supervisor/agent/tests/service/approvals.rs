@@ -64,6 +64,7 @@ async fn a_denied_call_is_not_made_and_the_model_is_told() {
     assert_eq!(refused(client.decide(decision(&approval, true)).await).code(), Code::FailedPrecondition);
 }
 
+// Promises: AGENT-35
 #[tokio::test]
 async fn only_people_decide_and_only_on_what_is_theirs() {
     let place = TestDirectory::new();
@@ -98,6 +99,7 @@ async fn a_turn_that_waits_goes_on_without_its_asker() {
     assert_eq!(done(attached).await.text, "It was written.");
 }
 
+// Promises: AGENT-32
 #[tokio::test]
 async fn a_parked_call_survives_a_killed_agent_and_runs_once() {
     let place = TestDirectory::new();
@@ -117,6 +119,7 @@ async fn a_parked_call_survives_a_killed_agent_and_runs_once() {
     assert_eq!(turn_of(&mut client, &session).await, "idle");
 }
 
+// Promises: AGENT-32
 #[tokio::test]
 async fn what_is_decided_is_not_lost_when_nobody_follows() {
     let place = TestDirectory::new();
@@ -136,6 +139,7 @@ async fn what_is_decided_is_not_lost_when_nobody_follows() {
     assert_eq!(agent.plugins.called(), ["files.write"]);
 }
 
+// Promises: AGENT-34
 #[tokio::test]
 async fn a_cancelled_turn_takes_its_approvals_with_it() {
     let place = TestDirectory::new();

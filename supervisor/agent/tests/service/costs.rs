@@ -9,6 +9,7 @@ async fn of_session(client: &mut Client, session: &str) -> u64 {
     client.get_session(request).await.unwrap().into_inner().session.unwrap().cost_pico_usd
 }
 
+// Promises: AGENT-48
 #[tokio::test]
 async fn sums_by_session_and_day_survive_a_killed_agent() {
     let place = TestDirectory::new();
@@ -34,6 +35,7 @@ async fn sums_by_session_and_day_survive_a_killed_agent() {
     assert_eq!(costs.by_provider[0].name, "scripted");
 }
 
+// Promises: AGENT-48
 #[tokio::test]
 async fn a_sessions_budget_holds_over_a_restart() {
     let place = TestDirectory::new();

@@ -26,6 +26,7 @@ async fn killed(place: &TestDirectory) -> String {
     session
 }
 
+// Promises: AGENT-27
 #[tokio::test]
 async fn a_killed_turn_is_continued_by_attach_and_its_call_is_not_made_again() {
     let place = TestDirectory::new();
@@ -44,6 +45,7 @@ async fn a_killed_turn_is_continued_by_attach_and_its_call_is_not_made_again() {
     assert_eq!(session_of(&mut client, &session).await.0, "idle");
 }
 
+// Promises: AGENT-28
 #[tokio::test]
 async fn a_killed_turn_is_continued_by_resume() {
     let place = TestDirectory::new();
@@ -63,6 +65,7 @@ async fn a_killed_turn_is_continued_by_resume() {
     assert!(says(&session_of(&mut client, &session).await.1, "assistant", "Nobody knows."));
 }
 
+// Promises: AGENT-28
 #[tokio::test]
 async fn a_killed_turn_gives_way_to_the_next_question() {
     let place = TestDirectory::new();
@@ -78,6 +81,7 @@ async fn a_killed_turn_gives_way_to_the_next_question() {
     assert_eq!(status.code(), Code::NotFound);
 }
 
+// Promises: AGENT-27
 #[tokio::test]
 async fn killed_again_and_again_it_still_ends() {
     let place = TestDirectory::new();
@@ -100,6 +104,7 @@ async fn killed_again_and_again_it_still_ends() {
     assert!(agent.plugins.called().is_empty());
 }
 
+// Promises: AGENT-28
 #[tokio::test]
 async fn a_killed_turn_can_be_cancelled_instead() {
     let place = TestDirectory::new();

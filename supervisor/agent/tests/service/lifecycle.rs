@@ -18,6 +18,7 @@ fn by_hand(arguments: &[&str]) -> (Option<i32>, String, String) {
     (output.status.code(), text(output.stdout), text(output.stderr))
 }
 
+// Promises: AGENT-52
 #[test]
 fn by_hand_it_says_that_it_is_not_for_that() {
     let (code, _, said) = by_hand(&[]);
@@ -29,6 +30,7 @@ fn by_hand_it_says_that_it_is_not_for_that() {
     assert!(code == Some(0) && said.contains("agent=debug"), "{said}");
 }
 
+// Promises: AGENT-52
 #[tokio::test]
 async fn anything_but_a_configuration_first_is_a_protocol_error() {
     let place = TestDirectory::new();
@@ -50,6 +52,7 @@ async fn anything_but_a_configuration_first_is_a_protocol_error() {
     assert!(!place.path("agent").exists());
 }
 
+// Promises: AGENT-52
 #[tokio::test]
 async fn what_is_no_configuration_is_refused_and_nothing_of_it_is_repeated() {
     let place = TestDirectory::new();
@@ -74,6 +77,7 @@ async fn a_database_in_use_is_refused_for_now() {
     assert!(told.retryable && told.message.contains("in use"), "{told:?}");
 }
 
+// Promises: AGENT-52
 #[tokio::test]
 async fn it_ends_with_its_lifeline_and_on_request() {
     let place = TestDirectory::new();
@@ -88,6 +92,7 @@ async fn it_ends_with_its_lifeline_and_on_request() {
     assert!(agent.ended().success(), "{}", agent.log());
 }
 
+// Promises: AGENT-52
 #[tokio::test]
 async fn garbage_on_the_control_socket_ends_it_with_an_error() {
     let place = TestDirectory::new();
@@ -109,6 +114,7 @@ async fn a_client_that_cannot_be_meant_is_not_served_and_the_others_are() {
     assert!(agent.log().contains("was not obeyed"), "{}", agent.log());
 }
 
+// Promises: AGENT-25
 #[tokio::test]
 async fn without_a_provider_it_serves_and_each_question_says_what_to_do() {
     let place = TestDirectory::new();
@@ -124,6 +130,7 @@ async fn without_a_provider_it_serves_and_each_question_says_what_to_do() {
     assert_eq!(ended.reason, "no_provider");
 }
 
+// Promises: AGENT-25
 #[tokio::test]
 async fn a_provider_with_a_problem_is_told_and_the_others_answer() {
     let place = TestDirectory::new();
@@ -149,6 +156,7 @@ async fn a_provider_with_a_problem_is_told_and_the_others_answer() {
     assert_eq!((status.engine.as_str(), status.turns_running), ("sqlite", 0));
 }
 
+// Promises: AGENT-51
 #[tokio::test]
 async fn a_changed_configuration_is_taken_over_and_turns_under_way_keep_theirs() {
     let place = TestDirectory::new();
@@ -199,6 +207,7 @@ async fn at_its_end_streams_end_with_unavailable_and_the_turn_stays_interrupted(
     assert!(client.ask(question(&session, "hello")).await.is_ok());
 }
 
+// Promises: AGENT-53
 #[tokio::test]
 async fn every_line_of_a_turn_in_the_log_has_its_correlation_id_and_no_text_of_anybody() {
     let place = TestDirectory::new();

@@ -25,6 +25,7 @@ async fn models_are_listed_with_prices_and_an_estimate() {
     assert!(small.input_price.starts_with('1') && small.estimate.starts_with("0.007"), "{small:?}");
 }
 
+// Promises: AGENT-54
 #[tokio::test]
 async fn what_was_counted_is_told_to_operators() {
     let place = TestDirectory::new();
@@ -95,6 +96,7 @@ async fn memories_are_listed_shown_and_forgotten() {
     assert_eq!(operator.forget_memories(forget(Some(many))).await.unwrap().into_inner().forgotten, 0);
 }
 
+// Promises: AGENT-38
 #[tokio::test]
 async fn what_is_remembered_for_somebody_is_shown_to_nobody_else() {
     let place = TestDirectory::new();

@@ -48,6 +48,7 @@ async fn a_session_says_what_there_is_to_know() {
     assert_eq!(said[..2], [("user", "hello\nthere"), ("assistant", "Hello to you, too.")]);
 }
 
+// Promises: AGENT-45
 #[tokio::test]
 async fn everybody_sees_their_own_and_an_operator_everybodys_when_asked_for() {
     let place = TestDirectory::new();
@@ -99,6 +100,7 @@ async fn everybody_sees_their_own_and_an_operator_everybodys_when_asked_for() {
     assert_eq!(get(&mut bob, "nonsense").await.unwrap_err().code(), Code::NotFound);
 }
 
+// Promises: AGENT-45
 #[tokio::test]
 async fn lists_come_in_pages_newest_first_and_by_channel() {
     let place = TestDirectory::new();
@@ -129,6 +131,7 @@ async fn lists_come_in_pages_newest_first_and_by_channel() {
     assert_eq!(refused(client.list_sessions(foreign).await).code(), Code::InvalidArgument);
 }
 
+// Promises: AGENT-46
 #[tokio::test]
 async fn what_a_session_wants_otherwise_is_kept_and_holds_for_its_turns() {
     let place = TestDirectory::new();
@@ -183,6 +186,7 @@ async fn what_a_session_wants_otherwise_is_kept_and_holds_for_its_turns() {
     }
 }
 
+// Promises: AGENT-47
 #[tokio::test]
 async fn a_deleted_session_is_gone_with_the_turn_that_it_was_in() {
     let place = TestDirectory::new();
@@ -202,6 +206,7 @@ async fn a_deleted_session_is_gone_with_the_turn_that_it_was_in() {
     assert_eq!(refused(client.delete_session(delete).await).code(), Code::NotFound);
 }
 
+// Promises: AGENT-47
 #[tokio::test]
 async fn a_compacted_session_has_a_summary_and_all_its_messages() {
     let place = TestDirectory::new();

@@ -57,6 +57,7 @@ async fn a_tool_is_called_through_the_host_and_its_answer_comes_back() {
     );
 }
 
+// Promises: AGENT-43
 #[tokio::test]
 async fn a_session_has_one_turn_at_once_and_others_are_not_concerned() {
     let place = TestDirectory::new();
@@ -77,6 +78,7 @@ async fn a_session_has_one_turn_at_once_and_others_are_not_concerned() {
     answer(&mut client, &session, "hello").await;
 }
 
+// Promises: AGENT-44
 #[tokio::test]
 async fn a_turn_can_be_followed_by_others_who_see_first_where_it_is() {
     let place = TestDirectory::new();
@@ -100,6 +102,7 @@ async fn a_turn_can_be_followed_by_others_who_see_first_where_it_is() {
     assert_eq!(refused(other.attach(request).await).code(), Code::NotFound);
 }
 
+// Promises: AGENT-43
 #[tokio::test]
 async fn letting_go_of_a_question_cancels_it() {
     let place = TestDirectory::new();
@@ -115,6 +118,7 @@ async fn letting_go_of_a_question_cancels_it() {
     answer(&mut client, &session, "hello").await;
 }
 
+// Promises: AGENT-43
 #[tokio::test]
 async fn a_cancelled_turn_ends_and_what_it_did_stays() {
     let place = TestDirectory::new();
@@ -136,6 +140,7 @@ async fn a_cancelled_turn_ends_and_what_it_did_stays() {
     );
 }
 
+// Promises: AGENT-46
 #[tokio::test]
 async fn what_a_turn_may_call_is_narrowed_by_its_session_and_its_question() {
     let place = TestDirectory::new();
@@ -203,6 +208,7 @@ async fn what_cannot_be_asked_is_refused_with_what_to_do_and_makes_no_session() 
     assert_eq!(refused(client.ask(too_large).await).code(), Code::OutOfRange);
 }
 
+// Promises: AGENT-55
 #[tokio::test]
 async fn who_only_calls_does_not_choose_the_channel_whose_list_holds() {
     let place = TestDirectory::new();
@@ -238,6 +244,7 @@ async fn the_lists_of_a_sender_hold_in_their_turns() {
     assert!(agent.plugins.requests().is_empty());
 }
 
+// Promises: AGENT-46
 #[tokio::test]
 async fn a_pinned_model_answers() {
     let place = TestDirectory::new();

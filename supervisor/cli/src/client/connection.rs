@@ -172,6 +172,7 @@ pub(crate) fn chain(error: &dyn std::error::Error) -> String {
 mod tests {
     use super::*;
 
+    // Promises: CLI-4
     #[test]
     fn every_grpc_code_has_an_exit_code() {
         let path = Path::new("/run/talon/host.sock");

@@ -189,6 +189,7 @@ fn has_restart(jobs: &str, unit: &str) -> bool {
 mod tests {
     use super::*;
 
+    // Promises: HANDOVER-36
     #[test]
     fn only_a_restart_of_this_unit_is_one() {
         let jobs = "  812 talon.service   restart running\n 813 other.service stop waiting\n";

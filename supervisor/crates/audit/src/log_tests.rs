@@ -68,6 +68,7 @@ async fn many_at_once_are_all_there() {
 
 /// Calls on several threads write each other's records, and the log's own thread the rest: the files are rotated
 /// meanwhile. A record that no call and no thread took care of would be waited for.
+// Promises: AUDIT-12
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn what_is_left_to_others_is_written_by_them() {
     let dir = tempfile::tempdir().unwrap();
@@ -91,6 +92,7 @@ async fn what_is_left_to_others_is_written_by_them() {
     assert_eq!(whole(&settings.dir).lost, 0);
 }
 
+// Promises: AUDIT-8
 #[tokio::test]
 async fn what_cannot_be_written_is_told_counted_and_said_where_it_is_missing() {
     let dir = tempfile::tempdir().unwrap();
@@ -131,6 +133,7 @@ async fn what_cannot_be_written_is_told_counted_and_said_where_it_is_missing() {
     assert!(at(&last) < at("\"kind\":\"lost\",\"count\":5") && at("\"count\":5") < at("plugin-99999"));
 }
 
+// Promises: AUDIT-8
 #[tokio::test]
 async fn a_call_that_is_given_up_while_it_waits_is_recorded_all_the_same() {
     let dir = tempfile::tempdir().unwrap();
@@ -154,6 +157,7 @@ fn futures_poll<F: Future>(future: std::pin::Pin<&mut F>) -> std::task::Poll<F::
     future.poll(&mut std::task::Context::from_waker(std::task::Waker::noop()))
 }
 
+// Promises: AUDIT-10
 #[tokio::test]
 async fn a_log_that_was_closed_goes_on_with_the_next_record() {
     let dir = tempfile::tempdir().unwrap();
@@ -196,6 +200,7 @@ fn stalled(dir: &Path, wait: Duration) -> (AuditLog, Settings, std::sync::mpsc::
     (AuditLog::start(settings.clone(), Box::new(tell)).unwrap(), settings, let_go)
 }
 
+// Promises: AUDIT-8, AUDIT-12
 #[tokio::test(start_paused = true)]
 async fn a_disk_that_stands_still_keeps_one_call_waiting_and_no_further_one() {
     let dir = tempfile::tempdir().unwrap();
@@ -217,6 +222,7 @@ async fn a_disk_that_stands_still_keeps_one_call_waiting_and_no_further_one() {
     assert_eq!(log.status().problem, None);
 }
 
+// Promises: AUDIT-8
 #[tokio::test(start_paused = true)]
 async fn a_record_that_finds_no_room_in_time_is_lost() {
     let dir = tempfile::tempdir().unwrap();
@@ -236,6 +242,7 @@ async fn a_record_that_finds_no_room_in_time_is_lost() {
     assert_eq!(whole(&settings.dir).lost, 1);
 }
 
+// Promises: AUDIT-12
 #[tokio::test]
 async fn a_call_writes_its_record_itself_while_the_thread_is_busy() {
     let dir = tempfile::tempdir().unwrap();
@@ -283,6 +290,7 @@ async fn files_that_fill_up_continue_each_other_whoever_writes() {
     assert!(full.max().unwrap() < 6 << 10);
 }
 
+// Promises: AUDIT-12
 #[tokio::test]
 async fn what_a_call_cannot_write_the_thread_writes_later_in_its_place() {
     let dir = tempfile::tempdir().unwrap();
@@ -310,6 +318,7 @@ async fn what_a_call_cannot_write_the_thread_writes_later_in_its_place() {
     assert!(at(1) < at(2) && at(2) < at(3) && at(3) < at(4));
 }
 
+// Promises: AUDIT-12
 #[test]
 fn one_waking_is_for_everybody_who_put_something_in_before_it() {
     let queue = Queue::new();

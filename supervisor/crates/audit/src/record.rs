@@ -55,7 +55,7 @@ impl Arguments {
         let whole = json(arguments);
         let sha256 = Some(hex_digest::sha256(&whole));
         let whole = String::from_utf8_lossy(&whole);
-        let text = cut(&whole, MAX_ARGUMENT_TEXT_BYTES);
+        let text = whole[..whole.floor_char_boundary(MAX_ARGUMENT_TEXT_BYTES)].to_owned();
         let cut_bytes = (whole.len() - text.len()) as u64;
         Self { sha256, text: Some(text), cut_bytes }
     }

@@ -64,6 +64,7 @@ fn put(request: &VerifyRequest, lines: &[(PathBuf, String)]) {
     }
 }
 
+// Promises: AUDIT-5
 #[test]
 fn a_log_over_several_files_and_starts_is_whole() {
     let dir = tempfile::tempdir().unwrap();
@@ -78,6 +79,7 @@ fn a_log_over_several_files_and_starts_is_whole() {
     assert_eq!(verified.records, head.seq, "each record has a number, and none is left out");
 }
 
+// Promises: AUDIT-5
 #[test]
 fn what_was_deleted_by_rotation_is_accounted_for_and_what_was_otherwise_is_not() {
     let dir = tempfile::tempdir().unwrap();
@@ -95,6 +97,7 @@ fn what_was_deleted_by_rotation_is_accounted_for_and_what_was_otherwise_is_not()
     assert!(matches!(verify(&some).unwrap().start, ChainStart::FirstGivenFile(_)));
 }
 
+// Promises: AUDIT-4
 #[test]
 fn each_kind_of_tampering_has_its_word_and_its_place() {
     type Tamper = fn(&mut Vec<(PathBuf, String)>);
@@ -119,6 +122,7 @@ fn each_kind_of_tampering_has_its_word_and_its_place() {
     }
 }
 
+// Promises: AUDIT-4
 #[test]
 fn a_record_that_was_changed_and_hashed_anew_does_not_fit_what_follows() {
     let dir = tempfile::tempdir().unwrap();
@@ -144,6 +148,7 @@ fn a_record_that_was_changed_and_hashed_anew_does_not_fit_what_follows() {
     assert_eq!((broken.fault, broken.line), (Fault::Inserted, 5), "{broken:?}");
 }
 
+// Promises: AUDIT-4
 #[test]
 fn an_end_that_is_cut_off_shows_where_something_follows_or_was_noted() {
     let dir = tempfile::tempdir().unwrap();
@@ -175,6 +180,7 @@ fn an_end_that_is_cut_off_shows_where_something_follows_or_was_noted() {
     assert_eq!(super::tests::broken(&all(&settings)).fault, Fault::Removed);
 }
 
+// Promises: AUDIT-7
 #[test]
 fn a_log_that_was_begun_anew_is_not_whole() {
     let dir = tempfile::tempdir().unwrap();
@@ -193,6 +199,7 @@ fn a_log_that_was_begun_anew_is_not_whole() {
     assert_eq!(verify(&since).unwrap().start, ChainStart::FirstRecord);
 }
 
+// Promises: AUDIT-6
 #[test]
 fn a_torn_end_is_cut_off_and_said() {
     for torn in ["{\"seq\":7,\"unix", "\0\0\0\0"] {
@@ -226,6 +233,7 @@ fn a_missing_line_end_between_two_files_is_a_cut() {
     assert_eq!((broken.file, broken.line), (request.files[0].clone(), whole.lines().count() as u64));
 }
 
+// Promises: AUDIT-6
 #[test]
 fn a_death_between_two_files_is_gone_on_from() {
     let dir = tempfile::tempdir().unwrap();
@@ -253,6 +261,7 @@ fn a_death_between_two_files_is_gone_on_from() {
     }
 }
 
+// Promises: AUDIT-10
 #[test]
 fn there_is_one_writer() {
     let dir = tempfile::tempdir().unwrap();
@@ -264,6 +273,7 @@ fn there_is_one_writer() {
     assert!(Writer::open(&settings).is_ok());
 }
 
+// Promises: AUDIT-5
 #[test]
 fn a_file_that_somebody_removed_is_succeeded_and_missed() {
     let dir = tempfile::tempdir().unwrap();
@@ -281,6 +291,7 @@ fn a_file_that_somebody_removed_is_succeeded_and_missed() {
     assert_eq!(writer.sync().unwrap_err().kind(), io::ErrorKind::NotFound);
 }
 
+// Promises: AUDIT-11
 #[test]
 fn files_and_directory_are_for_their_owner_alone() {
     use std::os::unix::fs::PermissionsExt as _;
@@ -294,6 +305,7 @@ fn files_and_directory_are_for_their_owner_alone() {
     assert!(Writer::open(&settings).unwrap().1[0].contains("chmod go-w"));
 }
 
+// Promises: AUDIT-11
 #[test]
 fn an_endless_line_is_a_change_and_costs_no_memory() {
     let dir = tempfile::tempdir().unwrap();
@@ -337,6 +349,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
 
     /// With the last hash noted elsewhere nothing at all can be changed without showing, and without it nothing but the end.
+    // Promises: AUDIT-4
     #[test]
     fn no_tampering_goes_unseen(records in 1_usize..30, file_bytes in 500_u64..4000, tampering in tampering()) {
         let dir = tempfile::tempdir().unwrap();
@@ -388,6 +401,7 @@ proptest! {
     }
 
     /// After a kill at any byte, the log continues, and everything that was written completely is there.
+    // Promises: AUDIT-6
     #[test]
     fn a_log_goes_on_from_any_torn_end(records in 1_usize..20, file_bytes in 500_u64..4000, cut in any::<usize>()) {
         let dir = tempfile::tempdir().unwrap();
@@ -406,6 +420,7 @@ proptest! {
     }
 
     /// No record is longer than a line may be, whatever callers and plugins call themselves.
+    // Promises: AUDIT-11
     #[test]
     fn the_longest_record_is_a_line(byte in any::<char>(), length in 0_usize..100_000) {
         let long = byte.to_string().repeat(length / byte.len_utf8());

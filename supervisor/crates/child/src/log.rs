@@ -63,6 +63,7 @@ fn expand_targets(filter: &str, targets: &[(&str, &[&str])]) -> String {
 mod tests {
     use super::*;
 
+    // Promises: AGENT-53
     #[test]
     fn a_short_name_stands_for_its_targets_and_takes_nothing_from_others() {
         let targets: &[(&str, &[&str])] = &[("agent", &["talon_agent", "talon_llm"])];

@@ -167,6 +167,7 @@ fn killable(path: &Path, manner: Manner, world: &Arc<World>) -> (tokio::runtime:
     (runtime, supervisor)
 }
 
+// Promises: CLI-35
 #[tokio::test]
 async fn what_a_draining_supervisor_refuses_is_put_to_the_next_one() {
     let dir = tempfile::tempdir().unwrap();
@@ -185,6 +186,7 @@ async fn what_a_draining_supervisor_refuses_is_put_to_the_next_one() {
     assert_eq!(world.done.lock().unwrap()["w1"], 1);
 }
 
+// Promises: CLI-35
 #[tokio::test]
 async fn what_may_have_been_begun_is_repeated_only_if_it_changes_nothing() {
     for read_only in [true, false] {
@@ -209,6 +211,7 @@ async fn what_may_have_been_begun_is_repeated_only_if_it_changes_nothing() {
     }
 }
 
+// Promises: CLI-36
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn calls_at_work_while_supervisors_succeed_each_other_are_each_done_once() {
     const CALLERS: usize = 8;
@@ -257,6 +260,7 @@ async fn calls_at_work_while_supervisors_succeed_each_other_are_each_done_once()
     assert_eq!(world.done.lock().unwrap().len(), all);
 }
 
+// Promises: CLI-37
 #[tokio::test(start_paused = true)]
 async fn nobody_is_waited_for_where_nobody_ever_was() {
     let dir = tempfile::tempdir().unwrap();
@@ -270,6 +274,7 @@ async fn nobody_is_waited_for_where_nobody_ever_was() {
     assert_eq!(began.elapsed(), Duration::ZERO);
 }
 
+// Promises: CLI-37
 #[tokio::test]
 async fn a_supervisor_that_does_not_come_back_is_waited_for_no_longer_than_the_caller_would() {
     let dir = tempfile::tempdir().unwrap();
@@ -285,6 +290,7 @@ async fn a_supervisor_that_does_not_come_back_is_waited_for_no_longer_than_the_c
     assert!(error.to_string().contains("not begun"), "{error}");
 }
 
+// Promises: CLI-38
 #[tokio::test]
 async fn what_is_followed_begins_again_with_the_next_supervisor() {
     let dir = tempfile::tempdir().unwrap();

@@ -80,6 +80,7 @@ mod tests {
         }
     }
 
+    // Promises: CLI-35
     #[test]
     fn what_was_not_connected_was_not_begun_and_passes_only_if_somebody_may_come() {
         for (kind, passes) in [
@@ -97,6 +98,7 @@ mod tests {
         }
     }
 
+    // Promises: CLI-35
     #[test]
     fn a_broken_connection_leaves_it_open() {
         let broken = Status::from_error(Box::new(io::Error::from(io::ErrorKind::BrokenPipe)));

@@ -45,6 +45,7 @@ impl RetryWindow {
 mod tests {
     use super::*;
 
+    // Promises: CLI-37
     #[tokio::test(start_paused = true)]
     async fn patience_ends_with_the_window_or_the_callers_own() {
         let began = Instant::now();

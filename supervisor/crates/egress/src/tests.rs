@@ -151,6 +151,7 @@ async fn each_side_may_end_before_the_other() {
     assert_eq!(rest(&mut host).await, "still here");
 }
 
+// Promises: JAIL-39
 #[tokio::test]
 async fn what_is_not_listed_is_denied_and_the_answer_names_the_entry() {
     let fixture = Fixture::new(&["api.example.org:443".into()]);
@@ -165,6 +166,7 @@ async fn what_is_not_listed_is_denied_and_the_answer_names_the_entry() {
     assert_eq!(fixture.proxy.traffic().denied, 4);
 }
 
+// Promises: JAIL-39
 #[tokio::test]
 async fn a_name_that_leads_to_this_machine_is_denied() {
     let (listener, entry) = target().await;
@@ -236,6 +238,7 @@ async fn a_slow_head_is_closed_in_time() {
     assert!(start.elapsed() <= 2 * HEAD_TIMEOUT + Duration::from_secs(1), "{:?}", start.elapsed());
 }
 
+// Promises: JAIL-40
 #[tokio::test]
 async fn more_connections_than_places_wait_and_are_then_turned_away() {
     let (listener, entry) = target().await;
@@ -260,6 +263,7 @@ async fn more_connections_than_places_wait_and_are_then_turned_away() {
     assert_eq!(MAX_CONNECTIONS, 64, "the text of the answer says it");
 }
 
+// Promises: JAIL-40
 #[tokio::test]
 async fn dropping_the_proxy_ends_its_connections_and_its_socket() {
     let (listener, entry) = target().await;
@@ -276,6 +280,7 @@ async fn dropping_the_proxy_ends_its_connections_and_its_socket() {
     assert!(StdUnixStream::connect(socket).is_err());
 }
 
+// Promises: JAIL-39
 #[tokio::test]
 async fn another_user_is_not_served() {
     let (_listener, entry) = target().await;

@@ -161,6 +161,7 @@ impl From<Box<dyn Error + Send + Sync>> for CallError {
 mod tests {
     use super::*;
 
+    // Promises: GUARD-45
     #[test]
     fn the_outside_learns_nothing_of_a_defect_and_the_log_everything() {
         let cause = std::io::Error::other("table /etc/secret is locked");

@@ -193,6 +193,7 @@ mod tests {
         timings
     }
 
+    // Promises: METRIC-5
     #[test]
     fn a_layers_own_time_is_without_what_is_below_it() {
         // Without taint, which a host may leave out; truncate cancelled the layers below it.
@@ -214,6 +215,7 @@ mod tests {
         }
     }
 
+    // Promises: METRIC-5
     #[tokio::test]
     async fn it_measures_only_while_somebody_reads_it() {
         let watch = Stopwatch::new();

@@ -40,6 +40,7 @@ fn allocations_of(content: String, call: fn() -> Call) -> u64 {
     counted.count_total
 }
 
+// Promises: SPEED-1
 #[test]
 fn a_clean_call_takes_memory_for_what_it_brings_alone() {
     let allocations = allocations_of(fixture::prose(KIB), call);
@@ -48,6 +49,7 @@ fn a_clean_call_takes_memory_for_what_it_brings_alone() {
     assert!(allocations <= FOR_A_CLEAN_CALL + OF_THE_SANITIZER + OF_WHAT_WAITS, "{allocations}");
 }
 
+// Promises: SPEED-1
 #[test]
 fn a_larger_answer_takes_it_no_more_often_but_for_what_waits() {
     let of = |bytes| allocations_of(fixture::prose(bytes), call);

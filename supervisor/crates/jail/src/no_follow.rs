@@ -68,6 +68,7 @@ mod tests {
 
     type Way = fn(&Path) -> Result<OwnedFd, Errno>;
 
+    // Promises: UNIT-12
     #[test]
     fn step_by_step_it_is_as_in_one_call() {
         let dir = tempfile::tempdir().unwrap();

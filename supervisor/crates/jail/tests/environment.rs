@@ -19,6 +19,7 @@ fn output_errors_and_exit_code_arrive() {
     assert_eq!(outcome.status, ExitStatus::Code(3));
 }
 
+// Promises: LAUNCH-27
 #[test]
 fn a_program_by_descriptor_runs_where_its_path_could_not_be_reached() {
     let directory = tempfile::tempdir().unwrap();
@@ -36,6 +37,7 @@ fn a_program_by_descriptor_runs_where_its_path_could_not_be_reached() {
     assert_eq!((outcome.stdout.as_str(), outcome.status), ("its-own-name\n", ExitStatus::Code(4)));
 }
 
+// Promises: LAUNCH-2
 #[test]
 fn only_standard_descriptors_are_open() {
     let _extra = File::open("/dev/zero").unwrap();
@@ -64,6 +66,7 @@ fn the_environment_is_the_given_one_alone() {
     assert_eq!(run(&wanted).stdout, "");
 }
 
+// Promises: LAUNCH-4
 #[test]
 fn limits_are_set_hard_and_soft() {
     let mut wanted = sh("cat /proc/self/limits");
@@ -87,6 +90,7 @@ fn limits_are_set_hard_and_soft() {
     }
 }
 
+// Promises: LAUNCH-5
 #[test]
 fn a_limit_above_the_supervisors_own_is_lowered_and_said() {
     let mut wanted = sh("ulimit -Hn");
@@ -105,6 +109,7 @@ fn value<'s>(status: &'s str, name: &str) -> &'s str {
     line.trim()
 }
 
+// Promises: LAUNCH-12
 #[test]
 fn no_privileges_no_blocked_signals_and_a_private_umask() {
     let outcome = run(&sh(STATUS));
@@ -118,6 +123,7 @@ fn no_privileges_no_blocked_signals_and_a_private_umask() {
     }
 }
 
+// Promises: LAUNCH-7
 #[test]
 fn an_identity_is_its_uid_and_gid_and_no_group() {
     if skipped_without_root("an_identity_is_its_uid_and_gid_and_no_group") {
@@ -139,6 +145,7 @@ fn an_identity_is_its_uid_and_gid_and_no_group() {
     assert_eq!(processes, ["Max", "processes", "50", "50", "processes"]);
 }
 
+// Promises: LAUNCH-11
 #[test]
 fn a_shared_uid_is_said_loudly() {
     let mut wanted = sh("id -u");
@@ -166,6 +173,7 @@ fn what_was_not_asked_for_is_in_every_report() {
     finish(jailed);
 }
 
+// Promises: LAUNCH-16
 #[test]
 fn the_program_leads_a_group_of_its_own_and_is_no_session_leader() {
     let outcome = run(&sh("cat /proc/$$/stat; echo $$"));
@@ -184,6 +192,7 @@ fn group_session_terminal(stat: &str) -> [&str; 3] {
     [columns[2], columns[3], columns[4]]
 }
 
+// Promises: LAUNCH-21
 #[test]
 fn the_monitor_holds_nothing_of_the_program_and_no_capability_but_kill() {
     let jailed = start(&sh("echo up; exec sleep 1000")).unwrap();

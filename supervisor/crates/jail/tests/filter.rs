@@ -69,6 +69,7 @@ fn errors(profile: &Profile, network: Network, calls: &[(&str, libc::c_long, &[u
     calls.iter().zip(outcome.stdout.lines()).map(|((name, ..), error)| format!("{name} {error}")).collect()
 }
 
+// Promises: JAIL-17
 #[test]
 fn what_no_profile_opens_is_refused() {
     if !is_there(PYTHON) {
@@ -236,6 +237,7 @@ print(opened('/usr', 0, 0), opened('{path}/new', os.O_CREAT | os.O_WRONLY, 0o475
     assert!(matches!(outcome.stdout.as_str(), "0 EROFS\n" | "0 EACCES\n"), "{}", outcome.stdout);
 }
 
+// Promises: JAIL-19
 #[test]
 fn sockets_follow_the_network() {
     if !is_there(PYTHON) {
@@ -282,6 +284,7 @@ fn sockets_follow_the_network() {
     assert_eq!(errors(&strict(), ANY, calls), any);
 }
 
+// Promises: JAIL-17
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn calls_of_x32_and_of_32_bits_end_the_process() {
@@ -306,6 +309,7 @@ print(ctypes.CFUNCTYPE(ctypes.c_int)(at)())";
     assert_eq!(signal(&outcome), Some(expected));
 }
 
+// Promises: JAIL-17
 #[test]
 fn a_profile_may_kill() {
     if !is_there(PYTHON) {
@@ -324,6 +328,7 @@ fn a_profile_may_kill() {
     assert_eq!(outcome.stdout, "EAFNOSUPPORT ENOSYS\n");
 }
 
+// Promises: JAIL-20
 #[test]
 fn children_stay_behind_the_filter() {
     if !is_there(PYTHON) {
@@ -445,6 +450,7 @@ new Worker(\"require('worker_threads').parentPort.postMessage(1)\", { eval: true
     }
 }
 
+// Promises: JAIL-21
 #[test]
 fn learning_lets_through_and_tells() {
     if !is_there(PYTHON) {

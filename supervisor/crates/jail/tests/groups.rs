@@ -117,6 +117,7 @@ fn killed_for_memory(test: &str, script: &str) {
     done(groups);
 }
 
+// Promises: JAIL-27
 #[test]
 fn one_that_takes_too_much_memory_is_killed_whole() {
     killed_for_memory("one", "sleep 1000 & exec dd if=/dev/zero of=/dev/null bs=100M count=1000");
@@ -136,6 +137,7 @@ fn files_in_memory_count() {
     killed_for_memory("files", script);
 }
 
+// Promises: JAIL-27
 #[test]
 fn a_fork_bomb_ends_at_its_limit() {
     let Some(groups) = groups("bomb") else { return };
@@ -152,6 +154,7 @@ fn a_fork_bomb_ends_at_its_limit() {
     done(groups);
 }
 
+// Promises: JAIL-27
 #[test]
 fn cpu_time_is_rationed() {
     let Some(groups) = groups("cpu") else { return };
@@ -167,6 +170,7 @@ fn cpu_time_is_rationed() {
     done(groups);
 }
 
+// Promises: JAIL-27
 #[test]
 fn killing_a_group_ends_what_left_its_family() {
     let Some(groups) = groups("kill") else { return };
@@ -199,6 +203,7 @@ fn a_group_that_is_dropped_takes_its_processes_along() {
     done(groups);
 }
 
+// Promises: JAIL-28
 #[test]
 fn what_an_earlier_supervisor_left_is_cleared_and_nothing_else() {
     let Some(groups) = groups("crash") else { return };

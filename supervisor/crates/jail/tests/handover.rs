@@ -14,6 +14,7 @@ fn started() -> (JailedProgram, String) {
     (jailed, pid)
 }
 
+// Promises: HANDOVER-11
 #[test]
 fn a_monitor_obeys_the_one_that_adopted_it() {
     let (jailed, pid) = started();
@@ -31,6 +32,7 @@ fn a_monitor_obeys_the_one_that_adopted_it() {
     gone(&adopted);
 }
 
+// Promises: HANDOVER-2
 #[test]
 fn sharing_changes_nothing_and_what_was_shared_keeps_it_alive() {
     let (jailed, pid) = started();
@@ -56,6 +58,7 @@ fn dropping_the_one_that_adopted_it_kills_it() {
     eventually("it dies", || is_dead(&pid));
 }
 
+// Promises: HANDOVER-4
 #[test]
 fn whoever_is_somebody_else_than_was_said_is_refused_and_killed() {
     let wrong: [fn(&mut MonitorParts); 5] = [
@@ -76,6 +79,7 @@ fn whoever_is_somebody_else_than_was_said_is_refused_and_killed() {
     }
 }
 
+// Promises: HANDOVER-4
 #[test]
 fn a_control_socket_that_is_none_is_refused() {
     let (jailed, pid) = started();
@@ -87,6 +91,7 @@ fn a_control_socket_that_is_none_is_refused() {
     gone(&jailed.monitor);
 }
 
+// Promises: HANDOVER-6
 #[test]
 fn what_has_ended_is_neither_shared_nor_adopted() {
     let (jailed, _) = started();

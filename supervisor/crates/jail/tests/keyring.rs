@@ -36,6 +36,7 @@ fn in_a_session_with_a_key() -> Option<Command> {
     Some(command)
 }
 
+// Promises: JAIL-22
 #[test]
 fn a_key_of_the_supervisors_session_is_not_found_inside() {
     let Some(mut outside) = in_a_session_with_a_key() else { return };

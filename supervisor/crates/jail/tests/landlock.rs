@@ -91,6 +91,7 @@ fn skipped_without_perl(test: &str) -> bool {
     !is_there
 }
 
+// Promises: JAIL-10
 #[test]
 fn files_are_what_the_view_says() {
     if skipped_below(2, "files_are_what_the_view_says") {
@@ -203,6 +204,7 @@ fn a_program_by_descriptor_needs_no_rule_for_its_path() {
     }
 }
 
+// Promises: JAIL-12
 #[test]
 fn ports_are_those_of_the_list() {
     const TEST: &str = "ports_are_those_of_the_list";
@@ -287,6 +289,7 @@ fn refusal(isolation: Isolation) -> (String, String) {
     }
 }
 
+// Promises: JAIL-11
 #[test]
 fn a_kernel_that_has_less_than_the_profile_asks_is_refused() {
     if skipped_below(2, "a_kernel_that_has_less_than_the_profile_asks_is_refused") {
@@ -303,6 +306,7 @@ fn a_kernel_that_has_less_than_the_profile_asks_is_refused() {
     assert_eq!(reason, expected);
 }
 
+// Promises: JAIL-10
 #[test]
 fn calls_that_are_filtered_are_a_refusal_and_never_silence() {
     if skipped_below(2, "calls_that_are_filtered_are_a_refusal_and_never_silence") {

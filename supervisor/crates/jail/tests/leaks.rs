@@ -19,6 +19,7 @@ fn children() -> usize {
         .sum()
 }
 
+// Promises: LAUNCH-25
 #[test]
 fn two_hundred_spawns_leave_no_descriptor_and_no_process() {
     let stage = stage();

@@ -64,6 +64,7 @@ fn all_that_are_set_are_seen_inside() {
     }
 }
 
+// Promises: JAIL-23
 #[test]
 fn none_can_be_raised() {
     let script =
@@ -75,6 +76,7 @@ fn none_can_be_raised() {
     );
 }
 
+// Promises: JAIL-23
 #[test]
 fn a_hog_of_descriptors_stops_at_its_limit() {
     if skipped_without_perl("a_hog_of_descriptors_stops_at_its_limit") {
@@ -86,6 +88,7 @@ fn a_hog_of_descriptors_stops_at_its_limit() {
     assert_eq!(run(&perl(hog)).stdout, "1021 full");
 }
 
+// Promises: JAIL-23
 #[test]
 fn a_file_ends_at_its_limit() {
     if skipped_without_perl("a_file_ends_at_its_limit") {
@@ -103,6 +106,7 @@ fn a_file_ends_at_its_limit() {
     assert_eq!(path.metadata().unwrap().len(), 1 << 20);
 }
 
+// Promises: JAIL-23
 #[test]
 fn memory_stack_and_cpu_time_end_where_they_should() {
     if skipped_without_perl("memory_stack_and_cpu_time_end_where_they_should") {
@@ -140,6 +144,7 @@ fn what_no_plugin_needs_is_refused() {
     assert_eq!(run(&perl(&script)).stdout, "refused refused");
 }
 
+// Promises: JAIL-25
 #[test]
 fn it_stands_behind_everybody_else() {
     if skipped_without_perl("it_stands_behind_everybody_else") {
@@ -231,6 +236,7 @@ const BOMB: &str = "my $count = 1; $| = 1;
     print $count, $!{EAGAIN} ? ' full' : \" $!\";
     open(my $limits, '<', '/proc/self/limits'); print <$limits>;";
 
+// Promises: JAIL-24
 #[test]
 fn a_bomb_of_processes_stops_at_the_limit_of_its_uid() {
     const TEST: &str = "a_bomb_of_processes_stops_at_the_limit_of_its_uid";
@@ -247,6 +253,7 @@ fn a_bomb_of_processes_stops_at_the_limit_of_its_uid() {
     assert_eq!(limit(&out, "Max pending signals"), ("256", "256"));
 }
 
+// Promises: JAIL-24
 #[test]
 fn in_a_user_namespace_the_bomb_is_counted_apart_from_its_uid() {
     const TEST: &str = "in_a_user_namespace_the_bomb_is_counted_apart_from_its_uid";

@@ -26,11 +26,13 @@ fn killed_for_memory(script: &str) {
     );
 }
 
+// Promises: JAIL-26
 #[test]
 fn one_that_takes_too_much_is_killed() {
     killed_for_memory("exec dd if=/dev/zero of=/dev/null bs=100M count=1000000");
 }
 
+// Promises: JAIL-26
 #[test]
 fn many_that_take_too_much_together_are_killed() {
     // Each in a new session, and without a parent.
@@ -48,6 +50,7 @@ fn skipped_without_python(test: &str) -> bool {
     missing
 }
 
+// Promises: JAIL-37
 #[test]
 fn one_whose_first_thread_has_ended_is_killed() {
     if skipped_without_python("one_whose_first_thread_has_ended_is_killed") {
@@ -67,6 +70,7 @@ ctypes.CDLL(None).syscall(60, 0)";
     }
 }
 
+// Promises: JAIL-37
 #[test]
 fn page_tables_count() {
     if skipped_without_python("page_tables_count") {
@@ -81,6 +85,7 @@ while True:
     killed_for_memory(&format!("exec {PYTHON} -c \"{script}\""));
 }
 
+// Promises: JAIL-26
 #[test]
 fn what_lies_in_its_private_directory_counts() {
     // Each of the two would be allowed.

@@ -10,6 +10,7 @@ use common::*;
 use rustix::process::{Signal, pidfd_send_signal};
 use talon_jail::{InheritedFds, JailedProgram, Mode, Status};
 
+// Promises: JAIL-13
 #[test]
 fn it_sees_its_own_numbers_and_the_name_of_every_plugin() {
     let outcome = run(&isolated(sh("echo $$; hostname; readlink /proc/self/ns/net")));
@@ -19,6 +20,7 @@ fn it_sees_its_own_numbers_and_the_name_of_every_plugin() {
     assert_ne!(lines[2], ours.to_string_lossy());
 }
 
+// Promises: JAIL-14
 #[test]
 fn it_cannot_kill_or_stop_its_monitor_whoever_it_is() {
     let jailed =
@@ -29,6 +31,7 @@ fn it_cannot_kill_or_stop_its_monitor_whoever_it_is() {
     assert_eq!(finish(jailed).status.to_string(), "killed by SIGTERM");
 }
 
+// Promises: JAIL-15
 #[test]
 fn a_daemon_that_left_its_family_ends_with_it() {
     let script = "setsid sh -c 'setsid sleep 1000 & echo $!' & wait; read line </dev/null; exit 3";
@@ -38,6 +41,7 @@ fn a_daemon_that_left_its_family_ends_with_it() {
     assert_eq!(finish(jailed).status.to_string(), "exit code 3");
 }
 
+// Promises: JAIL-15
 #[test]
 fn everything_ends_with_its_monitor() {
     let jailed = start(&isolated(sh("setsid sleep 1000 & echo up; exec sleep 1000"))).unwrap();
@@ -54,6 +58,7 @@ fn the_supervisor_knows_it_by_the_number_that_everybody_sees() {
 }
 
 /// More stages than cores, so that some wait for their turn while their clones run.
+// Promises: JAIL-38
 #[test]
 fn the_monitor_is_known_before_it_says_anything() {
     let stage = stage();
@@ -97,6 +102,7 @@ fn without_user_namespaces(arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
+// Promises: JAIL-29
 #[test]
 fn without_user_namespaces_it_is_refused_with_what_to_do() {
     let said = without_user_namespaces(&["--isolated", "/bin/true"]);
@@ -104,6 +110,7 @@ fn without_user_namespaces_it_is_refused_with_what_to_do() {
     assert!(said.contains("sysctl user.max_user_namespaces"), "{said}");
 }
 
+// Promises: JAIL-29
 #[test]
 fn best_effort_says_what_is_missing_without_user_namespaces() {
     let said = without_user_namespaces(&["--isolated", "--best-effort", "/bin/echo", "runs"]);

@@ -14,6 +14,7 @@ fn namespaces() -> Vec<String> {
     kinds.map(|kind| link(kind).display().to_string()).to_vec()
 }
 
+// Promises: CLI-16
 #[test]
 fn trying_changes_nothing_of_ours_and_leaves_no_process() {
     let mounts = || fs::read_to_string("/proc/self/mountinfo").unwrap();
@@ -26,6 +27,7 @@ fn trying_changes_nothing_of_ours_and_leaves_no_process() {
     assert!(!machine.kernel.is_empty());
 }
 
+// Promises: CLI-16
 #[test]
 fn the_tier_follows_from_the_lines() {
     let machine = talon_jail::probe(&common::stage());
@@ -51,6 +53,7 @@ fn it_speaks_in_short_sentences() {
 }
 
 /// `talon doctor` takes for granted that a report names whatever is not in force.
+// Promises: CLI-18, RULE-7
 #[test]
 fn a_program_reports_on_each_line() {
     let machine = talon_jail::probe(&common::stage());

@@ -11,6 +11,7 @@ use talon_jail::ExitStatus;
 const MAKES_CODE: &str =
     "import mmap; mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)";
 
+// Promises: UNIT-11
 #[test]
 fn who_makes_no_new_code_still_starts_programs_that_do() {
     // The whole test process is bound by it from here on.

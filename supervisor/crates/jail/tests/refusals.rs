@@ -42,6 +42,7 @@ fn directory() -> tempfile::TempDir {
     directory
 }
 
+// Promises: LAUNCH-23
 #[test]
 fn a_bad_working_directory() {
     let mut wanted = sh("exit 0");
@@ -68,6 +69,7 @@ fn a_working_directory_that_its_uid_may_not_enter() {
     assert!(reason.contains("Permission denied"), "{reason}");
 }
 
+// Promises: LAUNCH-23
 #[test]
 fn a_program_that_is_missing_or_no_program() {
     let directory = directory();
@@ -133,6 +135,7 @@ fn as_ordinary_user(arguments: &[&str]) -> (bool, String) {
     (output.status.success(), String::from_utf8(output.stdout).unwrap())
 }
 
+// Promises: RULE-5
 #[test]
 fn a_uid_that_an_ordinary_user_cannot_give_is_refused() {
     let (started, text) = as_ordinary_user(&["--uid", "70003", "/bin/true"]);
@@ -143,6 +146,7 @@ fn a_uid_that_an_ordinary_user_cannot_give_is_refused() {
     );
 }
 
+// Promises: RULE-6
 #[test]
 fn best_effort_runs_without_the_uid_and_says_so() {
     let (started, text) = as_ordinary_user(&["--uid", "70003", "--best-effort", "/usr/bin/id", "-u"]);
@@ -163,6 +167,7 @@ fn an_ordinary_user_gets_a_jail_whose_lacks_are_named() {
     }
 }
 
+// Promises: LAUNCH-23
 #[test]
 fn a_uid_that_has_all_its_processes_already() {
     if skipped_without_root("a_uid_that_has_all_its_processes_already") {
@@ -178,6 +183,7 @@ fn a_uid_that_has_all_its_processes_already() {
     assert!(reason.contains("as many processes as it may"), "{reason}");
 }
 
+// Promises: LAUNCH-24
 #[test]
 fn a_stage_that_ends_without_a_word() {
     let stage = Stage::from_image(File::open("/bin/true").unwrap()).unwrap();

@@ -32,6 +32,7 @@ fn another(than: &[&str]) -> String {
     others().remove(0)
 }
 
+// Promises: JAIL-41
 #[test]
 fn the_next_start_takes_it_and_another_is_made() {
     let stage = stage().with_standby();

@@ -10,6 +10,7 @@ use std::time::Duration;
 use common::*;
 use talon_jail::{SpawnError, Stage, spawn};
 
+// Promises: LAUNCH-24
 #[test]
 fn a_stage_that_hangs_is_ended_after_the_timeout() {
     // Neither answers. `yes` does not even listen; `cat` takes what it is asked and loses what came along, which is

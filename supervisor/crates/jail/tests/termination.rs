@@ -10,6 +10,7 @@ use common::*;
 use rustix::process::{Signal, pidfd_send_signal};
 use talon_jail::ExitStatus;
 
+// Promises: LAUNCH-22
 #[test]
 fn a_signal_is_reported_exactly() {
     for (name, signal) in [("KILL", 9), ("TERM", 15), ("SEGV", 11), ("USR1", 10)] {
@@ -20,6 +21,7 @@ fn a_signal_is_reported_exactly() {
     assert_eq!(run(&sh("exit 137")).status, ExitStatus::Code(137));
 }
 
+// Promises: LAUNCH-22
 #[test]
 fn the_exit_is_reported_once_and_remembered() {
     let jailed = start(&sh("read x < /proc/self/fd/0; exec sleep 1000")).unwrap();
@@ -33,6 +35,7 @@ fn the_exit_is_reported_once_and_remembered() {
     jailed.monitor.kill_all().unwrap();
 }
 
+// Promises: LAUNCH-17
 #[test]
 fn a_signal_reaches_the_program_and_its_group() {
     let jailed = start(&sh("trap 'wait; exit 7' USR1; sh -c 'trap \"echo child; exit\" USR1; echo up; while :; do sleep 0.05; done' & wait; wait")).unwrap();
@@ -69,6 +72,7 @@ fn the_monitor_is_deaf_to_signals_for_the_supervisor() {
 /// Starts a daemon that has left its session, its group and its parent, and prints its number.
 const DAEMON: &str = "setsid sh -c 'setsid sleep 1000 & echo $!'";
 
+// Promises: LAUNCH-19
 #[test]
 fn a_daemon_dies_with_the_program_and_lets_go_of_its_pipes() {
     let outcome = run(&sh(&format!("{DAEMON}; exit 3")));
@@ -76,6 +80,7 @@ fn a_daemon_dies_with_the_program_and_lets_go_of_its_pipes() {
     assert!(is_dead(&outcome.stdout), "the daemon lives");
 }
 
+// Promises: LAUNCH-19
 #[test]
 fn a_daemon_of_another_uid_dies_too() {
     if skipped_without_root("a_daemon_of_another_uid_dies_too") {
@@ -111,6 +116,7 @@ fn dropping_the_monitor_ends_everything() {
     }
 }
 
+// Promises: JAIL-15, LAUNCH-18
 #[test]
 fn nothing_outlives_a_supervisor_that_was_killed() {
     let mut identities = vec![vec![]];
@@ -138,6 +144,7 @@ fn nothing_outlives_a_supervisor_that_was_killed() {
     }
 }
 
+// Promises: LAUNCH-20
 #[test]
 fn a_killed_monitor_takes_the_program_along_and_is_reported() {
     let jailed = start(&sh("sleep 1000 & echo $!; wait")).unwrap();
@@ -150,6 +157,7 @@ fn a_killed_monitor_takes_the_program_along_and_is_reported() {
     assert!(readable(&child), "the rest of the group lives");
 }
 
+// Promises: LAUNCH-20
 #[test]
 fn a_stopped_monitor_does_not_save_its_program() {
     let jailed = start(&sh(&format!("{DAEMON}; exec sleep 1000"))).unwrap();
@@ -197,6 +205,7 @@ fn alive(uid: u32) -> usize {
         .count()
 }
 
+// Promises: LAUNCH-19
 #[test]
 fn chains_of_processes_that_never_stand_still_are_ended() {
     if skipped_without_root("chains_of_processes_that_never_stand_still_are_ended") {

@@ -66,6 +66,7 @@ fn names_in<const N: usize>(spec: &JailSpec, directories: [&str; N]) -> [String;
     names
 }
 
+// Promises: JAIL-1
 #[test]
 fn it_sees_the_system_and_nothing_else() {
     let [root, run, tmp, dev] =
@@ -91,6 +92,7 @@ fn it_is_the_user_plugin() {
     assert!(text.ends_with(":plugin:/run/plugin/h:/bin/sh\nlocal\n"), "{text}");
 }
 
+// Promises: JAIL-2
 #[test]
 fn every_mount_is_as_tight_as_it_can_be() {
     let mounts = said(&inside(42, "cat /proc/self/mountinfo"));
@@ -113,6 +115,7 @@ fn every_mount_is_as_tight_as_it_can_be() {
     assert_eq!(roots, 1, "{mounts}");
 }
 
+// Promises: JAIL-2
 #[test]
 fn what_is_shown_cannot_be_changed() {
     let places =
@@ -125,6 +128,7 @@ fn what_is_shown_cannot_be_changed() {
     }
 }
 
+// Promises: JAIL-6
 #[test]
 fn devices_work() {
     let script = "echo x >/dev/null && head -c 4 /dev/zero | wc -c; head -c 4 /dev/urandom | wc -c; \
@@ -134,6 +138,7 @@ fn devices_work() {
     assert!(text.contains("No space left") || text.contains("I/O error"), "{text}");
 }
 
+// Promises: JAIL-5
 #[test]
 fn processes_are_its_own_and_what_tells_of_the_kernel_is_empty() {
     let text = said(&inside(45, "cd /proc; echo [0-9]*; test -e /proc/1 || echo hidden"));
@@ -146,6 +151,7 @@ fn processes_are_its_own_and_what_tells_of_the_kernel_is_empty() {
     assert_eq!(said(&inside(45, look)), "");
 }
 
+// Promises: JAIL-3
 #[test]
 fn its_private_place_is_its_own_and_bounded() {
     let mut spec = inside(46, "stat -c '%a %U' /run/plugin/s /run/plugin/h /tmp /dev/shm | sort -u");
@@ -167,6 +173,7 @@ fn its_private_place_is_its_own_and_bounded() {
     assert!(text.contains("No space left") && (1..30).contains(&count), "{text}");
 }
 
+// Promises: JAIL-4
 #[test]
 fn its_private_directories_stay_where_they_are() {
     let script = "cd /run/plugin; mv s z; rmdir h; mkdir n; ln -s /etc s/link; ls -A . s";
@@ -175,6 +182,7 @@ fn its_private_directories_stay_where_they_are() {
     assert!(text.starts_with(".:\nh\nm\ns\nt\n\ns:\nlink\n"), "{text}");
 }
 
+// Promises: JAIL-3
 #[test]
 fn what_it_writes_can_be_executed_only_if_that_is_granted() {
     let script =
@@ -186,6 +194,7 @@ fn what_it_writes_can_be_executed_only_if_that_is_granted() {
     assert_eq!(said(&spec), "ran\nran\n");
 }
 
+// Promises: JAIL-3
 #[test]
 fn the_supervisor_reaches_its_private_place_and_nothing_is_left_of_it() {
     let jailed = start(&inside(49, "echo up >/run/plugin/s/file; echo up; exec sleep 1000")).unwrap();
@@ -201,6 +210,7 @@ fn the_supervisor_reaches_its_private_place_and_nothing_is_left_of_it() {
     assert!(!mounts.contains(" /run/plugin "), "{mounts}");
 }
 
+// Promises: JAIL-1
 #[test]
 fn grants_give_what_they_say_at_their_own_path() {
     let host = directory();
@@ -227,6 +237,7 @@ fn grants_give_what_they_say_at_their_own_path() {
     assert_eq!(fs::read_to_string(host.path().join("write/new")).unwrap(), "x\n");
 }
 
+// Promises: JAIL-8
 #[test]
 fn a_grant_that_is_missing_is_refused_by_its_name_and_the_rest_is_left_out() {
     let mut spec = inside(51, "test ! -e /srv/none && echo out");
@@ -251,6 +262,7 @@ fn a_grant_that_is_missing_is_refused_by_its_name_and_the_rest_is_left_out() {
     assert!(!outcome.stdout.contains("/run/plugin"), "{}", outcome.stdout);
 }
 
+// Promises: JAIL-7
 #[test]
 fn a_link_that_somebody_else_planted_is_not_followed() {
     if skipped_without_root("a_link_that_somebody_else_planted_is_not_followed") {
@@ -267,6 +279,7 @@ fn a_link_that_somebody_else_planted_is_not_followed() {
     assert!(reason.contains(&format!("belongs to uid {}", nobody(52).uid)), "{reason}");
 }
 
+// Promises: JAIL-33
 #[test]
 fn what_a_program_plants_shows_another_nothing() {
     let host = directory();
@@ -303,6 +316,7 @@ fn what_a_program_plants_shows_another_nothing() {
     assert_eq!(said(&second), "found");
 }
 
+// Promises: JAIL-34
 #[test]
 fn a_socket_is_shown_to_be_written_to_or_not_at_all() {
     let host = directory();
@@ -319,6 +333,7 @@ fn a_socket_is_shown_to_be_written_to_or_not_at_all() {
     }
 }
 
+// Promises: JAIL-7
 #[test]
 fn a_mount_point_inside_a_grant_is_never_a_link() {
     let host = directory();
@@ -332,6 +347,7 @@ fn a_mount_point_inside_a_grant_is_never_a_link() {
     assert!(reason.contains("without a symbolic link"), "{reason}");
 }
 
+// Promises: JAIL-2
 #[test]
 fn set_uid_files_give_nothing() {
     if skipped_without_root("set_uid_files_give_nothing") {
@@ -346,6 +362,7 @@ fn set_uid_files_give_nothing() {
     assert_eq!(said(&spec).trim(), nobody(54).uid.to_string());
 }
 
+// Promises: JAIL-9
 #[test]
 fn a_program_by_descriptor_is_seen_at_its_path_while_it_is_the_checked_one() {
     let host = directory();
@@ -404,6 +421,7 @@ fn languages_and_certificates_are_there() {
     }
 }
 
+// Promises: JAIL-16
 #[test]
 fn no_further_user_namespace_can_be_made_in_one() {
     if is_root() {

@@ -20,6 +20,7 @@ fn children_named(name: &str) -> Vec<String> {
     children.into_iter().filter(|pid| is_named(pid) && !is_dead(pid)).collect()
 }
 
+// Promises: LAUNCH-1
 #[test]
 fn there_is_one_for_all_and_another_when_it_is_gone() {
     let stage = stage();

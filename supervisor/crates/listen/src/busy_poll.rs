@@ -109,6 +109,7 @@ mod tests {
     }
 
     // A single test, because only one task in a process polls.
+    // Promises: SPEED-6
     #[test]
     fn who_answers_soon_is_looked_for_by_one_at_a_time() {
         let awake = BusyPoll::for_up_to(Duration::MAX);

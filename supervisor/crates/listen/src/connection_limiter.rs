@@ -60,6 +60,7 @@ impl Drop for ConnectionPermit {
 mod tests {
     use super::*;
 
+    // Promises: HOST-7, HOST-18
     #[test]
     fn one_uid_cannot_take_all_places() {
         let places = ConnectionLimiter::new(5, 3);

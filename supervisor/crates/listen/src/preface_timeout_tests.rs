@@ -2,6 +2,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use super::*;
 
+// Promises: HOST-18
 #[tokio::test(start_paused = true)]
 async fn who_does_not_begin_to_speak_in_time_is_cut_off() {
     for said in [0, 1, PREFACE_BYTES - 1] {

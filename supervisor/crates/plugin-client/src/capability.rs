@@ -274,6 +274,7 @@ mod tests {
         assert_eq!(capability.declared_name.as_str(), "configured");
     }
 
+    // Promises: REG-11
     #[test]
     fn names_that_no_model_takes_are_refused() {
         for bad in ["", "a b", "../x", "ä", "a\n", &"a".repeat(65)] {
@@ -281,6 +282,7 @@ mod tests {
         }
     }
 
+    // Promises: REG-11
     #[test]
     fn two_actions_or_parameters_of_one_name_are_refused() {
         let twice = declared(vec![action("a"), action("a")]);
@@ -290,6 +292,7 @@ mod tests {
         assert!(matches!(twice, Err(CapabilityError::Duplicate { what: "parameter", .. })));
     }
 
+    // Promises: REG-11
     #[test]
     fn too_many_actions_and_too_long_texts_are_refused() {
         let many = (0..=MAX_ACTIONS).map(|i| action(&format!("a{i}"))).collect();
@@ -298,6 +301,7 @@ mod tests {
         assert!(matches!(declared(vec![long]), Err(CapabilityError::TooMuch { .. })));
     }
 
+    // Promises: REG-11
     #[test]
     fn a_swarm_of_empty_messages_is_refused_before_it_is_decoded() {
         // Field 3 (actions), length 0, over and over; and the same one level down.

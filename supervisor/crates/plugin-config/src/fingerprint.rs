@@ -99,6 +99,7 @@ mod tests {
         SpecDefaults::default().spec(PluginName::new("x").unwrap(), "test", "/bin/x")
     }
 
+    // Promises: HANDOVER-5
     #[test]
     fn what_the_process_is_made_of_counts() {
         let changes: [fn(&mut PluginSpec); 8] = [
@@ -121,6 +122,7 @@ mod tests {
         }
     }
 
+    // Promises: HANDOVER-5
     #[test]
     fn what_only_the_supervisor_minds_does_not() {
         let changes: [fn(&mut PluginSpec); 7] = [

@@ -110,6 +110,7 @@ impl SafeDisplay for PluginName {}
 mod tests {
     use super::*;
 
+    // Promises: DISC-2
     #[test]
     fn file_names_become_names() {
         assert_eq!(PluginName::from_file_name("csv_query.py").unwrap().as_str(), "csv-query");
@@ -118,6 +119,7 @@ mod tests {
         assert!(PluginName::from_file_name("Hello").is_err());
     }
 
+    // Promises: DISC-3
     #[test]
     fn hostile_names_are_refused() {
         for bad in ["", "-a", "../x", "a/b", "a\0b", "A", "ä", &"a".repeat(65)] {
@@ -126,6 +128,7 @@ mod tests {
         assert!(PluginName::new(&"a".repeat(64)).is_ok());
     }
 
+    // Promises: GUARD-58
     #[test]
     fn no_plugin_is_called_as_the_supervisor_itself() {
         for name in RESERVED_NAMES {

@@ -54,6 +54,7 @@ impl DeclaredNames {
 mod tests {
     use super::*;
 
+    // Promises: REG-8
     #[test]
     fn only_another_plugins_configured_name_is_worth_a_note() {
         let name = |text| PluginName::new(text).unwrap();

@@ -140,6 +140,7 @@ mod tests {
         env.into_iter().map(|(k, v)| (k.into_string().unwrap(), v.into_string().unwrap())).collect()
     }
 
+    // Promises: LAUNCH-3
     #[test]
     fn nothing_is_inherited_but_the_allow_list() {
         let env = built(&spec(), &["PATH"]);
@@ -230,6 +231,7 @@ mod tests {
         }
     }
 
+    // Promises: HAND-4
     #[test]
     fn the_operator_adds_and_does_not_override_the_handshake() {
         let mut spec = spec();

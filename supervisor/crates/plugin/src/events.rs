@@ -248,6 +248,7 @@ impl NewEvent {
 mod tests {
     use super::*;
 
+    // Promises: LIFE-30
     #[test]
     fn sequence_numbers_have_no_gap_for_a_fast_listener() {
         let events = Events::new();
@@ -270,6 +271,7 @@ mod tests {
         }
     }
 
+    // Promises: LIFE-30
     #[test]
     fn a_slow_listener_loses_the_oldest_and_blocks_nobody() {
         let events = Events::new();

@@ -228,6 +228,7 @@ mod tests {
         identities.get_or_allocate(&name(text)).unwrap().uid
     }
 
+    // Promises: LAUNCH-8
     #[test]
     fn uids_are_stable_and_never_shared() {
         let dir = tempfile::tempdir().unwrap();
@@ -242,6 +243,7 @@ mod tests {
         assert_eq!(uid(&second, "b"), 70_001);
     }
 
+    // Promises: LAUNCH-8
     #[test]
     fn threads_get_different_uids() {
         let dir = tempfile::tempdir().unwrap();
@@ -288,6 +290,7 @@ mod tests {
         );
     }
 
+    // Promises: LAUNCH-10
     #[test]
     fn a_full_range_says_so() {
         let dir = tempfile::tempdir().unwrap();
@@ -298,6 +301,7 @@ mod tests {
         assert!(error.to_string().contains("70000-70000"), "{error}");
     }
 
+    // Promises: BAD-18
     #[test]
     fn a_damaged_file_is_refused_by_path() {
         let dir = tempfile::tempdir().unwrap();

@@ -11,6 +11,7 @@ use crate::driver::fake_launcher::{
 use crate::lifecycle::State;
 use crate::plugin::OperateError;
 
+// Promises: REG-1
 #[tokio::test(start_paused = true)]
 async fn a_name_that_is_taken_is_refused_and_the_first_stays() {
     let registry = registry(&FakeLauncher::new(WELL_BEHAVED));
@@ -24,6 +25,7 @@ async fn a_name_that_is_taken_is_refused_and_the_first_stays() {
     assert_eq!(registry.list().len(), 1);
 }
 
+// Promises: REG-9
 #[tokio::test(start_paused = true)]
 async fn impossible_numbers_of_instances_are_refused() {
     let registry = registry(&FakeLauncher::new(WELL_BEHAVED));
@@ -33,6 +35,7 @@ async fn impossible_numbers_of_instances_are_refused() {
     }
 }
 
+// Promises: HANDOVER-38
 #[tokio::test(start_paused = true)]
 async fn drivers_answer_unless_they_hold_still_and_then_restart_nothing() {
     const SOON: Duration = Duration::from_millis(50);
@@ -62,6 +65,7 @@ async fn drivers_answer_unless_they_hold_still_and_then_restart_nothing() {
     assert!(registry.list().is_empty());
 }
 
+// Promises: REG-2
 #[tokio::test(start_paused = true)]
 async fn what_it_knows_follows_what_plugins_declare() {
     let registry = registry(&FakeLauncher::new(WELL_BEHAVED));
@@ -87,6 +91,7 @@ async fn what_it_knows_follows_what_plugins_declare() {
     assert!(!registry.has_action("hello", "greet") && registry.get_executor("hello").is_none());
 }
 
+// Promises: REG-8
 #[tokio::test(start_paused = true)]
 async fn a_plugin_that_calls_itself_by_anothers_name_gets_none_of_its_calls() {
     let registry = registry(&FakeLauncher::new(WELL_BEHAVED));
@@ -100,6 +105,7 @@ async fn a_plugin_that_calls_itself_by_anothers_name_gets_none_of_its_calls() {
     assert_eq!(registry.get_executor("hello").unwrap().pool.name.as_str(), "hello");
 }
 
+// Promises: REG-4
 #[tokio::test(start_paused = true)]
 async fn deregister_stops_the_plugin_and_frees_its_name() {
     let script = FakeLauncher::new(WELL_BEHAVED);
@@ -116,6 +122,7 @@ async fn deregister_stops_the_plugin_and_frees_its_name() {
     assert_eq!(script.alive(), 1);
 }
 
+// Promises: LIFE-28
 #[tokio::test(start_paused = true)]
 async fn shutdown_drains_all_at_once_and_leaves_nothing() {
     let script =
@@ -136,6 +143,7 @@ async fn shutdown_drains_all_at_once_and_leaves_nothing() {
     assert!(matches!(registry.register(spec("late")), Err(RegisterError::ShuttingDown { .. })));
 }
 
+// Promises: REG-5
 #[tokio::test(start_paused = true)]
 async fn nobody_starts_a_plugin_that_is_being_removed() {
     let script =
@@ -151,6 +159,7 @@ async fn nobody_starts_a_plugin_that_is_being_removed() {
     assert_eq!(script.alive(), 0);
 }
 
+// Promises: REG-3
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn it_is_safe_under_concurrency() {
     let script = FakeLauncher::new(WELL_BEHAVED);

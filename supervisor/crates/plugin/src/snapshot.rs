@@ -1,7 +1,6 @@
 //! The state of a plugin at one moment, for lists and status pages.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use talon_jail::Status;
@@ -9,7 +8,7 @@ use talon_plugin_config::name::PluginName;
 use talon_plugin_config::spec::Dialect;
 use talon_sanitize::{Raw, Sanitized, inert};
 
-use crate::instances::{InstanceStatus, summary, total_restarts};
+use crate::instances::{summary, total_restarts};
 use crate::lifecycle::{Desired, State};
 use crate::plugin_context::PluginContext;
 

@@ -79,6 +79,7 @@ mod tests {
         PluginStatus { name, state, reason }
     }
 
+    // Promises: CLI-23
     #[test]
     fn it_counts_the_good_and_names_the_bad() {
         assert_eq!(summarize([]), "no plugins");
@@ -105,6 +106,7 @@ mod tests {
         );
     }
 
+    // Promises: CLI-23
     #[test]
     fn it_stays_one_short_inert_line() {
         let long: &'static str =

@@ -135,6 +135,7 @@ async fn call_with(plugin: &Plugin, action: &str, args: &[(&str, &str)]) -> Stri
     answer.content
 }
 
+// Promises: LAUNCH-13
 #[tokio::test]
 async fn a_plugin_comes_up_answers_and_leaves_nothing() {
     let host = host(0);
@@ -153,6 +154,7 @@ async fn a_plugin_comes_up_answers_and_leaves_nothing() {
     host.done().await;
 }
 
+// Promises: HAND-3
 #[tokio::test]
 async fn the_environment_is_what_we_say() {
     let host = host(1);
@@ -182,6 +184,7 @@ async fn both_dialects_and_a_banner_are_understood() {
     host.done().await;
 }
 
+// Promises: HAND-27
 #[tokio::test]
 async fn what_it_says_is_logged_with_its_level() {
     let host = host(3);
@@ -210,6 +213,7 @@ async fn what_it_says_is_logged_with_its_level() {
     host.done().await;
 }
 
+// Promises: LAUNCH-26
 #[tokio::test]
 async fn a_plugin_that_exits_says_how_and_its_last_words() {
     let host = host(4);
@@ -218,6 +222,7 @@ async fn a_plugin_that_exits_says_how_and_its_last_words() {
     host.done().await;
 }
 
+// Promises: HAND-8
 #[tokio::test]
 async fn a_plugin_that_hangs_is_given_up_at_its_start_timeout() {
     let host = host(5);
@@ -227,6 +232,7 @@ async fn a_plugin_that_hangs_is_given_up_at_its_start_timeout() {
     host.done().await;
 }
 
+// Promises: HAND-5, HAND-7
 #[tokio::test]
 async fn an_output_without_a_handshake_is_given_up_early() {
     let host = host(6);
@@ -236,6 +242,7 @@ async fn an_output_without_a_handshake_is_given_up_early() {
     host.done().await;
 }
 
+// Promises: HAND-10, HAND-11
 #[tokio::test]
 async fn wrong_versions_say_which_both_sides_speak_and_are_not_tried_again() {
     let host = host(7);
@@ -252,6 +259,7 @@ async fn wrong_versions_say_which_both_sides_speak_and_are_not_tried_again() {
     host.done().await;
 }
 
+// Promises: HAND-14
 #[tokio::test]
 async fn an_address_that_is_not_its_own_is_refused() {
     let host = host(8);
@@ -264,6 +272,7 @@ async fn an_address_that_is_not_its_own_is_refused() {
     host.done().await;
 }
 
+// Promises: HAND-19
 #[tokio::test]
 async fn tcp_works_where_it_is_allowed() {
     let host = host(9);
@@ -278,6 +287,7 @@ async fn tcp_works_where_it_is_allowed() {
     host.done().await;
 }
 
+// Promises: HAND-29
 #[tokio::test]
 async fn settings_that_the_plugin_refuses_are_told() {
     let host = host(10);
@@ -308,6 +318,7 @@ async fn a_grandchild_goes_with_its_plugin() {
     host.done().await;
 }
 
+// Promises: LAUNCH-26
 #[tokio::test]
 async fn a_start_that_is_called_off_leaves_nothing() {
     let host = host(12);
@@ -325,6 +336,7 @@ async fn a_start_that_is_called_off_leaves_nothing() {
     host.done().await;
 }
 
+// Promises: DISC-11
 #[tokio::test]
 async fn scripts_and_directories_run_from_a_view() {
     let host = host(13);
@@ -366,6 +378,7 @@ async fn scripts_and_directories_run_from_a_view() {
     host.done().await;
 }
 
+// Promises: DISC-9
 #[tokio::test]
 async fn a_changed_program_is_refused() {
     let host = host(14);
@@ -376,6 +389,7 @@ async fn a_changed_program_is_refused() {
     host.done().await;
 }
 
+// Promises: BAD-14
 #[tokio::test]
 async fn a_second_supervisor_is_refused_and_a_crashed_one_is_cleared_up_after() {
     let host = host(15);

@@ -94,6 +94,7 @@ async fn heard(
     }
 }
 
+// Promises: LIFE-4
 #[tokio::test]
 async fn a_crash_fails_the_call_at_once_and_the_next_call_finds_a_new_process() {
     let host = host(0);
@@ -145,6 +146,7 @@ async fn a_plugin_that_is_killed_too_often_is_failed_until_it_is_started_again()
     host.registry.shutdown(PATIENCE).await;
 }
 
+// Promises: LIFE-14
 #[tokio::test]
 async fn a_frozen_plugin_is_found_out_by_its_health_and_replaced() {
     let host = host(2);
@@ -163,6 +165,7 @@ async fn a_frozen_plugin_is_found_out_by_its_health_and_replaced() {
     host.registry.shutdown(PATIENCE).await;
 }
 
+// Promises: LIFE-22
 #[tokio::test]
 async fn a_stop_leaves_no_process_though_the_plugin_is_frozen_in_a_call() {
     let host = host(3);
@@ -185,6 +188,7 @@ async fn a_stop_leaves_no_process_though_the_plugin_is_frozen_in_a_call() {
     host.registry.shutdown(PATIENCE).await;
 }
 
+// Promises: LIFE-24
 #[tokio::test]
 async fn with_several_instances_calls_go_on_while_one_is_killed() {
     let host = host(4);
@@ -210,6 +214,7 @@ async fn with_several_instances_calls_go_on_while_one_is_killed() {
     }
 }
 
+// Promises: LIFE-23, WIRE-4
 #[tokio::test]
 async fn a_restart_gives_new_processes_and_counts_no_death() {
     let host = host(5);

@@ -28,6 +28,7 @@ fn with_patterns(patterns: &[&str]) -> Sanitizer {
     Sanitizer::new(&Settings { forbidden_patterns }).expect("usable patterns")
 }
 
+// Promises: GUARD-14
 #[test]
 fn tags_of_formats_nobody_listed_are_marked() {
     assert_text(&[
@@ -76,6 +77,7 @@ fn spelled_out_openers_are_marked_where_they_stand() {
     ]);
 }
 
+// Promises: GUARD-21
 #[test]
 fn our_own_delimiters_cannot_be_forged() {
     assert_text(&[
@@ -130,6 +132,7 @@ fn turns_are_marked_where_a_parser_would_take_them() {
     ]);
 }
 
+// Promises: GUARD-28
 #[test]
 fn invisible_and_control_characters_become_visible() {
     assert_text(&[
@@ -165,6 +168,7 @@ fn a_line_stays_on_its_line() {
     assert!(matches!(sanitizer.line("plain [1]", &mut tally), Cow::Borrowed(_)));
 }
 
+// Promises: GUARD-19
 #[test]
 fn json_is_rewritten_string_by_string() {
     let sanitizer = Sanitizer::default();
@@ -193,6 +197,7 @@ fn json_beyond_the_limits_is_refused() {
     assert_eq!(json("{\"a\u{200b}\":1,\"a(U+200B)\":2}"), None);
 }
 
+// Promises: GUARD-22
 #[test]
 fn an_operators_patterns_are_replaced_and_hold_of_the_output() {
     let sanitizer = with_patterns(&["(?i)secret-[0-9]+", "bb"]);
@@ -210,6 +215,7 @@ fn an_operators_patterns_are_replaced_and_hold_of_the_output() {
     assert!(growing.is_clean(&out), "{out}");
 }
 
+// Promises: GUARD-23
 #[test]
 fn every_bad_pattern_is_named_at_once() {
     let patterns = ["ok+", "(", "a*", r"\b", "removed", "·", r"U\+", "␛", r"(a{1000}){1000}", "(?<=a)b"];

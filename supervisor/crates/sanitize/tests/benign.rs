@@ -26,6 +26,7 @@ fn changed(set: &str) -> Vec<String> {
     changed
 }
 
+// Promises: GUARD-18
 #[test]
 fn look_alikes_stay() {
     // `<invoke name=` of Ant is a call's own opener; the documentation of token formats writes them; a soft hyphen,

@@ -20,6 +20,7 @@ fn corpus() -> impl Iterator<Item = Hostile> {
         .map(|line| serde_json::from_str(line).expect("a record"))
 }
 
+// Promises: GUARD-13
 #[test]
 fn no_control_string_survives_exactly_or_decoded() {
     let sanitizer = Sanitizer::default();
@@ -42,6 +43,7 @@ fn no_control_string_survives_exactly_or_decoded() {
     assert!(decoded.is_empty(), "{} survive decoding:\n{}", decoded.len(), decoded.join("\n"));
 }
 
+// Promises: GUARD-15
 #[test]
 fn hostile_texts_come_out_settled() {
     let sanitizer = Sanitizer::default();

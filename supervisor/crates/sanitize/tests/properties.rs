@@ -19,12 +19,14 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases.max(1000), max_shrink_iters: 20_000, failure_persistence: None, ..ProptestConfig::default() })]
 
     /// Properties 1, 2, 6, 7 and 9 (its length): see [`check`].
+    // Promises: GUARD-15, GUARD-16
     #[test]
     fn text_comes_out_safe_settled_and_complete(text in arbitrary()) {
         check(&text);
     }
 
     /// Property 10: no panic on any bytes.
+    // Promises: BAD-17
     #[test]
     fn any_bytes_do(data in vec(any::<u8>(), 0..200)) {
         fuzz_one(&data);
@@ -33,6 +35,7 @@ proptest! {
     }
 
     /// Property 3: every prefix of the output at a character boundary is safe.
+    // Promises: GUARD-17
     #[test]
     fn every_prefix_is_safe(text in grown()) {
         let out = clean(&text);
@@ -42,6 +45,7 @@ proptest! {
     }
 
     /// Property 3, of the cuts that the guard makes.
+    // Promises: GUARD-8
     #[test]
     fn a_safe_cut_leaves_clean_text(text in grown(), max in 0usize..120) {
         let sanitizer = Sanitizer::default();
@@ -52,6 +56,7 @@ proptest! {
     }
 
     /// Property 4: two outputs concatenated are safe, also the strings of JSON in front of a text.
+    // Promises: GUARD-17
     #[test]
     fn two_outputs_together_are_safe(one in grown(), two in grown()) {
         let (one, two) = (clean(&one), clean(&two));
@@ -64,6 +69,7 @@ proptest! {
     }
 
     /// Property 6: text without shapes, invisibles or controls is byte-identical.
+    // Promises: GUARD-18
     #[test]
     fn text_without_openers_is_not_touched(text in "[a-zA-Z0-9 .,;!?()éßжж字あ한\n-]{0,80}") {
         let sanitizer = Sanitizer::default();
@@ -71,6 +77,7 @@ proptest! {
     }
 
     /// Property 8: JSON in, isomorphic JSON out.
+    // Promises: GUARD-19
     #[test]
     fn json_keeps_its_shape(value in json(), pretty in any::<bool>()) {
         let text = if pretty { serde_json::to_string_pretty(&value) } else { serde_json::to_string(&value) };

@@ -9,6 +9,7 @@ mod unseen;
 
 use talon_sanitize::{FamilyCounts, Sanitizer};
 
+// Promises: GUARD-48
 #[test]
 fn no_unseen_control_string_survives() {
     let sanitizer = Sanitizer::default();

@@ -3,6 +3,7 @@
 use talon_telemetry::{Format, Settings, handle, init};
 use tracing::Level;
 
+// Promises: TRACE-8
 #[test]
 fn the_level_changes_while_it_runs_and_a_bad_one_changes_nothing() {
     assert!(handle().is_none());

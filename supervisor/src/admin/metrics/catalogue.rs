@@ -235,6 +235,7 @@ mod tests {
 
     const PAGE: &str = include_str!("../../../../docs/metrics.md");
 
+    // Promises: METRIC-1
     #[test]
     fn the_docs_list_them_all() {
         let begin = PAGE.find("| metric |").expect("the page has the table");

@@ -206,6 +206,7 @@ mod tests {
         page.finish().lines().filter(|line| !line.starts_with('#')).map(str::to_owned).collect()
     }
 
+    // Promises: METRIC-1
     #[test]
     fn what_is_not_in_the_catalogue_is_not_kept() {
         let series = series(|| {
@@ -219,6 +220,7 @@ mod tests {
         assert_eq!(shown(&series), ["talon_guard_paged_total{plugin=\"a\"} 2"]);
     }
 
+    // Promises: METRIC-4
     #[test]
     fn the_series_of_plugins_that_are_gone_go() {
         let series = series(|| {

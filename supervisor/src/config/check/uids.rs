@@ -147,6 +147,7 @@ mod tests {
         Users::in_dir(dir)
     }
 
+    // Promises: LAUNCH-9
     #[test]
     fn whoever_has_part_of_the_range_is_named() {
         let dir = tempfile::tempdir().unwrap();
@@ -164,6 +165,7 @@ mod tests {
         assert_eq!(Users::in_dir(&dir.path().join("missing")).within(&(1..=2)), Vec::<String>::new());
     }
 
+    // Promises: LAUNCH-9
     #[test]
     fn what_is_given_away_on_every_machine_is_refused() {
         let nobody = Users::in_dir(Path::new("/nonexistent"));

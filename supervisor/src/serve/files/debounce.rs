@@ -56,6 +56,7 @@ mod tests {
         SubjectState::Present(digest.to_owned())
     }
 
+    // Promises: UPGRADE-11
     #[test]
     fn what_is_being_written_is_not_taken() {
         let mut settle = Debounce::at(is("old"));

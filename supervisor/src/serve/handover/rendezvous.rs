@@ -136,6 +136,7 @@ fn errno(what: &'static str) -> impl Fn(rustix::io::Errno) -> RendezvousError {
 mod tests {
     use super::*;
 
+    // Promises: HANDOVER-35
     #[tokio::test]
     async fn the_one_that_is_waited_for_comes_in_and_the_file_goes() {
         let dir = tempfile::tempdir().unwrap();
@@ -148,6 +149,7 @@ mod tests {
         assert!(!path.exists());
     }
 
+    // Promises: HANDOVER-35
     #[tokio::test]
     async fn another_process_does_not() {
         let dir = tempfile::tempdir().unwrap();
@@ -157,6 +159,7 @@ mod tests {
         assert!(matches!(refused, RendezvousError::UnexpectedPeer { .. }));
     }
 
+    // Promises: HANDOVER-35
     #[tokio::test(start_paused = true)]
     async fn nobody_is_not_waited_for_for_ever() {
         let dir = tempfile::tempdir().unwrap();

@@ -26,6 +26,7 @@ async fn write(mut plugin: Plugin, round: u64, writer: u32, all: Arc<AtomicU32>)
     (writer, number)
 }
 
+// Promises: STATE-1
 #[tokio::test]
 async fn acknowledged_writes_survive_the_kill_of_the_service() {
     let place = Place::new();

@@ -17,6 +17,7 @@ fn is_closed(socket: &Path) -> bool {
     matches!(stream.read(&mut [0; 1]), Ok(0) | Err(_))
 }
 
+// Promises: STATE-6
 #[tokio::test]
 async fn another_uid_is_refused() {
     const STRANGER: &str = "54321";

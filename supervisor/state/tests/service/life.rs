@@ -40,6 +40,7 @@ async fn anything_but_open_first_is_a_protocol_error() {
     assert!(!place.database().exists());
 }
 
+// Promises: STATE-8
 #[tokio::test]
 async fn it_ends_with_its_lifeline_before_and_after_opening() {
     let place = Place::new();
@@ -102,6 +103,7 @@ async fn what_was_begun_is_finished() {
     }
 }
 
+// Promises: STATE-11
 #[tokio::test]
 async fn a_client_that_holds_on_does_not_keep_it_from_ending() {
     let place = Place::new();

@@ -18,6 +18,7 @@ use tonic::{Code, Request, Status};
 use crate::plugin::{get, set};
 use crate::support::{Place, Service, connect};
 
+// Promises: STATE-11
 #[tokio::test]
 async fn one_connection_too_many_is_closed_and_others_are_served() {
     let place = Place::new();
@@ -88,6 +89,7 @@ async fn a_deadline_that_is_over_is_said() {
     plugin.get(far).await.unwrap();
 }
 
+// Promises: STATE-11
 #[tokio::test]
 async fn requests_beyond_the_most_are_refused_and_their_places_come_back() {
     use talon_state::limits::{MAX_REQUESTS, MAX_STREAMS};

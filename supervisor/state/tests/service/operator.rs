@@ -150,6 +150,7 @@ async fn a_backup_brings_back_what_was_there_while_plugins_go_on() {
     assert_eq!(left_over(&place), [""; 0]);
 }
 
+// Promises: STATE-21
 #[tokio::test]
 async fn what_does_not_arrive_whole_is_not_restored() {
     let place = Place::new();

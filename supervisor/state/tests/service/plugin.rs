@@ -64,6 +64,7 @@ async fn keys_come_in_pages_and_by_prefix() {
     assert_eq!(plugin.keys(wrong).await.unwrap_err().code(), Code::InvalidArgument);
 }
 
+// Promises: STATE-4
 #[tokio::test]
 async fn two_plugins_with_equal_keys_see_their_own() {
     let place = Place::new();
@@ -78,6 +79,7 @@ async fn two_plugins_with_equal_keys_see_their_own() {
     assert_eq!(keys, ["key"]);
 }
 
+// Promises: STATE-4
 #[tokio::test]
 async fn two_sockets_of_one_plugin_share_its_namespace() {
     let place = Place::new();
@@ -90,6 +92,7 @@ async fn two_sockets_of_one_plugin_share_its_namespace() {
     assert_eq!(get(&mut second, "key").await.unwrap().unwrap(), b"value");
 }
 
+// Promises: STATE-9
 #[tokio::test]
 async fn a_quota_error_says_used_and_limit_in_words_and_as_a_message() {
     let place = Place::new();
@@ -114,6 +117,7 @@ async fn a_quota_error_says_used_and_limit_in_words_and_as_a_message() {
     set(&mut plugin, "c", b"").await.unwrap();
 }
 
+// Promises: STATE-10
 #[tokio::test]
 async fn what_cannot_be_kept_is_refused_with_a_reason_and_the_connection_stays() {
     let place = Place::new();

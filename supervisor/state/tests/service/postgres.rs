@@ -26,6 +26,7 @@ async fn availability(service: &Service) -> String {
     }
 }
 
+// Promises: STATE-17
 #[test]
 fn an_unreachable_server_is_a_problem_and_its_return_is_noticed() {
     let test = "an_unreachable_server_is_a_problem_and_its_return_is_noticed";

@@ -99,6 +99,7 @@ mod tests {
         assert_eq!(Trend::of(&[(5.0, 1.0); 9]), None);
     }
 
+    // Promises: SPEED-5
     #[test]
     fn a_leak_below_the_noise_of_each_sample_is_seen() {
         // A mebibyte an hour, in samples that scatter by up to two.
@@ -111,6 +112,7 @@ mod tests {
         assert!(trend.is_flat(Allowance { absolute: 0.5, relative: 0.0 }), "{trend:?}");
     }
 
+    // Promises: SPEED-5
     #[test]
     fn a_step_that_stays_within_what_is_allowed_is_flat() {
         let mut values = vec![100.0; 50];
@@ -131,6 +133,7 @@ mod tests {
             prop_assert!(trend.error_per_hour.abs() < 1e-3, "{trend:?}");
         }
 
+        // Promises: SPEED-5
         #[test]
         fn what_stays_or_falls_is_flat(mut values in prop::collection::vec(0.0_f64..1e6, 4..200)) {
             prop_assert!(Trend::of(&every_second(&vec![values[0]; values.len()])).expect("enough").is_flat(NOTHING));

@@ -17,6 +17,7 @@ fn number(n: u32) -> NonZeroU32 {
     NonZeroU32::new(n).expect("not 0")
 }
 
+// Promises: AGENT-22
 #[tokio::test(start_paused = true)]
 async fn iterations_end_with_a_partial_answer_and_a_warning_before() {
     let mut setting = Setting::new(ALWAYS);
@@ -35,6 +36,7 @@ async fn iterations_end_with_a_partial_answer_and_a_warning_before() {
     assert!(!lock(&setting.recall.learned)[0].success);
 }
 
+// Promises: AGENT-22
 #[tokio::test(start_paused = true)]
 async fn a_tool_that_keeps_failing_ends_the_turn() {
     let setting = Setting::new(ALWAYS);
@@ -45,6 +47,7 @@ async fn a_tool_that_keeps_failing_ends_the_turn() {
     assert!(sentence.contains("files__read failed 8 times"), "{sentence}");
 }
 
+// Promises: AGENT-22
 #[tokio::test(start_paused = true)]
 async fn the_same_success_again_and_again_ends_the_turn() {
     let setting = Setting::new(ALWAYS);
@@ -53,6 +56,7 @@ async fn the_same_success_again_and_again_ends_the_turn() {
     assert!(format!("{:?}", setting.model.last().messages).contains("once more ends the turn"));
 }
 
+// Promises: AGENT-22
 #[tokio::test(start_paused = true)]
 async fn the_same_failure_again_and_again_is_no_progress() {
     let setting = Setting::new(ALWAYS);
@@ -61,6 +65,7 @@ async fn the_same_failure_again_and_again_is_no_progress() {
     assert_eq!((word.as_str(), setting.host.made().len()), ("no_progress", 3));
 }
 
+// Promises: AGENT-22
 #[tokio::test(start_paused = true)]
 async fn time_ends_a_turn_that_waits_for_a_tool_and_lets_go_of_it() {
     let setting = Setting::new(ALWAYS);
@@ -86,6 +91,7 @@ async fn time_ends_a_turn_that_waits_for_a_tool_and_lets_go_of_it() {
     assert!(said.contains("not known what the call did"), "{said}");
 }
 
+// Promises: AGENT-23
 #[tokio::test(start_paused = true)]
 async fn time_for_which_a_person_is_waited_for_does_not_count() {
     let setting = Setting::new(
@@ -104,6 +110,7 @@ async fn time_for_which_a_person_is_waited_for_does_not_count() {
     assert_eq!(end.duration_ms, 3 * 3600 * 1000);
 }
 
+// Promises: AGENT-22
 #[tokio::test(start_paused = true)]
 async fn cost_ends_a_turn_before_its_tools_are_run() {
     let mut setting = Setting::new(
@@ -119,6 +126,7 @@ async fn cost_ends_a_turn_before_its_tools_are_run() {
     assert!(format!("{:?}", setting.journal.said()).contains("not made"), "each call has its result");
 }
 
+// Promises: AGENT-40
 #[tokio::test(start_paused = true)]
 async fn what_sub_agents_cost_counts_before_the_next_question() {
     let mut setting = Setting::new("answers: [{ call: [{ tool: memory__save }] }]");
@@ -129,6 +137,7 @@ async fn what_sub_agents_cost_counts_before_the_next_question() {
     assert_eq!(setting.model.times(), 1);
 }
 
+// Promises: AGENT-22
 #[tokio::test(start_paused = true)]
 async fn an_empty_answer_is_asked_for_again_and_then_told() {
     let nothing = "answers: [{ say: ' ', think: hm }]";

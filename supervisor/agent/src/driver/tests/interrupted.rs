@@ -41,6 +41,7 @@ fn restarted(setting: Setting, entries: usize) -> Setting {
     Setting { journal: Memory::of(kept), heard: Arc::default(), counted: Arc::default(), ..setting }
 }
 
+// Promises: AGENT-27
 #[tokio::test(start_paused = true)]
 async fn a_turn_goes_on_wherever_it_was_killed_and_repeats_no_call() {
     let whole = Setting::new(SCRIPT);
@@ -76,6 +77,7 @@ async fn a_turn_goes_on_wherever_it_was_killed_and_repeats_no_call() {
     }
 }
 
+// Promises: AGENT-27
 #[tokio::test(start_paused = true)]
 async fn a_call_that_was_begun_and_has_no_result_is_told_to_be_unknown() {
     // Asked, answered, begun: the next entry would have been the result.
@@ -90,6 +92,7 @@ async fn a_call_that_was_begun_and_has_no_result_is_told_to_be_unknown() {
     assert!(said.contains(UNKNOWN), "{said}");
 }
 
+// Promises: AGENT-29
 #[tokio::test(start_paused = true)]
 async fn a_call_that_waited_for_a_person_is_asked_for_again_and_what_others_brought_is_kept() {
     let setting = Setting::new(SCRIPT);
@@ -121,6 +124,7 @@ async fn a_call_that_waited_for_a_person_is_asked_for_again_and_what_others_brou
     assert!(said.contains("· add one") && said.contains("· write two"), "{said}");
 }
 
+// Promises: AGENT-29
 #[tokio::test(start_paused = true)]
 async fn a_turn_that_goes_on_may_do_no_more_than_before() {
     let setting = Setting::new(SCRIPT);

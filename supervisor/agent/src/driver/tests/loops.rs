@@ -21,6 +21,7 @@ answers:
     call: [{ tool: files__read, arguments: { path: a } }]
 "#;
 
+// Promises: AGENT-26
 #[tokio::test(start_paused = true)]
 async fn a_turn_of_several_steps_is_told_and_written_down_in_order() {
     let setting = Setting::new(TWO_STEPS);
@@ -193,6 +194,7 @@ fn roles(request: &Request, text: &str) -> Vec<&'static str> {
     request.messages.iter().filter(holds).map(role).collect()
 }
 
+// Promises: AGENT-57
 #[tokio::test(start_paused = true)]
 async fn what_a_schema_says_is_no_rule_and_a_sub_agent_gets_it_with_its_request_alone() {
     for (subagent, wanted) in [("", vec!["user"]), ("PlannerAgent", vec![])] {
@@ -207,6 +209,7 @@ async fn what_a_schema_says_is_no_rule_and_a_sub_agent_gets_it_with_its_request_
     }
 }
 
+// Promises: AGENT-57
 #[tokio::test(start_paused = true)]
 async fn what_an_answer_said_comes_back_with_the_feedback_as_quoted_data() {
     let setting = Setting::new(
@@ -241,6 +244,7 @@ async fn without_a_retry_left_the_answer_is_a_typed_error_with_what_there_is() {
     assert!(ended.note.contains("not what was asked for"), "{}", ended.note);
 }
 
+// Promises: AGENT-26
 #[tokio::test(start_paused = true)]
 async fn a_journal_that_cannot_be_written_ends_the_turn_before_anything_comes_of_it() {
     for written in 0..4 {
@@ -272,6 +276,7 @@ async fn a_turn_without_plugins_goes_on_and_says_so() {
     assert!(setting.model.last().tools.is_empty());
 }
 
+// Promises: AGENT-40
 #[tokio::test(start_paused = true)]
 async fn a_sub_agents_turn_is_kept_nowhere_and_learns_nothing() {
     let setting = Setting::new("answers: [{ say: found }]");

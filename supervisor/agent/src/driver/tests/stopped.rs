@@ -66,6 +66,7 @@ answers:
     assert_eq!(*lock(&setting.confirm.ended), 1, "what is parked is let go of");
 }
 
+// Promises: AGENT-61
 #[tokio::test(start_paused = true)]
 async fn a_store_that_stalls_keeps_no_turn_from_being_ended() {
     let setting = Arc::new(Setting::new(
@@ -94,6 +95,7 @@ async fn a_store_that_stalls_keeps_no_turn_from_being_ended() {
     assert!(sentence.contains("within 10 s"), "{sentence}");
 }
 
+// Promises: AGENT-24
 #[tokio::test(start_paused = true)]
 async fn a_fallback_is_told_and_what_was_said_before_it_is_taken_back() {
     let setting = Setting::with_second(
@@ -116,6 +118,7 @@ async fn a_fallback_is_told_and_what_was_said_before_it_is_taken_back() {
     assert!(tried.contains(&("scripted", false)), "{tried:?}");
 }
 
+// Promises: AGENT-24
 #[tokio::test(start_paused = true)]
 async fn without_a_model_the_turn_says_all_that_was_tried() {
     let fault = "answers: [{ fault: { class: billing, message: no credit } }]";

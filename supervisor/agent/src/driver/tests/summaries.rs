@@ -5,6 +5,7 @@ use super::setting::{Setting, lock};
 use crate::compress::{CompactError, compact};
 use crate::context::Sections;
 
+// Promises: AGENT-30
 #[tokio::test(start_paused = true)]
 async fn what_does_not_fit_is_summarized_and_stays_so() {
     let script = "
@@ -26,6 +27,7 @@ answers:
     assert!(setting.journal.said().len() == 16, "what was summarized stays");
 }
 
+// Promises: AGENT-30
 #[tokio::test(start_paused = true)]
 async fn a_long_turn_is_summarized_within_itself_and_the_journal_keeps_all_of_it() {
     let calls: String = (0..8)
@@ -47,6 +49,7 @@ async fn a_long_turn_is_summarized_within_itself_and_the_journal_keeps_all_of_it
     assert!((1..8).contains(&summaries), "not before each question: {summaries}");
 }
 
+// Promises: AGENT-30
 #[tokio::test(start_paused = true)]
 async fn without_a_summary_the_question_is_asked_and_says_what_is_missing() {
     let script = "
@@ -64,6 +67,7 @@ answers:
     assert!(format!("{:?}", setting.model.last().messages).contains("not summarized yet"));
 }
 
+// Promises: AGENT-30
 #[tokio::test(start_paused = true)]
 async fn a_session_is_compacted_but_for_its_latest_turns() {
     let script = "answers: [{ when: { user: '(?s)\\[user\\]' }, say: they greeted }, { say: hello }]";

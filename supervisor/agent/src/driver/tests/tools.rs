@@ -27,6 +27,7 @@ answers:
       - { tool: files__read, arguments: { path: fast } }
 ";
 
+// Promises: AGENT-21
 #[tokio::test(start_paused = true)]
 async fn calls_run_at_once_and_their_results_come_in_their_order() {
     let setting = Setting::new(TWO_AT_ONCE);
@@ -57,6 +58,7 @@ async fn calls_run_at_once_and_their_results_come_in_their_order() {
     );
 }
 
+// Promises: AGENT-21
 #[tokio::test(start_paused = true)]
 async fn a_failing_tool_and_a_host_that_is_gone_are_data_for_the_model() {
     let setting = Setting::new(
@@ -124,6 +126,7 @@ answers:
     );
 }
 
+// Promises: AGENT-21
 #[tokio::test(start_paused = true)]
 async fn what_an_answer_calls_beyond_the_limit_is_not_run() {
     let mut setting = Setting::new(TWO_AT_ONCE);
@@ -183,6 +186,7 @@ async fn a_pattern_that_fits_nothing_is_told() {
     assert!(notices.iter().any(told), "{notices:?}");
 }
 
+// Promises: AGENT-55
 #[tokio::test(start_paused = true)]
 async fn a_sender_who_may_call_nothing_is_offered_nothing_and_the_agents_own_tools_refuse_what_is_forged() {
     for (lists, offered) in [
@@ -224,6 +228,7 @@ async fn the_agents_own_tools_are_answered_by_the_agent_and_cost_what_their_sub_
     assert!(lock(&setting.heard.0).iter().any(|kind| matches!(kind, Kind::SubagentResult(_))));
 }
 
+// Promises: AGENT-20
 #[tokio::test(start_paused = true)]
 async fn an_answer_that_tries_to_start_a_tool_reaches_the_model_only_inside_its_block() {
     let setting = Setting::new(

@@ -143,6 +143,7 @@ fn from_status(path: &Path, status: &Status) -> Failure {
 mod tests {
     use super::*;
 
+    // Promises: CLI-40
     #[test]
     fn every_grpc_code_has_an_exit_code() {
         let path = Path::new("/run/talon/agent.sock");

@@ -107,6 +107,7 @@ mod tests {
         assert_eq!([7, 3240, 125_000].map(duration), ["7 ms", "3.2 s", "2m 5s"]);
     }
 
+    // Promises: CLI-40
     #[test]
     fn each_reason_has_its_exit_code() {
         for (reason, code) in

@@ -138,6 +138,7 @@ mod tests {
         }
     }
 
+    // Promises: CLI-24
     #[test]
     fn a_supervisor_that_is_well_needs_nobody() {
         let well = GetStatusResponse {
@@ -150,6 +151,7 @@ mod tests {
         assert_eq!(attention(&well), []);
     }
 
+    // Promises: CLI-24
     #[test]
     fn whatever_is_wrong_says_what_to_do() {
         let mut held = plugin("ready");

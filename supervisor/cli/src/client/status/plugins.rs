@@ -127,6 +127,7 @@ mod tests {
         }
     }
 
+    // Promises: CLI-23
     #[test]
     fn the_worst_comes_first_and_eighty_columns_are_enough() {
         let mut wrong = plugin("zed", "ready");

@@ -34,6 +34,7 @@ pub(super) async fn output_of(command: &mut Command) -> Result<String, String> {
 mod tests {
     use super::*;
 
+    // Promises: CLI-28
     #[tokio::test]
     async fn what_hangs_or_never_ends_is_cut_off() {
         let yes = output_of(&mut Command::new("yes")).await.unwrap();

@@ -29,6 +29,7 @@ fn plugins_that_differ_are_counted_and_named() {
     assert!(asked(Mode::Off, &[]).check().message.contains("without a jail"));
 }
 
+// Promises: CLI-18
 #[test]
 fn what_a_report_does_not_name_is_in_force() {
     let status = GetStatusResponse {

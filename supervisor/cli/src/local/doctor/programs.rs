@@ -74,6 +74,7 @@ mod tests {
     use super::super::check::Verdict;
     use super::*;
 
+    // Promises: CLI-27
     #[tokio::test]
     async fn another_version_is_told() {
         let dir = tempfile::tempdir().unwrap();

@@ -171,6 +171,7 @@ mod tests {
         NotifyAccess=main\nWatchdogUSec=30s\nDelegate=yes\nKillMode=process\nFileDescriptorStoreMax=4\n\
         LimitNOFILE=524288\nStateDirectoryMode=0711\n";
 
+    // Promises: CLI-27
     #[test]
     fn the_unit_that_is_shipped_is_fine() {
         let checks = unit_checks("talon.service", &parse(SHIPPED), Some(7));
@@ -183,6 +184,7 @@ mod tests {
         }
     }
 
+    // Promises: CLI-27
     #[test]
     fn each_line_that_differs_says_why_it_matters_and_what_to_write() {
         for wanted in &EXPECTED_PROPERTIES {

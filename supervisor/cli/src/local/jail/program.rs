@@ -135,6 +135,7 @@ mod tests {
         assert!(view.can_execute(&script) && !view.can_execute(&program.with_file_name("other")));
     }
 
+    // Promises: CLI-20
     #[test]
     fn an_interpreter_outside_is_named_with_the_option_that_gives_it() {
         let dir = tempfile::tempdir().unwrap();

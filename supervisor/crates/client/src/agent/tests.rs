@@ -147,6 +147,7 @@ async fn a_turn_is_heard_to_its_end() {
     running.shutdown_background();
 }
 
+// Promises: CLI-48
 #[tokio::test]
 async fn a_turn_is_found_again_when_the_agent_is_killed() {
     let dir = tempfile::tempdir().unwrap();
@@ -167,6 +168,7 @@ async fn a_turn_is_found_again_when_the_agent_is_killed() {
     second.shutdown_background();
 }
 
+// Promises: CLI-48
 #[tokio::test]
 async fn a_turn_that_ended_unheard_says_where_its_answer_is() {
     let dir = tempfile::tempdir().unwrap();
@@ -185,6 +187,7 @@ async fn a_turn_that_ended_unheard_says_where_its_answer_is() {
     second.shutdown_background();
 }
 
+// Promises: CLI-48
 #[tokio::test]
 async fn what_the_agent_refuses_is_not_asked_again() {
     let dir = tempfile::tempdir().unwrap();
@@ -203,6 +206,7 @@ async fn what_the_agent_refuses_is_not_asked_again() {
     running.shutdown_background();
 }
 
+// Promises: CLI-48
 #[tokio::test]
 async fn a_turn_of_which_nothing_was_heard_is_not_asked_twice() {
     let dir = tempfile::tempdir().unwrap();

@@ -27,6 +27,7 @@ fn packed(count: u32) -> (Packer, Vec<FdIndex>) {
     (packer, tickets)
 }
 
+// Promises: HANDOVER-34
 #[test]
 fn what_was_sealed_can_be_opened_again_and_again() {
     let (packer, tickets) = packed(2 * 250 + 1);
@@ -82,6 +83,7 @@ fn what_is_empty_foreign_or_unsealed_is_refused() {
     assert!(matches!(open(unsealed.as_fd()), Err(OpenError::Unsealed)));
 }
 
+// Promises: HANDOVER-34
 #[test]
 fn what_is_cut_is_refused_whole() {
     let document = || memfd::seal("test", b"{}").unwrap();
@@ -99,6 +101,7 @@ fn what_is_cut_is_refused_whole() {
     assert!(matches!(refused(parcel(u32::MAX, vec![document()])), OpenError::TooLarge));
 }
 
+// Promises: HANDOVER-34
 #[test]
 fn what_is_too_large_is_not_sealed() {
     let document = vec![0; usize::try_from(MAX_DOCUMENT_BYTES).unwrap() + 1];
@@ -109,6 +112,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     /// Whatever a first packet contains, opening it terminates, with an error unless it is a bundle.
+    // Promises: HANDOVER-34
     #[test]
     fn no_packet_is_trusted(bytes in prop::collection::vec(any::<u8>(), 1..40), descriptors in 0_u32..4) {
         let packet = with_packet(&bytes, &(0..descriptors).map(marked).collect::<Vec<_>>()).unwrap();

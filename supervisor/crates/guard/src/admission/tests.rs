@@ -17,6 +17,7 @@ fn layer(concurrency: usize, queue: usize) -> AdmissionLayer {
     AdmissionLayer::new(AdmissionSettings { concurrency, queue })
 }
 
+// Promises: GUARD-39
 #[tokio::test(start_paused = true)]
 async fn runs_up_to_the_limit_then_queues_then_refuses() {
     let layer = layer(1, 1);
@@ -68,6 +69,7 @@ async fn a_finished_call_frees_its_place_before_it_is_dropped() {
     drop(first);
 }
 
+// Promises: GUARD-40
 #[tokio::test(start_paused = true)]
 async fn a_waiter_that_gives_up_frees_its_place_in_the_queue() {
     let layer = layer(1, 1);
@@ -90,6 +92,7 @@ async fn a_waiter_that_gives_up_frees_its_place_in_the_queue() {
     assert_eq!(&*plugin.next_request().await.expect("the third runs").0.id, "3");
 }
 
+// Promises: GUARD-40
 #[tokio::test(start_paused = true)]
 async fn a_running_call_that_is_dropped_frees_its_place() {
     let layer = layer(1, 1);
@@ -102,6 +105,7 @@ async fn a_running_call_that_is_dropped_frees_its_place() {
     assert_eq!(gauge.in_flight(), 0);
 }
 
+// Promises: GUARD-6
 #[tokio::test(start_paused = true)]
 async fn waiting_ends_with_the_deadline() {
     let layer = layer(1, 1);
@@ -165,6 +169,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 proptest! {
+    // Promises: GUARD-39
     #[test]
     fn never_exceeds_its_limits_and_leaves_no_caller_behind(
         concurrency in 1usize..4, queue in 0usize..5, steps in steps(),

@@ -36,6 +36,7 @@ async fn open(service: &mut Service, plugin: &mut Plugin) {
     fail(service, plugin, died()).await;
 }
 
+// Promises: GUARD-41
 #[tokio::test(start_paused = true)]
 async fn opens_on_repeated_faults_and_says_when_to_come_back() {
     let (mut service, mut plugin, gauge) = breaker();
@@ -50,6 +51,7 @@ async fn opens_on_repeated_faults_and_says_when_to_come_back() {
     assert_pending!(plugin.poll_request());
 }
 
+// Promises: GUARD-41
 #[tokio::test(start_paused = true)]
 async fn one_probe_closes_it_again() {
     let (mut service, mut plugin, gauge) = breaker();
@@ -79,6 +81,7 @@ async fn a_probe_whose_caller_goes_away_hands_over() {
     assert_pending!(task::spawn(service.call(call("next"))).poll());
 }
 
+// Promises: GUARD-42
 #[tokio::test(start_paused = true)]
 async fn what_is_no_fault_of_the_plugin_does_not_open_it() {
     for harmless in [

@@ -10,6 +10,7 @@ fn seconds(seconds: u64) -> Timeouts {
     Timeouts { default: Duration::from_secs(seconds), ..Timeouts::default() }
 }
 
+// Promises: GUARD-4
 #[tokio::test(start_paused = true)]
 async fn names_plugin_and_timeout() {
     let (mut service, mut plugin) =
@@ -76,6 +77,7 @@ async fn an_answer_that_meets_the_deadline_wins() {
     assert_ready_ok!(waiting.poll());
 }
 
+// Promises: GUARD-6
 #[tokio::test(start_paused = true)]
 async fn waiting_for_the_inner_service_counts() {
     // Nothing is allowed: the mock never becomes ready.
@@ -88,6 +90,7 @@ async fn waiting_for_the_inner_service_counts() {
     assert_eq!(assert_ready_err!(waiting.poll()).to_string(), "plugin \"x\" timed out after 2s");
 }
 
+// Promises: GUARD-3
 #[test]
 fn the_action_overrides_and_the_caller_only_shortens() {
     let timeouts = Timeouts {

@@ -30,6 +30,7 @@ fn wrapped(mode: EnvelopeMode, answer: Answer) -> String {
 
 const NONCE: &str = "08070707070707070707070707070707";
 
+// Promises: GUARD-50
 #[test]
 fn a_nonce_stands_in_both_delimiters() {
     assert_eq!(
@@ -51,6 +52,7 @@ fn nested_delimiters_share_it() {
     );
 }
 
+// Promises: GUARD-51
 #[test]
 fn quoted_marks_every_line_of_every_text_and_nothing_else() {
     assert_eq!(
@@ -69,6 +71,7 @@ fn quoted_marks_every_line_of_every_text_and_nothing_else() {
     );
 }
 
+// Promises: GUARD-51
 #[test]
 fn a_notice_stands_outside_of_the_quotation_and_an_imitation_inside() {
     let imitation = "[truncated: response exceeded size limit, 1 bytes left out]";
@@ -93,6 +96,7 @@ fn a_notice_in_the_place_of_structured_content_is_not_quoted_and_an_imitation_is
     assert!(block(imitation).contains(&format!("\n· {imitation}\n")), "{}", block(imitation));
 }
 
+// Promises: GUARD-50
 #[test]
 fn a_text_that_holds_the_nonce_gets_another() {
     for mode in [EnvelopeMode::Nonce, EnvelopeMode::Quoted] {
@@ -124,6 +128,7 @@ fn what_is_no_word_is_no_attribute() {
     }
 }
 
+// Promises: GUARD-50
 #[test]
 fn no_two_calls_share_a_nonce() {
     let inert = inert(answer("x", "", ""), 100, Oversize::Cut);
@@ -131,6 +136,7 @@ fn no_two_calls_share_a_nonce() {
     assert_eq!(blocks.collect::<HashSet<_>>().len(), 1000);
 }
 
+// Promises: GUARD-52
 #[test]
 fn an_envelope_inside_of_one_is_text() {
     for mode in EnvelopeMode::ALL {
@@ -149,6 +155,7 @@ fn an_envelope_inside_of_one_is_text() {
     }
 }
 
+// Promises: GUARD-53
 #[test]
 fn received_blocks_have_to_be_one_envelope_around_inert_text() {
     let sanitizer = sanitizer();

@@ -25,6 +25,7 @@ fn read_on(pages: &Pages, handle: &str, max_bytes: usize) -> Vec<(usize, String)
     read
 }
 
+// Promises: GUARD-56
 #[tokio::test(start_paused = true)]
 async fn pages_are_contiguous_and_end_with_lines() {
     let pages = pages(PagesSettings::default());
@@ -40,6 +41,7 @@ async fn pages_are_contiguous_and_end_with_lines() {
     assert_eq!((page.total, page.plugin.as_str()), (text.len(), "x"));
 }
 
+// Promises: GUARD-56
 #[tokio::test(start_paused = true)]
 async fn a_handle_works_in_its_scope_only_and_nobody_learns_which_it_was() {
     let pages = pages(PagesSettings::default());
@@ -69,6 +71,7 @@ async fn texts_are_kept_for_a_while() {
     assert_eq!(pages.read("s", &handle, 0, 5000), Err(PageError::Unknown));
 }
 
+// Promises: GUARD-57
 #[tokio::test(start_paused = true)]
 async fn who_floods_the_store_pushes_out_his_own() {
     let settings = PagesSettings { max_bytes: 100_000, max_texts: 50, ..Default::default() };

@@ -25,6 +25,7 @@ async fn said(quarantine: &Quarantine, text: &str) {
     answered(quarantine, call("1"), answer(text, "", "")).await;
 }
 
+// Promises: GUARD-60
 #[tokio::test(start_paused = true)]
 async fn enough_syntax_within_the_window_is_too_much() {
     let quarantine = quarantine(3);
@@ -57,6 +58,7 @@ async fn colours_and_invisible_characters_are_no_attack() {
     assert!(!quarantine.is_quarantined());
 }
 
+// Promises: GUARD-60
 #[tokio::test(start_paused = true)]
 async fn a_callers_own_words_are_not_held_against_the_plugin() {
     let quarantine = quarantine(1);

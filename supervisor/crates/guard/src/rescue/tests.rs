@@ -25,6 +25,7 @@ async fn an_answer_passes() {
     assert_eq!(assert_ready_ok!(waiting.poll()), answered("fine", "", ""));
 }
 
+// Promises: GUARD-45
 #[tokio::test]
 async fn every_kind_of_error_becomes_a_result() {
     let refusal = rescued(CallError::refused(reason::USER_ONLY, "not for you")).await;

@@ -96,6 +96,7 @@ async fn a_good_call_goes_down_with_the_declared_name() {
     assert_eq!(call.args.len(), 2);
 }
 
+// Promises: GUARD-30
 #[tokio::test]
 async fn an_unknown_plugin_is_told_the_nearest_names() {
     assert_refused(
@@ -112,6 +113,7 @@ async fn an_unknown_plugin_is_told_the_nearest_names() {
     .await;
 }
 
+// Promises: GUARD-30
 #[tokio::test]
 async fn an_unknown_action_is_told_the_nearest_names_or_what_there_is() {
     assert_refused(
@@ -135,6 +137,7 @@ async fn a_name_cannot_flood_or_forge_the_message() {
     assert!(message.len() < 200 && !message.contains('\n'), "{message}");
 }
 
+// Promises: GUARD-33
 #[tokio::test]
 async fn only_people_and_programs_run_user_only_actions() {
     assert_refused(
@@ -157,6 +160,7 @@ async fn a_plugin_whose_capabilities_were_never_read_is_unavailable() {
     assert!(matches!(error, CallError::Fault { reason: "unavailable", retryable: true, .. }));
 }
 
+// Promises: GUARD-31
 #[tokio::test]
 async fn all_problems_of_the_arguments_are_told_at_once() {
     assert_refused(
@@ -169,6 +173,7 @@ async fn all_problems_of_the_arguments_are_told_at_once() {
     .await;
 }
 
+// Promises: GUARD-11
 #[tokio::test]
 async fn arguments_are_limited_with_a_reason_of_their_own() {
     let fits = call("code-search", "search", &[("query", "12345")]);
@@ -185,6 +190,7 @@ async fn injected_arguments_count_against_the_limit() {
     assert_eq!(resolved_within(call, 50).await.unwrap_err().reason(), "arguments_too_large");
 }
 
+// Promises: GUARD-35
 #[tokio::test]
 async fn a_plugin_gets_of_the_context_what_it_declares_and_the_operator_grants() {
     let mut call = call("code-search", "search", &[("query", "x")]);
@@ -205,6 +211,7 @@ async fn an_empty_context_value_is_not_injected() {
     assert!(!resolved(call).await.unwrap().args.contains_key("session_id"));
 }
 
+// Promises: GUARD-36
 #[tokio::test]
 async fn a_caller_cannot_fill_what_is_the_hosts() {
     // Whether granted or not, for every caller.
@@ -217,6 +224,7 @@ async fn a_caller_cannot_fill_what_is_the_hosts() {
     }
 }
 
+// Promises: GUARD-37
 #[tokio::test]
 async fn credentials_come_from_the_operator_only() {
     let mut call = call("code-search", "search", &[("query", "x")]);
@@ -228,6 +236,7 @@ async fn credentials_come_from_the_operator_only() {
     assert_eq!(call.credentials["api"].value, "s3cret");
 }
 
+// Promises: GUARD-37
 #[test]
 fn debug_shows_no_credential() {
     assert!(!format!("{:?}", grants()).contains("s3cret"));

@@ -30,6 +30,7 @@ async fn clean_text_passes_unchanged_through_the_service() {
     assert_eq!(answer.report(), &report);
 }
 
+// Promises: GUARD-12
 #[test]
 fn control_syntax_is_made_inert_and_counted_in_every_field() {
     let answer =
@@ -40,6 +41,7 @@ fn control_syntax_is_made_inert_and_counted_in_every_field() {
     assert!(families(&answer) >= 3, "{:?}", answer.report());
 }
 
+// Promises: GUARD-29
 #[test]
 fn structured_content_that_is_no_json_becomes_text() {
     let answer = layer().sanitize(answer("rows:", "", "id,name\n1,[tool_call]"));

@@ -47,6 +47,7 @@ async fn tainted(taint: &Taint, scope: &str, arg: &str) -> Vec<String> {
     exchange(taint, scope, "shell", arg, answer("", "", "")).await
 }
 
+// Promises: GUARD-59
 #[tokio::test]
 async fn an_argument_that_carries_an_answer_is_told() {
     let taint = Taint::default();
@@ -88,6 +89,7 @@ async fn all_plugins_are_named_once_in_order() {
     assert_eq!(tainted(&taint, "s", ADVICE).await, ["mail", "web"]);
 }
 
+// Promises: GUARD-59
 #[tokio::test]
 async fn what_another_scope_got_does_not_show() {
     let taint = Taint::default();
@@ -130,6 +132,7 @@ async fn the_host_taints_nothing() {
     );
 }
 
+// Promises: GUARD-57
 #[tokio::test]
 async fn a_plugin_that_floods_does_not_make_others_be_forgotten() {
     let taint = Taint::default();

@@ -138,6 +138,7 @@ fn a_caller_that_goes_away() {
     );
 }
 
+// Promises: GUARD-24
 #[test]
 fn what_was_neutralised_is_counted_by_family() {
     let recorded = recorded(Some(Ok(answer("[tool_call] and no json:", "", "<tool_call>"))));
@@ -173,6 +174,7 @@ fn what_was_noticed_is_counted() {
     );
 }
 
+// Promises: GUARD-46
 #[test]
 fn no_label_comes_from_a_call() {
     let ledger = Ledger::default();

@@ -32,6 +32,7 @@ fn what_fits_exactly_is_left_alone() {
     assert_eq!(answer.report().bytes_left_out, 0);
 }
 
+// Promises: GUARD-7
 #[test]
 fn the_cut_is_exact_and_the_notice_says_how_much_was_left_out() {
     let answer = truncated(layer(100), answer(&"x".repeat(250), "", ""));
@@ -42,6 +43,7 @@ fn the_cut_is_exact_and_the_notice_says_how_much_was_left_out() {
     assert_eq!((report.bytes_in, report.bytes_out, report.bytes_left_out), (250, expected.len(), 150));
 }
 
+// Promises: GUARD-7
 #[test]
 fn an_error_is_bounded_likewise() {
     let answer = truncated(layer(10), answer("", &"e".repeat(30), ""));
@@ -49,12 +51,14 @@ fn an_error_is_bounded_likewise() {
     assert_eq!(*answer.content(), "");
 }
 
+// Promises: GUARD-7
 #[test]
 fn characters_stay_whole() {
     let answer = truncated(layer(5), answer("abcdä", "", ""));
     assert!(answer.content().starts_with("abcd\n[truncated"), "{}", answer.content());
 }
 
+// Promises: GUARD-9
 #[test]
 fn structured_content_is_replaced_and_never_cut() {
     let json = format!("{{\"rows\":\"{}\"}}", "r".repeat(200));
@@ -112,6 +116,7 @@ fn the_notices_are_no_control_syntax_themselves() {
     assert!(sanitizer().is_clean(answer.structured_content()));
 }
 
+// Promises: GUARD-8
 #[test]
 fn no_cut_leaves_a_token_that_sanitizing_had_made_inert() {
     let sanitizer = sanitizer();

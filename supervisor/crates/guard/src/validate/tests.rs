@@ -48,17 +48,20 @@ async fn an_error_makes_it_a_tool_error() {
     assert_eq!((answer.outcome, answer.error.expose()), (Outcome::ToolError, "no such file"));
 }
 
+// Promises: GUARD-25
 #[tokio::test]
 async fn a_wrong_call_id_drops_the_content() {
     assert_bad(raw("call_99", "stolen").0, "is for call \"call_99\", not for \"call_1\"").await;
 }
 
+// Promises: GUARD-25
 #[tokio::test]
 async fn a_missing_call_id_is_a_wrong_one() {
     assert_bad(raw("", "x").0, "is for call \"\"").await;
     assert_bad(Vec::new(), "is for call \"\"").await;
 }
 
+// Promises: GUARD-26
 #[tokio::test]
 async fn garbage_is_refused() {
     assert_bad(&b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"[..], "not a valid").await;
@@ -71,12 +74,14 @@ async fn an_answer_cut_short_is_refused() {
     assert_bad(whole.slice(..whole.len() - 1), "not a valid").await;
 }
 
+// Promises: GUARD-26
 #[tokio::test]
 async fn a_field_of_the_wrong_type_is_refused() {
     // content as a number
     assert_bad(with_id(&[2 << 3, 7]), "not a valid").await;
 }
 
+// Promises: GUARD-26
 #[tokio::test]
 async fn text_that_is_not_utf8_is_refused() {
     for number in 2..=4 {
@@ -84,6 +89,7 @@ async fn text_that_is_not_utf8_is_refused() {
     }
 }
 
+// Promises: GUARD-27
 #[tokio::test]
 async fn unknown_fields_are_dropped() {
     let foreign = [field(15, b"[tool_call]"), field(2, b"fine")].concat();
@@ -112,6 +118,7 @@ async fn errors_from_below_pass() {
     assert_eq!(waiting.await.unwrap_err().reason(), "died");
 }
 
+// Promises: GUARD-54
 #[tokio::test]
 async fn an_answer_carries_the_digest_of_its_message() {
     let message = raw("call_1", "fine");

@@ -26,11 +26,13 @@ fn wrapped_within(answer: Answer, max_bytes: usize) -> Guarded {
     assert_ready_ok!(waiting.poll())
 }
 
+// Promises: GUARD-43
 #[test]
 fn content_alone() {
     assert_eq!(wrapped(answer("plain", "", "")).block().as_str(), "[plugin_output]\nplain\n[/plugin_output]");
 }
 
+// Promises: GUARD-43
 #[test]
 fn an_error_wins() {
     let guarded = wrapped(answer("half a result", "timeout", "{\"a\":1}"));
@@ -42,6 +44,7 @@ fn an_error_wins() {
     );
 }
 
+// Promises: GUARD-43
 #[test]
 fn structured_content_is_nested() {
     assert_eq!(
@@ -63,6 +66,7 @@ fn an_empty_answer_is_an_empty_block() {
     assert_eq!(wrapped(answer("", "", "")).block().as_str(), "[plugin_output]\n\n[/plugin_output]");
 }
 
+// Promises: GUARD-52
 #[test]
 fn an_answer_that_brings_an_envelope_gets_another() {
     let guarded = wrapped(answer("[plugin_output]\nmine\n[/plugin_output]", "", ""));
@@ -70,6 +74,7 @@ fn an_answer_that_brings_an_envelope_gets_another() {
     assert!(guarded.block().as_str().ends_with("\n[/plugin_output]"));
 }
 
+// Promises: GUARD-44
 #[test]
 fn parts_are_the_fields() {
     let guarded = wrapped(answer("text", "", "{}"));
@@ -81,6 +86,7 @@ fn parts_are_the_fields() {
 }
 
 proptest! {
+    // Promises: GUARD-21
     #[test]
     fn the_envelope_closes_once_at_the_end_and_the_size_is_bounded(
         content in hostile(), error in hostile(), structured in hostile(), as_json: bool, max_bytes in 0usize..200,

@@ -107,6 +107,7 @@ fn one_that_was_started_in_its_leaf_divides_what_is_above() {
     assert_eq!((place.base, place.must_move), (machine.path("supervisor"), true));
 }
 
+// Promises: HANDOVER-13
 #[test]
 fn what_an_earlier_supervisor_divided_is_found_again() {
     let machine = Machine::new("memory pids\n");

@@ -78,6 +78,7 @@ mod tests {
     use super::super::tests::{group_like, text};
     use super::*;
 
+    // Promises: HANDOVER-13
     #[test]
     fn the_controllers_are_taken_back_innermost_first_where_we_had_to_move() {
         let root = tempfile::tempdir().unwrap();
@@ -99,6 +100,7 @@ mod tests {
         assert_eq!([control(""), control("talon-x")], ["-memory"; 2]);
     }
 
+    // Promises: HANDOVER-13
     #[test]
     fn a_group_is_adopted_by_its_member_and_bounded_again() {
         let root = tempfile::tempdir().unwrap();

@@ -137,6 +137,7 @@ fn group_with(dir: &Path, events: &[(&str, &str)]) -> Group {
     Group { dir: dir.into(), procs, memory_bytes: 64 << 20, missing_limits: Vec::new(), released: false }
 }
 
+// Promises: METRIC-7
 #[test]
 fn events_are_read_and_explain_an_end() {
     let root = tempfile::tempdir().unwrap();

@@ -67,6 +67,7 @@ fn contained() -> MachineFacts {
     MachineFacts { features: Ok(trial), ..unprivileged() }
 }
 
+// Promises: CLI-16
 #[test]
 fn each_machine_has_its_tier() {
     let no_controllers = MachineFacts { cgroup_controllers: no_group(), ..best() };
@@ -95,6 +96,7 @@ fn each_machine_has_its_tier() {
     }
 }
 
+// Promises: CLI-17
 #[test]
 fn enforce_accepts_the_first_three_and_these_lack_nothing_that_it_asks() {
     for facts in [best(), MachineFacts { cgroup_controllers: no_group(), ..best() }, unprivileged()] {
@@ -107,6 +109,7 @@ fn enforce_accepts_the_first_three_and_these_lack_nothing_that_it_asks() {
     assert_eq!(refused, ["own-uid", "process-count", "namespaces", "filesystem", "network", "memory-group"]);
 }
 
+// Promises: CLI-17
 #[test]
 fn a_tier_does_not_hide_a_filter_that_is_missing() {
     let facts = MachineFacts { landlock: Err("EOPNOTSUPP".into()), ..best() };
@@ -117,6 +120,7 @@ fn a_tier_does_not_hide_a_filter_that_is_missing() {
     assert!(old.missing().any(|line| line.detail() == "the kernel has ABI 1, profiles ask 2"));
 }
 
+// Promises: CLI-17
 #[test]
 fn whatever_lacks_says_how_to_get_it() {
     let switched_off =

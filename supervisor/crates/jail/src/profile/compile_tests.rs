@@ -98,6 +98,7 @@ fn interesting(profile: &Profile, name: &str, arg: u8) -> Vec<u64> {
 /// How many arguments the next test varies, from the first on.
 const VARIED: u8 = 4;
 
+// Promises: JAIL-18
 #[test]
 fn filters_do_what_the_files_say() {
     let mut kill = Profile::builtin("strict").unwrap();
@@ -203,6 +204,7 @@ const FORBIDDEN: &[&str] = &[
     "process_madvise",
 ];
 
+// Promises: JAIL-18
 #[test]
 fn what_is_forbidden_is_so_in_every_profile() {
     for (machine, network, name) in MACHINES

@@ -50,6 +50,7 @@ fn program(rules: &[Rule]) -> Vec<Instruction> {
 }
 
 proptest! {
+    // Promises: JAIL-18
     #[test]
     fn it_says_the_same_of_every_call(
         rules in prop::collection::vec(rule(), 0..30),

@@ -101,6 +101,7 @@ mod tests {
         LastPid(file.into_file().into())
     }
 
+    // Promises: JAIL-37
     #[test]
     fn a_process_that_sleeps_touches_nothing_and_one_that_works_some() {
         let mut shell = shell();
@@ -119,6 +120,7 @@ mod tests {
         assert_eq!(spent.max_growth_bytes(&numbers), None, "nothing is known of who is gone");
     }
 
+    // Promises: JAIL-37
     #[test]
     fn a_new_process_is_seen_by_its_number() {
         let proc: OwnedFd = std::fs::File::open("/proc").unwrap().into();

@@ -97,6 +97,7 @@ fn a_process_whose_first_thread_has_ended_counts_by_another() {
     assert_eq!(watch.used, (900 + 200) << 10);
 }
 
+// Promises: JAIL-37
 #[test]
 fn a_watch_that_cannot_see_ends_what_it_watches() {
     let root = tempfile::tempdir().unwrap();

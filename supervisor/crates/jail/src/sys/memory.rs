@@ -16,6 +16,7 @@ pub(crate) fn forbid_new_code() -> io::Result<()> {
 mod tests {
     use super::*;
 
+    // Promises: UNIT-11
     #[test]
     fn nothing_is_writable_and_executable_from_then_on() {
         if let Err(error) = forbid_new_code() {

@@ -88,6 +88,7 @@ fn call() -> ToolCallRequest {
     ToolCallRequest { id: "c1".to_owned(), ..Default::default() }
 }
 
+// Promises: GUARD-64
 #[tokio::test]
 async fn an_answer_on_the_stream_of_a_cancelled_call_reaches_no_other_call() {
     let (tells, mut told) = mpsc::unbounded_channel();

@@ -178,6 +178,7 @@ async fn an_answer_comes_back_as_its_bytes() {
     assert_eq!(*s.plugin.seen_timeout.lock().unwrap(), None);
 }
 
+// Promises: WIRE-7
 #[tokio::test]
 async fn the_deadline_travels_to_the_plugin() {
     let s = plain().await;
@@ -188,6 +189,7 @@ async fn the_deadline_travels_to_the_plugin() {
     assert!((10_000_000..=20_000_000).contains(&micros), "{seen}");
 }
 
+// Promises: GUARD-5
 #[tokio::test]
 async fn a_late_answer_is_a_timeout_and_is_cancelled_on_the_wire() {
     let s = plain().await;
@@ -272,6 +274,7 @@ async fn a_call_that_was_never_sent_is_not_waited_for() {
     stream_end.await;
 }
 
+// Promises: WIRE-8
 #[tokio::test]
 async fn dropping_a_call_cancels_it_on_the_wire() {
     let s = plain().await;
@@ -291,6 +294,7 @@ async fn dropping_a_call_cancels_it_on_the_wire() {
     assert_eq!(s.client.inner.pool.slots()[0].in_flight.load(Ordering::Relaxed), 0);
 }
 
+// Promises: GUARD-10
 #[tokio::test]
 async fn an_answer_over_the_limit_fails_cleanly_and_the_connection_lives() {
     let s = plain().await;
@@ -314,6 +318,7 @@ async fn a_call_over_the_limit_is_not_sent() {
     assert!(error.to_string().contains("max_message_bytes"), "{error}");
 }
 
+// Promises: WIRE-12
 #[tokio::test]
 async fn the_plugins_own_errors_are_told_bounded() {
     let s = plain().await;
@@ -347,6 +352,7 @@ async fn a_plugin_that_goes_away_is_a_broken_connection() {
     assert!(error.retryable());
 }
 
+// Promises: WIRE-13
 #[tokio::test]
 async fn calls_that_pile_up_spread_over_more_connections() {
     let s = served(Scripted::default(), None, 3).await;
@@ -383,6 +389,7 @@ async fn a_plugin_that_cannot_be_connected_to_again_is_called_as_before() {
     assert_eq!((s.client.inner.pool.opened(), held.len()), (1, 20));
 }
 
+// Promises: WIRE-3, WIRE-4
 #[tokio::test]
 async fn init_and_capabilities_are_optional_in_their_ways() {
     let s = plain().await;
@@ -400,6 +407,7 @@ async fn init_and_capabilities_are_optional_in_their_ways() {
     assert!(s.client.refresh_capabilities(timeout).await.unwrap().is_some());
 }
 
+// Promises: WIRE-9
 #[tokio::test]
 async fn health_is_found_wherever_it_is() {
     let timeout = Duration::from_secs(5);
@@ -412,6 +420,7 @@ async fn health_is_found_wherever_it_is() {
     }
 }
 
+// Promises: WIRE-11
 #[tokio::test]
 async fn a_plugin_without_shutdown_says_no() {
     let s = plain().await;

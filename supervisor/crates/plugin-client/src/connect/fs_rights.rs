@@ -36,6 +36,7 @@ mod tests {
 
     use super::*;
 
+    // Promises: UNIT-10
     #[test]
     fn what_is_done_meanwhile_is_done_as_the_plugin_and_nothing_afterwards() {
         if !Uid::effective().is_root() {

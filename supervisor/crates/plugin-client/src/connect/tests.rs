@@ -44,6 +44,7 @@ async fn an_own_socket_is_connected_to_again_and_again() {
     }
 }
 
+// Promises: HAND-14
 #[tokio::test]
 async fn a_path_elsewhere_is_refused() {
     let s = new_scratch();
@@ -54,6 +55,7 @@ async fn a_path_elsewhere_is_refused() {
     }
 }
 
+// Promises: HAND-15
 #[tokio::test]
 async fn no_symlink_is_followed() {
     let s = new_scratch();
@@ -68,6 +70,7 @@ async fn no_symlink_is_followed() {
     assert!(matches!(s.connect("dir/socket").await, Err(ConnectError::Open { .. })));
 }
 
+// Promises: HAND-15
 #[tokio::test]
 async fn what_is_no_socket_is_refused() {
     let s = new_scratch();
@@ -87,6 +90,7 @@ async fn a_socket_nobody_listens_on_is_an_error() {
     assert!(matches!(s.connect("plugin1").await, Err(ConnectError::Connect { .. })));
 }
 
+// Promises: HAND-16
 #[tokio::test]
 async fn the_listener_must_be_the_plugin() {
     let s = new_scratch();
@@ -145,6 +149,7 @@ async fn what_the_plugin_finds_at_its_path_is_looked_at() {
     assert!(s.connect("plugin1").await.is_err());
 }
 
+// Promises: HAND-19
 #[tokio::test]
 async fn tcp_needs_leave() {
     let s = new_scratch();

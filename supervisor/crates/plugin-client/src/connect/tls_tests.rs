@@ -120,6 +120,7 @@ async fn a_certificate_of_p_521_that_is_an_authority_and_a_servers_at_once_is_ta
     }
 }
 
+// Promises: HANDOVER-8
 #[tokio::test]
 async fn who_we_are_can_be_handed_over() {
     let (first, theirs) = (made(), own(&PKCS_ECDSA_P521_SHA512));

@@ -10,6 +10,7 @@ fn unix(path: &str) -> Address {
     Address::Unix(path.into())
 }
 
+// Promises: HAND-1
 #[test]
 fn go_plugin_lines_of_every_age_are_read() {
     // As printed by Go v1.0.1 to v1.8.0, by Python and Node, and with a field for multiplexing.
@@ -37,6 +38,7 @@ fn certificate_and_multiplexing_are_seen() {
     assert!(handshake.mux);
 }
 
+// Promises: HAND-1
 #[test]
 fn opentalon_lines_are_read() {
     let handshake = auto("1|unix|/tmp/plug.sock").unwrap();
@@ -52,6 +54,7 @@ fn opentalon_lines_are_read() {
     }
 }
 
+// Promises: HAND-19
 #[test]
 fn what_listens_everywhere_is_called_on_the_loopback() {
     for (line, called) in [("1|tcp|0.0.0.0:9001", "127.0.0.1:9001"), ("1|1|tcp|[::]:9001|grpc", "[::1]:9001")]
@@ -60,6 +63,7 @@ fn what_listens_everywhere_is_called_on_the_loopback() {
     }
 }
 
+// Promises: HAND-10
 #[test]
 fn another_core_version_says_both() {
     for line in ["2|unix|/x", "2|1|unix|/x|grpc", "0|unix|/x", "99999999999999999999|unix|/x"] {
@@ -69,6 +73,7 @@ fn another_core_version_says_both() {
     }
 }
 
+// Promises: HAND-10
 #[test]
 fn another_application_version_says_both() {
     let error = auto("1|7|unix|/x|grpc").unwrap_err();
@@ -77,6 +82,7 @@ fn another_application_version_says_both() {
     assert!(text.contains("version 7") && text.contains("1, 2"), "{text}");
 }
 
+// Promises: HAND-12
 #[test]
 fn only_grpc_is_spoken() {
     for line in ["1|1|unix|/x", "1|1|unix|/x|", "1|1|unix|/x|netrpc", "1|1|unix|/x|GRPC"] {
@@ -84,6 +90,7 @@ fn only_grpc_is_spoken() {
     }
 }
 
+// Promises: HAND-20
 #[test]
 fn malformed_lines_are_refused() {
     for line in [
@@ -122,6 +129,7 @@ fn banners_are_stray() {
     }
 }
 
+// Promises: HAND-2
 #[test]
 fn the_configured_dialect_is_insisted_on() {
     let go = "1|1|unix|/x|grpc";
@@ -132,6 +140,7 @@ fn the_configured_dialect_is_insisted_on() {
     assert!(matches!(parse(ot, Dialect::GoPlugin, &[1]), Err(HandshakeError::WrongDialect { .. })));
 }
 
+// Promises: HAND-5
 #[test]
 fn a_long_line_is_refused_and_shown_in_part() {
     let error = auto(&format!("1|1|unix|/{}|grpc", "x".repeat(MAX_LINE_BYTES))).unwrap_err();
@@ -156,6 +165,7 @@ fn nearly() -> impl Strategy<Value = String> {
 }
 
 proptest! {
+    // Promises: BAD-17, HAND-20
     #[test]
     fn no_text_does_any_harm(line in prop_oneof![nearly(), any::<String>()], dialect in 0..3) {
         let dialect = [Dialect::Auto, Dialect::GoPlugin, Dialect::OpenTalon][dialect as usize];
@@ -179,6 +189,7 @@ proptest! {
         }
     }
 
+    // Promises: HAND-21
     #[test]
     fn a_line_as_go_prints_it_is_read_back(app in 1u32..3, digits in "[0-9]{1,10}") {
         let path = format!("/run/talon/p/1/s/plugin{digits}");

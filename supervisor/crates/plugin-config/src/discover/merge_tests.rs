@@ -34,6 +34,7 @@ fn mode_of(word: &str) -> Mode {
     serde_json::from_value::<SandboxMode>(word.into()).unwrap().into()
 }
 
+// Promises: GUARD-69
 #[test]
 fn a_manifest_may_ask_to_be_watched_more_closely_and_never_less() {
     let kill = |after: &str| json!({ "kill_overdue_after": after });
@@ -70,6 +71,7 @@ fn a_time_longer_than_a_day_to_ignore_a_deadline_is_refused() {
     assert!(error.starts_with("kill_overdue_after: 2d is longer than a day"), "{error}");
 }
 
+// Promises: DISC-17
 #[test]
 fn a_manifest_does_not_loosen_its_jail() {
     let defaults = SpecDefaults::default();
@@ -97,6 +99,7 @@ fn a_manifest_does_not_loosen_its_jail() {
     }
 }
 
+// Promises: DISC-17
 #[test]
 fn a_manifest_does_not_raise_its_limits() {
     let mut defaults = SpecDefaults::default();
@@ -128,6 +131,7 @@ fn a_manifest_does_not_raise_its_limits() {
     assert_eq!((limits.nofile, limits.nproc, limits.data_bytes), (100, 256, Some(1 << 30)));
 }
 
+// Promises: DISC-17
 #[test]
 fn a_manifest_does_not_raise_what_the_supervisor_holds_in_memory() {
     let raised = json!({ "max_message_bytes": "64MiB" });
@@ -138,6 +142,7 @@ fn a_manifest_does_not_raise_what_the_supervisor_holds_in_memory() {
     assert_eq!(allowed.unwrap().max_message_bytes, 32 << 20);
 }
 
+// Promises: DISC-17
 #[test]
 fn a_manifest_does_not_open_a_port() {
     let defaults = SpecDefaults::default();
@@ -152,6 +157,7 @@ fn a_manifest_does_not_open_a_port() {
     assert!(!settled(json!({ "allow_tcp": false }), None, None, &defaults).unwrap().allow_tcp);
 }
 
+// Promises: DISC-18
 #[test]
 fn the_later_word_wins() {
     let spec = settled(

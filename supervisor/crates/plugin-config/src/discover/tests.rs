@@ -28,6 +28,7 @@ fn reason<'d>(discovered: &'d ScanResult, name: &str) -> &'d str {
     &refused.unwrap_or_else(|| panic!("{name} is not among {:?}", discovered.refused)).reason
 }
 
+// Promises: DISC-1
 #[test]
 fn executables_and_directories_with_a_manifest_are_plugins() {
     let dir = tempfile::tempdir().unwrap();
@@ -46,6 +47,7 @@ fn executables_and_directories_with_a_manifest_are_plugins() {
     assert_eq!(many.args, ["--fast"]);
 }
 
+// Promises: DISC-10
 #[test]
 fn one_bad_plugin_never_stops_the_others() {
     let dir = tempfile::tempdir().unwrap();
@@ -70,6 +72,7 @@ fn one_bad_plugin_never_stops_the_others() {
     }
 }
 
+// Promises: DISC-7
 #[test]
 fn two_with_one_name_are_both_refused_by_path() {
     let dir = tempfile::tempdir().unwrap();
@@ -83,6 +86,7 @@ fn two_with_one_name_are_both_refused_by_path() {
     }
 }
 
+// Promises: DISC-8
 #[test]
 fn a_directory_that_is_no_plugin_directory_says_so() {
     let dir = tempfile::tempdir().unwrap();
@@ -109,6 +113,7 @@ fn a_directorys_script_lies_in_it_or_belongs_to_the_system() {
     assert_eq!(discovered.plugins[0].program, Path::new("/usr/bin/sh"));
 }
 
+// Promises: DISC-9
 #[test]
 fn digests_are_compared() {
     let dir = tempfile::tempdir().unwrap();
@@ -138,6 +143,7 @@ fn a_link_is_what_it_leads_to() {
     assert_eq!(discovered.plugins[0].program, elsewhere.path().canonicalize().unwrap().join("v2"));
 }
 
+// Promises: DISC-4
 #[test]
 fn a_whole_manifest_is_understood() {
     let dir = tempfile::tempdir().unwrap();
@@ -204,6 +210,7 @@ grace_period: 250ms
     assert_eq!(spec.lifecycle.grace_period, std::time::Duration::from_millis(250));
 }
 
+// Promises: DISC-5
 #[test]
 fn a_bad_value_names_its_line() {
     for (text, says) in [
@@ -291,6 +298,7 @@ fn an_entry_may_name_a_directory() {
     assert!(configured("weather", serde_json::json!({ "allow_tcp": true })).unwrap().allow_tcp);
 }
 
+// Promises: DISC-16
 #[test]
 fn settings_that_cannot_work_are_refused() {
     let dir = tempfile::tempdir().unwrap();

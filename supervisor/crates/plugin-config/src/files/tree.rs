@@ -239,6 +239,7 @@ fn is_allowed_link(link: &Path, target: &Path) -> bool {
 mod tests {
     use super::*;
 
+    // Promises: DISC-14
     #[test]
     fn links_that_lead_out_are_told() {
         for (link, target) in [

@@ -55,6 +55,7 @@ mod tests {
         others_may_write(&rustix::fs::fstat(&file).unwrap())
     }
 
+    // Promises: DISC-8
     #[test]
     fn what_everybody_may_write_is_not_trusted() {
         assert_eq!(problem(0o755), None);

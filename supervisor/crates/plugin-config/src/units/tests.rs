@@ -5,6 +5,7 @@ fn duration(text: &str) -> std::time::Duration {
     text.parse::<Duration>().unwrap_or_else(|e| panic!("{text}: {e}")).get()
 }
 
+// Promises: CONF-6
 #[test]
 fn durations_read_as_people_write_them() {
     use std::time::Duration as D;
@@ -18,6 +19,7 @@ fn durations_read_as_people_write_them() {
     assert_eq!(duration("0s"), D::ZERO);
 }
 
+// Promises: CONF-6
 #[test]
 fn a_bare_number_is_told_its_unit() {
     let error = "30".parse::<Duration>().unwrap_err().to_string();
@@ -35,6 +37,7 @@ fn what_is_no_duration_is_refused() {
     }
 }
 
+// Promises: CONF-6
 #[test]
 fn sizes_read_as_people_write_them() {
     let size = |text: &str| text.parse::<ByteSize>().unwrap_or_else(|e| panic!("{text}: {e}")).get();

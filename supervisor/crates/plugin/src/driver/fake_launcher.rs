@@ -22,11 +22,12 @@ use tokio_util::sync::CancellationToken;
 use tonic::metadata::MetadataMap;
 
 use crate::execute::ExecuteRequest;
-use crate::launch::{LaunchProgress, ProgramChoice};
+use crate::launch::ProgramChoice;
 use crate::logs::LogSink;
 use crate::registry::Registry;
 use crate::service::ServiceSpec;
 use crate::settings::{LogLimits, Settings};
+use crate::traits::LaunchProgress;
 use crate::traits::{Launch, PluginClient, ProcessHandle, StartFailure, StartedProcess, StartedService};
 
 /// The outcome of a launch.

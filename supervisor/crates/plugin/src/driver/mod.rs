@@ -31,7 +31,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::handover::InstanceCounters;
 use crate::instances::{InstanceStatus, LastStart, Slot};
-use crate::launch::{LaunchProgress, ProgramChoice};
+use crate::launch::ProgramChoice;
 use crate::lifecycle::backoff::Jitter;
 use crate::lifecycle::event::{CallFailure, CheckResult, Input, MachineAction, MachineEvent, ProcessReport};
 use crate::lifecycle::machine::Machine;
@@ -41,6 +41,7 @@ use crate::logs::Level;
 use crate::notices::NoticeListener;
 use crate::overdue_call::{MAX_WATCHED, OverdueCall};
 use crate::plugin_context::PluginContext;
+use crate::traits::LaunchProgress;
 use crate::traits::{Launch, ProcessHandle, StartFailure, StartedProcess};
 
 /// The queue of commands for one driver; senders wait when it is full. An operator sends one at a time.

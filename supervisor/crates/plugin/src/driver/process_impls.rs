@@ -20,10 +20,12 @@ use tokio_util::sync::CancellationToken;
 use tonic::metadata::MetadataMap;
 
 use crate::handover::{AdoptionCounts, HandoverDocument, HandoverError, InstanceCounters, ProcessRecord};
-use crate::launch::{LaunchProgress, LaunchedProcess, Launcher, Process, ProgramChoice};
+use crate::launch::{Launcher, Process, ProgramChoice};
 use crate::logs::LogSink;
 use crate::service::ServiceSpec;
-use crate::traits::{Launch, PluginClient, ProcessHandle, StartFailure, StartedProcess, StartedService};
+use crate::traits::{
+    Launch, LaunchProgress, PluginClient, ProcessHandle, StartFailure, StartedProcess, StartedService,
+};
 use crate::usage::Reading;
 
 impl Launch for Launcher {
@@ -41,22 +43,9 @@ impl Launch for Launcher {
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<StartedProcess, StartFailure>> {
         async move {
-            match Launcher::launch(self, spec, numbers, choice, logs, progress, cancel).await {
-                Ok(LaunchedProcess { process, client, capability, report, digest, dialect, taken_over }) => {
-                    Ok(StartedProcess {
-                        process: Arc::new(process),
-                        client: Arc::new(client),
-                        capability,
-                        report,
-                        digest,
-                        dialect,
-                        taken_over,
-                    })
-                }
-                Err(error) => {
-                    Err(StartFailure { permanent: error.is_permanent(), cause: Raw::of(&error).line() })
-                }
-            }
+            Launcher::launch(self, spec, numbers, choice, logs, progress, cancel).await.map_err(|error| {
+                StartFailure { permanent: error.is_permanent(), cause: Raw::of(&error).line() }
+            })
         }
         .boxed()
     }

@@ -45,6 +45,7 @@ fn text(answer: Result<bytes::Bytes, ExecuteError>) -> String {
     String::from_utf8(answer.unwrap().to_vec()).unwrap()
 }
 
+// Promises: LIFE-17
 #[tokio::test(start_paused = true)]
 async fn a_call_in_flight_fails_at_once_when_its_process_dies_and_a_later_one_waits_for_the_next() {
     let script = FakeLauncher::new(FakeBehavior { gated: true, ..WELL_BEHAVED });
@@ -136,6 +137,7 @@ async fn start_returns_when_the_first_attempt_failed_though_more_follow() {
     assert_eq!(plugin.snapshot().state, State::Ready);
 }
 
+// Promises: LIFE-19
 #[tokio::test(start_paused = true)]
 async fn a_stop_lets_calls_in_flight_finish_and_takes_no_new_ones() {
     let script = FakeLauncher::new(FakeBehavior { gated: true, ..WELL_BEHAVED });
@@ -158,6 +160,7 @@ async fn a_stop_lets_calls_in_flight_finish_and_takes_no_new_ones() {
     assert_eq!(plugin.snapshot().deaths, 0);
 }
 
+// Promises: LIFE-20
 #[tokio::test(start_paused = true)]
 async fn a_plugin_that_heeds_nothing_is_gone_after_twice_the_grace_period() {
     let script = FakeLauncher::new(FakeBehavior {
@@ -177,6 +180,7 @@ async fn a_plugin_that_heeds_nothing_is_gone_after_twice_the_grace_period() {
     assert_eq!(script.alive(), 0);
 }
 
+// Promises: LIFE-21
 #[tokio::test(start_paused = true)]
 async fn an_opentalon_plugin_is_asked_with_sigint() {
     let script = FakeLauncher::new(FakeBehavior { dialect: Dialect::OpenTalon, ..WELL_BEHAVED });
@@ -215,6 +219,7 @@ async fn a_plugin_that_stops_answering_health_checks_is_replaced() {
     assert_eq!(kinds.iter().filter(|kind| **kind == "plugin_exited").count(), 1);
 }
 
+// Promises: LIFE-15
 #[tokio::test(start_paused = true)]
 async fn a_busy_plugin_is_left_alone_until_the_deadline_of_its_call() {
     let script = FakeLauncher::new(FakeBehavior { healthy: false, gated: true, ..WELL_BEHAVED });
@@ -228,6 +233,7 @@ async fn a_busy_plugin_is_left_alone_until_the_deadline_of_its_call() {
     plugin.wait_until(|view| view.state == State::Unhealthy).await;
 }
 
+// Promises: LIFE-16
 #[tokio::test(start_paused = true)]
 async fn a_hung_plugin_is_found_out_though_calls_keep_coming() {
     let script = FakeLauncher::new(FakeBehavior { healthy: false, gated: true, ..WELL_BEHAVED });
@@ -244,6 +250,7 @@ async fn a_hung_plugin_is_found_out_though_calls_keep_coming() {
     callers.abort();
 }
 
+// Promises: LIFE-18
 #[tokio::test(start_paused = true)]
 async fn a_call_waits_for_readiness_no_longer_than_ready_wait_and_its_deadline() {
     let script = FakeLauncher::new(WELL_BEHAVED);
@@ -259,6 +266,7 @@ async fn a_call_waits_for_readiness_no_longer_than_ready_wait_and_its_deadline()
     assert_eq!(plugin.snapshot().calls_waiting, 0);
 }
 
+// Promises: LIFE-24
 #[tokio::test(start_paused = true)]
 async fn the_least_loaded_instance_gets_the_call() {
     let script = FakeLauncher::new(FakeBehavior { gated: true, ..WELL_BEHAVED });
@@ -287,6 +295,7 @@ async fn a_caller_that_goes_away_is_counted_out() {
     assert_eq!(plugin.snapshot().calls_in_flight, 0);
 }
 
+// Promises: LIFE-23
 #[tokio::test(start_paused = true)]
 async fn a_restart_replaces_one_instance_after_the_other() {
     let script = FakeLauncher::new(WELL_BEHAVED);
@@ -432,6 +441,7 @@ async fn a_caller_that_goes_away_or_is_in_a_hurry_kills_nobody() {
     assert_eq!((script.launched(), plugin.snapshot().deaths), (1, 0));
 }
 
+// Promises: GUARD-67
 #[tokio::test(start_paused = true)]
 async fn what_a_call_waited_elsewhere_is_not_held_against_the_plugin() {
     let (script, _registry, plugin) =
@@ -466,6 +476,7 @@ async fn a_guard_that_gives_a_call_up_at_its_deadline_is_no_caller_that_went_awa
     assert_eq!(script.launched(), 2);
 }
 
+// Promises: GUARD-68
 #[tokio::test(start_paused = true)]
 async fn only_so_many_overdue_calls_are_watched_and_the_others_are_cancelled() {
     let (script, _registry, plugin) =
@@ -509,6 +520,7 @@ async fn a_plugin_that_ignores_every_deadline_is_failed_in_the_end() {
     assert_eq!((plugin.snapshot().state, script.launched()), (State::Failed, 4));
 }
 
+// Promises: GUARD-64
 #[tokio::test(start_paused = true)]
 async fn an_answer_that_is_there_only_after_the_deadline_is_not_delivered() {
     let script = FakeLauncher::new(FakeBehavior { gated: true, ..WELL_BEHAVED });

@@ -50,6 +50,7 @@ fn document(processes: Vec<ProcessRecord>) -> HandoverDocument {
 }
 
 proptest! {
+    // Promises: HANDOVER-10
     #[test]
     fn what_is_written_is_read_as_it_was(processes in prop::collection::vec(process(), 0..4)) {
         let text = serde_json::to_vec(&document(processes.clone())).unwrap();
@@ -57,6 +58,7 @@ proptest! {
         prop_assert_eq!(read.processes, processes);
     }
 
+    // Promises: HANDOVER-10
     #[test]
     fn garbage_is_refused(process in process(), at in any::<prop::sample::Index>(), byte in any::<u8>()) {
         let mut text = serde_json::to_vec(&document(vec![process])).unwrap();
@@ -73,6 +75,7 @@ proptest! {
     }
 }
 
+// Promises: HANDOVER-10
 #[test]
 fn another_version_is_refused_by_name() {
     let mut value = serde_json::to_value(document(vec![])).unwrap();
@@ -88,6 +91,7 @@ fn a_newer_supervisor_may_say_more() {
     assert!(serde_json::from_value::<HandoverDocument>(value).is_ok());
 }
 
+// Promises: HANDOVER-10
 #[test]
 fn more_processes_than_there_may_be_are_refused() {
     let mut value = serde_json::to_value(document(vec![])).unwrap();

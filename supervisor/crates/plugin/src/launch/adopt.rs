@@ -23,10 +23,12 @@ use super::error::{LaunchError, LaunchStep};
 use super::last_good::{LastGoodProgram, ProgramChoice};
 use super::process::{HandoverState, ServedSockets};
 use super::program::PreparedProgram;
-use super::{LaunchProgress, LaunchedProcess, Launcher, Shared, flatten_join, framed, setup, spawn};
+use super::shared::Shared;
+use super::{Launcher, flatten_join, framed, setup, spawn};
 use crate::handover::{AddressRecord, InstanceCounters, ProcessRecord};
 use crate::logs::{Level, LogSink, Stream};
 use crate::stdio::{LineSplitter, PipeReader, StreamLogger};
+use crate::traits::{LaunchProgress, StartedProcess};
 
 /// The timeout for taking over a process, if the start timeout is not shorter. The process only has to answer
 /// twice; one that cannot do so in this time would only delay its callers, and a fresh start still has its
@@ -63,7 +65,7 @@ impl Launcher {
         logs: &LogSink,
         progress: &(dyn Fn(LaunchProgress) + Send + Sync),
         cancel: &CancellationToken,
-    ) -> Result<Option<LaunchedProcess>, LaunchError> {
+    ) -> Result<Option<StartedProcess>, LaunchError> {
         let Some(entry) = self.adoption_pool.take(&spec.name, instance) else { return Ok(None) };
         let counted = restored_counters(&entry.handed);
         let (pid, uid) = (entry.process.pid(), entry.process.uid());
@@ -81,9 +83,9 @@ impl Launcher {
                 logs.note(instance, Level::Info, format!("taken over as pid {pid}, uid {uid}"));
                 let ProcessRecord { digest, dialect, report, .. } = handed;
                 let taken_over = Some(counted);
-                return Ok(Some(LaunchedProcess {
-                    process,
-                    client,
+                return Ok(Some(StartedProcess {
+                    process: Arc::new(process),
+                    client: Arc::new(client),
                     capability,
                     report,
                     digest,

@@ -262,6 +262,7 @@ mod tests {
         (dir, SpecDefaults::default().spec(PluginName::new("x").unwrap(), "test", "/bin/x"), views)
     }
 
+    // Promises: UPGRADE-14
     #[test]
     fn what_is_started_by_its_path_cannot_be_kept() {
         let (_dir, spec, views) = place();

@@ -37,7 +37,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
-use talon_jail::{Groups, Mode, Stage};
+use talon_jail::{Mode, Stage};
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
@@ -56,19 +56,18 @@ pub(crate) use self::process::{Exit, Process};
 use self::shared::Shared;
 use self::spawn::SpawnedProcess;
 pub(crate) use self::stepwise::StepwiseStart;
-use talon_plugin_client::connect::ClientIdentity;
 use talon_plugin_client::handshake::MAX_LINE_BYTES;
 use talon_plugin_client::{Capability, Client};
 use talon_plugin_config::fingerprint::fingerprint;
 use talon_plugin_config::privileges::may_change_uid;
 use talon_plugin_config::spec::{Dialect, PluginSpec};
 
-use crate::handover::{InstanceCounters, Leftovers, ReceivedHandover};
+use crate::handover::{Leftovers, ReceivedHandover};
 use crate::identity::Identities;
 use crate::logs::{Level, LogSink, Stream};
-use crate::rundir::{PrivateDir, RuntimeDir, prepare_data_dir};
+use crate::rundir::{RuntimeDir, prepare_data_dir};
 use crate::settings::{Settings, SetupError};
-use crate::stdio::{LineSplitter, PipeReader, StreamLogger};
+use crate::stdio::{LineSplitter, StreamLogger};
 use crate::traits::{LaunchProgress, StartedProcess};
 use crate::view::Views;
 

@@ -26,6 +26,18 @@ use crate::rundir::PrivateDir;
 use crate::state_sockets::AttachedSocket;
 use crate::stdio::PipeReader;
 
+/// A process that was just started, with its pipes.
+pub(super) struct SpawnedProcess {
+    pub(super) process: Process,
+    pub(super) dir: Arc<PrivateDir>,
+    pub(super) stdout: PipeReader,
+    pub(super) stderr: PipeReader,
+    pub(super) report: talon_jail::Report,
+    pub(super) digest: String,
+    /// The client certificate, if its connections are encrypted.
+    pub(super) identity: Option<ClientIdentity>,
+}
+
 /// Opens the parent of the plugins' cgroups and removes those of an earlier supervisor, except `kept`.
 pub(super) fn open_groups(runtime_dir: &Path, kept: &[&Path]) -> Option<Groups> {
     // A hash, because the path may hold characters that are not allowed in a group's name.

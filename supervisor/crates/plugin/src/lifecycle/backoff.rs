@@ -37,6 +37,7 @@ mod tests {
     const INITIAL: Duration = Duration::from_millis(200);
     const MAX: Duration = Duration::from_secs(30);
 
+    // Promises: LIFE-5
     #[test]
     fn it_doubles_with_each_death_up_to_the_cap() {
         let longest = |deaths| wait(INITIAL, MAX, deaths, Jitter(u32::MAX));
@@ -47,6 +48,7 @@ mod tests {
         assert_eq!(longest(u32::MAX), MAX);
     }
 
+    // Promises: LIFE-5
     #[test]
     fn half_of_a_wait_is_drawn() {
         assert_eq!(wait(INITIAL, MAX, 1, Jitter(0)), Duration::from_millis(100));
@@ -54,6 +56,7 @@ mod tests {
     }
 
     proptest! {
+        // Promises: LIFE-5
         #[test]
         fn any_wait_lies_between_half_and_the_cap(
             initial in any::<Duration>(), max in any::<Duration>(), deaths: u32, jitter: u32,

@@ -73,6 +73,7 @@ fn failed(refused: bool) -> ProcessReport {
     ProcessReport::LaunchFailed { cause: "no handshake".into(), refused }
 }
 
+// Promises: LIFE-5
 #[test]
 fn a_death_goes_through_draining_and_backoff_to_ready_again() {
     let mut story = Story::ready(policy());
@@ -95,6 +96,7 @@ fn a_death_goes_through_draining_and_backoff_to_ready_again() {
     assert_eq!(story.now, Duration::from_millis(400));
 }
 
+// Promises: LIFE-6
 #[test]
 fn one_death_more_than_allowed_within_the_window_is_failed_until_an_operator_says_so() {
     let mut story = Story::ready(policy());
@@ -122,6 +124,7 @@ fn one_death_more_than_allowed_within_the_window_is_failed_until_an_operator_say
     assert_eq!(story.machine.reason(), None);
 }
 
+// Promises: LIFE-6
 #[test]
 fn deaths_far_apart_never_fail_it() {
     let mut story = Story::ready(policy());
@@ -135,6 +138,7 @@ fn deaths_far_apart_never_fail_it() {
     }
 }
 
+// Promises: LIFE-9
 #[test]
 fn without_restarts_the_first_death_fails_it() {
     let mut story = Story::ready(LifecycleSettings { restart_on_failure: false, ..policy() });
@@ -144,6 +148,7 @@ fn without_restarts_the_first_death_fails_it() {
     assert!(story.says().contains("restart_on_failure is off"));
 }
 
+// Promises: LIFE-5
 #[test]
 fn a_launch_that_fails_is_a_death_and_one_that_is_refused_ends_it() {
     let mut story = Story::new(policy());
@@ -158,6 +163,7 @@ fn a_launch_that_fails_is_a_death_and_one_that_is_refused_ends_it() {
     assert!(!story.machine.will_be_ready());
 }
 
+// Promises: LIFE-23
 #[test]
 fn a_planned_restart_is_no_death() {
     let mut story = Story::ready(policy());
@@ -171,6 +177,7 @@ fn a_planned_restart_is_no_death() {
     assert_eq!(story.machine.deaths(story.now), 0);
 }
 
+// Promises: LIFE-20
 #[test]
 fn a_plugin_that_never_goes_by_itself_is_killed_within_twice_the_grace_period() {
     let mut story = Story::ready(policy());
@@ -186,6 +193,7 @@ fn a_plugin_that_never_goes_by_itself_is_killed_within_twice_the_grace_period() 
     assert_eq!(story.machine.state(), State::Stopped);
 }
 
+// Promises: WIRE-11
 #[test]
 fn a_plugin_that_knows_no_shutdown_gets_sigterm_at_once() {
     let mut story = Story::ready(policy());
@@ -228,6 +236,7 @@ fn start_while_it_stops_starts_it_again_once_it_is_gone() {
     assert_eq!(story.hear(ProcessReport::Gone), vec![MachineAction::Launch { generation: 2 }]);
 }
 
+// Promises: LIFE-13
 #[test]
 fn failed_checks_make_it_unhealthy_and_past_the_threshold_replace_it() {
     let mut story = Story::ready(policy());
@@ -253,6 +262,7 @@ fn failed_checks_make_it_unhealthy_and_past_the_threshold_replace_it() {
     assert_eq!(story.machine.deaths(story.now), 1, "counted once");
 }
 
+// Promises: LIFE-15
 #[test]
 fn silence_is_excused_until_the_deadline_of_the_calls_that_were_there_when_it_began() {
     let mut story = Story::ready(policy());
@@ -529,6 +539,7 @@ impl Life {
 }
 
 proptest! {
+    // Promises: LIFE-1
     #[test]
     fn no_sequence_of_events_makes_it_panic(
         policy in any_policy(),
@@ -542,6 +553,7 @@ proptest! {
         }
     }
 
+    // Promises: LIFE-2, LIFE-7
     #[test]
     fn there_are_never_two_processes_and_failed_is_sticky(
         policy in any_policy(),
@@ -587,6 +599,7 @@ proptest! {
         }
     }
 
+    // Promises: LIFE-3
     #[test]
     fn once_unwanted_it_always_comes_to_a_stop_in_bounded_time(
         policy in any_policy(),
@@ -612,6 +625,7 @@ proptest! {
         prop_assert!(!life.advance(2, ProcessReport::ProcessStarted), "stopped means that nothing is left to happen");
     }
 
+    // Promises: LIFE-8
     #[test]
     fn a_plugin_that_always_dies_is_started_no_more_often_than_allowed(
         policy in any_policy(), picks in proptest::collection::vec(any::<u8>(), 400),
@@ -636,6 +650,7 @@ proptest! {
         }
     }
 
+    // Promises: LIFE-3
     #[test]
     fn every_state_but_the_resting_ones_has_a_way_out(
         policy in any_policy(),

@@ -120,6 +120,7 @@ pub(crate) fn format_duration(length: Duration) -> Sanitized {
 mod tests {
     use super::*;
 
+    // Promises: LIFE-10
     #[test]
     fn a_failed_plugin_says_what_to_do_next() {
         let reason = Reason::DiedTooOften {

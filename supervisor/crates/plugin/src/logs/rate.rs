@@ -66,6 +66,7 @@ impl RateLimiter {
 mod tests {
     use super::*;
 
+    // Promises: HAND-24
     #[test]
     fn a_burst_passes_and_the_rest_is_counted() {
         let start = Instant::now();

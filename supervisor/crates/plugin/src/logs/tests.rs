@@ -49,6 +49,7 @@ async fn the_ring_is_bounded_in_bytes_too() {
     assert!(bytes <= RING_BYTES);
 }
 
+// Promises: HAND-24
 #[tokio::test(start_paused = true)]
 async fn a_flood_is_dropped_counted_and_told() {
     let limits = LogLimits { lines_per_second: 1, burst_lines: 2, ..LogLimits::default() };
@@ -90,6 +91,7 @@ async fn the_file_is_private_and_rotates() {
     assert_eq!(sink.dropped(), 0);
 }
 
+// Promises: BAD-16
 #[tokio::test]
 async fn a_file_that_cannot_be_written_costs_lines_in_the_file_only() {
     let dir = tempfile::tempdir().unwrap();

@@ -28,6 +28,7 @@ fn kinds(events: &mut tokio::sync::broadcast::Receiver<Arc<crate::Event>>, kind:
     std::iter::from_fn(|| events.try_recv().ok()).filter(|event| event.kind == kind).count()
 }
 
+// Promises: UPGRADE-1
 #[tokio::test(start_paused = true)]
 async fn calls_go_to_the_new_one_whoever_holds_which_handle() {
     let script = FakeLauncher::new(WELL_BEHAVED);
@@ -50,6 +51,7 @@ async fn calls_go_to_the_new_one_whoever_holds_which_handle() {
     assert_eq!(answer(&old).await, "0.3");
 }
 
+// Promises: UPGRADE-2, UPGRADE-4
 #[tokio::test(start_paused = true)]
 async fn calls_in_flight_finish_with_the_old_one_and_the_next_replacement_waits_for_them() {
     let script = FakeLauncher::new(GATED);
@@ -76,6 +78,7 @@ async fn calls_in_flight_finish_with_the_old_one_and_the_next_replacement_waits_
     assert_eq!(answer(&old).await, "0.3");
 }
 
+// Promises: UPGRADE-2
 #[tokio::test(start_paused = true)]
 async fn a_call_that_is_never_ready_to_end_is_cut_off_after_the_grace_period() {
     let script = FakeLauncher::new(GATED);
@@ -90,6 +93,7 @@ async fn a_call_that_is_never_ready_to_end_is_cut_off_after_the_grace_period() {
     assert!(matches!(in_flight.await.unwrap(), Err(ExecuteError::Stopped)));
 }
 
+// Promises: UPGRADE-3
 #[tokio::test(start_paused = true)]
 async fn one_that_does_not_become_ready_leaves_the_old_one() {
     for plan in [LaunchPlan::Fails, LaunchPlan::Refused, LaunchPlan::Panics] {
@@ -112,6 +116,7 @@ async fn one_that_does_not_become_ready_leaves_the_old_one() {
     }
 }
 
+// Promises: UPGRADE-14
 #[tokio::test(start_paused = true)]
 async fn after_a_failed_replacement_a_restart_takes_what_came_up_last_unless_it_is_asked_for() {
     let script = FakeLauncher::new(WELL_BEHAVED);
@@ -144,6 +149,7 @@ async fn after_a_failed_replacement_a_restart_takes_what_came_up_last_unless_it_
     assert_eq!(of_last_good(), [false]);
 }
 
+// Promises: UPGRADE-3
 #[tokio::test(start_paused = true)]
 async fn one_bad_instance_is_enough_to_keep_the_old_one() {
     let script = FakeLauncher::new(WELL_BEHAVED);
@@ -157,6 +163,7 @@ async fn one_bad_instance_is_enough_to_keep_the_old_one() {
     assert!(answer(&old).await.ends_with(b".1"));
 }
 
+// Promises: UPGRADE-5
 #[tokio::test(start_paused = true)]
 async fn what_does_not_run_is_started_if_that_is_meant() {
     let script = FakeLauncher::new(WELL_BEHAVED);
@@ -182,6 +189,7 @@ async fn what_does_not_run_is_started_if_that_is_meant() {
     );
 }
 
+// Promises: UPGRADE-5
 #[tokio::test(start_paused = true)]
 async fn nothing_that_failed_stands_in_the_way_of_what_is_better() {
     let script = FakeLauncher::new(WELL_BEHAVED);
@@ -199,6 +207,7 @@ async fn nothing_that_failed_stands_in_the_way_of_what_is_better() {
     assert!(registry.in_transition().is_empty() || registry.in_transition()[0].is_stopped());
 }
 
+// Promises: UPGRADE-6
 #[tokio::test(start_paused = true)]
 async fn what_is_declared_is_told_once_and_only_if_it_differs() {
     let script = FakeLauncher::new(WELL_BEHAVED);
@@ -226,6 +235,7 @@ async fn what_is_declared_is_told_once_and_only_if_it_differs() {
     assert_eq!(plugin.snapshot().changed_actions, ["greet"]);
 }
 
+// Promises: UPGRADE-5
 #[tokio::test(start_paused = true)]
 async fn one_that_is_stopped_meanwhile_stays_down() {
     let script = FakeLauncher::new(WELL_BEHAVED);
@@ -246,6 +256,7 @@ async fn one_that_is_stopped_meanwhile_stays_down() {
     assert_eq!(script.alive(), 0);
 }
 
+// Promises: UPGRADE-7
 #[tokio::test(start_paused = true)]
 async fn nothing_is_left_when_the_supervisor_goes_in_the_middle() {
     let script = FakeLauncher::new(GATED);
@@ -281,6 +292,7 @@ async fn what_processes_do_not_notice_changes_without_new_ones() {
     assert!(!registry.adjust(spec("nobody")).await);
 }
 
+// Promises: UPGRADE-4
 #[tokio::test(start_paused = true)]
 async fn a_plugin_is_removed_after_its_replacement() {
     let script = FakeLauncher::new(WELL_BEHAVED);

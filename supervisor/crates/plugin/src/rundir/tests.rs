@@ -13,6 +13,7 @@ fn prepared(dir: &Path) -> Arc<RuntimeDir> {
     Arc::new(RuntimeDir::prepare(dir, false).unwrap())
 }
 
+// Promises: HOST-15
 #[test]
 fn a_second_supervisor_is_refused_and_told_who_is_there() {
     let dir = scratch();
@@ -24,6 +25,7 @@ fn a_second_supervisor_is_refused_and_told_who_is_there() {
     prepared(&dir.path().join("run"));
 }
 
+// Promises: LAUNCH-15
 #[test]
 fn a_path_too_long_for_a_socket_says_how_long_it_may_be() {
     let dir = scratch();
@@ -33,6 +35,7 @@ fn a_path_too_long_for_a_socket_says_how_long_it_may_be() {
     assert!(text.contains(&MAX_RUNTIME_DIR_BYTES.to_string()) && text.contains("runtime_dir"), "{text}");
 }
 
+// Promises: LAUNCH-15
 #[test]
 fn the_longest_runtime_dir_leaves_room_for_the_longest_socket() {
     let socket = format!("/{}{LONGEST_SOCKET}", "r".repeat(MAX_RUNTIME_DIR_BYTES - 1));
@@ -83,6 +86,7 @@ fn plugins_with_their_own_uid_must_be_able_to_reach_it() {
     prepared(&dir.path().join("run"));
 }
 
+// Promises: LAUNCH-13
 #[test]
 fn a_private_directory_lives_and_goes() {
     let dir = scratch();
@@ -97,6 +101,7 @@ fn a_private_directory_lives_and_goes() {
     assert!(!path.exists());
 }
 
+// Promises: LIFE-29
 #[test]
 fn leftovers_are_cleared_and_strangers_are_not() {
     let dir = scratch();
@@ -120,6 +125,7 @@ fn leftovers_are_cleared_and_strangers_are_not() {
     }
 }
 
+// Promises: LAUNCH-14
 #[test]
 fn whatever_a_plugin_left_in_its_directory_goes_and_nothing_else() {
     let dir = scratch();

@@ -26,6 +26,7 @@ fn mode(path: &Path, mode: u32) {
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
 }
 
+// Promises: STATE-16
 #[test]
 fn it_is_made_for_its_owner_alone_and_found_again() {
     let dir = scratch();
@@ -45,6 +46,7 @@ fn it_is_made_for_its_owner_alone_and_found_again() {
     assert_ne!(other.unwrap().dir, home.dir);
 }
 
+// Promises: STATE-16
 #[test]
 fn one_that_others_may_look_into_is_refused_with_what_to_run() {
     let dir = scratch();

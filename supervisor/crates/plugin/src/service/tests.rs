@@ -5,6 +5,7 @@ use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
 use talon_plugin_config::spec::SandboxSettings;
+use talon_sanitize::Sanitized;
 use tokio::time::Instant;
 
 use super::*;
@@ -93,6 +94,7 @@ fn serve(script: &Arc<FakeLauncher>, polite: bool) -> (Registry, Service, Arc<To
     (registry, service, told)
 }
 
+// Promises: STATE-8
 #[tokio::test(start_paused = true)]
 async fn it_is_started_again_for_ever_and_later_each_time() {
     let script = FakeLauncher::new(WELL_BEHAVED);

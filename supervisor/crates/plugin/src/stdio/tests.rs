@@ -13,6 +13,7 @@ fn classify(line: &str) -> (Level, Sanitized) {
     Classifier::default().classify(line, 1000)
 }
 
+// Promises: HAND-25
 #[test]
 fn hclog_lines_keep_their_level() {
     let line = r#"{"@level":"warn","@message":"low on disk","@module":"db","@timestamp":"2026-01-02T15:04:05.000000Z","free":12,"path":"/a b"}"#;
@@ -26,6 +27,7 @@ fn a_message_of_the_wrong_type_hurts_nobody() {
     }
 }
 
+// Promises: HAND-25
 #[test]
 fn level_words_at_the_front_are_known() {
     for (line, level) in [
@@ -57,6 +59,7 @@ fn after_a_go_panic_everything_unstructured_is_an_error() {
     assert_eq!(classifier.classify(r#"{"@level":"info","@message":"x"}"#, 100).0, Level::Info);
 }
 
+// Promises: HAND-26
 #[test]
 fn control_characters_are_made_visible() {
     assert_eq!(classify("a\x1b[31mb\r\u{202e}c\td").1, r"a␛[31mb␍(U+202E)c\td");
@@ -93,6 +96,7 @@ fn lines(limit: usize, chunks: &[&[u8]]) -> Vec<(Vec<u8>, u64)> {
     lines
 }
 
+// Promises: HAND-23
 #[test]
 fn long_lines_are_cut_and_the_cut_is_counted() {
     let got = lines(4, &[b"abcdefg", b"h\nij\r\n\nxyz12"]);
@@ -116,6 +120,7 @@ proptest! {
         prop_assert_eq!(lines(16, &chunks), lines(16, &[&text]));
     }
 
+    // Promises: HAND-26
     #[test]
     fn nothing_that_acts_survives_and_growth_is_bounded(line in any::<String>()) {
         let (_, text) = Classifier::default().classify(&line, 200);
@@ -145,6 +150,7 @@ fn reader(sink: &LogSink) -> (std::fs::File, PipeReader, LineSplitter, StreamLog
     (OwnedFd::into(write), PipeReader::new(read).unwrap(), LineSplitter::new(100), scribe)
 }
 
+// Promises: HAND-22
 #[tokio::test]
 async fn a_pipe_is_read_to_its_end() {
     let sink = sink();
@@ -156,6 +162,7 @@ async fn a_pipe_is_read_to_its_end() {
     assert_eq!(texts, ["one", "two", "half"]);
 }
 
+// Promises: HAND-28
 #[tokio::test]
 async fn a_pipe_that_a_grandchild_holds_is_given_up_once_the_process_is_gone() {
     let sink = sink();
@@ -167,6 +174,7 @@ async fn a_pipe_that_a_grandchild_holds_is_given_up_once_the_process_is_gone() {
     drop(write);
 }
 
+// Promises: HANDOVER-9
 #[test]
 fn a_stream_that_is_let_go_of_has_its_last_line_logged() {
     let sink = sink();

@@ -38,6 +38,7 @@ fn what_was_read_is_not_read_again() {
     assert_eq!(known.digest(&file).unwrap(), "remembered");
 }
 
+// Promises: DISC-19
 #[test]
 fn a_change_shows_whatever_is_said_of_its_time() {
     let dir = tempfile::tempdir().unwrap();
@@ -61,6 +62,7 @@ fn a_change_shows_whatever_is_said_of_its_time() {
     assert_eq!(found, digest::of_file(&file).unwrap());
 }
 
+// Promises: DISC-19
 #[test]
 fn what_changed_just_now_is_read_every_time() {
     let dir = tempfile::tempdir().unwrap();
@@ -70,6 +72,7 @@ fn what_changed_just_now_is_read_every_time() {
     assert_eq!(remembered(&known), 0);
 }
 
+// Promises: DISC-19
 #[test]
 fn a_file_system_in_memory_is_not_relied_on() {
     let Ok(dir) = tempfile::tempdir_in("/dev/shm") else {

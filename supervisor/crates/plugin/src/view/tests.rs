@@ -41,6 +41,7 @@ fn mode(path: &Path) -> u32 {
     path.metadata().unwrap().permissions().mode() & 0o7777
 }
 
+// Promises: DISC-11
 #[test]
 fn a_directory_is_copied_whole_read_only_and_without_its_manifest() {
     let s = scratch();
@@ -56,6 +57,7 @@ fn a_directory_is_copied_whole_read_only_and_without_its_manifest() {
     assert_eq!(view.digest(), digest::of_tree(&source, Some(OsStr::new("plugin.yaml"))).unwrap());
 }
 
+// Promises: DISC-12
 #[test]
 fn a_view_is_used_again_until_its_source_or_itself_changes() {
     let s = scratch();
@@ -77,6 +79,7 @@ fn a_view_is_used_again_until_its_source_or_itself_changes() {
     assert!(std::fs::read_to_string(third.path().join("run")).unwrap().contains("changed"));
 }
 
+// Promises: DISC-13
 #[test]
 fn the_digest_tells_content_names_links_and_execute_bits() {
     let s = scratch();
@@ -100,6 +103,7 @@ fn the_digest_tells_content_names_links_and_execute_bits() {
     assert_eq!(different.len(), seen.len());
 }
 
+// Promises: DISC-14
 #[test]
 fn what_must_not_be_in_a_plugin_is_refused_by_path() {
     let s = scratch();
@@ -128,6 +132,7 @@ fn what_must_not_be_in_a_plugin_is_refused_by_path() {
     refused("nests deeper");
 }
 
+// Promises: DISC-11
 #[test]
 fn a_script_has_a_view_with_one_file() {
     let s = scratch();

@@ -100,6 +100,7 @@ async fn runs_on(host: Host, spec: PluginSpec, range: u32) -> (Host, Plugin) {
     (next, plugin)
 }
 
+// Promises: HANDOVER-1
 #[tokio::test]
 async fn a_process_runs_on_under_the_next_supervisor_and_the_one_after() {
     let (next, plugin) = runs_on(host(60), spec("serve"), 60).await;
@@ -113,6 +114,7 @@ async fn a_process_runs_on_under_the_next_supervisor_and_the_one_after() {
     ended(pid).await;
 }
 
+// Promises: HANDOVER-1
 #[tokio::test]
 async fn every_way_to_shake_hands_goes_on() {
     for (what, range) in [("handed", 61), ("opentalon", 62), ("grandchild", 63)] {
@@ -125,6 +127,7 @@ async fn every_way_to_shake_hands_goes_on() {
     }
 }
 
+// Promises: HANDOVER-2
 #[tokio::test]
 async fn a_supervisor_that_has_handed_over_goes_on_if_nothing_comes_of_it() {
     let host = host(64);
@@ -138,6 +141,7 @@ async fn a_supervisor_that_has_handed_over_goes_on_if_nothing_comes_of_it() {
     ended(pid).await;
 }
 
+// Promises: HANDOVER-3
 #[tokio::test]
 async fn without_a_successor_everything_dies_by_its_lifeline() {
     let host = host(65);
@@ -155,6 +159,7 @@ async fn without_a_successor_everything_dies_by_its_lifeline() {
     Host { dir, registry }.done().await;
 }
 
+// Promises: HANDOVER-3
 #[tokio::test]
 async fn dropping_the_successor_kills() {
     let host = host(66);
@@ -168,6 +173,7 @@ async fn dropping_the_successor_kills() {
     drop(dir);
 }
 
+// Promises: HANDOVER-6
 #[tokio::test]
 async fn a_process_that_died_meanwhile_is_started_cold() {
     let host = host(67);
@@ -187,6 +193,7 @@ async fn a_process_that_died_meanwhile_is_started_cold() {
     next.done().await;
 }
 
+// Promises: HANDOVER-6
 #[tokio::test]
 async fn one_that_dies_on_the_shelf_is_started_cold() {
     let host = host(68);
@@ -204,6 +211,7 @@ async fn one_that_dies_on_the_shelf_is_started_cold() {
     next.done().await;
 }
 
+// Promises: HANDOVER-5
 #[tokio::test]
 async fn another_file_or_other_settings_start_it_cold() {
     let own = |host: &Host| {
@@ -242,6 +250,7 @@ async fn another_file_or_other_settings_start_it_cold() {
     }
 }
 
+// Promises: HANDOVER-4
 #[tokio::test]
 async fn whoever_is_not_who_the_document_says_is_killed() {
     let changes: [fn(&mut serde_json::Value); 4] = [
@@ -265,6 +274,7 @@ async fn whoever_is_not_who_the_document_says_is_killed() {
     }
 }
 
+// Promises: HANDOVER-7
 #[tokio::test]
 async fn what_nobody_asks_for_is_ended() {
     let host = host(75);
@@ -281,6 +291,7 @@ async fn what_nobody_asks_for_is_ended() {
     next.done().await;
 }
 
+// Promises: HANDOVER-1, HANDOVER-7
 #[tokio::test]
 async fn each_instance_goes_on_as_itself() {
     let host = host(76);
@@ -301,6 +312,7 @@ async fn each_instance_goes_on_as_itself() {
     next.done().await;
 }
 
+// Promises: HANDOVER-9
 #[tokio::test]
 async fn a_line_that_has_no_end_yet_is_logged_by_both() {
     let host = host(77);
@@ -318,6 +330,7 @@ async fn a_line_that_has_no_end_yet_is_logged_by_both() {
     next.done().await;
 }
 
+// Promises: HANDOVER-8
 #[tokio::test]
 async fn its_way_out_and_its_key_values_go_on() {
     let greeter = || Some(Arc::new(super::state::Greeter::default()) as Arc<dyn StateSockets>);
@@ -348,6 +361,7 @@ async fn its_way_out_and_its_key_values_go_on() {
     next.done().await;
 }
 
+// Promises: HANDOVER-5, HANDOVER-8
 #[tokio::test]
 async fn what_a_script_runs_from_goes_on_with_it() {
     let host = host(78);

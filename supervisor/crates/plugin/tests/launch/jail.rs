@@ -29,6 +29,7 @@ fn named(text: &str) -> PluginSpec {
     PluginSpec { name: name(text), ..spec("serve") }
 }
 
+// Promises: JAIL-32
 #[tokio::test]
 async fn a_plugin_sees_its_own_files_and_the_systems_alone() {
     let host = host(20);
@@ -51,6 +52,7 @@ async fn a_plugin_sees_its_own_files_and_the_systems_alone() {
     host.done().await;
 }
 
+// Promises: JAIL-32
 #[tokio::test]
 async fn grants_are_what_they_say() {
     let host = host(21);
@@ -78,6 +80,7 @@ async fn grants_are_what_they_say() {
     host.done().await;
 }
 
+// Promises: JAIL-32
 #[tokio::test]
 async fn talons_own_files_are_never_granted() {
     let host = host(22);
@@ -102,6 +105,7 @@ async fn talons_own_files_are_never_granted() {
     host.done().await;
 }
 
+// Promises: JAIL-35
 #[tokio::test]
 async fn a_socket_that_is_handed_over_is_served_on() {
     let host = host(23);
@@ -139,6 +143,7 @@ async fn the_network_is_what_was_granted() {
     host.done().await;
 }
 
+// Promises: JAIL-39
 #[tokio::test]
 async fn the_proxy_lets_through_what_is_listed() {
     let host = host(25);
@@ -162,6 +167,7 @@ async fn the_proxy_lets_through_what_is_listed() {
     host.done().await;
 }
 
+// Promises: JAIL-36
 #[tokio::test]
 async fn an_interpreter_elsewhere_is_named_with_its_grant() {
     let host = host(26);
@@ -183,6 +189,7 @@ async fn an_interpreter_elsewhere_is_named_with_its_grant() {
     host.done().await;
 }
 
+// Promises: JAIL-36
 #[tokio::test]
 async fn a_profile_that_cannot_be_had_refuses_its_plugin_alone() {
     let host = host(27);

@@ -73,6 +73,7 @@ fn logged(plugin: &Plugin, text: &str) -> usize {
     plugin.logs().recent.iter().filter(|line| line.text.contains(text)).count()
 }
 
+// Promises: UPGRADE-14
 #[tokio::test]
 async fn a_native_program_outlives_its_file() {
     let host = host(85);
@@ -108,6 +109,7 @@ async fn a_native_program_outlives_its_file() {
     host.done().await;
 }
 
+// Promises: UPGRADE-14
 #[tokio::test]
 async fn scripts_and_directories_outlive_their_files() {
     let host = host(86);
@@ -148,6 +150,7 @@ async fn scripts_and_directories_outlive_their_files() {
     host.done().await;
 }
 
+// Promises: UPGRADE-14
 #[tokio::test]
 async fn an_operator_s_restart_looks_at_the_disk() {
     let host = host(87);
@@ -177,6 +180,7 @@ async fn an_operator_s_restart_looks_at_the_disk() {
     host.done().await;
 }
 
+// Promises: UPGRADE-14
 #[tokio::test]
 async fn a_file_that_was_written_over_is_told_and_not_started() {
     let host = host(88);
@@ -204,6 +208,7 @@ async fn a_file_that_was_written_over_is_told_and_not_started() {
     host.done().await;
 }
 
+// Promises: UPGRADE-14
 #[tokio::test]
 async fn what_was_taken_over_is_kept_too() {
     let host = host(89);

@@ -143,6 +143,7 @@ impl Scene {
     }
 }
 
+// Promises: STATE-7
 #[tokio::test]
 async fn a_service_has_its_home_and_nothing_else_of_ours() {
     let mut scene = scene(40, "work");

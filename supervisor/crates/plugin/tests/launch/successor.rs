@@ -77,6 +77,7 @@ fn kill(pid: u32) {
     kill_process(Pid::from_raw(pid.cast_signed()).unwrap(), Signal::KILL).unwrap();
 }
 
+// Promises: HANDOVER-1, HANDOVER-11
 #[tokio::test]
 async fn a_process_outlives_its_supervisor() {
     let (host, inherited) = predecessor(81).succeeded();
@@ -102,6 +103,7 @@ async fn a_process_outlives_its_supervisor() {
     host.done().await;
 }
 
+// Promises: HANDOVER-11
 #[tokio::test]
 async fn a_process_that_was_taken_over_is_stopped_in_order() {
     let (host, inherited) = predecessor(82).succeeded();
@@ -113,6 +115,7 @@ async fn a_process_that_was_taken_over_is_stopped_in_order() {
     host.done().await;
 }
 
+// Promises: HANDOVER-12
 #[tokio::test]
 async fn a_supervisor_that_is_killed_after_it_has_handed_over_takes_nothing_along() {
     let mut before = predecessor(83);
@@ -127,6 +130,7 @@ async fn a_supervisor_that_is_killed_after_it_has_handed_over_takes_nothing_alon
     ended(before.pid).await;
 }
 
+// Promises: HANDOVER-3
 #[tokio::test]
 async fn a_parcel_that_nobody_takes_ends_everything() {
     let Predecessor { dir, mut child, inherited, mut socket, pid, range } = predecessor(84);

@@ -180,11 +180,13 @@ fn padded() -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 4_000 } else { 100_000 }))]
 
+    // Promises: GUARD-70
     #[test]
     fn the_quick_path_finds_what_a_scan_of_everything_finds(text in prop_oneof![hostile(), padded()]) {
         check(&text);
     }
 
+    // Promises: GUARD-70
     #[test]
     fn also_in_arbitrary_bytes(bytes in vec(any::<u8>(), 0..200)) {
         check(&String::from_utf8_lossy(&bytes));

@@ -1,7 +1,6 @@
 //! Queries for sessions and messages.
 
 use super::{Message, SessionState};
-use crate::error::Error;
 use crate::id::SessionId;
 use crate::invalid::InvalidError;
 use crate::limits::name;

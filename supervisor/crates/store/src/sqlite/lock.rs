@@ -81,6 +81,7 @@ mod tests {
 
     use super::*;
 
+    // Promises: STATE-34
     #[test]
     fn the_holder_is_found_while_others_take_and_give_up_locks() {
         let directory = tempfile::tempdir().unwrap();

@@ -113,6 +113,7 @@ mod tests {
         Ok(())
     }
 
+    // Promises: STATE-30
     #[test]
     fn readers_that_overlap_do_not_let_it_grow() {
         let (_dir, writer, first, mut log) = scene(u64::MAX);
@@ -140,6 +141,7 @@ mod tests {
         assert!(log.bytes() < 5 << 20, "{} of 10 MB that were written", log.bytes());
     }
 
+    // Promises: STATE-30
     #[test]
     fn at_the_most_writers_wait_until_the_reader_has_ended() {
         let (_dir, writer, reader, mut log) = scene(1 << 20);

@@ -76,6 +76,7 @@ fn beside(path: &Path, begins: &str) -> Vec<PathBuf> {
     found
 }
 
+// Promises: STATE-20
 #[test]
 fn a_backup_is_one_moment_while_others_write() {
     let (directory, path) = scratch();
@@ -165,6 +166,7 @@ fn closing_ends_a_backup_and_leaves_nothing_half() {
     });
 }
 
+// Promises: STATE-20
 #[test]
 fn a_copy_takes_the_place_of_all_while_it_is_read_and_written() {
     let (_directory, path, copies) = copies();
@@ -224,6 +226,7 @@ fn a_copy_takes_the_place_of_all_while_it_is_read_and_written() {
 }
 
 /// Each reader takes all values of a plugin in one statement, so that each sees one moment.
+// Promises: STATE-20
 #[test]
 fn readers_see_the_old_or_the_new() {
     let (_directory, path, copies) = copies();
@@ -262,6 +265,7 @@ fn readers_see_the_old_or_the_new() {
     });
 }
 
+// Promises: STATE-20
 #[test]
 fn a_restore_that_is_killed_leaves_the_old_or_the_new() {
     const ROUNDS: u64 = 40;
@@ -332,6 +336,7 @@ fn bad_copies(directory: &Path, good: &Path) -> Vec<(PathBuf, &'static str)> {
     ]
 }
 
+// Promises: STATE-21
 #[test]
 fn a_bad_copy_is_refused_with_what_is_wrong_and_changes_nothing() {
     let (directory, path, copies) = copies();
@@ -366,6 +371,7 @@ fn a_bad_copy_is_refused_with_what_is_wrong_and_changes_nothing() {
     });
 }
 
+// Promises: STATE-14
 #[test]
 fn an_unusable_file_is_kept_and_the_copy_put_in_its_place() {
     let (directory, path, copies) = copies();

@@ -107,6 +107,7 @@ fn rounds(runtime: &Runtime, engine: &str, place: &str, open: &StoreOptions, rou
     });
 }
 
+// Promises: STORE-2
 #[test]
 fn sqlite_keeps_what_a_killed_writer_was_told() {
     let (_directory, path) = scratch();
@@ -114,6 +115,7 @@ fn sqlite_keeps_what_a_killed_writer_was_told() {
     rounds(&runtime(), "sqlite", path.to_str().unwrap(), &open, 50);
 }
 
+// Promises: STORE-2
 #[test]
 fn postgres_keeps_what_a_killed_writer_was_told() {
     let Some(server) = Server::start("postgres_keeps_what_a_killed_writer_was_told") else { return };

@@ -35,6 +35,7 @@ fn database() -> (TempDir, PathBuf) {
     (directory, path)
 }
 
+// Promises: STATE-16
 #[test]
 fn files_and_directories_are_nobody_elses() {
     let (_directory, path) = database();
@@ -92,6 +93,7 @@ fn damaged(error: &OpenError) -> bool {
     matches!(error, OpenError::Damaged { .. }) && error.to_string().contains("restore a backup")
 }
 
+// Promises: STATE-13
 #[test]
 fn a_damaged_file_is_refused_and_left_as_it_is() {
     let (_directory, path) = database();
@@ -125,6 +127,7 @@ fn a_log_without_its_database_is_not_played_into_a_new_one() {
     assert!(!path.exists() && log.exists());
 }
 
+// Promises: STORE-3
 #[test]
 fn a_database_of_another_program_or_of_a_newer_talon_is_left_as_it_is() {
     let (_directory, path) = database();
@@ -137,6 +140,7 @@ fn a_database_of_another_program_or_of_a_newer_talon_is_left_as_it_is() {
     left_alone(&path, |error| matches!(error, OpenError::Foreign { .. }));
 }
 
+// Promises: STATE-34
 #[test]
 fn an_exclusive_opener_is_alone() {
     let (_directory, path) = scratch();
@@ -232,6 +236,7 @@ fn at_its_size_limit_the_store_is_full_until_something_is_deleted() {
     });
 }
 
+// Promises: STATE-19
 #[test]
 fn on_a_full_disk_the_store_is_full_until_there_is_room() {
     let test = "on_a_full_disk_the_store_is_full_until_there_is_room";
@@ -271,6 +276,7 @@ fn on_a_full_disk_the_store_is_full_until_there_is_room() {
     });
 }
 
+// Promises: STATE-3
 #[test]
 fn writers_at_once_share_commits() {
     let (_directory, path) = scratch();

@@ -15,31 +15,37 @@ mod upgrades;
 
 use support::{on_postgres, on_sqlite};
 
+// Promises: STORE-1
 #[test]
 fn sqlite_key_values() {
     on_sqlite(key_values::CASES);
 }
 
+// Promises: STORE-1
 #[test]
 fn postgres_key_values() {
     on_postgres("postgres_key_values", key_values::CASES);
 }
 
+// Promises: STATE-31, STORE-1
 #[test]
 fn sqlite_sessions() {
     on_sqlite(sessions::CASES);
 }
 
+// Promises: STATE-31, STORE-1
 #[test]
 fn postgres_sessions() {
     on_postgres("postgres_sessions", sessions::CASES);
 }
 
+// Promises: STORE-1
 #[test]
 fn sqlite_memory() {
     on_sqlite(memory::CASES);
 }
 
+// Promises: STORE-1
 #[test]
 fn postgres_memory() {
     on_postgres("postgres_memory", memory::CASES);

@@ -165,12 +165,14 @@ fn check(runtime: &Runtime, open: StoreOptions, cases: u32) {
     runtime.block_on(store.close());
 }
 
+// Promises: STORE-1
 #[test]
 fn sqlite_is_a_map() {
     let (_directory, path) = scratch();
     check(&runtime(), StoreOptions::new(Engine::Sqlite { path }), 64);
 }
 
+// Promises: STORE-1
 #[test]
 fn postgres_is_a_map() {
     let Some(server) = Server::start("postgres_is_a_map") else { return };

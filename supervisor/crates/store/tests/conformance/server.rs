@@ -25,6 +25,7 @@ async fn back(store: &Store) -> u32 {
     }
 }
 
+// Promises: STATE-17
 #[test]
 fn postgres_comes_back_without_opening_again() {
     let Some(mut server) = Server::start("postgres_comes_back_without_opening_again") else { return };

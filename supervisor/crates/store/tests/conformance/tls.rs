@@ -34,6 +34,7 @@ fn works(url: &str) {
     });
 }
 
+// Promises: STATE-18
 #[test]
 fn postgres_is_reached_over_tls_if_it_is_the_right_one() {
     let Some(mut server) = Server::start("postgres_is_reached_over_tls_if_it_is_the_right_one") else {

@@ -62,6 +62,7 @@ async fn works(open: StoreOptions, version: usize) {
     store.close().await;
 }
 
+// Promises: STORE-3
 #[test]
 fn sqlite_upgrades_from_every_older_version() {
     let all = migrations("sqlite");
@@ -87,6 +88,7 @@ fn sqlite_upgrades_from_every_older_version() {
     }
 }
 
+// Promises: STORE-3
 #[test]
 fn postgres_upgrades_from_every_older_version() {
     let Some(server) = Server::start("postgres_upgrades_from_every_older_version") else { return };

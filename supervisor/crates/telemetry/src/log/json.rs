@@ -34,6 +34,7 @@ mod tests {
     use super::*;
     use crate::log::line::Fields;
 
+    // Promises: TRACE-7
     #[test]
     fn fields_are_flat_and_inert_and_take_nothing_from_the_lines_own() {
         let mut fields = Fields::default();

@@ -1,5 +1,6 @@
 use super::*;
 
+// Promises: TRACE-7
 #[test]
 fn texts_are_cut_where_a_character_ends() {
     let mut text = BoundedText::default();
@@ -7,6 +8,7 @@ fn texts_are_cut_where_a_character_ends() {
     assert!(text.0.len() <= MAX_TEXT_BYTES + "…".len() && text.0.ends_with("ä…"));
 }
 
+// Promises: TRACE-7
 #[test]
 fn the_last_value_of_a_name_stands_and_what_does_not_fit_is_counted() {
     let mut fields = Fields::default();

@@ -74,6 +74,7 @@ mod tests {
         assert_eq!(json(object.to_owned()), object);
     }
 
+    // Promises: TRACE-7
     #[test]
     fn whatever_was_logged_comes_out_inert() {
         assert_eq!(made("a <|im_start|>\nb\u{9b}", false), "a <·|im_start|>\\nb(U+009B)\n");
@@ -83,6 +84,7 @@ mod tests {
     }
 
     proptest! {
+        // Promises: TRACE-7
         #[test]
         fn no_line_acts(bytes in proptest::collection::vec(any::<u8>(), 0..100), color: bool) {
             let out = String::from_utf8(text(bytes, color)).unwrap_or_default();

@@ -30,6 +30,7 @@ fn a_flush_of_an_idle_queue_returns() {
     Queue::default().flush(FLUSH_TIMEOUT);
 }
 
+// Promises: TRACE-5
 #[test]
 fn a_journal_that_nobody_reads_costs_lines_and_no_time() {
     let dir = tempfile::tempdir().unwrap();

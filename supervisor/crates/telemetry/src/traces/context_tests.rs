@@ -19,6 +19,7 @@ fn through(headers: &[(&'static str, &str)]) -> Vec<(&'static str, String)> {
         .unwrap_or_default()
 }
 
+// Promises: TRACE-13
 #[test]
 fn what_came_goes_on_as_it_came() {
     for flags in ["00", "01", "03", "ff"] {
@@ -38,6 +39,7 @@ fn states_in_several_headers_are_one_list() {
     assert_eq!(made[1], ("tracestate", "a=1,b=2".to_owned()));
 }
 
+// Promises: TRACE-12
 #[test]
 fn what_is_not_as_the_standard_has_it_counts_as_none() {
     let long = format!("{PARENT}-00");
@@ -61,12 +63,14 @@ fn what_is_not_as_the_standard_has_it_counts_as_none() {
     assert!(CallTrace::from_headers(&map(&[("tracestate", "a=1")])).is_none());
 }
 
+// Promises: TRACE-12
 #[test]
 fn a_later_version_is_understood_as_far_as_we_know_it() {
     let later = format!("cc{}-what-the-future-adds", &PARENT[2..]);
     assert_eq!(through(&[("traceparent", &later)]), [("traceparent", PARENT.to_owned())]);
 }
 
+// Promises: TRACE-12
 #[test]
 fn a_bad_state_does_not_break_the_trace() {
     let long = format!("a={}", "x".repeat(MAX_STATE_BYTES));
@@ -77,6 +81,7 @@ fn a_bad_state_does_not_break_the_trace() {
 }
 
 proptest! {
+    // Promises: TRACE-12
     #[test]
     fn only_good_headers_go_on(parent in "[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}(-[ -~]*)?|[ -~]{0,80}", state in "[ -~]{0,80}") {
         for (name, value) in through(&[("traceparent", &parent), ("tracestate", &state)]) {

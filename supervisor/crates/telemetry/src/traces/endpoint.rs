@@ -95,6 +95,7 @@ mod tests {
         }
     }
 
+    // Promises: TRACE-14
     #[test]
     fn everything_else_is_refused_with_what_to_write() {
         let long = format!("unix:/{}", "x".repeat(MAX_PATH_BYTES));

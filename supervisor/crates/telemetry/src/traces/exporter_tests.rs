@@ -80,6 +80,7 @@ impl SpanProcessor for Stuck {
 }
 
 /// One test, because the count is the process's.
+// Promises: TRACE-15
 #[test]
 fn what_is_not_taken_is_counted() {
     let waiting = QueuedSpans::default();

@@ -22,6 +22,7 @@ async fn refusals(layers: Layers, path: &str, file: impl AsRef<[u8]>) -> ((u64, 
     (said.counted(), said.lines())
 }
 
+// Promises: STATE-24
 #[tokio::test]
 async fn paths_that_are_not_of_the_layout_are_refused() {
     let long = format!("plugins/{}/state.yaml", "a".repeat(10_000));
@@ -51,6 +52,7 @@ async fn paths_that_are_not_of_the_layout_are_refused() {
     assert!(lines[0].contains("are not what is open here"), "{lines:?}");
 }
 
+// Promises: STATE-24
 #[tokio::test]
 async fn a_file_that_cannot_be_read_is_one_refusal_with_its_place() {
     let deep = format!("a: b\nc: {}", "[".repeat(10_000));
@@ -86,6 +88,7 @@ async fn a_file_that_cannot_be_read_is_one_refusal_with_its_place() {
     }
 }
 
+// Promises: STATE-24
 #[tokio::test]
 async fn a_bad_key_is_refused_alone() {
     let file = format!(
@@ -194,6 +197,7 @@ async fn a_bad_memory_is_refused_alone() {
     assert_eq!((counts, lines[0].as_str()), ((0, 0, 1), "1:1 : the file must be a list"));
 }
 
+// Promises: STATE-24
 #[tokio::test]
 async fn a_session_with_a_hole_is_refused_whole() {
     let message = "- {role: user, content: hi}\n";

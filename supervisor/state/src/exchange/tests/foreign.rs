@@ -21,6 +21,7 @@ async fn all_memories(store: &Store) -> Vec<StoredMemory> {
     store.memory().search(&MemoryQuery::default(), &PageRequest::first(100)).await.unwrap().items
 }
 
+// Promises: STATE-23
 #[tokio::test]
 async fn a_channel_s_session_is_taken_over() {
     let one = scratch().await;
@@ -87,6 +88,7 @@ async fn a_session_that_says_little_has_defaults() {
     assert_eq!(session.created_at.as_millis(), 0);
 }
 
+// Promises: STATE-23
 #[tokio::test]
 async fn foreign_memories_and_workflows_are_taken_over() {
     let one = scratch().await;
@@ -124,6 +126,7 @@ async fn foreign_memories_and_workflows_are_taken_over() {
     assert_eq!(again.counted(), (0, 8, 0));
 }
 
+// Promises: STATE-23
 #[tokio::test]
 async fn foreign_plugin_state_is_taken_over() {
     let one = scratch().await;

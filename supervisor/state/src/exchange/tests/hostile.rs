@@ -116,6 +116,7 @@ fn everything(bytes: &[u8]) -> Vec<Problem> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 1024, failure_persistence: None, ..ProptestConfig::default() })]
 
+    // Promises: STATE-24
     #[test]
     fn any_bytes_get_a_short_answer(bytes in file()) {
         let lines = String::from_utf8_lossy(&bytes).split(['\n', '\r']).count() + 2;

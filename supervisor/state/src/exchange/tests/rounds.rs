@@ -21,6 +21,7 @@ fn runtime() -> tokio::runtime::Runtime {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
 
+    // Promises: STATE-22
     #[test]
     fn conversations_come_back_byte_for_byte(
         sessions in prop::collection::vec(session(), 0..3),
@@ -60,6 +61,7 @@ proptest! {
         });
     }
 
+    // Promises: STATE-22
     #[test]
     fn key_values_come_back_byte_for_byte(
         plugins in prop::collection::btree_map("[a-z0-9][a-z0-9-]{0,8}", prop::collection::btree_map(key(), value(), 0..12), 0..3),
@@ -89,6 +91,7 @@ proptest! {
     }
 }
 
+// Promises: STATE-22
 #[tokio::test]
 async fn each_odd_text_comes_back() {
     let (one, other) = (scratch().await, scratch().await);
@@ -246,6 +249,7 @@ async fn long_sessions_go_through_in_pieces() {
     assert_eq!(import_all(&one.store, Layers::Conversations, &files).await.counted(), (0, 2, 0));
 }
 
+// Promises: STATE-3
 #[tokio::test]
 async fn writes_of_an_import_share_commits() {
     let (one, other) = (scratch().await, scratch().await);

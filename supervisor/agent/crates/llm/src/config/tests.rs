@@ -107,6 +107,7 @@ fn one_bad_entry_does_not_take_the_others_along() {
     assert!(made.problems[0].message.contains("ca_file"), "{:?}", made.problems);
 }
 
+// Promises: AGENT-15
 #[test]
 fn a_secret_is_shown_nowhere() {
     let secret = Secret::new("hunter2");

@@ -200,6 +200,7 @@ mod tests {
         assert!(Quote(&long).to_string().len() <= MAX_QUOTED_BYTES + 2);
     }
 
+    // Promises: AGENT-63
     #[test]
     fn a_key_that_a_quote_cuts_off_is_hidden_with_its_beginning() {
         let key = "sk-proj-0123456789abcdefghij";

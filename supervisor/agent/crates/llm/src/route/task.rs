@@ -132,6 +132,7 @@ mod tests {
 
     /// The founding documents: "Simple Q&A", "Main Agent orchestration", "Sub-agent tasks", "Complex reasoning", "Memory
     /// summarization" with their tiers, and simple → cheapest, moderate → default, complex → best.
+    // Promises: AGENT-17
     #[test]
     fn the_table_of_tiers_is_the_founding_one() {
         use Complexity::{Complex, Moderate, Simple};

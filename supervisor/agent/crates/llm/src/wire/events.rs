@@ -131,6 +131,7 @@ mod tests {
     }
 
     proptest! {
+        // Promises: AGENT-11
         #[test]
         fn events_are_the_same_however_they_are_cut(
             parts in prop::collection::vec(

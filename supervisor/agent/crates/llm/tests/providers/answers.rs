@@ -120,6 +120,7 @@ async fn arguments_that_are_no_object_are_handed_on_as_text() {
     assert!(matches!(answer.calls[1].arguments, Arguments::Unreadable(_)));
 }
 
+// Promises: AGENT-13
 #[tokio::test]
 async fn a_call_that_the_limit_cut_off_is_never_given() {
     let (openai, chunks) = answered(ProviderKind::Openai, "openai/length-in-call.sse").await;

@@ -56,6 +56,7 @@ const MEANINGS: &[(&str, ErrorClass, &str)] = &[
     ("fastapi-422-detail", ErrorClass::Request, "Field required"),
 ];
 
+// Promises: AGENT-16
 #[tokio::test]
 async fn every_documented_error_has_its_class_and_a_way_out() {
     for (name, class, way_out) in MEANINGS {

@@ -22,6 +22,7 @@ const HALVES: [(ProviderKind, &str); 3] = [
     (ProviderKind::Ollama, "ollama/half.ndjson"),
 ];
 
+// Promises: AGENT-12
 #[tokio::test]
 async fn half_a_stream_is_no_answer() {
     for (kind, path) in HALVES {
@@ -55,6 +56,7 @@ async fn a_provider_that_says_nothing_is_not_waited_for() {
     }
 }
 
+// Promises: AGENT-12
 #[tokio::test]
 async fn signs_of_life_are_no_answer() {
     let reply = Reply::events(": OPENROUTER PROCESSING\n\n").ends(BodyEnd::Endless);
@@ -85,6 +87,7 @@ async fn a_whole_answer_without_its_end_is_one() {
     }
 }
 
+// Promises: AGENT-12
 #[tokio::test]
 async fn a_web_page_is_named_as_one() {
     let page = "<!DOCTYPE html><html><head><title>Sign in to Corp WiFi</title></head>…</html>";
@@ -157,6 +160,7 @@ async fn refused(reply: Reply) -> ProviderError {
     error
 }
 
+// Promises: AGENT-12
 #[tokio::test]
 async fn fifty_megabytes_are_not_taken() {
     let text = refused(Reply::events(text_event(1000))).await;
@@ -203,6 +207,7 @@ async fn an_endless_error_is_read_in_part() {
     server.gone().await;
 }
 
+// Promises: AGENT-12
 #[tokio::test]
 async fn deep_json_is_refused_without_a_crash() {
     let deep = format!("data: {}\n\n", "[".repeat(500_000));

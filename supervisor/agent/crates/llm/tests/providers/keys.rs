@@ -141,6 +141,7 @@ async fn after_the_first_word_no_other_key_is_tried() {
     assert_eq!((chunks.len(), server.unseen()), (1, 1));
 }
 
+// Promises: AGENT-15
 #[tokio::test]
 async fn a_key_that_is_repeated_to_us_is_not_repeated_by_us() {
     let echo = format!("{{\"error\":{{\"message\":\"bad key {FIRST} and header hunter2-hunter2\"}}}}");

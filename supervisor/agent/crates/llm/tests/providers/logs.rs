@@ -28,6 +28,7 @@ impl Write for Log {
     }
 }
 
+// Promises: AGENT-15
 #[tokio::test]
 async fn no_secret_is_in_any_log() {
     let log = Log::default();

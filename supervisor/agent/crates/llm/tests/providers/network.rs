@@ -12,6 +12,7 @@ use tokio::sync::oneshot;
 use crate::server::{BodyEnd, Reply, Server};
 use crate::{ask, build, build_with, entry, fixture, providers, question};
 
+// Promises: AGENT-14
 #[tokio::test]
 async fn dropping_a_question_closes_its_connection() {
     let begun = Reply::events(fixture("openai/half.sse")).ends(BodyEnd::Hang);

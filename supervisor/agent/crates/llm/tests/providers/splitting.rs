@@ -39,6 +39,7 @@ fn local(kind: ProviderKind, url: &str) -> ProviderEntry {
 /// The distance between two splits of one answer. With one answer per offset, each byte is split before once.
 const CUT_EVERY: usize = 17;
 
+// Promises: AGENT-11
 #[tokio::test]
 async fn a_cut_before_every_byte_changes_nothing() {
     for (kind, path) in STREAMS {
@@ -58,6 +59,7 @@ async fn a_cut_before_every_byte_changes_nothing() {
     }
 }
 
+// Promises: AGENT-11
 #[tokio::test]
 async fn single_bytes_are_an_answer_as_well() {
     for (kind, path) in STREAMS {

@@ -30,6 +30,7 @@ fn gathered(text: &[u8], mode: u32) -> (PathBuf, SettingsBundle, Vec<String>) {
     (path, bundle, problems)
 }
 
+// Promises: CONF-19
 #[test]
 fn what_is_named_is_handed_over_and_nothing_else() {
     let entry = ProviderEntry {
@@ -79,6 +80,7 @@ fn a_file_holds_a_key_on_each_line() {
     assert!(!format!("{found:?}").contains("sk-"), "{found:?}");
 }
 
+// Promises: CONF-19
 #[test]
 fn a_file_that_others_can_read_is_not_handed_over() {
     for mode in [0o644, 0o604, 0o602, 0o601] {
@@ -104,6 +106,7 @@ fn keys_are_checked_wherever_else_their_file_is_named() {
     }
 }
 
+// Promises: CONF-19
 #[test]
 fn what_is_no_key_is_named_by_its_place_alone() {
     let (path, bundle, problems) = gathered(b"sk one\n", 0o600);
@@ -139,6 +142,7 @@ fn a_file_that_cannot_be_one_with_keys_is_refused() {
     }
 }
 
+// Promises: CONF-19
 #[test]
 fn there_is_an_end_to_what_is_handed_over() {
     let many = |index: usize| KeySource::File(format!("/keys/{index}").into());
@@ -172,6 +176,7 @@ fn there_is_an_end_to_what_is_handed_over() {
     ));
 }
 
+// Promises: CONF-19
 #[test]
 fn bytes_hold_every_secret_and_nothing_else_does() {
     let entry = ProviderEntry {

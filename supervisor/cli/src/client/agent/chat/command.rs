@@ -169,6 +169,7 @@ mod tests {
         }
     }
 
+    // Promises: CLI-44
     #[test]
     fn what_is_no_command_is_never_said_to_a_model() {
         for (line, said) in [
@@ -182,6 +183,7 @@ mod tests {
         }
     }
 
+    // Promises: CLI-44
     #[test]
     fn every_command_of_the_help_is_one() {
         for (name, ..) in COMMANDS.iter().filter(|(name, ..)| !name.starts_with('/')) {

@@ -130,6 +130,7 @@ impl Helper for EditorHelper {}
 mod tests {
     use super::*;
 
+    // Promises: CLI-44
     #[test]
     fn the_history_is_where_state_belongs_and_private() {
         let dir = tempfile::tempdir().unwrap();

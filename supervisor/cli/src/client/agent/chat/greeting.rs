@@ -60,6 +60,7 @@ mod tests {
         lines(&status, false).iter().map(|line| line.render(false) + "\n").collect()
     }
 
+    // Promises: CLI-46
     #[test]
     fn a_scripted_provider_is_never_taken_for_a_model() {
         assert!(said(vec![provider("ready", true)], &[]).starts_with("scripted: no model answers"));

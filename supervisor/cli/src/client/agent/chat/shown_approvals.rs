@@ -42,6 +42,7 @@ mod tests {
         Approval { id: id.into(), digest: digest.into(), state: state.into(), ..Approval::default() }
     }
 
+    // Promises: AGENT-60
     #[test]
     fn only_what_was_shown_is_known() {
         let mut seen = ShownApprovals::default();

@@ -105,6 +105,7 @@ impl ApprovalReply {
 mod tests {
     use super::*;
 
+    // Promises: CLI-42
     #[test]
     fn only_a_plain_yes_approves() {
         assert_eq!(ApprovalReply::parse(" Yes\n"), ApprovalReply::Approve);
@@ -123,6 +124,7 @@ mod tests {
         );
     }
 
+    // Promises: CLI-42
     #[test]
     fn what_will_run_is_shown_whole_and_inert() {
         let approval = Approval {

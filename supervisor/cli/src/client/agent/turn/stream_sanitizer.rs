@@ -88,6 +88,7 @@ mod tests {
         assert_eq!(shown(&["Hel", "lo, ", "日本"]), ["Hel", "lo, ", "日本", ""]);
     }
 
+    // Promises: CLI-47
     #[test]
     fn what_may_become_a_delimiter_waits_for_its_end() {
         assert_eq!(shown(&["a <tool", "_call", "> b"]), ["a ", "", "<·tool_call> b", ""]);
@@ -106,6 +107,7 @@ mod tests {
     }
 
     proptest! {
+        // Promises: CLI-47
         #[test]
         fn nothing_acts_on_a_terminal_and_no_letter_is_lost(pieces in proptest::collection::vec(piece(), 0..12)) {
             let all = shown(&pieces).concat();

@@ -129,6 +129,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
+    // Promises: GUARD-41
     #[test]
     fn the_machine_keeps_its_promises(steps in proptest::collection::vec(step(), 1..200)) {
         let mut now = Instant::now();

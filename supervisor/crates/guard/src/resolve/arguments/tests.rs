@@ -25,6 +25,7 @@ fn problems(parameter: Parameter, value: &str) -> String {
     told(&action, &[("p".to_owned(), value.to_owned())].into())
 }
 
+// Promises: GUARD-31
 #[test]
 fn each_type_takes_its_json_spelling() {
     for (r#type, good, bad) in [
@@ -57,6 +58,7 @@ fn json_that_is_nested_too_deeply_is_refused_and_does_not_overflow_the_stack() {
     assert!(problems(parameter("array", ""), &deep).contains("must be a JSON array"));
 }
 
+// Promises: GUARD-31
 #[test]
 fn the_schema_is_held_against_the_value_read_by_its_type() {
     let limit = r#"{"type": "integer", "minimum": 1, "maximum": 100}"#;
@@ -121,6 +123,7 @@ proptest! {
         prop_assert!(problems(parameter(&r#type, &schema), &value).len() < 1000);
     }
 
+    // Promises: GUARD-32
     #[test]
     fn any_value_under_any_type_and_schema_ends_in_a_bounded_verdict(
         r#type in "(|string|integer|number|boolean|array|object|x)",

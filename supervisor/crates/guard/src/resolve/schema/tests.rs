@@ -185,6 +185,7 @@ fn any_json() -> impl Strategy<Value = Value> {
 }
 
 proptest! {
+    // Promises: GUARD-32
     #[test]
     fn any_json_against_any_json_ends_in_a_bounded_verdict(schema in any_json(), value in any_json()) {
         if let Some(schema) = Schema::parse(&schema.to_string()) {

@@ -82,6 +82,7 @@ fn a_text_waits_until_somebody_asks() {
     assert_eq!(scope.who(&numbered(1, 100)), ["web"]);
 }
 
+// Promises: GUARD-57
 #[test]
 fn a_plugin_that_has_its_share_pushes_out_its_own() {
     let mut scope = Scope::narrow();
@@ -95,6 +96,7 @@ fn a_plugin_that_has_its_share_pushes_out_its_own() {
     assert!(scope.who(&numbered(47, 100)).is_empty());
 }
 
+// Promises: GUARD-57
 #[test]
 fn what_gives_way_to_others_is_remembered() {
     let mut scope = Scope::narrow();
@@ -108,6 +110,7 @@ fn what_gives_way_to_others_is_remembered() {
     }
 }
 
+// Promises: GUARD-57
 #[test]
 fn what_is_said_again_and_what_says_nothing_push_out_nothing() {
     let mut scope = Scope::narrow();
@@ -171,6 +174,7 @@ fn memory_of_a_long_text_is_given_back_once_it_is_taken_in() {
 
 proptest! {
     /// Compares with a table into which everything is inserted at once.
+    // Promises: GUARD-59
     #[test]
     fn what_waits_is_found_as_what_does_not(
         said in proptest::collection::vec((0..4_usize, 0..30_usize, 4..30_usize, 0..8_usize, any::<bool>()), 1..40),

@@ -14,6 +14,7 @@ fn line(message: &str, fields: &[(&'static str, &str)]) -> Line {
     Line { at, level: Level::WARN, target, message: message.to_owned(), fields: of_line }
 }
 
+// Promises: TRACE-2
 #[test]
 fn fields_stay_fields() {
     let mut line = line("refused", &[("call_id", "c1"), ("peer.uid", "7"), ("plugin", "hello")]);
@@ -25,6 +26,7 @@ fn fields_stay_fields() {
     );
 }
 
+// Promises: TRACE-2
 #[test]
 fn what_is_too_long_is_cut_and_the_entry_keeps_its_form() {
     let long = "x".repeat(MAX_ENTRY_BYTES);
@@ -35,6 +37,7 @@ fn what_is_too_long_is_cut_and_the_entry_keeps_its_form() {
 
 proptest! {
     /// No text can create a field, whatever it contains.
+    // Promises: TRACE-2
     #[test]
     fn each_text_is_one_field(message: String, value: String) {
         let made = String::from_utf8(entry(&line(&message, &[("plugin", &value)]))).unwrap();
@@ -42,6 +45,7 @@ proptest! {
         prop_assert!(made.split_terminator('\n').all(|line| !line.contains(char::is_control)), "{:?}", made);
     }
 
+    // Promises: TRACE-2
     #[test]
     fn names_are_what_the_journal_takes(key: String) {
         let name = name(&key);

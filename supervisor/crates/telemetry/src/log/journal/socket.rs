@@ -56,6 +56,7 @@ fn is_stream(named: &str, device: u64, inode: u64) -> bool {
 mod tests {
     use super::*;
 
+    // Promises: TRACE-4
     #[test]
     fn only_the_very_stream_is_the_journal() {
         assert!(is_stream("8:123", 8, 123));

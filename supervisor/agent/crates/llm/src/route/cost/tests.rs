@@ -165,6 +165,7 @@ const SESSIONS: [&str; 3] = ["a", "b", "c"];
 const MODELS: [&str; 4] = ["p/one", "p/two", "q/one", "q/two"];
 
 proptest! {
+    // Promises: AGENT-18
     #[test]
     fn budgets_hold_and_sums_equal_their_parts(steps in steps(), per_session in 0_u64..5_000, per_day in 0_u64..9_000) {
         let pico = |amount: u64| Money::from_picodollars(u128::from(amount));

@@ -163,6 +163,7 @@ async fn refusals_open_no_breaker() {
     assert_eq!(setting.answered_by().await, "first/a");
 }
 
+// Promises: AGENT-63
 #[tokio::test(start_paused = true)]
 async fn a_provider_without_a_key_that_holds_is_shown_and_passed_over_until_it_is_set_up_anew() {
     let setting = Setting::first([Fault::WrongKey]);
