@@ -56,8 +56,9 @@ fn is_by_hand(tests: &str) -> bool {
 /// The Rust files of the repository that git knows or that were added.
 fn sources() -> Vec<PathBuf> {
     let mut files = Vec::new();
-    let mut open: Vec<PathBuf> =
-        ["deploy", "plugins-examples", "proto", "sdk", "supervisor", "tests"].map(|dir| repository().join(dir)).into();
+    let mut open: Vec<PathBuf> = ["deploy", "plugins-examples", "proto", "sdk", "supervisor", "tests"]
+        .map(|dir| repository().join(dir))
+        .into();
     while let Some(path) = open.pop() {
         if path.is_dir() {
             let entries = path.read_dir().unwrap_or_else(|error| panic!("{}: {error}", path.display()));
@@ -88,7 +89,8 @@ fn test_name<'a>(lines: &[&'a str]) -> Option<&'a str> {
 }
 
 fn is_identifier(text: &str) -> bool {
-    !text.is_empty() && text.chars().all(|char| char.is_ascii_lowercase() || char.is_ascii_digit() || char == '_')
+    !text.is_empty()
+        && text.chars().all(|char| char.is_ascii_lowercase() || char.is_ascii_digit() || char == '_')
 }
 
 /// Reads the marks of one file into `enforced`; what is wrong with them is returned.
@@ -102,7 +104,12 @@ fn read_marks(file: &str, source: &str, enforced: &mut Enforced) -> Vec<String> 
             continue;
         };
         for id in ids.split(", ") {
-            enforced.entry(id.to_owned()).or_default().entry(file.to_owned()).or_default().insert(test.to_owned());
+            enforced
+                .entry(id.to_owned())
+                .or_default()
+                .entry(file.to_owned())
+                .or_default()
+                .insert(test.to_owned());
         }
     }
     wrong
@@ -111,7 +118,8 @@ fn read_marks(file: &str, source: &str, enforced: &mut Enforced) -> Vec<String> 
 fn enforced() -> Enforced {
     let (mut enforced, mut wrong) = (Enforced::new(), Vec::new());
     for path in sources() {
-        let source = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        let source =
+            std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         let file = path.strip_prefix(repository()).unwrap_or(&path).display().to_string();
         wrong.extend(read_marks(&file, &source, &mut enforced));
     }
@@ -186,9 +194,12 @@ fn every_id_is_there_once_and_belongs_to_an_area() {
 fn every_doc_test_that_is_named_exists() {
     let page = page();
     let mut named = 0;
-    for Promise { id, tests, .. } in page.lines().filter_map(promise).filter(|promise| promise.tests.starts_with("doc test")) {
+    for Promise { id, tests, .. } in
+        page.lines().filter_map(promise).filter(|promise| promise.tests.starts_with("doc test"))
+    {
         let file = tests.split('`').nth(1).unwrap_or_else(|| panic!("{id} names the file of its doc test"));
-        let source = std::fs::read_to_string(Path::new(&repository()).join(file)).unwrap_or_else(|error| panic!("{id}: {file}: {error}"));
+        let source = std::fs::read_to_string(Path::new(&repository()).join(file))
+            .unwrap_or_else(|error| panic!("{id}: {file}: {error}"));
         assert!(source.lines().any(|line| line.starts_with("//! ```")), "{id}: {file} has no doc test");
         named += 1;
     }
@@ -206,7 +217,10 @@ fn a_mark_belongs_to_the_test_below_it() {
     let (page, wrong) = generated(table, enforced);
     assert!(wrong.is_empty(), "{wrong:?}");
     assert!(page.contains("| A-1 | One. | `a.rs` `first`, `second` |\n"), "{page}");
-    assert!(page.contains("| C-3 | Three. | `a.rs` `crashes` |\n| D-4 | Four. | test pending: why |\n"), "{page}");
+    assert!(
+        page.contains("| C-3 | Three. | `a.rs` `crashes` |\n| D-4 | Four. | test pending: why |\n"),
+        "{page}"
+    );
 }
 
 #[test]

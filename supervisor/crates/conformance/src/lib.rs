@@ -13,6 +13,7 @@
 
 pub mod check;
 mod checks;
+mod failed_stage;
 mod harness;
 pub mod list;
 mod options;

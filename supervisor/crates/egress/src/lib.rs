@@ -13,30 +13,32 @@
 
 mod connector;
 mod counters;
+mod denial;
+mod proxy_state;
 mod public;
 mod serve;
 mod tunnel;
 
 use std::fmt;
-use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
 use talon_plugin_config::allow_list::AllowList;
-use talon_sanitize::{SafeDisplay, Sanitized};
-use tokio::net::{UnixListener, UnixStream};
+use tokio::net::UnixListener;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
 pub use connector::{CONNECT_TIMEOUT, LOOKUP_TIMEOUT, MAX_LOOKUPS};
 pub use counters::Traffic;
+pub use denial::{Denial, OnDenied};
 pub use serve::{HEAD_TIMEOUT, MAX_HEAD_BYTES};
 pub use tunnel::IDLE_TIMEOUT;
 
 use connector::Connector;
 use counters::Counters;
+use proxy_state::ProxyState;
 
 /// The most connections of one plugin at once. 64: as many as its calls may wait (`guard.queue`), with one connection
 /// each. A further connection waits for [`PLACE_WAIT`] and is then answered with 503; those after it wait in the
@@ -55,42 +57,12 @@ const BUSY_RESPONSE: &[u8] =
     b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: text/plain; charset=utf-8\r\n\
     connection: close\r\n\r\nall 64 connections of this plugin are in use: close some, or try again later\n";
 
-/// A request for a target that the plugin may not reach. The text names the entry that would allow it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Denial {
-    /// No entry of the list allows the target.
-    NotListed {
-        /// `host:port`, checked and bounded.
-        place: Sanitized,
-    },
-    /// The name is allowed but resolves to this machine or the network around it.
-    NotPublic {
-        /// `host:port`, checked and bounded.
-        place: Sanitized,
-        /// Where it leads.
-        address: SocketAddr,
-    },
-}
-
-/// Called for each denial, from within the proxy's task. It must not block, and it must limit its own log rate: up to
-/// [`MAX_CONNECTIONS`] denials come every tenth of a second.
-pub type OnDenied = Arc<dyn Fn(&Denial) + Send + Sync>;
-
 /// The proxy of one plugin process. Dropping it closes its socket and its connections.
 #[must_use = "dropping it ends it"]
 pub struct Proxy {
     shared: Arc<ProxyState>,
     listener: Arc<UnixListener>,
     _task: AbortOnDropHandle<()>,
-}
-
-/// State that the connections of one proxy share.
-struct ProxyState {
-    connector: Connector,
-    counters: Counters,
-    on_denied: OnDenied,
-    only_uid: Option<u32>,
 }
 
 impl Proxy {
@@ -160,32 +132,6 @@ async fn accept_loop(listener: Arc<UnixListener>, shared: Arc<ProxyState>) {
 async fn wait_for_slot(connections: &mut JoinSet<()>) -> bool {
     connections.len() < MAX_CONNECTIONS || timeout(SLOT_WAIT, connections.join_next()).await.is_ok()
 }
-
-impl ProxyState {
-    fn may_connect(&self, stream: &UnixStream) -> bool {
-        self.only_uid.is_none_or(|uid| stream.peer_cred().is_ok_and(|peer| peer.uid() == uid))
-    }
-}
-
-impl fmt::Display for Denial {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NotListed { place } => write!(
-                f,
-                "{place} is not on this plugin's allow-list (if it should be, add it: sandbox.allow: [\"{place}\"])"
-            ),
-            Self::NotPublic { place, address } => write!(
-                f,
-                "{place} leads to {}, which is no public address (if that is meant, add the address itself: \
-                 sandbox.allow: [\"{address}\"])",
-                address.ip()
-            ),
-        }
-    }
-}
-
-/// Safe to show: it holds what was asked for only as [`Sanitized`].
-impl SafeDisplay for Denial {}
 
 impl fmt::Debug for Proxy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

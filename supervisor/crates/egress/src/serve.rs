@@ -18,7 +18,9 @@ use tokio::net::{TcpStream, UnixStream};
 use tokio::time::{sleep, timeout};
 
 use super::connector::{CONNECT_TIMEOUT, ConnectorError, LOOKUP_TIMEOUT};
-use super::{Denial, ProxyState, tunnel};
+use super::denial::Denial;
+use super::proxy_state::ProxyState;
+use super::tunnel;
 
 /// The largest request head, in bytes: the usual limit of servers. A larger one is answered with 431.
 pub const MAX_HEAD_BYTES: usize = 8 << 10;

@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use proptest::prelude::*;
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpStream, UnixStream};
 use tokio::time::Instant;
 
 use super::*;

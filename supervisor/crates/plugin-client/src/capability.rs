@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use talon_proto::plugin::{Action, PluginCapabilities};
 use talon_sanitize::{Raw, SafeDisplay, Sanitized};
 
+use self::filter::MAX_DECLARED_NAME_LEN;
 pub use self::filter::MAX_REPORTED_OMISSIONS;
 use talon_plugin_config::name::PluginName;
 
@@ -29,8 +30,6 @@ pub const MAX_MESSAGE_BYTES: usize = 4 << 20;
 const MAX_FIELDS: usize = 100_000;
 /// The longest text of a decoding error, in bytes.
 const MAX_DECODE_ERROR_BYTES: usize = 400;
-/// The longest name of a plugin or action.
-const MAX_DECLARED_NAME_LEN: usize = 64;
 
 /// What a plugin offers.
 #[derive(Debug, Clone, PartialEq)]

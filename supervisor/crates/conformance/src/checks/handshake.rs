@@ -3,7 +3,7 @@
 use talon_plugin::probe::{ListeningSocket, Stage};
 use talon_sanitize::{Raw, Sanitized, inert};
 
-use super::check_for_stage;
+use crate::failed_stage::check_for_stage;
 use crate::harness::{Finding, Harness};
 
 /// A version that no plugin knows.

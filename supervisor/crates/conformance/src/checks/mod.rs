@@ -14,18 +14,6 @@ use talon_plugin_config::spec::Dialect;
 use crate::check::{Applicability, Check, Test};
 use crate::harness::{Finding, Harness};
 
-/// The id of the check that reports a start which failed at this step.
-pub(crate) fn check_for_stage(stage: Stage) -> &'static str {
-    match stage {
-        Stage::Files | Stage::Jail | Stage::Handshake => "start.handshake",
-        Stage::StrayOutput => "start.stray-output",
-        Stage::HandshakeLine => "handshake.line",
-        Stage::Version => "handshake.version",
-        Stage::Address => "handshake.address",
-        Stage::Serving => "handshake.serves",
-    }
-}
-
 /// Performs one check. `jail.strict` is performed by the runner, because it repeats the others.
 pub(crate) async fn perform(check: &Check, bench: &mut Harness<'_>) -> Finding {
     if let Some(finding) = not_applicable(check.about, bench) {

@@ -218,7 +218,7 @@ impl<'r> Harness<'r> {
     pub(crate) fn skip_reason(&self) -> Option<Finding> {
         let skip = |id: &'static str| Some(Finding::Skip(inert!("it does not get that far: see {}", id)));
         if let Some(problem) = &self.facts.problem {
-            return skip(crate::checks::check_for_stage(problem.stage));
+            return skip(crate::failed_stage::check_for_stage(problem.stage));
         }
         match (&self.facts.init, &self.facts.declaration) {
             (Some(InitResult::Refused(_) | InitResult::Broken(_)), _) => skip("init.settings"),

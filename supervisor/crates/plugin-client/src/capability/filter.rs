@@ -7,7 +7,8 @@
 use talon_proto::plugin::Action;
 use talon_sanitize::{Raw, Sanitized, Sanitizer, inert};
 
-use super::MAX_DECLARED_NAME_LEN;
+/// The longest name of a plugin or action.
+pub(super) const MAX_DECLARED_NAME_LEN: usize = 64;
 
 /// How many omitted actions are reported one by one. 8: enough for an author to see the pattern, and short enough for a
 /// status page.

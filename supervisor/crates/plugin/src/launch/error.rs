@@ -15,7 +15,7 @@ use talon_plugin_config::discover::CheckError;
 use talon_plugin_config::name::PluginName;
 use talon_sanitize::Sanitized;
 
-use super::last_good::LastGoodUnavailable;
+use super::last_good_unavailable::LastGoodUnavailable;
 use super::process::Exit;
 use crate::identity::IdentityError;
 use crate::view::ViewError;

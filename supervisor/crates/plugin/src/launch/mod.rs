@@ -25,6 +25,7 @@ mod handover;
 mod handshake_wait;
 mod isolation;
 mod last_good;
+mod last_good_unavailable;
 mod process;
 mod program;
 mod service;

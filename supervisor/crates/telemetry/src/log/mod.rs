@@ -17,6 +17,7 @@ mod layer;
 mod line;
 mod neutralize;
 mod output;
+mod queue_entry;
 mod writer;
 
 pub(crate) use self::filter::filter;

@@ -6,7 +6,7 @@ use tracing::Level;
 
 use super::journal::Journal;
 use super::line::Line;
-use super::writer::QueueEntry;
+use super::queue_entry::QueueEntry;
 use super::{Format, json, neutralize};
 
 /// The destination of the log.

@@ -10,6 +10,7 @@ use tracing_subscriber::fmt::MakeWriter;
 
 use super::line::Line;
 use super::output::LogOutput;
+use super::queue_entry::QueueEntry;
 
 /// The size limit of the queue: seconds of a busy log, and little compared to the rest of the process. Above it lines
 /// are dropped and counted.
@@ -36,16 +37,6 @@ pub(crate) struct Writer {
 #[must_use = "what is still queued is lost without it"]
 pub(crate) struct FlushGuard {
     queue: Arc<Queue>,
-}
-
-/// An entry of the queue.
-pub(crate) enum QueueEntry {
-    /// A line of text, formatted by the subscriber.
-    Text(Vec<u8>),
-    /// A line as values.
-    Line(Box<Line>),
-    /// The number of lines that were dropped.
-    Dropped(u64),
 }
 
 #[derive(Default)]

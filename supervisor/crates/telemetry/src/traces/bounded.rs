@@ -9,7 +9,8 @@ use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::error::OTelSdkResult;
 use opentelemetry_sdk::trace::{Span, SpanData, SpanProcessor};
 
-use super::MAX_QUEUED_SPANS;
+/// The most spans that wait to be sent. 2,048: a thousand calls, about 2 MiB. Further spans are dropped and counted.
+pub(super) const MAX_QUEUED_SPANS: usize = 2048;
 
 /// One counter for the process, because it exports to one collector.
 static DROPPED: AtomicU64 = AtomicU64::new(0);

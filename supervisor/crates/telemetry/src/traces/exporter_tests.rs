@@ -13,8 +13,7 @@ use tokio_stream::wrappers::UnixListenerStream;
 use tonic::{Request, Response};
 
 use super::*;
-use crate::traces::MAX_QUEUED_SPANS;
-use crate::traces::bounded::{BoundedProcessor, dropped};
+use crate::traces::bounded::{BoundedProcessor, MAX_QUEUED_SPANS, dropped};
 
 fn span() -> SpanData {
     let (trace, id) = (TraceId::from(1), SpanId::from(1));

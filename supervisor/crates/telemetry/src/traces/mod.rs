@@ -34,14 +34,12 @@ use tracing_subscriber::registry::LookupSpan;
 pub use self::context::CallTrace;
 pub use self::endpoint::{Endpoint, ParseEndpointError};
 
-use self::bounded::{BoundedProcessor, QueuedSpans};
+use self::bounded::{BoundedProcessor, MAX_QUEUED_SPANS, QueuedSpans};
 use self::exporter::OtlpExporter;
 
 /// The target of the spans that are exported.
 pub const TARGET: &str = "talon::call";
 
-/// The most spans that wait to be sent. 2,048: a thousand calls, about 2 MiB. Further spans are dropped and counted.
-const MAX_QUEUED_SPANS: usize = 2048;
 /// The most spans of one batch.
 const MAX_BATCH_SPANS: usize = 512;
 /// How long a span waits for its batch to fill.
