@@ -19,7 +19,7 @@ const MAX_CAUSES: usize = 16;
 ///
 /// - [`ToolError::new`] makes an error with your message.
 /// - `?` on any [`std::error::Error`] keeps it as the cause and gives the caller a generic message.
-/// - [`Tell::tell`] does both: your message for the caller, the error for the log.
+/// - [`OrToolError::or_tool_error`] does both: your message for the caller, the error for the log.
 ///
 /// ```
 /// use talon_sdk::{OrToolError, ToolError};
@@ -115,7 +115,7 @@ pub trait OrToolError<T> {
     /// The failure, if there is one.
     fn or_tool_error(self, message: impl Into<Cow<'static, str>>) -> Result<T, ToolError>;
 
-    /// Like [`tell`](Tell::tell), for a message that is expensive to build.
+    /// Like [`or_tool_error`](OrToolError::or_tool_error), for a message that is expensive to build.
     ///
     /// # Errors
     /// The failure, if there is one.

@@ -43,7 +43,7 @@
 //! | offer tools that are known at run time only | [`Tool::dynamic`], [`Plugin::refresh`] |
 //! | describe its arguments | [`macro@args`], [`ToolArgs`] |
 //! | answer with text, data or both | [`Output`], [`Json`] |
-//! | return an error, and keep secrets out of it | [`ToolError`], [`Tell`] |
+//! | return an error, and keep secrets out of it | [`ToolError`], [`OrToolError`] |
 //! | read settings, share a pool between calls | [`Plugin::config`], [`Plugin::init`] |
 //! | know the deadline, cancel, block | [`Context`] |
 //! | report the progress of a call | [`Context::progress`] |

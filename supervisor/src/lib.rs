@@ -7,10 +7,10 @@
 //! | [`agent`] | the supervisor's side of the agent |
 //! | [`audit`] | the audit log of calls and operations |
 //! | [`config`] | the config file, environment variables and flags |
-//! | [`discover`] | finds plugins |
+//! | `discover` | finds plugins |
 //! | [`dispatch`] | the dispatcher: the guard stack of every plugin |
 //! | [`host`] | `talon.host.v1.Host` on `host.sock` |
-//! | [`notify`] | messages to a service manager |
+//! | `notify` | messages to a service manager |
 //! | [`peer`] | the peer of a connection, and its role |
 //! | [`reload`] | changes of configuration and plugins at runtime |
 //! | [`program_lookup`] | the other programs that are installed with `talon` |

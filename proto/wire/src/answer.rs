@@ -31,7 +31,7 @@ pub enum Answer {
     Other(Response<Body>),
 }
 
-/// Answers a request with the result of `work`: [`awaited`], and then [`send`].
+/// Answers a request with the result of `work`: [`run_until_reset`], and then [`send`].
 pub async fn answer(
     mut respond: SendResponse<Bytes>,
     deadline: Option<Instant>,

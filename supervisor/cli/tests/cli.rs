@@ -63,7 +63,7 @@ fn a_dead_socket_says_that_its_supervisor_ended() {
     let path = home.path().join("host.sock");
     drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
     let stderr = stderr_of(talon(home.path()).arg("status").arg("--socket").arg(&path), 5);
-    assert!(stderr.contains("its supervisor ended"), "{stderr}");
+    assert!(stderr.contains("its supervisor has exited"), "{stderr}");
 }
 
 // Promises: CLI-5

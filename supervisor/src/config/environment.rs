@@ -18,7 +18,7 @@ pub struct Environment {
     pub home: Option<PathBuf>,
     /// Where relative paths from the environment and from flags start.
     pub cwd: PathBuf,
-    /// Whether plugins get separate uids ([`Surroundings::gives_own_uids`]).
+    /// Whether plugins get separate uids ([`Environment::assigns_uids`]).
     pub assigns_uids: bool,
 }
 

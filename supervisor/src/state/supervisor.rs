@@ -75,7 +75,7 @@ impl StateSupervisor {
     /// answer yet.
     ///
     /// # Errors
-    /// [`NotOpened`] if it refused for a reason that does not pass within seconds, or reported nothing for
+    /// [`StateOpenError`] if it refused for a reason that does not pass within seconds, or reported nothing for
     /// half a minute.
     pub async fn wait_until_open(&self) -> Result<(), StateOpenError> {
         let mut status = self.handle.subscribe();

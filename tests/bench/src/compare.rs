@@ -26,8 +26,8 @@ pub struct Change {
     pub after: Spread,
     /// By what part of the old value it got worse; negative if it got better, infinite if the old value was zero.
     pub worse_by: f64,
-    /// Whether that is more than the spreads of both together explain, more than [`SMALLEST_NEWS`], and for a figure
-    /// itself more than its unit's [minimum](crate::book::Unit::smallest_news).
+    /// Whether that is more than the spreads of both together explain, more than [`MIN_RELATIVE_CHANGE`], and for a figure
+    /// itself more than its unit's [minimum](crate::figures::Unit::min_difference).
     pub told: bool,
 }
 

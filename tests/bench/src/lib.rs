@@ -18,16 +18,16 @@
 //! |---|---|
 //! | [`load`] | a load and its result; the closed loop that runs it |
 //! | [`worker`], [`driver`] | the two sides of a load driver: its own process, and its parent |
-//! | [`contenders`], [`watched`] | the contenders of the call suites; one of them under load while a command runs |
-//! | [`content`], [`draw`] | the text of the answers; random choice among many plugins |
+//! | [`contenders`], [`load_command`] | the contenders of the call suites; one of them under load while a command runs |
+//! | [`content`], [`rng`] | the text of the answers; random choice among many plugins |
 //! | [`turns`] | a process that measures something other than a load, one turn at a time |
 //! | [`layers`] | the guard's stack without IO, whole and layer by layer |
-//! | [`samples`], [`book`] | figures by round: medians and spreads |
+//! | [`samples`], [`figures`] | figures by round: medians and spreads |
 //! | [`goals`] | the performance goals |
 //! | [`machine`] | the machine of the run, and whether it was quiet |
 //! | [`document`], [`table`], [`compare`] | the result of a run as a file and as tables, and the comparison of two |
 //! | [`suites`] | what is measured |
-//! | [`soak`], [`look`] | a long run of everything at once, which looks for leaks; resource usage of a process |
+//! | [`soak`], [`process_stats`] | a long run of everything at once, which looks for leaks; resource usage of a process |
 //! | [`stock`], [`guarded`] | the contenders' processes |
 
 pub mod compare;

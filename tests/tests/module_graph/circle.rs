@@ -57,7 +57,7 @@ fn circle(source: &Path, imports: &Imports, members: &BTreeSet<&Path>) -> Circle
 }
 
 /// The files that a file imports from, directly or through others.
-fn reachable<'a>(imports: &'a Imports, from: &PathBuf) -> BTreeSet<&'a Path> {
+fn reachable<'a>(imports: &'a Imports, from: &Path) -> BTreeSet<&'a Path> {
     let of = |file: &Path| imports.get(file).into_iter().flat_map(BTreeMap::keys).map(PathBuf::as_path);
     let mut reached = BTreeSet::new();
     let mut open: Vec<&Path> = of(from).collect();

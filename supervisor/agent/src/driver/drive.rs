@@ -22,7 +22,7 @@ use crate::prompt::Prompt;
 use crate::tool_result::ToolResult;
 use crate::tools::Offer;
 
-/// Runs turns in a [`World`].
+/// Runs turns in a [`TurnEnvironment`].
 #[derive(Clone)]
 pub struct Driver {
     observe: Arc<dyn TurnObserver>,

@@ -1,6 +1,6 @@
 //! The client of the supervisor's host service, over a connection that the supervisor passes to the agent.
 //!
-//! The agent cannot open the supervisor's sockets; it requests a connection and receives one ([`Connect`]). A broken
+//! The agent cannot open the supervisor's sockets; it requests a connection and receives one ([`HostConnector`]). A broken
 //! connection is replaced at the next request, and a supervisor that is being replaced is waited for
 //! ([`talon_client::RECONNECT_WINDOW`]). Requests that can be repeated safely are; a call that may have been made is a
 //! [`HostError`].

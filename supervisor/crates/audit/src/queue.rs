@@ -42,7 +42,7 @@ pub(crate) struct Queue {
     available: Condvar,
     /// One permit for each free place.
     permits: Semaphore,
-    /// Whether a [`Wake`] exists, whose holder takes care of what is queued now.
+    /// Whether a [`WakeGuard`] exists, whose holder takes care of what is queued now.
     waking: AtomicBool,
 }
 

@@ -30,7 +30,7 @@ pub enum InheritedFdError {
 /// A listening socket. Must be called within a runtime.
 ///
 /// # Errors
-/// [`NotWanted`]
+/// [`InheritedFdError`]
 pub fn listening(descriptor: Option<OwnedFd>) -> Result<UnixListener, InheritedFdError> {
     let (socket, listens) = stream_socket(descriptor)?;
     if !listens {
@@ -44,7 +44,7 @@ pub fn listening(descriptor: Option<OwnedFd>) -> Result<UnixListener, InheritedF
 /// A connected socket. Must be called within a runtime.
 ///
 /// # Errors
-/// [`NotWanted`]
+/// [`InheritedFdError`]
 pub fn connected(descriptor: Option<OwnedFd>) -> Result<UnixStream, InheritedFdError> {
     let (socket, listens) = stream_socket(descriptor)?;
     let stream = net::UnixStream::from(socket);

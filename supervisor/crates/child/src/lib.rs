@@ -6,12 +6,12 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`begin()`] | the main function |
+//! | [`program`] | the main function |
 //! | [`log`] | JSON lines on stderr |
 //! | [`signals`] | signal handling |
-//! | [`end`] | the exit of the process, as the supervisor sees it |
-//! | [`handed`] | descriptors that came with a control message, checked before they are served |
-//! | [`opening`] | the request to open a store, and why it was refused |
+//! | [`exit`] | the exit of the process, as the supervisor sees it |
+//! | [`inherited`] | descriptors that came with a control message, checked before they are served |
+//! | [`open_request`] | the request to open a store, and why it was refused |
 
 pub mod exit;
 pub mod inherited;

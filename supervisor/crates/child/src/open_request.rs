@@ -32,7 +32,7 @@ pub struct OpenRequest {
 /// Parses the request.
 ///
 /// # Errors
-/// [`Senseless`]
+/// [`InvalidOpenError`]
 pub fn parse(message: state::Open) -> Result<OpenRequest, InvalidOpenError> {
     let layers = match message.layers() {
         Layers::Unspecified => return Err(InvalidOpenError::NoLayers),

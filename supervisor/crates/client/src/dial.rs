@@ -16,7 +16,7 @@ use tonic::transport::{Channel, Endpoint};
 /// Connects to a supervisor's socket; its path may be of any length.
 ///
 /// # Errors
-/// The error of connecting, or one that holds a [`talon_listen::Stranger`] if the listener is not trusted to
+/// The error of connecting, or one that holds a [`talon_listen::UntrustedListenerError`] if the listener is not trusted to
 /// be a supervisor; nothing is sent to it then.
 pub async fn dial(path: &Path) -> io::Result<UnixStream> {
     let short = ShortPath::of_file(path)?;

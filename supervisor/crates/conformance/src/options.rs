@@ -40,7 +40,7 @@ impl Options {
     /// The checks with these ids or groups, such as `execute`.
     ///
     /// # Errors
-    /// [`UnknownId`] for the first word that matches none.
+    /// [`UnknownCheckError`] for the first word that matches none.
     pub fn select(words: &[String]) -> Result<Vec<&'static Check>, UnknownCheckError> {
         let mut named = Vec::new();
         for word in words {

@@ -40,7 +40,7 @@ pub enum RunError {
     Start(#[from] ProbeError),
 }
 
-/// Checks a plugin. All started processes are gone once [`Prober::cleared`] has returned, also if this future is
+/// Checks a plugin. All started processes are gone once `Prober::wait_until_gone` has returned, also if this future is
 /// dropped.
 ///
 /// # Errors

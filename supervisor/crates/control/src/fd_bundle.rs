@@ -84,7 +84,7 @@ impl Unpacker {
     /// Takes the descriptor with this index.
     ///
     /// # Errors
-    /// [`NotThere`]
+    /// [`MissingFdError`]
     pub fn take(&mut self, ticket: FdIndex) -> Result<OwnedFd, MissingFdError> {
         let place = usize::try_from(ticket.0).ok().and_then(|place| self.descriptors.get_mut(place));
         place.and_then(Option::take).ok_or(MissingFdError(ticket))

@@ -41,7 +41,7 @@ use counters::Counters;
 use proxy_state::ProxyState;
 
 /// The most connections of one plugin at once. 64: as many as its calls may wait (`guard.queue`), with one connection
-/// each. A further connection waits for [`PLACE_WAIT`] and is then answered with 503; those after it wait in the
+/// each. A further connection waits for [`SLOT_WAIT`] and is then answered with 503; those after it wait in the
 /// kernel.
 pub const MAX_CONNECTIONS: usize = 64;
 

@@ -197,7 +197,7 @@ impl Quarantine {
     }
 }
 
-/// Makes [`Quarantining`] services.
+/// Makes [`QuarantineService`] services.
 #[derive(Debug, Clone)]
 pub struct QuarantineLayer {
     quarantine: Quarantine,

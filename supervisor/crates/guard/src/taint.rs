@@ -217,7 +217,7 @@ fn sorted(mut names: Vec<String>) -> Vec<String> {
     names
 }
 
-/// Makes [`Tainting`] services.
+/// Makes [`TaintService`] services.
 #[derive(Debug, Clone)]
 pub struct TaintLayer {
     taint: Taint,

@@ -7,14 +7,14 @@
 //!
 //! | packet | from | descriptors |
 //! |---|---|---|
-//! | [`Order::Start`] | supervisor, once, first | the spec (a sealed memfd), then one for each of its [`Role`]s |
-//! | [`Note::Born`] | stage, once, first | its own pidfd, since it becomes the monitor |
-//! | [`Note::Failed`] | stage, monitor or child, if a step fails | |
-//! | [`Note::Report`] | child, once the jail is built | |
-//! | [`Note::Learning`] | stage, for a program that learns | the filter's listener |
-//! | [`Note::Running`] | monitor, once the program was executed | a pidfd of the program, then its private directory if it has one |
-//! | [`Order::Signal`], [`Order::KillAll`] | supervisor, at any time after | |
-//! | [`Note::Ended`] | monitor, once | |
+//! | [`StageCommand::Start`] | supervisor, once, first | the spec (a sealed memfd), then one for each of its [`DescriptorRole`]s |
+//! | [`StageNote::Born`] | stage, once, first | its own pidfd, since it becomes the monitor |
+//! | [`StageNote::Failed`] | stage, monitor or child, if a step fails | |
+//! | [`StageNote::Report`] | child, once the jail is built | |
+//! | [`StageNote::Learning`] | stage, for a program that learns | the filter's listener |
+//! | [`StageNote::Running`] | monitor, once the program was executed | a pidfd of the program, then its private directory if it has one |
+//! | [`StageCommand::Signal`], [`StageCommand::KillAll`] | supervisor, at any time after | |
+//! | [`StageNote::Ended`] | monitor, once | |
 //! | end of file | supervisor: kill everything. Monitor: nothing is left | |
 
 use std::io::{self, IoSlice, IoSliceMut};
@@ -39,7 +39,7 @@ const PACKET_MAX_BYTES: usize = 16 << 10;
 /// The longest text that a stage reports: a sentence and two paths of moderate length. Longer ones are cut.
 const TEXT_MAX_BYTES: usize = 2 << 10;
 
-/// The most descriptors with one packet: the spec and one for each [`Role`].
+/// The most descriptors with one packet: the spec and one for each [`DescriptorRole`].
 const DESCRIPTORS_MAX: usize = 5;
 
 /// The supervisor's request to its zygote, over a separate socket: make a stage from the three attached descriptors,
@@ -72,7 +72,7 @@ pub(crate) enum StageCommand {
     KillAll,
 }
 
-/// The role of a descriptor attached to [`Order::Start`].
+/// The role of a descriptor attached to [`StageCommand::Start`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum DescriptorRole {
     /// The program's file.

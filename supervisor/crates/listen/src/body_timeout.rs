@@ -12,13 +12,13 @@ use tonic::Status;
 /// streamed body the timeout applies to each piece.
 pub const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The error for a request that was not complete within [`BODY_WAIT`].
+/// The error for a request that was not complete within [`BODY_TIMEOUT`].
 #[must_use]
 pub fn body_timed_out() -> Status {
     Status::deadline_exceeded(format!("the request was not sent whole within {} s", BODY_TIMEOUT.as_secs()))
 }
 
-/// A request's body with the timeout [`BODY_WAIT`], which applies to each piece if the body is streamed. It
+/// A request's body with the timeout [`BODY_TIMEOUT`], which applies to each piece if the body is streamed. It
 /// fails with DEADLINE_EXCEEDED.
 #[derive(Debug)]
 pub struct BodyTimeout<B> {

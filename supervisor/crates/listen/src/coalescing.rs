@@ -25,7 +25,7 @@ pub struct CoalescingWriter<S> {
     /// How much of the buffer was sent already.
     sent: usize,
     timing: FlushTiming,
-    /// [`MAX_KEPT_BYTES`], or 0.
+    /// [`MAX_BUFFERED_BYTES`], or 0.
     max_buffered_bytes: usize,
 }
 

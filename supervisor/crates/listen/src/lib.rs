@@ -6,16 +6,16 @@
 //!
 //! | type | what it limits |
 //! |---|---|
-//! | [`Prompt`] | how long a new connection may be silent |
-//! | [`InTime`] | how long a request's body may take |
-//! | [`Places`] | how many connections and requests there are, in total and per user |
-//! | [`Held`] | answers that the client does not receive: each holds its permit until then |
-//! | [`Throttle`] | repeated log lines |
+//! | [`PrefaceTimeout`] | how long a new connection may be silent |
+//! | [`BodyTimeout`] | how long a request's body may take |
+//! | [`ConnectionLimiter`] | how many connections and requests there are, in total and per user |
+//! | [`PermitBody`] | answers that the client does not receive: each holds its permit until then |
+//! | [`LogThrottle`] | repeated log lines |
 //!
-//! Both ends of a connection combine small writes with [`Gathered`], and wait for fast answers with
-//! [`Awake`].
+//! Both ends of a connection combine small writes with [`CoalescingWriter`], and wait for fast answers with
+//! [`BusyPoll`].
 //!
-//! For clients: [`trusted`] checks who listens on a socket, [`ShortPath`] connects to long paths, and
+//! For clients: `trust` checks who listens on a socket, [`ShortPath`] connects to long paths, and
 //! [`DRAINING`] is the error of a supervisor that is stopping.
 
 mod body_timeout;

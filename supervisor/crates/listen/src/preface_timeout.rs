@@ -20,8 +20,8 @@ pub const PREFACE_TIMEOUT: Duration = Duration::from_secs(10);
 const PREFACE_BYTES: usize = 24;
 
 /// A connection whose client has to send the preface in time: reading fails with [`io::ErrorKind::TimedOut`]
-/// if it is not complete within [`FIRST_WORDS_WAIT`]. After that the client may be silent for as long as it
-/// likes. Writes are [coalesced](Gathered).
+/// if it is not complete within [`PREFACE_TIMEOUT`]. After that the client may be silent for as long as it
+/// likes. Writes are [coalesced](crate::CoalescingWriter).
 #[derive(Debug)]
 pub struct PrefaceTimeout<C> {
     stream: CoalescingWriter<UnixStream>,

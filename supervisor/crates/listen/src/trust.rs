@@ -53,7 +53,7 @@ impl std::error::Error for UntrustedListenerError {}
 /// a directory below `/run`.
 ///
 /// # Errors
-/// One that holds a [`Stranger`]; or the error of the check.
+/// One that holds a [`UntrustedListenerError`]; or the error of the check.
 pub fn check_listener(stream: &UnixStream, path: &Path) -> io::Result<()> {
     let (uid, me) = (stream.peer_cred()?.uid(), geteuid().as_raw());
     if uid == me || uid == 0 {

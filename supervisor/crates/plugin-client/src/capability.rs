@@ -41,7 +41,7 @@ pub struct Capability {
     pub actions: BTreeMap<String, Action>,
     /// Everything the plugin declared, without the omitted actions. No text in it is sanitized.
     pub raw: PluginCapabilities,
-    /// Why actions are omitted: one message each for at most [`MAX_LEFT_OUT_TOLD`] of them, and one that counts the
+    /// Why actions are omitted: one message each for at most [`MAX_REPORTED_OMISSIONS`] of them, and one that counts the
     /// rest.
     pub omitted: Vec<Sanitized>,
 }

@@ -43,7 +43,7 @@ impl PluginName {
     /// Validates a name without changing it.
     ///
     /// # Errors
-    /// [`BadName`] if it does not match `[a-z0-9][a-z0-9-]{0,63}`, or is one of [`RESERVED_NAMES`].
+    /// [`PluginNameError`] if it does not match `[a-z0-9][a-z0-9-]{0,63}`, or is one of [`RESERVED_NAMES`].
     pub fn new(text: &str) -> Result<Self, PluginNameError> {
         if let Some(name) = RESERVED_NAMES.into_iter().find(|reserved| *reserved == text) {
             return Err(PluginNameError::Reserved { name });
@@ -65,7 +65,7 @@ impl PluginName {
     /// Derives a name from a file name: drops the extension, turns `_` into `-`.
     ///
     /// # Errors
-    /// [`BadName`] if what remains is no name.
+    /// [`PluginNameError`] if what remains is no name.
     pub fn from_file_name(file_name: &str) -> Result<Self, PluginNameError> {
         let stem = match file_name.rfind('.') {
             Some(dot) if dot > 0 => &file_name[..dot],

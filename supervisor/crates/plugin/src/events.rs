@@ -136,7 +136,7 @@ impl Events {
         self.sender.subscribe()
     }
 
-    /// All events except those of single calls ([`EventKind::is_of_calls`]). For subscribers that live as
+    /// All events except those of single calls ([`EventKind::is_per_call`]). For subscribers that live as
     /// long as the supervisor: an event without a subscriber is not built, and building one costs a call more
     /// than all its layers.
     #[must_use]

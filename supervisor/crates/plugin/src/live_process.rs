@@ -136,7 +136,7 @@ impl LiveProcess {
     }
 
     /// Records the progress of a call, if it is in flight here: a process can report only its own calls. Returns the
-    /// update to publish now; an update that comes too soon is stored until [`Live::due`].
+    /// update to publish now; an update that comes too soon is stored until [`LiveProcess::due`].
     pub(crate) fn record_progress(&self, call_id: &str, progress: CallProgress) -> Option<ProgressUpdate> {
         let mut calls = self.calls();
         let mut followed = calls.entries.iter_mut().filter_map(|(_, flight)| flight.throttle.as_mut());

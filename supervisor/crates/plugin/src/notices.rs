@@ -27,7 +27,7 @@ use crate::progress_throttle::ProgressUpdate;
 const MAX_HANDLED: u32 = 256;
 /// How many are read at all within a [`WINDOW`]; then reading pauses until it is over.
 const MAX_READ: u32 = 4096;
-/// See [`MAX_HEARD`].
+/// See [`MAX_HANDLED`].
 const WINDOW: Duration = Duration::from_secs(1);
 /// The shortest interval between two log lines about dropped notices.
 const DROP_REPORT_INTERVAL: Duration = Duration::from_secs(60);
@@ -37,7 +37,7 @@ const RETRY: Duration = Duration::from_secs(1);
 const RETRY_MAX: Duration = Duration::from_secs(60);
 
 /// The shortest interval between two refreshes of capabilities that the plugin asked for. It doubles up to
-/// [`REFRESH_PAUSE_MAX`] for a plugin that keeps asking, and is reset after [`QUIET_PAUSES`] without a request.
+/// [`REFRESH_PAUSE_MAX`] for a plugin that keeps asking, and is reset after [`IDLE_PAUSES`] without a request.
 const REFRESH_PAUSE: Duration = Duration::from_secs(1);
 const REFRESH_PAUSE_MAX: Duration = Duration::from_secs(60);
 

@@ -184,7 +184,7 @@ impl Plugin {
     }
 
     /// Approves what these actions declare now, or all actions if none is named. Returns those that were not approved
-    /// before. With [`Offered::digests`] from an earlier look, approves exactly what was seen then.
+    /// before. With [`ReviewedCapability::digests`] from an earlier look, approves exactly what was seen then.
     ///
     /// # Errors
     /// [`OperateError::Approve`] if it declares no such action, if it has not declared anything yet, or if

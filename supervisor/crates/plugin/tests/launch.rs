@@ -279,7 +279,7 @@ async fn tcp_works_where_it_is_allowed() {
     let mut inside = PluginSpec { allow_tcp: true, ..spec("tcp") };
     inside.name = name("inside");
     inside.sandbox.network = NetworkAccess::Loopback;
-    host.refused(inside, &["network of its own", "sandbox.network"]).await;
+    host.refused(inside, &["its own network", "sandbox.network"]).await;
     let mut outside = PluginSpec { allow_tcp: true, connections: 2, ..spec("tcp") };
     outside.sandbox.network = NetworkAccess::Full;
     let plugin = host.up(outside).await;

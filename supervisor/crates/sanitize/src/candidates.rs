@@ -1,6 +1,6 @@
 //! The first stage of a scan: finds the bytes at which syntax may begin, 64 bytes at a time.
 //!
-//! It checks what vector instructions can decide from a few adjacent bytes. Candidates go to [`crate::quick`], which
+//! It checks what vector instructions can decide from a few adjacent bytes. Candidates go to [`crate::prefilter`], which
 //! checks the rest.
 
 mod rules;

@@ -121,7 +121,7 @@ fn is_delimiter_name(name: &str) -> bool {
     }
 }
 
-/// Whether the word is one of [`TOOLISH`] and not a speaker.
+/// Whether the word is one of [`TOOL_WORDS`] and not a speaker.
 fn is_tool_word(word: &str) -> bool {
     word == "plan" || TOOL_WORDS.contains(&word) && role(word).is_none()
 }

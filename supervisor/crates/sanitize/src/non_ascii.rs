@@ -58,7 +58,7 @@ mod tests {
         }
     }
 
-    /// The symbols of [`crate::quick`] rely on this.
+    /// The symbols of [`crate::prefilter`] rely on this.
     #[test]
     fn chinese_and_korean_fold_to_nothing_a_turn_is_written_in() {
         for c in ('\u{4000}'..='\u{9fff}').chain('\u{b000}'..='\u{cfff}') {

@@ -17,7 +17,7 @@ pub(super) enum StoreError {
 
 impl RunningSupervisor {
     /// Freezes this supervisor and stores everything with the manager. Returns true on success; then only
-    /// [`let_go`](Self::let_go) is left to do. Otherwise the reason is logged, and everything has to be
+    /// [`release`](Self::release) is left to do. Otherwise the reason is logged, and everything has to be
     /// stopped.
     pub(in crate::serve) async fn store(&mut self, manager: &Manager) -> bool {
         self.freeze(self.grace()).await;

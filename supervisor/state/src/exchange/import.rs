@@ -50,7 +50,7 @@ impl Importer {
     /// Imports one file. Sends a report for each record that is refused, then one for the file.
     ///
     /// # Errors
-    /// [`ImportStopped`]; a part of the file may have been imported.
+    /// [`ImportError`]; a part of the file may have been imported.
     pub async fn import_file(
         &mut self,
         path: &str,
@@ -79,7 +79,7 @@ impl Importer {
     /// Refuses a file of more than [`MAX_FILE_BYTES`] without reading it, and reports on it as on any other.
     ///
     /// # Errors
-    /// [`ImportStopped::Gone`].
+    /// [`ImportError::Disconnected`].
     pub async fn refuse_large_file(
         &mut self,
         path: &str,

@@ -3,7 +3,7 @@
 //!
 //! A workflow is a memory with `trigger` and `steps`, with or without an id and a content; or one tagged `workflow`
 //! whose content is the text of a workflow (see [`workflow`](super::workflow)). A memory with that tag and some other
-//! content is a fact here: the tag becomes [`TOLD_TAG`].
+//! content is a fact here: the tag becomes [`TEXT_WORKFLOW_TAG`].
 
 use std::collections::BTreeSet;
 

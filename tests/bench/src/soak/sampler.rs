@@ -41,7 +41,7 @@ pub(super) const METRICS: [MetricSpec; 7] = [
 pub(super) struct Sample {
     /// The time since the run began.
     pub(super) seconds: f64,
-    /// In the order of [`LOOKED`].
+    /// In the order of [`METRICS`].
     pub(super) values: [f64; METRICS.len()],
 }
 

@@ -56,7 +56,7 @@ pub(super) struct GramFilter<'o> {
     bits: [u64; FILTER_WORDS],
 }
 
-/// The number of words of the filter in [`Seen`]: small enough to be built for each answer.
+/// The number of words of the filter in [`GramFilter`]: small enough to be built for each answer.
 const FILTER_WORDS: usize = 16;
 
 impl GramFilter<'_> {

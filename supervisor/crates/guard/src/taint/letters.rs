@@ -12,7 +12,7 @@ pub(super) const MAX_LOWER: usize = 16;
 /// The characters that UTF-8 writes in two bytes.
 const TWO_BYTES: std::ops::Range<u32> = 0x80..0x800;
 
-/// For each of [`TWO_BYTES`] the two bytes of its lower case, [`NOTHING`] or [`LONGER`].
+/// For each of [`TWO_BYTES`] the two bytes of its lower case, [`NOT_COUNTED`] or [`OTHER_LENGTH`].
 static LOWER: LazyLock<[[u8; 2]; TWO_BYTES.end as usize]> = LazyLock::new(|| {
     let mut table = [NOT_COUNTED; TWO_BYTES.end as usize];
     for c in TWO_BYTES.filter_map(char::from_u32) {

@@ -71,7 +71,7 @@ impl NGramHasher {
         Self { state: RandomState::default() }
     }
 
-    /// For lookups. Passes the fingerprints to `found` in batches, like [`Self::of_every_stride`], so that a caller
+    /// For lookups. Passes the fingerprints to `found` in batches, like [`Self::hash_every_stride`], so that a caller
     /// that holds a lock for each batch does not hold it for long. `found` may modify the batch.
     pub(super) fn hash_every_position(&self, text: &str, found: impl FnMut(&mut [u64])) {
         self.hash_text(text, 1, found);

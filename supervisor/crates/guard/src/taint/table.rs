@@ -13,13 +13,13 @@ const WAYS: usize = 8;
 const FAIR_WAYS: u32 = WAYS as u32 / 2;
 
 /// How many plugins a scope distinguishes, as many as fit beside a fingerprint. Further ones count as the last one,
-/// under [`OTHERS`].
+/// under [`OTHER_PLUGINS`].
 const MAX_SOURCES: usize = 255;
 
 /// The name for plugins beyond [`MAX_SOURCES`]. No plugin can have this name.
 const OTHER_PLUGINS: &str = "(others)";
 
-/// The number of a plugin in [`Table`].
+/// The number of a plugin in [`FingerprintTable`].
 pub(super) type SourceId = u8;
 
 /// Fingerprints, newest first: each in the upper 56 bits, its source in the lower 8. 0 is an empty entry.

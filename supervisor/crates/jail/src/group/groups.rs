@@ -61,7 +61,7 @@ impl Groups {
     }
 
     /// Kills and removes everything below our label, which an earlier supervisor left. So it must be called before the
-    /// first [`Groups::make`]. Returns the number of removed cgroups. Blocks for at most five seconds.
+    /// first [`Groups::create`]. Returns the number of removed cgroups. Blocks for at most five seconds.
     pub fn clear(&self) -> Result<usize, GroupError> {
         self.clear_except(&[])
     }

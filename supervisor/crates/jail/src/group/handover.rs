@@ -38,7 +38,7 @@ impl Group {
     }
 
     /// Takes over the cgroup that another supervisor made for the process `member`, wherever it is. Call
-    /// [`Group::bound`] next, to set its limits.
+    /// [`Group::set_limits`] next, to set its limits.
     ///
     /// # Errors
     /// If the process is not in that cgroup, which is left unchanged then.

@@ -13,7 +13,7 @@ use super::remove;
 use crate::exit::ExitStatus;
 
 /// The cgroup of one program. Dropping it kills the remaining processes and removes it, which blocks for at most two
-/// seconds. Processes that the kernel cannot end in that time are left to the next [`Groups::clear`].
+/// seconds. Processes that the kernel cannot end in that time are left to the next [`Groups::clear`](super::Groups::clear).
 #[derive(Debug)]
 pub struct Group {
     pub(super) dir: PathBuf,
@@ -25,7 +25,7 @@ pub struct Group {
 }
 
 impl Group {
-    /// Its `cgroup.procs`, open for writing, for [`crate::Given`].
+    /// Its `cgroup.procs`, open for writing, for [`crate::InheritedFds`].
     pub fn procs(&self) -> BorrowedFd<'_> {
         self.procs.as_fd()
     }

@@ -80,7 +80,7 @@ impl FeatureProbe {
     }
 }
 
-/// Starts the child and reads its answer. Blocks for [`TRIAL_TIMEOUT`] at most.
+/// Starts the child and reads its answer. Blocks for [`FEATURE_PROBE_TIMEOUT`] at most.
 pub(super) fn run(stage: &Stage) -> Result<FeatureProbe, String> {
     let child = stage
         .command(FEATURE_PROBE_NAME)

@@ -8,7 +8,7 @@
 //! | cgroup | the controllers of our own part of the tree, and whether we may write there |
 //! | limits | this process's own hard limits |
 //!
-//! All of this is gathered in [`Facts`]; the tier and the protections are derived from these alone.
+//! All of this is gathered in [`MachineFacts`]; the tier and the protections are derived from these alone.
 
 mod facts;
 mod feature_probe;

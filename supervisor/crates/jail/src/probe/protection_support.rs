@@ -5,7 +5,7 @@ use crate::report::Status;
 /// How this machine supports one protection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProtectionSupport {
-    /// The stable word, as in a program's [`Report`].
+    /// The stable word, as in a program's [`Report`](crate::Report).
     pub name: &'static str,
     /// Whether it can be provided. With a [`Status::Missing`], `sandbox.mode: enforce` refuses to start plugins.
     pub status: Status,

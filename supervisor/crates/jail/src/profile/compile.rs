@@ -48,7 +48,7 @@ impl Profile {
         compile(self, network, Architecture::native(&self.name)?, false)
     }
 
-    /// The same, but calls outside the profile are allowed and reported: see [`Learner`]. What no profile can allow
+    /// The same, but calls outside the profile are allowed and reported: see [`Learner`](super::Learner). What no profile can allow
     /// stays forbidden.
     pub fn compile_learning(&self, network: &Network) -> Result<CompiledProfile, ProfileError> {
         compile(self, network, Architecture::native(&self.name)?, true)

@@ -52,7 +52,7 @@ impl Learner {
                 let _ = seccomp::allow(listener.as_fd(), notification.id);
             }
         })?;
-        Ok(Self { counts: counts, thread: answering })
+        Ok(Self { counts, thread: answering })
     }
 
     /// The calls that were used so far, in the order of their numbers.

@@ -40,7 +40,7 @@ const IO_LEVEL_DEFAULT: i32 = 4;
 
 /// Gives the whole session the lowest priorities, including its monitor. Runs in the stage, while its files in `/proc`
 /// are still its own: after the step `undumpable` they are root's. Failures are detected by the steps that report,
-/// [`spared`] and [`yield_to_others`].
+/// [`spared`] and [`raise_niceness`].
 ///
 /// A supervisor that was started with a real-time or I/O class, or without memory protections, keeps them for itself.
 ///

@@ -95,7 +95,7 @@ pub struct Symlink {
 /// A program's private writable directory: one tmpfs with a total size limit, removed with the program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PrivateTmpfs {
-    /// Its path. The supervisor gets a descriptor of it ([`crate::Jailed::private`]).
+    /// Its path. The supervisor gets a descriptor of it ([`crate::JailedProgram::private`]).
     #[serde(with = "crate::path_bytes")]
     pub at: PathBuf,
     /// Directories in it, made for the program with mode 0700. It can write only in these, and can neither rename nor

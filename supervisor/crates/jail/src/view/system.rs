@@ -126,7 +126,7 @@ fn leads_into_usr(at: &Path, to: &Path) -> bool {
     normalize(&at.parent().unwrap_or(at).join(to)).starts_with(USR)
 }
 
-/// The paths in `/etc` with the prefixes [`ETC_BEGINNINGS`].
+/// The paths in `/etc` with the prefixes [`ETC_PREFIXES`].
 fn versioned_paths() -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir("/etc") else { return Vec::new() };
     let mut paths: Vec<_> = entries

@@ -9,7 +9,7 @@
 //! | a symlink | its target is checked, and its target is run |
 //! | a bad name, two plugins with one name, a file others may write, a wrong `sha256`, a bad manifest | refused, each with its reason |
 //!
-//! A bad plugin never stops the others. Plugins from the config file ([`configured`]) pass the same checks.
+//! A bad plugin never stops the others. Plugins from the config file ([`from_config`]) pass the same checks.
 
 mod check;
 mod defaults;
@@ -112,7 +112,7 @@ pub fn scan(dir: &Path, defaults: &SpecDefaults) -> ScanResult {
 /// manifest. Blocking, like [`scan`].
 ///
 /// # Errors
-/// [`Refused`], if it does not pass the checks.
+/// [`RejectedPlugin`], if it does not pass the checks.
 pub fn from_config(
     name: &PluginName,
     source: &str,

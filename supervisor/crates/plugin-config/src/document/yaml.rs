@@ -107,7 +107,7 @@ struct OpenCollection {
 /// Parses one document. `None` if the text is empty.
 ///
 /// # Errors
-/// [`Refusal`] for the first error.
+/// [`ParseError`] for the first error.
 pub fn parse(text: &str) -> Result<Option<Rc<Node>>, ParseError> {
     if text.len() > MAX_TEXT_BYTES {
         return Err(ParseError {

@@ -49,6 +49,7 @@ pub fn copy(from: &File, to: &mut dyn Write) -> io::Result<String> {
 /// A record is a letter (`d` directory, `f` file, `x` executable file, `l` link), the path below the root, NUL, the
 /// file's own SHA-256 in hex or the link's target, NUL. Paths contain no NUL, so different trees give different input.
 /// Of the mode only the execute bit counts: the other bits depend on the umask, and a view sets its own.
+#[derive(Default)]
 pub struct TreeDigest(Sha256);
 
 impl TreeDigest {

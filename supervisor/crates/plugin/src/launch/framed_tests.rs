@@ -5,10 +5,12 @@ use talon_plugin_config::discover::SpecDefaults;
 use tokio::net::{UnixListener, UnixStream};
 
 use super::*;
-use crate::rundir::RuntimeDir;
+use crate::rundir::{PrivateDir, RuntimeDir};
 
 struct Scene {
     _dir: tempfile::TempDir,
+    /// Its end removes the directory with the socket.
+    _private: Arc<PrivateDir>,
     listener: UnixListener,
     target: Target,
 }
@@ -22,7 +24,7 @@ fn scene() -> Scene {
     let uid = rustix::process::geteuid().as_raw();
     let target =
         Target::new(&Address::Unix(path), private.sockets(), uid, std::process::id(), false).unwrap();
-    Scene { _dir: dir, listener, target }
+    Scene { _dir: dir, _private: private, listener, target }
 }
 
 /// As the oldest SDK reads: four bytes that are too large a length are the end of it, with the rest unread.
@@ -34,7 +36,7 @@ async fn takes_it_for_a_length(mut stream: UnixStream) {
 
 #[tokio::test]
 async fn who_hangs_up_each_time_is_one_of_them() {
-    let Scene { listener, target, _dir } = scene();
+    let Scene { listener, target, _dir, _private } = scene();
     let serving = tokio::spawn(async move {
         loop {
             let (stream, _) = listener.accept().await.unwrap();
@@ -47,7 +49,7 @@ async fn who_hangs_up_each_time_is_one_of_them() {
 
 #[tokio::test]
 async fn who_answers_is_none() {
-    let Scene { listener, target, _dir } = scene();
+    let Scene { listener, target, _dir, _private } = scene();
     let serving = tokio::spawn(async move {
         let (mut stream, _) = listener.accept().await.unwrap();
         // An empty SETTINGS frame, and then the end.
@@ -60,7 +62,7 @@ async fn who_answers_is_none() {
 
 #[tokio::test]
 async fn who_dies_of_it_is_none() {
-    let Scene { listener, target, _dir } = scene();
+    let Scene { listener, target, _dir, _private } = scene();
     let dying = tokio::spawn(async move {
         let (stream, _) = listener.accept().await.unwrap();
         drop(listener);
@@ -73,7 +75,7 @@ async fn who_dies_of_it_is_none() {
 
 #[tokio::test(start_paused = true)]
 async fn who_says_nothing_is_none() {
-    let Scene { listener, target, _dir } = scene();
+    let Scene { listener, target, _dir, _private } = scene();
     assert!(!hangs_up_on_http2(&target).await);
     drop(listener);
 }

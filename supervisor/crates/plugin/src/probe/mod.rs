@@ -65,7 +65,7 @@ impl Prober {
     /// Starts a plugin's program. Its start timeout begins now.
     ///
     /// # Errors
-    /// [`Problem`] of [`Stage::Files`] or [`Stage::Jail`]; nothing was started.
+    /// [`ProbeError`] of [`Stage::Files`] or [`Stage::Jail`]; nothing was started.
     pub async fn start(&self, spec: &PluginSpec) -> Result<Probe, ProbeError> {
         // Events are for observers of a supervisor; a prober has none.
         let logs = LogSink::new(&spec.name, &self.settings, Events::new());
@@ -121,7 +121,7 @@ impl Probe {
     /// Waits for the handshake line, until the start timeout.
     ///
     /// # Errors
-    /// [`Problem`] with the step and what to do. The process is killed then.
+    /// [`ProbeError`] with the step and what to do. The process is killed then.
     pub async fn handshake(&mut self) -> Result<Handshake, ProbeError> {
         Ok(self.launched.handshake(&self.spec, self.deadline).await?)
     }
@@ -129,7 +129,7 @@ impl Probe {
     /// Whether it speaks the oldest protocol (`opentalon-v0`), so that it must be started behind its bridge.
     ///
     /// # Errors
-    /// [`Problem`], as for [`Probe::connect`].
+    /// [`ProbeError`], as for [`Probe::connect`].
     pub async fn is_framed(&self, handshake: &Handshake) -> Result<bool, ProbeError> {
         Ok(self.launched.is_framed(&self.spec, handshake).await?)
     }
@@ -137,7 +137,7 @@ impl Probe {
     /// Connects to the address of the handshake, after checking which process listens there.
     ///
     /// # Errors
-    /// [`Problem`] of [`Stage::Line`], [`Stage::Address`] or [`Stage::Serves`].
+    /// [`ProbeError`] of [`Stage::HandshakeLine`], [`Stage::Address`] or [`Stage::Serving`].
     pub async fn connect(&self, handshake: &Handshake) -> Result<RawClient, ProbeError> {
         let left = self.deadline.saturating_duration_since(Instant::now());
         match timeout(left, self.launched.connect(&self.spec, handshake)).await {

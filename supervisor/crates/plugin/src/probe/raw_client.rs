@@ -50,7 +50,7 @@ impl RawClient {
     /// Calls any method by its full path.
     ///
     /// # Errors
-    /// As for [`Wire::call`].
+    /// As for [`RawClient::call`].
     pub async fn call_path(
         &self,
         path: &str,

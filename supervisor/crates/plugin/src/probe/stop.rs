@@ -67,7 +67,7 @@ impl Drop for HaltedMonitor<'_> {
 }
 
 impl Probe {
-    /// Asks the program to stop and inspects what it leaves behind. With [`Asked::Shutdown`], a plugin that does not
+    /// Asks the program to stop and inspects what it leaves behind. With [`StopMethod::Shutdown`], a plugin that does not
     /// implement it gets SIGTERM.
     ///
     /// # Errors

@@ -42,7 +42,7 @@ impl Registry {
     /// this supervisor, as do those beyond the 4,096 that one document can hold.
     ///
     /// # Errors
-    /// [`HandOverError`]; ignore the content of the packer then.
+    /// [`HandoverError`]; ignore the content of the packer then.
     pub async fn hand_over(&self, packer: &mut Packer) -> Result<HandoverDocument, HandoverError> {
         if self.inner.closing.load(Ordering::Acquire) {
             return Err(HandoverError::ShuttingDown);

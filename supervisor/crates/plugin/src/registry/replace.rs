@@ -125,7 +125,7 @@ impl Registry {
     }
 
     /// Changes registered settings of a plugin without new processes. `false`: there is no plugin of that
-    /// name, or the change needs new processes ([`PluginSpec::same_process`]); nothing was changed then.
+    /// name, or the change needs new processes ([`PluginSpec::runs_same_process`]); nothing was changed then.
     pub async fn adjust(&self, spec: PluginSpec) -> bool {
         let Some((plugin, _turn)) = self.lock_for_replace(&spec.name).await else { return false };
         let common = plugin.context();

@@ -116,7 +116,7 @@ impl Service {
         self.handle.shared.restart.notify_waiters();
     }
 
-    /// Stops it permanently. It is asked to stop ([`Link::stopping`]), gets SIGTERM after its grace period, and SIGKILL
+    /// Stops it permanently. It is asked to stop ([`ServiceHooks::on_stopping`]), gets SIGTERM after its grace period, and SIGKILL
     /// after the same time again. When this returns, at most some seconds after twice the grace period, all of it is
     /// gone.
     pub async fn stop(&self) {

@@ -13,7 +13,7 @@ use super::Home;
 /// One service.
 #[derive(Debug, Clone)]
 pub struct ServiceSpec {
-    /// Its name ([`PluginName::own`]), used in log lines.
+    /// Its name ([`PluginName::reserved`]), used in log lines.
     pub name: PluginName,
     /// The program: a native one that belongs to root or to us, and that no other user can change. It is opened at each
     /// start and executed through that descriptor.

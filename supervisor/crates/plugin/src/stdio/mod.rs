@@ -69,7 +69,7 @@ pub(crate) struct StreamLogger {
     stream: Stream,
     classifier: Classifier,
     last_lines: LastLines,
-    /// Whether a line was dropped since [`Scribe::breathe`].
+    /// Whether a line was dropped since [`StreamLogger::throttle`].
     dropped: bool,
 }
 
@@ -141,7 +141,7 @@ impl<'s> StreamLogGuard<'s> {
         self.logger.log_chunk(&mut self.splitter, bytes);
     }
 
-    /// See [`Scribe::breathe`].
+    /// See [`StreamLogger::throttle`].
     pub(crate) async fn throttle(&mut self) {
         self.logger.throttle().await;
     }

@@ -6,8 +6,8 @@
 //!
 //! | condition | reason |
 //! |---|---|
-//! | it changed within the last [`SETTLED`] | the clock behind the ctime advances in steps of some milliseconds, so another change could have the same ctime |
-//! | it is on a file system not among [`TELLING`] | network and FUSE file systems report any ctime they like, and file systems in memory miss writes through a mapping |
+//! | it changed within the last [`MIN_AGE`] | the clock behind the ctime advances in steps of some milliseconds, so another change could have the same ctime |
+//! | it is on a file system not among [`RELIABLE_CTIME_FILE_SYSTEMS`] | network and FUSE file systems report any ctime they like, and file systems in memory miss writes through a mapping |
 //! | pages written through a mapping cannot be written back | only the first such write to a page updates the ctime until write-back; so the file is written back before it is read |
 //! | it changed while it was read | the digest may mix two states of the file |
 //!

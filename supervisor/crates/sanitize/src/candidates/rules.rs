@@ -1,5 +1,5 @@
 //! The rules of the first stage on three adjacent bytes. A rule matches every place it is meant for, and a few others;
-//! see [`Halves`].
+//! see [`NibbleTables`].
 
 use crate::prefilter::{KEY_LISTS, NAME_LISTS, REFERENCE_LISTS, SPEAKERS_REVERSED, TURN_LISTS};
 use crate::sets::{NibbleTables, Set};

@@ -111,7 +111,7 @@ impl<S: Simd> Block<S> {
         block
     }
 
-    /// The candidates. `telling` is the class of each byte in [`TELLING`], and `following` the next block, folded.
+    /// The candidates. `telling` is the class of each byte in [`INDICATORS`], and `following` the next block, folded.
     #[inline(always)]
     fn classify(self, simd: S, telling: u8x64<S>, following: u8x64<S>, carry: &mut BlockCarry) -> u64 {
         let Self { raw, folded, .. } = self;

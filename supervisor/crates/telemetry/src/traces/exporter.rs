@@ -92,7 +92,7 @@ impl OtlpExporter {
         }
     }
 
-    /// Counts lost spans, and logs them at most once in [`COMPLAINT_INTERVAL`].
+    /// Counts lost spans, and logs them at most once in [`LOSS_REPORT_INTERVAL`].
     fn report_loss(&self, lost: u64, why: &str) {
         count_dropped(lost);
         let mut complained = self.loss_report.lock().unwrap_or_else(PoisonError::into_inner);

@@ -224,7 +224,7 @@ impl Chain {
     }
 
     /// When to check for due probes again; `None` while no provider is out. To be called again after each
-    /// [`Event::Breaker`] and each probe.
+    /// breaker event and each probe.
     #[must_use]
     pub fn next_probe(&self) -> Option<Instant> {
         self.health.next_probe(&self.providers)
