@@ -192,7 +192,7 @@ impl CallRecording {
         if let Some(on) = &self.audit.0 {
             let alone = on.calls.load(Ordering::Relaxed) == 1;
             let company = if alone { Concurrency::Single } else { Concurrency::Concurrent };
-            on.log.record(self.into_body(record), company).await;
+            on.log.record(self.body_of(record), company).await;
         }
     }
 
@@ -201,7 +201,7 @@ impl CallRecording {
         self.record = None;
     }
 
-    fn into_body(&self, mut record: Box<CallRecord>) -> Body {
+    fn body_of(&self, mut record: Box<CallRecord>) -> Body {
         record.duration_us = micros(self.accepted);
         Body::call(record)
     }
@@ -212,7 +212,7 @@ impl Drop for CallRecording {
         let Some(on) = &self.audit.0 else { return };
         on.calls.fetch_sub(1, Ordering::Relaxed);
         if let Some(record) = self.record.take() {
-            on.log.record_now(self.into_body(record));
+            on.log.record_now(self.body_of(record));
         }
     }
 }

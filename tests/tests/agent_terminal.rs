@@ -214,7 +214,7 @@ async fn a_call_that_is_put_off_can_be_decided_later() {
     types(&terminal, "Remove it\r").await;
     terminal.wait_text("[y/N, no REASON, later]").await;
     terminal.press("later\r");
-    terminal.wait_text("/approve or /deny, and it goes on").await;
+    terminal.wait_text("/approve or /deny it").await;
     types(&terminal, "/approve\r").await;
     terminal.wait_text("It is gone.").await;
     types(&terminal, "/exit\r").await;

@@ -179,7 +179,7 @@ async fn an_old_one_that_is_killed_in_the_middle_leaves_a_start_like_any_other()
     let plugins = old.plugin_processes();
     old.signal(Signal::SIGKILL);
     let (status, said) = new.ended().await;
-    assert!(!status.success() && said.contains("came to nothing"), "{said}");
+    assert!(!status.success() && said.contains("the takeover failed"), "{said}");
     let (_, _, left) = old.hands_over().await;
     for pid in plugins {
         gone(pid).await;

@@ -349,9 +349,9 @@ fn every_decision_stands_in_its_index_once() {
 fn layers() -> Vec<String> {
     let path = repository().join("supervisor/crates/guard/src/layer_timings.rs");
     let source = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    let list = source.split_once("const LAYERS").expect("it has the list").1;
+    let list = source.split_once("pub const ALL").expect("it has the list").1;
     let list = list.split_once("];").expect("the list ends").0;
-    let kinds = list.lines().filter_map(|line| line.trim().strip_prefix("LayerKind::"));
+    let kinds = list.lines().filter_map(|line| line.trim().strip_prefix("Self::"));
     kinds.map(|kind| kind.trim_end_matches(',').to_lowercase()).collect()
 }
 
