@@ -132,9 +132,9 @@ async fn an_answer_too_large_to_send_says_so() {
 async fn dropping_the_call_cancels_the_tool_and_its_threads() {
     let (started, has_started) = oneshot::channel();
     let (ended, has_ended) = oneshot::channel();
-    let channels = std::sync::Mutex::new(Some((started, ended)));
+    let channels = parking_lot::Mutex::new(Some((started, ended)));
     let tool = Tool::new("t", "T.", move |(): (), cx: Context| {
-        let (started, ended) = channels.lock().expect("lock").take().expect("called once");
+        let (started, ended) = channels.lock().take().expect("called once");
         async move {
             let token = cx.token();
             tokio::spawn(async move {
@@ -181,9 +181,9 @@ impl Drop for Dropped {
 async fn what_a_tool_logs_when_its_caller_goes_away_names_the_call() {
     let _logged = tracing::subscriber::set_default(tracing_subscriber::registry());
     let (says, mut said) = oneshot::channel();
-    let held = std::sync::Mutex::new(Some(Dropped(Some(says))));
+    let held = parking_lot::Mutex::new(Some(Dropped(Some(says))));
     let tool = Tool::new("wait", "Waits.", move |(): (), _: Context| {
-        let held = held.lock().expect("nobody panics").take();
+        let held = held.lock().take();
         async move {
             let _held = held;
             std::future::pending::<Result<String, ToolError>>().await

@@ -182,7 +182,8 @@ impl Visit for Fields {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::{Arc, Mutex};
+    use parking_lot::Mutex;
+    use std::sync::Arc;
 
     use super::*;
 
@@ -191,7 +192,7 @@ mod tests {
 
     impl Write for Buffer {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0.lock().expect("lock").extend_from_slice(bytes);
+            self.0.lock().extend_from_slice(bytes);
             Ok(bytes.len())
         }
 
@@ -205,7 +206,7 @@ mod tests {
         let writer = buffer.clone();
         let layer = HclogLayer { writer: move || writer.clone() };
         tracing::subscriber::with_default(tracing_subscriber::registry().with(layer), work);
-        let bytes = buffer.0.lock().expect("lock").clone();
+        let bytes = buffer.0.lock().clone();
         let text = String::from_utf8(bytes).expect("UTF-8");
         text.lines().map(|line| serde_json::from_str(line).expect("a JSON line")).collect()
     }

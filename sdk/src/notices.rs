@@ -4,9 +4,10 @@
 //! which the next progress report overwrites, and one for changed capabilities. A listener takes from the slots as fast
 //! as it can.
 
+use parking_lot::Mutex;
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use talon_proto::notices::notice::Kind;
 use talon_proto::notices::{CapabilitiesChanged, Notice, Progress};
@@ -48,7 +49,7 @@ impl Notifier {
     /// [`Plugin::refresh`](crate::Plugin::refresh) answers. Never waits. Several calls before the host takes the notice count
     /// as one; a call before the host listens is delivered when it does.
     pub fn capabilities_changed(&self) {
-        self.board.state().changed = true;
+        self.board.state.lock().changed = true;
         self.board.wakeup.notify_one();
     }
 }
@@ -89,7 +90,7 @@ impl PendingNotices {
     }
 
     fn put(&self, progress: Progress) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         match state.progress.iter_mut().find(|earlier| earlier.call_id == progress.call_id) {
             Some(earlier) => *earlier = progress,
             None => {
@@ -105,18 +106,13 @@ impl PendingNotices {
 
     /// Registers a listener. The previous listener ends.
     pub(crate) fn listen(self: &Arc<Self>) -> Listener {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.turn += 1;
         let turn = state.turn;
         self.has_listener.store(true, Ordering::Relaxed);
         drop(state);
         self.wakeup.notify_waiters();
         Listener { board: self.clone(), turn }
-    }
-
-    /// Nothing can panic while the lock is held, so a poisoned lock is still valid.
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -135,7 +131,7 @@ impl Listener {
             // Waiting is enabled before the check, so that a notice in between is not missed.
             notified.as_mut().enable();
             {
-                let mut state = self.board.state();
+                let mut state = self.board.state.lock();
                 if state.turn != self.turn {
                     // The wakeup may have been meant for the current listener.
                     self.board.wakeup.notify_one();
@@ -155,7 +151,7 @@ impl Listener {
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        let mut state = self.board.state();
+        let mut state = self.board.state.lock();
         if state.turn == self.turn {
             self.board.has_listener.store(false, Ordering::Relaxed);
             state.progress.clear();

@@ -1,6 +1,7 @@
 //! Progress that a tool reports, collected for tests.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use parking_lot::Mutex;
+use std::sync::Arc;
 
 use talon_proto::notices as wire;
 
@@ -47,17 +48,13 @@ impl ProgressLog {
     /// The reports so far, in order.
     #[must_use]
     pub fn entries(&self) -> Vec<Progress> {
-        self.lock().clone()
+        self.told.lock().clone()
     }
 
     pub(crate) fn add(&self, call_id: &str, progress: f64, total: Option<f64>, message: &str) {
-        let mut told = self.lock();
+        let mut told = self.told.lock();
         if told.len() < MAX_ENTRIES {
             told.extend(progress_message(call_id, progress, total, message).map(Progress::from));
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Vec<Progress>> {
-        self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,7 +1,8 @@
 //! A model provider on loopback that implements OpenAI's API, gives scripted replies, and records every request.
 
+use parking_lot::Mutex;
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -71,7 +72,7 @@ impl Provider {
     /// The bytes of every request so far.
     #[must_use]
     pub fn bodies(&self) -> Vec<String> {
-        self.state.bodies.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.state.bodies.lock().clone()
     }
 
     /// The same as JSON.
@@ -85,7 +86,7 @@ impl Provider {
 
     /// Adds replies.
     pub fn extend_script(&self, more: impl IntoIterator<Item = ScriptedReply>) {
-        self.state.script.lock().unwrap_or_else(PoisonError::into_inner).extend(more);
+        self.state.script.lock().extend(more);
     }
 
     /// Waits for this number of requests.
@@ -121,8 +122,8 @@ async fn answer(mut stream: TcpStream, kept: &ScriptState) -> std::io::Result<()
         let models = json!({"object": "list", "data": []}).to_string();
         return stream.write_all(http(200, "application/json", &models).as_bytes()).await;
     }
-    kept.bodies.lock().unwrap_or_else(PoisonError::into_inner).push(body);
-    let says = kept.script.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+    kept.bodies.lock().push(body);
+    let says = kept.script.lock().pop_front();
     kept.asked.send_modify(|count| *count += 1);
     let says = says.unwrap_or_else(|| ScriptedReply::Text("done".to_owned()));
     match says {

@@ -4,12 +4,13 @@
 //! It does what systemd does with `NotifyAccess=main` and `FileDescriptorStoreMax=`, and nothing else: no unit, no
 //! timeouts. The supervisor is started by a small program that execs it, because `LISTEN_PID` has to be its own pid.
 
+use parking_lot::Mutex;
 use std::io::{IoSlice, Write as _};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::{UnixDatagram, UnixListener, UnixStream};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use rustix::net::{
@@ -84,7 +85,7 @@ impl ServiceManager {
     /// # Panics
     /// Never: no thread panics.
     pub fn socket(&self, name: &str, socket: OwnedFd) {
-        self.state.sockets.lock().expect("no thread panics").push((name.to_owned(), socket));
+        self.state.sockets.lock().push((name.to_owned(), socket));
     }
 
     /// Makes it run a supervisor as a unit with a store.
@@ -112,7 +113,7 @@ impl ServiceManager {
     /// Never: no thread panics.
     #[must_use]
     pub fn stored(&self) -> Vec<String> {
-        self.state.stored.lock().expect("no thread panics").iter().map(|(name, _)| name.clone()).collect()
+        self.state.stored.lock().iter().map(|(name, _)| name.clone()).collect()
     }
 
     /// Replaces a descriptor in the store.
@@ -120,7 +121,7 @@ impl ServiceManager {
     /// # Panics
     /// Never: no thread panics.
     pub fn replace_stored(&self, name: &str, descriptor: OwnedFd) {
-        *self.state.stored.lock().expect("no thread panics") = vec![(name.to_owned(), descriptor)];
+        *self.state.stored.lock() = vec![(name.to_owned(), descriptor)];
     }
 
     /// Empties the store, as at a real stop.
@@ -128,7 +129,7 @@ impl ServiceManager {
     /// # Panics
     /// Never: no thread panics.
     pub fn drop_stored(&self) {
-        self.state.stored.lock().expect("no thread panics").clear();
+        self.state.stored.lock().clear();
     }
 
     /// Stops receiving: after a while a sender finds the socket full, and gets no answer.
@@ -176,7 +177,7 @@ impl ManagerState {
         };
         let descriptors: Vec<OwnedFd> = ancillary.drain().filter_map(rights).flatten().collect();
         if self.paused.load(Ordering::Acquire) {
-            self.unread.lock().expect("no thread panics").extend(descriptors);
+            self.unread.lock().extend(descriptors);
             return true;
         }
         let text = String::from_utf8_lossy(&bytes[..received.bytes]).into_owned();
@@ -185,7 +186,7 @@ impl ManagerState {
             let name = lines.iter().find_map(|line| line.strip_prefix("FDNAME="));
             name.unwrap_or("stored").to_owned()
         };
-        let mut stored = self.stored.lock().expect("no thread panics");
+        let mut stored = self.stored.lock();
         if lines.iter().any(|line| line == "FDSTOREREMOVE=1") {
             stored.retain(|(kept, _)| *kept != name());
         }
@@ -200,8 +201,7 @@ impl ManagerState {
 
     /// Sends a start its names, then the descriptors.
     fn send_descriptors(&self, mut stream: &UnixStream) {
-        let (sockets, stored) =
-            (self.sockets.lock().expect("no thread panics"), self.stored.lock().expect("no thread panics"));
+        let (sockets, stored) = (self.sockets.lock(), self.stored.lock());
         let all: Vec<_> = sockets.iter().chain(stored.iter()).collect();
         let names: Vec<&str> = all.iter().map(|(name, _)| name.as_str()).collect();
         let descriptors: Vec<_> = all.iter().map(|(_, descriptor)| descriptor.as_fd()).collect();

@@ -1,11 +1,12 @@
 //! A pty, and what a terminal on it would show.
 
+use parking_lot::Mutex;
 use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::num::NonZeroU16;
 use std::os::fd::OwnedFd;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -65,7 +66,7 @@ impl Terminal {
         std::thread::spawn(move || {
             let mut buffer = [0; 4096];
             while let Ok(read @ 1..) = from.read(&mut buffer) {
-                let mut seen = to.lock().expect("no reader panics");
+                let mut seen = to.lock();
                 seen.screen.process(&buffer[..read]);
                 seen.bytes.extend_from_slice(&buffer[..read]);
             }
@@ -87,12 +88,7 @@ impl Terminal {
     /// # Panics
     /// When the terminal is gone.
     pub fn resize(&self, columns: u16, rows: u16) {
-        self.seen
-            .lock()
-            .expect("no reader panics")
-            .screen
-            .screen_mut()
-            .set_size(at_least_one(rows), at_least_one(columns));
+        self.seen.lock().screen.screen_mut().set_size(at_least_one(rows), at_least_one(columns));
         tcsetwinsize(&self.ours, size(columns, rows)).expect("it is open");
     }
 
@@ -111,7 +107,7 @@ impl Terminal {
     /// Never: the reader does not panic.
     #[must_use]
     pub fn contents(&self) -> String {
-        self.seen.lock().expect("no reader panics").screen.screen().contents()
+        self.seen.lock().screen.screen().contents()
     }
 
     /// Inspects the screen with its colours.
@@ -119,7 +115,7 @@ impl Terminal {
     /// # Panics
     /// Never: the reader does not panic.
     pub fn look<T>(&self, at: impl FnOnce(&vt100::Screen) -> T) -> T {
-        at(self.seen.lock().expect("no reader panics").screen.screen())
+        at(self.seen.lock().screen.screen())
     }
 
     /// All that the program ever wrote.
@@ -128,7 +124,7 @@ impl Terminal {
     /// Never: the reader does not panic.
     #[must_use]
     pub fn written(&self) -> Vec<u8> {
-        self.seen.lock().expect("no reader panics").bytes.clone()
+        self.seen.lock().bytes.clone()
     }
 
     /// Waits until the screen satisfies the predicate, and returns its text.

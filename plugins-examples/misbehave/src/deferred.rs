@@ -1,6 +1,6 @@
 //! Answers that are late or mixed up. Each says which call it belongs to, by the order in which the calls came.
 
-use std::sync::{Mutex, PoisonError};
+use parking_lot::Mutex;
 
 use prost::Message;
 use talon_proto::plugin::ToolResultResponse;
@@ -26,7 +26,7 @@ struct State {
 /// A common bug: results are stored by call id, and the first one for an id is taken.
 pub(crate) async fn mailbox(deferred: &DeferredResults, id: &str) -> Reply {
     let late = {
-        let mut state = deferred.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = deferred.state.lock();
         state.calls += 1;
         let own = (id.to_owned(), format!("the work of call {}", state.calls));
         match state.unfinished.take() {
@@ -50,7 +50,7 @@ pub(crate) async fn mailbox(deferred: &DeferredResults, id: &str) -> Reply {
 /// Swaps the complete answers of two calls.
 pub(crate) async fn swap(deferred: &DeferredResults, id: &str) -> Reply {
     let (waits, answer) = {
-        let mut state = deferred.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = deferred.state.lock();
         state.calls += 1;
         let content = format!("the work of call {}", state.calls);
         let own = ToolResultResponse { call_id: id.to_owned(), content, ..Default::default() };

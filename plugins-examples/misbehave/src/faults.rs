@@ -1,6 +1,6 @@
 //! Faults in every call. The conformance kit is tested with them: one for each check that no other fault triggers.
 
-use std::sync::{Mutex, PoisonError};
+use parking_lot::Mutex;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -117,8 +117,8 @@ pub(crate) async fn execute(
     }
 }
 
-fn last_id() -> std::sync::MutexGuard<'static, String> {
-    LAST_ID.lock().unwrap_or_else(PoisonError::into_inner)
+fn last_id() -> parking_lot::MutexGuard<'static, String> {
+    LAST_ID.lock()
 }
 
 struct ExitOnDrop;

@@ -5,9 +5,10 @@
 //! task reports the end of its turn: answers of calls that end at the same time go out together, and nothing waits for
 //! a timer.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::io::{self, IoSlice};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -60,7 +61,7 @@ impl<S: AsyncWrite + Unpin> TurnFlusher<S> {
 
 /// Nothing panics while it is locked, and only one task locks it, so there is no contention.
 fn lock<S>(shared: &Mutex<WriteBuffer<S>>) -> MutexGuard<'_, WriteBuffer<S>> {
-    shared.lock().unwrap_or_else(PoisonError::into_inner)
+    shared.lock()
 }
 
 impl<S> WriteBuffer<S> {

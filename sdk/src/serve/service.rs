@@ -1,6 +1,7 @@
 //! `opentalon.plugin.v1.PluginService` over the plugin's tools.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use parking_lot::RwLock;
+use std::sync::Arc;
 
 use talon_proto::plugin::plugin_service_server::PluginService;
 use talon_proto::plugin::{
@@ -75,13 +76,12 @@ impl ServedPlugin {
     }
 }
 
-/// Nothing can panic while one of these locks is held, so a poisoned lock is still valid.
 fn current<T: ?Sized>(slot: &RwLock<Arc<T>>) -> Arc<T> {
-    Arc::clone(&slot.read().unwrap_or_else(PoisonError::into_inner))
+    Arc::clone(&slot.read())
 }
 
 fn replace<T: ?Sized>(slot: &RwLock<Arc<T>>, value: Arc<T>) {
-    *slot.write().unwrap_or_else(PoisonError::into_inner) = value;
+    *slot.write() = value;
 }
 
 /// The trace headers of a call; not parsed, because only the tool uses them.

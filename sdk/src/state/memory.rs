@@ -1,7 +1,7 @@
 //! State in memory, for tests. It has the host's limits, so that a test meets the errors that the plugin will.
 
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
 
 use super::Swap;
 use super::error::{StateError, StateResource};
@@ -37,7 +37,7 @@ impl Default for MemoryInner {
 
 impl Memory {
     fn with<T>(&self, work: impl FnOnce(&mut MemoryInner) -> T) -> T {
-        work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        work(&mut self.0.lock())
     }
 
     /// Like [`Memory::with`], for requests of a plugin: fails while the state is unavailable.

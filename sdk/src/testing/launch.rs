@@ -1,5 +1,6 @@
 //! Starts a plugin binary and reads its handshake.
 
+use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::fs::DirBuilder;
 use std::io;
@@ -7,7 +8,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::process::{ExitStatus, Stdio};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use nix::sys::signal::{Signal, killpg};
@@ -83,12 +84,8 @@ pub(super) struct Process {
 struct Log(Arc<(Mutex<VecDeque<String>>, Notify)>);
 
 impl Log {
-    fn lines(&self) -> MutexGuard<'_, VecDeque<String>> {
-        self.0.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn push(&self, line: String) {
-        let mut lines = self.lines();
+        let mut lines = self.0.0.lock();
         if lines.len() == MAX_LOG_LINES {
             lines.pop_front();
         }
@@ -98,7 +95,7 @@ impl Log {
     }
 
     fn text(&self) -> String {
-        self.lines().iter().map(|line| format!("{line}\n")).collect()
+        self.0.0.lock().iter().map(|line| format!("{line}\n")).collect()
     }
 
     /// Waits for a line that contains `text`.
@@ -107,7 +104,7 @@ impl Log {
             let mut bell = pin!(self.0.1.notified());
             // Waiting is enabled before the check, so that no line in between is missed.
             bell.as_mut().enable();
-            if let Some(line) = self.lines().iter().find(|line| line.contains(text)) {
+            if let Some(line) = self.0.0.lock().iter().find(|line| line.contains(text)) {
                 return line.clone();
             }
             bell.await;

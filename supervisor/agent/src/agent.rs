@@ -8,7 +8,8 @@
 //! | `spec` | the specification of a turn, from configuration, session and request |
 //! | `session_metadata` | a session's open turn, title and tools |
 
-use std::sync::{Arc, PoisonError, RwLock};
+use parking_lot::RwLock;
+use std::sync::Arc;
 use std::time::Duration;
 
 use talon_agent_settings::SettingsBundle;
@@ -117,14 +118,14 @@ impl Agent {
 
     /// The environment and configuration for new turns.
     pub(crate) fn setup(&self) -> Arc<Setup> {
-        Arc::clone(&self.setup.read().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.setup.read())
     }
 
     /// Applies a new configuration. Running turns keep theirs.
     pub(crate) fn configure(&self, bundle: &SettingsBundle) {
         let setup = Arc::new(Setup::new(bundle, &self.parts, Some(&self.setup())));
         self.approvals.configure(&bundle.settings.agent.confirm);
-        *self.setup.write().unwrap_or_else(PoisonError::into_inner) = setup;
+        *self.setup.write() = setup;
         self.probing.notify();
     }
 

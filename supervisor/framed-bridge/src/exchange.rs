@@ -8,9 +8,9 @@
 //! hand-written program may serve its connections one after the other: it would wait for ever for the next request on
 //! the idle connection, and never accept the next one.
 
+use parking_lot::Mutex;
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv};
@@ -96,7 +96,7 @@ impl Exchange {
 
     async fn connection(&self) -> Result<InUse<'_>, ExchangeError> {
         let held = ConnectionGuard::new(self);
-        let idle = self.connections().idle.take();
+        let idle = self.connections.lock().idle.take();
         let stream = match idle.filter(is_idle) {
             Some(stream) => stream,
             None => UnixStream::connect(&self.socket)
@@ -104,11 +104,6 @@ impl Exchange {
                 .map_err(|source| ExchangeError::Connect { socket: self.socket.clone(), source })?,
         };
         Ok(InUse { stream, guard: held })
-    }
-
-    /// Nothing can panic while the lock is held.
-    fn connections(&self) -> MutexGuard<'_, Connections> {
-        self.connections.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -123,14 +118,14 @@ struct ConnectionGuard<'e>(&'e Exchange);
 
 impl<'e> ConnectionGuard<'e> {
     fn new(exchange: &'e Exchange) -> Self {
-        exchange.connections().in_use += 1;
+        exchange.connections.lock().in_use += 1;
         Self(exchange)
     }
 }
 
 impl Drop for ConnectionGuard<'_> {
     fn drop(&mut self) {
-        self.0.connections().in_use -= 1;
+        self.0.connections.lock().in_use -= 1;
     }
 }
 
@@ -144,7 +139,7 @@ impl InUse<'_> {
     /// Keeps it for the next call, unless another is in use.
     fn give_back(self) {
         let Self { stream, guard: held } = self;
-        let mut connections = held.0.connections();
+        let mut connections = held.0.connections.lock();
         if connections.in_use == 1 {
             connections.idle = Some(stream);
         }

@@ -1,7 +1,8 @@
 //! The MCP server: offers tools, and nothing else.
 
+use parking_lot::Mutex;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rmcp::model::{
@@ -202,8 +203,7 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         let catalog = unless_cancelled(&context, self.settled_catalog()).await;
-        *self.listed.lock().unwrap_or_else(PoisonError::into_inner) =
-            Some(catalog.clone().unwrap_or_default());
+        *self.listed.lock() = Some(catalog.clone().unwrap_or_default());
         let catalog = catalog?;
         let cursor = request.and_then(|request| request.cursor);
         let (tools, next) = page(&catalog, cursor.as_deref())?;
@@ -262,7 +262,7 @@ impl ServerHandler for Server {
         while self.next_change(&mut seen, &mut catalog).await.is_some() {
             // A client that has not listed yet, or has listed this very catalog, needs no notification.
             let news = {
-                let mut listed = self.listed.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut listed = self.listed.lock();
                 let news = listed.as_ref().is_some_and(|listed| listed.tools != seen.tools);
                 if news {
                     *listed = Some(Arc::clone(&seen));

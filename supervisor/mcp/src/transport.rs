@@ -1,8 +1,9 @@
 //! MCP's stdio transport: that of the SDK, with a limit on open requests.
 
+use parking_lot::Mutex;
 use std::collections::HashSet;
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
@@ -35,7 +36,7 @@ struct OpenRequests {
 
 impl OpenRequests {
     fn with<T>(&self, change: impl FnOnce(&mut HashSet<RequestId>) -> T) -> T {
-        change(&mut self.requests.lock().unwrap_or_else(PoisonError::into_inner))
+        change(&mut self.requests.lock())
     }
 
     fn close(&self, id: &RequestId) {

@@ -1,8 +1,9 @@
 //! The control protocol with a process of `talon-agent`.
 
+use parking_lot::Mutex;
 use std::io;
 use std::os::fd::AsFd;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use talon_control::{ControlError, memfd};
@@ -72,17 +73,17 @@ impl AgentService {
 
     /// The latest report; `None` until there is one.
     pub(super) fn report(&self) -> Option<AgentReport> {
-        self.report.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.report.lock().clone()
     }
 
     /// Stores a report.
     pub(super) fn set_report(&self, status: &GetStatusResponse) {
-        *self.report.lock().unwrap_or_else(PoisonError::into_inner) = Some(AgentReport::of(status));
+        *self.report.lock() = Some(AgentReport::of(status));
     }
 
     /// Sets the settings to send from now on.
     pub(super) fn set_config(&self, bytes: Vec<u8>) {
-        let mut settings = self.settings.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut settings = self.settings.lock();
         // Unchanged settings are not sent again after a reload.
         if settings.version == 0 || *settings.bytes != bytes {
             *settings = Settings { version: settings.version + 1, bytes: Arc::new(bytes) };
@@ -104,7 +105,7 @@ impl AgentService {
         line: &ControlSocket<Self>,
         given: &mut SessionState,
     ) -> Result<io::Result<()>, ControlError> {
-        let settings = self.settings.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let settings = self.settings.lock().clone();
         if settings.version == given.settings {
             return Ok(Ok(()));
         }
@@ -218,7 +219,7 @@ impl ManagedService for AgentService {
         // next process.
         self.clients.retain(PendingClient::is_waiting);
         self.host_link.disconnect();
-        *self.report.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.report.lock() = None;
     }
 }
 
@@ -281,7 +282,7 @@ mod tests {
     #[test]
     fn the_same_settings_are_no_news() {
         let held = held();
-        let version = || held.service().settings.lock().unwrap().version;
+        let version = || held.service().settings.lock().version;
         let versions = ["", "", "a", "a", "b"].map(|settings| {
             held.service().set_config(settings.into());
             version()

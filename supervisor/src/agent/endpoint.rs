@@ -1,10 +1,11 @@
 //! The agent's connection to the plugins: one at a time, on which the host API is served to a peer that may
 //! only call.
 
+use parking_lot::Mutex;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::net;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use talon_guard::Origin;
@@ -47,13 +48,13 @@ struct Inner {
 impl HostLink {
     /// Serves connections by this endpoint from now on.
     pub(super) fn set_endpoint(&self, way: AgentEndpoint) {
-        self.inner().endpoint = Some(way);
+        self.inner.lock().endpoint = Some(way);
     }
 
     /// A new connection for the process with this uid and pid. It replaces and cuts an existing one: a
     /// process that asks again has lost the old one. Returns the other end; `None` while no endpoint is set.
     pub(super) fn connect(&self, uid: u32, pid: u32) -> io::Result<Option<OwnedFd>> {
-        let mut inner = self.inner();
+        let mut inner = self.inner.lock();
         inner.connection = None;
         let Some(way) = inner.endpoint.clone() else { return Ok(None) };
         let (ours, theirs) = net::UnixStream::pair()?;
@@ -63,22 +64,18 @@ impl HostLink {
 
     /// Cuts the connection, because its process has ended.
     pub(super) fn disconnect(&self) {
-        self.inner().connection = None;
+        self.inner.lock().connection = None;
     }
 
     /// Accepts no further connections. Requests in flight may finish within this time.
     pub(super) async fn close(&self, within: Duration) {
         let connection = {
-            let mut inner = self.inner();
+            let mut inner = self.inner.lock();
             inner.endpoint = None;
             inner.connection.take()
         };
         if let Some(connection) = connection {
             connection.close(within).await;
         }
-    }
-
-    fn inner(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,7 +1,8 @@
 //! Builds the stacks: those of a configuration, and each plugin's at its first call.
 
+use parking_lot::Mutex;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use talon_guard::trace::UNKNOWN_PLUGIN_LABEL;
 use talon_guard::{Quarantine, QuarantineSettings, TraceLayer};
@@ -112,12 +113,10 @@ impl Dispatcher {
             let built_from = entry.spec.as_ref();
             built_from.is_some_and(|built| Arc::ptr_eq(built, &spec)) && !entry.stale.load(Ordering::Acquire)
         };
-        if let Some(entry) =
-            self.entries.read().unwrap_or_else(PoisonError::into_inner).get(name).filter(fresh)
-        {
+        if let Some(entry) = self.entries.read().get(name).filter(fresh) {
             return Arc::clone(entry);
         }
-        let mut entries = self.entries.write().unwrap_or_else(PoisonError::into_inner);
+        let mut entries = self.entries.write();
         // Another call may have built it meanwhile. A second stack would mean a second queue.
         if let Some(entry) = entries.get(name).filter(fresh) {
             return Arc::clone(entry);

@@ -1,8 +1,8 @@
 //! Counters of a plugin's calls and their outcomes.
 
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use talon_guard::{Guarded, Outcome, reason};
@@ -52,14 +52,14 @@ struct LabelCounts(Mutex<BTreeMap<&'static str, u64>>);
 
 impl LabelCounts {
     fn add(&self, counts: impl Iterator<Item = (&'static str, u32)>) {
-        let mut sums = lock(&self.0);
+        let mut sums = self.0.lock();
         for (word, count) in counts {
             *sums.entry(word).or_default() += u64::from(count);
         }
     }
 
     fn read(&self) -> BTreeMap<String, u64> {
-        let sums = lock(&self.0);
+        let sums = self.0.lock();
         sums.iter().map(|(word, sum)| ((*word).to_owned(), *sum)).collect()
     }
 }
@@ -73,7 +73,7 @@ impl Counters {
 
     /// The outcomes of calls by action.
     pub(super) fn by_action(&self) -> Vec<(String, OutcomeCounts)> {
-        lock(&self.actions).iter().map(|(action, ends)| (action.clone(), *ends)).collect()
+        self.actions.lock().iter().map(|(action, ends)| (action.clone(), *ends)).collect()
     }
 
     /// Calls that were refused because the queue was full.
@@ -84,8 +84,8 @@ impl Counters {
     fn count(&self, action: &str, outcome: &'static str, took: Duration) {
         let us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
         self.duration_us.fetch_add(us, Ordering::Relaxed);
-        lock(&self.recent).add(took);
-        let mut actions = lock(&self.actions);
+        self.recent.lock().add(took);
+        let mut actions = self.actions.lock();
         let count_in = |ends: &mut OutcomeCounts| {
             let ends = ends.iter_mut().zip(OUTCOMES);
             ends.filter(|(_, word)| *word == outcome).for_each(|(count, _)| *count += 1);
@@ -129,7 +129,7 @@ impl Counters {
     /// The counters for the wire. The plugin itself counts log lines, so those stay 0 here.
     pub(super) fn read(&self) -> PluginCounters {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        let [p50_us, p99_us] = lock(&self.recent).percentiles([50, 99]);
+        let [p50_us, p99_us] = self.recent.lock().percentiles([50, 99]);
         PluginCounters {
             duration_us: read(&self.duration_us),
             p50_us,
@@ -172,11 +172,6 @@ impl Drop for CountedCall<'_> {
         let action = if self.plugin.is_some_and(declared) { &self.call.action } else { OTHER_ACTION };
         self.counters.count(action, self.outcome, self.call.accepted.elapsed());
     }
-}
-
-/// Counters stay usable after a panic elsewhere, so poisoning is ignored.
-fn lock<T>(numbers: &Mutex<T>) -> MutexGuard<'_, T> {
-    numbers.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn add(counter: &AtomicU64) {

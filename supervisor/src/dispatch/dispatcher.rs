@@ -1,8 +1,9 @@
 //! The dispatcher: the stacks of all plugins, their limits and their state.
 
+use parking_lot::RwLock;
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -80,7 +81,7 @@ impl Dispatcher {
     /// # Errors
     /// [`SettingsError`] if the operator's patterns are invalid; then nothing changes.
     pub fn apply_config(&self, config: Arc<Config>) -> Result<(), SettingsError> {
-        let entries = self.entries.write().unwrap_or_else(PoisonError::into_inner);
+        let entries = self.entries.write();
         let before = self.current.load_full();
         let next = ConfiguredStacks::successor(&before, config, &self.registry)?;
         let same_stores = Arc::ptr_eq(&before.shared, &next.shared);
@@ -112,7 +113,7 @@ impl Dispatcher {
     /// takes over and must keep them in quarantine.
     #[must_use]
     pub fn quarantined(&self) -> Vec<(PluginName, u32)> {
-        let entries = self.entries.read().unwrap_or_else(PoisonError::into_inner);
+        let entries = self.entries.read();
         let apart = |(name, entry): (&String, &Arc<StackEntry>)| {
             let neutralised = entry.quarantine.quarantined()?.neutralised;
             Some((PluginName::new(name).ok()?, neutralised))
@@ -125,7 +126,7 @@ impl Dispatcher {
     pub fn quarantine(&self, name: &PluginName, neutralised: u32) -> bool {
         let Some(plugin) = self.registry.get(name.as_str()) else { return false };
         let entry = self.entry(&plugin);
-        let mut news = entry.quarantine_updates.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut news = entry.quarantine_updates.lock();
         entry.quarantine.impose(neutralised);
         news.mark_unchanged();
         true
@@ -173,7 +174,7 @@ impl Dispatcher {
     #[must_use]
     pub fn capabilities(&self, plugin: &Plugin, declared: &Arc<Capability>) -> Arc<PluginCapabilities> {
         let entry = self.entry(plugin);
-        let mut shown = entry.capabilities.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shown = entry.capabilities.lock();
         if let Some(shown) = shown.as_ref().filter(|shown| Arc::ptr_eq(&shown.declared, declared)) {
             return Arc::clone(&shown.sanitized);
         }

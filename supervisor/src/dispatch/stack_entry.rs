@@ -1,7 +1,8 @@
 //! The stacks of a dispatcher, each with its counters and its state.
 
+use parking_lot::Mutex;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, PoisonError};
 
 use talon_guard::{AdmissionGauge, BreakerGauge, Quarantine, QuarantineInfo, Stack};
 use talon_plugin::{EventKind, Events, NewEvent, Plugin};
@@ -69,7 +70,7 @@ impl StackEntry {
         if !self.quarantine.is_quarantined() {
             return;
         }
-        let mut news = self.quarantine_updates.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut news = self.quarantine_updates.lock();
         if !news.has_changed().unwrap_or_default() {
             return;
         }

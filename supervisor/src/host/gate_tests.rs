@@ -1,4 +1,4 @@
-use std::sync::Mutex;
+use parking_lot::Mutex;
 
 use futures_util::future::BoxFuture;
 use futures_util::stream;
@@ -29,13 +29,13 @@ impl Service<Request> for Reader {
     }
 
     fn call(&mut self, request: Request) -> Self::Future {
-        *self.begun.lock().unwrap() += 1;
+        *self.begun.lock() += 1;
         let ended = self.ended.clone();
         Box::pin(async move {
             let mut body = request.into_body();
             while let Some(frame) = std::future::poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await {
                 if let Err(status) = frame {
-                    ended.lock().unwrap().push(status.code());
+                    ended.lock().push(status.code());
                     return Ok(status.into_http());
                 }
             }
@@ -66,7 +66,7 @@ async fn nothing_of_a_request_is_read_for_somebody_who_may_do_nothing() {
     let mut gate = Gate::new(reader.clone(), RequestLimiter::default());
     let answer = gate.call(request(never_whole(), 1000, None)).await.unwrap();
     assert_eq!(code(&answer), Code::PermissionDenied);
-    assert_eq!(*reader.begun.lock().unwrap(), 0);
+    assert_eq!(*reader.begun.lock(), 0);
 }
 
 // Promises: HOST-20
@@ -78,7 +78,7 @@ async fn a_request_that_never_becomes_whole_is_given_up() {
         .await
         .unwrap();
     assert_eq!(code(&answer), Code::DeadlineExceeded);
-    assert_eq!(*reader.ended.lock().unwrap(), [Code::DeadlineExceeded]);
+    assert_eq!(*reader.ended.lock(), [Code::DeadlineExceeded]);
 }
 
 // Promises: HOST-7

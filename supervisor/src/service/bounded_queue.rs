@@ -1,7 +1,7 @@
 //! A queue for items that wait until a service has started or is no longer busy.
 
+use parking_lot::Mutex;
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A bounded queue.
 #[derive(Debug)]
@@ -18,7 +18,7 @@ impl<T> BoundedQueue<T> {
 
     /// Appends an item; returns it if the queue is full.
     pub(crate) fn push(&self, one: T) -> Result<(), T> {
-        let mut queue = self.queue();
+        let mut queue = self.queue.lock();
         if queue.len() >= self.capacity {
             return Err(one);
         }
@@ -28,21 +28,17 @@ impl<T> BoundedQueue<T> {
 
     /// The oldest item.
     pub(crate) fn pop(&self) -> Option<T> {
-        self.queue().pop_front()
+        self.queue.lock().pop_front()
     }
 
     /// Puts a popped item back to the front. It always fits, even if the queue was filled meanwhile.
     pub(crate) fn put_back(&self, one: T) {
-        self.queue().push_front(one);
+        self.queue.lock().push_front(one);
     }
 
     /// Drops all items except these.
     pub(crate) fn retain(&self, wanted: impl Fn(&T) -> bool) {
-        self.queue().retain(wanted);
-    }
-
-    fn queue(&self) -> MutexGuard<'_, VecDeque<T>> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+        self.queue.lock().retain(wanted);
     }
 }
 

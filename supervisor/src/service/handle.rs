@@ -1,7 +1,8 @@
 //! The state of a service that outlives its processes.
 
+use parking_lot::Mutex;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use talon_plugin::{EventKind, Events, NewEvent};
 use tokio::sync::{Notify, watch};
@@ -76,12 +77,12 @@ impl<K> ServiceHandle<K> {
 
     /// Cancelled when the current service is to end.
     pub(crate) fn closing_token(&self) -> CancellationToken {
-        self.inner.closing.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.inner.closing.lock().clone()
     }
 
     /// Lets a service run again after a stop. The desired state is kept, and the next process gets it.
     pub(crate) fn reopen(&self) {
-        *self.inner.closing.lock().unwrap_or_else(PoisonError::into_inner) = CancellationToken::new();
+        *self.inner.closing.lock() = CancellationToken::new();
         self.update_status(|status| *status = ManagedServiceStatus::default());
     }
 
@@ -107,7 +108,7 @@ impl<K> ServiceHandle<K> {
     /// Ends the current session and starts another.
     pub(super) fn start_session(&self) -> CancellationToken {
         let next = self.closing_token().child_token();
-        let mut session = self.inner.session.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut session = self.inner.session.lock();
         std::mem::replace(&mut *session, next.clone()).cancel();
         next
     }

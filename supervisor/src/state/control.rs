@@ -1,9 +1,10 @@
 //! The control protocol with a process of `talon-state`.
 
+use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use talon_control::ControlError;
@@ -78,7 +79,7 @@ impl StateService {
     /// Adds the socket of a plugin's process; returns its id.
     pub(super) fn attach(&self, plugin: &PluginName, peer: u32, socket: OwnedFd) -> u64 {
         let quota = self.quota(plugin);
-        let mut sockets = self.sockets();
+        let mut sockets = self.sockets.lock();
         sockets.last_id += 1;
         let id = sockets.last_id;
         let about = AttachPlugin {
@@ -93,21 +94,17 @@ impl StateService {
     }
 
     pub(super) fn detach(&self, id: u64) {
-        self.sockets().desired.remove(&id);
+        self.sockets.lock().desired.remove(&id);
     }
 
     /// A duplicate of an attached socket.
     pub(super) fn socket(&self, id: u64) -> io::Result<OwnedFd> {
-        self.sockets().desired.get(&id).ok_or(io::ErrorKind::NotFound)?.listener.try_clone()
+        self.sockets.lock().desired.get(&id).ok_or(io::ErrorKind::NotFound)?.listener.try_clone()
     }
 
     /// Queues an operator's connection for the service.
     pub(super) fn push_operator(&self, connection: OwnedFd) -> io::Result<()> {
         self.operators.push(connection).map_err(|_| io::Error::other("too many operators wait for it"))
-    }
-
-    fn sockets(&self) -> MutexGuard<'_, PluginSockets> {
-        self.sockets.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -130,7 +127,7 @@ impl ManagedService for StateService {
         if !given.ready {
             return Ok(());
         }
-        let wanted = kept.sockets().desired.clone();
+        let wanted = kept.sockets.lock().desired.clone();
         for (id, socket) in &wanted {
             if given.sockets.insert(*id) {
                 let attach = message(to_state::What::AttachPlugin(socket.about.clone()));

@@ -1,8 +1,9 @@
 //! The open store, the layers it was opened for, and whether it answers.
 
+use parking_lot::Mutex;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use talon_child::error_chain;
@@ -57,7 +58,7 @@ impl Database {
         problem: String,
     ) -> Self {
         let database = Self::from_state(OpenState::ForRestore(place), layers, engine);
-        *database.lock() = Some(problem);
+        *database.problem.lock() = Some(problem);
         database
     }
 
@@ -96,7 +97,7 @@ impl Database {
             OpenState::ForRestore(place) => {
                 let restored = place.restore(from, check_only).await?;
                 if !check_only {
-                    *self.lock() = Some("it was restored: open it again".to_owned());
+                    *self.problem.lock() = Some("it was restored: open it again".to_owned());
                 }
                 Ok(restored)
             }
@@ -158,7 +159,7 @@ impl Database {
 
     /// The problem of the database; empty while it answers.
     pub(crate) fn problem(&self) -> String {
-        self.lock().clone().unwrap_or_default()
+        self.problem.lock().clone().unwrap_or_default()
     }
 
     /// The same, for a problem that waiting does not solve.
@@ -170,15 +171,11 @@ impl Database {
     }
 
     fn is_unavailable(&self, error: &Error) {
-        let mut problem = self.lock();
+        let mut problem = self.problem.lock();
         if problem.is_none() {
             *problem = Some(error_chain(error));
             self.problem_changed.notify_one();
         }
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, Option<String>> {
-        self.problem.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Notifies the starter when the database stops answering and when it answers again. It polls only in between.
@@ -198,7 +195,7 @@ impl Database {
                 };
                 tokio::time::sleep(wait.max(MIN_CHECK_INTERVAL)).await;
             }
-            *self.lock() = None;
+            *self.problem.lock() = None;
             if !report_problem(starter, String::new()).await {
                 return;
             }

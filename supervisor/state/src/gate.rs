@@ -4,11 +4,12 @@
 //! wants. So half-sent requests are bounded in number, bytes and time, for each plugin separately, however many sockets
 //! its instances have: one plugin cannot use up the capacity of another.
 
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -35,7 +36,7 @@ pub(crate) struct RequestBudgets(Mutex<BTreeMap<PluginId, Weak<RequestBudget>>>)
 impl RequestBudgets {
     /// The budget of a plugin, which all its sockets share.
     pub(crate) fn for_plugin(&self, plugin: &PluginId) -> Arc<RequestBudget> {
-        let mut rooms = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut rooms = self.0.lock();
         if let Some(room) = rooms.get(plugin).and_then(Weak::upgrade) {
             return room;
         }

@@ -1,9 +1,10 @@
 //! Configures and starts a supervisor.
 
+use parking_lot::Mutex;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use tokio::process::Command;
 
@@ -254,9 +255,7 @@ impl Builder {
         let (mut child, reader) = spawn(command, &log);
         let socket = runtime_dir.join("host.sock");
         let client = tokio::time::timeout(WAIT_TIMEOUT, connect(&socket, &mut child)).await;
-        let Ok(Some(client)) = client else {
-            panic!("talon did not come up:\n{}", log.lock().expect("no reader panics"))
-        };
+        let Ok(Some(client)) = client else { panic!("talon did not come up:\n{}", log.lock()) };
         let supervisor =
             Supervisor { scratch: self.scratch, client, child, runtime_dir, config, uids, log, reader };
         if self.wait_settled {

@@ -1,8 +1,9 @@
 //! Starts a `talon serve`, collects its log, and waits until it answers.
 
+use parking_lot::Mutex;
 use std::path::Path;
 use std::process::Stdio;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::io::{AsyncBufReadExt, BufReader};
@@ -31,7 +32,7 @@ pub(crate) fn spawn(mut command: Command, log: &Arc<Mutex<String>>) -> (Child, t
     let kept = log.clone();
     let reader = tokio::spawn(async move {
         while let Ok(Some(line)) = lines.next_line().await {
-            let mut kept = kept.lock().expect("no reader panics");
+            let mut kept = kept.lock();
             kept.push_str(&line);
             kept.push('\n');
         }
@@ -58,11 +59,11 @@ pub(crate) async fn connect(socket: &Path, child: &mut Child) -> Option<Client> 
 pub(crate) async fn wait_for_log(log: &Mutex<String>, text: &str) {
     let looks = async {
         let mut pause = tokio::time::interval(Duration::from_millis(10));
-        while !log.lock().expect("no reader panics").contains(text) {
+        while !log.lock().contains(text) {
             pause.tick().await;
         }
     };
     if tokio::time::timeout(WAIT_TIMEOUT, looks).await.is_err() {
-        panic!("{text:?} was not logged:\n{}", log.lock().expect("no reader panics"));
+        panic!("{text:?} was not logged:\n{}", log.lock());
     }
 }

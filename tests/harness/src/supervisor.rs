@@ -1,9 +1,10 @@
 //! A running `talon serve`, and what it leaves behind.
 
+use parking_lot::Mutex;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Output};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
@@ -88,7 +89,7 @@ impl SiblingSupervisor {
     /// Never: the reader does not panic.
     #[must_use]
     pub fn log(&self) -> String {
-        self.log.lock().expect("no reader panics").clone()
+        self.log.lock().clone()
     }
 
     /// Waits until it has logged this.
@@ -166,7 +167,7 @@ impl Supervisor {
     /// Never: the reader does not panic.
     #[must_use]
     pub fn log(&self) -> String {
-        self.log.lock().expect("no reader panics").clone()
+        self.log.lock().clone()
     }
 
     /// The living processes of its plugins (with their monitors if they run under the same uid), without
@@ -231,9 +232,7 @@ impl Supervisor {
         assert!(status.success(), "{status}:\n{said}");
         let socket = self.runtime_dir.join("host.sock");
         let client = tokio::time::timeout(WAIT_TIMEOUT, connect(&socket, &mut child)).await;
-        let Ok(Some(client)) = client else {
-            panic!("no supervisor answers:\n{}", log.lock().expect("no reader panics"))
-        };
+        let Ok(Some(client)) = client else { panic!("no supervisor answers:\n{}", log.lock()) };
         let Self { scratch, runtime_dir, config, uids, .. } = self;
         (Self { scratch, client, child, runtime_dir, config, uids, log, reader }, said)
     }

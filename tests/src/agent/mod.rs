@@ -35,8 +35,8 @@ impl FakeAgent {
     pub fn start() -> Self {
         let scratch = Scratch::new();
         let world = Arc::new(AgentState::default());
-        *world.providers.lock().expect("no holder panics") = fixtures::providers();
-        *world.approvals.lock().expect("no holder panics") = fixtures::approvals();
+        *world.providers.lock() = fixtures::providers();
+        *world.approvals.lock() = fixtures::approvals();
         let listener =
             UnixListener::bind(scratch.join("agent.sock")).expect("a scratch directory takes a socket");
         let service = AgentServer::new(service::Service { world: Arc::clone(&world) });
@@ -50,28 +50,19 @@ impl FakeAgent {
     }
 
     /// Sets the answer to this question.
-    ///
-    /// # Panics
-    /// Never: no holder of the lock panics.
     pub fn on_ask(&self, asked: &str, steps: Vec<Step>) {
-        self.world.turns.lock().expect("no holder panics").insert(asked.to_owned(), steps);
+        self.world.turns.lock().insert(asked.to_owned(), steps);
     }
 
     /// Sets the answer to a client that attaches; without it no session is in a turn.
-    ///
-    /// # Panics
-    /// Never: no holder of the lock panics.
     pub fn on_attach(&self, steps: Vec<Step>) {
         let attached = (steps, self.world.decided.subscribe());
-        *self.world.attached.lock().expect("no holder panics") = Some(attached);
+        *self.world.attached.lock() = Some(attached);
     }
 
     /// Sets its providers.
-    ///
-    /// # Panics
-    /// Never: no holder of the lock panics.
     pub fn set_providers(&self, providers: Vec<ProviderState>) {
-        *self.world.providers.lock().expect("no holder panics") = providers;
+        *self.world.providers.lock() = providers;
     }
 
     /// Continues a turn that waits for a decision, as if there had been one.
@@ -80,12 +71,9 @@ impl FakeAgent {
     }
 
     /// All requests so far, in order.
-    ///
-    /// # Panics
-    /// Never: no holder of the lock panics.
     #[must_use]
     pub fn requests(&self) -> Vec<String> {
-        self.world.heard.lock().expect("no holder panics").clone()
+        self.world.heard.lock().clone()
     }
 
     /// Where its supervisor would listen, for `--socket`.

@@ -66,7 +66,7 @@ impl Agent for Service {
 
     async fn attach(&self, request: Request<AttachRequest>) -> Answer<Chunks> {
         self.world.record(format!("Attach {}", request.into_inner().session_id));
-        let attached = self.world.attached.lock().expect("no holder panics").clone();
+        let attached = self.world.attached.lock().clone();
         let (steps, decided) = attached.ok_or_else(|| Status::not_found("the session is in no turn"))?;
         Ok(Response::new(ReceiverStream::new(self.world.play(steps, decided))))
     }
@@ -143,7 +143,7 @@ impl Agent for Service {
         if everybody {
             return Err(Status::permission_denied("others' approvals are for operators"));
         }
-        let approvals = self.world.approvals.lock().expect("no holder panics").clone();
+        let approvals = self.world.approvals.lock().clone();
         let wanted = |approval: &Approval| {
             (all || approval.state == "pending")
                 && (session_id.is_empty() || approval.session_id == session_id)
@@ -154,7 +154,7 @@ impl Agent for Service {
     async fn decide(&self, request: Request<DecideRequest>) -> Answer<Approval> {
         let DecideRequest { id, approve, digest, reason } = request.into_inner();
         self.world.record(format!("Decide {id} approve={approve} digest={digest} reason={reason:?}"));
-        let mut approvals = self.world.approvals.lock().expect("no holder panics");
+        let mut approvals = self.world.approvals.lock();
         let found = approvals.iter_mut().find(|approval| approval.id == id);
         let Some(approval) = found else { return Err(Status::not_found("there is no such approval")) };
         if approval.state != "pending" {
@@ -203,7 +203,7 @@ impl Agent for Service {
     }
 
     async fn list_models(&self, _: Request<ListModelsRequest>) -> Answer<ListModelsResponse> {
-        let providers = self.world.providers.lock().expect("no holder panics").clone();
+        let providers = self.world.providers.lock().clone();
         Ok(Response::new(fixtures::models(providers)))
     }
 
@@ -216,7 +216,7 @@ impl Agent for Service {
     }
 
     async fn get_status(&self, _: Request<GetStatusRequest>) -> Answer<GetStatusResponse> {
-        let providers = self.world.providers.lock().expect("no holder panics").clone();
+        let providers = self.world.providers.lock().clone();
         Ok(Response::new(fixtures::status(providers)))
     }
 

@@ -11,10 +11,11 @@
 //! The plugin is `talon-ledger`. Readers and writers keep their connection, and rely on `talon-client` alone to survive; a newcomer
 //! opens a new connection for each of its calls.
 
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use anyhow::{Context as _, Result, ensure};
@@ -125,12 +126,8 @@ async fn main() -> Result<()> {
 }
 
 impl Load {
-    fn tally(&self) -> std::sync::MutexGuard<'_, LoadTotals> {
-        self.tally.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn begin(&self, name: &str) {
-        self.tally().phases.push((name.to_owned(), Phase::default()));
+        self.tally.lock().phases.push((name.to_owned(), Phase::default()));
     }
 
     async fn work(self: Arc<Self>, kind: Kind, client: Client) {
@@ -212,7 +209,7 @@ impl Load {
             }
             Err(error) => (WriteOutcome::Unknown, Some(error.to_string())),
         };
-        self.tally().written.insert(entry, fate);
+        self.tally.lock().written.insert(entry, fate);
         self.record(|phase| {
             phase.writes += 1;
             phase.write_max_us = took.max(phase.write_max_us);
@@ -228,7 +225,7 @@ impl Load {
     }
 
     fn record(&self, change: impl FnOnce(&mut Phase)) {
-        let mut tally = self.tally();
+        let mut tally = self.tally.lock();
         let (name, phase) = tally.phases.last_mut().expect("the first phase began before the first client");
         change(phase);
         let done = [phase.reads, phase.acknowledged, phase.newcomers];
@@ -246,7 +243,7 @@ impl Load {
     /// Looks up every entry and compares it with its outcome.
     async fn result(&self) -> Result<serde_json::Value> {
         let client = Client::connect(self.socket.clone()).await?;
-        let written = std::mem::take(&mut self.tally().written);
+        let written = std::mem::take(&mut self.tally.lock().written);
         let entries: Vec<(&String, &WriteOutcome)> = written.iter().collect();
         let (mut lost, mut duplicated, mut unknown_that_took_effect, mut without_that_took_effect) =
             (Vec::new(), Vec::new(), 0_u64, Vec::new());
@@ -269,7 +266,7 @@ impl Load {
             }
         }
         let acknowledged = written.values().filter(|fate| **fate == WriteOutcome::Acknowledged).count();
-        let tally = self.tally();
+        let tally = self.tally.lock();
         let phases: Vec<serde_json::Value> = tally
             .phases
             .iter()

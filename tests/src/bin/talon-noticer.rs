@@ -3,11 +3,12 @@
 //!
 //! `talon-noticer [--echo DESCRIPTION]`
 
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use talon_proto::notices::notice::Kind;
 use talon_proto::notices::notices_server::{Notices, NoticesServer};
@@ -69,7 +70,7 @@ impl Noticer {
             parameters: takes.iter().map(|name| text(name)).collect(),
             ..Action::default()
         };
-        let described = self.described.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let described = self.described.lock().clone();
         let mut actions = vec![
             Action { description: described, ..action("echo", &["text"]) },
             action("tell", &["steps", "message"]),
@@ -82,7 +83,7 @@ impl Noticer {
             action("grow", &["name"]),
             Action { user_only: true, ..action("wipe", &[]) },
         ];
-        let grown = self.grown.lock().unwrap_or_else(PoisonError::into_inner);
+        let grown = self.grown.lock();
         actions.extend(grown.iter().map(|name| action(name, &[])));
         PluginCapabilities { name: "noticer".to_owned(), actions, ..PluginCapabilities::default() }
     }
@@ -128,12 +129,12 @@ impl Noticer {
                 "burst".to_owned()
             }
             "swap" => {
-                *self.described.lock().unwrap_or_else(PoisonError::into_inner) = arg("description");
+                *self.described.lock() = arg("description");
                 self.send_changed();
                 "swapped".to_owned()
             }
             "grow" => {
-                self.grown.lock().unwrap_or_else(PoisonError::into_inner).push(arg("name"));
+                self.grown.lock().push(arg("name"));
                 self.send_changed();
                 "grown".to_owned()
             }

@@ -6,8 +6,9 @@
 //! append SEQUENCE NAME TASK NUMBER …
 //! ```
 
+use parking_lot::Mutex;
 use std::io::Write as _;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use anyhow::bail;
 use talon_store::{Engine, Expected, SessionId, Sessions, StoreOptions};
@@ -47,7 +48,7 @@ async fn append(
         let appended = sessions.append(session, Expected::Any, messages).await?;
         // One line in one write: the test reads up to the last complete one.
         let line = format!("append {} {writer} {number}\n", appended[0].sequence);
-        let mut out = told.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut out = told.lock();
         out.write_all(line.as_bytes()).and_then(|()| out.flush())?;
     }
     Ok(())

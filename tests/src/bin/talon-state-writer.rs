@@ -7,11 +7,12 @@
 //! torn WHAT                   refused WHAT       an error, after which it ends
 //! ```
 
+use parking_lot::Mutex;
 use std::error::Error as _;
 use std::io::Write as _;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
@@ -79,7 +80,7 @@ async fn main() -> anyhow::Result<()> {
 impl Shared {
     /// One line in one write: the test reads up to the last complete one.
     fn say(&self, line: &str) {
-        let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut out = self.out.lock();
         if out.write_all(format!("{line}\n").as_bytes()).and_then(|()| out.flush()).is_err() {
             // The reader is gone.
             std::process::exit(0);

@@ -1,7 +1,8 @@
 //! The queue of calls that wait for a person's approval.
 
+use parking_lot::RwLock;
 use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -49,7 +50,7 @@ impl ApprovalQueue {
 
     /// Applies a new configuration to later calls. Calls that are already parked keep their terms.
     pub fn configure(&self, keys: &ConfirmKeys) {
-        *self.settings.write().unwrap_or_else(PoisonError::into_inner) = Settings::new(keys);
+        *self.settings.write() = Settings::new(keys);
     }
 
     /// Returns when an action needs approval, without looking at patterns.
@@ -78,7 +79,7 @@ impl ApprovalQueue {
     }
 
     fn settings(&self) -> Arc<Settings> {
-        Arc::clone(&self.settings.read().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.settings.read())
     }
 
     /// Cancels the calls that a turn's sub-agents parked: after a restart the turn is resumed, but its sub-agents are

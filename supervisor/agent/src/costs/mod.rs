@@ -6,8 +6,9 @@
 
 mod record;
 
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use talon_llm::route::catalog::ModelRef;
 use talon_llm::route::cost::{Day, Ledgers};
@@ -75,7 +76,7 @@ impl Costs {
         // During a write, a sum is in neither place.
         let _settled = self.writing.lock().await;
         let mut spent = self.load(&session_key(session)?).await?;
-        if let Some(more) = self.lock().sessions.get(session) {
+        if let Some(more) = self.waiting.lock().sessions.get(session) {
             spent.merge(more);
         }
         Ok(spent)
@@ -88,7 +89,7 @@ impl Costs {
     pub async fn day_totals(&self, day: Day) -> Result<CostTotals, Error> {
         let _settled = self.writing.lock().await;
         let mut spent = self.load(&day_key(day)?).await?;
-        if let Some(more) = self.lock().days.get(&day) {
+        if let Some(more) = self.waiting.lock().days.get(&day) {
             spent.merge(more);
         }
         Ok(spent)
@@ -121,7 +122,7 @@ impl Costs {
     /// When the database cannot be written.
     pub async fn forget(&self, session: &str) -> Result<(), Error> {
         let _writing = self.writing.lock().await;
-        self.lock().sessions.remove(session);
+        self.waiting.lock().sessions.remove(session);
         self.key_values.delete(&self.namespace.plugin, &session_key(session)?).await.map(drop)
     }
 
@@ -148,7 +149,7 @@ impl Costs {
 
     async fn flush_pending(&self) {
         let _writing = self.writing.lock().await;
-        let PendingCharges { sessions, days } = std::mem::take(&mut *self.lock());
+        let PendingCharges { sessions, days } = std::mem::take(&mut *self.waiting.lock());
         for (session, spent) in sessions {
             if let Err(error) = self.add(session_key(&session).map_err(Into::into), &spent).await {
                 tracing::error!(
@@ -173,7 +174,7 @@ impl Costs {
 
     /// Retries what could not be written with the next charge.
     fn requeue(&self, keep: impl FnOnce(&mut PendingCharges)) {
-        keep(&mut self.lock());
+        keep(&mut self.waiting.lock());
     }
 
     async fn add(&self, key: Result<Key, Error>, more: &CostTotals) -> Result<(), Error> {
@@ -211,18 +212,13 @@ impl Costs {
         answered: bool,
     ) {
         let day = today();
-        let mut waiting = self.lock();
+        let mut waiting = self.waiting.lock();
         if waiting.sessions.len() < MAX_WAITING || waiting.sessions.contains_key(session) {
             waiting.sessions.entry(session.to_owned()).or_default().add(model, charge, answered);
         }
         waiting.days.entry(day).or_default().add(model, charge, answered);
         drop(waiting);
         self.charged.notify_one();
-    }
-
-    fn lock(&self) -> MutexGuard<'_, PendingCharges> {
-        // No operation under this lock can panic halfway.
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,6 +1,7 @@
 //! The time that a turn has used, without the time for which it waited for a person.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use parking_lot::Mutex;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -85,7 +86,7 @@ impl Clock {
     /// The time used so far.
     #[must_use]
     pub fn elapsed(&self) -> Duration {
-        self.state().elapsed(Instant::now())
+        self.0.state.lock().elapsed(Instant::now())
     }
 
     /// Counts a call that waits for a person.
@@ -109,7 +110,7 @@ impl Clock {
         loop {
             changed.mark_unchanged();
             let (stands, elapsed) = {
-                let state = self.state();
+                let state = self.0.state.lock();
                 (state.is_paused(), state.elapsed(Instant::now()))
             };
             if elapsed >= most {
@@ -124,13 +125,9 @@ impl Clock {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn change(&self, more: Option<HoldKind>, less: Option<HoldKind>) {
         let (before, after) = {
-            let mut state = self.state();
+            let mut state = self.0.state.lock();
             let (now, before) = (Instant::now(), state.is_paused());
             state.counted = state.elapsed(now);
             state.since = now;
@@ -194,7 +191,7 @@ mod tests {
         tokio::time::advance(SECOND).await;
         assert_eq!((inner.elapsed(), outer.elapsed()), (SECOND, SECOND));
         drop(call);
-        assert!(!outer.state().is_paused());
+        assert!(!outer.0.state.lock().is_paused());
     }
 
     #[tokio::test(start_paused = true)]

@@ -1,6 +1,7 @@
 //! A listener between calls and clients that adds up costs.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use parking_lot::Mutex;
+use std::sync::Arc;
 
 use talon_proto::agent::chunk::Kind;
 
@@ -18,14 +19,14 @@ impl CostTrackingListener {
     }
 
     pub(super) fn pico_usd(&self) -> u128 {
-        *self.pico_usd.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.pico_usd.lock()
     }
 }
 
 impl Listener for CostTrackingListener {
     fn on_chunk(&self, chunk: Kind) {
         if let Kind::SubagentResult(result) = &chunk {
-            let mut sum = self.pico_usd.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut sum = self.pico_usd.lock();
             *sum = sum.saturating_add(result.cost_pico_usd.into());
         }
         self.inner.on_chunk(chunk);

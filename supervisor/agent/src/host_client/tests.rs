@@ -1,9 +1,9 @@
 //! The host client over real sockets, with a supervisor that answers three requests.
 
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::task::Poll;
 
 use futures_util::future::BoxFuture;
@@ -94,8 +94,8 @@ type Updates = futures_util::stream::Iter<std::vec::IntoIter<Result<ExecuteUpdat
 
 async fn execute(world: &HostState, request: ExecuteRequest) -> Result<Response<Updates>, Status> {
     let breaks = {
-        world.asked.lock().unwrap_or_else(PoisonError::into_inner).push(request.clone());
-        world.breaks.lock().unwrap_or_else(PoisonError::into_inner).take()
+        world.asked.lock().push(request.clone());
+        world.breaks.lock().take()
     };
     if let Some(end) = breaks {
         end.notify_one();
@@ -167,7 +167,7 @@ async fn a_call_goes_out_for_a_model_within_its_patterns_and_tells_how_far_it_is
     let answer = door.execute(&call("read"), &mut |progress| heard.push(progress)).await.expect("answered");
     assert_eq!(answer.content, "read");
     assert_eq!(heard, [Progress { progress: 1.0, total: None, message: "half".to_owned() }]);
-    let asked = world.asked.lock().unwrap_or_else(PoisonError::into_inner)[0].clone();
+    let asked = world.asked.lock()[0].clone();
     assert!(asked.for_model);
     assert_eq!((asked.within, asked.context["session_id"].as_str()), (vec!["files.*".to_owned()], "s"));
     assert_eq!(asked.args["path"], "a");
@@ -176,11 +176,11 @@ async fn a_call_goes_out_for_a_model_within_its_patterns_and_tells_how_far_it_is
 #[tokio::test]
 async fn a_call_whose_connection_breaks_is_not_repeated_and_the_next_one_has_another() {
     let (door, world, end) = door();
-    *world.breaks.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&end));
+    *world.breaks.lock() = Some(Arc::clone(&end));
     let error = door.execute(&call("write"), &mut |_| {}).await.expect_err("broken");
     assert!(error.to_string().contains("whether the call took effect is not known"), "{error}");
     assert_eq!(door.execute(&call("read"), &mut |_| {}).await.expect("answered").content, "read");
-    let asked = world.asked.lock().unwrap_or_else(PoisonError::into_inner).len();
+    let asked = world.asked.lock().len();
     assert_eq!((asked, world.connected.load(Ordering::SeqCst)), (2, 2));
 }
 

@@ -1,7 +1,7 @@
 //! Counters, gauges and histograms with labels, and a bound on their series.
 
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
 
 use talon_proto::agent::{Bucket, MetricFamily, Sample};
 
@@ -56,7 +56,7 @@ impl Family {
 
     fn with(&self, values: &[&str], step: impl FnOnce(&mut Series)) {
         debug_assert_eq!(values.len(), self.labels.len(), "{}", self.name);
-        let mut series = self.series.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut series = self.series.lock();
         let mut key: Vec<String> = values.iter().map(|value| cut(value)).collect();
         if series.len() >= MAX_SERIES && !series.contains_key(&key) {
             key = vec![OTHER.to_owned(); values.len()];
@@ -89,7 +89,7 @@ impl Family {
 
     /// Clears a gauge; its current series are set again afterwards.
     pub(super) fn clear(&self) {
-        self.series.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.series.lock().clear();
     }
 
     /// Adds a duration to a histogram.
@@ -105,7 +105,7 @@ impl Family {
 
     /// The family as a protocol message.
     pub(super) fn to_wire(&self) -> MetricFamily {
-        let series = self.series.lock().unwrap_or_else(PoisonError::into_inner);
+        let series = self.series.lock();
         // A rate of events that have not happened yet is 0, not "no data", which alerts take for a fault.
         let none = (self.kind == FamilyKind::Counter && series.is_empty()).then(Sample::default);
         let samples = series.iter().map(|(values, series)| {

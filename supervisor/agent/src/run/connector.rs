@@ -1,10 +1,11 @@
 //! Connections to the host, requested over the control socket.
 
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -41,15 +42,10 @@ impl SupervisorConnector {
     /// # Errors
     /// A sentence for the log, if no request has this id or the descriptor is no connection.
     pub(super) fn receive_connection(&self, id: u64, descriptor: Option<OwnedFd>) -> Result<(), String> {
-        let request = self.lock().remove(&id);
+        let request = self.pending.lock().remove(&id);
         let stream = connected(descriptor).map_err(|error| error.to_string())?;
         let taken = request.is_some_and(|request| request.send(stream).is_ok());
         if taken { Ok(()) } else { Err(format!("no request is waiting for the host connection {id}")) }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, oneshot::Sender<UnixStream>>> {
-        // No operation under this lock can panic halfway.
-        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -61,7 +57,7 @@ struct PendingConnection<'l> {
 
 impl Drop for PendingConnection<'_> {
     fn drop(&mut self) {
-        self.connector.lock().remove(&self.id);
+        self.connector.pending.lock().remove(&self.id);
     }
 }
 
@@ -70,7 +66,7 @@ impl HostConnector for SupervisorConnector {
     async fn connect(&self) -> io::Result<UnixStream> {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let (answers, answer) = oneshot::channel();
-        self.lock().insert(id, answers);
+        self.pending.lock().insert(id, answers);
         let _forgotten = PendingConnection { connector: self, id };
         let message = FromAgent { what: Some(from_agent::What::NeedHost(NeedHost { id })) };
         self.control.send(&message, None).await.map_err(io::Error::other)?;

@@ -1,5 +1,6 @@
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
@@ -65,7 +66,7 @@ impl CallApprover for Outside {
     }
 
     async fn turn_ended(&self, caller: &Caller) {
-        self.ended.lock().unwrap_or_else(PoisonError::into_inner).push(caller.subagent.clone());
+        self.ended.lock().push(caller.subagent.clone());
     }
 }
 
@@ -101,11 +102,11 @@ impl Fake {
     }
 
     fn seen(&self) -> (TurnSpec, Vec<String>) {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner).last().cloned().expect("it was run")
+        self.seen.lock().last().cloned().expect("it was run")
     }
 
     fn times(&self) -> usize {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner).len()
+        self.seen.lock().len()
     }
 }
 
@@ -137,7 +138,7 @@ impl TurnRunner for Fake {
             .filter_map(|own| own.capabilities(&caller()))
             .map(|offer| offer.name);
         let names = names.collect();
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner).push((spec, names));
+        self.seen.lock().push((spec, names));
         end(self.answer.clone())
     }
 }
@@ -561,7 +562,7 @@ async fn its_end_is_told_to_who_confirms() {
     let current = Arc::new(move || Some(world_with(Vec::new(), theirs.clone())));
     let (agents, _) = SubAgents::new(&SubAgentKeys::default(), Fake::saying(&plan()), current, context());
     let _ = agents.call(call("PlannerAgent", &[("task", "plan")])).await;
-    assert_eq!(*outside.ended.lock().unwrap_or_else(PoisonError::into_inner), ["PlannerAgent"]);
+    assert_eq!(*outside.ended.lock(), ["PlannerAgent"]);
 }
 
 /// Runs until it is released, and reports how many run.

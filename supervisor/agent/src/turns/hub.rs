@@ -5,10 +5,11 @@
 //! never dropped; a follower that does not keep up even with those is disconnected with a reason. The end is in no
 //! queue: every follower gets it.
 
+use parking_lot::Mutex;
 use std::collections::{BTreeMap, VecDeque};
 use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use futures_util::Stream;
@@ -114,17 +115,17 @@ impl Hub {
 
     /// The loop's present state.
     pub(crate) fn loop_state(&self) -> LoopState {
-        self.lock().at.clone()
+        self.state.lock().at.clone()
     }
 
     /// Whether a call ever waited for a person.
     pub(crate) fn has_waited(&self) -> bool {
-        self.lock().waited
+        self.state.lock().waited
     }
 
     /// The number of followers.
     pub(crate) fn followers(&self) -> usize {
-        self.lock().followers.len()
+        self.state.lock().followers.len()
     }
 
     /// Adds a follower, which first gets these chunks.
@@ -132,7 +133,7 @@ impl Hub {
     /// # Errors
     /// RESOURCE_EXHAUSTED if there are too many.
     pub(crate) fn follow(&self, first: impl FnOnce(&LoopState) -> Vec<Kind>) -> Result<Subscription, Status> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state.followers.len() >= MAX_FOLLOWERS {
             return Err(Status::resource_exhausted(format!(
                 "{MAX_FOLLOWERS} clients follow this turn already: end one of them first"
@@ -155,12 +156,12 @@ impl Hub {
 
     /// Whether the turn has its last chunk, which is not sent yet.
     pub(crate) fn has_last(&self) -> bool {
-        self.lock().last.is_some()
+        self.state.lock().last.is_some()
     }
 
     /// Sends the last chunk.
     pub(crate) fn finish(&self) {
-        let last = self.lock().last.take();
+        let last = self.state.lock().last.take();
         if let Some(last) = last {
             self.end(StreamEnd::Told(Arc::new(last)));
         }
@@ -177,12 +178,12 @@ impl Hub {
     }
 
     fn end(&self, end: StreamEnd) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state.end.is_some() {
             return;
         }
         for follower in std::mem::take(&mut state.followers) {
-            let mut queue = lock(&follower);
+            let mut queue = follower.lock();
             queue.end = Some(end.clone());
             queue.wake();
         }
@@ -190,16 +191,12 @@ impl Hub {
         drop(state);
         self.over.cancel();
     }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        lock(&self.state)
-    }
 }
 
 impl Listener for Hub {
     fn on_chunk(&self, chunk: Kind) {
         self.metrics.count_chunk(&chunk);
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if matches!(chunk, Kind::Done(_) | Kind::Error(_)) {
             state.last = Some(chunk);
             return;
@@ -219,13 +216,8 @@ impl Listener for Hub {
             return;
         }
         let (bytes, chunk) = (chunk.encoded_len(), Arc::new(chunk));
-        state.followers.retain(|follower| lock(follower).push(&chunk, bytes));
+        state.followers.retain(|follower| follower.lock().push(&chunk, bytes));
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // No operation under this lock can panic halfway.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn is_piece(chunk: &Kind) -> bool {
@@ -297,7 +289,7 @@ impl Stream for Subscription {
     type Item = Result<Chunk, Status>;
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let mut queue = lock(&self.queue);
+        let mut queue = self.queue.lock();
         if queue.gone {
             return Poll::Ready(None);
         }
@@ -328,7 +320,7 @@ impl Stream for Subscription {
 
 impl Drop for Subscription {
     fn drop(&mut self) {
-        let mut queue = lock(&self.queue);
+        let mut queue = self.queue.lock();
         queue.gone = true;
         // Nothing reads the queue any more.
         queue.chunks.clear();

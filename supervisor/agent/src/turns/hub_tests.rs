@@ -166,10 +166,10 @@ async fn what_waits_is_in_memory_once_and_bounded_for_one_and_for_all() {
     }
     assert!(counted() <= MAX_ALL_WAITING_BYTES && counted() > MAX_ALL_WAITING_BYTES / 2, "{}", counted());
     for following in &slow {
-        assert!(lock(&following.queue).bytes <= MAX_WAITING_BYTES);
+        assert!(following.queue.lock().bytes <= MAX_WAITING_BYTES);
     }
     let copies =
-        |following: &Subscription| lock(&following.queue).chunks.front().map(|it| Arc::as_ptr(&it.0));
+        |following: &Subscription| following.queue.lock().chunks.front().map(|it| Arc::as_ptr(&it.0));
     assert_eq!(copies(&slow[0]), copies(&slow[1]));
     // Disconnected followers are notified, and the others continue.
     let heard = rest(slow.remove(0)).await;

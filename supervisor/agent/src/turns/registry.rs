@@ -1,9 +1,10 @@
 //! The registry of running turns, which limits them: one per session, and a number in total.
 
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::future::Future;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use talon_proto::agent::LoopState;
 use talon_store::SessionId;
@@ -97,7 +98,7 @@ impl RunningTurns {
         if self.ending.is_cancelled() {
             return Err(Status::unavailable("the agent is ending and begins no turn: try again in a moment"));
         }
-        let mut running = self.lock();
+        let mut running = self.inner.running.lock();
         if running.contains_key(&session) {
             return Err(Status::failed_precondition(format!(
                 "session {session} is in a turn already: `talon chat --session {session}` follows it; Ctrl-C there ends it"
@@ -134,12 +135,12 @@ impl RunningTurns {
 
     /// The running turn of a session.
     pub(crate) fn get(&self, session: SessionId) -> Option<Arc<RunningTurn>> {
-        self.lock().get(&session).cloned()
+        self.inner.running.lock().get(&session).cloned()
     }
 
     /// The number of running turns, and of their followers.
     pub(crate) fn count(&self) -> (usize, usize) {
-        let running = self.lock();
+        let running = self.inner.running.lock();
         (running.len(), running.values().map(|turn| turn.hub.followers()).sum())
     }
 
@@ -164,11 +165,6 @@ impl RunningTurns {
         self.inner.tasks.close();
         self.inner.tasks.wait().await;
     }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<SessionId, Arc<RunningTurn>>> {
-        // No operation under this lock can panic halfway.
-        self.inner.running.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// A turn's slot, as long as it runs.
@@ -181,7 +177,7 @@ pub(crate) struct TurnSlot {
 impl Drop for TurnSlot {
     fn drop(&mut self) {
         let Self { turns, running } = self;
-        turns.lock().remove(&running.session);
+        turns.inner.running.lock().remove(&running.session);
         if !running.hub.has_last() {
             running.hub.interrupt(ABORTED_MESSAGE);
         }

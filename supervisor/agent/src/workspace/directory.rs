@@ -1,8 +1,9 @@
 //! The files of the workspace, read again when they change.
 
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use talon_store::Timestamp;
@@ -74,7 +75,7 @@ impl WorkspaceFiles {
     #[must_use]
     pub fn problems(&self) -> Vec<String> {
         let _ = self.current();
-        self.lock_snapshot().problems.clone()
+        self.snapshot.lock().problems.clone()
     }
 
     /// The current contents; if they cannot be read within this time, the previous ones or the built-in texts.
@@ -82,13 +83,13 @@ impl WorkspaceFiles {
         if !self.refresh_within(wait).await {
             tracing::warn!(target: "agent", "the workspace's files cannot be looked at: the texts that were read last stand");
         }
-        self.lock_snapshot().workspace.clone()
+        self.snapshot.lock().workspace.clone()
     }
 
     /// The files' problems, each with what to do; one of them may be that they cannot be read within this time.
     pub async fn problems_within(self: &Arc<Self>, wait: Duration) -> Vec<String> {
         let looked = self.refresh_within(wait).await;
-        let mut problems = self.lock_snapshot().problems.clone();
+        let mut problems = self.snapshot.lock().problems.clone();
         if let Some(directory) = self.directory.as_ref().filter(|_| !looked) {
             problems.push(format!(
                 "{}: the workspace's files cannot be looked at within {wait:?}, so the texts that were read last stand; see whether its \
@@ -121,31 +122,27 @@ impl WorkspaceFiles {
     /// The problems found by the last refresh.
     #[cfg(test)]
     pub(super) fn cached_problems(&self) -> Vec<String> {
-        self.lock_snapshot().problems.clone()
+        self.snapshot.lock().problems.clone()
     }
 
     /// Makes every refresh hang, like a disk.
     #[cfg(test)]
     pub(super) fn hang(&self) -> impl Drop + use<'_> {
-        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn lock_snapshot(&self) -> MutexGuard<'_, Snapshot> {
-        self.snapshot.lock().unwrap_or_else(PoisonError::into_inner)
+        self.cache.lock()
     }
 
     /// The contents as of another day.
     pub(super) fn on(&self, now: Timestamp) -> Workspace {
         let Some(directory) = &self.directory else { return Workspace::default() };
         let days = days(now);
-        let mut seen = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut seen = self.cache.lock();
         seen.refresh(directory, &days);
         let text = |name: &str| seen.files.get(name).map(|file| file.text.as_str());
         let daily: Vec<(&str, &str)> =
             days.iter().filter_map(|day| Some((day.as_str(), text(&of_day(day))?))).collect();
         let files = Files { identity: text(IDENTITY), soul: text(SOUL), user: text(USER), daily: &daily };
         let workspace = Workspace::new(files);
-        *self.lock_snapshot() = Snapshot { workspace: workspace.clone(), problems: seen.problems.clone() };
+        *self.snapshot.lock() = Snapshot { workspace: workspace.clone(), problems: seen.problems.clone() };
         workspace
     }
 }

@@ -1,8 +1,9 @@
 //! A fake of the supervisor's host service with two plugins that answer as a test needs.
 
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::io;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
@@ -50,7 +51,7 @@ impl Plugins {
     }
 
     pub(crate) fn requests(&self) -> Vec<ExecuteRequest> {
-        self.calls.lock().unwrap().clone()
+        self.calls.lock().clone()
     }
 
     /// Waits until this many calls have arrived.
@@ -65,7 +66,7 @@ impl Plugins {
     }
 
     async fn execute(&self, request: ExecuteRequest) -> ExecuteResponse {
-        self.calls.lock().unwrap().push(request.clone());
+        self.calls.lock().push(request.clone());
         self.called.notify_waiters();
         if request.plugin == "slow" {
             self.answers.acquire().await.unwrap().forget();

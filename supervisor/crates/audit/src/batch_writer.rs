@@ -5,10 +5,10 @@
 //! Everything that may wait for the disk is done by the thread: opening, syncing, beginning the next file, retrying and
 //! closing. While writes [take long](crate::disk_latency), the thread does all of them.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
@@ -87,11 +87,7 @@ impl Shared {
     }
 
     pub(crate) fn state(&self) -> MutexGuard<'_, FileState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn batch_writer(&self) -> MutexGuard<'_, BatchWriter> {
-        self.batch_writer.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Counts a record that did not fit into the queue.
@@ -106,7 +102,7 @@ impl Shared {
     /// Writes the queued records, unless that may take long: then it leaves them to the thread. `Err` if the thread
     /// holds the file at this moment.
     pub(crate) fn try_write<'w>(&self, wake: WakeGuard<'w>) -> Result<(), WakeGuard<'w>> {
-        let Ok(mut batch_writer) = self.batch_writer.try_lock() else { return Err(wake) };
+        let Some(mut batch_writer) = self.batch_writer.try_lock() else { return Err(wake) };
         self.write_batches(&mut batch_writer, wake);
         Ok(())
     }
@@ -162,7 +158,7 @@ impl Shared {
 
     #[cfg(test)]
     pub(crate) fn exchange_file(&self, file: std::fs::File) -> std::fs::File {
-        self.batch_writer().writer.as_mut().expect("it is open").exchange_file(file)
+        self.batch_writer.lock().writer.as_mut().expect("it is open").exchange_file(file)
     }
 
     /// The body of the log's thread.
@@ -170,7 +166,7 @@ impl Shared {
         while self.open() {
             let after = self.write();
             // Closed, or the log's directory is gone.
-            self.batch_writer().writer = None;
+            self.batch_writer.lock().writer = None;
             match after {
                 Some(AfterClose::Reopen) => {}
                 Some(AfterClose::Wait) => {
@@ -193,7 +189,7 @@ impl Shared {
                     for finding in findings {
                         (self.notify)(LogEvent::Finding(finding));
                     }
-                    self.batch_writer().writer = Some(writer);
+                    self.batch_writer.lock().writer = Some(writer);
                     self.report_recovery();
                     return true;
                 }
@@ -214,7 +210,7 @@ impl Shared {
             match next {
                 ThreadTask::Write | ThreadTask::SyncDue => {
                     // The rest of an unfinished write goes before the queued records.
-                    let mut batch_writer = self.settle(self.batch_writer())?;
+                    let mut batch_writer = self.settle(self.batch_writer.lock())?;
                     self.acknowledge(std::mem::take(&mut batch_writer.unacknowledged));
                     let items = self.queue.take_batch(BATCH_RECORDS);
                     let writer = batch_writer.writer.as_mut()?;
@@ -267,7 +263,7 @@ impl Shared {
     }
 
     fn close(&self) -> io::Result<()> {
-        let writer = self.batch_writer().writer.take();
+        let writer = self.batch_writer.lock().writer.take();
         writer.map_or(Ok(()), Writer::close)
     }
 
@@ -296,7 +292,7 @@ impl Shared {
             if self.queue.pause(RETRY_INTERVAL) && self.queue.abandon_close() {
                 return None;
             }
-            batch_writer = self.batch_writer();
+            batch_writer = self.batch_writer.lock();
         }
     }
 

@@ -1,6 +1,6 @@
+use parking_lot::Mutex;
 use std::fs;
 use std::path::Path;
-use std::sync::Mutex;
 
 use super::*;
 use crate::queue::{QUEUE_RECORDS, Queue, ThreadTask};
@@ -194,7 +194,7 @@ fn stalled(dir: &Path, wait: Duration) -> (AuditLog, Settings, std::sync::mpsc::
     let held = Mutex::new(held);
     let tell = move |told| {
         if let LogEvent::Finding(_) = told {
-            let _ = held.lock().unwrap().recv();
+            let _ = held.lock().recv();
         }
     };
     (AuditLog::start(settings.clone(), Box::new(tell)).unwrap(), settings, let_go)
@@ -256,7 +256,7 @@ async fn a_call_writes_its_record_itself_while_the_thread_is_busy() {
         let again = matches!(told, LogEvent::Recovered { .. });
         let _ = said.send(told);
         if again {
-            let _ = held.lock().unwrap().recv();
+            let _ = held.lock().recv();
         }
     };
     let log = AuditLog::start(settings.clone(), Box::new(tell)).unwrap();

@@ -1,8 +1,8 @@
 //! The bounded queue of records to write. Records that do not fit are counted at the position where they are missing.
 
+use parking_lot::{Condvar, Mutex};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::sync::{Semaphore, oneshot};
@@ -89,11 +89,6 @@ impl Queue {
         Self { state: Mutex::default(), available: Condvar::new(), permits, waking: AtomicBool::new(false) }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
-        // A panic elsewhere must not take the log down.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Waits for room without a time limit; callers set their own.
     pub(crate) async fn reserve(&self) -> QueuePermit<'_> {
         if let Ok(permit) = self.permits.acquire().await {
@@ -116,7 +111,7 @@ impl Queue {
 
     /// Counts a record that did not fit.
     pub(crate) fn count_lost(&self, unix_ms: u64) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         match state.items.back_mut() {
             Some(Item::Lost { count, .. }) => *count += 1,
             _ => state.items.push_back(Item::Lost { count: 1, unix_ms }),
@@ -127,32 +122,32 @@ impl Queue {
 
     /// Whether a note about lost records still waits to be written.
     pub(crate) fn has_lost(&self) -> bool {
-        self.lock().items.iter().any(|item| matches!(item, Item::Lost { .. }))
+        self.state.lock().items.iter().any(|item| matches!(item, Item::Lost { .. }))
     }
 
     /// Requests that the file is closed once everything in the queue is written.
     pub(crate) fn close(&self) -> oneshot::Receiver<()> {
         let (closed, told) = oneshot::channel();
-        self.lock().closing.push(closed);
+        self.state.lock().closing.push(closed);
         self.available.notify_one();
         told
     }
 
     /// Called when no handle is left that could queue a record.
     pub(crate) fn abandon(&self) {
-        self.lock().abandoned = true;
+        self.state.lock().abandoned = true;
         self.available.notify_one();
     }
 
     /// Wakes the thread for work that is not in the queue.
     pub(crate) fn wake_thread(&self) {
-        self.lock().woken = true;
+        self.state.lock().woken = true;
         self.available.notify_one();
     }
 
     /// Takes up to `most` items, in order. The caller must write them before other items are taken.
     pub(crate) fn take_batch(&self, most: usize) -> Vec<Item> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let count = state.items.len().min(most);
         let items: Vec<Item> = state.items.drain(..count).collect();
         drop(state);
@@ -163,7 +158,7 @@ impl Queue {
 
     /// Waits for work until `until`: queued records that no call takes care of, or a wake-up.
     pub(crate) fn next_task(&self, until: Option<Instant>) -> ThreadTask {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         loop {
             // Records that a call takes care of are left to it. If the thread took them, it would get all later ones as
             // well, since the next call would find the file locked. Closing and ending wait for no call.
@@ -178,39 +173,38 @@ impl Queue {
             if state.abandoned {
                 return ThreadTask::End;
             }
-            state = match until.map(|until| until.saturating_duration_since(Instant::now())) {
-                None => self.available.wait(state).unwrap_or_else(PoisonError::into_inner),
-                Some(Duration::ZERO) => return ThreadTask::SyncDue,
-                Some(left) => {
-                    self.available.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0
+            match until {
+                None => self.available.wait(&mut state),
+                Some(until) if until <= Instant::now() => return ThreadTask::SyncDue,
+                Some(until) => {
+                    self.available.wait_until(&mut state, until);
                 }
-            };
+            }
         }
     }
 
     /// Waits until there is a record in the queue; false once no handle is left that could queue one.
     pub(crate) fn wait_for_items(&self) -> bool {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         while state.items.is_empty() && !state.abandoned {
             // It is closed already.
             state.closing.clear();
-            state = self.available.wait(state).unwrap_or_else(PoisonError::into_inner);
+            self.available.wait(&mut state);
         }
         !state.items.is_empty()
     }
 
     /// Waits for `pause`, or less if the file is to be closed; returns whether it is.
     pub(crate) fn pause(&self, pause: Duration) -> bool {
-        let state = self.lock();
+        let mut state = self.state.lock();
         let calm = |state: &mut State| state.closing.is_empty() && !state.abandoned;
-        let (state, _) =
-            self.available.wait_timeout_while(state, pause, calm).unwrap_or_else(PoisonError::into_inner);
+        self.available.wait_while_for(&mut state, calm, pause);
         !state.closing.is_empty() || state.abandoned
     }
 
     /// Gives up on closing the file in order, and releases those who wait for it.
     pub(crate) fn abandon_close(&self) -> bool {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.closing.clear();
         state.abandoned
     }
@@ -227,7 +221,7 @@ impl QueuePermit<'_> {
         let (written, told) = oneshot::channel();
         let queue = self.0;
         std::mem::forget(self);
-        queue.lock().items.push_back(Item::Record { body, unix_ms, written });
+        queue.state.lock().items.push_back(Item::Record { body, unix_ms, written });
         told
     }
 }

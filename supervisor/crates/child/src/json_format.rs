@@ -107,8 +107,9 @@ impl Visit for Fields {
 
 #[cfg(test)]
 mod tests {
+    use parking_lot::Mutex;
     use std::io::Write;
-    use std::sync::{Arc, Mutex};
+    use std::sync::Arc;
 
     use super::*;
 
@@ -117,7 +118,7 @@ mod tests {
 
     impl Write for SharedBuffer {
         fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-            self.0.lock().expect("nobody panics with it").write(bytes)
+            self.0.lock().write(bytes)
         }
 
         fn flush(&mut self) -> std::io::Result<()> {
@@ -140,7 +141,7 @@ mod tests {
             let _within = turn.enter();
             tracing::warn!(target: "agent", session = %"s1", error = "no\n\"way\"", ok = false, "it {}", "fails");
         });
-        let text = String::from_utf8(kept.0.lock().unwrap().clone()).unwrap();
+        let text = String::from_utf8(kept.0.lock().clone()).unwrap();
         assert_eq!(text.lines().count(), 1, "{text}");
         assert_eq!((text.matches("s1").count(), text.matches("c1").count()), (1, 1), "{text}");
         let mut line: Map<String, Value> = serde_json::from_str(&text).unwrap();

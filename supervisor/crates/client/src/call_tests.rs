@@ -1,8 +1,9 @@
+use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::convert::Infallible;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 use std::task::Poll;
 
 use futures_util::future::BoxFuture;
@@ -99,7 +100,7 @@ impl Host {
             Manner::Answers => {}
         }
         let call_id = request.into_inner().call_id;
-        *self.world.done.lock().unwrap().entry(call_id.clone()).or_default() += 1;
+        *self.world.done.lock().entry(call_id.clone()).or_default() += 1;
         Ok(tonic::Response::new(ExecuteResponse { call_id, ..ExecuteResponse::default() }))
     }
 
@@ -183,7 +184,7 @@ async fn what_a_draining_supervisor_refuses_is_put_to_the_next_one() {
     first.stop().await;
     let _second = Supervisor::at(&path, Manner::Answers, &world);
     assert_eq!(call.await.unwrap().unwrap().call_id, "w1");
-    assert_eq!(world.done.lock().unwrap()["w1"], 1);
+    assert_eq!(world.done.lock()["w1"], 1);
 }
 
 // Promises: CLI-35
@@ -207,7 +208,7 @@ async fn what_may_have_been_begun_is_repeated_only_if_it_changes_nothing() {
             assert_eq!(error.fate, RequestFate::Unknown, "{error}");
             assert!(error.to_string().contains("not known"), "{error}");
         }
-        assert_eq!(world.done.lock().unwrap().len(), usize::from(read_only));
+        assert_eq!(world.done.lock().len(), usize::from(read_only));
     }
 }
 
@@ -253,11 +254,11 @@ async fn calls_at_work_while_supervisors_succeed_each_other_are_each_done_once()
     let mut all = 0;
     for caller in callers {
         for id in caller.await.unwrap() {
-            assert_eq!(world.done.lock().unwrap()[&id], 1, "{id}");
+            assert_eq!(world.done.lock()[&id], 1, "{id}");
             all += 1;
         }
     }
-    assert_eq!(world.done.lock().unwrap().len(), all);
+    assert_eq!(world.done.lock().len(), all);
 }
 
 // Promises: CLI-37

@@ -1,7 +1,8 @@
 //! Serves one connection of the plugin: a CONNECT request, the response, and the tunnel after it.
 
+use parking_lot::Mutex;
 use std::convert::Infallible;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::header::{ALLOW, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, TRANSFER_ENCODING};
@@ -69,7 +70,7 @@ async fn serve_request(stream: UnixStream, shared: &ProxyState) -> Option<Accept
     let slot = Mutex::new(None);
     let service = service_fn(|request| async {
         let (answer, opened) = respond(request, shared).await;
-        *slot.lock().unwrap_or_else(PoisonError::into_inner) = opened;
+        *slot.lock() = opened;
         Ok::<_, Infallible>(answer)
     });
     let mut http = http1::Builder::new();
@@ -83,7 +84,7 @@ async fn serve_request(stream: UnixStream, shared: &ProxyState) -> Option<Accept
         .half_close(true);
     // An error is the plugin's fault, and hyper has answered it if possible.
     http.serve_connection(TokioIo::new(stream), service).with_upgrades().await.ok()?;
-    slot.into_inner().unwrap_or_else(PoisonError::into_inner)
+    slot.into_inner()
 }
 
 async fn respond(mut request: Request<Incoming>, shared: &ProxyState) -> (Answer, Option<AcceptedTunnel>) {

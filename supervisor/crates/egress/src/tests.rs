@@ -1,8 +1,8 @@
 //! Real sockets on both sides. Where time has to pass, the runtime's clock is paused and jumps.
 
+use parking_lot::Mutex;
 use std::os::unix::net::UnixStream as StdUnixStream;
 use std::path::PathBuf;
-use std::sync::Mutex;
 
 use proptest::prelude::*;
 use tempfile::TempDir;
@@ -30,7 +30,7 @@ impl Fixture {
         let socket = dir.path().join("proxy.sock");
         let denied = Arc::new(Mutex::new(Vec::new()));
         let seen = denied.clone();
-        let on_denied: OnDenied = Arc::new(move |what| seen.lock().unwrap().push(what.clone()));
+        let on_denied: OnDenied = Arc::new(move |what| seen.lock().push(what.clone()));
         let listener = UnixListener::bind(&socket).unwrap();
         let proxy = Proxy::start(listener, AllowList::parse(allow).unwrap(), uid, on_denied);
         Self { proxy, socket, denied, _dir: dir }
@@ -160,7 +160,7 @@ async fn what_is_not_listed_is_denied_and_the_answer_names_the_entry() {
         assert!(answer.starts_with("HTTP/1.1 403 "), "{answer}");
         let entry = format!("add it: sandbox.allow: [\"{place}\"])\n");
         assert!(answer.ends_with(&entry), "{answer}");
-        let denied = fixture.denied.lock().unwrap().pop();
+        let denied = fixture.denied.lock().pop();
         assert_eq!(denied, Some(Denial::NotListed { place: place.into() }));
     }
     assert_eq!(fixture.proxy.traffic().denied, 4);
@@ -175,7 +175,7 @@ async fn a_name_that_leads_to_this_machine_is_denied() {
     let fixture = Fixture::new(std::slice::from_ref(&name));
     let answer = fixture.asks_for(&name).await;
     assert!(answer.starts_with("HTTP/1.1 403 ") && answer.contains("no public address"), "{answer}");
-    let denied = fixture.denied.lock().unwrap().pop();
+    let denied = fixture.denied.lock().pop();
     assert!(matches!(denied, Some(Denial::NotPublic { place, .. }) if place == name));
     // The proxy did not connect: the next connection is this one.
     let own = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();

@@ -1,6 +1,6 @@
 //! Copies the bytes of an open tunnel in both directions.
 
-use std::sync::{Mutex, PoisonError};
+use parking_lot::Mutex;
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, copy_bidirectional_with_sizes};
@@ -26,7 +26,7 @@ where
     // Never contended: this one task copies both directions. The lock is needed only because the task can move between
     // threads.
     let moved = Mutex::new(Instant::now());
-    let moved = || moved.lock().unwrap_or_else(PoisonError::into_inner);
+    let moved = || moved.lock();
     let mut plugin = InspectReader::new(plugin, |bytes: &[u8]| {
         *moved() = Instant::now();
         counters.sent(bytes.len());

@@ -13,9 +13,10 @@
 //! The clock is tokio's, so a test that pauses it drives the breaker. All services made by one layer share
 //! its state.
 
+use parking_lot::Mutex;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -141,7 +142,7 @@ impl Shared {
     /// Runs one step of the machine and notifies the watchers if that changed its state.
     fn update<T>(&self, step: impl FnOnce(&mut Machine) -> T) -> T {
         // The machine's steps do not panic; if one does, its state is still valid.
-        let mut machine = self.machine.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut machine = self.machine.lock();
         let before = machine.state();
         let result = step(&mut machine);
         let state = machine.state();

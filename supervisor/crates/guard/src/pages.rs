@@ -5,8 +5,9 @@
 //! the same scope ([`CallFields::scope`](crate::CallFields::scope)) only. When the store is full, the scope that takes
 //! up most of it loses its oldest text: no caller evicts what another one still reads.
 
+use parking_lot::Mutex;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use talon_sanitize::{FamilyCounts, Raw, Sanitized, Sanitizer};
@@ -182,13 +183,13 @@ impl Pages {
         let handle = random::random_hex();
         let expires = now + self.settings.max_age;
         let kept = StoredText { text: Arc::new(text.clone()), plugin: plugin.to_owned(), expires };
-        let mut shelf = self.store.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shelf = self.store.lock();
         shelf.retain(|kept| now < kept.expires);
         shelf.insert(scope, &handle, text.len() + plugin.len(), kept).then_some(handle)
     }
 
     fn find(&self, scope: &str, handle: &str) -> Option<(Arc<Sanitized>, String)> {
-        let shelf = self.store.lock().unwrap_or_else(PoisonError::into_inner);
+        let shelf = self.store.lock();
         let (owner, kept) = shelf.get(handle)?;
         (owner == scope && Instant::now() < kept.expires).then(|| (kept.text.clone(), kept.plugin.clone()))
     }

@@ -16,10 +16,11 @@
 //! A quarantined plugin gets no calls ([`reason::QUARANTINED`]) until an operator lifts the quarantine: it does not
 //! expire. The layer stands above the breaker, below rescue. Calls that are running are still answered, and sanitized.
 
+use parking_lot::Mutex;
 use std::num::NonZeroU32;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -141,7 +142,7 @@ impl Quarantine {
 
     /// Lifts the quarantine and resets the count. Returns whether there was one.
     pub fn lift(&self) -> bool {
-        let mut window = self.shared.window.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut window = self.shared.window.lock();
         window.clear();
         self.shared.active.store(false, Ordering::Release);
         let lifted = self.shared.state.send_if_modified(|state| state.take().is_some());
@@ -153,7 +154,7 @@ impl Quarantine {
     /// that of the previous supervisor. Does nothing if it is quarantined already.
     pub fn impose(&self, neutralised: u32) {
         // The window's lock keeps lifting and counting in order.
-        let _window = self.shared.window.lock().unwrap_or_else(PoisonError::into_inner);
+        let _window = self.shared.window.lock();
         self.shared.active.store(true, Ordering::Release);
         self.shared.state.send_if_modified(|state| {
             let begins = state.is_none();
@@ -178,7 +179,7 @@ impl Quarantine {
             return;
         }
         let now = Instant::now();
-        let mut window = self.shared.window.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut window = self.shared.window.lock();
         let neutralised = window.add(now, count);
         if neutralised < threshold.get() {
             return;

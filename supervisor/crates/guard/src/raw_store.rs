@@ -3,8 +3,9 @@
 //! Nothing in the stack reads from it, and no text in it is fit to be shown: a caller has to sanitize it or return it
 //! as bytes. A model must not be able to reach it.
 
+use parking_lot::Mutex;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use bytes::Bytes;
@@ -63,7 +64,7 @@ impl RawStore {
     /// The answer to this call as it came, if it is still stored. The newest if there are several.
     #[must_use]
     pub fn get(&self, call_id: &str) -> Option<RawMessage> {
-        let shelf = self.store.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner);
+        let shelf = self.store.as_ref()?.lock();
         shelf.get(call_id).map(|(_, message)| message.clone())
     }
 
@@ -71,7 +72,7 @@ impl RawStore {
     #[must_use]
     pub fn list(&self) -> Vec<RawMessage> {
         let Some(shelf) = &self.store else { return Vec::new() };
-        shelf.lock().unwrap_or_else(PoisonError::into_inner).newest_first().cloned().collect()
+        shelf.lock().newest_first().cloned().collect()
     }
 
     pub(crate) fn is_enabled(&self) -> bool {
@@ -80,7 +81,7 @@ impl RawStore {
 
     pub(crate) fn store(&self, message: RawMessage) {
         let Some(shelf) = &self.store else { return };
-        let mut shelf = shelf.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shelf = shelf.lock();
         let (plugin, call_id) = (message.plugin.clone(), message.call_id.clone());
         shelf.insert(&plugin, &call_id, message.message.len() + message.action.len(), message);
     }

@@ -4,9 +4,9 @@
 //! reference counts and allocates memory. A call needs the service only until it has passed down through the layers,
 //! which happens before anything is awaited. So one idle clone, kept here, serves call after call.
 
+use parking_lot::Mutex;
 use std::convert::Infallible;
 use std::fmt;
-use std::sync::Mutex;
 
 use tower::util::BoxCloneSyncService;
 use tower_service::Service;
@@ -76,12 +76,12 @@ impl Stack {
 
     /// Takes the idle clone. Makes a new one if it is in use or another task holds the lock: this never waits.
     fn take(&self) -> Layers {
-        let spare = self.idle.try_lock().ok().and_then(|mut spare| spare.take());
+        let spare = self.idle.try_lock().and_then(|mut spare| spare.take());
         spare.unwrap_or_else(|| self.layers.clone())
     }
 
     fn put_back(&self, layers: Layers) {
-        if let Ok(mut spare) = self.idle.try_lock() {
+        if let Some(mut spare) = self.idle.try_lock() {
             *spare = Some(layers);
         }
     }

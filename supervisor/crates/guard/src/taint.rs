@@ -23,10 +23,11 @@
 //! [`TaintSettings`]. The newest fingerprints are kept; a plugin that sends a lot evicts its own first. Scopes share
 //! nothing: whether text is known in one of them does not show in another.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
 use std::fmt;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use foldhash::quality::RandomState;
@@ -130,7 +131,7 @@ impl Taint {
 
     /// Forgets a scope, when its session is over.
     pub fn forget(&self, scope: &str) {
-        self.shared.scopes.lock().unwrap_or_else(PoisonError::into_inner).known.remove(scope);
+        self.shared.scopes.lock().known.remove(scope);
     }
 
     /// The plugins whose answers share text with these arguments, sorted, and the fingerprints of the arguments.
@@ -186,7 +187,7 @@ impl Taint {
 
     fn scope_memory(&self, scope: &str, create: bool) -> Option<Arc<Mutex<ScopeMemory>>> {
         let TaintSettings { max_scopes, max_fingerprints } = self.shared.settings;
-        let mut scopes = self.shared.scopes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut scopes = self.shared.scopes.lock();
         scopes.uses += 1;
         let used = scopes.uses;
         if let Some(found) = scopes.known.get_mut(scope) {
@@ -208,7 +209,7 @@ impl Taint {
 
 /// A panic elsewhere leaves a valid value.
 fn lock(told: &Mutex<ScopeMemory>) -> MutexGuard<'_, ScopeMemory> {
-    told.lock().unwrap_or_else(PoisonError::into_inner)
+    told.lock()
 }
 
 fn sorted(mut names: Vec<String>) -> Vec<String> {

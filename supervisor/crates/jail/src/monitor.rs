@@ -1,9 +1,9 @@
 //! The supervisor's side of a monitor.
 
+use parking_lot::Mutex;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use rustix::io::Errno;
 use rustix::process::{Signal, pidfd_send_signal};
@@ -93,7 +93,7 @@ impl Monitor {
     /// How the program ended, once that is reported; does not block. [`ExitStatus::MonitorLost`] if the monitor ended
     /// without a report; then this kills the program and its process group.
     pub fn try_exit_status(&self) -> io::Result<Option<ExitStatus>> {
-        let mut ended = self.exit_status.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ended = self.exit_status.lock();
         while ended.is_none() {
             match wire::receive::<StageNote>(&self.control) {
                 Ok(ReceiveOutcome::Packet(StageNote::Ended(status), _)) => *ended = Some(status),

@@ -3,8 +3,8 @@
 //! A dropped [`crate::Monitor`] ends a moment later, and would stay a zombie of the supervisor. Its pidfd is kept here,
 //! and the next spawn or drop reaps it. There are never more entries than monitors that are just ending.
 
+use parking_lot::Mutex;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::{Mutex, PoisonError};
 
 use rustix::io::Errno;
 use rustix::process::{WaitId, WaitIdOptions, waitid};
@@ -25,14 +25,14 @@ pub(crate) fn reap(pidfd: BorrowedFd<'_>) -> Result<bool, Errno> {
 
 /// Keeps a process to be reaped later.
 pub(crate) fn reap_later(pidfd: OwnedFd) {
-    let mut ending = UNREAPED.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut ending = UNREAPED.lock();
     ending.push(pidfd);
     reap_ended_locked(&mut ending);
 }
 
 /// Reaps the kept processes that have ended.
 pub(crate) fn reap_ended() {
-    reap_ended_locked(&mut UNREAPED.lock().unwrap_or_else(PoisonError::into_inner));
+    reap_ended_locked(&mut UNREAPED.lock());
 }
 
 fn reap_ended_locked(ending: &mut Vec<OwnedFd>) {

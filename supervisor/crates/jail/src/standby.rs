@@ -5,10 +5,11 @@
 //! one. It waits for its command as every stage does, and ends when its control socket is closed. Only its mount
 //! namespace is made later: otherwise it would keep unmounted file systems busy, and not see new mounts.
 
+use parking_lot::Mutex;
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rustix::event::PollFlags;
@@ -80,20 +81,20 @@ impl StandbySlot {
     /// Takes the standby stage, if there is one of the requested kind.
     pub(crate) fn take(&self, call: &StageRequest) -> Option<StartedStage> {
         let requested = call.namespaces.as_ref()?;
-        let (_, newborn) = self.slot().take_if(|(kind, _)| kind == requested)?;
+        let (_, newborn) = self.slot.lock().take_if(|(kind, _)| kind == requested)?;
         Some(newborn)
     }
 
     /// The request for a standby stage that fits the next request like this one; `None` if disabled or if there is one.
     pub(crate) fn next_request(&self, call: &StageRequest) -> Option<StageRequest> {
         let namespaces = call.namespaces.clone()?;
-        let wants = self.enabled.load(Ordering::Relaxed) && self.slot().is_none();
+        let wants = self.enabled.load(Ordering::Relaxed) && self.slot.lock().is_none();
         wants.then_some(StageRequest { namespaces: Some(namespaces), ahead: true })
     }
 
     /// Stores a standby stage, unless another thread was faster; then it is discarded.
     pub(crate) fn put(&self, call: StageRequest, newborn: StartedStage) {
-        let mut place = self.slot();
+        let mut place = self.slot.lock();
         match (&*place, call.namespaces) {
             (None, Some(kind)) => *place = Some((kind, newborn)),
             _ => {
@@ -102,15 +103,11 @@ impl StandbySlot {
             }
         }
     }
-
-    fn slot(&self) -> MutexGuard<'_, Option<(NamespaceRequest, StartedStage)>> {
-        self.slot.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Drop for StandbySlot {
     fn drop(&mut self) {
-        if let Some((_, newborn)) = self.slot().take() {
+        if let Some((_, newborn)) = self.slot.lock().take() {
             newborn.discard();
         }
     }

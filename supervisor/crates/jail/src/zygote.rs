@@ -4,10 +4,11 @@
 //! each CPU query of the loader. Cloning a small single-threaded process costs a tenth of that, and its memory is
 //! shared by all clones.
 
+use parking_lot::Mutex;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::process::{Command, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -107,7 +108,7 @@ impl ZygoteSlot {
 
     /// Ends a zygote that did not do what was requested; the next request starts another.
     pub(crate) fn discard(&self, zygote: &Arc<Zygote>) {
-        let mut current = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut current = self.0.lock();
         if current.as_ref().is_some_and(|current| Arc::ptr_eq(current, zygote)) {
             *current = None;
         }
@@ -116,7 +117,7 @@ impl ZygoteSlot {
     }
 
     fn zygote(&self, command: impl Fn() -> Command) -> io::Result<Arc<Zygote>> {
-        let mut current = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut current = self.0.lock();
         if let Some(zygote) = &*current {
             return Ok(Arc::clone(zygote));
         }

@@ -1,7 +1,8 @@
 //! Limits the number of concurrent connections or requests, in total and per user.
 
+use parking_lot::Mutex;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 /// Counts connections, or requests, in total and per uid.
 #[derive(Debug)]
@@ -33,7 +34,7 @@ impl ConnectionLimiter {
 
     /// Acquires a permit; `None` if a limit is reached.
     pub fn acquire(self: &Arc<Self>, uid: u32) -> Option<ConnectionPermit> {
-        let mut by_uid = self.by_uid.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut by_uid = self.by_uid.lock();
         let all: usize = by_uid.values().sum();
         let own = by_uid.get(&uid).copied().unwrap_or(0);
         if all >= self.max || own >= self.max_per_uid {
@@ -46,7 +47,7 @@ impl ConnectionLimiter {
 
 impl Drop for ConnectionPermit {
     fn drop(&mut self) {
-        let mut by_uid = self.limiter.by_uid.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut by_uid = self.limiter.by_uid.lock();
         if let Some(own) = by_uid.get_mut(&self.uid) {
             *own -= 1;
             if *own == 0 {
@@ -70,6 +71,6 @@ mod tests {
         assert_eq!(others.len(), 2);
         drop(held);
         assert!(places.acquire(1000).is_some());
-        assert_eq!(places.by_uid.lock().unwrap().get(&1000), None, "a free place is forgotten");
+        assert_eq!(places.by_uid.lock().get(&1000), None, "a free place is forgotten");
     }
 }

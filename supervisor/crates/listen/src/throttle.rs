@@ -1,6 +1,6 @@
 //! Keeps clients from flooding the log.
 
-use std::sync::{Mutex, PoisonError};
+use parking_lot::Mutex;
 use std::time::{Duration, Instant};
 
 /// The shortest time between two log lines about the same problem: enough to see that it persists.
@@ -26,7 +26,7 @@ impl LogThrottle {
     }
 
     fn permit_at(&self, now: Instant) -> Option<u64> {
-        let mut said = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut said = self.state.lock();
         let (last, unsaid) = &mut *said;
         if last.is_some_and(|last| now.saturating_duration_since(last) < PAUSE) {
             *unsaid += 1;

@@ -1,9 +1,10 @@
 //! The directory of one process, as its sockets are reached: by descriptors, so that no path can be swapped meanwhile.
 
+use parking_lot::Mutex;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use rustix::fs::{Mode, OFlags, openat};
 
@@ -54,12 +55,12 @@ impl SocketDir {
 
     /// Sets the directory that the plugin sees at this path instead of ours.
     pub fn set_inside(&self, inside: OwnedFd) {
-        *self.inside() = Some(Arc::new(inside));
+        *self.inside.lock() = Some(Arc::new(inside));
     }
 
     /// Forgets that directory. A file system in memory lives as long as a descriptor of it is open.
     pub fn close_inside(&self) {
-        *self.inside() = None;
+        *self.inside.lock() = None;
     }
 
     /// Opens a path below it as the plugin sees it, even if the directory was renamed. No symlink is followed.
@@ -67,7 +68,7 @@ impl SocketDir {
     /// # Errors
     /// Why it cannot be opened; a symlink shows as ELOOP.
     pub fn open(&self, below: &Path) -> rustix::io::Result<OwnedFd> {
-        let inside = self.inside().clone();
+        let inside = self.inside.lock().clone();
         let dir = inside.as_ref().map_or(self.fd.as_fd(), |inside| inside.as_fd());
         talon_jail::open_beneath(dir, below)
     }
@@ -101,13 +102,9 @@ impl SocketDir {
     /// # Errors
     /// When there are too many open files.
     pub fn duplicate_fds(&self) -> io::Result<(Option<OwnedFd>, Option<OwnedFd>)> {
-        let inside = self.inside().as_ref().map(|inside| inside.try_clone()).transpose()?;
+        let inside = self.inside.lock().as_ref().map(|inside| inside.try_clone()).transpose()?;
         let listening = self.listening.get().map(OwnedFd::try_clone).transpose()?;
         Ok((inside, listening))
-    }
-
-    fn inside(&self) -> MutexGuard<'_, Option<Arc<OwnedFd>>> {
-        self.inside.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,8 +1,8 @@
 //! A plugin's system call profile: found by name or path, and compiled for the plugin's network.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::{FileType, Mode, OFlags, fstat};
 use talon_jail::{CompiledProfile, Network, Profile};
@@ -54,7 +54,7 @@ pub fn compile(sandbox: &SandboxSettings) -> Result<CompiledProfile, String> {
 /// The compiled built-in profiles, for each network. About 15 KiB each.
 fn compiled_builtins() -> MutexGuard<'static, Vec<(String, Network, CompiledProfile)>> {
     static KNOWN: Mutex<Vec<(String, Network, CompiledProfile)>> = Mutex::new(Vec::new());
-    KNOWN.lock().unwrap_or_else(PoisonError::into_inner)
+    KNOWN.lock()
 }
 
 /// The current text of an operator's profile; `None` for a built-in one, and for one that cannot be read. Blocking.

@@ -6,8 +6,9 @@
 //! useful and safe. One case gets a note for the operator: a plugin that declares the *configured* name of
 //! another, because a person who reads its output may take it for that one.
 
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use talon_plugin_config::name::PluginName;
 use talon_sanitize::{Sanitized, inert};
@@ -19,22 +20,22 @@ pub(crate) struct DeclaredNames(Arc<Mutex<BTreeMap<PluginName, Option<String>>>>
 impl DeclaredNames {
     /// Adds a plugin whose declaration is not known yet.
     pub(crate) fn add(&self, plugin: &PluginName) {
-        self.table().insert(plugin.clone(), None);
+        self.0.lock().insert(plugin.clone(), None);
     }
 
     pub(crate) fn remove(&self, plugin: &PluginName) {
-        self.table().remove(plugin);
+        self.0.lock().remove(plugin);
     }
 
     /// Stores what a plugin declared; returns a note if it is another plugin's configured name.
     pub(crate) fn declare(&self, plugin: &PluginName, declared: &str) -> Option<Sanitized> {
-        self.table().insert(plugin.clone(), Some(declared.to_owned()));
+        self.0.lock().insert(plugin.clone(), Some(declared.to_owned()));
         self.note(plugin)
     }
 
     /// A note for the operator about the name that a plugin declared, if it is needed.
     pub(crate) fn note(&self, plugin: &PluginName) -> Option<Sanitized> {
-        let table = self.table();
+        let table = self.0.lock();
         let declared = table.get(plugin)?.as_deref()?;
         let other = table.keys().find(|other| *other != plugin && other.as_str() == declared)?;
         Some(inert!(
@@ -43,10 +44,6 @@ impl DeclaredNames {
             other = other,
             plugin = plugin,
         ))
-    }
-
-    fn table(&self) -> MutexGuard<'_, BTreeMap<PluginName, Option<String>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

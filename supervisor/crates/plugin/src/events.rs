@@ -1,9 +1,10 @@
 //! Events about plugins, for subscribers: a bounded broadcast whose sender never waits.
 
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use talon_sanitize::{Raw, Sanitized};
@@ -132,7 +133,7 @@ impl Events {
     #[must_use]
     pub fn subscribe(&self) -> broadcast::Receiver<Arc<Event>> {
         // Under the lock, so that the subscriber misses no number after its first.
-        let _sequence = self.sequence();
+        let _sequence = self.sequence.lock();
         self.sender.subscribe()
     }
 
@@ -141,14 +142,14 @@ impl Events {
     /// than all its layers.
     #[must_use]
     pub fn subscribe_without_calls(&self) -> broadcast::Receiver<Arc<Event>> {
-        let _sequence = self.sequence();
+        let _sequence = self.sequence.lock();
         self.without_calls.subscribe()
     }
 
     /// How many events were emitted, including those without a subscriber.
     #[must_use]
     pub fn emitted(&self) -> u64 {
-        *self.sequence()
+        *self.sequence.lock()
     }
 
     /// Records how many events a subscriber lost because it lagged behind.
@@ -166,7 +167,7 @@ impl Events {
     pub fn emit(&self, event: NewEvent) {
         let NewEvent { plugin, instance, kind, message, fields } = event;
         // The lock is also held while sending, so that events arrive in the order of their numbers.
-        let mut sequence = self.sequence();
+        let mut sequence = self.sequence.lock();
         *sequence += 1;
         let event =
             Event { sequence: *sequence, at: SystemTime::now(), plugin, instance, kind, message, fields };
@@ -181,7 +182,7 @@ impl Events {
     /// Emits an event that is built only if there is a subscriber for its kind; it is counted in both cases.
     pub fn emit_if_subscribed(&self, kind: EventKind, event: impl FnOnce() -> NewEvent) {
         {
-            let mut sequence = self.sequence();
+            let mut sequence = self.sequence.lock();
             let heard = self.sender.receiver_count() > 0
                 || !kind.is_per_call() && self.without_calls.receiver_count() > 0;
             if !heard {
@@ -191,10 +192,6 @@ impl Events {
         }
         // Not under the lock: building sanitizes texts, and other emitters should not wait for that.
         self.emit(event());
-    }
-
-    fn sequence(&self) -> MutexGuard<'_, u64> {
-        self.sequence.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

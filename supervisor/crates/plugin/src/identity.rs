@@ -4,13 +4,13 @@
 //! number. A plugin that was removed keeps its number, because its files may still exist. Talon's own
 //! services are in the same file, by their reserved names.
 
+use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::ops::RangeInclusive;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::{FlockOperation, OFlags, flock};
 use serde::{Deserialize, Serialize};
@@ -93,7 +93,7 @@ impl Identities {
             IdentityError::Io { path, source } => SetupError::Io { what: "read", path, source },
             other => SetupError::Identities { path: this.path(), problem: damage_of(other) },
         })?;
-        *this.known.lock().unwrap_or_else(PoisonError::into_inner) = known;
+        *this.known.lock() = known;
         Ok(this)
     }
 
@@ -104,7 +104,7 @@ impl Identities {
     /// The identity of a plugin: its stored one, or the lowest that was never used. Blocking: it waits for another
     /// supervisor that shares the data directory and is allocating one.
     pub(crate) fn get_or_allocate(&self, plugin: &PluginName) -> Result<Identity, IdentityError> {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.lock();
         if let Some(uid) = known.get(plugin.as_str()) {
             return Ok(Identity { uid: *uid, gid: *uid });
         }
@@ -129,12 +129,12 @@ impl Identities {
 
     /// Announces a plugin that is about to be started: the next write of the file includes it.
     pub(crate) fn announce(&self, plugin: &PluginName) {
-        self.expected().insert(plugin.to_string());
+        self.expected.lock().insert(plugin.to_string());
     }
 
     /// Allocates uids for the announced plugins too, unless that would leave none for others.
     fn add_expected(&self, stored: &mut BTreeMap<String, u32>) {
-        let mut expected = std::mem::take(&mut *self.expected());
+        let mut expected = std::mem::take(&mut *self.expected.lock());
         expected.retain(|plugin| !stored.contains_key(plugin));
         let taken: BTreeSet<u32> = stored.values().copied().collect();
         let free = self.range.clone().filter(|uid| !taken.contains(uid));
@@ -142,10 +142,6 @@ impl Identities {
         if given.len() > expected.len() {
             stored.extend(expected.into_iter().zip(given));
         }
-    }
-
-    fn expected(&self) -> MutexGuard<'_, BTreeSet<String>> {
-        self.expected.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn io_error(&self, source: io::Error) -> IdentityError {

@@ -1,9 +1,10 @@
 //! The instances of one plugin as its callers see them: which are ready, which will be, and which takes the
 //! next call.
 
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, SystemTime};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
@@ -96,13 +97,13 @@ pub(crate) struct Slot {
 
 impl Slot {
     pub(crate) fn set_process(&self, process: Option<Weak<dyn ProcessHandle>>) {
-        *self.process.lock().unwrap_or_else(PoisonError::into_inner) = process;
+        *self.process.lock() = process;
     }
 
     /// Resource usage of its process; blocking.
     pub(crate) fn reading(&self) -> Option<InstanceReading> {
         // The lock is not held while files are read.
-        let process = self.process.lock().unwrap_or_else(PoisonError::into_inner).clone()?.upgrade()?;
+        let process = self.process.lock().clone()?.upgrade()?;
         let generation = self.status.load().generation;
         Some(InstanceReading { index: self.index, generation, reading: process.reading()? })
     }
@@ -255,7 +256,7 @@ impl InstancePool {
         if let [slot] = self.slots.as_slice() {
             return ready(slot)?.enter(deadline);
         }
-        let mut turn = self.round_robin.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut turn = self.round_robin.lock();
         *turn = turn.wrapping_add(1);
         let first = *turn;
         let count = self.slots.len();

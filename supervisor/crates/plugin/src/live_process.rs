@@ -1,7 +1,8 @@
 //! One process that takes calls: its client, the calls in flight, and the signal that ends all of them at once.
 
+use parking_lot::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -81,7 +82,7 @@ impl LiveProcess {
 
     /// Admits a call, unless the process is closed to new ones.
     pub(crate) fn enter(self: &Arc<Self>, deadline: Option<Instant>) -> Option<InFlight> {
-        let mut calls = self.calls();
+        let mut calls = self.calls.lock();
         if !calls.open {
             return None;
         }
@@ -91,7 +92,7 @@ impl LiveProcess {
 
     /// Admits no more calls.
     pub(crate) fn close(&self) {
-        self.calls().open = false;
+        self.calls.lock().open = false;
     }
 
     /// Ends every call in flight with an error, now. Only the first cause counts.
@@ -116,13 +117,13 @@ impl LiveProcess {
     }
 
     pub(crate) fn in_flight(&self) -> usize {
-        self.calls().entries.len()
+        self.calls.lock().entries.len()
     }
 
     /// The latest deadline of the calls in flight. Calls without a deadline are ignored: they would excuse
     /// silence forever.
     pub(crate) fn busy_until(&self) -> Option<Instant> {
-        self.calls().entries.iter().filter_map(|(_, flight)| flight.deadline).max()
+        self.calls.lock().entries.iter().filter_map(|(_, flight)| flight.deadline).max()
     }
 
     /// Whether a call was answered since the last time this was called.
@@ -138,7 +139,7 @@ impl LiveProcess {
     /// Records the progress of a call, if it is in flight here: a process can report only its own calls. Returns the
     /// update to publish now; an update that comes too soon is stored until [`LiveProcess::due`].
     pub(crate) fn record_progress(&self, call_id: &str, progress: CallProgress) -> Option<ProgressUpdate> {
-        let mut calls = self.calls();
+        let mut calls = self.calls.lock();
         let mut followed = calls.entries.iter_mut().filter_map(|(_, flight)| flight.throttle.as_mut());
         followed.find(|followed| followed.is_call(call_id))?.record(progress, Instant::now())
     }
@@ -146,16 +147,12 @@ impl LiveProcess {
     /// The stored updates that are due now, and when the next one is.
     pub(crate) fn due_updates(&self) -> (Vec<ProgressUpdate>, Option<Instant>) {
         let (now, mut news, mut next) = (Instant::now(), Vec::new(), None);
-        let mut calls = self.calls();
+        let mut calls = self.calls.lock();
         for followed in calls.entries.iter_mut().filter_map(|(_, flight)| flight.throttle.as_mut()) {
             news.extend(followed.due(now));
             next = [next, followed.next_due()].into_iter().flatten().min();
         }
         (news, next)
-    }
-
-    fn calls(&self) -> MutexGuard<'_, CallTable> {
-        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn wait_for_end(&self) -> ExecuteError {
@@ -189,7 +186,7 @@ impl InFlight {
         // For this call's log lines from here on.
         Span::current().record("instance", instance);
         if live.notices_enabled.load(Ordering::Relaxed)
-            && let Some(flight) = live.calls().entries.get_mut(self.key)
+            && let Some(flight) = live.calls.lock().entries.get_mut(self.key)
         {
             flight.throttle = Some(ProgressThrottle::new(&message.id, &message.action, follower.clone()));
         }
@@ -259,7 +256,7 @@ impl InFlight {
 
 impl Drop for InFlight {
     fn drop(&mut self) {
-        let mut calls = self.process.calls();
+        let mut calls = self.process.calls.lock();
         calls.entries.remove(self.key);
         if calls.entries.is_empty() {
             self.process.idle.notify_waiters();

@@ -1,6 +1,6 @@
 //! With scripted processes, in paused time.
 
-use std::sync::Mutex;
+use parking_lot::Mutex;
 
 use talon_proto::notices::{CapabilitiesChanged, Progress as Told};
 use tokio::sync::{broadcast, mpsc};
@@ -22,7 +22,7 @@ struct Fixture {
 async fn fixture() -> Fixture {
     let script = FakeLauncher::new(FakeBehavior { gated: true, ..WELL_BEHAVED });
     let (tell, notices) = mpsc::unbounded_channel();
-    *script.notices.lock().unwrap() = Some(notices);
+    *script.notices.lock() = Some(notices);
     let registry = registry(&script);
     let events = registry.events().subscribe();
     let plugin = registry.register(spec("hello")).unwrap();
@@ -46,8 +46,7 @@ impl Fixture {
         let ear = heard.clone();
         let mut request = call("greet", None);
         request.message.id = id.to_owned();
-        request.observer =
-            Some(ProgressObserver::new(move |progress| ear.lock().unwrap().push(progress.progress)));
+        request.observer = Some(ProgressObserver::new(move |progress| ear.lock().push(progress.progress)));
         let executor = self.plugin.executor();
         let before = executor.in_flight();
         tokio::spawn(async move { executor.execute(request).await });
@@ -81,8 +80,8 @@ async fn progress_reaches_the_follower_of_its_call_and_nobody_else() {
         f.tell.send(told(id, progress)).unwrap();
     }
     f.rest(Duration::from_millis(1)).await;
-    assert_eq!(*one.lock().unwrap(), [1.0, 5.0]);
-    assert!(other.lock().unwrap().is_empty());
+    assert_eq!(*one.lock(), [1.0, 5.0]);
+    assert!(other.lock().is_empty());
     let events = f.told(EventKind::CallProgress);
     let fields = |event: &Event| (event.fields["call_id"].to_string(), event.fields["progress"].to_string());
     assert_eq!(
@@ -93,7 +92,7 @@ async fn progress_reaches_the_follower_of_its_call_and_nobody_else() {
     f.rest(Duration::from_millis(1)).await;
     f.tell.send(told("c.1", 6.0)).unwrap();
     f.rest(Duration::from_millis(1)).await;
-    assert_eq!(one.lock().unwrap().len(), 2, "it is over");
+    assert_eq!(one.lock().len(), 2, "it is over");
 }
 
 #[tokio::test(start_paused = true)]
@@ -104,9 +103,9 @@ async fn the_latest_of_a_flood_arrives_and_the_rest_is_counted() {
         f.tell.send(told("c", f64::from(step))).unwrap();
     }
     f.rest(Duration::from_millis(1)).await;
-    assert_eq!(heard.lock().unwrap().len(), 10);
+    assert_eq!(heard.lock().len(), 10);
     f.rest(WINDOW).await;
-    assert_eq!(heard.lock().unwrap().last(), Some(&199.0));
+    assert_eq!(heard.lock().last(), Some(&199.0));
     for _ in 0..100_000 {
         f.tell.send(told("elsewhere", 1.0)).unwrap();
     }
@@ -116,7 +115,7 @@ async fn the_latest_of_a_flood_arrives_and_the_rest_is_counted() {
     assert!(note.is_some(), "{log:?}");
     f.tell.send(told("c", 500.0)).unwrap();
     f.rest(WINDOW).await;
-    assert_eq!(heard.lock().unwrap().last(), Some(&500.0), "it is heard again");
+    assert_eq!(heard.lock().last(), Some(&500.0), "it is heard again");
 }
 
 #[tokio::test(start_paused = true)]
@@ -130,7 +129,7 @@ async fn a_change_is_looked_into_and_not_more_often_than_now_and_then() {
     // Each answer of the plugin would differ from the previous one.
     let mut seen = 0;
     for step in 0..600 {
-        f.script.declared.lock().unwrap().description = format!("step {step}");
+        f.script.declared.lock().description = format!("step {step}");
         f.tell.send(changed()).unwrap();
         f.rest(Duration::from_millis(100)).await;
         seen += f.told(EventKind::CapabilitiesChanged).len();

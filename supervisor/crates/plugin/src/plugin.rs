@@ -1,7 +1,8 @@
 //! The handle on one plugin: the operations on it and its published state.
 
+use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use futures_util::future::join_all;
@@ -364,7 +365,7 @@ impl Plugin {
             // A driver whose queue is full or that has ended is aborted below.
             let _ = driver.try_send(Command::End);
         }
-        let tasks = std::mem::take(&mut *self.inner.tasks.lock().unwrap_or_else(PoisonError::into_inner));
+        let tasks = std::mem::take(&mut *self.inner.tasks.lock());
         for task in tasks {
             let abort = task.abort_handle();
             if tokio::time::timeout(END_WAIT, task).await.is_err() {

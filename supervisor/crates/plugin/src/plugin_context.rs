@@ -1,7 +1,8 @@
 //! The state that the handle and the drivers of one plugin share.
 
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
@@ -94,8 +95,8 @@ impl PluginContext {
 
     /// Makes `new` the plugin instead of this one and publishes its declaration.
     pub(crate) fn supersede_with(&self, new: &Arc<Self>) {
-        *self.lock_role() = PluginRole::Superseded;
-        let declared = match std::mem::replace(&mut *new.lock_role(), PluginRole::Current) {
+        *self.role.lock() = PluginRole::Superseded;
+        let declared = match std::mem::replace(&mut *new.role.lock(), PluginRole::Current) {
             PluginRole::Candidate { declared } => declared,
             PluginRole::Current | PluginRole::Superseded => None,
         };
@@ -107,22 +108,17 @@ impl PluginContext {
 
     /// A word for the role if it is not the plugin itself, for messages while two sets of processes run.
     pub(crate) fn role_label(&self) -> Option<&'static str> {
-        match *self.lock_role() {
+        match *self.role.lock() {
             PluginRole::Current => None,
             PluginRole::Candidate { .. } => Some("new"),
             PluginRole::Superseded => Some("old"),
         }
     }
 
-    /// Only reporting can panic while this is held, and reporting has no state.
-    fn lock_role(&self) -> MutexGuard<'_, PluginRole> {
-        self.role.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Stores what an instance declared. All instances run the same program, so the latest declaration counts.
     pub(crate) fn set_capability(self: &Arc<Self>, capability: Arc<Capability>) {
         let name = &self.spec.name;
-        let mut part = self.lock_role();
+        let mut part = self.role.lock();
         match &mut *part {
             PluginRole::Current => {}
             PluginRole::Candidate { declared } => {

@@ -2,10 +2,11 @@
 
 mod handover;
 
+use parking_lot::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
@@ -217,7 +218,7 @@ impl Registry {
         let logs = LogSink::new(&spec.name, &inner.settings, inner.events.clone());
         let stop = CancellationToken::new();
         // Held to the end, so that a shutdown either sees this service or has already set `closing`.
-        let mut services = self.services();
+        let mut services = self.inner.services.lock();
         if inner.closing.load(Ordering::Acquire) {
             stop.cancel();
         }
@@ -309,7 +310,7 @@ impl Registry {
         {
             // Under the lock, so that a concurrent registration is either complete or sees `closing`.
             let _plugins = self.write();
-            let _services = self.services();
+            let _services = self.inner.services.lock();
             self.inner.closing.store(true, Ordering::Release);
         }
         self.resume();
@@ -317,7 +318,7 @@ impl Registry {
         self.inner
             .events
             .emit(NewEvent::new(EventKind::Supervisor, format!("shutting down {} plugins", plugins.len())));
-        plugins.extend(self.in_transition().iter().cloned());
+        plugins.extend(self.inner.in_transition.lock().iter().cloned());
         let stops = plugins.iter().map(|plugin| plugin.retire(Some(grace)));
         let bound = grace.saturating_mul(2).saturating_add(KILL_WAIT);
         if tokio::time::timeout(bound, join_all(stops)).await.is_err() {
@@ -327,8 +328,8 @@ impl Registry {
         }
         join_all(plugins.iter().map(Plugin::end)).await;
         self.write().clear();
-        self.in_transition().clear();
-        let services = std::mem::take(&mut *self.services());
+        self.inner.in_transition.lock().clear();
+        let services = std::mem::take(&mut *self.inner.services.lock());
         join_all(services.iter().map(|service| service.stop_within(Some(grace)))).await;
         let launcher = self.inner.launcher.clone();
         // Removing files may block. The panic hook already reported a panic in there.
@@ -346,20 +347,12 @@ impl Registry {
         self.inner.changes.send_modify(|count| *count = count.wrapping_add(1));
     }
 
-    fn in_transition(&self) -> MutexGuard<'_, Vec<Plugin>> {
-        self.inner.in_transition.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn services(&self) -> MutexGuard<'_, Vec<Service>> {
-        self.inner.services.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn read(&self) -> RwLockReadGuard<'_, BTreeMap<PluginName, Plugin>> {
-        self.inner.plugins.read().unwrap_or_else(PoisonError::into_inner)
+        self.inner.plugins.read()
     }
 
     fn write(&self) -> RwLockWriteGuard<'_, BTreeMap<PluginName, Plugin>> {
-        self.inner.plugins.write().unwrap_or_else(PoisonError::into_inner)
+        self.inner.plugins.write()
     }
 }
 

@@ -188,6 +188,6 @@ async fn it_is_safe_under_concurrency() {
         worker.await.unwrap();
     }
     registry.shutdown(Duration::from_secs(1)).await;
-    script.processes.lock().unwrap().clear();
+    script.processes.lock().clear();
     assert_eq!(script.alive(), 0);
 }

@@ -1,8 +1,8 @@
 //! Validated names: a value of these types need not be checked again.
 
+use parking_lot::Mutex;
 use std::fmt;
 use std::str::FromStr;
-use std::sync::{Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 use ulid::{Generator, Ulid};
@@ -184,7 +184,7 @@ ulid_id!(
 /// Monotonic, since random ids of one millisecond would sort randomly, and lists by id would not be by age.
 fn next() -> Ulid {
     static GENERATOR: Mutex<Generator> = Mutex::new(Generator::new());
-    let mut generator = GENERATOR.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut generator = GENERATOR.lock();
     // The 80 random bits practically never overflow. If they do, a random id is as unique, and only sorts differently.
     generator.generate().unwrap_or_else(|_| Ulid::generate())
 }

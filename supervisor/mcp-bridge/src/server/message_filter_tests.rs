@@ -1,6 +1,6 @@
+use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::convert::Infallible;
-use std::sync::Mutex;
 
 use rmcp::model::DiscoverResult;
 use serde_json::json;
@@ -21,12 +21,12 @@ impl Transport<RoleClient> for Scripted {
         &mut self,
         message: ClientJsonRpcMessage,
     ) -> impl Future<Output = Result<(), Infallible>> + Send + 'static {
-        self.sent.lock().expect("no panic").push(serde_json::to_value(&message).expect("JSON"));
+        self.sent.lock().push(serde_json::to_value(&message).expect("JSON"));
         std::future::ready(Ok(()))
     }
 
     async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
-        let next = self.says.lock().expect("no panic").pop_front();
+        let next = self.says.lock().pop_front();
         match next {
             Some(Value::Null) => None,
             Some(message) => Some(serde_json::from_value(message).expect("a message")),
@@ -41,7 +41,7 @@ impl Transport<RoleClient> for Scripted {
 
 fn screen(says: &[Value]) -> (MessageFilter<Scripted>, Scripted) {
     let scripted = Scripted::default();
-    scripted.says.lock().expect("no panic").extend(says.iter().cloned());
+    scripted.says.lock().extend(says.iter().cloned());
     (MessageFilter::new(scripted.clone(), Updates::default(), Duration::from_secs(5)), scripted)
 }
 
@@ -79,7 +79,7 @@ async fn requests_of_the_server_are_answered_here() {
     let (mut screen, scripted) =
         screen(&[request(1, "ping"), request(2, "roots/list"), request(3, "x/y"), Value::Null]);
     assert!(screen.receive().await.is_none());
-    let sent = scripted.sent.lock().expect("no panic").clone();
+    let sent = scripted.sent.lock().clone();
     assert_eq!(sent[0], json!({"jsonrpc": "2.0", "id": 1, "result": {}}));
     for (answer, id) in sent[1..].iter().zip(2..) {
         assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!(id), &json!(-32601)), "{answer}");

@@ -1,7 +1,8 @@
 //! Which call a server's progress belongs to.
 
+use parking_lot::Mutex;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use rmcp::model::ProgressToken;
 use talon_sdk::Context;
@@ -15,21 +16,16 @@ pub(crate) struct Progress {
 impl Progress {
     /// Until the guard is dropped, progress with this token belongs to that call.
     pub(crate) fn watch(&self, token: ProgressToken, call: Context) -> ProgressGuard {
-        self.lock().insert(token.clone(), call);
+        self.calls.lock().insert(token.clone(), call);
         ProgressGuard { progress: self.clone(), token }
     }
 
     /// Passes a server's progress on. Progress of a finished call is dropped.
     pub(crate) fn report(&self, token: &ProgressToken, progress: f64, total: Option<f64>, message: &str) {
-        let call = self.lock().get(token).cloned();
+        let call = self.calls.lock().get(token).cloned();
         if let Some(call) = call {
             call.progress(progress, total, message);
         }
-    }
-
-    /// Nothing can panic while the lock is held, so a poisoned lock is still valid.
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<ProgressToken, Context>> {
-        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -41,6 +37,6 @@ pub(crate) struct ProgressGuard {
 
 impl Drop for ProgressGuard {
     fn drop(&mut self) {
-        self.progress.lock().remove(&self.token);
+        self.progress.calls.lock().remove(&self.token);
     }
 }

@@ -3,7 +3,8 @@
 
 mod render;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use parking_lot::Mutex;
+use std::sync::Arc;
 use std::time::Duration;
 
 use talon_proto::agent::GetMetricsRequest;
@@ -62,6 +63,6 @@ impl AgentMetrics {
     }
 }
 
-fn lock(latest: &Mutex<Arc<str>>) -> std::sync::MutexGuard<'_, Arc<str>> {
-    latest.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock(latest: &Mutex<Arc<str>>) -> parking_lot::MutexGuard<'_, Arc<str>> {
+    latest.lock()
 }

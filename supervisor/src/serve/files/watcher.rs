@@ -4,9 +4,10 @@
 //! the directory it is in; for a directory plugin also everything below it. If a directory does not exist,
 //! its nearest existing ancestor is watched.
 
+use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use notify::event::{AccessKind, AccessMode};
 use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
@@ -52,7 +53,7 @@ impl ChangeNotifier {
     }
 
     fn is_relevant(&self, paths: &[PathBuf]) -> bool {
-        let concerns = self.relevant.lock().unwrap_or_else(PoisonError::into_inner);
+        let concerns = self.relevant.lock();
         // Ancestors are relevant, too: a directory that comes back brings its content.
         paths
             .iter()
@@ -81,8 +82,8 @@ impl FileWatcher {
         let (told, watcher) = (Arc::clone(&self.notifier), Arc::clone(&self.watcher));
         blocking(move || {
             let (wanted, concerns) = desired_watches(&config, &reloader);
-            *told.relevant.lock().unwrap_or_else(PoisonError::into_inner) = concerns;
-            let mut watcher = watcher.lock().unwrap_or_else(PoisonError::into_inner);
+            *told.relevant.lock() = concerns;
+            let mut watcher = watcher.lock();
             if wanted.is_empty() {
                 *watcher = None;
                 return;

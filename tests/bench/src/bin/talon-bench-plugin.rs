@@ -1,7 +1,8 @@
 //! A plugin written with the SDK whose answers are prepared in advance.
 
+use parking_lot::Mutex;
 use std::process::ExitCode;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use talon_sdk::{Context, Plugin, StateError, ToolError};
 
@@ -21,7 +22,7 @@ static TEXT: Mutex<Option<Arc<str>>> = Mutex::new(None);
 /// Says so many bytes of text.
 #[talon_sdk::tool(read_only)]
 async fn say(args: SayArgs) -> Result<String, ToolError> {
-    let mut text = TEXT.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut text = TEXT.lock();
     let text = match &mut *text {
         Some(text) if text.len() == args.bytes => text,
         other => other.insert(talon_bench::content::text(args.bytes).into()),

@@ -1,7 +1,7 @@
 //! The counters of a soak, which its clients and its chaos share.
 
+use parking_lot::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 /// Problems whose text is kept; all are counted.
 const MAX_MESSAGES: usize = 20;
@@ -27,7 +27,7 @@ impl SoakTotals {
     /// Records an unexpected failure.
     pub(super) fn problem(&self, what: String) {
         self.problems.fetch_add(1, Ordering::Relaxed);
-        let mut told = self.messages.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut told = self.messages.lock();
         if told.len() < MAX_MESSAGES {
             told.push(what);
         }
@@ -35,7 +35,7 @@ impl SoakTotals {
 
     /// How many there were, and the first of them.
     pub(super) fn problems(&self) -> (u64, Vec<String>) {
-        let told = self.messages.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let told = self.messages.lock().clone();
         (self.problems.load(Ordering::Relaxed), told)
     }
 

@@ -1,7 +1,8 @@
 //! Unmodified tonic: the same messages over the same kind of socket, without guard, supervisor or tuning.
 
+use parking_lot::Mutex;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use anyhow::{Result, ensure};
 use talon_proto::plugin::plugin_service_client::PluginServiceClient;
@@ -44,7 +45,7 @@ impl CallHandler for TextHandler {
         let wanted = request.args.get("bytes").and_then(|bytes| bytes.parse().ok());
         let wanted = wanted.ok_or_else(|| Status::invalid_argument("no bytes"))?;
         let content = {
-            let mut text = self.text.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut text = self.text.lock();
             if text.len() != wanted {
                 *text = crate::content::text(wanted).into();
             }

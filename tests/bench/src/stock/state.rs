@@ -1,9 +1,10 @@
 //! Reading and writing state: by a plugin through its state socket, and directly in a private database. Both use the
 //! system's allocator, as plugins do.
 
+use parking_lot::Mutex;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Result, ensure};
 use rusqlite::Connection;
@@ -42,7 +43,7 @@ impl Caller for Database {
     async fn call(&mut self, _: usize) -> Result<()> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         // Uncontended: there is one thread, and it holds no lock across an await.
-        let raw = self.raw.lock().unwrap_or_else(PoisonError::into_inner);
+        let raw = self.raw.lock();
         match self.what {
             Operation::Get => ensure!(sqlite::get(&raw, number)?.len() == VALUE_BYTES, "another value came"),
             Operation::Set => sqlite::set(&raw, number)?,

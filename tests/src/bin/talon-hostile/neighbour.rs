@@ -1,9 +1,10 @@
 //! Another plugin, which must keep serving during an attack: a separate thread calls it all the time.
 
+use parking_lot::{Condvar, Mutex};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -41,7 +42,7 @@ impl Questions {
                 let begun = Instant::now();
                 let asked = ask(&socket);
                 let (served, changed) = &*shared;
-                let mut served = served.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut served = served.lock();
                 match asked {
                     Ok(()) => served.answers += 1,
                     Err(error) => served.failures.push(error.to_string()),
@@ -59,18 +60,16 @@ impl Questions {
 
     /// Resets the results.
     pub(crate) fn begin(&self) {
-        *self.served.0.lock().unwrap_or_else(PoisonError::into_inner) = Served::default();
+        *self.served.0.lock() = Served::default();
     }
 
     /// The results since the reset; waits for the end of a call that began after it.
     pub(crate) fn served(&self) -> Served {
         let (served, changed) = &*self.served;
-        let served = served.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut served = served.lock();
         // Two answers: the first call may have begun before the reset.
         let waits = |served: &mut Served| served.answers < 2 && served.failures.is_empty();
-        let (served, _) = changed
-            .wait_timeout_while(served, 2 * ANSWER_TIMEOUT, waits)
-            .unwrap_or_else(PoisonError::into_inner);
+        changed.wait_while_for(&mut served, waits, 2 * ANSWER_TIMEOUT);
         let mut served = served.clone();
         if served.answers == 0 && served.failures.is_empty() {
             served.failures.push("no answer at all".into());

@@ -40,7 +40,7 @@ async fn main() -> anyhow::Result<()> {
             }
             Some(to_agent::What::HostConnection(HostConnection { .. })) => {
                 let channel = channel(given.context("a connection")?)?;
-                let mut known = known.lock().expect("nobody panics with it");
+                let mut known = known.lock();
                 known.host = Some(channel);
                 known.hosts += 1;
             }
@@ -64,7 +64,7 @@ fn configured(known: &Shared, told: Configure, settings: OwnedFd) -> anyhow::Res
     // In its home, which it may write to.
     std::fs::write(&sqlite.path, "")?;
     let problems = handed.settings.orchestrator.rules.clone();
-    let mut known = known.lock().expect("nobody panics with it");
+    let mut known = known.lock();
     known.handed = handed;
     known.configured += 1;
     Ok(Ready { engine: "sqlite".to_owned(), place: sqlite.path, problems })

@@ -47,25 +47,20 @@ fn code<T>(answer: Result<T, Status>) -> String {
 
 impl Service {
     fn host(&self) -> Result<Channel, Status> {
-        self.known
-            .lock()
-            .map_err(failed)?
-            .host
-            .clone()
-            .ok_or_else(|| Status::unavailable("there is no host yet"))
+        self.known.lock().host.clone().ok_or_else(|| Status::unavailable("there is no host yet"))
     }
 
     async fn run_command(&self, words: &[&str]) -> Result<String, Status> {
-        let known = || self.known.lock().map_err(failed);
+        let known = || self.known.lock();
         Ok(match words {
             ["identity"] => {
                 let AttachClient { uid, gid, sender, role, origin, .. } = &self.client;
                 format!("{uid} {gid} {sender} {role} {origin}")
             }
-            ["rules"] => known()?.handed.settings.orchestrator.rules.join("; "),
-            ["variable", name] => known()?.handed.environment.get(*name).cloned().unwrap_or_default(),
-            ["configured"] => known()?.configured.to_string(),
-            ["hosts"] => known()?.hosts.to_string(),
+            ["rules"] => known().handed.settings.orchestrator.rules.join("; "),
+            ["variable", name] => known().handed.environment.get(*name).cloned().unwrap_or_default(),
+            ["configured"] => known().configured.to_string(),
+            ["hosts"] => known().hosts.to_string(),
             ["call", plugin, action, text] => {
                 let request = ExecuteRequest {
                     plugin: (*plugin).to_owned(),

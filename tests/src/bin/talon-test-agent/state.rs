@@ -1,6 +1,7 @@
 //! The agent's state, and its control socket, which every service uses.
 
-use std::sync::{Arc, Mutex};
+use parking_lot::Mutex;
+use std::sync::Arc;
 
 use talon_agent_settings::SettingsBundle;
 use talon_control::Control;

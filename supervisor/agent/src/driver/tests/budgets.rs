@@ -7,7 +7,7 @@ use std::time::Duration;
 use talon_llm::model::Message;
 
 use super::fakes::{FakeBuiltinTools, fails, says};
-use super::setting::{Setting, lock};
+use super::setting::Setting;
 use std::sync::Arc;
 
 /// Calls the same for ever.
@@ -33,7 +33,7 @@ async fn iterations_end_with_a_partial_answer_and_a_warning_before() {
     assert!(format!("{:?}", setting.model.last().messages).contains("the last time you are asked"));
     let ended = setting.journal.ended().expect("an end");
     assert!(ended.reason == "iterations" && ended.note.contains("asked 3 times"), "{ended:?}");
-    assert!(!lock(&setting.recall.learned)[0].success);
+    assert!(!setting.recall.learned.lock()[0].success);
 }
 
 // Promises: AGENT-22
@@ -71,9 +71,9 @@ async fn time_ends_a_turn_that_waits_for_a_tool_and_lets_go_of_it() {
     let setting = Setting::new(ALWAYS);
     let alive = Arc::new(());
     let held = Arc::downgrade(&alive);
-    let kept = std::sync::Mutex::new(Some(alive));
+    let kept = parking_lot::Mutex::new(Some(alive));
     setting.host.answers(move |_| {
-        let alive = lock(&kept).take();
+        let alive = kept.lock().take();
         Box::pin(async move {
             std::future::pending::<()>().await;
             drop(alive);
@@ -97,11 +97,11 @@ async fn time_for_which_a_person_is_waited_for_does_not_count() {
     let setting = Setting::new(
         "answers: [{ when: { results: [notes__add] }, say: done }, { call: [{ tool: notes__add, arguments: { text: x } }] }]",
     );
-    lock(&setting.confirm.parked).insert("notes.add".to_owned());
+    setting.confirm.parked.lock().insert("notes.add".to_owned());
     let confirm = Arc::clone(&setting.confirm);
     let person = tokio::spawn(async move {
         tokio::time::sleep(Duration::from_secs(3 * 3600)).await;
-        lock(&confirm.parked).clear();
+        confirm.parked.lock().clear();
         confirm.told.notify_one();
     });
     let end = setting.run("note it").await;

@@ -1,7 +1,8 @@
 //! Fakes of the host, a person, memory and the store.
 
+use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use futures_util::future::BoxFuture;
@@ -11,7 +12,6 @@ use talon_proto::agent::chunk::Kind;
 use talon_proto::host::{ExecuteResponse, Outcome};
 use talon_proto::plugin::{Action, Parameter, PluginCapabilities};
 
-use super::setting::lock;
 use crate::context::{HistoryMessage, Summary};
 use crate::driver::*;
 use crate::journal::{Journal, JournalEntry, JournalError, Transcript, TurnOutcome};
@@ -35,7 +35,7 @@ impl FakeHost {
         &self,
         how: impl Fn(HostCall) -> BoxFuture<'static, Result<ExecuteResponse, HostError>> + Send + Sync + 'static,
     ) {
-        *lock(&self.answers) = Arc::new(how);
+        *self.answers.lock() = Arc::new(how);
     }
 
     /// Calls made, as `plugin.action(arguments)`.
@@ -44,14 +44,14 @@ impl FakeHost {
             let args: Vec<&str> = call.args.values().map(String::as_str).collect();
             format!("{}.{}({})", call.plugin, call.action, args.join(","))
         };
-        lock(&self.calls).iter().map(shown).collect()
+        self.calls.lock().iter().map(shown).collect()
     }
 }
 
 #[async_trait]
 impl Host for FakeHost {
     async fn tools(&self) -> Result<Vec<(String, PluginCapabilities)>, HostError> {
-        if *lock(&self.gone) {
+        if *self.gone.lock() {
             return Err(HostError::Unknown { why: "nobody listens".to_owned() });
         }
         let action = |name: &str, parameter: &str, read_only| Action {
@@ -83,9 +83,9 @@ impl Host for FakeHost {
         call: &HostCall,
         progress: &mut (dyn FnMut(Progress) + Send),
     ) -> Result<ExecuteResponse, HostError> {
-        lock(&self.calls).push(call.clone());
+        self.calls.lock().push(call.clone());
         progress(Progress { progress: 1.0, total: Some(2.0), message: "half".to_owned() });
-        let answers = lock(&self.answers).clone();
+        let answers = self.answers.lock().clone();
         answers(call.clone()).await
     }
 }
@@ -144,18 +144,18 @@ impl CallApprover for FakeApprover {
         _: &Arc<dyn Listener>,
     ) -> Confirmation {
         let name = format!("{plugin}.{action}");
-        lock(&self.asked).push(name.clone());
-        while lock(&self.parked).contains(&name) {
+        self.asked.lock().push(name.clone());
+        while self.parked.lock().contains(&name) {
             self.told.notified().await;
         }
-        match lock(&self.denied).get(&name) {
+        match self.denied.lock().get(&name) {
             Some(words) => Confirmation::No(words.clone()),
             None => Confirmation::Yes,
         }
     }
 
     async fn turn_ended(&self, _: &Caller) {
-        *lock(&self.ended) += 1;
+        *self.ended.lock() += 1;
     }
 }
 
@@ -169,12 +169,12 @@ pub(super) struct FakeRecall {
 #[async_trait]
 impl Recall for FakeRecall {
     async fn recall(&self, _: &Caller, _: &str) -> Recollection {
-        *lock(&self.times) += 1;
-        lock(&self.recalls).clone()
+        *self.times.lock() += 1;
+        self.recalls.lock().clone()
     }
 
     async fn learn(&self, learned: CompletedTurn) {
-        lock(&self.learned).push(learned);
+        self.learned.lock().push(learned);
     }
 }
 
@@ -194,7 +194,7 @@ impl Memory {
     }
 
     pub(super) fn entries(&self) -> Vec<(u64, JournalEntry)> {
-        lock(&self.entries).clone()
+        self.entries.lock().clone()
     }
 
     pub(super) fn kinds(&self) -> Vec<&'static str> {
@@ -207,11 +207,11 @@ impl Memory {
             JournalEntry::Noted { .. } => "noted",
             JournalEntry::Ended(_) => "ended",
         };
-        lock(&self.entries).iter().map(kind).collect()
+        self.entries.lock().iter().map(kind).collect()
     }
 
     pub(super) fn ended(&self) -> Option<TurnOutcome> {
-        match lock(&self.entries).last() {
+        match self.entries.lock().last() {
             Some((_, JournalEntry::Ended(ended))) => Some(ended.clone()),
             _ => None,
         }
@@ -219,7 +219,7 @@ impl Memory {
 
     pub(super) fn said(&self) -> Vec<HistoryMessage> {
         let mut transcript = Transcript::default();
-        for (turn, entry) in lock(&self.entries).iter() {
+        for (turn, entry) in self.entries.lock().iter() {
             transcript.apply(*turn, entry);
         }
         transcript.finish()
@@ -229,25 +229,25 @@ impl Memory {
 #[async_trait]
 impl Journal for Memory {
     async fn add(&self, turn: u64, entry: JournalEntry) -> Result<(), JournalError> {
-        let written = lock(&self.entries).len();
-        if lock(&self.hangs_after).is_some_and(|most| written >= most) {
+        let written = self.entries.lock().len();
+        if self.hangs_after.lock().is_some_and(|most| written >= most) {
             self.hangs.notify_one();
             std::future::pending::<()>().await;
         }
-        if lock(&self.fails_after).is_some_and(|most| written >= most) {
+        if self.fails_after.lock().is_some_and(|most| written >= most) {
             return Err(JournalError { why: "the disk is full".to_owned() });
         }
-        lock(&self.entries).push((turn, entry));
+        self.entries.lock().push((turn, entry));
         Ok(())
     }
 
     async fn past(&self) -> Result<(Vec<HistoryMessage>, Summary), JournalError> {
-        let (gone, summary) = lock(&self.summary).clone();
+        let (gone, summary) = self.summary.lock().clone();
         Ok((self.said().split_off(gone), summary))
     }
 
     async fn summarized(&self, messages: usize, summary: Summary) -> Result<(), JournalError> {
-        let mut kept = lock(&self.summary);
+        let mut kept = self.summary.lock();
         *kept = (kept.0 + messages, summary);
         Ok(())
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use talon_llm::model::Message;
 
 use super::fakes::Memory;
-use super::setting::{Setting, lock};
+use super::setting::Setting;
 use crate::journal::{JournalEntry, UNKNOWN};
 
 const SCRIPT: &str = "
@@ -23,7 +23,7 @@ answers:
 /// Kills a turn after a number of entries.
 async fn killed_after(entries: usize) -> Setting {
     let setting = Setting::new(SCRIPT);
-    *lock(&setting.journal.hangs_after) = Some(entries);
+    *setting.journal.hangs_after.lock() = Some(entries);
     {
         let (spec, environment, driver) = (setting.spec("do it"), setting.environment(), setting.driver());
         tokio::select! {
@@ -96,7 +96,7 @@ async fn a_call_that_was_begun_and_has_no_result_is_told_to_be_unknown() {
 #[tokio::test(start_paused = true)]
 async fn a_call_that_waited_for_a_person_is_asked_for_again_and_what_others_brought_is_kept() {
     let setting = Setting::new(SCRIPT);
-    lock(&setting.confirm.parked).insert("files.write".to_owned());
+    setting.confirm.parked.lock().insert("files.write".to_owned());
     {
         let (spec, environment, driver) = (setting.spec("do it"), setting.environment(), setting.driver());
         let waits = async {
@@ -110,15 +110,15 @@ async fn a_call_that_waited_for_a_person_is_asked_for_again_and_what_others_brou
             () = waits => {}
         }
     }
-    lock(&setting.confirm.parked).clear();
+    setting.confirm.parked.lock().clear();
     let entries = setting.journal.entries().len();
     let setting = restarted(setting, entries);
     let mut spec = setting.spec("");
     spec.caller.turn = 1;
     spec.resumes = Some(Setting::interrupted(&setting.journal.entries()));
-    assert_eq!(*lock(&setting.confirm.ended), 0, "what is parked stays so over the restart");
+    assert_eq!(*setting.confirm.ended.lock(), 0, "what is parked stays so over the restart");
     assert_eq!(setting.run_spec(spec).await.outcome, Ok("all done".to_owned()));
-    assert_eq!(*lock(&setting.confirm.ended), 1);
+    assert_eq!(*setting.confirm.ended.lock(), 1);
     assert_eq!(setting.host.made(), ["files.read(a)", "notes.add(one)", "files.write(two)"]);
     let said = format!("{:?}", setting.journal.said());
     assert!(said.contains("· add one") && said.contains("· write two"), "{said}");
@@ -128,7 +128,7 @@ async fn a_call_that_waited_for_a_person_is_asked_for_again_and_what_others_brou
 #[tokio::test(start_paused = true)]
 async fn a_turn_that_goes_on_may_do_no_more_than_before() {
     let setting = Setting::new(SCRIPT);
-    *lock(&setting.journal.hangs_after) = Some(1);
+    *setting.journal.hangs_after.lock() = Some(1);
     let mut spec = setting.spec("do it");
     spec.within = vec!["files.read".to_owned()];
     {
@@ -148,6 +148,6 @@ async fn a_turn_that_goes_on_may_do_no_more_than_before() {
     setting.run_spec(spec).await;
     let offered: Vec<String> = setting.model.last().tools.iter().map(|tool| tool.name.clone()).collect();
     assert_eq!(offered, ["files__read"]);
-    assert_eq!(lock(&setting.host.calls)[0].within, ["files.read"]);
+    assert_eq!(setting.host.calls.lock()[0].within, ["files.read"]);
     assert!(matches!(setting.journal.entries()[0].1, JournalEntry::Asked { .. }));
 }

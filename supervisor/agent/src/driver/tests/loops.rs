@@ -5,7 +5,7 @@ use std::sync::Arc;
 use talon_llm::model::{Message, Request, Thinking};
 use talon_proto::agent::chunk::Kind;
 
-use super::setting::{Setting, lock};
+use super::setting::Setting;
 use crate::answer::Schema;
 use crate::driver::{Recollection, ShownWorkflow, TurnRunner as _};
 use crate::journal::{JournalEntry, TurnOutcome};
@@ -56,9 +56,9 @@ async fn a_turn_of_several_steps_is_told_and_written_down_in_order() {
             "finalize done",
         ]
     );
-    assert_eq!(lock(&setting.counted.transitions).len(), 12, "the last is no transition");
-    assert_eq!(*lock(&setting.counted.tools), ["files.read Succeeded", "notes.add Succeeded"]);
-    assert_eq!(*lock(&setting.counted.ended), 1);
+    assert_eq!(setting.counted.transitions.lock().len(), 12, "the last is no transition");
+    assert_eq!(*setting.counted.tools.lock(), ["files.read Succeeded", "notes.add Succeeded"]);
+    assert_eq!(*setting.counted.ended.lock(), 1);
     let Kind::Done(done) = setting.heard.last() else { panic!("{:?}", setting.heard.last()) };
     assert_eq!((done.text, done.provider.as_str(), done.scripted), (answer, "scripted", true));
     assert_eq!((done.iteration, done.tool_calls, done.attempts.len()), (3, 2, 3));
@@ -67,7 +67,7 @@ async fn a_turn_of_several_steps_is_told_and_written_down_in_order() {
         done.context.is_some_and(|context| context.tools_offered == 3 && context.window_tokens == 128_000)
     );
     assert!(setting.heard.text().starts_with("I look.Noted: "), "{}", setting.heard.text());
-    let heard = lock(&setting.heard.0);
+    let heard = setting.heard.0.lock();
     let thoughts: Vec<_> = heard.iter().filter(|kind| matches!(kind, Kind::Thinking(_))).collect();
     assert!(!thoughts.is_empty());
     assert!(
@@ -84,7 +84,7 @@ async fn the_question_has_the_rules_first_and_the_host_hears_whose_turn_it_is() 
     let Message::System { text } = &request.messages[0] else { panic!("{:?}", request.messages[0]) };
     assert_eq!(text, crate::prompt::safety_rules());
     assert_eq!(request.thinking, Thinking::default());
-    let call = lock(&setting.host.calls)[0].clone();
+    let call = setting.host.calls.lock()[0].clone();
     assert_eq!(call.context["session_id"], "s");
     assert_eq!((call.context["sender"].as_str(), call.context["channel"].as_str()), ("ada", "cli"));
     assert!(!call.context.contains_key("subagent"), "it is not one");
@@ -94,17 +94,17 @@ async fn the_question_has_the_rules_first_and_the_host_hears_whose_turn_it_is() 
 async fn what_is_remembered_goes_with_the_question_and_what_happened_is_learned() {
     let setting = Setting::new(TWO_STEPS);
     let followed = ShownWorkflow { id: "w".to_owned(), steps: vec![] };
-    *lock(&setting.recall.recalls) = Recollection {
+    *setting.recall.recalls.lock() = Recollection {
         memories: vec!["likes tea".to_owned()],
         hints: vec!["files.read, then notes.add".to_owned()],
         followed: vec![followed.clone()],
         tools: vec![],
     };
     setting.answer("Note what is in a").await;
-    assert_eq!(*lock(&setting.recall.times), 1, "once a turn");
+    assert_eq!(*setting.recall.times.lock(), 1, "once a turn");
     let said = format!("{:?}", setting.model.last().messages);
     assert!(said.contains("· likes tea") && said.contains("files.read, then notes.add"), "{said}");
-    let learned = lock(&setting.recall.learned).pop().expect("something was learned");
+    let learned = setting.recall.learned.lock().pop().expect("something was learned");
     let calls: Vec<_> =
         learned.calls.iter().map(|(plugin, action, ok)| (plugin.as_str(), action.as_str(), *ok)).collect();
     assert_eq!(calls, [("files", "read", true), ("notes", "add", true)]);
@@ -249,7 +249,7 @@ async fn without_a_retry_left_the_answer_is_a_typed_error_with_what_there_is() {
 async fn a_journal_that_cannot_be_written_ends_the_turn_before_anything_comes_of_it() {
     for written in 0..4 {
         let setting = Setting::new(TWO_STEPS);
-        *lock(&setting.journal.fails_after) = Some(written);
+        *setting.journal.fails_after.lock() = Some(written);
         let end = setting.run("Note what is in a").await;
         let (word, sentence) = end.outcome.expect_err("no answer");
         assert_eq!(word, "not_stored", "after {written}");
@@ -262,7 +262,7 @@ async fn a_journal_that_cannot_be_written_ends_the_turn_before_anything_comes_of
 #[tokio::test(start_paused = true)]
 async fn an_end_that_cannot_be_written_takes_no_answer_away() {
     let setting = Setting::new("answers: [{ say: hello }]");
-    *lock(&setting.journal.fails_after) = Some(2);
+    *setting.journal.fails_after.lock() = Some(2);
     assert_eq!(setting.answer("hi").await, "hello");
     assert!(setting.heard.notices().iter().any(|notice| notice.text.contains("not stored")));
 }
@@ -270,7 +270,7 @@ async fn an_end_that_cannot_be_written_takes_no_answer_away() {
 #[tokio::test(start_paused = true)]
 async fn a_turn_without_plugins_goes_on_and_says_so() {
     let setting = Setting::new("answers: [{ say: hello }]");
-    *lock(&setting.host.gone) = true;
+    *setting.host.gone.lock() = true;
     assert_eq!(setting.answer("hi").await, "hello");
     assert!(setting.heard.notices()[0].text.contains("nobody listens"));
     assert!(setting.model.last().tools.is_empty());
@@ -286,7 +286,7 @@ async fn a_sub_agents_turn_is_kept_nowhere_and_learns_nothing() {
     let end = setting.driver().run(&setting.environment(), spec).await;
     assert_eq!(end.outcome, Ok("found".to_owned()));
     assert!(setting.journal.entries().is_empty());
-    assert_eq!((*lock(&setting.recall.times), lock(&setting.recall.learned).len()), (0, 0));
+    assert_eq!((*setting.recall.times.lock(), setting.recall.learned.lock().len()), (0, 0));
 }
 
 #[tokio::test(start_paused = true)]
@@ -309,7 +309,7 @@ async fn what_was_said_of_a_turn_alone_is_written_with_it() {
 async fn a_goal_is_told_by_its_beginning() {
     let setting = Setting::new("answers: [{ say: hi }]");
     setting.answer(&"ä".repeat(10_000)).await;
-    let heard = lock(&setting.heard.0);
+    let heard = setting.heard.0.lock();
     let goals = heard.iter().filter_map(|kind| match kind {
         Kind::Loop(state) => Some(state.goal.chars().count()),
         _ => None,

@@ -1,7 +1,8 @@
 //! The environment of a test turn.
 
+use parking_lot::Mutex;
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -32,10 +33,6 @@ scripted/one: { tier: mid, context_window: 128000, tools: true, cost: { input: 1
 scripted-two/two: { tier: mid, context_window: 128000, tools: true, cost: { input: 2, output: 10 } }
 ";
 
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// A scripted provider that records its requests.
 pub(super) struct RecordingProvider {
     inner: Scripted,
@@ -49,11 +46,11 @@ impl RecordingProvider {
     }
 
     pub(super) fn times(&self) -> usize {
-        lock(&self.asked).len()
+        self.asked.lock().len()
     }
 
     pub(super) fn last(&self) -> Request {
-        lock(&self.asked).last().cloned().expect("it was asked")
+        self.asked.lock().last().cloned().expect("it was asked")
     }
 }
 
@@ -64,7 +61,7 @@ impl Provider for RecordingProvider {
     }
 
     async fn ask(&self, request: &Request, heard: &mut dyn ChunkListener) -> Result<Answer, ProviderError> {
-        lock(&self.asked).push(request.clone());
+        self.asked.lock().push(request.clone());
         self.inner.ask(request, heard).await
     }
 
@@ -78,7 +75,7 @@ pub(super) struct RecordingListener(pub(super) Mutex<Vec<Kind>>);
 
 impl Listener for RecordingListener {
     fn on_chunk(&self, chunk: Kind) {
-        lock(&self.0).push(chunk);
+        self.0.lock().push(chunk);
     }
 }
 
@@ -88,7 +85,7 @@ impl RecordingListener {
             Kind::Text(agent::Text { text }) => Some(text.clone()),
             _ => None,
         };
-        lock(&self.0).iter().filter_map(text).collect()
+        self.0.lock().iter().filter_map(text).collect()
     }
 
     /// States and phases of all transitions.
@@ -97,7 +94,7 @@ impl RecordingListener {
             Kind::Loop(state) => Some(format!("{} {}", state.state, state.phase)),
             _ => None,
         };
-        lock(&self.0).iter().filter_map(shown).collect()
+        self.0.lock().iter().filter_map(shown).collect()
     }
 
     pub(super) fn results(&self) -> Vec<agent::ToolResult> {
@@ -105,7 +102,7 @@ impl RecordingListener {
             Kind::ToolResult(result) => Some(result.clone()),
             _ => None,
         };
-        lock(&self.0).iter().filter_map(result).collect()
+        self.0.lock().iter().filter_map(result).collect()
     }
 
     pub(super) fn notices(&self) -> Vec<agent::Notice> {
@@ -113,11 +110,11 @@ impl RecordingListener {
             Kind::Notice(notice) => Some(notice.clone()),
             _ => None,
         };
-        lock(&self.0).iter().filter_map(notice).collect()
+        self.0.lock().iter().filter_map(notice).collect()
     }
 
     pub(super) fn last(&self) -> Kind {
-        lock(&self.0).last().cloned().expect("something was heard")
+        self.0.lock().last().cloned().expect("something was heard")
     }
 }
 
@@ -130,7 +127,7 @@ pub(super) struct CountingObserver {
 
 impl TurnObserver for CountingObserver {
     fn on_transition(&self, _: &Caller, record: &crate::machine::TransitionRecord, _: Duration) {
-        lock(&self.transitions).push(format!("{} {}", record.event, record.to));
+        self.transitions.lock().push(format!("{} {}", record.event, record.to));
     }
 
     fn on_tool_call(
@@ -141,11 +138,11 @@ impl TurnObserver for CountingObserver {
         ran: crate::tool_result::CallOutcome,
         _: Duration,
     ) {
-        lock(&self.tools).push(format!("{plugin}.{action} {ran:?}"));
+        self.tools.lock().push(format!("{plugin}.{action} {ran:?}"));
     }
 
     fn on_turn_end(&self, _: &Caller, _: &TurnEnd) {
-        *lock(&self.ended) += 1;
+        *self.ended.lock() += 1;
     }
 }
 

@@ -9,7 +9,7 @@ use talon_llm::route::router::{RejectionReason, RouteError, SkippedCandidate};
 use talon_proto::agent::chunk::Kind;
 
 use super::fakes::says;
-use super::setting::{Setting, lock};
+use super::setting::Setting;
 
 #[tokio::test(start_paused = true)]
 async fn a_question_is_let_go_of_when_its_turn_is_cancelled() {
@@ -46,7 +46,7 @@ answers:
       - { tool: notes__add, arguments: { text: parked } }
 ",
     );
-    lock(&setting.confirm.parked).insert("notes.add".to_owned());
+    setting.confirm.parked.lock().insert("notes.add".to_owned());
     let cancel = setting.cancel.clone();
     setting.host.answers(move |call| {
         if call.args["path"] == "quick" {
@@ -63,7 +63,7 @@ answers:
     let results = said.iter().filter(|past| matches!(past.message, Message::Tool { .. })).count();
     assert_eq!(results, 3, "{said:?}");
     assert_eq!(setting.heard.results().len(), 3);
-    assert_eq!(*lock(&setting.confirm.ended), 1, "what is parked is let go of");
+    assert_eq!(*setting.confirm.ended.lock(), 1, "what is parked is let go of");
 }
 
 // Promises: AGENT-61
@@ -77,7 +77,7 @@ async fn a_store_that_stalls_keeps_no_turn_from_being_ended() {
         said => says(&call, said),
     });
     // asked, answered, began twice; the first result is the fifth.
-    *lock(&setting.journal.hangs_after) = Some(4);
+    *setting.journal.hangs_after.lock() = Some(4);
     let running = tokio::spawn({
         let setting = Arc::clone(&setting);
         async move { setting.run("go").await }
@@ -89,7 +89,7 @@ async fn a_store_that_stalls_keeps_no_turn_from_being_ended() {
     assert!(setting.heard.results().iter().any(|result| result.success));
 
     let setting = Setting::new("answers: [{ say: hi }]");
-    *lock(&setting.journal.hangs_after) = Some(1);
+    *setting.journal.hangs_after.lock() = Some(1);
     let (word, sentence) = setting.run("go").await.outcome.expect_err("no answer");
     assert_eq!(word, "not_stored");
     assert!(sentence.contains("within 10 s"), "{sentence}");

@@ -1,7 +1,7 @@
 //! What does not fit any more, and what stands for it.
 
 use super::fakes::says;
-use super::setting::{Setting, lock};
+use super::setting::Setting;
 use crate::compress::{CompactError, compact};
 use crate::context::Sections;
 
@@ -19,7 +19,7 @@ answers:
     for n in 0..8 {
         setting.answer(&format!("number {n} {}", "and more of it ".repeat(8))).await;
     }
-    let (gone, summary) = lock(&setting.journal.summary).clone();
+    let (gone, summary) = setting.journal.summary.lock().clone();
     assert!(gone > 0 && summary.text == "they spoke of numbers", "{gone} {summary:?}");
     let said = format!("{:?}", setting.model.last().messages);
     assert!(said.contains("they spoke of numbers") && !said.contains("number 0 "), "{said}");
@@ -42,10 +42,10 @@ async fn a_long_turn_is_summarized_within_itself_and_the_journal_keeps_all_of_it
         .host
         .answers(|call| says(&call, &format!("{} {}", call.args["path"], "words of a file ".repeat(60))));
     assert_eq!(setting.answer("read all").await, "done");
-    assert_eq!(lock(&setting.journal.summary).0, 0, "the turn is the journal's as it was");
+    assert_eq!(setting.journal.summary.lock().0, 0, "the turn is the journal's as it was");
     let last = format!("{:?}", setting.model.last().messages);
     assert!(last.contains("read some") && last.contains("read all"), "{last}");
-    let summaries = lock(&setting.model.asked).iter().filter(|request| request.tools.is_empty()).count();
+    let summaries = setting.model.asked.lock().iter().filter(|request| request.tools.is_empty()).count();
     assert!((1..8).contains(&summaries), "not before each question: {summaries}");
 }
 
@@ -81,7 +81,7 @@ async fn a_session_is_compacted_but_for_its_latest_turns() {
         .expect("compacted");
     assert_eq!((done.messages, done.summary.as_str()), (6, "they greeted"));
     assert!(done.tokens_after < done.tokens_before && done.pico_usd > 0, "{done:?}");
-    assert_eq!(lock(&setting.journal.summary).0, 6);
+    assert_eq!(setting.journal.summary.lock().0, 6);
     let again = compact(&environment.chain, &*setting.journal, "s", &Sections::default(), 2)
         .await
         .expect("nothing to do");
@@ -102,5 +102,5 @@ async fn a_session_that_nobody_summarizes_stays_as_it_was() {
         matches!(&error, CompactError::Model(_)) && error.to_string().contains("stays as it was"),
         "{error}"
     );
-    assert_eq!(lock(&setting.journal.summary).0, 0);
+    assert_eq!(setting.journal.summary.lock().0, 0);
 }

@@ -1,7 +1,8 @@
+use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::task::Poll;
 
 use futures_util::future::BoxFuture;
@@ -32,8 +33,8 @@ struct Script {
 
 impl Script {
     fn stream(&self, which: &Mutex<VecDeque<Says>>, request: String) -> Answer {
-        self.requests.lock().unwrap().push(request);
-        let Some(says) = which.lock().unwrap().pop_front() else {
+        self.requests.lock().push(request);
+        let Some(says) = which.lock().pop_front() else {
             return Err(Status::not_found("the session is in no turn"));
         };
         let chunks = says.chunks.into_iter().map(|kind| Ok(Chunk { kind: Some(kind) }));
@@ -135,7 +136,6 @@ async fn a_turn_is_heard_to_its_end() {
     script
         .asked
         .lock()
-        .unwrap()
         .push_back(Says { chunks: vec![started(), text("all"), text(" of it"), done()], hangs: false });
     let running = agent(&path, &script);
     let client = Agent::connect(path).await.unwrap();
@@ -143,7 +143,7 @@ async fn a_turn_is_heard_to_its_end() {
     assert_eq!(heard(&mut turn).await.unwrap(), ["started", "all", " of it", "done"]);
     assert_eq!(turn.session_id(), Some("s1"));
     assert_eq!(turn.next().await.unwrap(), None, "it stays over");
-    assert_eq!(*script.requests.lock().unwrap(), ["ask hello"]);
+    assert_eq!(*script.requests.lock(), ["ask hello"]);
     running.shutdown_background();
 }
 
@@ -153,8 +153,8 @@ async fn a_turn_is_found_again_when_the_agent_is_killed() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join(AGENT_SOCKET);
     let script = Script::default();
-    script.asked.lock().unwrap().push_back(Says { chunks: vec![started(), text("al")], hangs: true });
-    script.attached.lock().unwrap().push_back(Says { chunks: vec![text("all of it"), done()], hangs: false });
+    script.asked.lock().push_back(Says { chunks: vec![started(), text("al")], hangs: true });
+    script.attached.lock().push_back(Says { chunks: vec![text("all of it"), done()], hangs: false });
     let first = agent(&path, &script);
     let client = Agent::connect(path.clone()).await.unwrap();
     let mut turn = client.turn(hello());
@@ -164,7 +164,7 @@ async fn a_turn_is_found_again_when_the_agent_is_killed() {
     first.shutdown_background();
     let second = agent(&path, &script);
     assert_eq!(heard(&mut turn).await.unwrap(), ["again", "all of it", "done"]);
-    assert_eq!(*script.requests.lock().unwrap(), ["ask hello", "attach s1"], "it is not asked twice");
+    assert_eq!(*script.requests.lock(), ["ask hello", "attach s1"], "it is not asked twice");
     second.shutdown_background();
 }
 
@@ -174,7 +174,7 @@ async fn a_turn_that_ended_unheard_says_where_its_answer_is() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join(AGENT_SOCKET);
     let script = Script::default();
-    script.asked.lock().unwrap().push_back(Says { chunks: vec![started()], hangs: true });
+    script.asked.lock().push_back(Says { chunks: vec![started()], hangs: true });
     let first = agent(&path, &script);
     let client = Agent::connect(path.clone()).await.unwrap();
     let mut turn = client.turn(hello());
@@ -202,7 +202,7 @@ async fn what_the_agent_refuses_is_not_asked_again() {
             "{error:?}"
         );
     }
-    assert_eq!(*script.requests.lock().unwrap(), ["ask hello", "attach s9"]);
+    assert_eq!(*script.requests.lock(), ["ask hello", "attach s9"]);
     running.shutdown_background();
 }
 
@@ -212,11 +212,11 @@ async fn a_turn_of_which_nothing_was_heard_is_not_asked_twice() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join(AGENT_SOCKET);
     let script = Script::default();
-    script.asked.lock().unwrap().push_back(Says { chunks: vec![], hangs: false });
+    script.asked.lock().push_back(Says { chunks: vec![], hangs: false });
     let running = agent(&path, &script);
     let client = Agent::connect(path).await.unwrap();
     let error = heard(&mut client.turn(hello())).await.unwrap_err();
     assert!(matches!(error, TurnError::Unknown(_)), "{error:?}");
-    assert_eq!(*script.requests.lock().unwrap(), ["ask hello"]);
+    assert_eq!(*script.requests.lock(), ["ask hello"]);
     running.shutdown_background();
 }

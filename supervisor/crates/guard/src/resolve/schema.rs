@@ -4,8 +4,9 @@
 //! a limit: the size of the schema, the depth, the number of steps over one call, the size of a pattern and of the
 //! text it is matched against. What lies beyond a limit counts as valid.
 
+use parking_lot::Mutex;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use regex::{Regex, RegexBuilder};
 use serde_json::{Map, Value};
@@ -81,7 +82,7 @@ impl Patterns {
             return None;
         }
         // A panic elsewhere leaves a valid map.
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.0.lock();
         if let Some(found) = known.get(pattern) {
             return found.clone();
         }

@@ -327,13 +327,13 @@ async fn names_that_are_not_granted_are_not_suggested() {
 
 /// One plugin whose declaration is read anew now and then.
 #[derive(Clone)]
-struct Reloaded(Arc<std::sync::Mutex<Arc<Actions>>>);
+struct Reloaded(Arc<parking_lot::Mutex<Arc<Actions>>>);
 
 impl Directory for Reloaded {
     fn target(&self, _: &str) -> Option<Target> {
         Some(Target {
             declared_name: "p".to_owned(),
-            actions: self.0.lock().unwrap().clone(),
+            actions: self.0.lock().clone(),
             withheld: Arc::default(),
             ready: Readiness::Known,
         })
@@ -350,7 +350,7 @@ async fn a_schema_is_parsed_once_for_many_calls_and_anew_once_the_plugin_declare
         let action = Action { parameters: vec![limit], ..Default::default() };
         Arc::new([("a".to_owned(), action)].into_iter().collect::<Actions>())
     };
-    let directory = Reloaded(Arc::new(std::sync::Mutex::new(declared(r#"{"maximum": 10}"#))));
+    let directory = Reloaded(Arc::new(parking_lot::Mutex::new(declared(r#"{"maximum": 10}"#))));
     let layer = ResolveLayer::new(directory.clone(), ContextGrants::default());
     let mut service = layer.layer(tower::service_fn(async |_: Call| Ok::<_, CallError>(())));
     let parsed = schema::parsed_on_this_thread;
@@ -361,7 +361,7 @@ async fn a_schema_is_parsed_once_for_many_calls_and_anew_once_the_plugin_declare
     }
     assert_eq!(parsed() - before, 1);
 
-    *directory.0.lock().unwrap() = declared(r#"{"maximum": 11}"#);
+    *directory.0.lock() = declared(r#"{"maximum": 11}"#);
     for (limit, fits) in [("11", true), ("12", false)].repeat(10) {
         let answer = service.call(call("p", "a", &[("limit", limit)])).await;
         assert_eq!(answer.is_ok(), fits, "{limit}");

@@ -1,5 +1,5 @@
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use metrics::{
@@ -43,12 +43,12 @@ impl Ledger {
     fn cell(&self, key: &Key) -> Arc<Cell> {
         let labels: Vec<String> = key.labels().map(|l| format!("{}={}", l.key(), l.value())).collect();
         let name = format!("{}{{{}}}", key.name().trim_start_matches("talon_guard_"), labels.join(","));
-        self.0.lock().unwrap().entry(name).or_default().clone()
+        self.0.lock().entry(name).or_default().clone()
     }
 
     /// Everything that was registered: nothing without a count.
     fn recorded(&self) -> Vec<(String, u64)> {
-        let cells = self.0.lock().unwrap();
+        let cells = self.0.lock();
         cells.iter().map(|(name, cell)| (name.clone(), cell.0.load(Ordering::Relaxed))).collect()
     }
 }

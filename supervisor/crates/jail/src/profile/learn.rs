@@ -1,9 +1,10 @@
 //! Learns which calls a program needs: calls outside its profile are allowed, and recorded here.
 
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
 use rustix::event::{PollFd, PollFlags, poll};
@@ -71,7 +72,7 @@ impl Learner {
 
 fn observed_calls(counts: &Mutex<UseCounts>) -> Vec<ObservedCall> {
     let machine = Architecture::native("").ok();
-    let counts = counts.lock().unwrap_or_else(PoisonError::into_inner);
+    let counts = counts.lock();
     let ways = counts.iter().flat_map(|(number, ways)| ways.iter().map(move |way| (*number, way)));
     let used = ways.map(|(number, (arguments, times))| ObservedCall {
         name: machine.and_then(|machine| machine.name(number)),
@@ -110,7 +111,7 @@ fn count_use(
     let way = deciding_arguments
         .get(&notification.number)
         .map(|places| places.iter().filter_map(argument).collect());
-    let mut counts = counts.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut counts = counts.lock();
     let ways = counts.entry(notification.number).or_default();
     if ways.len() < ARGUMENT_SETS_MAX {
         *ways.entry(way.unwrap_or_default()).or_default() += 1;

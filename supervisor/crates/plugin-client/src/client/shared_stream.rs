@@ -1,7 +1,8 @@
 //! One call's stream, shared with the future that waits for the answer, so that it can outlive its caller.
 
+use parking_lot::Mutex;
 use std::future::poll_fn;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
@@ -30,7 +31,7 @@ enum StreamState {
 impl SharedStream {
     /// Stores the response future of a request that was sent.
     pub(super) fn set_response(&self, response: ResponseFuture) {
-        *self.state() = StreamState::AwaitingHead(response);
+        *self.0.lock() = StreamState::AwaitingHead(response);
     }
 
     /// The head of the answer. Pending forever if no request was sent or the stream was moved out.
@@ -40,7 +41,7 @@ impl SharedStream {
 
     /// The next frame of the answer; `None` once there are no more.
     pub(super) async fn data(&self) -> Option<Result<Bytes, h2::Error>> {
-        poll_fn(|cx| match &mut *self.state() {
+        poll_fn(|cx| match &mut *self.0.lock() {
             StreamState::ReceivingBody(body) => poll_data(body, cx),
             _ => Poll::Ready(None),
         })
@@ -50,7 +51,7 @@ impl SharedStream {
     /// The trailers. The stream is over then.
     pub(super) async fn trailers(&self) -> Result<Option<HeaderMap>, h2::Error> {
         poll_fn(|cx| {
-            let mut flow = self.state();
+            let mut flow = self.0.lock();
             let StreamState::ReceivingBody(body) = &mut *flow else { return Poll::Ready(Ok(None)) };
             let trailers = ready!(poll_trailers(body, cx));
             *flow = StreamState::Ended;
@@ -63,7 +64,7 @@ impl SharedStream {
     /// still arrives is discarded, so that at most a window's worth is ever buffered. Only for calls whose
     /// answer is no longer awaited.
     pub(super) async fn drain_to_end(self) {
-        let flow = std::mem::replace(&mut *self.state(), StreamState::Ended);
+        let flow = std::mem::replace(&mut *self.0.lock(), StreamState::Ended);
         let mut rest = match flow {
             StreamState::Unsent | StreamState::Ended => return,
             StreamState::AwaitingHead(response) => match response.await {
@@ -82,15 +83,11 @@ impl SharedStream {
 
     #[cfg(test)]
     pub(super) fn is_receiving(&self) -> bool {
-        matches!(*self.state(), StreamState::ReceivingBody(_))
-    }
-
-    fn state(&self) -> MutexGuard<'_, StreamState> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        matches!(*self.0.lock(), StreamState::ReceivingBody(_))
     }
 
     fn poll_head(&self, cx: &mut Context<'_>) -> Poll<Result<Parts, h2::Error>> {
-        let mut flow = self.state();
+        let mut flow = self.0.lock();
         let StreamState::AwaitingHead(response) = &mut *flow else { return Poll::Pending };
         match ready!(std::pin::Pin::new(response).poll(cx)) {
             Ok(response) => {

@@ -23,7 +23,7 @@ struct Scripted {
     cancelled: Arc<Notify>,
     /// Releases the calls that wait.
     go_on: Notify,
-    seen_timeout: std::sync::Mutex<Option<String>>,
+    seen_timeout: parking_lot::Mutex<Option<String>>,
 }
 
 struct OnDrop(Arc<Notify>);
@@ -49,7 +49,7 @@ impl PluginService for Scripted {
         request: Request<ToolCallRequest>,
     ) -> Result<Response<ToolResultResponse>, Status> {
         let timeout = request.metadata().get("grpc-timeout").map(|v| v.to_str().unwrap().to_owned());
-        *self.seen_timeout.lock().unwrap() = timeout;
+        *self.seen_timeout.lock() = timeout;
         let request = request.into_inner();
         let content = match request.action.as_str() {
             "big" => "x".repeat(request.args["bytes"].parse().unwrap()),
@@ -175,7 +175,7 @@ async fn an_answer_comes_back_as_its_bytes() {
     let bytes = s.client.execute(&call("echo"), MetadataMap::new(), None, LIMIT).answer.await.unwrap();
     let answer = ToolResultResponse::decode(bytes).unwrap();
     assert_eq!((answer.call_id.as_str(), answer.content.as_str()), ("1", "echo"));
-    assert_eq!(*s.plugin.seen_timeout.lock().unwrap(), None);
+    assert_eq!(*s.plugin.seen_timeout.lock(), None);
 }
 
 // Promises: WIRE-7
@@ -184,7 +184,7 @@ async fn the_deadline_travels_to_the_plugin() {
     let s = plain().await;
     let deadline = Instant::now() + Duration::from_secs(20);
     s.client.execute(&call("echo"), MetadataMap::new(), Some(deadline), LIMIT).answer.await.unwrap();
-    let seen = s.plugin.seen_timeout.lock().unwrap().clone().unwrap();
+    let seen = s.plugin.seen_timeout.lock().clone().unwrap();
     let micros: u64 = seen.strip_suffix('u').expect("microseconds").parse().unwrap();
     assert!((10_000_000..=20_000_000).contains(&micros), "{seen}");
 }

@@ -11,10 +11,11 @@
 mod digest;
 mod record;
 
+use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arc_swap::ArcSwap;
 use talon_sanitize::{Raw, Sanitized, inert};
@@ -154,7 +155,7 @@ impl Approvals {
 
     /// Sets whether changed actions are refused from now on.
     pub(crate) fn set_block_changes(&self, blocks: bool) {
-        let state = self.state();
+        let state = self.state.lock();
         self.block_changes.store(blocks, Ordering::Release);
         self.update_status(&state);
     }
@@ -171,7 +172,7 @@ impl Approvals {
     /// Records what the plugin declares. Must run before calls use the declaration, so that nothing unapproved gets
     /// through. Reads the record, a small file, at the first declaration.
     pub(crate) fn declare(&self, capability: &Arc<Capability>) -> DeclareOutcome {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let first = state.declared.is_empty() && state.approved.is_none();
         let declared: BTreeMap<_, _> =
             capability.actions.iter().map(|(name, action)| (name.clone(), action_digests(action))).collect();
@@ -216,7 +217,7 @@ impl Approvals {
     pub(crate) fn save(&self) -> Option<ChangeNotice> {
         let dir = self.dir.as_deref()?;
         // The lock is held while writing: of two concurrent writes the older one could win.
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let Some(ApprovedActions::Known(actions)) = &state.approved else { return None };
         let cause = Record { actions: (**actions).clone(), texts: state.approved_texts.clone() }
             .write(dir, &self.plugin)
@@ -238,7 +239,7 @@ impl Approvals {
         actions: &[String],
         seen: &BTreeMap<String, String>,
     ) -> Result<Vec<String>, ApproveError> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if state.approved.is_none() {
             return Err(ApproveError::NotDeclared(self.plugin.clone()));
         }
@@ -399,11 +400,6 @@ impl Approvals {
             then
         );
         ChangeNotice { action: None, change: "record".to_owned(), text }
-    }
-
-    // A panic while it is locked would be a bug of ours; the state is still usable after it.
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,9 +1,10 @@
 //! A launcher without processes, for tests: it follows the test's plan and keeps a record.
 
+use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -103,7 +104,7 @@ impl FakeLauncher {
     }
 
     pub(crate) fn plan(&self, plans: impl IntoIterator<Item = LaunchPlan>) {
-        self.plans.lock().unwrap().extend(plans);
+        self.plans.lock().extend(plans);
     }
 
     pub(crate) fn alive(&self) -> usize {
@@ -115,11 +116,11 @@ impl FakeLauncher {
     }
 
     pub(crate) fn latest(&self) -> Arc<FakeProcess> {
-        self.processes.lock().unwrap().last().expect("one was started").clone()
+        self.processes.lock().last().expect("one was started").clone()
     }
 
     pub(crate) fn launched(&self) -> usize {
-        self.processes.lock().unwrap().len()
+        self.processes.lock().len()
     }
 }
 
@@ -150,9 +151,9 @@ impl Launch for FakeLauncher {
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<StartedProcess, StartFailure>> {
         async move {
-            self.of_last_good.lock().unwrap().push(choice.disk_failure.is_some());
+            self.of_last_good.lock().push(choice.disk_failure.is_some());
             let alive = AliveGuard::new(&self.alive);
-            let plan = self.plans.lock().unwrap().pop_front().unwrap_or(LaunchPlan::Ready);
+            let plan = self.plans.lock().pop_front().unwrap_or(LaunchPlan::Ready);
             let refusal = |permanent| Err(StartFailure { cause: "no handshake".into(), permanent });
             progress(LaunchProgress::Started { pid: 100 + instance, uid: 70_000 });
             match plan {
@@ -165,7 +166,7 @@ impl Launch for FakeLauncher {
                 LaunchPlan::Panics => panic!("as the test asked for"),
                 LaunchPlan::Ready => {}
             }
-            let manners = *self.behavior.lock().unwrap();
+            let manners = *self.behavior.lock();
             let process = Arc::new(FakeProcess {
                 instance,
                 behavior: manners,
@@ -174,7 +175,7 @@ impl Launch for FakeLauncher {
                 received: Mutex::default(),
                 alive: Mutex::new(Some(alive)),
             });
-            self.processes.lock().unwrap().push(process.clone());
+            self.processes.lock().push(process.clone());
             let client = FakeClient {
                 answer: format!("{instance}.{generation}"),
                 behavior: manners,
@@ -182,10 +183,10 @@ impl Launch for FakeLauncher {
                 gate: self.gate.clone(),
                 streams: self.streams.clone(),
                 declared: self.declared.clone(),
-                notices: Mutex::new(self.notices.lock().unwrap().take()),
+                notices: Mutex::new(self.notices.lock().take()),
             };
             let name = PluginName::new("hello").unwrap();
-            let capability = Capability::check(self.declared.lock().unwrap().clone(), &name).unwrap();
+            let capability = Capability::check(self.declared.lock().clone(), &name).unwrap();
             Ok(StartedProcess {
                 process: process.clone(),
                 client: Arc::new(client),
@@ -206,19 +207,19 @@ impl Launch for FakeLauncher {
     ) -> BoxFuture<'a, Result<StartedService, StartFailure>> {
         async move {
             let alive = AliveGuard::new(&self.alive);
-            let plan = self.plans.lock().unwrap().pop_front().unwrap_or(LaunchPlan::Ready);
+            let plan = self.plans.lock().pop_front().unwrap_or(LaunchPlan::Ready);
             if plan != LaunchPlan::Ready {
                 return Err(StartFailure { cause: "no jail".into(), permanent: plan == LaunchPlan::Refused });
             }
             let process = Arc::new(FakeProcess {
                 instance: 0,
-                behavior: *self.behavior.lock().unwrap(),
+                behavior: *self.behavior.lock(),
                 exit: watch::Sender::new(None),
                 killed: watch::Sender::new(false),
                 received: Mutex::default(),
                 alive: Mutex::new(Some(alive)),
             });
-            self.processes.lock().unwrap().push(process.clone());
+            self.processes.lock().push(process.clone());
             let (control, _) = talon_control::pair().unwrap();
             let words = async { Some("farewell".into()) }.boxed();
             Ok(StartedService { process, control, report: Vec::new(), last_output: words })
@@ -250,7 +251,7 @@ impl FakeProcess {
     }
 
     fn record(&self, what: &'static str) {
-        self.received.lock().unwrap().push(what);
+        self.received.lock().push(what);
     }
 }
 
@@ -272,7 +273,7 @@ impl ProcessHandle for FakeProcess {
         async move {
             self.exited().await;
             self.killed.subscribe().wait_for(|killed| *killed).await.unwrap();
-            *self.alive.lock().unwrap() = None;
+            *self.alive.lock() = None;
         }
         .boxed()
     }
@@ -357,13 +358,13 @@ impl PluginClient for FakeClient {
         _timeout: Duration,
     ) -> BoxFuture<'_, Result<Option<Arc<Capability>>, Sanitized>> {
         let name = PluginName::new("hello").unwrap();
-        let mut declared = self.declared.lock().unwrap().clone();
+        let mut declared = self.declared.lock().clone();
         declared.actions.push(Action { name: "refreshed".to_owned(), ..Action::default() });
         let capability = Capability::check(declared, &name).unwrap();
         async move { Ok(Some(Arc::new(capability))) }.boxed()
     }
     fn notices(&self) -> BoxFuture<'_, Option<BoxStream<'static, Notice>>> {
-        let notices = self.notices.lock().unwrap().take();
+        let notices = self.notices.lock().take();
         let stream = notices.map(|notices| {
             futures_util::stream::unfold(notices, |mut notices| async move {
                 Some((notices.recv().await?, notices))

@@ -155,7 +155,7 @@ async fn a_stop_lets_calls_in_flight_finish_and_takes_no_new_ones() {
     script.gate.add_permits(1);
     assert_eq!(text(running.await.unwrap()), "0.1");
     stop.await.unwrap().unwrap();
-    assert_eq!(*script.latest().received.lock().unwrap(), ["Shutdown", "SIGKILL"], "what it left is killed");
+    assert_eq!(*script.latest().received.lock(), ["Shutdown", "SIGKILL"], "what it left is killed");
     assert_eq!((plugin.snapshot().state, script.alive()), (State::Stopped, 0));
     assert_eq!(plugin.snapshot().deaths, 0);
 }
@@ -174,7 +174,7 @@ async fn a_plugin_that_heeds_nothing_is_gone_after_twice_the_grace_period() {
     let began = Instant::now();
     plugin.stop().await.unwrap();
     assert!(matches!(stuck.await.unwrap(), Err(ExecuteError::Stopped)));
-    assert_eq!(*script.latest().received.lock().unwrap(), ["Shutdown", "SIGTERM", "SIGKILL"]);
+    assert_eq!(*script.latest().received.lock(), ["Shutdown", "SIGTERM", "SIGKILL"]);
     // It refused Shutdown, so SIGTERM came at once and had half of the second grace period.
     assert_eq!(began.elapsed().as_secs(), 15);
     assert_eq!(script.alive(), 0);
@@ -186,7 +186,7 @@ async fn an_opentalon_plugin_is_asked_with_sigint() {
     let script = FakeLauncher::new(FakeBehavior { dialect: Dialect::OpenTalon, ..WELL_BEHAVED });
     let (_registry, plugin) = ready(&script).await;
     plugin.stop().await.unwrap();
-    assert_eq!(*script.latest().received.lock().unwrap(), ["SIGINT", "SIGKILL"]);
+    assert_eq!(*script.latest().received.lock(), ["SIGINT", "SIGKILL"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -207,7 +207,7 @@ async fn a_plugin_that_stops_answering_health_checks_is_replaced() {
     let script = FakeLauncher::new(FakeBehavior { healthy: false, accepts_shutdown: false, ..WELL_BEHAVED });
     let (registry, plugin) = ready(&script).await;
     let mut events = registry_events(&registry);
-    script.behavior.lock().unwrap().healthy = true;
+    script.behavior.lock().healthy = true;
     plugin.wait_until(|view| view.generation == 2).await;
     plugin.settled().await;
     assert_eq!((plugin.snapshot().state, plugin.snapshot().instances[0].generation), (State::Ready, 2));
@@ -339,7 +339,7 @@ async fn a_process_dies_with_the_last_handle_on_its_plugin() {
     drop((registry, plugin));
     while script.alive() > 0 {
         // The fake process counts as alive while its handle exists, which the driver alone still holds.
-        script.processes.lock().unwrap().clear();
+        script.processes.lock().clear();
         tokio::task::yield_now().await;
     }
 }
@@ -391,7 +391,7 @@ async fn a_plugin_that_ignores_a_deadline_is_killed_and_the_other_calls_die_with
         "the plugin died during the call (killed, because it ignored the deadline of another call)"
     );
     assert!(error.retryable());
-    assert_eq!(*process.received.lock().unwrap(), ["SIGKILL"], "it is asked for nothing more");
+    assert_eq!(*process.received.lock(), ["SIGKILL"], "it is asked for nothing more");
     assert_eq!(plugin.snapshot().deaths, 1);
     plugin.wait_until(|view| view.generation == 2 && view.state == State::Ready).await;
     let told = std::iter::from_fn(|| events.try_recv().ok());
@@ -451,7 +451,7 @@ async fn what_a_call_waited_elsewhere_is_not_held_against_the_plugin() {
     plugin.executor().execute(waited).await.unwrap_err();
     tokio::time::sleep(60 * SECOND).await;
     assert_eq!((script.launched(), plugin.snapshot().deaths), (1, 0));
-    script.behavior.lock().unwrap().ends_overdue_after = None;
+    script.behavior.lock().ends_overdue_after = None;
     plugin.restart().await.unwrap();
     let began = Instant::now();
     let waited = ExecuteRequest { configured_timeout: Some(30 * SECOND), ..named("c1", 2) };

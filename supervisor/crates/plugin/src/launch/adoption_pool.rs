@@ -1,10 +1,11 @@
 //! Processes that another supervisor handed over, until their plugin is started.
 
+use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -123,9 +124,9 @@ impl AdoptionPool {
         let belongings =
             ProcessResources { dir: dir.clone(), view, group, sockets: ServedSockets::default() };
         let process = Process::new(monitor, pid, uid, belongings).map_err(AdoptionError::Watch)?;
-        self.monitors().push((monitor_pid, process.gone_signal().boxed()));
+        self.monitors.lock().push((monitor_pid, process.gone_signal().boxed()));
         let key = (name, handed.instance);
-        let mut waiting = self.waiting();
+        let mut waiting = self.waiting.lock();
         if waiting.contains_key(&key) {
             return Err(AdoptionError::Duplicate);
         }
@@ -135,7 +136,7 @@ impl AdoptionPool {
 
     /// Takes the process that waits for this instance.
     pub(super) fn take(&self, plugin: &PluginName, instance: u32) -> Option<AdoptedProcess> {
-        self.waiting().remove(&(plugin.clone(), instance))
+        self.waiting.lock().remove(&(plugin.clone(), instance))
     }
 
     pub(super) fn count_taken_over(&self) {
@@ -148,7 +149,7 @@ impl AdoptionPool {
 
     /// Ends the processes that still wait, and returns how many there were.
     pub(super) fn discard(&self) -> usize {
-        let left = std::mem::take(&mut *self.waiting());
+        let left = std::mem::take(&mut *self.waiting.lock());
         for (plugin, instance) in left.keys() {
             self.count_refused();
             tracing::info!(%plugin, instance, "no plugin claimed this process, which was handed over; it is ended");
@@ -161,29 +162,20 @@ impl AdoptionPool {
             received: self.received,
             taken_over: self.taken_over.load(Ordering::Relaxed),
             refused: self.refused.load(Ordering::Relaxed),
-            waiting: self.waiting().len(),
+            waiting: self.waiting.lock().len(),
         }
     }
 
     /// The monitors that are still alive.
     pub(super) fn living_monitors(&self) -> BTreeSet<u32> {
-        let mut monitors = self.monitors();
+        let mut monitors = self.monitors.lock();
         monitors.retain_mut(|(_, gone)| gone.now_or_never().is_none());
         monitors.iter().map(|(pid, _)| *pid).collect()
-    }
-
-    /// No code that holds one of these locks can panic or wait.
-    fn waiting(&self) -> MutexGuard<'_, BTreeMap<(PluginName, u32), AdoptedProcess>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn monitors(&self) -> MutexGuard<'_, Vec<(u32, BoxFuture<'static, ()>)>> {
-        self.monitors.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl std::fmt::Debug for AdoptionPool {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_set().entries(self.waiting().keys()).finish()
+        f.debug_set().entries(self.waiting.lock().keys()).finish()
     }
 }

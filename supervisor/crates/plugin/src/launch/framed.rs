@@ -5,9 +5,9 @@
 //! HTTP/2 as the length of a message, more than a gigabyte, and hang up without an answer. A plugin that
 //! crashes hangs up, too, but then it has exited.
 
+use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::io::ErrorKind;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -40,22 +40,17 @@ pub(super) struct FramedPlugins(Mutex<HashMap<PluginName, String>>);
 impl FramedPlugins {
     /// The digest of the program with which the plugin was detected.
     pub(super) fn digest(&self, plugin: &PluginName) -> Option<String> {
-        self.known().get(plugin).cloned()
+        self.0.lock().get(plugin).cloned()
     }
 
     /// Remembers the program, so that its next starts skip the detection.
     pub(super) fn remember(&self, plugin: &PluginName, digest: &str) {
-        self.known().insert(plugin.clone(), digest.to_owned());
+        self.0.lock().insert(plugin.clone(), digest.to_owned());
     }
 
     /// Forgets the plugin, because it has another program now.
     pub(super) fn forget(&self, plugin: &PluginName) {
-        self.known().remove(plugin);
-    }
-
-    /// No code that holds this lock can panic.
-    fn known(&self) -> MutexGuard<'_, HashMap<PluginName, String>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().remove(plugin);
     }
 }
 

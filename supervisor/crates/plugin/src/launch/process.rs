@@ -1,9 +1,10 @@
 //! One process and everything it started, watched until none of it is left.
 
+use parking_lot::Mutex;
 use std::fmt;
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 
 use talon_control::fd_bundle::Packer;
@@ -113,21 +114,9 @@ impl ProcessInner {
         if let Err(error) = self.monitor.kill_all() {
             tracing::warn!(pid = self.pid, %error, "a process could not be killed");
         }
-        if let Some(Err(error)) = self.group().as_ref().map(Group::kill) {
+        if let Some(Err(error)) = self.group.lock().as_ref().map(Group::kill) {
             tracing::warn!(pid = self.pid, %error, "a cgroup could not be killed");
         }
-    }
-
-    fn group(&self) -> MutexGuard<'_, Option<Group>> {
-        self.group.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn view(&self) -> MutexGuard<'_, Option<Arc<View>>> {
-        self.view.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn sockets(&self) -> MutexGuard<'_, ServedSockets> {
-        self.sockets.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -199,7 +188,7 @@ impl Process {
             Some(Reading::Cgroup { cpu: group.cpu_time()?, memory_bytes, processes })
         };
         let below = Reading::ProcessTree { pid: self.monitor_pid() };
-        self.inner.group().as_ref().and_then(of_group).unwrap_or(below)
+        self.inner.group.lock().as_ref().and_then(of_group).unwrap_or(below)
     }
 
     /// Whether it was ended for using too much memory.
@@ -252,12 +241,12 @@ impl Process {
 
     /// Sets the sockets that are served for it, if it had none so far.
     pub(super) fn serve(&self, sockets: ServedSockets) {
-        *self.inner.sockets() = sockets;
+        *self.inner.sockets.lock() = sockets;
     }
 
     /// Applies the limits to its cgroup again, if it has one.
     pub(super) fn set_limits(&self, limits: &Limits) -> Result<(), GroupError> {
-        self.inner.group().as_mut().map_or(Ok(()), |group| group.set_limits(limits))
+        self.inner.group.lock().as_mut().map_or(Ok(()), |group| group.set_limits(limits))
     }
 
     /// Marks it as ready; it can be handed over from here on.
@@ -270,10 +259,10 @@ impl Process {
     /// ends anyway.
     fn release(&self) {
         self.inner.monitor.release();
-        if let Some(group) = self.inner.group().take() {
+        if let Some(group) = self.inner.group.lock().take() {
             group.release();
         }
-        *self.inner.sockets() = ServedSockets::default();
+        *self.inner.sockets.lock() = ServedSockets::default();
         self.inner.released.cancel();
     }
 
@@ -293,11 +282,11 @@ impl Process {
         let HandoverState { handshake, .. } = standing;
         let MonitorParts { monitor, program, control, pidfd, program_pidfd } = held.monitor.share()?;
         let (inside, listening) = held.dir.sockets().duplicate_fds()?;
-        let sockets = held.sockets();
+        let sockets = held.sockets.lock();
         let proxy = sockets.proxy.as_ref().map(Proxy::socket).transpose()?;
         let state = sockets.state.as_ref().map(|state| state.socket()).transpose()?;
         drop(sockets);
-        let group = held.group().as_ref().map(|group| group.dir().to_owned());
+        let group = held.group.lock().as_ref().map(|group| group.dir().to_owned());
         let (stdout, stderr) = (standing.stdout.duplicate_fd()?, standing.stderr.duplicate_fd()?);
         // Nothing fails from here on, so every packed descriptor is mentioned in the document.
         let mut add = |descriptor| packer.add(descriptor);
@@ -320,7 +309,7 @@ impl Process {
                 inside: inside.map(&mut add),
                 listening: listening.map(&mut add),
             },
-            view: held.view().as_ref().map(|view| view.to_handover()),
+            view: held.view.lock().as_ref().map(|view| view.to_handover()),
             group,
             proxy: proxy.map(&mut add),
             state: state.map(&mut add),
@@ -373,8 +362,8 @@ async fn watch_until_gone(
     let held = control.get_ref().0.clone();
     let status = wait_program_exit(&control).await;
     // The cgroup knows about memory; a monitor that was killed along with the program cannot tell.
-    let status = held.group().as_ref().map_or(status, |group| group.explain(status));
-    *held.sockets() = ServedSockets::default();
+    let status = held.group.lock().as_ref().map_or(status, |group| group.explain(status));
+    *held.sockets.lock() = ServedSockets::default();
     exit.send_replace(Some(Exit { status }));
     if tokio::time::timeout(CLEANUP_TIMEOUT, wait_monitor_exit(&pidfd)).await.is_err() {
         held.kill_all();
@@ -385,9 +374,9 @@ async fn watch_until_gone(
     }
     let removed = tokio::task::spawn_blocking(move || {
         // This kills what may be left in the cgroup, and waits for that.
-        drop(held.group().take());
+        drop(held.group.lock().take());
         held.dir.remove();
-        drop(held.view().take());
+        drop(held.view.lock().take());
     });
     let _ = removed.await;
 }

@@ -13,9 +13,10 @@ mod file;
 mod line;
 mod rate;
 
+use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;
 
 use talon_plugin_config::name::PluginName;
@@ -106,7 +107,7 @@ impl LogSink {
     #[must_use]
     pub fn tail(&self) -> LogTail {
         // Lines are also sent under this lock, so none is missing or duplicated.
-        let kept = self.buffer();
+        let kept = self.inner.buffer.lock();
         let live = self.inner.live.get_or_init(|| broadcast::Sender::new(LIVE_LINES));
         LogTail { recent: kept.lines.iter().cloned().collect(), live: live.subscribe() }
     }
@@ -141,13 +142,13 @@ impl LogSink {
         read: impl FnOnce() -> (Level, Sanitized),
     ) -> bool {
         self.inner.lines.fetch_add(1, Ordering::Relaxed);
-        let verdict = self.buffer().rate.take(Instant::now(), bytes);
+        let verdict = self.inner.buffer.lock().rate.take(Instant::now(), bytes);
         if verdict == Verdict::Drop {
             self.inner.dropped.fetch_add(1, Ordering::Relaxed);
             return false;
         }
         let (level, text) = read();
-        let mut kept = self.buffer();
+        let mut kept = self.inner.buffer.lock();
         if let Verdict::PassAndReport { dropped } = verdict {
             self.append_drop_report(&mut kept, instance, dropped);
         }
@@ -159,12 +160,12 @@ impl LogSink {
     /// it is sanitized here.
     pub(crate) fn note(&self, instance: u32, level: Level, text: impl Into<Raw<'static>>) {
         let text = text.into().line_within(self.inner.line_bytes);
-        self.append(&mut self.buffer(), instance, Stream::Supervisor, level, text);
+        self.append(&mut self.inner.buffer.lock(), instance, Stream::Supervisor, level, text);
     }
 
     /// Logs the number of dropped lines that was not reported yet. Called at the end of a stream.
     pub(crate) fn report_dropped(&self, instance: u32) {
-        let mut kept = self.buffer();
+        let mut kept = self.inner.buffer.lock();
         if let Some(dropped) = kept.rate.take_dropped() {
             self.append_drop_report(&mut kept, instance, dropped);
         }
@@ -205,10 +206,6 @@ impl LogSink {
             let Some(oldest) = kept.lines.pop_front() else { break };
             kept.bytes -= oldest.text.len();
         }
-    }
-
-    fn buffer(&self) -> std::sync::MutexGuard<'_, LogBuffer> {
-        self.inner.buffer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -13,8 +13,9 @@ mod error;
 mod raw_client;
 mod stop;
 
+use parking_lot::Mutex;
 use std::os::unix::fs::PermissionsExt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
@@ -72,7 +73,7 @@ impl Prober {
         let deadline = Instant::now() + spec.lifecycle.start_timeout;
         let alone = self.launcher.start_stepwise(spec, deadline, &logs).await?;
         let gone = alone.process().gone_signal().boxed();
-        let mut started = self.started.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut started = self.started.lock();
         started.retain_mut(|gone| gone.now_or_never().is_none());
         started.push(gone);
         drop(started);
@@ -81,7 +82,7 @@ impl Prober {
 
     /// Waits until all started processes are gone. Call it after every [`Probe`] was dropped.
     pub async fn wait_until_gone(&self) {
-        let started = std::mem::take(&mut *self.started.lock().unwrap_or_else(PoisonError::into_inner));
+        let started = std::mem::take(&mut *self.started.lock());
         // The processes' own tasks clean up; waiting longer would not help.
         let _ = timeout(CLEANUP_TIMEOUT, join_all(started)).await;
     }

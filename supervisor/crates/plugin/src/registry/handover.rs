@@ -79,10 +79,10 @@ impl Registry {
         {
             // Under the lock, so that a concurrent registration is either complete or sees `closing`.
             let _plugins = self.write();
-            let _services = self.services();
+            let _services = self.inner.services.lock();
             self.inner.closing.store(true, Ordering::Release);
         }
-        let services = std::mem::take(&mut *self.services());
+        let services = std::mem::take(&mut *self.inner.services.lock());
         join_all(services.iter().map(|service| service.stop_within(None))).await;
         // From here on dropping a process's handle leaves the process running.
         self.inner.launcher.release();

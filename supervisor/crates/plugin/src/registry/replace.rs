@@ -218,7 +218,7 @@ impl Registry {
         }
         let common = Arc::new(old.context().new_candidate(spec, starts));
         let new = Plugin::spawn(&self.inner.launcher, common);
-        self.in_transition().push(new.clone());
+        self.inner.in_transition.lock().push(new.clone());
         Ok(new)
     }
 
@@ -257,7 +257,7 @@ impl Registry {
         }
         old.supersede_with(new);
         plugins.insert(plugin(), new.clone());
-        let mut beside = self.in_transition();
+        let mut beside = self.inner.in_transition.lock();
         beside.retain(|plugin| !plugin.is_same(new));
         beside.push(old.clone());
         Ok(())
@@ -270,7 +270,7 @@ impl Registry {
         }
         new.retire(Some(Duration::ZERO)).await;
         new.end().await;
-        self.in_transition().retain(|plugin| !plugin.is_same(&new));
+        self.inner.in_transition.lock().retain(|plugin| !plugin.is_same(&new));
         drop(turn);
     }
 
@@ -280,7 +280,7 @@ impl Registry {
         tokio::spawn(async move {
             old.retire(None).await;
             old.end().await;
-            registry.in_transition().retain(|plugin| !plugin.is_same(&old));
+            registry.inner.in_transition.lock().retain(|plugin| !plugin.is_same(&old));
             drop(turn);
         });
     }

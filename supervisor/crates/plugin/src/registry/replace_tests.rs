@@ -62,7 +62,7 @@ async fn calls_in_flight_finish_with_the_old_one_and_the_next_replacement_waits_
     while old.snapshot().calls_in_flight == 0 {
         tokio::task::yield_now().await;
     }
-    *script.behavior.lock().unwrap() = WELL_BEHAVED;
+    *script.behavior.lock() = WELL_BEHAVED;
     registry.replace(spec("hello"), DownPolicy::Start).await.unwrap();
     assert_eq!(answer(&old).await, "0.2");
     assert_eq!(script.alive(), 2);
@@ -106,7 +106,7 @@ async fn one_that_does_not_become_ready_leaves_the_old_one() {
         assert!(matches!(error, ReplaceError::NewNotReady { .. }), "{error}");
         assert_eq!(answer(&old).await, "0.1");
         assert_eq!(script.alive(), 1, "{plan:?}");
-        assert!(registry.in_transition().is_empty());
+        assert!(registry.inner.in_transition.lock().is_empty());
         assert_eq!(kinds(&mut events, EventKind::ReplacementFailed), 1);
         assert!(old.snapshot().replacement_problem.is_some());
         // The next one is better, and then nothing is wrong any more.
@@ -127,7 +127,7 @@ async fn after_a_failed_replacement_a_restart_takes_what_came_up_last_unless_it_
         script.latest().exit("exit code 1");
         plugin.wait_until(|view| view.starts > starts && view.state == State::Ready).await;
     };
-    let of_last_good = || std::mem::take(&mut *script.of_last_good.lock().unwrap());
+    let of_last_good = || std::mem::take(&mut *script.of_last_good.lock());
     died().await;
     assert_eq!(of_last_good(), [false, false], "nothing has failed yet");
     registry.record_refused_replacement(plugin.name(), &"its file is gone".into());
@@ -204,7 +204,9 @@ async fn nothing_that_failed_stands_in_the_way_of_what_is_better() {
         registry.replace(spec("hello"), DownPolicy::StayDown).await.unwrap().outcome,
         ReplaceOutcome::Started
     );
-    assert!(registry.in_transition().is_empty() || registry.in_transition()[0].is_stopped());
+    assert!(
+        registry.inner.in_transition.lock().is_empty() || registry.inner.in_transition.lock()[0].is_stopped()
+    );
 }
 
 // Promises: UPGRADE-6
@@ -219,7 +221,7 @@ async fn what_is_declared_is_told_once_and_only_if_it_differs() {
     assert_eq!(kinds(&mut events, EventKind::CapabilitiesChanged), 0);
     assert!(!changes.has_changed().unwrap());
 
-    script.declared.lock().unwrap().actions[0].description = "Greets.".to_owned();
+    script.declared.lock().actions[0].description = "Greets.".to_owned();
     script.plan([LaunchPlan::Ready, LaunchPlan::Fails]);
     registry.replace(PluginSpec { instances: 2, ..spec("hello") }, DownPolicy::Start).await.unwrap_err();
     // One that is taken away again was never there.

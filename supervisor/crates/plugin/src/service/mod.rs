@@ -18,7 +18,8 @@ mod home;
 mod shared;
 mod spec;
 
-use std::sync::{Arc, Mutex};
+use parking_lot::Mutex;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{Notify, watch};

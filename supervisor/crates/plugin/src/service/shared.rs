@@ -1,6 +1,6 @@
 //! What the handles and the driver of a service share.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use parking_lot::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use talon_sanitize::Sanitized;
@@ -18,11 +18,11 @@ pub(super) struct Shared {
 
 impl Shared {
     pub(super) fn status(&self) -> MutexGuard<'_, ServiceStatus> {
-        self.status.lock().unwrap_or_else(PoisonError::into_inner)
+        self.status.lock()
     }
 
     pub(super) fn grace(&self) -> MutexGuard<'_, Duration> {
-        self.grace.lock().unwrap_or_else(PoisonError::into_inner)
+        self.grace.lock()
     }
 }
 

@@ -27,13 +27,13 @@ struct Told {
 
 impl Told {
     fn say(&self, text: String) {
-        self.log.lock().unwrap().push_back(text);
+        self.log.lock().push_back(text);
         self.news.notify_one();
     }
 
     async fn next(&self) -> String {
         loop {
-            if let Some(text) = self.log.lock().unwrap().pop_front() {
+            if let Some(text) = self.log.lock().pop_front() {
                 return text;
             }
             self.news.notified().await;
@@ -41,7 +41,7 @@ impl Told {
     }
 
     fn last_wait(&self) -> Duration {
-        *self.waits.lock().unwrap().last().unwrap()
+        *self.waits.lock().last().unwrap()
     }
 }
 
@@ -53,12 +53,12 @@ struct TestLink {
 
 impl ServiceHooks for TestLink {
     fn on_started(&self, control: OwnedFd, pid: u32, uid: u32) {
-        *self.told.control.lock().unwrap() = Some(control);
+        *self.told.control.lock() = Some(control);
         self.told.say(format!("started {pid} {uid}"));
     }
 
     fn on_stopping(&self) {
-        *self.told.control.lock().unwrap() = None;
+        *self.told.control.lock() = None;
         self.told.say("stopping".to_owned());
         if let Some(script) = &self.polite {
             script.latest().exit("exit code 0");
@@ -66,7 +66,7 @@ impl ServiceHooks for TestLink {
     }
 
     fn on_ended(&self, how: &Sanitized, again_in: Option<Duration>) {
-        self.told.waits.lock().unwrap().extend(again_in);
+        self.told.waits.lock().extend(again_in);
         let again = if again_in.is_some() { "again" } else { "over" };
         self.told.say(format!("{how} ({again})"));
     }
@@ -151,7 +151,7 @@ async fn it_is_asked_first_and_then_made_to_stop() {
         service.stop().await;
         assert_eq!(began.elapsed(), took);
         // Its child processes are killed in any case.
-        assert_eq!(*script.latest().received.lock().unwrap(), signals);
+        assert_eq!(*script.latest().received.lock(), signals);
         assert_eq!(told.next().await, "stopping");
         assert_eq!(told.next().await, format!("ended with {how} (over)"));
         assert_eq!((script.alive(), service.status().running), (0, false));
@@ -183,7 +183,7 @@ async fn it_is_no_plugin_and_goes_after_them() {
     registry.shutdown(Duration::from_secs(1)).await;
     // Within the time of the shutdown, not its own grace period.
     assert!(began.elapsed() < GRACE, "{:?}", began.elapsed());
-    assert_eq!(state.received.lock().unwrap().first(), Some(&"SIGTERM"));
+    assert_eq!(state.received.lock().first(), Some(&"SIGTERM"));
     assert!(service.has_ended());
     assert_eq!(script.alive(), 0);
     let late = registry.service(spec(), Arc::new(TestLink { told: told.clone(), polite: None }));

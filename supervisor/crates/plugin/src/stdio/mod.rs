@@ -6,10 +6,11 @@
 mod classify;
 mod lines;
 
+use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use talon_sanitize::{Raw, Sanitized, inert};
@@ -47,7 +48,7 @@ impl LastLines {
         if text.is_empty() {
             return;
         }
-        let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lines = self.0.lock();
         if lines.len() == MAX_LAST_LINES {
             lines.pop_front();
         }
@@ -57,7 +58,7 @@ impl LastLines {
 
     /// The lines joined into one, or `None`.
     pub(crate) fn joined(&self) -> Option<Sanitized> {
-        let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let lines = self.0.lock();
         (!lines.is_empty()).then(|| Sanitized::join(lines.iter().map(Raw::line), " / "))
     }
 }

@@ -14,10 +14,11 @@
 //! Between this check and the execution the risk is the same as after reading the file: a file that is being executed
 //! cannot be written to.
 
+use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::fs::File;
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use rustix::fs::{fdatasync, fstat, fstatfs};
@@ -66,14 +67,14 @@ impl DigestCache {
     /// When the file cannot be read.
     pub(crate) fn digest(&self, file: &File) -> io::Result<String> {
         let before = FileStamp::of(file)?;
-        if let Some(known) = self.digests().get(&before) {
+        if let Some(known) = self.digests.lock().get(&before) {
             return Ok(known.to_string());
         }
         // Before reading: later writes through a mapping then update the ctime.
         let tells = self.is_old_enough(&before) && has_reliable_ctime(file) && fdatasync(file).is_ok();
         let digest = digest::of_file(file)?;
         if tells && FileStamp::of(file)? == before {
-            let mut digests = self.digests();
+            let mut digests = self.digests.lock();
             if digests.len() >= MAX_CACHED {
                 digests.clear();
             }
@@ -93,10 +94,6 @@ impl DigestCache {
             .ok()
             .and_then(|now| now.checked_sub(changed))
             .is_some_and(|ago| ago >= self.min_age)
-    }
-
-    fn digests(&self) -> MutexGuard<'_, HashMap<FileStamp, Arc<str>>> {
-        self.digests.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

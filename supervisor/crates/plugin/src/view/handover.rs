@@ -3,8 +3,8 @@
 use std::ffi::OsString;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
 
 use talon_plugin_config::name::PluginName;
 
@@ -35,9 +35,9 @@ impl Views {
         if !numbered || !script.iter().all(plain) {
             return Err(io::ErrorKind::InvalidInput.into());
         }
-        let mut latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut latest = self.latest.lock();
         let slot = latest.entry(plugin.clone()).or_default().clone();
-        let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut slot = slot.lock();
         // The instances of a plugin share one view.
         if let Some(view) = slot.as_ref().filter(|view| view.name == *name) {
             return Ok(view.clone());

@@ -18,6 +18,7 @@
 mod digest_cache;
 mod handover;
 
+use parking_lot::Mutex;
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -26,8 +27,8 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::fs::{Gid, Mode, OFlags, StatVfsMountFlags, fchmod, fchown, fstatvfs};
 use sha2::{Digest, Sha256};
@@ -213,7 +214,7 @@ impl Views {
     }
 
     fn clear_except(&self, kept: &BTreeSet<String>) {
-        self.latest.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.latest.lock().clear();
         let Ok(entries) = rustix::fs::Dir::read_from(&*self.dir) else { return };
         for entry in entries.flatten() {
             let name = entry.file_name();
@@ -235,10 +236,10 @@ impl Views {
         gid: Option<u32>,
     ) -> Result<Arc<View>, ViewError> {
         let slot = {
-            let mut latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut latest = self.latest.lock();
             latest.entry(plugin.clone()).or_default().clone()
         };
-        let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut slot = slot.lock();
         if let Some(view) = &*slot {
             let now = match &source {
                 ViewSource::Directory(path) => digest::of_tree(path, Some(OsStr::new(MANIFEST_FILE)))?,

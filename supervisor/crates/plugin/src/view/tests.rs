@@ -157,7 +157,7 @@ fn views_of_a_supervisor_that_is_gone_are_cleared_and_those_of_a_live_one_are_no
     let dead = Views::prepare(&data, Path::new("/run/two")).unwrap();
     let abandoned = dead.get_or_build(&plugin(), ViewSource::Directory(&source), None).unwrap();
     let path = abandoned.path().to_owned();
-    dead.latest.lock().unwrap().clear();
+    dead.latest.lock().clear();
     std::mem::forget(abandoned);
     drop(dead);
     assert!(path.exists());

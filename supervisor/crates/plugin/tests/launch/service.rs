@@ -1,9 +1,10 @@
 //! Services: real programs of the supervisor's own, in their jails.
 
+use parking_lot::Mutex;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use talon_control::Control;
@@ -57,12 +58,12 @@ struct TestHooks {
 
 impl ServiceHooks for TestHooks {
     fn on_started(&self, control: OwnedFd, pid: u32, uid: u32) {
-        *self.control.lock().unwrap() = Some(control);
+        *self.control.lock() = Some(control);
         let _ = self.news.send(HookEvent::Started(pid, uid));
     }
 
     fn on_stopping(&self) {
-        *self.control.lock().unwrap() = None;
+        *self.control.lock() = None;
     }
 
     fn on_ended(&self, how: &Sanitized, again_in: Option<Duration>) {
@@ -226,7 +227,7 @@ async fn one_that_is_killed_is_back_with_another_socket() {
     assert_ne!(first, second);
     assert_eq!(scene.service.status().restarts, 1);
     // Closing its socket ends it, too: the peer decides.
-    *scene.link.control.lock().unwrap() = None;
+    *scene.link.control.lock() = None;
     let (how, again) = scene.ended().await;
     assert!(again && how.starts_with("ended with exit code 0"), "{how}");
     scene.host.done().await;
@@ -275,7 +276,7 @@ impl AttachedSocket for UnsupportedAttachment {
 
 impl StateSockets for HandoverSockets {
     fn attach(&self, plugin: &PluginName, peer: u32, socket: OwnedFd) -> Box<dyn AttachedSocket> {
-        let control = self.control.lock().unwrap().as_ref().unwrap().try_clone().unwrap();
+        let control = self.control.lock().as_ref().unwrap().try_clone().unwrap();
         let attach = AttachPlugin { plugin: plugin.to_string(), uid: peer, ..AttachPlugin::default() };
         let message = ToState { what: Some(to_state::What::AttachPlugin(attach)) };
         tokio::runtime::Handle::current().spawn(async move {
@@ -294,13 +295,13 @@ async fn a_socket_that_is_handed_on_to_a_service_tells_it_who_connects() {
     let path = home.dir.display().to_string();
     let mut scene = served(host, spec(home, FIXTURE, &["service", &path, "", "hand"]));
     let (_, own) = scene.started().await;
-    *sockets.control.lock().unwrap() = scene.link.control.lock().unwrap().take();
+    *sockets.control.lock() = scene.link.control.lock().take();
     let plugin = scene.host.up(super::spec("serve")).await;
     let uid = plugin.snapshot().instances[0].uid.unwrap();
     let answer = super::call_with(&plugin, "try", &[("what", "state")]).await;
     assert_eq!(answer, format!("fine serve {uid}"));
     assert_eq!(own != uid, is_root());
-    *sockets.control.lock().unwrap() = None;
+    *sockets.control.lock() = None;
     assert!(scene.ended().await.0.starts_with("ended with exit code 0"));
     scene.service.stop().await;
     scene.host.done().await;

@@ -1,9 +1,10 @@
 //! The plugins' sockets for key-values, with a server that answers which plugin it takes the client for.
 
+use parking_lot::Mutex;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixListener;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 
 use talon_jail::Mode;
 use talon_plugin::{AttachedSocket, StateSockets};
@@ -30,7 +31,7 @@ struct Greeting {
 
 impl StateSockets for Greeter {
     fn attach(&self, plugin: &PluginName, peer: u32, socket: OwnedFd) -> Box<dyn AttachedSocket> {
-        self.peers.lock().unwrap().push((plugin.clone(), peer));
+        self.peers.lock().push((plugin.clone(), peer));
         self.served.fetch_add(1, Ordering::SeqCst);
         let kept = socket.try_clone().unwrap();
         let listener = tokio::net::UnixListener::from_std(UnixListener::from(socket)).unwrap();
@@ -89,7 +90,7 @@ async fn every_plugin_reaches_its_own_key_values() {
         } else {
             rustix::process::geteuid().as_raw()
         };
-        assert_eq!(greeter.peers.lock().unwrap().last(), Some(&(name, uid)));
+        assert_eq!(greeter.peers.lock().last(), Some(&(name, uid)));
     }
     assert_eq!(greeter.served.load(Ordering::SeqCst), 4);
     host.done().await;
@@ -119,7 +120,7 @@ async fn it_goes_with_the_process() {
     let plugin = host.up(PluginSpec { instances: 2, ..named("twice") }).await;
     assert_eq!(served(), 2);
     plugin.restart().await.unwrap();
-    assert_eq!((served(), greeter.peers.lock().unwrap().len()), (2, 4));
+    assert_eq!((served(), greeter.peers.lock().len()), (2, 4));
     plugin.stop().await.unwrap();
     assert_eq!(served(), 0);
     // Nor does a start that comes to nothing keep it.

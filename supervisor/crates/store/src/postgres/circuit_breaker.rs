@@ -1,7 +1,7 @@
 //! A circuit breaker for an unreachable server: one call from time to time tries to connect, and all others fail at
 //! once.
 
-use std::sync::{Mutex, PoisonError};
+use parking_lot::Mutex;
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -29,7 +29,7 @@ impl CircuitBreaker {
     /// Admits a call, unless the server was just found to be unreachable. When it is time for another attempt, admits
     /// one of the calls.
     pub(super) fn admit(&self) -> Result<(), Error> {
-        let mut down = self.lock();
+        let mut down = self.0.lock();
         let Some(down) = &mut *down else { return Ok(()) };
         let now = Instant::now();
         if now < down.retry_at {
@@ -40,7 +40,7 @@ impl CircuitBreaker {
     }
 
     pub(super) fn record_failure(&self, reason: &str) -> Error {
-        let mut down = self.lock();
+        let mut down = self.0.lock();
         let wait = down.as_ref().map_or(INITIAL_BACKOFF, |before| (before.wait * 2).min(MAX_BACKOFF));
         if down.is_none() {
             tracing::warn!(reason, "the database server cannot be reached");
@@ -51,13 +51,9 @@ impl CircuitBreaker {
     }
 
     pub(super) fn record_success(&self) {
-        if self.lock().take().is_some() {
+        if self.0.lock().take().is_some() {
             tracing::info!("the database server is back");
         }
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, Option<Outage>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

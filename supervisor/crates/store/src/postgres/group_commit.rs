@@ -5,9 +5,9 @@
 //! them becomes the leader: it takes a connection, and writes that arrive meanwhile wait and share the next
 //! transaction, each in a separate savepoint. So a plugin uses one connection at a time, however busy it is.
 
+use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 
@@ -31,13 +31,9 @@ pub(super) struct PendingChange {
 }
 
 impl GroupCommit {
-    fn lock(&self) -> MutexGuard<'_, HashMap<PluginId, Vec<PendingChange>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Queues a change; returns whether there is no leader.
     pub(super) fn enqueue(&self, waiting: PendingChange) -> Result<bool, Error> {
-        match self.lock().entry(waiting.change.namespace.plugin.clone()) {
+        match self.0.lock().entry(waiting.change.namespace.plugin.clone()) {
             Entry::Occupied(others) if others.get().len() >= MAX_WAITING => Err(Error::Busy(MAX_WAIT)),
             Entry::Occupied(mut others) => {
                 others.get_mut().push(waiting);
@@ -52,7 +48,7 @@ impl GroupCommit {
 
     /// The next batch of changes; if there is none, the leader stops.
     pub(super) fn next_batch(&self, plugin: &PluginId) -> Vec<PendingChange> {
-        let mut plugins = self.lock();
+        let mut plugins = self.0.lock();
         let Some(waiting) = plugins.get_mut(plugin).filter(|waiting| !waiting.is_empty()) else {
             plugins.remove(plugin);
             return Vec::new();
@@ -67,6 +63,6 @@ pub(super) struct LeaderGuard<'a>(pub(super) &'a GroupCommit, pub(super) &'a Plu
 
 impl Drop for LeaderGuard<'_> {
     fn drop(&mut self) {
-        self.0.lock().remove(self.1);
+        self.0.0.lock().remove(self.1);
     }
 }

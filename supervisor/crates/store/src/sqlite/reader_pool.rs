@@ -3,9 +3,10 @@
 //! All take from one queue, so a long read blocks only its own thread. A thread that has finished takes the next read
 //! without being woken; with many callers, waking threads is most of the cost of a read.
 
+use parking_lot::{Condvar, Mutex};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use rusqlite::Connection;
@@ -53,7 +54,7 @@ impl ReaderPool {
                     read(&connection);
                 }
             })?;
-            lock(&readers.threads).push(thread);
+            readers.threads.lock().push(thread);
         }
         Ok(readers)
     }
@@ -81,7 +82,7 @@ impl ReaderPool {
     pub(super) async fn close(&self) {
         self.room.close();
         self.queue.close();
-        let threads = std::mem::take(&mut *lock(&self.threads));
+        let threads = std::mem::take(&mut *self.threads.lock());
         let ended = move || threads.into_iter().for_each(|thread| drop(thread.join()));
         // An error means that the runtime ends too.
         let _ended = tokio::task::spawn_blocking(ended).await;
@@ -96,7 +97,7 @@ impl Drop for ReaderPool {
 
 impl Queue {
     fn push(&self, read: ReadJob) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         // If it is dropped here, its caller gets an error that the store is closed.
         if !state.closed {
             state.reads.push_back(read);
@@ -107,7 +108,7 @@ impl Queue {
 
     /// Waits for the next read; `None` when the store is closed.
     fn next(&self) -> Option<ReadJob> {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         loop {
             if let Some(read) = state.reads.pop_front() {
                 return Some(read);
@@ -115,18 +116,14 @@ impl Queue {
             if state.closed {
                 return None;
             }
-            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            self.changed.wait(&mut state);
         }
     }
 
     fn close(&self) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         state.closed = true;
         state.reads.clear();
         self.changed.notify_all();
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

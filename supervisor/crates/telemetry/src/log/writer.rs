@@ -1,9 +1,10 @@
 //! A bounded queue in front of the log output, and the thread that empties it.
 
+use parking_lot::{Condvar, Mutex};
 use std::collections::VecDeque;
 use std::io::{self, Write};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tracing_subscriber::fmt::MakeWriter;
@@ -55,13 +56,8 @@ struct State {
 }
 
 impl Queue {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        // A panic elsewhere must not stop the log.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn push(&self, bytes: usize, entry: impl FnOnce() -> QueueEntry) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state.bytes + bytes > MAX_QUEUED_BYTES {
             state.dropped += 1;
             DROPPED.fetch_add(1, Ordering::Relaxed);
@@ -75,7 +71,7 @@ impl Queue {
 
     /// The next line, or the number of dropped lines once the queue is empty.
     fn next(&self) -> QueueEntry {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.writing = false;
         loop {
             if let Some((bytes, entry)) = state.entries.pop_front() {
@@ -88,15 +84,15 @@ impl Queue {
                 return QueueEntry::Dropped(std::mem::take(&mut state.dropped));
             }
             self.idle.notify_all();
-            state = self.more.wait(state).unwrap_or_else(PoisonError::into_inner);
+            self.more.wait(&mut state);
         }
     }
 
     fn flush(&self, timeout: Duration) {
-        let state = self.lock();
+        let mut state = self.state.lock();
         let busy = |state: &mut State| state.writing || !state.entries.is_empty() || state.dropped > 0;
         // Lines that are not written in time are lost, so that the process can end.
-        let _ = self.idle.wait_timeout_while(state, timeout, busy);
+        let _ = self.idle.wait_while_for(&mut state, busy, timeout);
     }
 }
 

@@ -1,8 +1,8 @@
 //! OTLP over gRPC, to a unix socket or a port of this machine.
 
+use parking_lot::Mutex;
 use std::future::{Future, ready};
 use std::io;
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use hyper_util::rt::TokioIo;
@@ -95,7 +95,7 @@ impl OtlpExporter {
     /// Counts lost spans, and logs them at most once in [`LOSS_REPORT_INTERVAL`].
     fn report_loss(&self, lost: u64, why: &str) {
         count_dropped(lost);
-        let mut complained = self.loss_report.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut complained = self.loss_report.lock();
         complained.lost += lost;
         if complained.at.is_none_or(|at| at.elapsed() >= LOSS_REPORT_INTERVAL) {
             complained.at = Some(Instant::now());

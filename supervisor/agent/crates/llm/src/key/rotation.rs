@@ -1,6 +1,6 @@
 //! Rotates a provider's keys.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use parking_lot::Mutex;
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -76,7 +76,7 @@ impl Keys {
     /// [`KeyUnavailableError`] if each of the others rests or was rejected.
     pub(crate) fn take(&self, tried: &[usize]) -> Result<Lease, KeyUnavailableError> {
         let now = Instant::now();
-        let mut slots = self.lock();
+        let mut slots = self.slots.lock();
         let count = slots.all.len();
         for slot in &mut slots.all {
             if matches!(slot.state, State::Cooling { until, .. } if until <= now) {
@@ -111,12 +111,13 @@ impl Keys {
     pub(crate) fn cool(&self, lease: &Lease, retry_after: Option<Duration>) {
         let rest = retry_after.unwrap_or(DEFAULT_COOLDOWN).min(MAX_COOLDOWN);
         let until = Instant::now() + rest;
-        self.lock().all[lease.index].state = State::Cooling { until, by_provider: retry_after.is_some() };
+        self.slots.lock().all[lease.index].state =
+            State::Cooling { until, by_provider: retry_after.is_some() };
     }
 
     /// A key was rejected. A provider without keys is asked again all the same.
     pub(crate) fn refuse(&self, lease: &Lease) {
-        let slot = &mut self.lock().all[lease.index];
+        let slot = &mut self.slots.lock().all[lease.index];
         if slot.key.is_some() {
             slot.state = State::Refused;
         }
@@ -124,19 +125,14 @@ impl Keys {
 
     /// Where the keys are found, if there are some and each was rejected.
     pub(crate) fn all_refused(&self) -> Option<Vec<String>> {
-        let slots = self.lock();
+        let slots = self.slots.lock();
         let all = slots.all.iter().all(|slot| slot.state == State::Refused);
         all.then(|| slots.all.iter().map(|slot| slot.place.clone()).collect())
     }
 
     /// The secrets to redact.
     pub(crate) fn secrets(&self) -> Vec<Secret> {
-        self.lock().all.iter().filter_map(|slot| slot.key.clone()).collect()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Slots> {
-        // Each change is one assignment, so a panic leaves no partial state.
-        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+        self.slots.lock().all.iter().filter_map(|slot| slot.key.clone()).collect()
     }
 }
 

@@ -1,7 +1,7 @@
 //! Gates that hold answers back until a test opens them.
 
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
 
 use tokio::sync::watch;
 
@@ -23,7 +23,7 @@ impl Gates {
     }
 
     fn gate(&self, name: &str) -> watch::Sender<bool> {
-        let mut gates = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut gates = self.0.lock();
         gates.entry(name.to_owned()).or_insert_with(|| watch::channel(false).0).clone()
     }
 }

@@ -1,7 +1,8 @@
 //! Cost totals, and reservations for requests in flight.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -271,8 +272,7 @@ impl Ledgers {
 
     /// Locks the totals, to read or restore them; release the lock at once.
     pub fn lock(&self) -> MutexGuard<'_, Ledger> {
-        // No operation of the ledger can panic halfway.
-        self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
+        self.ledger.lock()
     }
 
     /// Reserves a request's estimate.

@@ -1,7 +1,8 @@
 //! The health of providers: their breakers, and rests.
 
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -69,7 +70,7 @@ impl Health {
 
     fn with<T>(&self, step: impl FnOnce(&mut State) -> T) -> T {
         // No operation can panic halfway; if one did, the state would still be valid.
-        step(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
+        step(&mut self.state.lock())
     }
 
     /// Runs a step of a provider's breaker. A change is reported afterwards, without the lock.

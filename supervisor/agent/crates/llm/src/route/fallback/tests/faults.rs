@@ -175,11 +175,11 @@ async fn who_is_asked_for_gets_the_request_in_its_own_measure() {
     let mut setting = Setting::first([]);
     setting.request.max_output_tokens = Some(50_000);
     setting.answered_by().await;
-    let sent = setting.first.last.lock().expect("nobody panics with it").clone().expect("it was asked");
+    let sent = setting.first.last.lock().clone().expect("it was asked");
     assert_eq!((sent.model.as_str(), sent.max_output_tokens), ("a", Some(2000)));
     setting.pins.request = Some("first/b".to_owned());
     setting.answered_by().await;
-    let sent = setting.first.last.lock().expect("nobody panics with it").clone().expect("it was asked");
+    let sent = setting.first.last.lock().clone().expect("it was asked");
     assert_eq!((sent.model.as_str(), sent.max_output_tokens), ("b", Some(50_000)));
 }
 

@@ -1,7 +1,7 @@
 //! Providers that fail as they are told.
 
+use parking_lot::Mutex;
 use std::collections::VecDeque;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -74,7 +74,7 @@ impl Scripted {
     }
 
     fn next(&self) -> Fault {
-        self.faults.lock().expect("nobody panics with it").pop_front().unwrap_or(Fault::None)
+        self.faults.lock().pop_front().unwrap_or(Fault::None)
     }
 
     fn fails(
@@ -169,7 +169,7 @@ impl Provider for Scripted {
         self.asked.fetch_add(1, Ordering::Relaxed);
         self.under_way.fetch_add(1, Ordering::Relaxed);
         let _under_way = InFlight(&self.under_way);
-        *self.last.lock().expect("nobody panics with it") = Some(request.clone());
+        *self.last.lock() = Some(request.clone());
         let counts = self.act(self.next(), heard).await?;
         let usage =
             Usage { input_tokens: 1000, cached_input_tokens: 0, output_tokens: 100, thinking_tokens: 0 };

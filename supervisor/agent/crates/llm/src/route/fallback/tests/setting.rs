@@ -1,7 +1,8 @@
 //! A chain over three providers.
 
+use parking_lot::Mutex;
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::provider::{Fault, Scripted};
@@ -73,7 +74,7 @@ impl Setting {
         let events = Arc::new(Mutex::new(Vec::new()));
         let kept = events.clone();
         let watch = move |event: &Event<'_>| {
-            kept.lock().expect("nobody panics with it").extend(told(event));
+            kept.lock().extend(told(event));
         };
         let watch: Vec<Arc<dyn EventObserver>> = vec![Arc::new(Log), Arc::new(watch)];
         let chain = Chain::new(Arc::new(catalog), providers, Ledgers::new(budget), settings, Arc::new(watch));
@@ -109,7 +110,7 @@ impl Setting {
 
     /// What happened since this was last asked.
     pub(super) fn events(&self) -> Vec<String> {
-        std::mem::take(&mut *self.events.lock().expect("nobody panics with it"))
+        std::mem::take(&mut *self.events.lock())
     }
 
     pub(super) fn times_asked(&self) -> [usize; 3] {
