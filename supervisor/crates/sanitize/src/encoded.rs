@@ -6,9 +6,10 @@
 
 use fearless_simd::{Level, Simd, dispatch};
 
+use crate::edit::{Edit, EditKind};
 use crate::family_counts::Family;
 use crate::runs;
-use crate::scan::{Edit, EditKind, first_candidate, scan, scan_from};
+use crate::scan::{first_candidate, scan, scan_from};
 use crate::shapes::TextEnd;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

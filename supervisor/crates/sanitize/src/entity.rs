@@ -2,8 +2,8 @@
 
 use crate::unit::{END, OTHER, Unit};
 
-/// The length of the longest name in [`NAMED`].
-const MAX_NAME: usize = 12;
+/// The longest body of a reference: the length of the longest name in [`NAMED`].
+pub(crate) const MAX_REFERENCE: usize = 12;
 
 /// The references that stand for ASCII punctuation, white space or nothing visible, lower-cased. Others cannot be
 /// part of a shape.
@@ -115,9 +115,9 @@ fn numeric(name: &[u8]) -> Option<char> {
     if digits.is_empty() { None } else { char::from_u32(code) }
 }
 
-fn bytes(body: &[Unit]) -> Option<([u8; MAX_NAME], usize)> {
-    let mut out = [0; MAX_NAME];
-    if body.is_empty() || body.len() > MAX_NAME {
+fn bytes(body: &[Unit]) -> Option<([u8; MAX_REFERENCE], usize)> {
+    let mut out = [0; MAX_REFERENCE];
+    if body.is_empty() || body.len() > MAX_REFERENCE {
         return None;
     }
     for (slot, unit) in out.iter_mut().zip(body) {

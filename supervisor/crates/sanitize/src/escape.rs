@@ -3,8 +3,8 @@
 
 use std::fmt::Write as _;
 
+use crate::edit::{Edit, EditKind};
 use crate::family_counts::{FamilyCounts, FindingKind};
-use crate::scan::{Edit, EditKind};
 
 /// The mark that neutralizes an opener.
 ///

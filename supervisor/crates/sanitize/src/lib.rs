@@ -90,6 +90,7 @@
 
 mod candidates;
 mod compose;
+mod edit;
 mod encoded;
 mod entity;
 mod escape;

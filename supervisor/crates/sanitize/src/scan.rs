@@ -2,30 +2,19 @@
 //! time; at the others a shape looks ahead over a bounded window, so the whole is linear in the text.
 
 use crate::candidates::Candidates;
+use crate::edit::Edit;
 use crate::family_counts::{Family, FindingKind};
 use crate::fold::{Folded, SYMBOL, fold, is_symbol, punctuation};
 use crate::invisible::{is_invisible, stays};
 use crate::prefilter;
-use crate::role::{Role, RoleSet};
-use crate::shapes::{self, Budget, LineStart, ReActStep, TextEnd, Verdict};
+use crate::role::Role;
+use crate::shapes::{self, Budget, TextEnd};
 use crate::skeleton::Window;
 use crate::unit::Unit;
 
-/// One change to the original.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Edit {
-    /// Offset in the original.
-    pub(crate) at: usize,
-    pub(crate) kind: EditKind,
-}
+mod findings;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum EditKind {
-    /// Insert the mark.
-    Mark(Family, FindingKind),
-    /// Replace `count` invisible or control characters up to `end`, of which `first` is the first, by a note.
-    Note { first: char, count: usize, end: usize, family: Family },
-}
+use findings::Findings;
 
 /// Finds every edit, in the order of their offsets.
 pub(crate) fn scan(text: &str, ending: TextEnd) -> Vec<Edit> {
@@ -44,7 +33,7 @@ pub(crate) fn scan_from(text: &str, ending: TextEnd, from: usize) -> Vec<Edit> {
     }
     let mut scan = Scan::new(text, ending);
     scan.run(first, candidates);
-    scan.finish()
+    scan.findings.finish()
 }
 
 /// The first candidate from `at` on that passes the prefilter.
@@ -79,25 +68,7 @@ struct Scan<'t> {
     text_end: TextEnd,
     /// Checks every line, even if the prefilter says that no turn begins there.
     thorough: bool,
-    edits: Vec<Edit>,
-    /// Openers that count only if a closer with their key follows.
-    openers: Vec<(u64, Option<Role>, Edit)>,
-    /// The closers found so far, with their offsets, in order.
-    closers: Vec<(u64, usize)>,
-    /// Turns that count only beside a turn of another speaker.
-    turns: Vec<(Role, Edit)>,
-    /// The same in the middle of a line: they count where a person asks and a model answers.
-    mid_line_turns: Vec<Edit>,
-    mid_line_roles: RoleSet,
-    line_roles: RoleSet,
-    /// Speakers named by tags and brackets.
-    named_roles: RoleSet,
-    /// Edits that count only beside a heading of a prompt.
-    near_heading: Vec<Edit>,
-    has_prompt_heading: bool,
-    /// Steps of a ReAct loop that count only beside one that is unmistakable.
-    steps: Vec<Edit>,
-    has_react_step: bool,
+    findings: Findings,
     /// The end of the last escaped line break (`&#10;`), which looking back would not find.
     spelled_break: usize,
     units: Vec<Unit>,
@@ -110,18 +81,7 @@ impl<'t> Scan<'t> {
             text,
             bytes: text.as_bytes(),
             text_end,
-            edits: Vec::new(),
-            openers: Vec::new(),
-            closers: Vec::new(),
-            turns: Vec::new(),
-            mid_line_turns: Vec::new(),
-            mid_line_roles: RoleSet::default(),
-            line_roles: RoleSet::default(),
-            named_roles: RoleSet::default(),
-            near_heading: Vec::new(),
-            has_prompt_heading: false,
-            steps: Vec::new(),
-            has_react_step: false,
+            findings: Findings::default(),
             spelled_break: 0,
             units: Vec::new(),
             budget: Budget::new(text),
@@ -155,7 +115,7 @@ impl<'t> Scan<'t> {
             }
             b'|' => {
                 if self.bytes.get(next) == Some(&b'>') {
-                    self.apply_verdict(shapes::closing_bar(self.text, at), FindingKind::Plain);
+                    self.findings.add(shapes::closing_bar(self.text, at), FindingKind::Plain);
                 }
                 next
             }
@@ -186,7 +146,7 @@ impl<'t> Scan<'t> {
             }
             0xc0.. => self.visit_non_ascii(at),
             _ => {
-                self.note(at, char::from(byte), next, 1, Family::Control);
+                self.findings.add_note(at, char::from(byte), next, 1, Family::Control);
                 if byte == b'\r' {
                     // A terminal continues at the beginning of the line.
                     self.begin_line(at, next);
@@ -213,7 +173,7 @@ impl<'t> Scan<'t> {
             return next;
         }
         if c.is_control() {
-            self.note(at, c, next, 1, Family::Control);
+            self.findings.add_note(at, c, next, 1, Family::Control);
             return next;
         }
         match punctuation(c) {
@@ -242,7 +202,7 @@ impl<'t> Scan<'t> {
             end += c.len_utf8();
             count += 1;
         }
-        self.note(at, first, end, count, Family::Invisible);
+        self.findings.add_note(at, first, end, count, Family::Invisible);
         end
     }
 
@@ -282,10 +242,7 @@ impl<'t> Scan<'t> {
             return;
         }
         if let Some((role, end)) = shapes::speaker(self.text, colon) {
-            if let Some(role) = role {
-                self.mid_line_roles.add(role);
-            }
-            self.mid_line_turns.push(mark(end, Family::Turn, kind));
+            self.findings.add_speaker(role, Edit::mark(end, Family::Turn, kind));
         }
     }
 
@@ -315,52 +272,12 @@ impl<'t> Scan<'t> {
             b'[' => shapes::bracket(&mut window, before, self.text_end),
             b'"' => shapes::json_call(&mut window, self.text_end, &mut self.budget),
             b'`' if !again => shapes::fence(&mut window, self.text_end),
-            b'#' if !again => {
-                let verdict = shapes::heading(&mut window, self.text_end);
-                self.has_prompt_heading |= matches!(verdict, Verdict::Mark { .. });
-                verdict
-            }
+            b'#' if !again => shapes::heading(&mut window, self.text_end),
             b'~' => shapes::tilde(&mut window, self.text_end),
             SYMBOL => shapes::symbol(&mut window),
             _ => return,
         };
-        self.apply_verdict(verdict, kind);
-    }
-
-    fn apply_verdict(&mut self, verdict: Verdict, kind: FindingKind) {
-        match verdict {
-            Verdict::Clean => {}
-            Verdict::Mark { at, family } => self.edits.push(mark(at, family, kind)),
-            Verdict::Closer { at, family, key } => {
-                self.closers.push((key, at));
-                self.edits.push(mark(at, family, kind));
-            }
-            Verdict::Opener { at, family, key, role } => {
-                if let Some(role) = role {
-                    self.named_roles.add(role);
-                }
-                self.openers.push((key, role, mark(at, family, kind)));
-            }
-            Verdict::Speaker { at, family, role } => {
-                self.named_roles.add(role);
-                self.edits.push(mark(at, family, kind));
-            }
-            Verdict::NearHeading { at, family } => self.near_heading.push(mark(at, family, kind)),
-        }
-        if matches!(verdict, Verdict::Mark { family: Family::Fence, .. }) {
-            self.has_react_step = true;
-        }
-    }
-
-    /// Whether the line that ends at `at` is blank; the beginning of the text is not a line.
-    fn ends_blank(&self, at: usize) -> bool {
-        let line =
-            self.text[..at].trim_end_matches(|c: char| matches!(c, '\\') || c.is_whitespace() && c != '\n');
-        // The backslash of an escaped `\n` is trimmed with the line before it, so check both.
-        let spelled = |end: usize| end >= 2 && matches!(&self.bytes[end - 2..end], [b'\\', b'n' | b'r']);
-        line.ends_with('\n')
-            || spelled(line.len())
-            || self.spelled_break > 0 && self.spelled_break == line.len()
+        self.findings.add(verdict, kind);
     }
 
     /// Checks the line that begins at `at`, behind the break that begins at `line_break`.
@@ -370,74 +287,23 @@ impl<'t> Scan<'t> {
         }
         let mut window = Window::new(self.text, at, &mut self.units);
         let start = shapes::line_start(&mut window);
-        let turn = |end: usize| mark(end, Family::Turn, kind_of_line(&self.bytes[at..end]));
-        match start {
-            LineStart::Nothing => {}
-            LineStart::Marker(end) => self.edits.push(turn(end)),
-            LineStart::BrokenTurn(role) => self.line_roles.add(role),
-            LineStart::BrokenStep => self.has_react_step = true,
-            LineStart::Heading(end) => self.mid_line_turns.push(turn(end)),
-            LineStart::Turn(role, end) => {
-                self.line_roles.add(role);
-                let first = at == 0 && matches!(role, Role::Human | Role::Assistant);
-                if role != Role::Bot && (first || self.ends_blank(line_break)) {
-                    self.edits.push(turn(end));
-                } else {
-                    self.turns.push((role, turn(end)));
-                }
-            }
-            LineStart::React(ReActStep::Input, end) => {
-                self.has_react_step = true;
-                self.edits.push(turn(end));
-            }
-            LineStart::React(ReActStep::Action | ReActStep::Other, end) => self.steps.push(turn(end)),
-        }
-    }
-
-    fn note(&mut self, at: usize, first: char, end: usize, count: usize, family: Family) {
-        self.edits.push(Edit { at, kind: EditKind::Note { first, count, end, family } });
-    }
-
-    /// Resolves the findings that depend on others further on.
-    fn finish(mut self) -> Vec<Edit> {
-        let asked = self.line_roles.has_question_and_answer(self.mid_line_roles);
-        if asked || self.line_roles.has_dialogue() {
-            let counts = |role| role != Role::Bot || asked;
-            let turns = self.turns.into_iter().filter(|&(role, _)| counts(role));
-            self.edits.extend(turns.map(|(_, edit)| edit));
-        }
-        if asked {
-            self.edits.extend(self.mid_line_turns);
-        }
-        if self.has_prompt_heading {
-            self.edits.extend(self.near_heading);
-        }
-        if self.has_react_step {
-            self.edits.extend(self.steps);
-        }
-        let conversation = self.named_roles.has_question_and_answer(self.named_roles);
-        if !self.openers.is_empty() && (conversation || !self.closers.is_empty()) {
-            let mut last: std::collections::HashMap<u64, usize> = std::collections::HashMap::new();
-            last.extend(self.closers);
-            let counting = self.openers.into_iter().filter(|(key, role, edit)| {
-                conversation && role.is_some() || last.get(key).is_some_and(|&at| at > edit.at)
-            });
-            self.edits.extend(counting.map(|(_, _, edit)| edit));
-        }
-        if !self.edits.is_sorted_by_key(|edit| edit.at) {
-            // Stable: a mark that was found first stays in front of a note at the same place.
-            self.edits.sort_by_key(|edit| edit.at);
-        }
-        self.edits.dedup_by(|later, earlier| {
-            later.at == earlier.at
-                && matches!((later.kind, earlier.kind), (EditKind::Mark(..), EditKind::Mark(..)))
-        });
-        self.edits
+        let mark = |end: usize| Edit::mark(end, Family::Turn, kind_of_line(&self.bytes[at..end]));
+        let (text, spelled_break) = (self.text, self.spelled_break);
+        let opens = |role: Role| {
+            at == 0 && matches!(role, Role::Human | Role::Assistant)
+                || is_blank_before(text, line_break, spelled_break)
+        };
+        self.findings.add_line_start(start, opens, mark);
     }
 }
 
-fn mark(at: usize, family: Family, kind: FindingKind) -> Edit {
-    Edit { at, kind: EditKind::Mark(family, kind) }
+/// Whether the line that ends at `at` is blank; the beginning of the text is not a line. `spelled_break` is the end of the
+/// last escaped line break.
+fn is_blank_before(text: &str, at: usize, spelled_break: usize) -> bool {
+    let line = text[..at].trim_end_matches(|c: char| matches!(c, '\\') || c.is_whitespace() && c != '\n');
+    // The backslash of an escaped `\n` is trimmed with the line before it, so check both.
+    let spelled = |end: usize| end >= 2 && matches!(&text.as_bytes()[end - 2..end], [b'\\', b'n' | b'r']);
+    line.ends_with('\n') || spelled(line.len()) || spelled_break > 0 && spelled_break == line.len()
 }
 
 /// How the beginning of a line up to its mark is written.

@@ -4,6 +4,7 @@ use super::bytes::{is_ambiguous, length};
 use super::key::may_be_key;
 use super::name::may_be_tag;
 use super::prefixes::PrefixTable;
+use crate::entity::MAX_REFERENCE;
 use crate::fold::{Folded, fold};
 use crate::invisible::is_invisible;
 use crate::non_ascii;
@@ -18,7 +19,7 @@ pub(super) fn may_be_reference(bytes: &[u8], behind: usize, next: u8) -> bool {
         // `a & b`, `a &= b`
         b' ' | b'\t' | b'\n' | b'\r' | b'=' => false,
         // `a && b`
-        b'&' if is_run(rest, b'&', crate::skeleton::SETTLED_AFTER) => false,
+        b'&' if is_run(rest, b'&', MAX_REFERENCE) => false,
         b'&' => rest.get(1) == Some(&b'#') || begins_reference(EightBytes::at(rest, 1)),
         b'l' | b'L' if rest.get(1).is_some_and(|&byte| byte | 0x20 == b't') => match rest.get(2) {
             Some(b';') => may_be_tag(bytes, behind + 3, rest.get(3).copied().unwrap_or(0)),

@@ -21,7 +21,7 @@ fn scan_everywhere(text: &str, ending: TextEnd) -> Vec<Edit> {
                 || matches!(c, '<' | '[' | '"' | '`' | '#' | '|' | '~' | '&' | '\\' | '%'));
         at = if begins { scan.visit(at) } else { at + 1 };
     }
-    scan.finish()
+    scan.findings.finish()
 }
 
 fn check(text: &str) {

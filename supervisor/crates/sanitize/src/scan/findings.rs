@@ -1,0 +1,143 @@
+//! What a scan has found so far. Some findings count only beside others, so they are resolved at the end of the text.
+
+use std::collections::HashMap;
+
+use crate::edit::{Edit, EditKind};
+use crate::family_counts::{Family, FindingKind};
+use crate::role::{Role, RoleSet};
+use crate::shapes::{LineStart, ReActStep, Verdict};
+
+/// What a scan has found so far.
+#[derive(Default)]
+pub(super) struct Findings {
+    /// Edits that count whatever else is found.
+    edits: Vec<Edit>,
+    /// Openers that count only if a closer with their key follows.
+    openers: Vec<(u64, Option<Role>, Edit)>,
+    /// The closers found so far, with their offsets, in order.
+    closers: Vec<(u64, usize)>,
+    /// Turns that count only beside a turn of another speaker.
+    turns: Vec<(Role, Edit)>,
+    /// The same in the middle of a line: they count where a person asks and a model answers.
+    mid_line_turns: Vec<Edit>,
+    mid_line_roles: RoleSet,
+    line_roles: RoleSet,
+    /// Speakers named by tags and brackets.
+    named_roles: RoleSet,
+    /// Edits that count only beside a heading of a prompt.
+    near_heading: Vec<Edit>,
+    has_prompt_heading: bool,
+    /// Steps of a ReAct loop that count only beside one that is unmistakable.
+    steps: Vec<Edit>,
+    has_react_step: bool,
+}
+
+impl Findings {
+    /// Adds what a shape said of an opener that is written as `kind`.
+    pub(super) fn add(&mut self, verdict: Verdict, kind: FindingKind) {
+        match verdict {
+            Verdict::Clean => {}
+            Verdict::Mark { at, family } => self.edits.push(Edit::mark(at, family, kind)),
+            Verdict::Closer { at, family, key } => {
+                self.closers.push((key, at));
+                self.edits.push(Edit::mark(at, family, kind));
+            }
+            Verdict::Opener { at, family, key, role } => {
+                if let Some(role) = role {
+                    self.named_roles.add(role);
+                }
+                self.openers.push((key, role, Edit::mark(at, family, kind)));
+            }
+            Verdict::Speaker { at, family, role } => {
+                self.named_roles.add(role);
+                self.edits.push(Edit::mark(at, family, kind));
+            }
+            Verdict::NearHeading { at, family } => self.near_heading.push(Edit::mark(at, family, kind)),
+        }
+        match verdict {
+            Verdict::Mark { family: Family::Fence, .. } => self.has_react_step = true,
+            // Of the verdicts on openers only that on a heading is about turns.
+            Verdict::Mark { family: Family::Turn, .. } => self.has_prompt_heading = true,
+            _ => {}
+        }
+    }
+
+    /// Adds what stands at the start of a line. `opens_turn` says whether a turn of that speaker counts there without
+    /// another speaker, and `mark` makes the edit at an offset.
+    pub(super) fn add_line_start(
+        &mut self,
+        start: LineStart,
+        opens_turn: impl FnOnce(Role) -> bool,
+        mark: impl FnOnce(usize) -> Edit,
+    ) {
+        match start {
+            LineStart::Nothing => {}
+            LineStart::Marker(end) => self.edits.push(mark(end)),
+            LineStart::BrokenTurn(role) => self.line_roles.add(role),
+            LineStart::BrokenStep => self.has_react_step = true,
+            LineStart::Heading(end) => self.mid_line_turns.push(mark(end)),
+            LineStart::Turn(role, end) => {
+                self.line_roles.add(role);
+                if role != Role::Bot && opens_turn(role) {
+                    self.edits.push(mark(end));
+                } else {
+                    self.turns.push((role, mark(end)));
+                }
+            }
+            LineStart::React(ReActStep::Input, end) => {
+                self.has_react_step = true;
+                self.edits.push(mark(end));
+            }
+            LineStart::React(ReActStep::Action | ReActStep::Other, end) => self.steps.push(mark(end)),
+        }
+    }
+
+    /// Adds the name of a speaker in the middle of a line. Without a role it only introduces a conversation.
+    pub(super) fn add_speaker(&mut self, role: Option<Role>, edit: Edit) {
+        if let Some(role) = role {
+            self.mid_line_roles.add(role);
+        }
+        self.mid_line_turns.push(edit);
+    }
+
+    /// Adds a run of invisible or control characters.
+    pub(super) fn add_note(&mut self, at: usize, first: char, end: usize, count: usize, family: Family) {
+        self.edits.push(Edit { at, kind: EditKind::Note { first, count, end, family } });
+    }
+
+    /// Resolves the findings that count only beside others, and returns all edits in the order of their offsets.
+    pub(super) fn finish(mut self) -> Vec<Edit> {
+        let asked = self.line_roles.has_question_and_answer(self.mid_line_roles);
+        if asked || self.line_roles.has_dialogue() {
+            let counts = |role| role != Role::Bot || asked;
+            let turns = self.turns.into_iter().filter(|&(role, _)| counts(role));
+            self.edits.extend(turns.map(|(_, edit)| edit));
+        }
+        if asked {
+            self.edits.extend(self.mid_line_turns);
+        }
+        if self.has_prompt_heading {
+            self.edits.extend(self.near_heading);
+        }
+        if self.has_react_step {
+            self.edits.extend(self.steps);
+        }
+        let conversation = self.named_roles.has_question_and_answer(self.named_roles);
+        if !self.openers.is_empty() && (conversation || !self.closers.is_empty()) {
+            let last: HashMap<u64, usize> = self.closers.into_iter().collect();
+            let counting = self.openers.into_iter().filter(|(key, role, edit)| {
+                conversation && role.is_some() || last.get(key).is_some_and(|&at| at > edit.at)
+            });
+            self.edits.extend(counting.map(|(_, _, edit)| edit));
+        }
+        if !self.edits.is_sorted_by_key(|edit| edit.at) {
+            // Stable: a mark that was found first stays in front of a note at the same place.
+            self.edits.sort_by_key(|edit| edit.at);
+        }
+        self.edits.dedup_by(|later, earlier| {
+            later.at == earlier.at
+                && matches!((later.kind, earlier.kind), (EditKind::Mark(..), EditKind::Mark(..)))
+        });
+        self.edits
+    }
+}
