@@ -23,7 +23,7 @@ use tower_layer::Layer;
 use tower_service::Service;
 
 use crate::call::Call;
-use crate::call_when_ready::{CallWhenReady, call_when_ready};
+use crate::call_when_ready::{CallWhenReady, POLLED_AFTER_END, call_when_ready};
 use crate::error::CallError;
 use crate::reason;
 use crate::text::Quoted;
@@ -289,7 +289,7 @@ where
         loop {
             match state.as_mut().project() {
                 StateProj::Refused { error } => {
-                    return Poll::Ready(Err((*error.take().expect("polled after it was done")).into()));
+                    return Poll::Ready(Err((*error.take().expect(POLLED_AFTER_END)).into()));
                 }
                 StateProj::Waiting { waiting } => match waiting.turn.acquire.as_mut().poll(cx) {
                     Poll::Ready(Ok(permit)) => {
@@ -317,7 +317,7 @@ where
                     state.set(State::Done);
                     return Poll::Ready(answer.map_err(Into::into));
                 }
-                StateProj::Done => panic!("polled after it was done"),
+                StateProj::Done => panic!("{POLLED_AFTER_END}"),
             }
         }
     }

@@ -27,7 +27,7 @@ use tower_layer::Layer;
 use tower_service::Service;
 
 use crate::call::Call;
-use crate::call_when_ready::{CallWhenReady, call_when_ready};
+use crate::call_when_ready::{CallWhenReady, POLLED_AFTER_END, call_when_ready};
 use crate::error::CallError;
 use crate::reason;
 use crate::text::Quoted;
@@ -283,7 +283,7 @@ where
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let mut this = self.project();
         let Some(future) = this.future.as_mut().as_pin_mut() else {
-            return Poll::Ready(Err((*this.refused.take().expect("polled after it was done")).into()));
+            return Poll::Ready(Err((*this.refused.take().expect(POLLED_AFTER_END)).into()));
         };
         let answer = ready!(future.poll(cx)).map_err(Into::into);
         if let Some(mut ticket) = this.ticket.take() {

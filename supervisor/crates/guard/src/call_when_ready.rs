@@ -62,7 +62,7 @@ pin_project! {
 }
 
 /// The panic message of a future that is polled after its end.
-const POLLED_AFTER_END: &str = "polled after it was done";
+pub(crate) const POLLED_AFTER_END: &str = "polled after it was done";
 
 impl<S: Service<Call>> Future for CallWhenReady<S> {
     type Output = Result<S::Response, S::Error>;

@@ -32,7 +32,7 @@ use tower_layer::Layer;
 use tower_service::Service;
 
 use crate::call::Call;
-use crate::call_when_ready::{CallWhenReady, call_when_ready};
+use crate::call_when_ready::{CallWhenReady, POLLED_AFTER_END, call_when_ready};
 use crate::error::CallError;
 use crate::reason;
 use crate::report::Report;
@@ -270,7 +270,7 @@ where
         if let Some(future) = this.future.as_mut().as_pin_mut() {
             return future.poll(cx);
         }
-        let plugin = this.refused.take().expect("polled after it was done").to_string();
+        let plugin = this.refused.take().expect(POLLED_AFTER_END).to_string();
         Poll::Ready(Err(QuarantineError { plugin }.into()))
     }
 }

@@ -35,7 +35,7 @@ use tower_layer::Layer;
 use tower_service::Service;
 
 use crate::call::{Call, CallFields, Origin};
-use crate::call_when_ready::{CallWhenReady, call_when_ready};
+use crate::call_when_ready::{CallWhenReady, POLLED_AFTER_END, call_when_ready};
 use crate::error::CallError;
 
 mod actions;
@@ -257,7 +257,7 @@ where
         let mut this = self.project();
         match this.future.as_mut().as_pin_mut() {
             Some(future) => Poll::Ready(ready!(future.poll(cx)).map_err(Into::into)),
-            None => Poll::Ready(Err((*this.refused.take().expect("polled after it was done")).into())),
+            None => Poll::Ready(Err((*this.refused.take().expect(POLLED_AFTER_END)).into())),
         }
     }
 }

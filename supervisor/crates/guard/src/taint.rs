@@ -23,7 +23,7 @@
 //! [`TaintSettings`]. The newest fingerprints are kept; a plugin that sends a lot evicts its own first. Scopes share
 //! nothing: whether text is known in one of them does not show in another.
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::fmt;
 use std::pin::Pin;
@@ -137,7 +137,7 @@ impl Taint {
     /// The plugins whose answers share text with these arguments, sorted, and the fingerprints of the arguments.
     fn examine<'a>(
         &self,
-        told: Option<&Mutex<ScopeMemory>>,
+        memory: Option<&Mutex<ScopeMemory>>,
         args: impl Iterator<Item = &'a String>,
     ) -> (Vec<String>, ArgumentGrams) {
         let mut own = ArgumentGrams::default();
@@ -150,12 +150,12 @@ impl Taint {
             own.reserve(value.len());
             grams.hash_every_position(value, |some| {
                 own.add(some);
-                if let Some(told) = told {
-                    lock(told).sources_of(grams, some, &mut sources);
+                if let Some(memory) = memory {
+                    memory.lock().sources_of(grams, some, &mut sources);
                 }
             });
         }
-        let names = sources.iter().filter_map(|source| Some(lock(told?).name(*source).to_owned()));
+        let names = sources.iter().filter_map(|source| Some(memory?.lock().name(*source).to_owned()));
         own.sort();
         (sorted(names.collect()), own)
     }
@@ -163,7 +163,7 @@ impl Taint {
     /// Remembers what a plugin answered, except for what the call contained.
     fn remember<'a>(
         &self,
-        mut told: Option<Arc<Mutex<ScopeMemory>>>,
+        mut memory: Option<Arc<Mutex<ScopeMemory>>>,
         scope: &str,
         plugin: &str,
         texts: impl Iterator<Item = &'a str>,
@@ -172,15 +172,15 @@ impl Taint {
         let Shared { grams, .. } = &*self.shared;
         for text in texts.filter(|text| ngrams::may_contain_gram(text)) {
             // Only once there is something to remember: a scope whose answers are short costs nothing.
-            if told.is_none() {
-                told = self.scope_memory(scope, true);
+            if memory.is_none() {
+                memory = self.scope_memory(scope, true);
             }
-            let Some(told) = &told else { return };
-            let at_once = lock(told).defer(grams, plugin, text, own);
+            let Some(memory) = &memory else { return };
+            let at_once = memory.lock().defer(grams, plugin, text, own);
             if let Some(source) = at_once {
                 // A long text is inserted in batches, so that other calls of the scope get the lock in between.
                 let own = own.filter();
-                grams.hash_every_stride(text, |some| lock(told).insert(own.exclude(some), source));
+                grams.hash_every_stride(text, |some| memory.lock().insert(own.exclude(some), source));
             }
         }
     }
@@ -201,15 +201,10 @@ impl Taint {
             let oldest = scopes.known.iter().min_by_key(|(_, scope)| scope.used)?.0.clone();
             scopes.known.remove(&oldest);
         }
-        let told = Arc::new(Mutex::new(ScopeMemory::new(max_fingerprints)));
-        scopes.known.insert(scope.to_owned(), Scope { memory: told.clone(), used });
-        Some(told)
+        let memory = Arc::new(Mutex::new(ScopeMemory::new(max_fingerprints)));
+        scopes.known.insert(scope.to_owned(), Scope { memory: memory.clone(), used });
+        Some(memory)
     }
-}
-
-/// A panic elsewhere leaves a valid value.
-fn lock(told: &Mutex<ScopeMemory>) -> MutexGuard<'_, ScopeMemory> {
-    told.lock()
 }
 
 fn sorted(mut names: Vec<String>) -> Vec<String> {
@@ -268,14 +263,14 @@ where
     }
 
     fn call(&mut self, mut call: Call) -> Self::Future {
-        let told = self.taint.scope_memory(&call.scope, false);
-        let (tainted_by, own) = self.taint.examine(told.as_deref(), call.args.values());
+        let memory = self.taint.scope_memory(&call.scope, false);
+        let (tainted_by, own) = self.taint.examine(memory.as_deref(), call.args.values());
         call.tainted_by.clone_from(&tainted_by);
         let after = AnswerRecorder {
             taint: self.taint.clone(),
             scope: call.scope.clone(),
             plugin: call.plugin.clone(),
-            memory: told,
+            memory,
             tainted_by,
             argument_grams: own,
         };

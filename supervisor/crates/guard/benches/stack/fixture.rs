@@ -6,7 +6,7 @@
 //! same call, so the difference has the copying in it on neither side.
 //!
 //! A runtime with a clock has to be entered before a case is made or run: `deadline` asks it for a timer. Nothing else is
-//! asked of whoever includes this file than the crates it names.
+//! asked of what includes this file than the crates it names.
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;

@@ -9,7 +9,7 @@ use talon_proto::plugin::{Action, Parameter};
 use talon_sanitize::nearest;
 
 use super::actions::ActionRef;
-use super::schema::{Budget, Patterns, Schema, is_integer};
+use super::schema::{Budget, Patterns, Schema, SchemaError, is_integer};
 use crate::text::Quoted;
 use talon_sanitize::prefix;
 
@@ -60,8 +60,8 @@ pub(super) fn check(found: ActionRef<'_>, args: &BTreeMap<String, String>, patte
             problems.add(|| format!("argument {} is filled by the host, leave it out", Quoted(name)));
         } else if let Some(place) = action.parameters.iter().position(|parameter| parameter.name == *name) {
             let schema = || found.schema(place);
-            if let Err(must) = check_value(&action.parameters[place], schema, value, patterns, &mut budget) {
-                problems.add(|| format!("argument {} {must}", Quoted(name)));
+            if let Err(error) = check_value(&action.parameters[place], schema, value, patterns, &mut budget) {
+                problems.add(|| format!("argument {} {error}", Quoted(name)));
             }
         } else {
             problems.add(|| unknown(name, action));
@@ -109,14 +109,25 @@ fn unknown(name: &str, action: &Action) -> String {
     }
 }
 
-/// Checks a value; the error says what it must be.
+/// Why a value is refused.
+#[derive(Debug, thiserror::Error)]
+enum ValueError {
+    /// It is not written as its declared type is.
+    #[error("must be {0}")]
+    Type(&'static str),
+    /// It does not satisfy the parameter's schema.
+    #[error(transparent)]
+    Schema(#[from] SchemaError),
+}
+
+/// Checks a value.
 fn check_value<'s>(
     parameter: &Parameter,
     schema: impl FnOnce() -> Option<Cow<'s, Schema>>,
     value: &str,
     patterns: &Patterns,
     budget: &mut Budget,
-) -> Result<(), Cow<'static, str>> {
+) -> Result<(), ValueError> {
     if parameter.schema.is_empty() && matches!(parameter.r#type.as_str(), "" | "string") {
         return Ok(());
     }
@@ -131,27 +142,27 @@ fn check_value<'s>(
     for reading in readings.into_iter().flatten() {
         match schema.check(&reading, patterns, budget) {
             Ok(()) => return Ok(()),
-            Err(must) => first = first.or(Some(must)),
+            Err(error) => first = first.or(Some(error)),
         }
     }
-    first.map_or(Ok(()), |must| Err(must.into()))
+    first.map_or(Ok(()), |error| Err(error.into()))
 }
 
 /// The possible readings of a value under a declared type. An unknown type allows two, one of which has to satisfy
 /// the schema.
-fn parse_value(declared: &str, value: &str) -> Result<[Option<Value>; 2], Cow<'static, str>> {
+fn parse_value(declared: &str, value: &str) -> Result<[Option<Value>; 2], ValueError> {
     let json = || serde_json::from_str::<Value>(value).ok();
-    let one = |reading: Option<Value>, must: &'static str| match reading {
+    let one = |reading: Option<Value>, wanted| match reading {
         Some(value) => Ok([Some(value), None]),
-        None => Err(must.into()),
+        None => Err(ValueError::Type(wanted)),
     };
     match declared {
         "" | "string" => Ok([Some(Value::from(value)), None]),
-        "integer" => one(json().filter(is_integer), "must be an integer, such as 5"),
-        "number" => one(json().filter(Value::is_number), "must be a number, such as 1.5"),
-        "boolean" => one(json().filter(Value::is_boolean), "must be true or false"),
-        "array" => one(json().filter(Value::is_array), "must be a JSON array, such as [\"a\"]"),
-        "object" => one(json().filter(Value::is_object), "must be a JSON object, such as {\"a\": 1}"),
+        "integer" => one(json().filter(is_integer), "an integer, such as 5"),
+        "number" => one(json().filter(Value::is_number), "a number, such as 1.5"),
+        "boolean" => one(json().filter(Value::is_boolean), "true or false"),
+        "array" => one(json().filter(Value::is_array), "a JSON array, such as [\"a\"]"),
+        "object" => one(json().filter(Value::is_object), "a JSON object, such as {\"a\": 1}"),
         _ => Ok([Some(Value::from(value)), json()]),
     }
 }

@@ -11,8 +11,10 @@ use std::sync::Arc;
 use regex::{Regex, RegexBuilder};
 use serde_json::{Map, Value};
 
-use crate::text::Quoted;
-use talon_sanitize::{prefix, truncate};
+mod error;
+
+pub(super) use error::SchemaError;
+use error::{Constraint, MAX_SHOWN_VALUES};
 
 /// Larger schema texts are ignored. Generated schemas of one parameter have a few hundred bytes.
 const MAX_SCHEMA_BYTES: usize = 64 * 1024;
@@ -35,12 +37,6 @@ const MAX_MATCHED_BYTES: usize = 64 * 1024;
 
 /// Compiled patterns cached by one layer; when full, the cache is cleared.
 const MAX_PATTERNS: usize = 128;
-
-/// Enumerated values shown in a refusal.
-const MAX_SHOWN_VALUES: usize = 8;
-
-/// How much of one enumerated value, or of a pattern, is shown.
-const MAX_SHOWN_BYTES: usize = 40;
 
 /// The work that is left for one call.
 #[derive(Debug)]
@@ -81,7 +77,6 @@ impl Patterns {
         if pattern.len() > MAX_PATTERN_BYTES {
             return None;
         }
-        // A panic elsewhere leaves a valid map.
         let mut known = self.0.lock();
         if let Some(found) = known.get(pattern) {
             return found.clone();
@@ -129,13 +124,13 @@ impl Schema {
         map_heap_bytes(&self.0)
     }
 
-    /// Checks a value; the error says what it must be.
+    /// Checks a value.
     pub(super) fn check(
         &self,
         value: &Value,
         patterns: &Patterns,
         budget: &mut Budget,
-    ) -> Result<(), String> {
+    ) -> Result<(), SchemaError> {
         Check { patterns, budget }.value(&self.0, value, 0)
     }
 }
@@ -146,7 +141,7 @@ struct Check<'c> {
 }
 
 impl Check<'_> {
-    fn value(&mut self, schema: &Map<String, Value>, value: &Value, depth: usize) -> Result<(), String> {
+    fn value(&mut self, schema: &Map<String, Value>, value: &Value, depth: usize) -> Result<(), SchemaError> {
         if depth > MAX_DEPTH || !self.budget.step() {
             return Ok(());
         }
@@ -161,11 +156,11 @@ impl Check<'_> {
         }
     }
 
-    fn choice(&mut self, schema: &Map<String, Value>, value: &Value) -> Result<(), String> {
+    fn choice(&mut self, schema: &Map<String, Value>, value: &Value) -> Result<(), SchemaError> {
         if let Some(only) = schema.get("const")
             && !json_equal(only, value)
         {
-            return Err(format!("must be {}", display_value(only)));
+            return Err(Constraint::equal_to(only).into());
         }
         let Some(Value::Array(choices)) = schema.get("enum") else { return Ok(()) };
         for choice in choices {
@@ -173,38 +168,41 @@ impl Check<'_> {
                 return Ok(());
             }
         }
-        let few: Vec<String> = choices.iter().take(MAX_SHOWN_VALUES).map(display_value).collect();
-        let rest = if choices.len() > few.len() { ", …" } else { "" };
-        Err(format!("must be one of {}{rest}", few.join(", ")))
+        Err(Constraint::one_of(choices).into())
     }
 
-    fn text(&mut self, schema: &Map<String, Value>, text: &str) -> Result<(), String> {
+    fn text(&mut self, schema: &Map<String, Value>, text: &str) -> Result<(), SchemaError> {
         // Counting is linear, and the text is bounded by the size limit of the arguments.
         let length = || text.chars().count() as u64;
         if let Some(least) = schema.get("minLength").and_then(Value::as_u64)
             && length() < least
         {
-            return Err(format!("must have at least {least} characters"));
+            return Err(Constraint::MinLength(least).into());
         }
         if let Some(most) = schema.get("maxLength").and_then(Value::as_u64)
             && length() > most
         {
-            return Err(format!("must have at most {most} characters"));
+            return Err(Constraint::MaxLength(most).into());
         }
         if let Some(Value::String(pattern)) = schema.get("pattern")
             && let Some(regex) = self.patterns.get(pattern)
             && self.budget.match_bytes(text.len())
             && !regex.is_match(text)
         {
-            return Err(format!("must match the pattern {}", Quoted(prefix(pattern, MAX_SHOWN_BYTES))));
+            return Err(Constraint::pattern(pattern).into());
         }
         Ok(())
     }
 
-    fn items(&mut self, schema: &Map<String, Value>, items: &[Value], depth: usize) -> Result<(), String> {
+    fn items(
+        &mut self,
+        schema: &Map<String, Value>,
+        items: &[Value],
+        depth: usize,
+    ) -> Result<(), SchemaError> {
         let Some(Value::Object(each)) = schema.get("items") else { return Ok(()) };
         for (i, item) in items.iter().enumerate() {
-            self.value(each, item, depth + 1).map_err(|must| at_path(&i.to_string(), &must))?;
+            self.value(each, item, depth + 1).map_err(|error| error.below(&i.to_string()))?;
         }
         Ok(())
     }
@@ -214,25 +212,25 @@ impl Check<'_> {
         schema: &Map<String, Value>,
         fields: &Map<String, Value>,
         depth: usize,
-    ) -> Result<(), String> {
+    ) -> Result<(), SchemaError> {
         if let Some(Value::Array(required)) = schema.get("required") {
             for name in required.iter().filter_map(Value::as_str) {
                 if self.budget.step() && !fields.contains_key(name) {
-                    return Err(format!("must have a field {}", Quoted(name)));
+                    return Err(Constraint::Required(name.to_owned()).into());
                 }
             }
         }
         let Some(Value::Object(properties)) = schema.get("properties") else { return Ok(()) };
         for (name, field) in fields {
             if let Some(Value::Object(of_field)) = properties.get(name) {
-                self.value(of_field, field, depth + 1).map_err(|must| at_path(name, &must))?;
+                self.value(of_field, field, depth + 1).map_err(|error| error.below(name))?;
             }
         }
         Ok(())
     }
 }
 
-fn check_type(schema: &Map<String, Value>, value: &Value) -> Result<(), String> {
+fn check_type(schema: &Map<String, Value>, value: &Value) -> Result<(), SchemaError> {
     let fits = |word: &str| match word {
         "string" => value.is_string(),
         "integer" => is_integer(value),
@@ -246,15 +244,14 @@ fn check_type(schema: &Map<String, Value>, value: &Value) -> Result<(), String> 
     };
     match schema.get("type") {
         Some(Value::String(word)) if !fits(word) => {
-            Err(format!("must be of type {}", truncate_for_display(word)))
+            Err(Constraint::types(std::iter::once(word.as_str())).into())
         }
         Some(Value::Array(words)) => {
             let mut words = words.iter().filter_map(Value::as_str).take(MAX_SHOWN_VALUES).peekable();
             if words.peek().is_none() || words.clone().any(fits) {
                 return Ok(());
             }
-            let list: Vec<&str> = words.map(truncate_for_display).collect();
-            Err(format!("must be of type {}", list.join(" or ")))
+            Err(Constraint::types(words).into())
         }
         _ => Ok(()),
     }
@@ -265,9 +262,9 @@ pub(super) fn is_integer(value: &Value) -> bool {
     value.is_i64() || value.is_u64() || value.as_f64().is_some_and(|n| n.fract() == 0.0)
 }
 
-fn check_range(schema: &Map<String, Value>, number: f64) -> Result<(), String> {
+fn check_range(schema: &Map<String, Value>, number: f64) -> Result<(), SchemaError> {
     let limit = |keyword| schema.get(keyword).and_then(Value::as_f64);
-    let broken = |says: &str, than: f64| Err(format!("must be {says} {than}"));
+    let broken = |relation, bound| Err(Constraint::Range { relation, bound }.into());
     match (limit("minimum"), limit("exclusiveMinimum"), limit("maximum"), limit("exclusiveMaximum")) {
         (Some(least), ..) if number < least => broken("at least", least),
         (_, Some(below), ..) if number <= below => broken("greater than", below),
@@ -304,23 +301,6 @@ fn json_equal(a: &Value, b: &Value) -> bool {
         (Value::Number(a), Value::Number(b)) => a == b || a.as_f64() == b.as_f64(),
         _ => a == b,
     }
-}
-
-/// Prepends a name to the error's path; the path is bounded by the depth and by what is shown of
-/// each name.
-fn at_path(name: &str, must: &str) -> String {
-    let (path, must) = must.strip_prefix("at ").and_then(|rest| rest.split_once(": ")).unwrap_or(("", must));
-    let dot = if path.is_empty() { "" } else { "." };
-    format!("at {}{dot}{path}: {must}", truncate_for_display(name))
-}
-
-fn display_value(value: &Value) -> String {
-    let text = value.to_string();
-    truncate(&text, MAX_SHOWN_BYTES, "…").into_owned()
-}
-
-fn truncate_for_display(text: &str) -> &str {
-    prefix(text, MAX_SHOWN_BYTES)
 }
 
 #[cfg(test)]

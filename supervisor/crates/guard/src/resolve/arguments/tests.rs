@@ -9,7 +9,7 @@ fn parameter(r#type: &str, schema: &str) -> Parameter {
 }
 
 /// The problems of the arguments: the same in the first call and in later ones, and whether schemas are cached or not.
-fn told(action: &Action, args: &BTreeMap<String, String>) -> String {
+fn all_problems(action: &Action, args: &BTreeMap<String, String>) -> String {
     let actions = || [("a".to_owned(), action.clone())];
     let check = |actions: &Actions| check(actions.get("a").unwrap(), args, &Patterns::default()).to_string();
     let (keeping, parsing) = (Actions::from_iter(actions()), Actions::without_cache(actions()));
@@ -22,7 +22,7 @@ fn told(action: &Action, args: &BTreeMap<String, String>) -> String {
 
 fn problems(parameter: Parameter, value: &str) -> String {
     let action = Action { parameters: vec![parameter], ..Default::default() };
-    told(&action, &[("p".to_owned(), value.to_owned())].into())
+    all_problems(&action, &[("p".to_owned(), value.to_owned())].into())
 }
 
 // Promises: GUARD-31
@@ -96,7 +96,7 @@ fn a_thousand_problems_are_told_in_a_few_lines() {
             .collect(),
         ..Default::default()
     };
-    let text = told(&action, &args);
+    let text = all_problems(&action, &args);
     assert!(text.len() < 1000 && text.ends_with("; and 100992 more"), "{text}");
     let text = signature(&action);
     assert!(text.len() < 1000 && text.ends_with(" and 984 more"), "{text}");
@@ -108,12 +108,12 @@ fn an_injected_argument_is_never_missing_nor_shown() {
     session.required = true;
     let action =
         Action { parameters: vec![session], inject_context_args: vec!["p".to_owned()], ..Default::default() };
-    assert_eq!(told(&action, &BTreeMap::new()), "");
+    assert_eq!(all_problems(&action, &BTreeMap::new()), "");
     assert_eq!(signature(&action), "It takes no arguments");
 }
 
 proptest! {
-    /// `told` compares the cached schema with one that is parsed again.
+    /// `all_problems` compares the cached schema with one that is parsed again.
     #[test]
     fn a_kept_schema_says_what_it_said_at_first(
         r#type in "(|string|integer|array|object|x)",

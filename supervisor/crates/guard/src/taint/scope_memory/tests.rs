@@ -10,18 +10,18 @@ const MAX_BYTES: usize = 12_000;
 
 struct Scope {
     grams: NGramHasher,
-    told: ScopeMemory,
+    memory: ScopeMemory,
 }
 
 impl Scope {
     fn new() -> Self {
-        Self { grams: NGramHasher::new(), told: ScopeMemory::new(ROOM) }
+        Self { grams: NGramHasher::new(), memory: ScopeMemory::new(ROOM) }
     }
 
     /// In which little may wait, but what is taken in stays.
     fn narrow() -> Self {
         let mut scope = Self::new();
-        scope.told.max_bytes = MAX_BYTES;
+        scope.memory.max_bytes = MAX_BYTES;
         scope
     }
 
@@ -39,26 +39,26 @@ impl Scope {
     /// The plugin says something to a call that had brought something.
     fn repeats(&mut self, plugin: &str, text: &str, brought: &str) {
         let own = self.own(brought);
-        let Self { grams, told } = self;
-        if let Some(source) = told.defer(grams, plugin, text, &own) {
-            grams.hash_every_stride(text, |some| told.insert(own.filter().exclude(some), source));
+        let Self { grams, memory } = self;
+        if let Some(source) = memory.defer(grams, plugin, text, &own) {
+            grams.hash_every_stride(text, |some| memory.insert(own.filter().exclude(some), source));
         }
-        assert!(told.bytes <= told.max_bytes);
-        assert_eq!(told.bytes, told.deferred.iter().map(DeferredText::bytes).sum::<usize>());
+        assert!(memory.bytes <= memory.max_bytes);
+        assert_eq!(memory.bytes, memory.deferred.iter().map(DeferredText::bytes).sum::<usize>());
     }
 
     /// Who said a piece of it.
     fn who(&mut self, text: &str) -> Vec<String> {
         let mut found = Vec::new();
-        let Self { grams, told } = self;
-        grams.hash_every_position(text, |some| told.sources_of(grams, some, &mut found));
-        let mut names: Vec<String> = found.iter().map(|source| told.name(*source).to_owned()).collect();
+        let Self { grams, memory } = self;
+        grams.hash_every_position(text, |some| memory.sources_of(grams, some, &mut found));
+        let mut names: Vec<String> = found.iter().map(|source| memory.name(*source).to_owned()).collect();
         names.sort();
         names
     }
 
     fn waiting(&self) -> usize {
-        self.told.deferred.len()
+        self.memory.deferred.len()
     }
 }
 
@@ -73,12 +73,12 @@ fn a_text_waits_until_somebody_asks() {
     let mut scope = Scope::new();
     scope.says("web", &numbered(1, 500));
     scope.says("mail", &numbered(2, 500));
-    assert_eq!((scope.waiting(), scope.told.bytes), (2, 1000));
+    assert_eq!((scope.waiting(), scope.memory.bytes), (2, 1000));
     // Too short to be a piece of anything.
     assert!(scope.who("/srv/notes.txt").is_empty());
     assert_eq!(scope.waiting(), 2);
     assert_eq!(scope.who(&numbered(2, 100)), ["mail"]);
-    assert_eq!((scope.waiting(), scope.told.bytes), (0, 0));
+    assert_eq!((scope.waiting(), scope.memory.bytes), (0, 0));
     assert_eq!(scope.who(&numbered(1, 100)), ["web"]);
 }
 
@@ -120,7 +120,7 @@ fn what_is_said_again_and_what_says_nothing_push_out_nothing() {
         scope.says("web", &" \n─".repeat(MAX_BYTES / 6));
     }
     assert_eq!(scope.waiting(), 3);
-    assert!(scope.told.deferred.iter().all(|text| text.letters.capacity() <= 2 * text.letters.len()));
+    assert!(scope.memory.deferred.iter().all(|text| text.letters.capacity() <= 2 * text.letters.len()));
     assert_eq!(scope.who(&numbered(1, 100)), ["web"]);
 }
 
@@ -167,9 +167,9 @@ fn memory_of_a_long_text_is_given_back_once_it_is_taken_in() {
     for letters in [100_000, 1000] {
         scope.says("web", &numbered(1, letters));
         scope.who(&numbered(1, 100));
-        assert!(scope.told.spare.capacity() <= MAX_SPARE_BYTES);
+        assert!(scope.memory.spare.capacity() <= MAX_SPARE_BYTES);
     }
-    assert!(scope.told.spare.capacity() >= 1000);
+    assert!(scope.memory.spare.capacity() >= 1000);
 }
 
 proptest! {
@@ -181,9 +181,9 @@ proptest! {
         // One bucket, in which the order shows; or room for everything.
         fingerprints in prop_oneof![Just(8), Just(ROOM)],
     ) {
-        let mut scope = Scope { grams: NGramHasher::new(), told: ScopeMemory::new(fingerprints) };
+        let mut scope = Scope { grams: NGramHasher::new(), memory: ScopeMemory::new(fingerprints) };
         // None is pushed out.
-        scope.told.max_bytes = usize::MAX;
+        scope.memory.max_bytes = usize::MAX;
         let mut table = FingerprintTable::new(fingerprints);
         for (step, (plugin, number, words, brought, asked)) in said.into_iter().enumerate() {
             // Repeated text is evicted later here than where it is inserted twice, which shows in a single bucket.
