@@ -1,4 +1,4 @@
-/* Files that are somebody else's: secrets of the host, of Talon and of other plugins. */
+/* Files of others: secrets of the host, of Talon and of other plugins. */
 #define _GNU_SOURCE
 #include "attack.h"
 
@@ -203,7 +203,7 @@ static long change(int way, const char *path, int fd)
 	}
 }
 
-/* A program of its own that would run as itself for whoever starts it; the bits are gone with the files at once. */
+/* A program of its own that every user would run with its rights; the files and their bits are removed at once. */
 static enum verdict set_uid_bit(void)
 {
 	struct ways ways = { 0 };
@@ -226,7 +226,7 @@ static enum verdict set_uid_bit(void)
 
 /*
  * The same by a call that has the mode in memory, where no filter sees it. What comes of it is held if the file lies
- * where nobody could execute it, and no bit would count.
+ * where no process can execute it, and no bit counts.
  */
 static enum verdict hidden_set_uid_bit(void)
 {
@@ -244,7 +244,7 @@ static enum verdict hidden_set_uid_bit(void)
 	return outcome("openat2", set);
 }
 
-/* Whoever opens a leased file for writing waits until its holder gives way, for 45 seconds if it does not. */
+/* A process that opens a leased file for writing waits until its holder releases it, for 45 seconds if it does not. */
 static enum verdict lease(void)
 {
 	struct ways ways = { 0 };

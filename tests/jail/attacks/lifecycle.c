@@ -11,7 +11,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* Until somebody ends it. */
+/* Until it is killed. */
 static enum verdict stay(void)
 {
 	for (;;)

@@ -49,7 +49,7 @@ static enum verdict held(const char *what)
 	return is_open("%d MiB %s", HOG_MIB, what);
 }
 
-/* Memory that is really there. Volatile, or the compiler would leave out what nobody reads. */
+/* Memory that is really there. Volatile, or the compiler would leave out the writes. */
 static int touched(size_t size, int kind)
 {
 	volatile char *piece = mmap(NULL, size, PROT_READ | PROT_WRITE, kind | MAP_ANONYMOUS, -1, 0);
@@ -107,7 +107,7 @@ static enum verdict many_children(void)
 	return is_open("%d children with %d MiB each", CHILDREN, PIECE_MIB);
 }
 
-/* Files in memory that are not mapped are nobody's resident memory. */
+/* Files in memory that are not mapped are in no process's resident memory. */
 static enum verdict memory_files(void)
 {
 	static char block[1 << 20];
@@ -133,7 +133,7 @@ static enum verdict shared(void)
 	return held("shared");
 }
 
-/* Segments that are neither mapped nor anybody's when nobody has them attached any more. */
+/* Segments that are not attached are in no process's resident memory. */
 static enum verdict segments(void)
 {
 	int ids[HOG_MIB / PIECE_MIB], count = 0, error = 0;
@@ -175,7 +175,7 @@ static enum verdict socket_buffers(void)
 	return held("in the buffers of sockets");
 }
 
-/* Shared, as the limit on a process's data would stop the other kind by itself. */
+/* Shared, as the limit on a process's data would stop private memory. */
 static void *hog_without_leader(void *argument)
 {
 	int mib = 0;
@@ -201,7 +201,7 @@ static enum verdict zombie_leader(void)
 }
 
 /*
- * The kernel's own memory for what is mapped. What was only read is one page of zeros that nobody has to pay for; the
+ * The kernel's own memory for what is mapped. What was only read is one page of zeros that is counted nowhere; the
  * tables that say so are 4 KiB for every 2 MiB.
  */
 static enum verdict page_tables(void)
@@ -224,8 +224,8 @@ static enum verdict page_tables(void)
 	return is_open("%ld MiB of page tables", had);
 }
 
-/* Shared memory stays where it is when the one mapping lets go of it, and is nobody's resident memory then. */
-static enum verdict let_go(void)
+/* Shared memory stays in memory when its only mapping releases it, and is in no process's resident memory then. */
+static enum verdict released(void)
 {
 	be_patient();
 	for (int mib = 0; mib < HOG_MIB; mib++) {
@@ -236,7 +236,7 @@ static enum verdict let_go(void)
 		if (madvise(piece, 1 << 20, MADV_DONTNEED) < 0)
 			return is_blocked(errno, "MADV_DONTNEED at %d MiB", mib);
 	}
-	return held("of shared memory that it has let go of");
+	return held("of shared memory that it has released");
 }
 
 static enum verdict locked(void)
@@ -257,7 +257,7 @@ const struct attack memory_attacks[] = {
 	{ "memory-sockets", socket_buffers },
 	{ "memory-zombie-leader", zombie_leader },
 	{ "memory-page-tables", page_tables },
-	{ "memory-dontneed", let_go },
+	{ "memory-dontneed", released },
 	{ "memory-locked", locked },
 	{ NULL, NULL },
 };

@@ -43,7 +43,7 @@ static int connected(int fd, int result)
 	return result;
 }
 
-/* Connected means that somebody's side has taken it. */
+/* Connected means that the other side has accepted it. */
 static int connect_tcp(const char *address, int port)
 {
 	struct sockaddr_in6 six = { .sin6_family = AF_INET6, .sin6_port = htons(port) };
@@ -188,7 +188,7 @@ static enum verdict vsock(void)
 	return outcome("a vsock socket", open_socket(AF_VSOCK, SOCK_STREAM, 0));
 }
 
-/* Each family is a part of the kernel of its own, seldom used and seldom looked at. */
+/* Each family is a separate part of the kernel, rarely used and rarely reviewed. */
 static enum verdict odd_families(void)
 {
 	struct ways ways = { 0 };
@@ -205,7 +205,7 @@ static enum verdict odd_families(void)
 }
 
 /*
- * Listens where everybody could reach it, until somebody has come or the time is over. The harness knocks at the port
+ * Listens at every address, until a client connects or the time is over. The harness knocks at the port
  * all the while.
  */
 static enum verdict listen_tcp(void)
@@ -218,7 +218,7 @@ static enum verdict listen_tcp(void)
 	if (bind(fd, (struct sockaddr *)&here, sizeof(here)) < 0 || listen(fd, 8) < 0)
 		return is_blocked(errno, "bind and listen");
 	if (wait_for(fd, POLLIN, ANSWER_MS) < 0)
-		return is_contained("it listens in a network of its own, where nobody comes");
+		return is_contained("it listens in a private network, where no client comes");
 	return is_open("the host's network connected to its port");
 }
 

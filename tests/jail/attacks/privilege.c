@@ -146,7 +146,7 @@ static enum verdict clone3_user(void)
 	return verdict;
 }
 
-/* All capabilities, in a user namespace of its own: the usual way to the kernel's less tested corners. */
+/* All capabilities, in a new user namespace: the usual way to the kernel's less tested parts. */
 static int mount_in_user_namespace(void *argument)
 {
 	(void)argument;
@@ -160,7 +160,7 @@ static enum verdict regain_capabilities(void)
 	int code = in_child(mount_in_user_namespace, NULL);
 	if (code > 0)
 		errno = code;
-	return outcome("a mount in a user namespace of its own", code == 0 ? 0 : -1);
+	return outcome("a mount in a new user namespace", code == 0 ? 0 : -1);
 }
 
 static long keyctl(int operation, long a, long b, long c, long d)
@@ -177,7 +177,7 @@ static enum verdict add_key(void)
 	return verdict;
 }
 
-/* A key that somebody else made readable for everybody. */
+/* A key of another user that every user may read. */
 static enum verdict read_key(void)
 {
 	struct ways ways = { 0 };

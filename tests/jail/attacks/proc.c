@@ -1,4 +1,4 @@
-/* /proc, /sys and the control groups: what the kernel tells of others, and what it lets itself be told. */
+/* /proc, /sys and the control groups: what the kernel shows of others, and which settings it accepts. */
 #define _GNU_SOURCE
 #include "attack.h"
 
@@ -50,7 +50,7 @@ static enum verdict any_environ(void)
 		return is_blocked(errno, "/proc");
 	while ((entry = readdir(proc)))
 		if (entry->d_name[0] >= '0' && entry->d_name[0] <= '9')
-			try_way(&ways, "a secret in somebody's environment",
+			try_way(&ways, "a secret in another environment",
 				holds_secret(join(join("/proc/", entry->d_name), "/environ")));
 	closedir(proc);
 	return judge(&ways);
@@ -108,7 +108,7 @@ static enum verdict kernel_memory(void)
 	return judge(&ways);
 }
 
-/* What the kernel tells everybody about all that run on the machine, not only about the one who asks. */
+/* What the kernel shows of every process on the machine, not only of the caller. */
 static enum verdict kernel_tells(void)
 {
 	struct ways ways = { 0 };

@@ -151,7 +151,7 @@ static enum verdict enter_namespace(void)
 	return each("setns", enter);
 }
 
-/* Its own parent: the monitor in our jail, which knows what the supervisor told it. */
+/* Its own parent: the monitor in our jail, which holds what the supervisor sent it. */
 static enum verdict monitor(void)
 {
 	struct ways ways = { 0 };
@@ -209,7 +209,7 @@ static enum verdict reschedule_monitor(void)
 	hit |= try_way(&ways, "sched_setaffinity", wrong_but_granted(sched_setaffinity(parent, sizeof(empty), &empty)));
 	int policy = sched_getscheduler(parent);
 	hit |= try_way(&ways, "sched_setscheduler", sched_setscheduler(parent, policy < 0 ? SCHED_OTHER : policy, &none));
-	/* I/O class 0 is none: what everybody has who has not asked. */
+	/* I/O class 0 is none: that of every process that has not asked for one. */
 	hit |= try_way(&ways, "ioprio_set", syscall(SYS_ioprio_set, 1, parent, 0));
 	if (!hit) {
 		try_way(&ways, "setpriority for its group", yield_all(PRIO_PGRP, parent));

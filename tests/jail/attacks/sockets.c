@@ -1,4 +1,4 @@
-/* Unix sockets of others, by path and by name. All of these are open to everybody, so that only a jail closes them. */
+/* Unix sockets of others, by path and by name. All of these are open to every user, so that only a jail closes them. */
 #define _GNU_SOURCE
 #include "attack.h"
 
@@ -93,7 +93,7 @@ static enum verdict abstract(void)
 	return outcome("an abstract socket of the host", connect_unix(given("ABSTRACT_SOCKET"), SOCK_STREAM));
 }
 
-/* The harness hands a descriptor of a secret to everybody who connects. */
+/* The harness passes a descriptor of a secret to every client. */
 static int receive_secret(const char *path)
 {
 	char byte, control[CMSG_SPACE(sizeof(int))] = { 0 };
@@ -132,7 +132,7 @@ static enum verdict listen_abstract(void)
 	struct pollfd polled = { .fd = fd, .events = POLLIN };
 	if (poll(&polled, 1, 500) > 0)
 		return is_open("the host connected to the name that it took");
-	return is_contained("the name is one of a network of its own");
+	return is_contained("the name is one of a private network");
 }
 
 /* A socket of a type with an abstract name, or -1. */
@@ -155,11 +155,11 @@ static enum verdict bind_abstract(void)
 	for (int i = 0; i < 3; i++)
 		try_way(&ways, what[i], take_name(join(given("LISTEN_ABSTRACT"), what[i]), types[i]));
 	if (ways.open && take_name(given("ABSTRACT_SOCKET"), SOCK_STREAM) == 0)
-		return is_contained("the names are of a network of its own: the host's is free there");
+		return is_contained("the names are those of a private network: the host's are free");
 	return judge(&ways);
 }
 
-/* Descriptors that it was born with: anything beyond its three is a gift that nobody meant to make. */
+/* Inherited descriptors: anything beyond its three was passed by mistake. */
 static enum verdict inherited(void)
 {
 	for (int fd = 3; fd < 1024; fd++)

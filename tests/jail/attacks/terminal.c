@@ -1,4 +1,4 @@
-/* The terminal of whoever started the supervisor. The harness gives a pseudo terminal as standard input. */
+/* The terminal from which the supervisor was started. The harness gives a pseudo terminal as standard input. */
 #define _GNU_SOURCE
 #include "attack.h"
 

@@ -1,52 +1,90 @@
 //! Checks a spec before anything is started.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
 
 use crate::spec::{JailSpec, Program};
+use crate::view::ViewError;
+
+/// Why a spec contradicts itself.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SpecError {
+    /// The program's descriptor is missing.
+    #[error("the program goes by descriptor, but none was given")]
+    NoDescriptor,
+    /// There is a descriptor that nothing uses.
+    #[error("the program goes by path, but a descriptor was given")]
+    UnusedDescriptor,
+    /// The program's path is not absolute.
+    #[error("the program's path must be absolute, not {}", .0.display())]
+    RelativeProgram(PathBuf),
+    /// The working directory is not absolute.
+    #[error("the working directory must be absolute, not {}", .0.display())]
+    RelativeDirectory(PathBuf),
+    /// There is no argument.
+    #[error("the arguments are empty; the first is the program's own name")]
+    NoArguments,
+    /// The identity is root's.
+    #[error("uid 0 and gid 0 are never given to a program")]
+    RootIdentity,
+    /// The identity is the supervisor's.
+    #[error("uid {0} is the supervisor's own, which a program must not share")]
+    OwnIdentity(u32),
+    /// An argument has a NUL byte.
+    #[error("an argument has a NUL byte in it: {0:?}")]
+    NulInArgument(OsString),
+    /// The name of a variable is empty, or has `=` or a NUL byte in it.
+    #[error("{0:?} cannot be the name of an environment variable")]
+    VariableName(OsString),
+    /// The value of this variable has a NUL byte. The value is left out, since it may be a secret.
+    #[error("the environment variable {0:?} has a NUL byte in its value")]
+    NulInVariable(OsString),
+    /// The view is wrong.
+    #[error("its view: {0}")]
+    View(#[source] ViewError),
+}
 
 /// Returns what is wrong with a spec, if anything is.
-pub(crate) fn spec(spec: &JailSpec, program_given: bool) -> Result<(), String> {
+pub(crate) fn spec(spec: &JailSpec, program_given: bool) -> Result<(), SpecError> {
     match (&spec.program, program_given) {
-        (Program::Descriptor, false) => {
-            return Err("the program goes by descriptor, but none was given".into());
-        }
-        (Program::Path(_), true) => return Err("the program goes by path, but a descriptor was given".into()),
+        (Program::Descriptor, false) => return Err(SpecError::NoDescriptor),
+        (Program::Path(_), true) => return Err(SpecError::UnusedDescriptor),
         (Program::Path(path), false) if !path.is_absolute() => {
-            return Err(format!("the program's path must be absolute, not {}", path.display()));
+            return Err(SpecError::RelativeProgram(path.clone()));
         }
         _ => {}
     }
     if !spec.cwd.is_absolute() {
-        return Err(format!("the working directory must be absolute, not {}", spec.cwd.display()));
+        return Err(SpecError::RelativeDirectory(spec.cwd.clone()));
     }
     if spec.argv.is_empty() {
-        return Err("the arguments are empty; the first is the program's own name".into());
+        return Err(SpecError::NoArguments);
     }
     if let Some(identity) = spec.identity
         && (identity.uid == 0 || identity.gid == 0)
     {
-        return Err("uid 0 and gid 0 are never given to a program".into());
+        return Err(SpecError::RootIdentity);
     }
     if let Some(identity) = spec.identity
         && identity.uid == rustix::process::getuid().as_raw()
     {
-        return Err(format!("uid {} is the supervisor's own, which a program must not share", identity.uid));
+        return Err(SpecError::OwnIdentity(identity.uid));
     }
     if let Some(argument) = spec.argv.iter().find(|argument| has_nul(argument)) {
-        return Err(format!("an argument has a NUL byte in it: {argument:?}"));
+        return Err(SpecError::NulInArgument(argument.clone()));
     }
     for (key, value) in &spec.env {
         if key.is_empty() || key.as_bytes().contains(&b'=') || has_nul(key) {
-            return Err(format!("{key:?} cannot be the name of an environment variable"));
+            return Err(SpecError::VariableName(key.clone()));
         }
         if has_nul(value) {
-            // The value is left out, since it may be a secret.
-            return Err(format!("the environment variable {key:?} has a NUL byte in its value"));
+            return Err(SpecError::NulInVariable(key.clone()));
         }
     }
     match &spec.isolation {
-        Some(isolation) => isolation.view.check().map_err(|problem| format!("its view: {problem}")),
+        Some(isolation) => isolation.view.check().map_err(SpecError::View),
         None => Ok(()),
     }
 }
@@ -93,13 +131,15 @@ mod tests {
         for (expected, spoil) in cases {
             let mut bad = good();
             spoil(&mut bad);
-            let refusal = spec(&bad, false).unwrap_err();
+            let refusal = spec(&bad, false).unwrap_err().to_string();
             assert!(refusal.contains(expected), "{refusal}");
             assert!(!refusal.contains("secret"));
         }
         let mut own = good();
         own.identity = Some(Identity { uid: rustix::process::getuid().as_raw().max(1), gid: 70_000 });
-        assert!(rustix::process::getuid().is_root() || spec(&own, false).unwrap_err().contains("own"));
-        assert!(spec(&good(), true).unwrap_err().contains("by path"));
+        assert!(
+            rustix::process::getuid().is_root() || spec(&own, false).unwrap_err().to_string().contains("own")
+        );
+        assert!(spec(&good(), true).unwrap_err().to_string().contains("by path"));
     }
 }

@@ -50,6 +50,7 @@ mod view;
 mod wire;
 mod zygote;
 
+pub use check::SpecError;
 pub use exit::ExitStatus;
 pub use group::{CgroupsUnavailableError, Group, GroupError, Groups};
 pub use handover::{AdoptError, MonitorParts};
@@ -68,5 +69,5 @@ pub use spawn::{InheritedFds, JailedProgram, SpawnError, spawn};
 pub use spec::{Isolation, JailSpec, Limits, Mode, Program};
 pub use sys::seccomp::Instruction;
 pub use view::{
-    Access, BindMount, GeneratedFile, PrivateTmpfs, Symlink, View, missing_interpreter, real_path,
+    Access, BindMount, GeneratedFile, PrivateTmpfs, Symlink, View, ViewError, missing_interpreter, real_path,
 };

@@ -9,6 +9,7 @@ use rustix::fs::{MemfdFlags, fcntl_add_seals, memfd_create};
 use rustix::io::Errno;
 use rustix::process::{Signal, pidfd_send_signal};
 
+use crate::check::SpecError;
 use crate::image::{SEALS, Stage};
 use crate::monitor::Monitor;
 use crate::network::Network;
@@ -48,7 +49,10 @@ pub struct JailedProgram {
 pub enum SpawnError {
     /// The spec contradicts itself.
     #[error("the jail's spec is wrong: {0}")]
-    Spec(String),
+    Spec(#[source] SpecError),
+    /// The spec cannot be encoded for the stage.
+    #[error("the jail's spec cannot be encoded: {0} (please report this)")]
+    Encode(#[source] serde_json::Error),
     /// Arguments and environment are too long.
     #[error(
         "arguments and environment are too long: {bytes} bytes encoded, the most is {limit} (pass large input by file)"
@@ -229,14 +233,14 @@ fn resolve_paths(spec: &JailSpec) -> Result<Option<JailSpec>, SpawnError> {
         (Some(isolation), _) => isolation
             .view
             .resolve(spec.identity)
-            .map_err(|reason| SpawnError::Step { step: "filesystem".into(), reason })?,
+            .map_err(|error| SpawnError::Step { step: "filesystem".into(), reason: error.to_string() })?,
     }
     Ok(Some(spec))
 }
 
 /// The spec in a sealed memory file, since it does not fit into a packet.
 fn encode_spec(spec: &JailSpec) -> Result<OwnedFd, SpawnError> {
-    let text = serde_json::to_vec(spec).map_err(|error| SpawnError::Spec(error.to_string()))?;
+    let text = serde_json::to_vec(spec).map_err(SpawnError::Encode)?;
     let bytes = text.len() as u64;
     if bytes > SPEC_MAX_BYTES {
         return Err(SpawnError::SpecTooLarge { bytes, limit: SPEC_MAX_BYTES });

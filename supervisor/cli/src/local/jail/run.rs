@@ -96,15 +96,22 @@ pub(crate) struct RunArgs {
     command: Vec<OsString>,
 }
 
+/// Why a `--env` is refused.
+#[derive(Debug, thiserror::Error)]
+enum VariableError {
+    #[error("{0} is not set: write {0}=VALUE")]
+    NotSet(String),
+    #[error("a variable needs a name")]
+    NoName,
+}
+
 /// `NAME=VALUE`, or the name of a variable to pass through.
-fn variable(text: &str) -> Result<(OsString, OsString), String> {
+fn variable(text: &str) -> Result<(OsString, OsString), VariableError> {
     let (name, value) = match text.split_once('=') {
         Some((name, value)) => (name, value.into()),
-        None => {
-            (text, std::env::var_os(text).ok_or_else(|| format!("{text} is not set: write {text}=VALUE"))?)
-        }
+        None => (text, std::env::var_os(text).ok_or_else(|| VariableError::NotSet(text.to_owned()))?),
     };
-    if name.is_empty() { Err("a variable needs a name".into()) } else { Ok((name.into(), value)) }
+    if name.is_empty() { Err(VariableError::NoName) } else { Ok((name.into(), value)) }
 }
 
 impl RunArgs {
@@ -253,7 +260,7 @@ mod tests {
     fn variables_are_given_or_passed_on() {
         assert_eq!(variable("A=b=c").unwrap(), ("A".into(), "b=c".into()));
         assert_eq!(variable("PATH").unwrap().1, std::env::var_os("PATH").unwrap());
-        assert!(variable("NO_SUCH_VARIABLE_HERE").unwrap_err().contains("=VALUE"));
+        assert!(variable("NO_SUCH_VARIABLE_HERE").unwrap_err().to_string().contains("=VALUE"));
         assert!(variable("=x").is_err());
     }
 }

@@ -7,7 +7,7 @@ use rustix::process::{PidfdFlags, geteuid, getpid, pidfd_open};
 use rustix::system::uname;
 use rustix::thread::{CapabilitySet, capabilities};
 
-use super::feature_probe::{self, FeatureProbe};
+use super::feature_probe::{self, FeatureError, FeatureProbe};
 use crate::group;
 use crate::image::Stage;
 use crate::spec::Limits;
@@ -24,17 +24,17 @@ pub(crate) struct MachineFacts {
     /// As in `uname -r`.
     pub(super) kernel: String,
     /// Landlock's version, if it was tried successfully; otherwise why not.
-    pub(super) landlock: Result<u32, String>,
+    pub(super) landlock: Result<u32, FeatureError>,
     /// The actions that a seccomp filter may return: `errno`, `kill_process`, `user_notif`, …
     pub(super) actions: Vec<String>,
     /// The results of the feature probe; why it did not run otherwise.
-    pub(super) features: Result<FeatureProbe, String>,
+    pub(super) features: Result<FeatureProbe, FeatureError>,
     /// The sysctl that forbids user namespaces to ordinary users, with the command that changes it.
     pub(super) userns_switch: Option<&'static str>,
     /// The controllers that our own part of the cgroup tree can delegate to programs.
     pub(super) cgroup_controllers: Result<Vec<&'static str>, CgroupsMissing>,
     /// Whether pidfds work; otherwise why not.
-    pub(super) pidfd: Result<(), String>,
+    pub(super) pidfd: Result<(), FeatureError>,
     /// Limits that are lowered by this process's own hard limits.
     pub(super) lowered: Vec<String>,
 }
@@ -67,19 +67,19 @@ impl MachineFacts {
                 let (why, remedy) = lacking.reason_and_fix();
                 CgroupsMissing { why: why.into(), remedy: remedy.into() }
             }),
-            pidfd: pidfd_open(getpid(), PidfdFlags::empty()).map(drop).map_err(|errno| errno.to_string()),
+            pidfd: pidfd_open(getpid(), PidfdFlags::empty()).map(drop).map_err(FeatureError::new),
             lowered: lowered.collect(),
         }
     }
 }
 
 /// The kernel's Landlock version counts only if a rule set could be enforced.
-fn landlock_abi(trial: &Result<FeatureProbe, String>) -> Result<u32, String> {
-    let abi = sys::landlock_abi().map_err(|error| error.to_string())?;
+fn landlock_abi(trial: &Result<FeatureProbe, FeatureError>) -> Result<u32, FeatureError> {
+    let abi = sys::landlock_abi().map_err(FeatureError::new)?;
     if let Ok(trial) = trial {
         trial.landlock.clone()?;
     }
-    u32::try_from(abi).map_err(|error| error.to_string())
+    u32::try_from(abi).map_err(FeatureError::new)
 }
 
 fn words(path: &str) -> Vec<String> {

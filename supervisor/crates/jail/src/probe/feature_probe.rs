@@ -34,8 +34,25 @@ const FEATURE_PROBE_TIMEOUT: Duration = Duration::from_secs(5);
 /// The largest answer that is read; it contains a dozen short texts.
 const ANSWER_MAX_BYTES: u64 = 64 << 10;
 
-/// Success, or the kernel's reason.
-type ProbeResult = Result<(), String>;
+/// Why a feature cannot be used here: the kernel's reason, or why it was not tried.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
+#[error("{0}")]
+#[serde(transparent)]
+pub(crate) struct FeatureError(String);
+
+impl FeatureError {
+    pub(super) fn new(reason: impl std::fmt::Display) -> Self {
+        Self(reason.to_string())
+    }
+
+    /// The same, with what was tried in front.
+    pub(super) fn within(&self, what: &str) -> Self {
+        Self(format!("{what}: {}", self.0))
+    }
+}
+
+/// Success, or why not.
+type ProbeResult = Result<(), FeatureError>;
 
 /// The results of the probe.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -69,29 +86,31 @@ impl FeatureProbe {
         let namespaces = self.namespaces.iter().map(|(name, tried)| (name.as_str(), tried));
         let all = [("user namespace", &self.user)].into_iter().chain(namespaces);
         all.chain([("/proc", &self.proc), ("tmpfs", &self.tmpfs)])
-            .filter_map(|(name, tried)| Some((name, tried.as_ref().err()?.as_str())))
+            .filter_map(|(name, tried)| Some((name, tried.as_ref().err()?.0.as_str())))
     }
 
     /// Whether one kind of namespace can be made.
     pub(super) fn namespace(&self, name: &str) -> ProbeResult {
         self.user.clone()?;
         let found = self.namespaces.iter().find(|(kind, _)| kind == name);
-        found.map_or_else(|| Err("not tried".into()), |(_, tried)| tried.clone())
+        found.map_or_else(|| Err(FeatureError::new("not tried")), |(_, tried)| tried.clone())
     }
 }
 
 /// Starts the child and reads its answer. Blocks for [`FEATURE_PROBE_TIMEOUT`] at most.
-pub(super) fn run(stage: &Stage) -> Result<FeatureProbe, String> {
+pub(super) fn run(stage: &Stage) -> Result<FeatureProbe, FeatureError> {
     let child = stage
         .command(FEATURE_PROBE_NAME)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
-        .map_err(|error| format!("cannot start a trial: {error}"))?;
+        .map_err(|error| FeatureError::new(error).within("cannot start a trial"))?;
     let mut child = ReapOnDrop(child);
-    let answer = read_answer(&mut child.0).map_err(|error| format!("cannot hear of the trial: {error}"))?;
-    serde_json::from_slice(&answer).map_err(|error| format!("the trial ended half-way: {error}"))
+    let answer = read_answer(&mut child.0)
+        .map_err(|error| FeatureError::new(error).within("cannot read the answer of the trial"))?;
+    serde_json::from_slice(&answer)
+        .map_err(|error| FeatureError::new(error).within("the trial ended half-way"))
 }
 
 /// Kills and reaps the child when dropped.
@@ -138,26 +157,28 @@ fn probe_features() -> FeatureProbe {
     let held = capabilities(None).map_or(CapabilitySet::empty(), |sets| sets.effective);
     let in_user_namespace = !held.contains(CapabilitySet::SYS_ADMIN);
     let user = if in_user_namespace { own_user_namespace() } else { Ok(()) };
-    let namespaces = NAMESPACES.iter().map(|(name, flag)| ((*name).to_owned(), unshare(*flag).map_err(text)));
+    let namespaces =
+        NAMESPACES.iter().map(|(name, flag)| ((*name).to_owned(), unshare(*flag).map_err(FeatureError::new)));
     let namespaces: Vec<_> = namespaces.collect();
     // Mounts only in our own mount namespace, from which none propagate to the host's.
     let own_mounts = namespaces.iter().any(|(name, tried)| name == "mount" && tried.is_ok());
     let mounts = || -> ProbeResult {
         if !own_mounts {
-            return Err("no mount namespace of its own".into());
+            return Err(FeatureError::new("no mount namespace of its own"));
         }
-        mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC).map_err(text)
+        mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)
+            .map_err(FeatureError::new)
     };
     let proc = mounts().and_then(|()| own_proc());
     let tmpfs = mounts().and_then(|()| mount_over_proc("tmpfs"));
     let own_network = namespaces.iter().any(|(name, tried)| name == "net" && tried.is_ok());
     let loopback = if own_network {
-        sys::network::bring_loopback_up().map_err(text)
+        sys::network::bring_loopback_up().map_err(FeatureError::new)
     } else {
         // Not in the host's own network namespace.
-        Err("no net namespace of its own".into())
+        Err(FeatureError::new("no net namespace of its own"))
     };
-    let filters = set_no_new_privs(true).map_err(text);
+    let filters = set_no_new_privs(true).map_err(FeatureError::new);
     FeatureProbe {
         in_user_namespace,
         user,
@@ -182,9 +203,10 @@ const NAMESPACES: &[(&str, CloneFlags)] = &[
 /// A user namespace that maps only our own uid and gid. Without a map every call in it would fail.
 fn own_user_namespace() -> ProbeResult {
     let (uid, gid) = (geteuid().as_raw(), getegid().as_raw());
-    unshare(CloneFlags::CLONE_NEWUSER).map_err(text)?;
+    unshare(CloneFlags::CLONE_NEWUSER).map_err(FeatureError::new)?;
     let write = |file: &str, content: String| {
-        std::fs::write(format!("/proc/self/{file}"), content).map_err(|error| format!("{file}: {error}"))
+        std::fs::write(format!("/proc/self/{file}"), content)
+            .map_err(|error| FeatureError::new(error).within(file))
     };
     write("setgroups", "deny".into())?;
     write("gid_map", format!("{gid} {gid} 1"))?;
@@ -193,7 +215,7 @@ fn own_user_namespace() -> ProbeResult {
 
 /// A mounted proc shows the pid namespace of the process that mounts it; only a child is in the new one.
 fn own_proc() -> ProbeResult {
-    match sys::fork().map_err(text)? {
+    match sys::fork().map_err(FeatureError::new)? {
         ForkSide::Child => {
             let errno = match mount_over_proc("proc") {
                 Ok(()) => 0,
@@ -202,10 +224,11 @@ fn own_proc() -> ProbeResult {
             exit(errno);
         }
         ForkSide::Parent(child) => {
-            let ended = retry_on_intr(|| waitpid(Some(child), WaitOptions::empty())).map_err(text)?;
+            let ended =
+                retry_on_intr(|| waitpid(Some(child), WaitOptions::empty())).map_err(FeatureError::new)?;
             match ended.and_then(|(_, status)| status.exit_status()) {
                 Some(0) => Ok(()),
-                _ => Err("it cannot be mounted (a container may hide parts of its own)".into()),
+                _ => Err(FeatureError::new("it cannot be mounted (a container may hide parts of its own)")),
             }
         }
     }
@@ -214,7 +237,7 @@ fn own_proc() -> ProbeResult {
 /// Mounts over a directory that exists on every machine; this is our own mount namespace.
 fn mount_over_proc(kind: &str) -> ProbeResult {
     let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
-    mount(kind, "/proc", kind, flags, None).map_err(text)
+    mount(kind, "/proc", kind, flags, None).map_err(FeatureError::new)
 }
 
 /// A rule set that forbids nothing we still do. By default the crate ignores a kernel that refuses; here it is to
@@ -225,9 +248,9 @@ fn rules() -> ProbeResult {
         .handle_access(AccessFs::from_all(ABI::V1) & AccessFs::Execute)
         .and_then(|rules| rules.create())
         .and_then(|rules| rules.restrict_self())
-        .map_err(text)?;
+        .map_err(FeatureError::new)?;
     match status.ruleset {
-        RulesetStatus::NotEnforced => Err("the kernel took it and does not enforce it".into()),
+        RulesetStatus::NotEnforced => Err(FeatureError::new("the kernel took it and does not enforce it")),
         _ => Ok(()),
     }
 }
@@ -236,9 +259,5 @@ fn rules() -> ProbeResult {
 fn filter() -> ProbeResult {
     const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
     let allow = seccompiler::sock_filter { code: RETURN, jt: 0, jf: 0, k: libc::SECCOMP_RET_ALLOW };
-    seccompiler::apply_filter(&[allow]).map_err(text)
-}
-
-fn text(error: impl std::fmt::Display) -> String {
-    error.to_string()
+    seccompiler::apply_filter(&[allow]).map_err(FeatureError::new)
 }

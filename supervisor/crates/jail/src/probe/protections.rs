@@ -3,7 +3,7 @@
 use rustix::thread::CapabilitySet;
 
 use super::facts::MachineFacts;
-use super::feature_probe::FeatureProbe;
+use super::feature_probe::{FeatureError, FeatureProbe};
 use super::protection_support::ProtectionSupport;
 use super::tier::{OWN_UID_CAPABILITIES, Tier};
 use crate::network::PORTS_LANDLOCK_ABI;
@@ -142,7 +142,7 @@ fn process_tree(facts: &MachineFacts, tier: Tier, isolated: bool) -> ProtectionS
 /// A protection by the result of the probe, with advice that fits the reason.
 fn probed(
     name: &'static str,
-    tried: &Result<(), String>,
+    tried: &Result<(), FeatureError>,
     by: String,
     facts: &MachineFacts,
 ) -> ProtectionSupport {
@@ -153,20 +153,20 @@ fn probed(
         (Ok(_), None) if facts.uid == 0 => root_advice(facts),
         (Ok(_), None) => format!("{}; {CONTAINER_ADVICE}", root_advice(facts)),
     };
-    missing(name, why.as_str(), remedy)
+    missing(name, why.to_string(), remedy)
 }
 
-type ProbeRef<'t> = Result<&'t FeatureProbe, &'t String>;
+type ProbeRef<'t> = Result<&'t FeatureProbe, &'t FeatureError>;
 
-fn namespaces(trial: ProbeRef<'_>) -> Result<(), String> {
+fn namespaces(trial: ProbeRef<'_>) -> Result<(), FeatureError> {
     let trial = trial.map_err(Clone::clone)?;
-    trial.user.clone().map_err(|why| format!("no user namespace: {why}"))?;
+    trial.user.clone().map_err(|why| why.within("no user namespace"))?;
     let lacking: Vec<String> = trial
         .namespaces
         .iter()
         .filter_map(|(kind, tried)| Some(format!("no {kind} namespace: {}", tried.as_ref().err()?)))
         .collect();
-    if lacking.is_empty() { Ok(()) } else { Err(lacking.join("; ")) }
+    if lacking.is_empty() { Ok(()) } else { Err(FeatureError::new(lacking.join("; "))) }
 }
 
 fn namespaces_by(trial: ProbeRef<'_>) -> String {
@@ -177,16 +177,16 @@ fn namespaces_by(trial: ProbeRef<'_>) -> String {
     .to_owned()
 }
 
-fn filesystem(trial: ProbeRef<'_>) -> Result<(), String> {
+fn filesystem(trial: ProbeRef<'_>) -> Result<(), FeatureError> {
     namespace(trial, "mount")?;
     let trial = trial.map_err(Clone::clone)?;
-    trial.tmpfs.clone().map_err(|why| format!("no tmpfs: {why}"))?;
-    trial.proc.clone().map_err(|why| format!("no /proc of its own: {why}"))
+    trial.tmpfs.clone().map_err(|why| why.within("no tmpfs"))?;
+    trial.proc.clone().map_err(|why| why.within("no /proc of its own"))
 }
 
-fn namespace(trial: ProbeRef<'_>, kind: &str) -> Result<(), String> {
+fn namespace(trial: ProbeRef<'_>, kind: &str) -> Result<(), FeatureError> {
     let trial = trial.map_err(Clone::clone)?;
-    trial.namespace(kind).map_err(|why| format!("no {kind} namespace: {why}"))
+    trial.namespace(kind).map_err(|why| why.within(&format!("no {kind} namespace")))
 }
 
 fn network_by(trial: ProbeRef<'_>) -> String {
@@ -212,7 +212,7 @@ fn landlock(facts: &MachineFacts) -> ProtectionSupport {
         }
         Err(why) => missing(
             LANDLOCK,
-            why.as_str(),
+            why.to_string(),
             "boot with landlock among lsm=; in a container: allow the landlock calls",
         ),
     }
@@ -228,7 +228,7 @@ fn system_calls(facts: &MachineFacts) -> ProtectionSupport {
             enforced(SYSTEM_CALLS, "seccomp filters, with learn mode")
         }
         Ok(()) => enforced(SYSTEM_CALLS, "seccomp filters, without learn mode (Linux 5.0)"),
-        Err(why) => missing(SYSTEM_CALLS, why, "boot a kernel with CONFIG_SECCOMP_FILTER"),
+        Err(why) => missing(SYSTEM_CALLS, why.to_string(), "boot a kernel with CONFIG_SECCOMP_FILTER"),
     }
 }
 

@@ -1,7 +1,7 @@
 use rustix::thread::CapabilitySet;
 
 use super::facts::{CgroupsMissing, MachineFacts};
-use super::feature_probe::FeatureProbe;
+use super::feature_probe::{FeatureError, FeatureProbe};
 use super::*;
 
 fn trial() -> FeatureProbe {
@@ -53,7 +53,7 @@ fn unprivileged() -> MachineFacts {
 
 /// As in a container of the usual kind: its filter refuses the calls.
 fn contained() -> MachineFacts {
-    let refused = || Err::<(), String>("EPERM: Operation not permitted".into());
+    let refused = || Err::<(), _>(FeatureError::new("EPERM: Operation not permitted"));
     let trial = trial();
     let namespaces = trial.namespaces.iter().map(|(name, _)| (name.clone(), refused())).collect();
     let trial = FeatureProbe {
@@ -73,14 +73,14 @@ fn each_machine_has_its_tier() {
     let no_controllers = MachineFacts { cgroup_controllers: no_group(), ..best() };
     let no_setuid = MachineFacts { held: CapabilitySet::SYS_ADMIN, ..best() };
     let mut nothing = contained();
-    nothing.landlock = Err("ENOSYS".into());
+    nothing.landlock = Err(FeatureError::new("ENOSYS"));
     let mut landlock_alone = contained();
     for facts in [&mut nothing, &mut landlock_alone] {
-        facts.features.as_mut().unwrap().filter = Err("EINVAL".into());
+        facts.features.as_mut().unwrap().filter = Err(FeatureError::new("EINVAL"));
     }
     let mut no_proc = unprivileged();
-    no_proc.features.as_mut().unwrap().proc = Err("EPERM".into());
-    let unknown = MachineFacts { features: Err("the trial ended half-way".into()), ..best() };
+    no_proc.features.as_mut().unwrap().proc = Err(FeatureError::new("EPERM"));
+    let unknown = MachineFacts { features: Err(FeatureError::new("the trial ended half-way")), ..best() };
     for (what, facts, tier) in [
         ("everything", best(), Tier::RootCgroup),
         ("no controllers", no_controllers, Tier::Root),
@@ -112,7 +112,7 @@ fn enforce_accepts_the_first_three_and_these_lack_nothing_that_it_asks() {
 // Promises: CLI-17
 #[test]
 fn a_tier_does_not_hide_a_filter_that_is_missing() {
-    let facts = MachineFacts { landlock: Err("EOPNOTSUPP".into()), ..best() };
+    let facts = MachineFacts { landlock: Err(FeatureError::new("EOPNOTSUPP")), ..best() };
     let machine = Machine::from_facts(&facts);
     assert_eq!(machine.tier, Tier::RootCgroup);
     assert!(!machine.accepted_by_enforce());
@@ -151,7 +151,8 @@ fn root_is_told_which_capability_it_lacks_and_not_to_become_root() {
 
 #[test]
 fn loopback_is_not_promised_where_it_cannot_be_brought_up() {
-    let trial = FeatureProbe { loopback: Err("EPERM: Operation not permitted".into()), ..trial() };
+    let trial =
+        FeatureProbe { loopback: Err(FeatureError::new("EPERM: Operation not permitted")), ..trial() };
     let machine = Machine::from_facts(&MachineFacts { features: Ok(trial), ..best() });
     let network = machine.protections.iter().find(|line| line.name == "network").unwrap();
     assert!(network.detail().contains("CAP_NET_ADMIN"), "{}", network.detail());

@@ -119,7 +119,9 @@ pub(super) fn parse_file(text: &str, origin: &str) -> Result<Profile, ProfileErr
     for (entries, allow) in [(&file.allow, true), (&file.answer, false)] {
         for entry in entries {
             let group = group(entry.get_ref(), allow);
-            groups.push(group.map_err(|(start, problem)| at(start.unwrap_or(entry.span().start), problem))?);
+            groups.push(group.map_err(|EntryError { position, problem }| {
+                at(position.unwrap_or(entry.span().start), problem)
+            })?);
         }
     }
     Ok(Profile {
@@ -135,22 +137,53 @@ pub(super) fn parse_file(text: &str, origin: &str) -> Result<Profile, ProfileErr
     })
 }
 
-/// A problem and its position, if it is not the group as a whole.
-type EntryProblem = (Option<usize>, String);
+/// Why an entry of the file is refused.
+#[derive(Debug)]
+struct EntryError {
+    /// Where it is in the file, if it is not the group as a whole.
+    position: Option<usize>,
+    /// What is wrong and what to do about it.
+    problem: String,
+}
 
-fn group(entry: &GroupEntry, allow: bool) -> Result<CallGroup, EntryProblem> {
+impl EntryError {
+    fn at(position: usize, problem: impl Into<String>) -> Self {
+        Self { position: Some(position), problem: problem.into() }
+    }
+
+    fn of_group(problem: impl Into<String>) -> Self {
+        Self { position: None, problem: problem.into() }
+    }
+}
+
+/// Why a condition is refused.
+#[derive(Debug, thiserror::Error)]
+enum ConditionError {
+    #[error("`arg` counts from 0 to 5")]
+    ArgumentIndex,
+    #[error("{value:#x} has bits outside the mask {mask:#x}, so it would never fit")]
+    OutsideMask { value: u32, mask: u32 },
+    #[error("a condition has one of `is` (with or without `mask`), `is_not`, `any_bit`")]
+    Test,
+    #[error("`wide` is for pointers, and goes with `is` (without `mask`) and `is_not`")]
+    Wide,
+    #[error("a condition has from 1 to {VALUES_MAX} values")]
+    ValueCount,
+}
+
+fn group(entry: &GroupEntry, allow: bool) -> Result<CallGroup, EntryError> {
     let why = entry.why.get_ref().trim();
     if why.is_empty() {
-        return Err((Some(entry.why.span().start), "say in `why` what the calls are needed for".into()));
+        return Err(EntryError::at(entry.why.span().start, "say in `why` what the calls are needed for"));
     }
     if entry.calls.is_empty() || entry.calls.len() > CALLS_MAX {
-        return Err((None, format!("a group has from 1 to {CALLS_MAX} calls")));
+        return Err(EntryError::of_group(format!("a group has from 1 to {CALLS_MAX} calls")));
     }
     let calls = entry.calls.iter().map(call).collect::<Result<_, _>>()?;
     let verdict = match (allow, &entry.errno) {
         (true, None) => GroupAction::Allow,
         (true, Some(errno)) => {
-            return Err((Some(errno.span().start), "`errno` belongs into an [[answer]]".into()));
+            return Err(EntryError::at(errno.span().start, "`errno` belongs into an [[answer]]"));
         }
         (false, None) => GroupAction::Answer(None),
         (false, Some(errno)) => GroupAction::Answer(Some(number(errno)?)),
@@ -158,7 +191,8 @@ fn group(entry: &GroupEntry, allow: bool) -> Result<CallGroup, EntryProblem> {
     let mut alternatives = 1_usize;
     let mut when = Vec::new();
     for entry in &entry.when {
-        let condition = condition(entry.get_ref()).map_err(|problem| (Some(entry.span().start), problem))?;
+        let condition = condition(entry.get_ref())
+            .map_err(|error| EntryError::at(entry.span().start, error.to_string()))?;
         alternatives = alternatives.saturating_mul(condition.alternative_count());
         when.push(condition);
     }
@@ -166,53 +200,54 @@ fn group(entry: &GroupEntry, allow: bool) -> Result<CallGroup, EntryProblem> {
         let problem = format!(
             "the conditions have {alternatives} combinations, the most is {ALTERNATIVES_MAX} (use a mask, or fewer values)"
         );
-        return Err((None, problem));
+        return Err(EntryError::of_group(problem));
     }
     Ok(CallGroup { why: why.to_owned(), calls, verdict, when, networks: entry.network.clone() })
 }
 
-fn call(name: &Spanned<String>) -> Result<&'static str, EntryProblem> {
+fn call(name: &Spanned<String>) -> Result<&'static str, EntryError> {
     syscalls::known_name(name.get_ref()).ok_or_else(|| {
         let meant = match syscalls::nearest_name(name.get_ref()) {
             Some(near) => format!("did you mean `{near}`?"),
             None => "names are the kernel's, as `strace` shows them".into(),
         };
-        (Some(name.span().start), format!("unknown system call `{}` ({meant})", quoted(name.get_ref())))
+        let problem = format!("unknown system call `{}` ({meant})", quoted(name.get_ref()));
+        EntryError::at(name.span().start, problem)
     })
 }
 
-fn number(errno: &Spanned<String>) -> Result<i32, EntryProblem> {
+fn number(errno: &Spanned<String>) -> Result<i32, EntryError> {
     let known = ERRNOS.iter().find(|(name, _)| name == errno.get_ref());
     known.map(|(_, number)| *number).ok_or_else(|| {
         let names: Vec<_> = ERRNOS.iter().map(|(name, _)| *name).collect();
-        (Some(errno.span().start), format!("`errno` is one of {}", names.join(", ")))
+        EntryError::at(errno.span().start, format!("`errno` is one of {}", names.join(", ")))
     })
 }
 
-fn condition(when: &ConditionEntry) -> Result<Condition, String> {
+fn condition(when: &ConditionEntry) -> Result<Condition, ConditionError> {
     if when.arg > 5 {
-        return Err("`arg` counts from 0 to 5".into());
+        return Err(ConditionError::ArgumentIndex);
     }
     let test = match (&when.is, &when.is_not, when.any_bit) {
         (Some(values), None, None) => {
             let mask = when.mask.unwrap_or(u32::MAX);
             if let Some(value) = values.iter().find(|value| **value & !mask != 0) {
-                return Err(format!("{value:#x} has bits outside the mask {mask:#x}, so it would never fit"));
+                return Err(ConditionError::OutsideMask { value: *value, mask });
             }
             ArgumentTest::Is { mask, values: values.clone() }
         }
         (None, Some(values), None) if when.mask.is_none() => ArgumentTest::IsNot(values.clone()),
         (None, None, Some(bits)) if when.mask.is_none() && bits != 0 => ArgumentTest::AnyBit(bits),
-        _ => return Err("a condition has one of `is` (with or without `mask`), `is_not`, `any_bit`".into()),
+        _ => return Err(ConditionError::Test),
     };
     if when.wide && (when.mask.is_some() || when.any_bit.is_some()) {
-        return Err("`wide` is for pointers, and goes with `is` (without `mask`) and `is_not`".into());
+        return Err(ConditionError::Wide);
     }
     match &test {
         ArgumentTest::Is { values, .. } | ArgumentTest::IsNot(values)
             if values.is_empty() || values.len() > VALUES_MAX =>
         {
-            Err(format!("a condition has from 1 to {VALUES_MAX} values"))
+            Err(ConditionError::ValueCount)
         }
         _ => Ok(Condition { arg: when.arg, wide: when.wide, test }),
     }

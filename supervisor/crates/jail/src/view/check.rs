@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path};
 
+use super::error::ViewError;
 use super::{PROBE_FILE, SHARED_MEMORY, TMP, View};
 
 /// The most entries of each kind. Every host entry is a mount that the kernel makes and removes; a program sees about
@@ -37,14 +38,14 @@ enum EntryKind {
 impl View {
     /// Returns what is wrong with the view, if anything is: a path that is not normalized, two entries that exclude
     /// each other, sizes that limit nothing, or too many entries.
-    pub fn check(&self) -> Result<(), String> {
+    pub fn check(&self) -> Result<(), ViewError> {
         self.check_counts()?;
         self.check_private()?;
         let mut places = HashMap::from([(Path::new(TMP), EntryKind::Private)]);
         for (at, kind) in self.entries() {
             check_inside(at)?;
             if places.insert(at, kind).is_some() {
-                return Err(format!("{} is in the view twice", at.display()));
+                return Err(ViewError::Duplicate(at.into()));
             }
         }
         for shown in &self.shown {
@@ -53,7 +54,7 @@ impl View {
         for link in &self.links {
             let length = link.to.as_os_str().len();
             if length == 0 || length > PATH_MAX_BYTES || has_nul(&link.to) {
-                return Err(format!("the link {} leads nowhere", link.at.display()));
+                return Err(ViewError::DanglingLink(link.at.clone()));
             }
         }
         for (at, kind) in self.entries() {
@@ -75,7 +76,7 @@ impl View {
         shown.chain(files).chain(links).chain(private).chain(program)
     }
 
-    fn check_counts(&self) -> Result<(), String> {
+    fn check_counts(&self) -> Result<(), ViewError> {
         for (what, count) in [
             ("shown files", self.shown.len()),
             ("made files", self.files.len()),
@@ -83,87 +84,70 @@ impl View {
             ("private directories", self.private.dirs.len()),
         ] {
             if count > ENTRIES_MAX {
-                return Err(format!("the view has {count} {what}, the most is {ENTRIES_MAX}"));
+                return Err(ViewError::TooManyEntries { what, count, limit: ENTRIES_MAX });
             }
         }
         let bytes: usize = self.files.iter().map(|file| file.text.len()).sum();
         if bytes > TEXT_MAX_BYTES {
-            return Err(format!("the view's made files have {bytes} bytes, the most is {TEXT_MAX_BYTES}"));
+            return Err(ViewError::FilesTooLarge { bytes, limit: TEXT_MAX_BYTES });
         }
         Ok(())
     }
 
-    fn check_private(&self) -> Result<(), String> {
+    fn check_private(&self) -> Result<(), ViewError> {
         let private = &self.private;
         // The kernel takes 0 for "without limit".
         if private.bytes == 0 || private.inodes == 0 {
-            return Err("the private directory has no room (give it a number of bytes and of inodes)".into());
+            return Err(ViewError::NoRoom);
         }
         for (index, name) in private.dirs.iter().enumerate() {
             let plain = Path::new(name).components().eq([Component::Normal(name.as_ref())]);
             if !plain || name.contains('\0') || name.len() > 255 {
-                return Err(format!("{name:?} cannot be a directory's name"));
+                return Err(ViewError::DirectoryName(name.clone()));
             }
             if name == SHARED_MEMORY || private.dirs[..index].contains(name) {
-                return Err(format!(
-                    "the private directory has {name:?} twice (\"{SHARED_MEMORY}\" is taken)"
-                ));
+                return Err(ViewError::DuplicateDirectory { name: name.clone(), taken: SHARED_MEMORY });
             }
         }
         if !private.dirs.contains(&private.tmp) {
-            return Err(format!(
-                "{:?}, which is to be {TMP}, is none of the private directories",
-                private.tmp
-            ));
+            return Err(ViewError::NoTmp { name: private.tmp.clone(), tmp: TMP });
         }
         Ok(())
     }
 }
 
 /// Checks a path inside the view.
-fn check_inside(path: &Path) -> Result<(), String> {
+fn check_inside(path: &Path) -> Result<(), ViewError> {
     check_absolute(path)?;
     match RESERVED.iter().find(|reserved| path.starts_with(reserved)) {
-        Some(reserved) => Err(format!("{} lies in {reserved}, which is made anew", path.display())),
+        Some(reserved) => Err(ViewError::Reserved { at: path.into(), reserved }),
         None => Ok(()),
     }
 }
 
 /// Checks whether a host path may be shown.
-pub(super) fn check_host_path(path: &Path) -> Result<(), String> {
+pub(super) fn check_host_path(path: &Path) -> Result<(), ViewError> {
     check_absolute(path)?;
     if let Some(shared) = SHARED_BY_ALL.iter().find(|shared| Path::new(shared).starts_with(path)) {
-        return Err(format!(
-            "{} cannot be shown as a whole: {shared} has sockets and files of everything that runs (name what is \
-             needed below it)",
-            path.display()
-        ));
+        return Err(ViewError::SharedByAll { from: path.into(), shared });
     }
     match RESERVED.iter().find(|reserved| path.starts_with(reserved)) {
-        Some(reserved) => {
-            Err(format!("{} cannot be shown: nothing of the host's {reserved} is", path.display()))
-        }
+        Some(reserved) => Err(ViewError::NeverShown { from: path.into(), reserved }),
         None => Ok(()),
     }
 }
 
-fn check_absolute(path: &Path) -> Result<(), String> {
+fn check_absolute(path: &Path) -> Result<(), ViewError> {
     let bytes = path.as_os_str().as_bytes();
     if bytes.len() > PATH_MAX_BYTES {
-        return Err(format!("a path has {} bytes, the most is {PATH_MAX_BYTES}", bytes.len()));
+        return Err(ViewError::PathTooLong { bytes: bytes.len(), limit: PATH_MAX_BYTES });
     }
     let mut parts = bytes.split(|byte| *byte == b'/');
     // The text before the first "/" is empty, and between two is a name.
     let plain = bytes.len() > 1
         && parts.next() == Some(b"".as_slice())
         && parts.all(|part| !matches!(part, b"" | b"." | b".."));
-    if plain && !has_nul(path) {
-        Ok(())
-    } else {
-        Err(format!(
-            "{path:?} cannot be in a view: a path there is absolute, has no `.`, `..` or `//` in it, and is not `/`"
-        ))
-    }
+    if plain && !has_nul(path) { Ok(()) } else { Err(ViewError::NotNormalized(path.into())) }
 }
 
 fn has_nul(path: &Path) -> bool {
@@ -171,7 +155,7 @@ fn has_nul(path: &Path) -> bool {
 }
 
 /// Whether an entry can be made below another.
-fn may_be_below(at: &Path, kind: EntryKind, above: &Path, over: EntryKind) -> Result<(), String> {
+fn may_be_below(at: &Path, kind: EntryKind, above: &Path, over: EntryKind) -> Result<(), ViewError> {
     let why = match (over, kind) {
         (EntryKind::Shown | EntryKind::Private, EntryKind::Shown | EntryKind::Program) => return Ok(()),
         (EntryKind::Private, EntryKind::Private) if above == Path::new(TMP) => return Ok(()),
@@ -179,7 +163,7 @@ fn may_be_below(at: &Path, kind: EntryKind, above: &Path, over: EntryKind) -> Re
         (EntryKind::Private, _) => "which is the program's own to write",
         (EntryKind::Made | EntryKind::Link | EntryKind::Program, _) => "which is no directory",
     };
-    Err(format!("{} lies below {}, {why}", at.display(), above.display()))
+    Err(ViewError::Nested { at: at.into(), above: above.into(), why })
 }
 
 #[cfg(test)]
@@ -240,7 +224,8 @@ mod tests {
             let mut view = good();
             assert_eq!(view.check(), Ok(()));
             spoil(&mut view);
-            let Err(refusal) = view.check() else { panic!("{expected}: {view:?}") };
+            let Err(error) = view.check() else { panic!("{expected}: {view:?}") };
+            let refusal = error.to_string();
             assert!(refusal.contains(expected), "{expected}: {refusal}");
         }
     }

@@ -84,7 +84,7 @@ mod tests {
         assert_eq!(view.shown, [BindMount { needed: true, ..shown("/opt", Access::Execute) }]);
         assert_eq!(view.check(), Ok(()));
         view.grant(Path::new("/opt"), Access::Write);
-        assert!(view.check().unwrap_err().contains("/opt"));
+        assert!(view.check().unwrap_err().to_string().contains("/opt"));
     }
 
     #[test]

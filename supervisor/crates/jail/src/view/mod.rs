@@ -1,6 +1,7 @@
 //! The files that exist for a program: host files that are shown, and generated files.
 
 mod check;
+mod error;
 mod find;
 mod grant;
 mod interpreter;
@@ -11,6 +12,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+pub use self::error::ViewError;
 pub use self::interpreter::missing_interpreter;
 pub use self::resolve::real_path;
 

@@ -22,6 +22,7 @@ use rustix::fs::{CWD, FileType, Mode, OFlags, Stat, fstat, openat, readlinkat};
 use rustix::io::Errno;
 use rustix::process::geteuid;
 
+use super::error::ViewError;
 use super::find::{LINKS_MAX, components};
 use super::{Access, View, check};
 use crate::identity::Identity;
@@ -36,7 +37,7 @@ impl View {
     /// Fails for a required entry that cannot be shown safely: because another user could have made a link in the path,
     /// because it leads to something that no view may show, or because it is a socket without write access. The text
     /// ends with what to do.
-    pub fn resolve(&mut self, identity: Option<Identity>) -> Result<(), String> {
+    pub fn resolve(&mut self, identity: Option<Identity>) -> Result<(), ViewError> {
         let trust = TrustedOwners::of(identity);
         for shown in &mut self.shown {
             let wrong = match trust.walk(&shown.from) {
@@ -47,12 +48,12 @@ impl View {
                     }
                     Err(problem) => problem,
                 },
-                Err(ResolveError::Kernel(_)) => continue,
-                Err(planted @ ResolveError::UntrustedLink(..)) => planted.to_string(),
+                Err(ResolveError::Unreachable) => continue,
+                Err(ResolveError::Refused(refusal)) => refusal,
             };
             // An optional entry is left out, since the link that remains in its path is not followed.
             if shown.needed {
-                return Err(format!("cannot show {}: {wrong}", shown.from.display()));
+                return Err(wrong.of_host_path(&shown.from));
             }
         }
         Ok(())
@@ -63,28 +64,22 @@ impl View {
 /// it does not exist or cannot be reached.
 ///
 /// Fails if another user could have made a link in the path; the text ends with what to do.
-pub fn real_path(path: &Path, identity: Option<Identity>) -> Result<Option<PathBuf>, String> {
+pub fn real_path(path: &Path, identity: Option<Identity>) -> Result<Option<PathBuf>, ViewError> {
     match TrustedOwners::of(identity).walk(path) {
         Ok((real, _)) => Ok(Some(real)),
-        Err(ResolveError::Kernel(_)) => Ok(None),
-        Err(planted @ ResolveError::UntrustedLink(..)) => {
-            Err(format!("cannot show {}: {planted}", path.display()))
-        }
+        Err(ResolveError::Unreachable) => Ok(None),
+        Err(ResolveError::Refused(refusal)) => Err(refusal.of_host_path(path)),
     }
 }
 
 /// Checks whether the resolved file may be shown with this access.
-fn check_shareable(real: &Path, kind: FileType, access: Access) -> Result<(), String> {
+fn check_shareable(real: &Path, kind: FileType, access: Access) -> Result<(), ViewError> {
     check::check_host_path(real)?;
     if access == Access::Connect && kind != FileType::Socket {
-        return Err(format!("{} is not a socket, so no program can connect to it", real.display()));
+        return Err(ViewError::NotSocket(real.into()));
     }
     if kind == FileType::Socket && !matches!(access, Access::Write | Access::Connect) {
-        return Err(format!(
-            "{} is a socket, and no mount keeps a program that sees it from connecting to it (grant it to be \
-             written to, or not at all)",
-            real.display()
-        ));
+        return Err(ViewError::Socket(real.into()));
     }
     Ok(())
 }
@@ -92,23 +87,22 @@ fn check_shareable(real: &Path, kind: FileType, access: Access) -> Result<(), St
 /// Why a host path was not resolved.
 #[derive(Debug)]
 enum ResolveError {
-    Kernel(Errno),
-    /// An untrusted link, and the owner of the link or of the directory that it could have been put into.
-    UntrustedLink(PathBuf, u32),
+    /// It does not exist or cannot be reached.
+    Unreachable,
+    /// A link on it is untrusted.
+    Refused(ViewError),
 }
 
-impl std::fmt::Display for ResolveError {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Kernel(errno) => errno.fmt(out),
-            Self::UntrustedLink(link, uid) => write!(
-                out,
-                "the link {} in it belongs to uid {uid}, or lies where others may write, who could point it \
-                 anywhere (grant the path that it leads to, or let root own it and the directories above it)",
-                link.display()
-            ),
-        }
+impl ResolveError {
+    /// `owner` is that of the link, or of the directory that it could have been put into.
+    fn untrusted_link(link: PathBuf, owner: u32) -> Self {
+        Self::Refused(ViewError::UntrustedLink { link, owner })
     }
+}
+
+/// The caller treats every error of the kernel alike: building the jail reports it.
+fn unreachable(_: Errno) -> ResolveError {
+    ResolveError::Unreachable
 }
 
 /// The owners whose links are followed.
@@ -134,9 +128,9 @@ impl TrustedOwners {
     /// The path without links, and the type of the file there.
     fn walk(&self, path: &Path) -> Result<(PathBuf, FileType), ResolveError> {
         match crate::no_follow::open(CWD, path) {
-            Ok(file) => Ok((path.to_owned(), kind(&fstat(&file).map_err(ResolveError::Kernel)?))),
+            Ok(file) => Ok((path.to_owned(), kind(&fstat(&file).map_err(unreachable)?))),
             Err(Errno::LOOP) => self.follow(path),
-            Err(errno) => Err(ResolveError::Kernel(errno)),
+            Err(_) => Err(ResolveError::Unreachable),
         }
     }
 
@@ -164,16 +158,16 @@ impl TrustedOwners {
                 continue;
             }
             if !self.owners.contains(&next.stat.st_uid) {
-                return Err(ResolveError::UntrustedLink(place, next.stat.st_uid));
+                return Err(ResolveError::untrusted_link(place, next.stat.st_uid));
             }
             if let Some(open) = way.iter().find(|directory| !self.protects(&directory.stat)) {
-                return Err(ResolveError::UntrustedLink(place, open.stat.st_uid));
+                return Err(ResolveError::untrusted_link(place, open.stat.st_uid));
             }
             links += 1;
             if links > LINKS_MAX {
-                return Err(ResolveError::Kernel(Errno::LOOP));
+                return Err(ResolveError::Unreachable);
             }
-            let to = readlinkat(&next.file, "", Vec::new()).map_err(ResolveError::Kernel)?;
+            let to = readlinkat(&next.file, "", Vec::new()).map_err(unreachable)?;
             let to = PathBuf::from(OsString::from_vec(to.into_bytes()));
             place.pop();
             for part in components(&to).into_iter().rev() {
@@ -203,8 +197,8 @@ struct OpenedPath {
 impl OpenedPath {
     fn open(below: impl std::os::fd::AsFd, part: &std::ffi::OsStr) -> Result<Self, ResolveError> {
         let flags = OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-        let file = openat(below, part, flags, Mode::empty()).map_err(ResolveError::Kernel)?;
-        let stat = fstat(&file).map_err(ResolveError::Kernel)?;
+        let file = openat(below, part, flags, Mode::empty()).map_err(unreachable)?;
+        let stat = fstat(&file).map_err(unreachable)?;
         Ok(Self { file, stat })
     }
 }

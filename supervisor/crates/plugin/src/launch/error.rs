@@ -97,7 +97,7 @@ pub(crate) enum LaunchError {
     Egress(#[from] AllowListError),
     /// Its view of the files cannot be built.
     #[error("its view of the files cannot be built: {0}; correct its sandbox.fs")]
-    Isolation(String),
+    Isolation(#[source] talon_jail::ViewError),
     /// Its interpreter is not in its view.
     #[error(
         "its interpreter {} lies outside of what it sees: grant it with plugins.tools.overrides.{plugin}.sandbox.fs.execute: [{:?}]",
@@ -238,7 +238,10 @@ impl LaunchError {
             Self::Spawn(error) => {
                 matches!(
                     error,
-                    SpawnError::Step { .. } | SpawnError::Spec(_) | SpawnError::SpecTooLarge { .. }
+                    SpawnError::Step { .. }
+                        | SpawnError::Spec(_)
+                        | SpawnError::Encode(_)
+                        | SpawnError::SpecTooLarge { .. }
                 )
             }
             Self::Handshake(error) => matches!(

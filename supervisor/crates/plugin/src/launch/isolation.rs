@@ -129,7 +129,8 @@ fn is_shown(view: &View, path: &Path) -> bool {
 /// created or moved. So no plugin can redirect the path between this check and the start.
 fn check_not_own(path: &Path, identity: Option<Identity>, own: &[&Path]) -> Result<(), String> {
     // The target of a link is what would be shown.
-    let real = talon_jail::real_path(path, identity)?.unwrap_or_else(|| path.to_owned());
+    let real = talon_jail::real_path(path, identity).map_err(|error| error.to_string())?;
+    let real = real.unwrap_or_else(|| path.to_owned());
     for own in own {
         if real.starts_with(own) || own.starts_with(&real) {
             return Err(format!(
