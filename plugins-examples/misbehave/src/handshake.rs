@@ -2,7 +2,7 @@
 
 use std::io::Write;
 use std::os::unix::fs::{PermissionsExt, symlink};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context;
@@ -34,7 +34,33 @@ pub(crate) async fn run(options: &Options) -> anyhow::Result<Option<UnixListener
         .map(PathBuf::from)
         .context("neither PLUGIN_UNIX_SOCKET_DIR nor TMPDIR is set: this program is started by a host")?;
     let socket = directory.join("misbehave.sock");
-    let address = socket.display().to_string();
+    if let Some(end) = misbehave_before(options, &directory, &socket).await? {
+        return Ok(end);
+    }
+    let listener = UnixListener::bind(&socket)?;
+    if options.lie == StartFault::OpenSocket {
+        std::fs::set_permissions(&socket, std::fs::Permissions::from_mode(0o777))?;
+    }
+    let address = socket.display();
+    let version = match (options.lie, std::env::var("PLUGIN_PROTOCOL_VERSIONS")) {
+        (StartFault::AnyVersion, Ok(offered)) => offered,
+        _ => "1".to_owned(),
+    };
+    print_line(&match options.dialect {
+        Dialect::GoPlugin => format!("1|{version}|unix|{address}|grpc\n"),
+        Dialect::Opentalon => format!("1|unix|{address}\n"),
+    })?;
+    misbehave_after(options, listener).await
+}
+
+/// The misbehaviour instead of a socket and a correct line; `None` if there is none, or if a correct line follows.
+async fn misbehave_before(
+    options: &Options,
+    directory: &Path,
+    socket: &Path,
+) -> anyhow::Result<Option<Option<UnixListener>>> {
+    let address = socket.display();
+    let print_line = |text: &str| print_line(text).map(|()| Some(None));
     match options.lie {
         StartFault::ExitAtOnce => {
             eprintln!("misbehave: I give up at once");
@@ -42,11 +68,11 @@ pub(crate) async fn run(options: &Options) -> anyhow::Result<Option<UnixListener
         }
         StartFault::ExitZero => std::process::exit(0),
         StartFault::Crash => std::process::abort(),
-        StartFault::Silent => return Ok(None),
+        StartFault::Silent => return Ok(Some(None)),
         StartFault::Garbage => return print_line("hello, I am a program that shakes no hands\n"),
         StartFault::Binary => {
             std::io::stdout().write_all(&[0xff, 0xfe, 0x00, 0x1b, b'[', b'2', b'J', b'\n'])?;
-            return Ok(None);
+            return Ok(Some(None));
         }
         StartFault::HalfLine => return print_line("1|1|unix|/tmp/half"),
         StartFault::EndlessLine => {
@@ -55,7 +81,7 @@ pub(crate) async fn run(options: &Options) -> anyhow::Result<Option<UnixListener
             for _ in 0..1024 {
                 stdout.write_all(&piece)?;
             }
-            return Ok(None);
+            return Ok(Some(None));
         }
         StartFault::EndlessBanner => loop {
             writeln!(std::io::stdout(), "starting, please wait …")?;
@@ -74,11 +100,11 @@ pub(crate) async fn run(options: &Options) -> anyhow::Result<Option<UnixListener
             return print_line(&format!("1|1|unix|{foreign}|grpc\n"));
         }
         StartFault::LinkedSocket => {
-            symlink(options.path.as_ref().context("--path is missing")?, &socket)?;
+            symlink(options.path.as_ref().context("--path is missing")?, socket)?;
             return print_line(&format!("1|1|unix|{address}|grpc\n"));
         }
         StartFault::NotASocket => {
-            std::fs::write(&socket, "a file")?;
+            std::fs::write(socket, "a file")?;
             return print_line(&format!("1|1|unix|{address}|grpc\n"));
         }
         StartFault::MissingSocket => return print_line(&format!("1|1|unix|{address}|grpc\n")),
@@ -88,25 +114,18 @@ pub(crate) async fn run(options: &Options) -> anyhow::Result<Option<UnixListener
             let name = format!("@misbehave-{}", std::process::id());
             let listener = UnixListener::bind(format!("\0{}", &name[1..]))?;
             print_line(&format!("1|1|unix|{name}|grpc\n"))?;
-            return Ok(Some(listener));
+            return Ok(Some(Some(listener)));
         }
         StartFault::Late => tokio::time::sleep(LATE_DELAY).await,
-        StartFault::Syncs => nix::unistd::syncfs(std::fs::File::open(&directory)?)
+        StartFault::Syncs => nix::unistd::syncfs(std::fs::File::open(directory)?)
             .context("it may not write out a file system")?,
         _ => {}
     }
-    let listener = UnixListener::bind(&socket)?;
-    if options.lie == StartFault::OpenSocket {
-        std::fs::set_permissions(&socket, std::fs::Permissions::from_mode(0o777))?;
-    }
-    let version = match (options.lie, std::env::var("PLUGIN_PROTOCOL_VERSIONS")) {
-        (StartFault::AnyVersion, Ok(offered)) => offered,
-        _ => "1".to_owned(),
-    };
-    print_line(&match options.dialect {
-        Dialect::GoPlugin => format!("1|{version}|unix|{address}|grpc\n"),
-        Dialect::Opentalon => format!("1|unix|{address}\n"),
-    })?;
+    Ok(None)
+}
+
+/// The misbehaviour after the line.
+async fn misbehave_after(options: &Options, listener: UnixListener) -> anyhow::Result<Option<UnixListener>> {
     match options.lie {
         StartFault::Twice => {
             let second = options.path.as_ref().context("--path is missing")?.display().to_string();
@@ -140,9 +159,9 @@ pub(crate) async fn run(options: &Options) -> anyhow::Result<Option<UnixListener
     }
 }
 
-fn print_line(text: &str) -> anyhow::Result<Option<UnixListener>> {
+fn print_line(text: &str) -> anyhow::Result<()> {
     let mut stdout = std::io::stdout();
     stdout.write_all(text.as_bytes())?;
     stdout.flush()?;
-    Ok(None)
+    Ok(())
 }

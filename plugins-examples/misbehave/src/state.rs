@@ -22,10 +22,10 @@ const OPERATION_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Performs a state operation on a socket, the plugin's own unless another is named; returns the result, or in `Err`
 /// the error.
-pub(crate) async fn ask(socket: Option<&str>, op: &str, key: &str, value: Vec<u8>) -> Result<String, String> {
+pub(crate) async fn ask(socket: Option<&str>, op: &str, key: &str, value: Vec<u8>) -> anyhow::Result<String> {
     let own = || std::env::var_os("TALON_STATE_SOCKET").map(PathBuf::from);
     let Some(socket) = socket.map(PathBuf::from).or_else(own) else {
-        return Err("TALON_STATE_SOCKET is not set".to_owned());
+        anyhow::bail!("TALON_STATE_SOCKET is not set");
     };
     let asked = async {
         let connect = tower::service_fn(move |_| {
@@ -33,7 +33,7 @@ pub(crate) async fn ask(socket: Option<&str>, op: &str, key: &str, value: Vec<u8
             async move { tokio::net::UnixStream::connect(socket).await.map(TokioIo::new) }
         });
         let channel = Endpoint::from_static("http://localhost").connect_with_connector(connect).await;
-        let mut client = StateClient::new(channel.map_err(|error| chain(&error))?);
+        let mut client = StateClient::new(channel?);
         let key = key.to_owned();
         let answer = match op {
             "get" => client.get(GetRequest { key }).await.map(|answer| match answer.into_inner().value {
@@ -49,33 +49,25 @@ pub(crate) async fn ask(socket: Option<&str>, op: &str, key: &str, value: Vec<u8
                 .keys(KeysRequest { prefix: key, ..KeysRequest::default() })
                 .await
                 .map(|answer| answer.into_inner().keys.join(" ")),
-            other => return Err(format!("there is no {other}")),
+            other => anyhow::bail!("there is no {other}"),
         };
-        answer.map_err(|status| describe_status(&status))
+        answer.map_err(|status| anyhow::Error::msg(describe_status(&status)))
     };
     match tokio::time::timeout(OPERATION_TIMEOUT, asked).await {
         Ok(answer) => answer,
-        Err(_) => Err(format!("no answer within {} s", OPERATION_TIMEOUT.as_secs())),
+        Err(_) => anyhow::bail!("no answer within {} s", OPERATION_TIMEOUT.as_secs()),
     }
 }
 
 fn describe_status(status: &Status) -> String {
     let mut text = format!("{:?}: {}", status.code(), status.message());
-    if let Some(cause) = status.source() {
-        text = format!("{text}: {}", chain(cause));
-    }
-    if let Some(QuotaExceeded { resource, used, limit, wanted }) = QuotaExceeded::of(status) {
-        text = format!("{text}; {resource}: {used} of {limit}, wanted {wanted}");
-    }
-    text
-}
-
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
+    let mut cause = status.source();
     while let Some(error) = cause {
         text = format!("{text}: {error}");
         cause = error.source();
+    }
+    if let Some(QuotaExceeded { resource, used, limit, wanted }) = QuotaExceeded::of(status) {
+        text = format!("{text}; {resource}: {used} of {limit}, wanted {wanted}");
     }
     text
 }

@@ -26,8 +26,9 @@ from .errors import (
     ToolError,
     Unavailable,
 )
-from .plugin import Output, Plugin
+from .plugin import Plugin
 from .state import State
+from .tools import Output
 
 __all__ = [
     "Contended",

@@ -20,8 +20,8 @@ from .context import Context
 from .errors import ToolError
 from .generated.opentalon.plugin.v1 import plugin_pb2 as pb
 from .generated.talon.plugin.v1 import notices_pb2
-from .plugin import Plugin, answer, refusal
 from .state import HostKeys, State
+from .tools import ToolSet, answer, refusal
 
 log = logging.getLogger("talon_plugin")
 
@@ -42,7 +42,7 @@ MAX_SOCKET_PATH = 107
 MAX_NOTICES = 64
 
 
-def serve(plugin: Plugin) -> None:
+def serve(plugin: ToolSet) -> None:
     """Serves until the host is done, and ends the process."""
     if os.environ.get(COOKIE[0]) != COOKIE[1]:
         actions = ", ".join(plugin.tools) or "none"
@@ -65,7 +65,7 @@ def _how() -> str:
 
 
 class _Server:
-    def __init__(self, plugin: Plugin):
+    def __init__(self, plugin: ToolSet):
         self.plugin = plugin
         self.stop = asyncio.Event()
         self.threads = concurrent.futures.ThreadPoolExecutor(THREADS, thread_name_prefix="tool")

@@ -14,9 +14,10 @@ from google.protobuf import empty_pb2
 from .context import Context
 from .errors import Invalid, QuotaExceeded, ToolError
 from .generated.opentalon.plugin.v1 import plugin_pb2 as pb
-from .plugin import Plugin, answer
+from .plugin import Plugin
 from .serve import COOKIE
 from .state import State
+from .tools import answer
 
 # A bound on hanging, not an expectation of speed.
 PATIENCE_SECONDS = 60

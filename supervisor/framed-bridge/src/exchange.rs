@@ -14,11 +14,11 @@ use std::path::PathBuf;
 
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv};
+use talon_bridge::text::quoted;
 use tokio::net::UnixStream;
 use tokio::sync::Semaphore;
 
 use crate::frame::{self, FrameError};
-use crate::logging::quoted;
 use crate::message::{self, Request, Response};
 
 /// How many calls the program serves at once; further ones wait here, within their deadline. Twice as many as a

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::logging::quoted;
+use talon_bridge::text::quoted;
 
 /// The longest line, in bytes; a line with the longest possible path has a thirtieth of it.
 pub(crate) const MAX_LINE_BYTES: usize = 4 << 10;

@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
+use talon_bridge::text::quoted;
 use talon_sdk::proto::{Action as Declared, Parameter};
 use talon_sdk::{Plugin, Tool, ToolError};
 
 use crate::exchange::{Exchange, ExchangeError};
-use crate::logging::{self, quoted};
+use crate::logging;
 use crate::message::{Action, Capabilities, MAX_ACTIONS, MAX_PARAMETERS, Request};
 
 /// The longest names of plugins and actions that the SDK takes.

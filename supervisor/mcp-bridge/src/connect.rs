@@ -13,6 +13,7 @@ use rmcp::RoleClient;
 use rmcp::model::{ClientCapabilities, ClientConfig, ErrorData, Implementation, ProtocolVersion};
 use rmcp::service::{ClientInitializeError, ClientLifecycleMode, ClientServiceExt, RunningService};
 use rmcp::transport::Transport;
+use talon_bridge::text::{MAX_ERROR_TEXT_BYTES, cut, error_chain};
 use tokio::time::{Instant, timeout_at};
 
 use crate::command::Target;
@@ -21,7 +22,6 @@ use crate::http::{self as mcp_http, TlsError};
 use crate::server::child::Child;
 use crate::server::message_filter::{MessageFilter, NO_ANSWER, Updates};
 use crate::server::stdio::Stdio;
-use crate::text::{MAX_SERVER_TEXT_BYTES, cut, error_chain};
 
 /// How long `server/discover` may go unanswered before `initialize` is tried. Longer than interpreters take to start on
 /// a machine that is busy starting others (5 seconds were too short). Few servers ignore it: those of older revisions
@@ -224,7 +224,7 @@ impl Attempt<'_> {
         let refused = |error: &ErrorData, server| ConnectError::Refused {
             server,
             code: error.code.0,
-            message: cut(&error.message, MAX_SERVER_TEXT_BYTES),
+            message: cut(&error.message, MAX_ERROR_TEXT_BYTES),
         };
         match error {
             E::JsonRpcError(error) => AttemptError(refused(&error, server), Fallback::GiveUp),

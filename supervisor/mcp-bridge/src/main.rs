@@ -22,7 +22,6 @@ mod run;
 mod server;
 mod server_handle;
 mod session;
-mod text;
 mod tools;
 
 use std::process::ExitCode;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rmcp::model::SubscriptionFilter;
+use talon_bridge::text::{cut, error_chain};
 use talon_sdk::{Notifier, Tool, ToolError};
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, timeout_at};
@@ -11,7 +12,6 @@ use tokio::time::{Instant, timeout_at};
 use crate::connect::Connected;
 use crate::server::child::Child;
 use crate::server_handle::{EXIT_REPORT_TIMEOUT, ServerHandle};
-use crate::text::{cut, error_chain};
 use crate::tools::call::tool;
 use crate::tools::list::tools;
 use crate::tools::offer::offers;

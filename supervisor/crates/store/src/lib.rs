@@ -22,6 +22,7 @@
 //! plugin it serves.
 
 mod backup;
+mod change;
 mod counters;
 mod error;
 mod id;

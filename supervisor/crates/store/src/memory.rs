@@ -12,6 +12,7 @@ use crate::page::{Page, PageRequest};
 
 pub use query::{ForgetSelector, MemoryQuery, RecalledWorkflow};
 pub(crate) use query::{check_query, check_recall, rank_by_shared_words, rank_by_similarity};
+pub(crate) use record::{MemoryColumns, stored_id};
 pub use record::{NewMemory, OWNER_TAG, StoredMemory, UpsertedMemory, WORKFLOW_TAG};
 pub use workflow::{Step, Workflow};
 

@@ -20,13 +20,13 @@ use rmcp::transport::streamable_http_client::{
     SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
 };
 use sse_stream::Sse;
+use talon_bridge::text::{cut, error_chain};
 
 use super::connect::Connector;
 use super::events::events;
 use crate::server::lines::MAX_MESSAGE_BYTES;
 use crate::server::scan::Scan;
 use crate::server::stdio::message;
-use crate::text::{cut, error_chain};
 
 /// How much is read of an error's body.
 const MAX_ERROR_BYTES: usize = 64 << 10;

@@ -12,12 +12,12 @@ use hyper_util::client::legacy::connect::{Connected, Connection};
 use hyper_util::rt::TokioIo;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, RootCertStore};
+use talon_bridge::text::cut;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpStream, UnixStream};
 use tokio_rustls::TlsConnector;
 
 use super::address::Address;
-use crate::text::cut;
 
 /// Where the supervisor's proxy listens (docs/egress.md).
 const PROXY_VARIABLE: &str = "TALON_PROXY_SOCKET";

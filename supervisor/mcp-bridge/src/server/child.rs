@@ -2,18 +2,18 @@
 //! SIGTERM, then it is killed.
 
 use std::ffi::OsString;
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io;
 use std::process::{ExitStatus, Stdio};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process_group};
-use tokio::process::{Child as Process, ChildStdin, ChildStdout, Command};
-use tokio::sync::watch;
+use rustix::process::Signal;
+use talon_bridge::process::EndStep;
+use talon_bridge::{output, process};
+use tokio::process::{Child as Process, ChildStdin, ChildStdout};
+use tokio::sync::{oneshot, watch};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
-
-use super::environment;
 
 /// How long the server may take to end once its standard input is closed. Together with the next one well within the
 /// grace period that the supervisor gives the bridge.
@@ -23,10 +23,8 @@ const TERMINATED_GRACE: Duration = Duration::from_secs(2);
 /// How long the whole shutdown may take, with some time for the kernel to kill it.
 pub(crate) const END_GRACE: Duration =
     CLOSED_GRACE.saturating_add(TERMINATED_GRACE).saturating_add(Duration::from_secs(1));
-/// How long its last output may take to be passed on after it ended.
-const STDERR_DRAIN_TIMEOUT: Duration = Duration::from_millis(500);
-/// The longest line on standard error; the supervisor cuts at the same length.
-const MAX_LINE_BYTES: u64 = 8000;
+/// How it is ended, its standard input being closed.
+const STEPS: [EndStep; 2] = [(None, CLOSED_GRACE), (Some(Signal::TERM), TERMINATED_GRACE)];
 
 /// A server's process.
 #[derive(Clone)]
@@ -77,33 +75,22 @@ pub(crate) struct Pipes {
 impl Child {
     /// Starts a server. Its standard error is passed to ours.
     pub(crate) fn start(program: &OsString, args: &[OsString]) -> io::Result<(Self, Pipes)> {
-        let mut process = Command::new(program)
-            .args(args)
-            .env_clear()
-            .envs(environment::server_environment())
+        let mut process = process::command(program, args)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            // A separate process group, so that the children of a wrapper script are asked to end, too.
-            .process_group(0)
-            .kill_on_drop(true)
             .spawn()?;
         let (Some(input), Some(output), Some(errors)) =
             (process.stdin.take(), process.stdout.take(), process.stderr.take())
         else {
             return Err(io::Error::other("it has no pipes"));
         };
-        let errors = errors.into_owned_fd()?;
-        // A separate thread, because writing to standard error blocks when the supervisor reads slowly.
-        let passed_on = CancellationToken::new();
-        let done = passed_on.clone().drop_guard();
-        std::thread::Builder::new().name("server-stderr".to_owned()).spawn(move || {
-            pass_on(std::fs::File::from(errors), io::stderr());
-            drop(done);
+        let drained = output::spawn_reader("server-stderr", errors.into_owned_fd()?, |mut errors| {
+            output::forward_lines(&mut errors, &mut io::stderr());
         })?;
         let closing = Shutdown::default();
         let (sender, ended) = watch::channel(None);
-        tokio::spawn(supervise(process, closing.clone(), passed_on, sender));
+        tokio::spawn(supervise(process, closing.clone(), drained, sender));
         Ok((Self { ended, closing }, Pipes { input, output }))
     }
 
@@ -132,13 +119,16 @@ impl Child {
 async fn supervise(
     mut process: Process,
     closing: Shutdown,
-    passed_on: CancellationToken,
+    drained: oneshot::Receiver<()>,
     ended: watch::Sender<Option<String>>,
 ) {
     let (status, by_us) = tokio::select! {
         biased;
         status = process.wait() => (status, false),
-        () = closing.closed() => terminate(&mut process).await,
+        () = closing.closed() => {
+            let ended = process::end(&mut process, &STEPS).await;
+            (ended.status, !ended.unprompted)
+        }
     };
     let report = match (status, closing.why.get().filter(|_| by_us)) {
         (Ok(status), Some(why)) => format!("{why}, and {}", described(status)),
@@ -146,24 +136,8 @@ async fn supervise(
         (Err(error), _) => format!("ended, and its exit status is unknown: {error}"),
     };
     // Its last output is passed on before our message about it, unless another process holds its standard error.
-    let _ = timeout(STDERR_DRAIN_TIMEOUT, passed_on.cancelled()).await;
+    let _ = timeout(output::DRAIN_TIMEOUT, drained).await;
     ended.send_replace(Some(report));
-}
-
-/// How it ended, and whether it had to be forced.
-async fn terminate(process: &mut Process) -> (io::Result<ExitStatus>, bool) {
-    let mut by_us = false;
-    for (signal, grace) in [(Signal::TERM, CLOSED_GRACE), (Signal::KILL, TERMINATED_GRACE)] {
-        if let Ok(status) = timeout(grace, process.wait()).await {
-            return (status, by_us);
-        }
-        by_us = true;
-        // It was not reaped yet, so the pid is still valid.
-        if let Some(pid) = process.id().and_then(|pid| Pid::from_raw(pid.cast_signed())) {
-            let _ = kill_process_group(pid, signal);
-        }
-    }
-    (process.wait().await, by_us)
 }
 
 fn described(status: ExitStatus) -> String {
@@ -176,46 +150,9 @@ fn described(status: ExitStatus) -> String {
     }
 }
 
-/// Copies lines, each with one write, so that they do not mix with ours. Ends with the pipe.
-fn pass_on(errors: impl Read, mut to: impl Write) {
-    let mut errors = BufReader::new(errors);
-    let mut line = Vec::new();
-    let mut within = false;
-    loop {
-        line.clear();
-        match errors.by_ref().take(MAX_LINE_BYTES).read_until(b'\n', &mut line) {
-            Ok(0) | Err(_) => return,
-            Ok(_) => {}
-        }
-        let ends = line.ends_with(b"\n");
-        // The rest of a line that was too long means nothing alone.
-        if !within {
-            if !ends {
-                line.push(b'\n');
-            }
-            // When our own standard error is gone there is nowhere to report the error.
-            let _ = to.write_all(&line);
-        }
-        within = !ends;
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn lines_are_passed_on_cut_and_whole() {
-        let mut said = b"one\n".to_vec();
-        said.extend(vec![b'x'; 50_000]);
-        said.extend(b"\ntwo\nlast");
-        let mut passed = Vec::new();
-        pass_on(said.as_slice(), &mut passed);
-        let lines: Vec<_> = passed.split(|byte| *byte == b'\n').collect();
-        assert_eq!(lines.len(), 5);
-        assert_eq!((lines[0], lines[2], lines[3]), (&b"one"[..], &b"two"[..], &b"last"[..]));
-        assert_eq!(lines[1].len() as u64, MAX_LINE_BYTES);
-    }
 
     #[tokio::test]
     async fn a_server_ends_when_its_input_is_closed() {

@@ -3,10 +3,10 @@
 //! It should carry one JSON-RPC message a line. Banners and debug output are recognised by their first character
 //! and left out; a line that is too large is read to its end but not stored.
 
+use talon_bridge::text::cut;
 use tokio::io::{AsyncRead, AsyncReadExt};
 
 use super::scan::Scan;
-use crate::text::cut;
 
 /// The largest message that is read, in bytes. Twice what can be passed on as an answer, because images are described
 /// instead of passed on; a larger one becomes an error of the call that it answers.

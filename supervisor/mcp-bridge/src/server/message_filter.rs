@@ -16,11 +16,11 @@ use rmcp::model::{
 };
 use rmcp::transport::Transport;
 use serde_json::Value;
+use talon_bridge::text::cut;
 use tokio::sync::{Notify, Semaphore};
 use tokio::time::{Instant, sleep_until};
 
 use super::progress::Progress;
-use crate::text::cut;
 
 /// Replies to a server's own requests that are being sent at once. A server that asks faster than it reads gets no
 /// further ones.

@@ -1,7 +1,6 @@
 //! The server: its process or its address, and the path of its messages.
 
 pub(crate) mod child;
-mod environment;
 pub(crate) mod lines;
 pub(crate) mod message_filter;
 pub(crate) mod progress;

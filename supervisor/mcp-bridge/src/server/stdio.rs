@@ -9,13 +9,13 @@ use rmcp::model::{
 };
 use rmcp::transport::Transport;
 use serde_json::Value;
+use talon_bridge::text::cut;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
 use tokio::time::sleep;
 
 use super::child::Shutdown;
 use super::lines::{Line, Lines};
-use crate::text::cut;
 
 /// Messages that were read but not taken yet. Few, because each may be large; the server waits meanwhile.
 const INBOX_CAPACITY: usize = 4;
@@ -29,6 +29,8 @@ const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 const OUTPUT_DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 /// How many non-message lines are shown. A banner has a few; a server that logs there would fill the log.
 const MAX_TEXT_LINES: u32 = 100;
+/// How much is said of what is wrong with a message.
+const MAX_REASON_BYTES: usize = 200;
 
 /// The two pipes. The tasks behind them end with the pipes, or with the server.
 pub(crate) struct Stdio {
@@ -125,8 +127,9 @@ pub(crate) fn message(bytes: &[u8]) -> Option<ServerJsonRpcMessage> {
     };
     match read_message(value) {
         Ok(message) => Some(message),
-        Err((id, error)) => {
+        Err(error) => {
             tracing::warn!("a message of the MCP server cannot be read: {error}");
+            let id = error.id.clone();
             let error =
                 ErrorData::internal_error(format!("the MCP server's answer is not MCP: {error}"), None);
             id.map(|id| ServerJsonRpcMessage::error(error, Some(id)))
@@ -134,12 +137,22 @@ pub(crate) fn message(bytes: &[u8]) -> Option<ServerJsonRpcMessage> {
     }
 }
 
-type InvalidMessage = (Option<rmcp::model::RequestId>, String);
+/// A line is JSON, but not MCP.
+#[derive(Debug, thiserror::Error)]
+#[error("{reason}")]
+struct InvalidMessageError {
+    /// The request that it answers.
+    id: Option<rmcp::model::RequestId>,
+    reason: String,
+}
 
-fn read_message(mut value: Value) -> Result<ServerJsonRpcMessage, InvalidMessage> {
-    let said = |error: serde_json::Error| cut(&error.to_string(), 200);
+fn read_message(mut value: Value) -> Result<ServerJsonRpcMessage, InvalidMessageError> {
+    let invalid = |id, reason: &dyn std::fmt::Display| InvalidMessageError {
+        id,
+        reason: cut(&reason.to_string(), MAX_REASON_BYTES),
+    };
     if value.get("method").is_some() {
-        return serde_json::from_value(value).map_err(|error| (None, said(error)));
+        return serde_json::from_value(value).map_err(|error| invalid(None, &error));
     }
     let id = value.get("id").cloned().and_then(|id| serde_json::from_value(id).ok());
     if let Some(error) = value.get_mut("error").map(Value::take)
@@ -148,9 +161,9 @@ fn read_message(mut value: Value) -> Result<ServerJsonRpcMessage, InvalidMessage
         return Ok(ServerJsonRpcMessage::error(error_data(&error), id));
     }
     let Some(mut result) = value.get_mut("result").map(Value::take) else {
-        return Err((id, "it has neither a method, a result nor an error".to_owned()));
+        return Err(invalid(id, &"it has neither a method, a result nor an error"));
     };
-    let Some(id) = id else { return Err((None, "it answers nothing: its id is missing".to_owned())) };
+    let Some(id) = id else { return Err(invalid(None, &"it answers nothing: its id is missing")) };
     if let Value::Object(fields) = &mut result
         && fields.contains_key("supportedVersions")
     {
@@ -159,7 +172,7 @@ fn read_message(mut value: Value) -> Result<ServerJsonRpcMessage, InvalidMessage
     }
     let known = ["serverInfo", "supportedVersions", "protocolVersion"];
     let result = if known.iter().any(|field| result.get(field).is_some()) || is_subscription(&result) {
-        serde_json::from_value(result).map_err(|error| (Some(id.clone()), said(error)))?
+        serde_json::from_value(result).map_err(|error| invalid(Some(id.clone()), &error))?
     } else {
         ServerResult::CustomResult(CustomResult(result))
     };
@@ -253,7 +266,7 @@ mod tests {
         for (value, says) in
             [(json!({"jsonrpc": "2.0", "id": 1}), "neither"), (json!({"result": {}}), "id is missing")]
         {
-            let (_, why) = read_message(value).expect_err("no message");
+            let why = read_message(value).expect_err("no message").reason;
             assert!(why.contains(says), "{why}");
         }
     }

@@ -3,16 +3,25 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Number, Value};
+use talon_bridge::text::cut;
 use talon_sdk::proto::Parameter;
 
 use super::kind::Kind;
 use super::schema::{Parameters, WHOLE};
-use crate::text::cut;
 
 /// How much of a wrong value an error repeats.
 const MAX_SHOWN_BYTES: usize = 64;
 /// Up to this value a float represents every integer exactly.
 const MAX_EXACT_FLOAT: f64 = 9_007_199_254_740_992.0;
+
+/// An argument is not of its parameter's kind.
+#[derive(Debug, thiserror::Error)]
+#[error("argument `{name}`: {shown:?} is not {}", expected(*kind))]
+pub(crate) struct ArgumentError {
+    name: String,
+    shown: String,
+    kind: Kind,
+}
 
 /// Parses the arguments of one action.
 #[derive(Debug, Clone)]
@@ -41,8 +50,8 @@ impl Reader {
     /// The arguments as JSON.
     ///
     /// # Errors
-    /// Names the argument and what was expected.
-    pub(crate) fn read(&self, args: BTreeMap<String, String>) -> Result<Map<String, Value>, String> {
+    /// [`ArgumentError`]
+    pub(crate) fn read(&self, args: BTreeMap<String, String>) -> Result<Map<String, Value>, ArgumentError> {
         let mut read = Map::new();
         for (name, text) in args {
             let (kind, optional) = self.kinds.get(&name).copied().unwrap_or((Kind::Any, true));
@@ -50,10 +59,10 @@ impl Reader {
             if optional && kind != Kind::String && kind != Kind::Any && text.trim() == "null" {
                 continue;
             }
-            let value = value(kind, &text).ok_or_else(|| {
-                format!("argument `{name}`: {:?} is not {}", cut(&text, MAX_SHOWN_BYTES), expected(kind))
-            })?;
-            read.insert(name, value);
+            match value(kind, &text) {
+                Some(value) => drop(read.insert(name, value)),
+                None => return Err(ArgumentError { name, shown: cut(&text, MAX_SHOWN_BYTES), kind }),
+            }
         }
         match read.remove(WHOLE) {
             Some(Value::Object(all)) if self.whole => Ok(all),
@@ -155,7 +164,7 @@ mod tests {
             ("l", "{}", "a JSON array"),
             ("o", "[", "a JSON object"),
         ] {
-            let why = reader.read(args(&[(name, text)])).unwrap_err();
+            let why = reader.read(args(&[(name, text)])).unwrap_err().to_string();
             assert!(why.contains(says) && why.contains(&format!("`{name}`")), "{why}");
         }
     }

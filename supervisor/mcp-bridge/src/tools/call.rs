@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use rmcp::RoleClient;
 use rmcp::model::{CallToolRequest, CallToolRequestParams, ClientRequest, JsonObject, ServerResult};
 use rmcp::service::{Peer, PeerRequestOptions, RequestHandle, ServiceError};
+use talon_bridge::text::error_chain;
 use talon_sdk::{Context, Output, Tool, ToolError};
 
 use super::offer::OfferedTool;
 use super::{result_value, results};
 use crate::server_handle::ServerHandle;
-use crate::text::error_chain;
 
 /// The reason that a server gets with a cancelled request.
 const CANCEL_REASON: &str = "the caller does not wait any more";
@@ -20,8 +20,8 @@ pub(crate) fn tool(offer: OfferedTool, server: ServerHandle) -> Tool {
     let OfferedTool { tool, action, reader } = offer;
     Tool::dynamic(action, move |args: BTreeMap<String, String>, cx: Context| {
         let (tool, server) = (tool.clone(), server.clone());
-        let read = reader.read(args);
-        async move { call(&server, tool, read.map_err(ToolError::new)?, &cx).await }
+        let read = reader.read(args).map_err(|error| ToolError::new(error.to_string()));
+        async move { call(&server, tool, read?, &cx).await }
     })
 }
 

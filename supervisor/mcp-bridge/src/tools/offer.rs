@@ -1,13 +1,13 @@
 //! A server's tools as actions, within the limits of what a plugin may declare.
 
 use serde_json::Value;
+use talon_bridge::text::cut;
 use talon_sdk::proto::{Action, Parameter};
 
 use super::arguments::Reader;
 use super::inline::inline;
 use super::names::action_name;
 use super::schema::Parameters;
-use crate::text::cut;
 
 /// The most tools: what the supervisor takes from one plugin.
 pub(crate) const MAX_TOOLS: usize = 1024;

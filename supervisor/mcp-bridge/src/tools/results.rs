@@ -6,9 +6,8 @@
 
 use rmcp::model::ErrorData;
 use serde_json::Value;
+use talon_bridge::text::{MAX_ERROR_TEXT_BYTES, cut};
 use talon_sdk::{IntoOutput, Output, ToolError};
-
-use crate::text::{MAX_SERVER_TEXT_BYTES, cut};
 
 /// How much of a name, a URI or a type is shown.
 const MAX_LABEL_BYTES: usize = 400;
@@ -60,7 +59,7 @@ pub(crate) fn refusal(error: &ErrorData) -> ToolError {
         Some(data) if !data.is_null() => format!(" ({})", cut(&data.to_string(), MAX_LABEL_BYTES)),
         _ => String::new(),
     };
-    let message = cut(&error.message, MAX_SERVER_TEXT_BYTES);
+    let message = cut(&error.message, MAX_ERROR_TEXT_BYTES);
     ToolError::new(format!("the MCP server answers with error {}: {message}{data}", error.code.0))
 }
 

@@ -6,11 +6,11 @@
 //! checks the value.
 
 use serde_json::{Map, Value};
+use talon_bridge::text::cut;
 use talon_sdk::proto::Parameter;
 
 use super::inline::{InlineError, inline};
 use super::kind::{Kind, drop_null};
-use crate::text::cut;
 
 /// The most parameters of one tool; the supervisor takes 256, and larger tools are not filled by hand.
 const MAX_PARAMETERS: usize = 128;

@@ -71,7 +71,9 @@ impl Importer {
             Ok(FileKind::Plugin(plugin)) => self.plugin(plugin, bytes, &mut report).await?,
             Ok(FileKind::Memories) => self.memories(bytes, &mut report).await?,
             Ok(FileKind::Session(stem)) => self.session(&stem, bytes, &mut report).await?,
-            Err(reason) => report.refuse("", Problem { at: Mark::default(), reason }).await?,
+            Err(error) => {
+                report.refuse("", Problem { at: Mark::default(), reason: error.to_string() }).await?;
+            }
         }
         self.finish(report).await
     }

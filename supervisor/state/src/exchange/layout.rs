@@ -1,7 +1,7 @@
 //! The paths of the founding layout, and which kind of file each one is.
 
 use talon_proto::state::Layers;
-use talon_store::{PluginId, SessionId};
+use talon_store::{InvalidError, PluginId, SessionId};
 
 use super::limits::MAX_PATH_BYTES;
 
@@ -19,16 +19,32 @@ pub(super) enum FileKind {
     Plugin(PluginId),
 }
 
+/// A path names no file of the layout.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum UnknownPathError {
+    #[error("the path has more than {MAX_PATH_BYTES} bytes")]
+    TooLong,
+    #[error("the path does not stay inside of the directory, or holds control characters")]
+    Odd,
+    #[error(transparent)]
+    Plugin(InvalidError),
+    #[error("is not part of the layout: sessions/<id>.yaml, memory/memories.yaml, plugins/<id>/state.yaml")]
+    NotInLayout,
+}
+
 impl FileKind {
     /// Parses a path. It opens no file.
-    pub(super) fn parse(path: &str) -> Result<Self, String> {
+    ///
+    /// # Errors
+    /// [`UnknownPathError`]
+    pub(super) fn parse(path: &str) -> Result<Self, UnknownPathError> {
         if path.len() > MAX_PATH_BYTES {
-            return Err(format!("the path has more than {MAX_PATH_BYTES} bytes"));
+            return Err(UnknownPathError::TooLong);
         }
         let parts: Vec<&str> = path.split('/').collect();
         let odd = |part: &&str| matches!(*part, "" | "." | "..") || part.chars().any(char::is_control);
         if parts.iter().any(odd) {
-            return Err("the path does not stay inside of the directory, or holds control characters".into());
+            return Err(UnknownPathError::Odd);
         }
         match parts[..] {
             ["memory", "memories.yaml"] => Ok(Self::Memories),
@@ -36,11 +52,9 @@ impl FileKind {
                 Ok(Self::Session(file[..file.len() - ".yaml".len()].to_owned()))
             }
             ["plugins", id, "state.yaml"] => {
-                PluginId::new(id).map(Self::Plugin).map_err(|error| error.to_string())
+                PluginId::new(id).map(Self::Plugin).map_err(UnknownPathError::Plugin)
             }
-            _ => Err("is not part of the layout: sessions/<id>.yaml, memory/memories.yaml, \
-                      plugins/<id>/state.yaml"
-                .into()),
+            _ => Err(UnknownPathError::NotInLayout),
         }
     }
 

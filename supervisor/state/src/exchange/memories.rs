@@ -146,7 +146,7 @@ fn read_fields(node: Node, left_out: &mut OmittedFields) -> Result<MemoryFields,
         let at = value.at;
         let time = |value| {
             let (text, at) = text(&key, value)?;
-            scalar::time(&text).map_err(|reason| Problem { at, reason: format!("{key} {reason}") })
+            scalar::time(&text).map_err(|error| Problem { at, reason: format!("{key} {error}") })
         };
         match key.as_str() {
             "id" => said.id = Some(text("the id", value)?).filter(|(id, _)| !id.is_empty()),

@@ -96,8 +96,8 @@ pub(super) fn read(node: Node, left_out: &mut OmittedFields) -> Result<ParsedMes
             "tool_call_id" | "toolcallid" => call = Some(text(&key, value)?.0).filter(|id| !id.is_empty()),
             "at" | "timestamp" | "created_at" => {
                 let (text, at) = text(&key, value)?;
-                message.at = scalar::time(&text)
-                    .map_err(|reason| Problem { at, reason: format!("{key} {reason}") })?;
+                message.at =
+                    scalar::time(&text).map_err(|error| Problem { at, reason: format!("{key} {error}") })?;
             }
             "summarizes" => message.summarizes = Some(value.number().map_err(named)?),
             "replaced_by" => message.replaced_by = Some(value.number().map_err(named)?),

@@ -25,30 +25,34 @@ pub(super) fn resolve(text: String) -> Value {
     number.and_then(exact).map_or(Value::String(text), Value::Number)
 }
 
+/// A text is no point in time. The message follows the name of the field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("must be a time like 2026-02-21T15:00:00+01:00, between 1970 and 9999")]
+pub(super) struct InvalidTimeError;
+
 /// A point in time: RFC 3339 with any offset and fraction, and the variants that YAML allows: a space instead of the
 /// `T`, no offset for UTC, a date alone. `None` for the year 1, which the founding files use for "no time".
-pub(super) fn time(text: &str) -> Result<Option<Timestamp>, String> {
-    let wrong = || "must be a time like 2026-02-21T15:00:00+01:00, between 1970 and 9999".to_owned();
+pub(super) fn time(text: &str) -> Result<Option<Timestamp>, InvalidTimeError> {
     let text = text.trim();
     if text.is_empty() || text.starts_with("0001-01-01") {
         return Ok(None);
     }
     // Longer texts are no times, and everything below may slice at bytes.
     if text.len() > 64 || !text.is_ascii() || text.len() < 10 {
-        return Err(wrong());
+        return Err(InvalidTimeError);
     }
     let (date, rest) = text.split_at(10);
     let rest = rest.strip_prefix(['T', 't', ' ']).unwrap_or(rest);
     let digits = rest.find(|c: char| !c.is_ascii_digit() && c != ':' && c != '.').unwrap_or(rest.len());
     let (clock, zone) = rest.split_at(digits);
-    let minutes = offset(zone.trim()).ok_or_else(wrong)?;
+    let minutes = offset(zone.trim()).ok_or(InvalidTimeError)?;
     let (clock, fraction) = clock.split_once('.').unwrap_or((clock, ""));
     let clock = if clock.is_empty() && fraction.is_empty() && zone.is_empty() { "00:00:00" } else { clock };
     // Digits below a nanosecond are dropped.
     let fraction = &fraction[..fraction.len().min(9)];
     let fraction = if fraction.is_empty() { "0" } else { fraction };
     // An offset could move a date before 1970 past the beginning of 1970; that case is not worth more code.
-    let local = Timestamp::try_from(format!("{date}T{clock}.{fraction}Z")).map_err(|_| wrong())?;
+    let local = Timestamp::try_from(format!("{date}T{clock}.{fraction}Z")).map_err(|_| InvalidTimeError)?;
     Ok(Some(Timestamp::from_millis(local.as_millis() - minutes * 60_000)))
 }
 

@@ -244,7 +244,7 @@ impl UnreadFields {
 
     fn time(&mut self, key: &str) -> Result<Option<Timestamp>, Problem> {
         let Some((text, at)) = self.text(key)? else { return Ok(None) };
-        scalar::time(&text).map_err(|reason| Problem { at, reason: format!("{key} {reason}") })
+        scalar::time(&text).map_err(|error| Problem { at, reason: format!("{key} {error}") })
     }
 
     fn state(&mut self) -> Result<SessionState, Problem> {

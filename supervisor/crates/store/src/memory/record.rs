@@ -112,6 +112,13 @@ impl StoredMemory {
         self.workflow.as_ref().map(|workflow| workflow.fingerprint(std::iter::empty()))
     }
 
+    /// Its workflow as it is stored: JSON.
+    pub(crate) fn workflow_json(&self) -> Option<String> {
+        let json =
+            |workflow| serde_json::to_string(workflow).expect("texts and lists of them are always JSON");
+        self.workflow.as_ref().map(json)
+    }
+
     /// Its size in a page.
     pub(crate) fn weight(&self) -> usize {
         let tags: usize = self.tags.iter().map(String::len).sum();
@@ -125,6 +132,42 @@ impl StoredMemory {
             |workflow| format!("{}\n{}", self.content, workflow.describe()),
         )
     }
+}
+
+/// The columns of a stored memory, which the engines read alike.
+pub(crate) struct MemoryColumns {
+    pub(crate) id: String,
+    pub(crate) content: String,
+    pub(crate) tags: BTreeSet<String>,
+    pub(crate) source: String,
+    /// As [`StoredMemory::workflow_json`].
+    pub(crate) workflow: Option<String>,
+    pub(crate) created_at_ms: i64,
+    pub(crate) count: u64,
+    pub(crate) last_used_ms: i64,
+}
+
+impl TryFrom<MemoryColumns> for StoredMemory {
+    type Error = Error;
+
+    fn try_from(columns: MemoryColumns) -> Result<Self, Error> {
+        let workflow = columns.workflow.map(|text| serde_json::from_str(&text)).transpose();
+        Ok(Self {
+            id: stored_id(&columns.id)?,
+            content: columns.content,
+            tags: columns.tags,
+            source: columns.source,
+            workflow: workflow.map_err(|error| Error::unreadable("memory's workflow", error))?,
+            created_at: Timestamp::from_millis(columns.created_at_ms),
+            count: columns.count,
+            last_used: Timestamp::from_millis(columns.last_used_ms),
+        })
+    }
+}
+
+/// A memory's id as it stands in the database.
+pub(crate) fn stored_id(text: &str) -> Result<MemoryId, Error> {
+    MemoryId::new(text).map_err(|error| Error::unreadable("memory's id", error))
 }
 
 /// The result of [`Memory::remember`](super::Memory::remember).

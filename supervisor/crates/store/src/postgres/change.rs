@@ -1,74 +1,36 @@
-//! A change of one key, and what it does to the plugin's usage.
+//! Applies a change of one key, and updates the plugin's usage.
 
 use deadpool_postgres::Transaction;
 use tokio_postgres::Row;
 
 use super::numbers::{signed, unsigned};
+use crate::change::{Change, ChangeResult, Current, Effect};
 use crate::error::Error;
 use crate::id::{Key, PluginId};
 use crate::key_values::{Namespace, Usage};
 
-/// A change of one key.
-pub(super) struct Change {
-    pub(super) namespace: Namespace,
-    pub(super) key: Key,
-    pub(super) kind: ChangeKind,
-}
-
-pub(super) enum ChangeKind {
-    Set(Vec<u8>),
-    /// As `Set`, but only if the value differs.
-    Import(Vec<u8>),
-    Delete,
-    Swap(Option<Vec<u8>>, Option<Vec<u8>>),
-}
-
-/// The result of a change.
-#[derive(PartialEq)]
-pub(super) enum ChangeResult {
-    Applied,
-    /// Not applied, since this is the current value.
-    NotApplied(Option<Vec<u8>>),
-}
-
-impl Change {
-    pub(super) async fn apply(&self, db: &Transaction<'_>) -> Result<ChangeResult, Error> {
-        let Self { namespace, key, kind } = self;
-        match kind {
-            ChangeKind::Set(value) => {
-                let plugin_row = PluginRow::of(db, &namespace.plugin).await?;
-                let old = length(db, plugin_row.id, key).await?;
-                plugin_row.replace(db, namespace, key, old, Some(value)).await?;
-            }
-            ChangeKind::Import(value) => {
-                let plugin_row = PluginRow::of(db, &namespace.plugin).await?;
-                let current = self::value(db, plugin_row.id, key).await?;
-                if current.as_ref() == Some(value) {
-                    return Ok(ChangeResult::NotApplied(None));
-                }
-                let old = current.map(|value| value.len() as u64);
-                plugin_row.replace(db, namespace, key, old, Some(value)).await?;
-            }
-            ChangeKind::Delete => {
-                let Some(plugin_row) = PluginRow::lock(db, &namespace.plugin).await? else {
-                    return Ok(ChangeResult::NotApplied(None));
-                };
-                let Some(old) = length(db, plugin_row.id, key).await? else {
-                    return Ok(ChangeResult::NotApplied(None));
-                };
-                plugin_row.replace(db, namespace, key, Some(old), None).await?;
-            }
-            ChangeKind::Swap(expected, value) => {
-                let plugin_row = PluginRow::of(db, &namespace.plugin).await?;
-                let current = self::value(db, plugin_row.id, key).await?;
-                if current != *expected {
-                    return Ok(ChangeResult::NotApplied(current));
-                }
-                let old = current.map(|value| value.len() as u64);
-                plugin_row.replace(db, namespace, key, old, value.as_deref()).await?;
-            }
+/// Applies a change within a transaction.
+pub(super) async fn apply(change: &Change, db: &Transaction<'_>) -> Result<ChangeResult, Error> {
+    let Change { namespace, key, .. } = change;
+    let plugin_row = if change.creates_plugin() {
+        PluginRow::of(db, &namespace.plugin).await?
+    } else {
+        match PluginRow::lock(db, &namespace.plugin).await? {
+            Some(plugin_row) => plugin_row,
+            None => return Ok(ChangeResult::NotApplied(None)),
         }
-        Ok(ChangeResult::Applied)
+    };
+    let current = if change.compares_value() {
+        Current::Value(value(db, plugin_row.id, key).await?)
+    } else {
+        Current::Length(length(db, plugin_row.id, key).await?)
+    };
+    match change.effect(current) {
+        Effect::Replace { old, new } => {
+            plugin_row.replace(db, namespace, key, old, new).await?;
+            Ok(ChangeResult::Applied)
+        }
+        Effect::Leave(result) => Ok(result),
     }
 }
 

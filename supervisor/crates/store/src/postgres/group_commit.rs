@@ -11,8 +11,8 @@ use std::collections::hash_map::Entry;
 
 use tokio::sync::oneshot;
 
-use super::change::{Change, ChangeResult};
 use super::timeouts::MAX_WAIT;
+use crate::change::{Change, ChangeResult};
 use crate::error::Error;
 use crate::id::PluginId;
 

@@ -5,12 +5,13 @@ use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
 use super::PostgresStore;
-use super::change::{Change, ChangeKind, ChangeResult, PluginRow, usage};
+use super::change::{PluginRow, usage};
 use super::for_each_row::for_each_row;
 use super::numbers::unsigned;
+use crate::change::{Change, stored_key};
 use crate::error::Error;
 use crate::id::{Key, PluginId};
-use crate::key_values::{Entry, KeySize, KeyValues, Namespace, SwapResult, Usage, check_value, prefix_end};
+use crate::key_values::{Entry, KeySize, KeyValues, Namespace, SwapResult, Usage, prefix_end};
 use crate::page::{Page, PageBuilder, PageRequest};
 
 /// The columns that [`PostgresStore::list_page`] reads.
@@ -41,16 +42,11 @@ impl KeyValues for PostgresStore {
     }
 
     async fn set(&self, namespace: &Namespace, key: &Key, value: Vec<u8>) -> Result<(), Error> {
-        check_value(&value)?;
-        let (namespace, key) = (namespace.clone(), key.clone());
-        self.change(Change { namespace, key, kind: ChangeKind::Set(value) }).await.map(drop)
+        self.change(Change::set(namespace, key, value)?).await.map(drop)
     }
 
     async fn delete(&self, plugin: &PluginId, key: &Key) -> Result<bool, Error> {
-        // A quota never prevents freeing space.
-        let (namespace, key) = (Namespace::of(plugin.clone()), key.clone());
-        let deleted = self.change(Change { namespace, key, kind: ChangeKind::Delete }).await?;
-        Ok(deleted == ChangeResult::Applied)
+        Ok(self.change(Change::delete(plugin, key)).await?.is_applied())
     }
 
     async fn keys(&self, plugin: &PluginId, prefix: &str, page: &PageRequest) -> Result<Page<Key>, Error> {
@@ -85,10 +81,7 @@ impl KeyValues for PostgresStore {
     }
 
     async fn import(&self, namespace: &Namespace, key: &Key, value: Vec<u8>) -> Result<bool, Error> {
-        check_value(&value)?;
-        let (namespace, key) = (namespace.clone(), key.clone());
-        let imported = self.change(Change { namespace, key, kind: ChangeKind::Import(value) }).await?;
-        Ok(imported == ChangeResult::Applied)
+        Ok(self.change(Change::import(namespace, key, value)?).await?.is_applied())
     }
 
     async fn compare_and_set(
@@ -98,12 +91,7 @@ impl KeyValues for PostgresStore {
         expected: Option<Vec<u8>>,
         value: Option<Vec<u8>>,
     ) -> Result<SwapResult, Error> {
-        value.as_deref().map_or(Ok(()), check_value)?;
-        let (namespace, key) = (namespace.clone(), key.clone());
-        Ok(match self.change(Change { namespace, key, kind: ChangeKind::Swap(expected, value) }).await? {
-            ChangeResult::Applied => SwapResult::Swapped,
-            ChangeResult::NotApplied(current) => SwapResult::Conflict(current),
-        })
+        Ok(self.change(Change::swap(namespace, key, expected, value)?).await?.into())
     }
 
     async fn purge(&self, plugin: &PluginId) -> Result<Usage, Error> {
@@ -180,7 +168,5 @@ impl PostgresStore {
 }
 
 fn read_key(row: &Row) -> Result<Key, Error> {
-    let unreadable = |error: &dyn std::fmt::Display| Error::unreadable("key", error);
-    let text = String::from_utf8(row.try_get(0)?).map_err(|error| unreadable(&error))?;
-    Key::new(text).map_err(|error| unreadable(&error))
+    stored_key(row.try_get(0)?)
 }

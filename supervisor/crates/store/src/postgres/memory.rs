@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::id::MemoryId;
 use crate::limits::MAX_RECALL_CANDIDATES;
 use crate::memory::{
-    ForgetSelector, Memory, MemoryQuery, NewMemory, OWNER_TAG, RecalledWorkflow, StoredMemory,
+    ForgetSelector, Memory, MemoryColumns, MemoryQuery, NewMemory, OWNER_TAG, RecalledWorkflow, StoredMemory,
     UpsertedMemory, check_query, check_recall, rank_by_shared_words, rank_by_similarity,
 };
 use crate::page::{Page, PageBuilder, PageRequest};
@@ -24,11 +24,19 @@ macro_rules! columns {
     };
 }
 
-/// The owner filter of a recall; the owner is the third parameter.
-macro_rules! owned {
-    () => {
-        " AND ($3::text IS NULL OR tags @> ARRAY[$3::text]
-            OR NOT EXISTS (SELECT 1 FROM unnest(tags) tag WHERE starts_with(tag, $4::text)))"
+/// Recalls the memories that fulfil a condition. With an owner, which is the third parameter, only those of that owner
+/// and those without one; the fourth parameter is the prefix of owners' tags.
+macro_rules! recall_sql {
+    ($condition:literal) => {
+        concat!(
+            "SELECT ",
+            columns!(),
+            " FROM talon.memories WHERE words @@ $1::text::tsquery AND ",
+            $condition,
+            " AND ($3::text IS NULL OR tags @> ARRAY[$3::text]
+                OR NOT EXISTS (SELECT 1 FROM unnest(tags) tag WHERE starts_with(tag, $4::text)))
+            ORDER BY ts_rank(words, $1::text::tsquery, 1) DESC LIMIT $2"
+        )
     };
 }
 
@@ -95,28 +103,8 @@ impl Memory for PostgresStore {
         owner: Option<&str>,
         limit: usize,
     ) -> Result<Vec<RecalledWorkflow>, Error> {
-        check_recall(request)?;
-        let stems = stems(request);
-        if stems.is_empty() {
-            return Ok(Vec::new());
-        }
-        let client = self.client().await?;
-        let found = async {
-            let sql = concat!(
-                "SELECT ",
-                columns!(),
-                " FROM talon.memories WHERE words @@ $1::text::tsquery AND workflow IS NOT NULL",
-                owned!(),
-                " ORDER BY ts_rank(words, $1::text::tsquery, 1) DESC LIMIT $2"
-            );
-            let sql = client.prepare_cached(sql).await?;
-            let candidates = i64::from(MAX_RECALL_CANDIDATES);
-            let rows = client
-                .query(&sql, &[&text_search::match_any(&stems), &candidates, &owner, &OWNER_TAG])
-                .await?;
-            rows.iter().map(memory).collect::<Result<Vec<_>, _>>()
-        };
-        Ok(rank_by_similarity(request, self.inspect_result(found.await)?, limit))
+        let candidates = self.candidates(recall_sql!("workflow IS NOT NULL"), request, owner).await?;
+        Ok(rank_by_similarity(request, candidates, limit))
     }
 
     async fn related(
@@ -125,28 +113,8 @@ impl Memory for PostgresStore {
         owner: Option<&str>,
         limit: usize,
     ) -> Result<Vec<StoredMemory>, Error> {
-        check_recall(text)?;
-        let stems = stems(text);
-        if stems.is_empty() {
-            return Ok(Vec::new());
-        }
-        let client = self.client().await?;
-        let found = async {
-            let sql = concat!(
-                "SELECT ",
-                columns!(),
-                " FROM talon.memories WHERE words @@ $1::text::tsquery AND workflow IS NULL",
-                owned!(),
-                " ORDER BY ts_rank(words, $1::text::tsquery, 1) DESC LIMIT $2"
-            );
-            let sql = client.prepare_cached(sql).await?;
-            let candidates = i64::from(MAX_RECALL_CANDIDATES);
-            let rows = client
-                .query(&sql, &[&text_search::match_any(&stems), &candidates, &owner, &OWNER_TAG])
-                .await?;
-            rows.iter().map(memory).collect::<Result<Vec<_>, _>>()
-        };
-        Ok(rank_by_shared_words(text, self.inspect_result(found.await)?, limit))
+        let candidates = self.candidates(recall_sql!("workflow IS NULL"), text, owner).await?;
+        Ok(rank_by_shared_words(text, candidates, limit))
     }
 
     async fn forget(&self, what: &ForgetSelector) -> Result<u64, Error> {
@@ -189,6 +157,29 @@ impl Memory for PostgresStore {
 }
 
 impl PostgresStore {
+    /// The memories that share stems with a text; `sql` is of [`recall_sql`].
+    async fn candidates(
+        &self,
+        sql: &'static str,
+        text: &str,
+        owner: Option<&str>,
+    ) -> Result<Vec<StoredMemory>, Error> {
+        check_recall(text)?;
+        let stems = stems(text);
+        if stems.is_empty() {
+            return Ok(Vec::new());
+        }
+        let client = self.client().await?;
+        let found = async {
+            let sql = client.prepare_cached(sql).await?;
+            let limit = i64::from(MAX_RECALL_CANDIDATES);
+            let stems = text_search::match_any(&stems);
+            let rows = client.query(&sql, &[&stems, &limit, &owner, &OWNER_TAG]).await?;
+            rows.iter().map(memory).collect()
+        };
+        self.inspect_result(found.await)
+    }
+
     async fn newest(
         &self,
         query: &MemoryQuery,
@@ -253,10 +244,6 @@ async fn insert(
     );
     let sql = db.prepare_cached(&sql).await?;
     let tags: Vec<&String> = memory.tags.iter().collect();
-    let workflow = memory
-        .workflow
-        .as_ref()
-        .map(|workflow| serde_json::to_string(workflow).expect("texts and lists of them are always JSON"));
     let row = db
         .query_opt(
             &sql,
@@ -264,7 +251,7 @@ async fn insert(
                 &memory.id.to_string(),
                 &memory.content.as_bytes(),
                 &memory.source,
-                &workflow,
+                &memory.workflow_json(),
                 &memory.fingerprint().as_ref().map(<[u8; 32]>::as_slice),
                 &signed(memory.count),
                 &memory.created_at.as_millis(),
@@ -278,19 +265,16 @@ async fn insert(
 }
 
 fn memory(row: &Row) -> Result<StoredMemory, Error> {
-    let unreadable = |what, error: &dyn std::fmt::Display| Error::unreadable(what, error);
-    let (id, workflow, tags): (String, Option<String>, Vec<String>) =
-        (row.try_get(0)?, row.try_get(3)?, row.try_get(7)?);
-    let workflow = workflow.map(|text| serde_json::from_str(&text)).transpose();
-    Ok(StoredMemory {
-        id: MemoryId::new(&id).map_err(|error| unreadable("memory's id", &error))?,
-        content: String::from_utf8(row.try_get(1)?)
-            .map_err(|error| unreadable("memory's content", &error))?,
+    let content = String::from_utf8(row.try_get(1)?);
+    let tags: Vec<String> = row.try_get(7)?;
+    StoredMemory::try_from(MemoryColumns {
+        id: row.try_get(0)?,
+        content: content.map_err(|error| Error::unreadable("memory's content", error))?,
         tags: tags.into_iter().collect(),
         source: row.try_get(2)?,
-        workflow: workflow.map_err(|error| unreadable("memory's workflow", &error))?,
-        created_at: Timestamp::from_millis(row.try_get(5)?),
+        workflow: row.try_get(3)?,
+        created_at_ms: row.try_get(5)?,
         count: unsigned(row.try_get(4)?),
-        last_used: Timestamp::from_millis(row.try_get(6)?),
+        last_used_ms: row.try_get(6)?,
     })
 }

@@ -4,8 +4,9 @@ use deadpool_postgres::Transaction;
 use tokio::sync::oneshot;
 
 use super::PostgresStore;
-use super::change::{Change, ChangeResult};
+use super::change::apply;
 use super::group_commit::{LeaderGuard, PendingChange};
+use crate::change::{Change, ChangeResult};
 use crate::error::Error;
 use crate::id::PluginId;
 
@@ -71,7 +72,7 @@ async fn apply_in_savepoint(
     change: &Change,
 ) -> Result<Result<ChangeResult, Error>, Error> {
     let savepoint = transaction.savepoint("change").await?;
-    match change.apply(&savepoint).await {
+    match apply(change, &savepoint).await {
         Ok(changed) => {
             savepoint.commit().await?;
             Ok(Ok(changed))

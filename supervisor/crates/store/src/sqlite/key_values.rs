@@ -4,9 +4,10 @@ use async_trait::async_trait;
 use rusqlite::{Connection, OptionalExtension as _, Row};
 
 use super::SqliteStore;
+use crate::change::{Change, ChangeResult, Current, Effect, stored_key};
 use crate::error::Error;
 use crate::id::{Key, PluginId};
-use crate::key_values::{Entry, KeySize, KeyValues, Namespace, SwapResult, Usage, check_value, prefix_end};
+use crate::key_values::{Entry, KeySize, KeyValues, Namespace, SwapResult, Usage, prefix_end};
 use crate::page::{Page, PageBuilder, PageRequest};
 
 /// The columns that [`SqliteStore::list_page`] reads.
@@ -36,30 +37,15 @@ impl KeyValues for SqliteStore {
     }
 
     async fn set(&self, namespace: &Namespace, key: &Key, value: Vec<u8>) -> Result<(), Error> {
-        check_value(&value)?;
-        let (namespace, key) = (namespace.clone(), key.clone());
-        self.write(move |db| {
-            let plugin_row = PluginRow::of(db, &namespace.plugin)?;
-            let old = length(db, plugin_row.id, &key)?;
-            plugin_row.replace(db, &namespace, &key, old, Some(&value))
-        })
-        .await
+        self.change(Change::set(namespace, key, value)?).await.map(drop)
     }
 
     async fn delete(&self, plugin: &PluginId, key: &Key) -> Result<bool, Error> {
-        // A quota never prevents freeing space.
-        let (namespace, key) = (Namespace::of(plugin.clone()), key.clone());
-        self.write(move |db| {
-            let Some(plugin_row) = PluginRow::find(db, &namespace.plugin)? else { return Ok(false) };
-            let Some(old) = length(db, plugin_row.id, &key)? else { return Ok(false) };
-            plugin_row.replace(db, &namespace, &key, Some(old), None)?;
-            Ok(true)
-        })
-        .await
+        Ok(self.change(Change::delete(plugin, key)).await?.is_applied())
     }
 
     async fn keys(&self, plugin: &PluginId, prefix: &str, page: &PageRequest) -> Result<Page<Key>, Error> {
-        let listed = |row: &Row<'_>| Ok((key(row)?, 0));
+        let listed = |row: &Row<'_>| Ok((read_key(row)?, 0));
         self.list_page(listing!("key"), plugin, prefix, page, listed, |key| key).await
     }
 
@@ -69,7 +55,7 @@ impl KeyValues for SqliteStore {
         prefix: &str,
         page: &PageRequest,
     ) -> Result<Page<KeySize>, Error> {
-        let listed = |row: &Row<'_>| Ok((KeySize { key: key(row)?, bytes: row.get(1)? }, 0));
+        let listed = |row: &Row<'_>| Ok((KeySize { key: read_key(row)?, bytes: row.get(1)? }, 0));
         self.list_page(listing!("key, length(value)"), plugin, prefix, page, listed, |size| &size.key).await
     }
 
@@ -80,7 +66,7 @@ impl KeyValues for SqliteStore {
         page: &PageRequest,
     ) -> Result<Page<Entry>, Error> {
         let listed = |row: &Row<'_>| {
-            let entry = Entry { key: key(row)?, value: row.get(1)? };
+            let entry = Entry { key: read_key(row)?, value: row.get(1)? };
             let weight = entry.weight();
             Ok((entry, weight))
         };
@@ -88,19 +74,7 @@ impl KeyValues for SqliteStore {
     }
 
     async fn import(&self, namespace: &Namespace, key: &Key, value: Vec<u8>) -> Result<bool, Error> {
-        check_value(&value)?;
-        let (namespace, key) = (namespace.clone(), key.clone());
-        self.write(move |db| {
-            let plugin_row = PluginRow::of(db, &namespace.plugin)?;
-            let current = current(db, plugin_row.id, &key)?;
-            if current.as_deref() == Some(value.as_slice()) {
-                return Ok(false);
-            }
-            let old = current.map(|value| value.len() as u64);
-            plugin_row.replace(db, &namespace, &key, old, Some(&value))?;
-            Ok(true)
-        })
-        .await
+        Ok(self.change(Change::import(namespace, key, value)?).await?.is_applied())
     }
 
     async fn compare_and_set(
@@ -110,19 +84,7 @@ impl KeyValues for SqliteStore {
         expected: Option<Vec<u8>>,
         value: Option<Vec<u8>>,
     ) -> Result<SwapResult, Error> {
-        value.as_deref().map_or(Ok(()), check_value)?;
-        let (namespace, key) = (namespace.clone(), key.clone());
-        self.write(move |db| {
-            let plugin_row = PluginRow::of(db, &namespace.plugin)?;
-            let current = current(db, plugin_row.id, &key)?;
-            if current != expected {
-                return Ok(SwapResult::Conflict(current));
-            }
-            let old = current.map(|value| value.len() as u64);
-            plugin_row.replace(db, &namespace, &key, old, value.as_deref())?;
-            Ok(SwapResult::Swapped)
-        })
-        .await
+        Ok(self.change(Change::swap(namespace, key, expected, value)?).await?.into())
     }
 
     async fn purge(&self, plugin: &PluginId) -> Result<Usage, Error> {
@@ -165,6 +127,10 @@ impl KeyValues for SqliteStore {
 }
 
 impl SqliteStore {
+    async fn change(&self, change: Change) -> Result<ChangeResult, Error> {
+        self.write(move |db| apply(&change, db)).await
+    }
+
     /// A page of a plugin's keys, each with the other selected columns and its size.
     async fn list_page<T: Send + 'static>(
         &self,
@@ -190,6 +156,31 @@ impl SqliteStore {
             Ok(items.finish(|item| key(item).as_bytes().to_vec()))
         })
         .await
+    }
+}
+
+/// Applies a change within a transaction.
+fn apply(change: &Change, db: &Connection) -> Result<ChangeResult, Error> {
+    let Change { namespace, key, .. } = change;
+    let plugin_row = if change.creates_plugin() {
+        PluginRow::of(db, &namespace.plugin)?
+    } else {
+        match PluginRow::find(db, &namespace.plugin)? {
+            Some(plugin_row) => plugin_row,
+            None => return Ok(ChangeResult::NotApplied(None)),
+        }
+    };
+    let current = if change.compares_value() {
+        Current::Value(value(db, plugin_row.id, key)?)
+    } else {
+        Current::Length(length(db, plugin_row.id, key)?)
+    };
+    match change.effect(current) {
+        Effect::Replace { old, new } => {
+            plugin_row.replace(db, namespace, key, old, new)?;
+            Ok(ChangeResult::Applied)
+        }
+        Effect::Leave(result) => Ok(result),
     }
 }
 
@@ -244,7 +235,7 @@ impl PluginRow {
     }
 }
 
-fn current(db: &Connection, plugin: i64, key: &Key) -> Result<Option<Vec<u8>>, Error> {
+fn value(db: &Connection, plugin: i64, key: &Key) -> Result<Option<Vec<u8>>, Error> {
     let mut found = db.prepare_cached("SELECT value FROM key_values WHERE plugin = ?1 AND key = ?2")?;
     Ok(found.query_row((plugin, key.as_bytes()), |row| row.get(0)).optional()?)
 }
@@ -256,8 +247,6 @@ fn length(db: &Connection, plugin: i64, key: &Key) -> Result<Option<u64>, Error>
     Ok(found.query_row((plugin, key.as_bytes()), |row| row.get(0)).optional()?)
 }
 
-fn key(row: &Row<'_>) -> Result<Key, Error> {
-    let unreadable = |error: &dyn std::fmt::Display| Error::unreadable("key", error);
-    let text = String::from_utf8(row.get(0)?).map_err(|error| unreadable(&error))?;
-    Key::new(text).map_err(|error| unreadable(&error))
+fn read_key(row: &Row<'_>) -> Result<Key, Error> {
+    stored_key(row.get(0)?)
 }

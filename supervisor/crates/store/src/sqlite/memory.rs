@@ -10,8 +10,8 @@ use crate::error::Error;
 use crate::id::MemoryId;
 use crate::limits::MAX_RECALL_CANDIDATES;
 use crate::memory::{
-    ForgetSelector, Memory, MemoryQuery, NewMemory, OWNER_TAG, RecalledWorkflow, StoredMemory,
-    UpsertedMemory, check_query, check_recall, rank_by_shared_words, rank_by_similarity,
+    ForgetSelector, Memory, MemoryColumns, MemoryQuery, NewMemory, OWNER_TAG, RecalledWorkflow, StoredMemory,
+    UpsertedMemory, check_query, check_recall, rank_by_shared_words, rank_by_similarity, stored_id,
 };
 use crate::page::{Page, PageBuilder, PageRequest};
 use crate::search::{Query, stems};
@@ -33,11 +33,18 @@ macro_rules! filter {
     };
 }
 
-/// The owner filter of a recall; the owner is the third parameter.
-macro_rules! owned {
-    () => {
-        " AND (?3 IS NULL OR EXISTS (SELECT 1 FROM memory_tags t WHERE t.memory = m.id AND t.tag = ?3)
-            OR NOT EXISTS (SELECT 1 FROM memory_tags t WHERE t.memory = m.id AND substr(t.tag, 1, length(?4)) = ?4))"
+/// Recalls the memories that fulfil a condition. With an owner, which is the third parameter, only those of that owner
+/// and those without one; the fourth parameter is the prefix of owners' tags.
+macro_rules! recall_sql {
+    ($condition:literal) => {
+        concat!(
+            columns!(),
+            " FROM memory_words w JOIN memories m ON m.id = w.rowid WHERE w.words MATCH ?1 AND ",
+            $condition,
+            " AND (?3 IS NULL OR EXISTS (SELECT 1 FROM memory_tags t WHERE t.memory = m.id AND t.tag = ?3)
+                OR NOT EXISTS (SELECT 1 FROM memory_tags t WHERE t.memory = m.id AND substr(t.tag, 1, length(?4)) = ?4))
+            ORDER BY bm25(memory_words) LIMIT ?2"
+        )
     };
 }
 
@@ -48,7 +55,7 @@ impl Memory for SqliteStore {
         let words = text_search::to_fts5(&memory.search_text());
         self.write(move |db| {
             if let Some(known) = same_workflow(db, &memory)? {
-                let workflow = memory.workflow.as_ref().map(json);
+                let workflow = memory.workflow_json();
                 db.prepare_cached(
                     "UPDATE memories SET count = count + 1, last_used = ?2, workflow = ?3 WHERE ulid = ?1",
                 )?
@@ -103,28 +110,8 @@ impl Memory for SqliteStore {
         owner: Option<&str>,
         limit: usize,
     ) -> Result<Vec<RecalledWorkflow>, Error> {
-        check_recall(request)?;
-        let stems = stems(request);
-        if stems.is_empty() {
-            return Ok(Vec::new());
-        }
-        let (request, owner) = (request.to_owned(), owner.map(ToOwned::to_owned));
-        self.read(move |db| {
-            let sql = concat!(
-                columns!(),
-                " FROM memory_words w JOIN memories m ON m.id = w.rowid
-                WHERE w.words MATCH ?1 AND m.workflow IS NOT NULL",
-                owned!(),
-                " ORDER BY bm25(memory_words) LIMIT ?2"
-            );
-            let candidates = select(
-                db,
-                sql,
-                params![text_search::match_any(&stems), MAX_RECALL_CANDIDATES, owner, OWNER_TAG],
-            )?;
-            Ok(rank_by_similarity(&request, candidates, limit))
-        })
-        .await
+        let rank = move |request: &str, candidates| rank_by_similarity(request, candidates, limit);
+        self.recall_by(recall_sql!("m.workflow IS NOT NULL"), request, owner, rank).await
     }
 
     async fn related(
@@ -133,28 +120,8 @@ impl Memory for SqliteStore {
         owner: Option<&str>,
         limit: usize,
     ) -> Result<Vec<StoredMemory>, Error> {
-        check_recall(text)?;
-        let stems = stems(text);
-        if stems.is_empty() {
-            return Ok(Vec::new());
-        }
-        let (text, owner) = (text.to_owned(), owner.map(ToOwned::to_owned));
-        self.read(move |db| {
-            let sql = concat!(
-                columns!(),
-                " FROM memory_words w JOIN memories m ON m.id = w.rowid
-                WHERE w.words MATCH ?1 AND m.workflow IS NULL",
-                owned!(),
-                " ORDER BY bm25(memory_words) LIMIT ?2"
-            );
-            let candidates = select(
-                db,
-                sql,
-                params![text_search::match_any(&stems), MAX_RECALL_CANDIDATES, owner, OWNER_TAG],
-            )?;
-            Ok(rank_by_shared_words(&text, candidates, limit))
-        })
-        .await
+        let rank = move |text: &str, candidates| rank_by_shared_words(text, candidates, limit);
+        self.recall_by(recall_sql!("m.workflow IS NULL"), text, owner, rank).await
     }
 
     async fn forget(&self, what: &ForgetSelector) -> Result<u64, Error> {
@@ -194,6 +161,30 @@ impl Memory for SqliteStore {
     }
 }
 
+impl SqliteStore {
+    /// Ranks the memories that share stems with a text; `sql` is of [`recall_sql`].
+    async fn recall_by<T: Send + 'static>(
+        &self,
+        sql: &'static str,
+        text: &str,
+        owner: Option<&str>,
+        rank: impl FnOnce(&str, Vec<StoredMemory>) -> Vec<T> + Send + 'static,
+    ) -> Result<Vec<T>, Error> {
+        check_recall(text)?;
+        let stems = stems(text);
+        if stems.is_empty() {
+            return Ok(Vec::new());
+        }
+        let (text, owner) = (text.to_owned(), owner.map(ToOwned::to_owned));
+        self.read(move |db| {
+            let stems = text_search::match_any(&stems);
+            let candidates = select(db, sql, params![stems, MAX_RECALL_CANDIDATES, owner, OWNER_TAG])?;
+            Ok(rank(&text, candidates))
+        })
+        .await
+    }
+}
+
 fn find(db: &Connection, id: MemoryId) -> Result<Option<StoredMemory>, Error> {
     Ok(select(db, concat!(columns!(), " FROM memories m WHERE ulid = ?1"), [id.to_string()])?.pop())
 }
@@ -225,7 +216,7 @@ fn same_workflow(db: &Connection, memory: &StoredMemory) -> Result<Option<Memory
     refresh_fingerprint(db, memory)?;
     let mut found = db.prepare_cached("SELECT ulid FROM memories WHERE fingerprint = ?1")?;
     let id: Option<String> = found.query_row([fingerprint], |row| row.get(0)).optional()?;
-    id.map(|id| MemoryId::new(&id).map_err(|error| Error::unreadable("memory's id", error))).transpose()
+    id.map(|id| stored_id(&id)).transpose()
 }
 
 /// Earlier versions gave a workflow with an owner the fingerprint that now means that it belongs to everyone. If such a
@@ -249,7 +240,7 @@ fn insert(db: &Connection, memory: &StoredMemory, words: &str) -> Result<(), Err
         memory.id.to_string(),
         memory.content,
         memory.source,
-        memory.workflow.as_ref().map(json),
+        memory.workflow_json(),
         memory.fingerprint(),
         memory.count,
         memory.created_at.as_millis(),
@@ -276,20 +267,19 @@ fn select(db: &Connection, sql: &str, params: impl rusqlite::Params) -> Result<V
 }
 
 fn memory(row: &Row<'_>) -> Result<StoredMemory, Error> {
-    let (id, workflow, tags): (String, Option<String>, String) = (row.get(0)?, row.get(3)?, row.get(7)?);
-    let workflow = workflow.map(|text| serde_json::from_str(&text)).transpose();
-    Ok(StoredMemory {
-        id: MemoryId::new(&id).map_err(|error| Error::unreadable("memory's id", error))?,
+    let tags: String = row.get(7)?;
+    StoredMemory::try_from(MemoryColumns {
+        id: row.get(0)?,
         content: row.get(1)?,
         tags: serde_json::from_str(&tags).map_err(|error| Error::unreadable("memory's tags", error))?,
         source: row.get(2)?,
-        workflow: workflow.map_err(|error| Error::unreadable("memory's workflow", error))?,
-        created_at: Timestamp::from_millis(row.get(5)?),
+        workflow: row.get(3)?,
+        created_at_ms: row.get(5)?,
         count: row.get(4)?,
-        last_used: Timestamp::from_millis(row.get(6)?),
+        last_used_ms: row.get(6)?,
     })
 }
 
-fn json(value: &impl serde::Serialize) -> String {
-    serde_json::to_string(value).expect("texts and lists of them are always JSON")
+fn json(tags: &BTreeSet<String>) -> String {
+    serde_json::to_string(tags).expect("lists of texts are always JSON")
 }

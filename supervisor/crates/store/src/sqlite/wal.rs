@@ -22,6 +22,13 @@ const RESTART_WAIT: Duration = Duration::from_millis(200);
 /// gibibyte covers the writes during a backup of a large database, and a disk can spare it.
 const MAX_BYTES: u64 = 1 << 30;
 
+/// The log has its largest size, and a reader prevents its restart.
+#[derive(Debug, Clone, Copy, thiserror::Error)]
+#[error("the log has {bytes} bytes, and a reader has read for too long for it to be begun anew")]
+pub(super) struct WalFullError {
+    bytes: u64,
+}
+
 /// The write-ahead log of one database.
 #[derive(Debug)]
 pub(super) struct Wal {
@@ -57,13 +64,13 @@ impl Wal {
     /// Before a write: checks whether there is room for it.
     ///
     /// # Errors
-    /// Why there is none.
-    pub(super) fn has_room(&self, connection: &Connection, busy: Duration) -> Result<(), String> {
+    /// [`WalFullError`]
+    pub(super) fn check_room(&self, connection: &Connection, busy: Duration) -> Result<(), WalFullError> {
         let bytes = self.bytes();
         if bytes < self.max || matches!(restart_wal(connection, busy, busy), Ok(true)) {
             return Ok(());
         }
-        Err(format!("the log has {bytes} bytes, and somebody has read for too long for it to be begun anew"))
+        Err(WalFullError { bytes })
     }
 
     /// Its size. The first commit after a restart truncates it.
@@ -106,8 +113,8 @@ mod tests {
         (dir, writer, reader, log)
     }
 
-    fn write(writer: &Connection, log: &mut Wal) -> Result<(), String> {
-        log.has_room(writer, BUSY)?;
+    fn write(writer: &Connection, log: &mut Wal) -> Result<(), WalFullError> {
+        log.check_room(writer, BUSY)?;
         writer.execute_batch("UPDATE t SET v = randomblob(100000)").unwrap();
         log.after_commit(writer, BUSY);
         Ok(())
@@ -148,7 +155,7 @@ mod tests {
         reader.execute_batch("BEGIN; SELECT length(v) FROM t").unwrap();
         let written = (0..100).take_while(|_| write(&writer, &mut log).is_ok()).count();
         assert!((5..20).contains(&written), "{written}");
-        assert!(write(&writer, &mut log).unwrap_err().contains("read for too long"));
+        assert!(write(&writer, &mut log).unwrap_err().to_string().contains("read for too long"));
         reader.execute_batch("COMMIT").unwrap();
         write(&writer, &mut log).unwrap();
         write(&writer, &mut log).unwrap();

@@ -13,7 +13,7 @@ use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
 
 use super::lock::Lock;
-use super::wal::Wal;
+use super::wal::{Wal, WalFullError};
 use crate::counters::Counters;
 use crate::error::Error;
 
@@ -164,7 +164,7 @@ enum BatchOutcome {
     /// It could not begin, since another process writes.
     Busy,
     /// It could not begin, since the log is full.
-    NoRoom(String),
+    NoRoom(WalFullError),
 }
 
 struct WriterThread {
@@ -187,7 +187,7 @@ impl WriterThread {
             match self.run_batch(&mut works) {
                 BatchOutcome::Committed => {}
                 BatchOutcome::NoRoom(error) => {
-                    works.iter_mut().for_each(|work| work.fail(Error::Full(error.clone().into())))
+                    works.iter_mut().for_each(|work| work.fail(Error::Full(error.into())))
                 }
                 // Each of them would wait as long again.
                 BatchOutcome::Busy => works.iter_mut().for_each(|work| work.fail(Error::Busy(self.busy))),
@@ -223,7 +223,7 @@ impl WriterThread {
         if works.is_empty() {
             return BatchOutcome::Committed;
         }
-        if let Err(error) = self.log.has_room(&self.connection, self.busy) {
+        if let Err(error) = self.log.check_room(&self.connection, self.busy) {
             return BatchOutcome::NoRoom(error);
         }
         if let Err(error) = self.execute("BEGIN IMMEDIATE") {
