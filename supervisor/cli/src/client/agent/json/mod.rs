@@ -12,3 +12,6 @@ mod turn;
 
 pub(super) use records::{approval, compacted, memory, message, model, provider, session};
 pub(super) use turn::{chunk, result};
+
+#[cfg(test)]
+mod tests;
