@@ -8,11 +8,12 @@
 //! | `paths` | which of the host's files it needs |
 //! | `install` | installs packages once |
 //! | `values` | converts strings to configuration syntax and replaces secrets |
-//! | `entry` | the plugin's entry, as YAML |
+//! | `entry`, `error` | the plugin's entry, as YAML; why there is none |
 //! | `write` | adds entries to a configuration file without changing the rest |
 
 mod download;
 mod entry;
+mod error;
 mod install;
 mod jsonc;
 mod launcher;
@@ -31,6 +32,7 @@ use talon_plugin_config::name::PluginName;
 use talon_sanitize::{Raw, inert};
 
 use self::entry::Entry;
+use self::error::ImportError;
 use self::write::MergeOutcome;
 use crate::exit;
 use crate::failure::Failure;
@@ -68,7 +70,7 @@ struct ImportedServer {
     server: String,
     plugin: Option<String>,
     /// The entry, or why there is none.
-    result: Result<Entry, String>,
+    result: Result<Entry, ImportError>,
     notes: Vec<String>,
 }
 
@@ -116,28 +118,19 @@ fn import_server(
     out: &mut Output,
 ) -> ImportedServer {
     let mut notes = Vec::new();
-    let mut taken = ImportedServer {
-        server: name.to_owned(),
-        plugin: None,
-        result: Err(String::new()),
-        notes: Vec::new(),
-    };
+    let server = name.to_owned();
     let Some(plugin) = plugin_name(name, names) else {
-        taken.result =
-            Err("its name has no letter or digit that a plugin's name may have: give it another".to_owned());
-        return taken;
+        return ImportedServer { server, plugin: None, result: Err(ImportError::Name), notes };
     };
     if plugin != name {
         notes.push(format!("is called {plugin} as a plugin"));
     }
-    let understood = server::read(about, &mut notes);
-    taken.result = understood.and_then(|server| launcher::prepare(&plugin, server, install, &mut notes, out));
-    if taken.result.is_ok() {
-        names.insert(plugin.clone());
-        taken.plugin = Some(plugin);
-    }
-    taken.notes = notes;
-    taken
+    let result = server::read(about, &mut notes)
+        .map_err(ImportError::from)
+        .and_then(|server| launcher::prepare(&plugin, server, install, &mut notes, out));
+    let plugin = result.is_ok().then_some(plugin);
+    names.extend(plugin.clone());
+    ImportedServer { server, plugin, result, notes }
 }
 
 /// The server's name as a plugin name: in lower case, with `-` for invalid characters, and a number if the name is
@@ -172,7 +165,7 @@ fn report(taken: &[ImportedServer], outcome: &MergeOutcome, config: Option<&Path
                     "plugin": one.plugin,
                     "result": word(one).replace(' ', "_"),
                     "runs": one.result.as_ref().ok().map(Entry::summary),
-                    "reason": one.result.as_ref().err(),
+                    "reason": one.result.as_ref().err().map(ToString::to_string),
                     "notes": one.notes,
                 })
             })
@@ -198,7 +191,8 @@ fn report(taken: &[ImportedServer], outcome: &MergeOutcome, config: Option<&Path
     out.table(&table);
     let mut notes = Table::new(&[]);
     for one in taken {
-        for note in one.result.as_ref().err().into_iter().chain(&one.notes) {
+        let why = one.result.as_ref().err().map(ToString::to_string);
+        for note in why.iter().chain(&one.notes) {
             notes.row(vec![format!("{}:", one.server).into(), note.as_str().into()]);
         }
     }
