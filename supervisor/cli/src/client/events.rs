@@ -135,8 +135,7 @@ fn print(event: &Event, out: &mut Output) {
     // Do not repeat what the sentence already says.
     let news =
         event.fields.iter().filter(|(_, value)| !value.is_empty() && !event.message.contains(value.as_str()));
-    let mut fields: Vec<String> = news.map(|(key, value)| format!("{key}={value}")).collect();
-    fields.sort();
+    let fields: Vec<String> = news.map(|(key, value)| format!("{key}={value}")).collect();
     let text = format!("{} {}", event.message, fields.join(" "));
     out.line(
         Line::styled(AnsiColor::BrightBlack.on_default(), timestamp(event.unix_ms))

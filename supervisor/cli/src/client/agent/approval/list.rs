@@ -72,9 +72,7 @@ fn print(approvals: &[Approval], now: SystemTime, out: &mut Output) {
         Column::text("EXPIRES IN", 3),
     ]);
     for approval in approvals {
-        let mut args: Vec<String> =
-            approval.args.iter().map(|(key, value)| format!("{key}={value}")).collect();
-        args.sort();
+        let args: Vec<String> = approval.args.iter().map(|(key, value)| format!("{key}={value}")).collect();
         let left = match is_pending(approval) && approval.expires_unix_ms > 0 {
             true => {
                 let left =

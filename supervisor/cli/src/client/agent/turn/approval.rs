@@ -45,12 +45,10 @@ pub(crate) fn lines(approval: &Approval, now: SystemTime) -> Vec<Line> {
     );
     let mut lines =
         vec![Line::styled(MARK, "approval").and(inert!(" {}", single_line(&approval.id))).and(head)];
-    let mut args: Vec<(&String, &String)> = approval.args.iter().collect();
-    args.sort();
-    if args.is_empty() {
+    if approval.args.is_empty() {
         lines.push(Line::from("  without arguments"));
     }
-    for (key, value) in args {
+    for (key, value) in &approval.args {
         // A multi-line value is printed as a block, so that it reads as it will run.
         if value.contains('\n') {
             let about = inert!(" ({} bytes)", single_line(&count(value.len() as u64)));
