@@ -16,7 +16,7 @@ fn maps_come_in_the_order_of_their_keys() {
         fields: [("b", "2"), ("a", "1"), ("c", "3")].map(|(k, v)| (k.to_owned(), v.to_owned())).into(),
         ..Event::default()
     };
-    let text = event(&event_with).to_string();
+    let text = fields(&event_with).to_string();
     assert!(text.contains(r#""fields":{"a":"1","b":"2","c":"3"}"#), "{text}");
 }
 
@@ -71,8 +71,8 @@ fn programs_get_what_was_sanitized_as_it_is() {
             capabilities: Some(capabilities),
             ..GetPluginResponse::default()
         }),
-        log_line(&line),
-        super::event(&event),
+        fields(&line),
+        fields(&event),
     ] {
         assert_eq!(sanitized_json::value(&made), made);
         assert_eq!(sanitized_json::value(&made).to_string(), made.to_string(), "in the same order, too");
@@ -93,8 +93,8 @@ fn every_message_has_the_keys_that_it_always_had() {
     assert_snapshot!("answer", printed(&answer(&execute_response())));
     assert_snapshot!("plugin-details", printed(&plugin_details(&get_plugin_response())));
     assert_snapshot!("status", printed(&status(&get_status_response())));
-    assert_snapshot!("event", printed(&event(&event_of_all())));
-    assert_snapshot!("log-line", printed(&log_line(&log_line_of_all())));
+    assert_snapshot!("event", printed(&fields(&event_of_all())));
+    assert_snapshot!("log-line", printed(&fields(&log_line_of_all())));
     assert_snapshot!("answer-empty", printed(&answer(&ExecuteResponse::default())));
     assert_snapshot!("plugin-empty", printed(&plugin(&Plugin::default())));
     assert_snapshot!("status-empty", printed(&status(&GetStatusResponse::default())));

@@ -120,7 +120,7 @@ fn reconnected(away: SystemTime) -> Event {
 
 fn show(event: &Event, out: &mut Output) {
     if out.is_json() {
-        out.json_line(&json::event(event));
+        out.json_line(&json::fields(event));
     } else {
         print(event, out);
     }

@@ -1,7 +1,6 @@
 //! `talon reload`: makes a running supervisor reread its configuration.
 
 use clap::Args;
-use serde_json::{Value, json};
 use talon_proto::host::{PluginChange, ReloadRequest, ReloadResponse};
 use talon_sanitize::inert;
 
@@ -9,6 +8,7 @@ use crate::client::connection::Client;
 use crate::exit;
 use crate::failure::Failure;
 use crate::host_socket::HostSocket;
+use crate::json;
 use crate::line::sanitized_line;
 use crate::output::Output;
 use crate::show::counted;
@@ -43,7 +43,7 @@ impl ReloadArgs {
         drop(waiting);
         let response = response.map_err(|status| client.failure(&status))?.into_inner();
         if out.is_json() {
-            out.json(&to_json(&response));
+            out.json(&json::fields(&response));
         } else {
             print(&response, self.dry_run, out);
         }
@@ -90,18 +90,4 @@ fn print(response: &ReloadResponse, dry_run: bool, out: &mut Output) {
     }
     let left = counted(response.left.into(), "plugin");
     out.line(inert!("{} left as they are", sanitized_line(left)));
-}
-
-fn to_json(response: &ReloadResponse) -> Value {
-    let change = |change: &PluginChange| json!({ "plugin": change.plugin, "what": change.what, "reason": change.reason });
-    json!({
-        "accepted": response.accepted,
-        "problems": response.problems,
-        "warnings": response.warnings,
-        "changed": response.changed,
-        "needs_restart": response.needs_restart,
-        "plugins": response.plugins.iter().map(change).collect::<Value>(),
-        "left": response.left,
-        "config_file": response.config_file,
-    })
 }

@@ -40,7 +40,7 @@ impl LogsArgs {
         while !out.is_closed() {
             let Some(line) = lines.message().await.map_err(|status| client.failure(&status))? else { break };
             if out.is_json() {
-                out.json_line(&json::log_line(&line));
+                out.json_line(&json::fields(&line));
             } else {
                 print(&line, out);
             }

@@ -139,7 +139,7 @@ impl CheckArgs {
 
 /// The report as JSON, as the host API has it.
 fn report_json(report: &Report) -> Value {
-    json::report(report_on_wire(report.clone()))
+    json::report(&report_on_wire(report.clone()))
 }
 
 /// Prints the report for people.

@@ -6,6 +6,7 @@ use talon_proto::agent::*;
 
 use super::*;
 use crate::client::agent::turn::{ToolCallRecord, TurnEnd, TurnOutcome, TurnRecord};
+use crate::json::fields;
 
 fn text(text: &str) -> String {
     text.to_owned()
@@ -21,12 +22,12 @@ fn every_record_has_the_keys_that_it_always_had() {
     let all = [
         session(&session_of_all()),
         message(&message_of_all()),
-        approval(&approval_of_all()),
-        memory(&memory_of_all()),
-        model(&model_of_all()),
-        provider(&provider_state()),
+        fields(&approval_of_all()),
+        fields(&memory_of_all()),
+        fields(&model_of_all()),
+        fields(&provider_state()),
         compacted("session", &compact_session_response()),
-        memory(&Memory::default()),
+        fields(&Memory::default()),
     ];
     assert_snapshot!("records", printed(&all));
 }

@@ -6,10 +6,10 @@ use talon_sanitize::{Raw, inert};
 
 use crate::client::agent::connection::AgentConnection;
 use crate::client::agent::formatting::{count, single_line};
-use crate::client::agent::json::memory;
 use crate::exit;
 use crate::failure::Failure;
 use crate::host_socket::HostSocket;
+use crate::json;
 use crate::output::Output;
 use crate::show::timestamp;
 use crate::table::Table;
@@ -35,7 +35,7 @@ impl ShowArgs {
             })
             .await?;
         if out.is_json() {
-            out.json(&memory(&found));
+            out.json(&json::fields(&found));
         } else {
             print(&found, out);
         }
