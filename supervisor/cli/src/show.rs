@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anstyle::{AnsiColor, Style};
 use talon_proto::host::{Instance, Plugin};
-use talon_sanitize::{Sanitized, inert};
+use talon_sanitize::{Sanitized, sanitized};
 
 use crate::line::sanitized_line;
 use crate::output::Output;
@@ -159,7 +159,7 @@ pub(crate) fn timestamp(unix_ms: u64) -> Sanitized {
     /// 9999-12-31T23:59:59Z, the last second the formatter can write.
     const LAST_UNIX_MS: u64 = 253_402_300_799_000;
     if unix_ms > LAST_UNIX_MS {
-        return inert!("{}", unix_ms);
+        return sanitized!("{}", unix_ms);
     }
     sanitized_line(humantime::format_rfc3339_millis(system_time(unix_ms)))
 }

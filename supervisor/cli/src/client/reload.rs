@@ -2,7 +2,7 @@
 
 use clap::Args;
 use talon_proto::host::{PluginChange, ReloadRequest, ReloadResponse};
-use talon_sanitize::inert;
+use talon_sanitize::sanitized;
 
 use crate::client::connection::Client;
 use crate::exit;
@@ -62,14 +62,14 @@ fn print(response: &ReloadResponse, dry_run: bool, out: &mut Output) {
         file => file,
     };
     if !response.accepted {
-        out.line(inert!("{} is refused, and nothing was changed:", sanitized_line(file)));
+        out.line(sanitized!("{} is refused, and nothing was changed:", sanitized_line(file)));
         for problem in &response.problems {
-            out.line(inert!("  {}", sanitized_line(problem)));
+            out.line(sanitized!("  {}", sanitized_line(problem)));
         }
         return;
     }
     let verb = if dry_run { "would be in force" } else { "is in force" };
-    out.line(inert!("{} {}", sanitized_line(file), verb));
+    out.line(sanitized!("{} {}", sanitized_line(file), verb));
     let lists = [
         ("warning", &response.warnings),
         ("changed", &response.changed),
@@ -77,7 +77,7 @@ fn print(response: &ReloadResponse, dry_run: bool, out: &mut Output) {
     ];
     for (what, texts) in lists {
         for text in texts {
-            out.line(inert!("  {}: {}", what, sanitized_line(text)));
+            out.line(sanitized!("  {}: {}", what, sanitized_line(text)));
         }
     }
     if !response.plugins.is_empty() {
@@ -89,5 +89,5 @@ fn print(response: &ReloadResponse, dry_run: bool, out: &mut Output) {
         out.table(&table);
     }
     let left = counted(response.left.into(), "plugin");
-    out.line(inert!("{} left as they are", sanitized_line(left)));
+    out.line(sanitized!("{} left as they are", sanitized_line(left)));
 }

@@ -10,7 +10,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::{Errno, retry_on_intr};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use talon_proto::host::{GetStatusRequest, ShutdownRequest};
-use talon_sanitize::{Raw, inert};
+use talon_sanitize::{Raw, sanitized};
 use tokio::io::AsyncReadExt;
 use tokio::process::Command;
 use tokio::time::{Instant, timeout};
@@ -70,7 +70,7 @@ impl StopArgs {
                 // If unsure, prefer a handover without a successor over stopping the plugins in the middle of an
                 // upgrade.
                 Err(why) => {
-                    out.err_line(inert!("nothing is stopped: {}", Raw::of(why).line()));
+                    out.err_line(sanitized!("nothing is stopped: {}", Raw::of(why).line()));
                     return Ok(exit::OK);
                 }
             }
@@ -87,7 +87,7 @@ impl StopArgs {
         let process = open(pid)?;
         client.host.shutdown(ShutdownRequest {}).await.map_err(|status| client.failure(&status))?;
         drop(client);
-        out.err_line(inert!("stopping the supervisor (pid {}) and its plugins", pid));
+        out.err_line(sanitized!("stopping the supervisor (pid {}) and its plugins", pid));
         match process {
             Some(process) => wait(process, pid, out).await,
             None => {
@@ -121,7 +121,7 @@ async fn wait(process: OwnedFd, pid: u32, out: &mut Output) -> Result<u8, Failur
             }
             Ok(Ok(false)) => {
                 let waited = began.elapsed().as_secs();
-                out.err_line(inert!("still stopping after {} s", waited));
+                out.err_line(sanitized!("still stopping after {} s", waited));
             }
             Ok(Err(error)) => {
                 return Err(Failure::failed(format!(

@@ -12,7 +12,7 @@ use talon_conformance::{NamedAction, Options, Outcome, Progress, Report, Verdict
 use talon_plugin::Events;
 use talon_plugin::probe::Prober;
 use talon_plugin_config::spec::PluginSpec;
-use talon_sanitize::inert;
+use talon_sanitize::sanitized;
 use talon_supervisor::config::Config;
 use talon_supervisor::serve::state_service;
 use talon_supervisor::state;
@@ -251,11 +251,11 @@ fn table(report: &Report, out: &mut Output) {
     for Outcome { check, verdict, .. } in report.outcomes.iter().filter(wrong) {
         out.line("");
         out.line(Line::styled(style(*verdict), check.id).and(" ").and(check.mend));
-        out.line(inert!("  {}", sanitized_line(check.paragraph())));
+        out.line(sanitized!("  {}", sanitized_line(check.paragraph())));
     }
     let count = |verdict| report.count(verdict);
     out.line("");
-    out.line(inert!(
+    out.line(sanitized!(
         "{} passed, {} failed, {} warned, {} skipped in {} s; {}",
         count(Verdict::Pass),
         count(Verdict::Fail),

@@ -3,7 +3,7 @@
 use anstyle::{AnsiColor, Style};
 use clap::Args;
 use talon_proto::host::{LogLine, LogsRequest};
-use talon_sanitize::inert;
+use talon_sanitize::sanitized;
 
 use crate::client::connection::Client;
 use crate::exit;
@@ -54,11 +54,11 @@ impl LogsArgs {
 
 fn print(line: &LogLine, out: &mut Output) {
     let who =
-        inert!(" {}/{} {}: ", sanitized_line(&line.plugin), line.instance, sanitized_line(&line.stream));
+        sanitized!(" {}/{} {}: ", sanitized_line(&line.plugin), line.instance, sanitized_line(&line.stream));
     out.line(
         Line::styled(AnsiColor::BrightBlack.on_default(), show::timestamp(line.unix_ms))
             .and(" ")
-            .and_styled(level_style(&line.level), inert!("{:5}", sanitized_line(&line.level)))
+            .and_styled(level_style(&line.level), sanitized!("{:5}", sanitized_line(&line.level)))
             .and(who)
             .and(sanitized_line(&line.text)),
     );

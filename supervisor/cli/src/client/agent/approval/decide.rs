@@ -4,7 +4,7 @@ use std::time::SystemTime;
 
 use clap::Args;
 use talon_proto::agent::{Approval, DecideRequest};
-use talon_sanitize::inert;
+use talon_sanitize::sanitized;
 
 use super::find;
 use crate::client::agent::connection::AgentConnection;
@@ -94,8 +94,8 @@ async fn decide(reach: &AgentConnection, request: DecideRequest, out: &mut Outpu
     if out.is_json() {
         out.json(&json::fields(&decided));
     } else {
-        let call = inert!("{}.{}", single_line(&decided.plugin), single_line(&decided.action));
-        out.line(inert!("{} {}: {}", single_line(&decided.state), single_line(&decided.id), call));
+        let call = sanitized!("{}.{}", single_line(&decided.plugin), single_line(&decided.action));
+        out.line(sanitized!("{} {}: {}", single_line(&decided.state), single_line(&decided.id), call));
     }
     Ok(exit::OK)
 }

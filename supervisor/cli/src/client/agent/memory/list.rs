@@ -3,7 +3,7 @@
 use clap::Args;
 use serde_json::json;
 use talon_proto::agent::{ListMemoriesRequest, Memory};
-use talon_sanitize::inert;
+use talon_sanitize::sanitized;
 
 use crate::client::agent::connection::AgentConnection;
 use crate::client::agent::formatting::{bounded_line, count, count_of};
@@ -111,7 +111,7 @@ impl MemoryFilter {
         table.fit(out.columns());
         out.table(&table);
         if more {
-            out.err_line(inert!(
+            out.err_line(sanitized!(
                 "{} shown, and there are more: --limit shows them",
                 count_of(listed, "line")
             ));

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use talon_proto::agent::{GetMemoryRequest, Memory};
-use talon_sanitize::{Raw, inert};
+use talon_sanitize::{Raw, sanitized};
 
 use crate::client::agent::connection::AgentConnection;
 use crate::client::agent::formatting::{count, single_line};
@@ -70,7 +70,12 @@ fn print(memory: &Memory, out: &mut Output) {
     if let Some(workflow) = &memory.workflow {
         out.line("");
         for step in &workflow.steps {
-            out.line(inert!("{}. {}.{}", step.order, single_line(&step.plugin), single_line(&step.action)));
+            out.line(sanitized!(
+                "{}. {}.{}",
+                step.order,
+                single_line(&step.plugin),
+                single_line(&step.action)
+            ));
         }
     }
 }

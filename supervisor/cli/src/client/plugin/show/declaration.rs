@@ -3,7 +3,7 @@
 
 use anstyle::Style;
 use talon_proto::plugin::{Action, PluginCapabilities};
-use talon_sanitize::{Raw, inert};
+use talon_sanitize::{Raw, sanitized};
 
 use crate::output::Output;
 use crate::table::{Cell, Table};
@@ -19,7 +19,9 @@ fn bounded(text: &str) -> Cell {
     let start = Raw::from(text).line_within(MAX_TEXT_SHOWN);
     match text.len() {
         ..=MAX_TEXT_SHOWN => start.into(),
-        len => inert!("{} ({} bytes in all: see `--output json` of `talon plugin show`)", start, len).into(),
+        len => {
+            sanitized!("{} ({} bytes in all: see `--output json` of `talon plugin show`)", start, len).into()
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use std::path::{Component, Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 
 use serde_json::Value;
-use talon_sanitize::{Raw, inert};
+use talon_sanitize::{Raw, sanitized};
 use tempfile::TempDir;
 
 use super::download::{Download, PackageRegistry, split_pypi};
@@ -113,7 +113,7 @@ pub(super) fn install(download: &Download, home: &Path, out: &mut Output) -> Res
     let stamp = home.join(STAMP);
     let wanted = format!("{}\n", command_line(download, home));
     if fs::read_to_string(&stamp).ok().as_ref() != Some(&wanted) {
-        out.err_line(inert!("installing {} …", Raw::from(&download.package).line()));
+        out.err_line(sanitized!("installing {} …", Raw::from(&download.package).line()));
         is_replaceable(home)?;
         let failed = |error: io::Error| InstallError::Directory { home: home.to_owned(), error };
         let fresh = temp_sibling(home).map_err(failed)?;

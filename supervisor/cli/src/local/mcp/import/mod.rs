@@ -29,7 +29,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::{Map, Value, json};
 use talon_plugin_config::name::PluginName;
-use talon_sanitize::{Raw, inert};
+use talon_sanitize::{Raw, sanitized};
 
 use self::entry::Entry;
 use self::error::ImportError;
@@ -213,7 +213,7 @@ fn report(taken: &[ImportedServer], outcome: &MergeOutcome, config: Option<&Path
     out.line("");
     let config = config.map(|path| path.display().to_string()).unwrap_or_default();
     if outcome.written {
-        out.line(inert!(
+        out.line(sanitized!(
             "written to {}; `talon config check` holds all of it against this machine",
             Raw::from(&config).line()
         ));
@@ -221,7 +221,7 @@ fn report(taken: &[ImportedServer], outcome: &MergeOutcome, config: Option<&Path
         out.line("nothing to add");
     } else {
         if outcome.has_plugins {
-            out.line(inert!(
+            out.line(sanitized!(
                 "# {} already has a key `plugins:`, which stays as it is. Put these below its plugins.tools.plugins:",
                 Raw::from(&config).line()
             ));
