@@ -55,7 +55,15 @@ pub(crate) fn plugins(plugins: &[Plugin], out: &mut Output) {
         ]);
     }
     out.table(&table);
+    let notes = notes(plugins);
+    if !notes.is_empty() {
+        out.line("");
+        out.table(&notes);
+    }
+}
 
+/// What is to know about the states of the plugins.
+fn notes(plugins: &[Plugin]) -> Table {
     let mut notes = Table::new(&[]);
     for plugin in plugins {
         if !plugin.reason.is_empty() {
@@ -84,10 +92,7 @@ pub(crate) fn plugins(plugins: &[Plugin], out: &mut Output) {
             notes.row(vec![format!("{}:", plugin.name).into(), text.into()]);
         }
     }
-    if !notes.is_empty() {
-        out.line("");
-        out.table(&notes);
-    }
+    notes
 }
 
 /// How many changed actions are listed; the others are counted.

@@ -99,7 +99,10 @@ impl ImportArgs {
             .collect();
         let entries: Vec<&Entry> = taken.iter().filter_map(|one| one.result.as_ref().ok()).collect();
         let outcome = write::merge(&entries, self.write.as_deref())?;
-        report(&taken, &outcome, self.write.as_deref(), out);
+        match out.is_json() {
+            true => out.json(&report_json(&taken, &outcome, self.write.as_deref())),
+            false => report(&taken, &outcome, self.write.as_deref(), out),
+        }
         Ok(exit::OK)
     }
 }
@@ -150,41 +153,46 @@ fn plugin_name(name: &str, taken: &BTreeSet<String>) -> Option<String> {
     free.next().filter(|_| !plain.is_empty())
 }
 
-fn report(taken: &[ImportedServer], outcome: &MergeOutcome, config: Option<&Path>, out: &mut Output) {
-    let word = |one: &ImportedServer| match (&one.result, &one.plugin) {
-        (Ok(_), Some(plugin)) if outcome.present.contains(plugin) => "there already",
-        (Ok(_), _) => "taken over",
-        (Err(_), _) => "left out",
-    };
-    if out.is_json() {
-        let servers: Vec<Value> = taken
-            .iter()
-            .map(|one| {
-                json!({
-                    "server": one.server,
-                    "plugin": one.plugin,
-                    "result": word(one).replace(' ', "_"),
-                    "runs": one.result.as_ref().ok().map(Entry::summary),
-                    "reason": one.result.as_ref().err().map(ToString::to_string),
-                    "notes": one.notes,
-                })
-            })
-            .collect();
-        let config = config.map(|path| path.display().to_string());
-        let value = json!({
-            "servers": servers, "config": config, "written": outcome.written, "yaml": outcome.block,
-            "variables": outcome.variables, "problems": outcome.problems,
-        });
-        out.json(&value);
-        return;
+impl ImportedServer {
+    /// What became of it, in words.
+    fn result_text(&self, outcome: &MergeOutcome) -> &'static str {
+        match (&self.result, &self.plugin) {
+            (Ok(_), Some(plugin)) if outcome.present.contains(plugin) => "there already",
+            (Ok(_), _) => "taken over",
+            (Err(_), _) => "left out",
+        }
     }
+}
+
+fn report_json(taken: &[ImportedServer], outcome: &MergeOutcome, config: Option<&Path>) -> Value {
+    let server = |one: &ImportedServer| {
+        json!({
+            "server": one.server,
+            "plugin": one.plugin,
+            "result": one.result_text(outcome).replace(' ', "_"),
+            "runs": one.result.as_ref().ok().map(Entry::summary),
+            "reason": one.result.as_ref().err().map(ToString::to_string),
+            "notes": one.notes,
+        })
+    };
+    json!({
+        "servers": taken.iter().map(server).collect::<Value>(),
+        "config": config.map(|path| path.display().to_string()),
+        "written": outcome.written,
+        "yaml": outcome.block,
+        "variables": outcome.variables,
+        "problems": outcome.problems,
+    })
+}
+
+fn report(taken: &[ImportedServer], outcome: &MergeOutcome, config: Option<&Path>, out: &mut Output) {
     let mut table = Table::new(&["SERVER", "PLUGIN", "RESULT", "RUNS"]);
     for one in taken {
         let runs = one.result.as_ref().map(Entry::summary).unwrap_or_default();
         table.row(vec![
             one.server.as_str().into(),
             one.plugin.clone().unwrap_or_default().into(),
-            word(one).into(),
+            one.result_text(outcome).into(),
             runs.into(),
         ]);
     }
