@@ -6,7 +6,7 @@ use talon_plugin::{EventKind, Events, NewEvent, Registry};
 use talon_plugin_config::PluginName;
 use talon_plugin_config::discover::{self, RejectedPlugin, ScanResult};
 use talon_plugin_config::spec::PluginSpec;
-use talon_sanitize::{Raw, inert};
+use talon_sanitize::{Raw, sanitized};
 
 use crate::blocking::blocking;
 use crate::config::Config;
@@ -71,7 +71,8 @@ pub(crate) fn report_refused(refused: &[RejectedPlugin], events: &Events) {
         let (name, reason) = (Raw::from(&refused.name).line(), Raw::from(&refused.reason).line());
         let path = Raw::of(refused.path.display()).line();
         tracing::warn!(plugin = ?name, %path, "refused: {reason}");
-        events.emit(NewEvent::new(EventKind::Refused, inert!("{}: {}", name, reason)).field("path", path));
+        events
+            .emit(NewEvent::new(EventKind::Refused, sanitized!("{}: {}", name, reason)).field("path", path));
     }
 }
 

@@ -3,7 +3,7 @@
 use anstyle::AnsiColor;
 use talon_guard::Wrapped;
 use talon_proto::host::{ExecuteResponse, Outcome};
-use talon_sanitize::{Raw, Sanitized, Sanitizer, inert};
+use talon_sanitize::{Raw, Sanitized, Sanitizer, sanitized};
 
 use crate::exit;
 use crate::json;
@@ -65,7 +65,7 @@ fn hint(answer: &ExecuteResponse) -> Option<Sanitized> {
         Outcome::Unspecified => "an outcome this version does not know",
     };
     let retry = if answer.retryable { ": the same call may succeed a little later" } else { "" };
-    Some(inert!(
+    Some(sanitized!(
         "{} ({}), call {}{}",
         what,
         sanitized_line(&answer.reason),

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use talon_plugin_config::units::{self, ParseDurationError};
 
 use crate::failure::Failure;
 use crate::input::{InputError, InputSource};
@@ -70,31 +71,46 @@ fn read(source: InputSource<'_>) -> Result<String, Failure> {
     })
 }
 
+/// Why a word on the command line is no argument of a call. clap prints the word before it.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ArgumentError {
+    #[error("the key before `=` is empty")]
+    NoKey,
+    #[error("write it as {word}={what}")]
+    NoEqualsSign { word: String, what: &'static str },
+    #[error("the file after `=` is empty")]
+    NoFile,
+    #[error(transparent)]
+    Duration(#[from] ParseDurationError),
+    #[error("at least 1ms")]
+    TooShort,
+}
+
 /// `key=value`; the value may hold more `=`.
-pub(crate) fn key_value(text: &str) -> Result<(String, String), String> {
-    match text.split_once('=') {
-        Some(("", _)) => Err("the key before `=` is empty".to_owned()),
-        Some((key, value)) => Ok((key.to_owned(), value.to_owned())),
-        None => Err(format!("write it as {text}=VALUE")),
+pub(crate) fn key_value(text: &str) -> Result<(String, String), ArgumentError> {
+    match split(text, "VALUE")? {
+        ("", _) => Err(ArgumentError::NoKey),
+        (key, value) => Ok((key.to_owned(), value.to_owned())),
     }
 }
 
-fn key_file(text: &str) -> Result<(String, PathBuf), String> {
-    if !text.contains('=') {
-        return Err(format!("write it as {text}=FILE"));
+fn key_file(text: &str) -> Result<(String, PathBuf), ArgumentError> {
+    match split(text, "FILE")? {
+        ("", _) => Err(ArgumentError::NoKey),
+        (_, "") => Err(ArgumentError::NoFile),
+        (key, file) => Ok((key.to_owned(), file.into())),
     }
-    match key_value(text)? {
-        (_, file) if file.is_empty() => Err("the file after `=` is empty".to_owned()),
-        (key, file) => Ok((key, file.into())),
-    }
+}
+
+fn split<'t>(text: &'t str, what: &'static str) -> Result<(&'t str, &'t str), ArgumentError> {
+    text.split_once('=').ok_or_else(|| ArgumentError::NoEqualsSign { word: text.to_owned(), what })
 }
 
 /// A duration of at least a millisecond, the unit of the wire format.
-pub(crate) fn timeout(text: &str) -> Result<Duration, String> {
-    let duration =
-        text.parse::<talon_plugin_config::units::Duration>().map_err(|error| error.to_string())?.get();
+pub(crate) fn timeout(text: &str) -> Result<Duration, ArgumentError> {
+    let duration = text.parse::<units::Duration>()?.get();
     if duration < Duration::from_millis(1) {
-        return Err("at least 1ms".to_owned());
+        return Err(ArgumentError::TooShort);
     }
     Ok(duration)
 }
@@ -117,10 +133,10 @@ mod tests {
     fn values_keep_their_equals_signs() {
         assert_eq!(key_value("a=b=c").unwrap(), ("a".to_owned(), "b=c".to_owned()));
         assert_eq!(key_value("a=").unwrap(), ("a".to_owned(), String::new()));
-        assert!(key_value("a").unwrap_err().contains("a=VALUE"));
+        assert!(key_value("a").unwrap_err().to_string().contains("a=VALUE"));
         assert!(key_value("=b").is_err());
         assert!(key_file("a=").is_err());
-        assert!(key_file("a").unwrap_err().contains("a=FILE"));
+        assert!(key_file("a").unwrap_err().to_string().contains("a=FILE"));
     }
 
     #[test]
@@ -153,6 +169,6 @@ mod tests {
     fn timeouts_are_humane_and_never_zero() {
         assert_eq!(timeout("1m30s").unwrap(), Duration::from_secs(90));
         assert!(timeout("0s").is_err());
-        assert!(timeout("soon").unwrap_err().contains("500ms"));
+        assert!(timeout("soon").unwrap_err().to_string().contains("500ms"));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, IsTerminal, Read};
 
-use talon_sanitize::{Sanitized, inert};
+use talon_sanitize::{Sanitized, sanitized};
 
 use crate::failure::Failure;
 use crate::output::Output;
@@ -17,7 +17,7 @@ pub(crate) fn is_interactive() -> bool {
 
 /// Asks the question. Anything but an explicit yes means no.
 pub(crate) fn is_confirmed(question: Sanitized, out: &mut Output) -> Result<bool, Failure> {
-    out.err_line(inert!("{} [y/N]", question));
+    out.err_line(sanitized!("{} [y/N]", question));
     let mut answer = String::new();
     std::io::stdin()
         .lock()

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 
 use anstyle::Style;
-use talon_sanitize::{Raw, SafeDisplay, Sanitized, inert};
+use talon_sanitize::{Raw, SafeDisplay, Sanitized, sanitized};
 
 /// Pieces of a line. Only sanitized text can be added.
 #[derive(Debug, Clone, Default)]
@@ -19,13 +19,13 @@ impl Line {
 
     /// Appends text.
     pub(crate) fn and(mut self, text: impl SafeDisplay) -> Self {
-        self.pieces.push((None, inert!("{}", text)));
+        self.pieces.push((None, sanitized!("{}", text)));
         self
     }
 
     /// Appends styled text.
     pub(crate) fn and_styled(mut self, style: Style, text: impl SafeDisplay) -> Self {
-        self.pieces.push((Some(style), inert!("{}", text)));
+        self.pieces.push((Some(style), sanitized!("{}", text)));
         self
     }
 
@@ -33,9 +33,9 @@ impl Line {
     /// as a whole.
     pub(crate) fn render(&self, color: bool) -> String {
         let plain: String = self.pieces.iter().map(|(_, text)| text.as_str()).collect();
-        let inert = Raw::from(&plain).text();
-        if inert != plain || !color {
-            return inert.into_string();
+        let sanitized = Raw::from(&plain).text();
+        if sanitized != plain || !color {
+            return sanitized.into_string();
         }
         self.pieces.iter().map(|(style, text)| paint(*style, text)).collect()
     }

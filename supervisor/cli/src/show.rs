@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anstyle::{AnsiColor, Style};
 use talon_proto::host::{Instance, Plugin};
-use talon_sanitize::{Sanitized, inert};
+use talon_sanitize::{Sanitized, sanitized};
 
 use crate::line::sanitized_line;
 use crate::output::Output;
@@ -55,7 +55,15 @@ pub(crate) fn plugins(plugins: &[Plugin], out: &mut Output) {
         ]);
     }
     out.table(&table);
+    let notes = notes(plugins);
+    if !notes.is_empty() {
+        out.line("");
+        out.table(&notes);
+    }
+}
 
+/// What is to know about the states of the plugins.
+fn notes(plugins: &[Plugin]) -> Table {
     let mut notes = Table::new(&[]);
     for plugin in plugins {
         if !plugin.reason.is_empty() {
@@ -84,10 +92,7 @@ pub(crate) fn plugins(plugins: &[Plugin], out: &mut Output) {
             notes.row(vec![format!("{}:", plugin.name).into(), text.into()]);
         }
     }
-    if !notes.is_empty() {
-        out.line("");
-        out.table(&notes);
-    }
+    notes
 }
 
 /// How many changed actions are listed; the others are counted.
@@ -159,7 +164,7 @@ pub(crate) fn timestamp(unix_ms: u64) -> Sanitized {
     /// 9999-12-31T23:59:59Z, the last second the formatter can write.
     const LAST_UNIX_MS: u64 = 253_402_300_799_000;
     if unix_ms > LAST_UNIX_MS {
-        return inert!("{}", unix_ms);
+        return sanitized!("{}", unix_ms);
     }
     sanitized_line(humantime::format_rfc3339_millis(system_time(unix_ms)))
 }

@@ -110,12 +110,12 @@ impl Table {
         let mut text = String::new();
         for line in &lines {
             let plain = row(line, &widths, &right, false);
-            let inert = Raw::from(&plain).text();
+            let sanitized = Raw::from(&plain).text();
             // Cells that form control syntax together lose their colours.
-            text.push_str(&if inert == plain {
+            text.push_str(&if sanitized == plain {
                 row(line, &widths, &right, color)
             } else {
-                inert.into_string()
+                sanitized.into_string()
             });
             text.push('\n');
         }

@@ -7,6 +7,17 @@ use std::path::{Path, PathBuf};
 
 use talon_plugin_config::document::yaml::MAX_TEXT_BYTES;
 
+/// Why a credential of the service manager cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CredentialError {
+    #[error("that is no name of one")]
+    BadName,
+    #[error("the service manager passed none ($CREDENTIALS_DIRECTORY)")]
+    NoDirectory,
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+}
+
 /// The process's environment and identity, as one value, so that loading a configuration is a pure function.
 #[derive(Debug, Clone)]
 pub struct Environment {
@@ -79,20 +90,18 @@ impl Environment {
     }
 
     /// The service manager's credential of this name (`LoadCredential=`): a file in `$CREDENTIALS_DIRECTORY`,
-    /// without its final line break. Otherwise an error text.
-    pub(crate) fn credential(&self, name: &str) -> Result<String, String> {
+    /// without its final line break.
+    pub(crate) fn credential(&self, name: &str) -> Result<String, CredentialError> {
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '@');
         if name.is_empty() || name.starts_with('.') || !name.chars().all(plain) {
-            return Err("that is no name of one".to_owned());
+            return Err(CredentialError::BadName);
         }
-        let dir = self
-            .var("CREDENTIALS_DIRECTORY")
-            .ok_or("the service manager passed none ($CREDENTIALS_DIRECTORY)")?;
-        let file = std::fs::File::open(self.cwd.join(dir).join(name)).map_err(|error| error.to_string())?;
+        let dir = self.var("CREDENTIALS_DIRECTORY").ok_or(CredentialError::NoDirectory)?;
+        let file = std::fs::File::open(self.cwd.join(dir).join(name))?;
         let mut text = String::new();
         // A text that is one byte too long is rejected later, with all texts.
         let limit = MAX_TEXT_BYTES as u64 + 1;
-        std::io::Read::read_to_string(&mut file.take(limit), &mut text).map_err(|error| error.to_string())?;
+        file.take(limit).read_to_string(&mut text)?;
         text.truncate(text.trim_end_matches(['\r', '\n']).len());
         Ok(text)
     }

@@ -1,5 +1,7 @@
 //! The sources of a configuration, weakest first: built-in defaults, the file, the environment, flags.
-//! figment merges them; each of our sources is one provider.
+//!
+//! Each is walked along the schema, which finds every problem with its line and column. figment merges the results; its own
+//! providers for files and variables stop at the first problem, and know the source of a value but not its position.
 
 use std::fs::File;
 use std::io::Read;
@@ -7,9 +9,6 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use figment::value::{Dict, Map as Profiles, Value as FigmentValue};
-use figment::{Metadata, Profile, Provider};
-use serde_json::{Map, Value};
 use talon_plugin_config::document::names::{check_key, unknown_key};
 use talon_plugin_config::document::origin::{InputSource, KeyPath, Mark, Source};
 use talon_plugin_config::document::problem::Problem;
@@ -38,24 +37,6 @@ pub(super) const OTHER_VARIABLES: [(&str, &str); 8] = [
 
 /// The prefix of variables of the handshake with plugins.
 pub(super) const HANDSHAKE_PREFIX: &str = "TALON_PLUGIN_";
-
-/// The values of one source, for figment.
-pub(crate) struct ConfigLayer {
-    pub(crate) name: String,
-    pub(crate) values: Map<String, Value>,
-}
-
-impl Provider for ConfigLayer {
-    fn metadata(&self) -> Metadata {
-        Metadata::named(self.name.clone())
-    }
-
-    fn data(&self) -> Result<Profiles<Profile, Dict>, figment::Error> {
-        let value = FigmentValue::serialize(&self.values)?;
-        let dict = value.into_dict().unwrap_or_default();
-        Ok(Profile::Default.collect(dict))
-    }
-}
 
 /// The file to read, and whether it must exist because it was named explicitly.
 pub(crate) fn file_to_read(options: &LoadOptions) -> Option<(PathBuf, bool)> {
@@ -150,8 +131,8 @@ fn read(path: &Path) -> Result<(String, Option<String>), ReadError> {
     Ok((text, untrusted))
 }
 
-/// The values from the environment: for each variable its name and result, and warnings.
-pub(crate) fn environment(root: &Shape, around: &Environment) -> (Vec<(String, WalkResult)>, Vec<Problem>) {
+/// The values from the environment, and warnings.
+pub(crate) fn environment(root: &Shape, around: &Environment) -> (Vec<WalkResult>, Vec<Problem>) {
     let mut said = Vec::new();
     let mut warnings = Vec::new();
     for (name, value) in &around.env {
@@ -175,22 +156,21 @@ pub(crate) fn environment(root: &Shape, around: &Environment) -> (Vec<(String, W
             }
             Err(problem) => failed(Problem { at: source, ..problem }),
         };
-        said.push((name.clone(), one));
+        said.push(one);
     }
     (said, warnings)
 }
 
 /// The values from flags, in their order.
-pub(crate) fn flags(root: &Shape, overrides: &[Override], around: &Environment) -> Vec<(String, WalkResult)> {
+pub(crate) fn flags(root: &Shape, overrides: &[Override], around: &Environment) -> Vec<WalkResult> {
     let one = |flag: &Override| {
         let steps = flag.key.split('.').map(str::to_owned);
-        let said = match descend(root, steps, |_, step| step.to_owned()) {
+        match descend(root, steps, |_, step| step.to_owned()) {
             Ok((shape, path)) => {
                 value_at_key(root, InputSource::Flag(flag.flag.clone()), &flag.value, shape, &path, around)
             }
             Err(problem) => failed(Problem { at: Source::Flag(flag.flag.clone()), ..problem }),
-        };
-        (flag.flag.clone(), said)
+        }
     };
     overrides.iter().map(one).collect()
 }

@@ -51,13 +51,13 @@ pub fn load(options: &LoadOptions) -> Result<Loaded, ConfigErrors> {
     if let Some((path, must_exist)) = layers::file_to_read(options)
         && let Some(said) = layers::file(&root, &path, must_exist, around)
     {
-        merge.add(&path.to_string_lossy(), said);
+        merge.add(said);
         file = Some(path);
     }
     let (variables, ignored) = layers::environment(&root, around);
     warnings.extend(ignored);
-    for (name, said) in variables.into_iter().chain(layers::flags(&root, &options.overrides, around)) {
-        merge.add(&name, said);
+    for said in variables.into_iter().chain(layers::flags(&root, &options.overrides, around)) {
+        merge.add(said);
     }
     let config = merge.finish(&root);
     let mut problems = merge.problems;

@@ -9,7 +9,6 @@ use talon_plugin_config::document::remove_incomplete;
 use talon_plugin_config::document::shape::Shape;
 use talon_plugin_config::document::walk::WalkResult;
 
-use super::layers::ConfigLayer;
 use super::types::Config;
 
 /// The sources in order, weakest first, on top of the defaults.
@@ -25,9 +24,8 @@ impl Merge {
     }
 
     /// Adds a source that is stronger than the earlier ones.
-    pub(crate) fn add(&mut self, name: &str, said: WalkResult) {
-        let layer = ConfigLayer { name: name.to_owned(), values: said.values };
-        self.figment = std::mem::take(&mut self.figment).merge(layer);
+    pub(crate) fn add(&mut self, said: WalkResult) {
+        self.figment = std::mem::take(&mut self.figment).merge(Serialized::defaults(said.values));
         self.origins.extend(said.origins);
         self.problems.extend(said.problems);
     }

@@ -4,13 +4,13 @@
 
 use talon_plugin_config::document::yaml::MAX_TEXT_BYTES;
 
-use super::environment::Environment;
+use super::environment::{CredentialError, Environment};
 
 /// The prefix of a credential's name.
 const CREDENTIAL: &str = "credential:";
 
 /// Why a substitution failed.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, thiserror::Error)]
 pub(crate) enum SubstitutionError {
     #[error("environment variable {name} is not set")]
     Unset { name: String },
@@ -21,7 +21,7 @@ pub(crate) enum SubstitutionError {
     #[error("{shown:?} is no name of a variable")]
     BadName { shown: String },
     #[error("there is no credential {name}: {why}")]
-    NoCredential { name: String, why: String },
+    NoCredential { name: String, why: CredentialError },
     #[error("is longer than {MAX_TEXT_BYTES} bytes once its variables and credentials are filled in")]
     TooLong,
 }

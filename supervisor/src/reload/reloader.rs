@@ -9,7 +9,7 @@ use arc_swap::{ArcSwap, ArcSwapOption};
 use talon_plugin::{DownPolicy, Events, Registry, Replacement};
 use talon_plugin_config::PluginName;
 use talon_plugin_config::discover::RejectedPlugin;
-use talon_sanitize::{Raw, Sanitized};
+use talon_sanitize::{Raw, Sanitized, SettingsError};
 
 use super::outcome::{PluginOutcome, ReloadOutcome, ReplaceFailure};
 use super::plan::{self, Plan};
@@ -188,7 +188,7 @@ impl Reloader {
             return reloaded;
         }
         if let Err(error) = self.bring_into_force(&running, &wanted, &plan) {
-            return self.refuse(vec![error], dry_run);
+            return self.refuse(vec![format!("guard.forbidden_patterns: {error}")], dry_run);
         }
         reloaded.warnings.extend(self.beside_plugins(&running, &wanted).await);
         reloaded.plugins = self.carry_out(plan).await;
@@ -234,10 +234,14 @@ impl Reloader {
     }
 
     /// Applies everything but plugins that either succeeds or changes nothing.
-    fn bring_into_force(&self, running: &Config, wanted: &Arc<Config>, plan: &Plan) -> Result<(), String> {
+    fn bring_into_force(
+        &self,
+        running: &Config,
+        wanted: &Arc<Config>,
+        plan: &Plan,
+    ) -> Result<(), SettingsError> {
         let ReloaderParts { dispatcher: door, peers, state: keeper, .. } = self.parts();
-        door.apply_config(Arc::clone(wanted))
-            .map_err(|error| format!("guard.forbidden_patterns: {error}"))?;
+        door.apply_config(Arc::clone(wanted))?;
         // Also without changes: names are looked up again in the user database.
         peers.store(Arc::new(wanted.peers()));
         if let Some(keeper) = keeper {

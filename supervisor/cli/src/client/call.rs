@@ -53,15 +53,19 @@ struct Target {
     action: String,
 }
 
-impl FromStr for Target {
-    type Err = String;
+#[derive(Debug, thiserror::Error)]
+#[error("name a plugin and its action with a dot between them, as in hello.greet")]
+struct TargetError;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+impl FromStr for Target {
+    type Err = TargetError;
+
+    fn from_str(text: &str) -> Result<Self, TargetError> {
         match text.split_once('.') {
             Some((plugin, action)) if !plugin.is_empty() && !action.is_empty() => {
                 Ok(Self { plugin: plugin.to_owned(), action: action.to_owned() })
             }
-            _ => Err("name a plugin and its action with a dot between them, as in hello.greet".to_owned()),
+            _ => Err(TargetError),
         }
     }
 }

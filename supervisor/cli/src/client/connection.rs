@@ -51,7 +51,7 @@ impl Client {
                     "{} closed the connection at once ({}): it may have too many clients; try again, or see the \
                      supervisor's log",
                     path.display(),
-                    chain(&error)
+                    error_chain(&error)
                 ),
             )
         })?;
@@ -157,7 +157,7 @@ pub(crate) fn from_status(path: &Path, status: &Status) -> Failure {
 }
 
 /// An error with its causes in one line.
-pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+pub(crate) fn error_chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use anstyle::AnsiColor;
 use clap::Args;
 use talon_proto::host::{Event, WatchEventsRequest};
-use talon_sanitize::inert;
+use talon_sanitize::sanitized;
 use tonic::{Code, Status};
 
 use crate::client::connection::Client;
@@ -87,7 +87,7 @@ fn is_connection_lost(status: &Status) -> bool {
 
 /// Waits for the next supervisor on that socket, however long it takes.
 async fn reconnect(path: &Path, out: &mut Output) -> Result<Client, Failure> {
-    out.err_line(inert!(
+    out.err_line(sanitized!(
         "talon: the supervisor at {} ended; waiting for the next one",
         sanitized_line(path.display())
     ));
@@ -120,7 +120,7 @@ fn reconnected(away: SystemTime) -> Event {
 
 fn show(event: &Event, out: &mut Output) {
     if out.is_json() {
-        out.json_line(&json::event(event));
+        out.json_line(&json::fields(event));
     } else {
         print(event, out);
     }
@@ -130,19 +130,18 @@ fn print(event: &Event, out: &mut Output) {
     let who = match (event.plugin.as_str(), event.instance) {
         ("", _) => "talon".into(),
         (plugin, 0) => sanitized_line(plugin),
-        (plugin, instance) => inert!("{}/{}", sanitized_line(plugin), instance),
+        (plugin, instance) => sanitized!("{}/{}", sanitized_line(plugin), instance),
     };
     // Do not repeat what the sentence already says.
     let news =
         event.fields.iter().filter(|(_, value)| !value.is_empty() && !event.message.contains(value.as_str()));
-    let mut fields: Vec<String> = news.map(|(key, value)| format!("{key}={value}")).collect();
-    fields.sort();
+    let fields: Vec<String> = news.map(|(key, value)| format!("{key}={value}")).collect();
     let text = format!("{} {}", event.message, fields.join(" "));
     out.line(
         Line::styled(AnsiColor::BrightBlack.on_default(), timestamp(event.unix_ms))
-            .and(inert!(" {} ", who))
+            .and(sanitized!(" {} ", who))
             .and_styled(AnsiColor::Cyan.on_default(), sanitized_line(&event.kind))
-            .and(inert!(" {}", sanitized_line(text.trim()))),
+            .and(sanitized!(" {}", sanitized_line(text.trim()))),
     );
     out.flush();
 }

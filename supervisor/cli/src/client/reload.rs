@@ -1,14 +1,14 @@
 //! `talon reload`: makes a running supervisor reread its configuration.
 
 use clap::Args;
-use serde_json::{Value, json};
 use talon_proto::host::{PluginChange, ReloadRequest, ReloadResponse};
-use talon_sanitize::inert;
+use talon_sanitize::sanitized;
 
 use crate::client::connection::Client;
 use crate::exit;
 use crate::failure::Failure;
 use crate::host_socket::HostSocket;
+use crate::json;
 use crate::line::sanitized_line;
 use crate::output::Output;
 use crate::show::counted;
@@ -43,7 +43,7 @@ impl ReloadArgs {
         drop(waiting);
         let response = response.map_err(|status| client.failure(&status))?.into_inner();
         if out.is_json() {
-            out.json(&to_json(&response));
+            out.json(&json::fields(&response));
         } else {
             print(&response, self.dry_run, out);
         }
@@ -62,14 +62,14 @@ fn print(response: &ReloadResponse, dry_run: bool, out: &mut Output) {
         file => file,
     };
     if !response.accepted {
-        out.line(inert!("{} is refused, and nothing was changed:", sanitized_line(file)));
+        out.line(sanitized!("{} is refused, and nothing was changed:", sanitized_line(file)));
         for problem in &response.problems {
-            out.line(inert!("  {}", sanitized_line(problem)));
+            out.line(sanitized!("  {}", sanitized_line(problem)));
         }
         return;
     }
     let verb = if dry_run { "would be in force" } else { "is in force" };
-    out.line(inert!("{} {}", sanitized_line(file), verb));
+    out.line(sanitized!("{} {}", sanitized_line(file), verb));
     let lists = [
         ("warning", &response.warnings),
         ("changed", &response.changed),
@@ -77,7 +77,7 @@ fn print(response: &ReloadResponse, dry_run: bool, out: &mut Output) {
     ];
     for (what, texts) in lists {
         for text in texts {
-            out.line(inert!("  {}: {}", what, sanitized_line(text)));
+            out.line(sanitized!("  {}: {}", what, sanitized_line(text)));
         }
     }
     if !response.plugins.is_empty() {
@@ -89,19 +89,5 @@ fn print(response: &ReloadResponse, dry_run: bool, out: &mut Output) {
         out.table(&table);
     }
     let left = counted(response.left.into(), "plugin");
-    out.line(inert!("{} left as they are", sanitized_line(left)));
-}
-
-fn to_json(response: &ReloadResponse) -> Value {
-    let change = |change: &PluginChange| json!({ "plugin": change.plugin, "what": change.what, "reason": change.reason });
-    json!({
-        "accepted": response.accepted,
-        "problems": response.problems,
-        "warnings": response.warnings,
-        "changed": response.changed,
-        "needs_restart": response.needs_restart,
-        "plugins": response.plugins.iter().map(change).collect::<Value>(),
-        "left": response.left,
-        "config_file": response.config_file,
-    })
+    out.line(sanitized!("{} left as they are", sanitized_line(left)));
 }

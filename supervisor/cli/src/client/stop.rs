@@ -1,7 +1,8 @@
 //! `talon stop`: orderly shutdown of a supervisor and its plugins.
 
+use std::io;
 use std::os::fd::OwnedFd;
-use std::process::Stdio;
+use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use clap::Args;
@@ -9,7 +10,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::{Errno, retry_on_intr};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use talon_proto::host::{GetStatusRequest, ShutdownRequest};
-use talon_sanitize::{Raw, inert};
+use talon_sanitize::{Raw, sanitized};
 use tokio::io::AsyncReadExt;
 use tokio::process::Command;
 use tokio::time::{Instant, timeout};
@@ -69,7 +70,7 @@ impl StopArgs {
                 // If unsure, prefer a handover without a successor over stopping the plugins in the middle of an
                 // upgrade.
                 Err(why) => {
-                    out.err_line(inert!("nothing is stopped: {}", Raw::from(why).line()));
+                    out.err_line(sanitized!("nothing is stopped: {}", Raw::of(why).line()));
                     return Ok(exit::OK);
                 }
             }
@@ -86,7 +87,7 @@ impl StopArgs {
         let process = open(pid)?;
         client.host.shutdown(ShutdownRequest {}).await.map_err(|status| client.failure(&status))?;
         drop(client);
-        out.err_line(inert!("stopping the supervisor (pid {}) and its plugins", pid));
+        out.err_line(sanitized!("stopping the supervisor (pid {}) and its plugins", pid));
         match process {
             Some(process) => wait(process, pid, out).await,
             None => {
@@ -120,7 +121,7 @@ async fn wait(process: OwnedFd, pid: u32, out: &mut Output) -> Result<u8, Failur
             }
             Ok(Ok(false)) => {
                 let waited = began.elapsed().as_secs();
-                out.err_line(inert!("still stopping after {} s", waited));
+                out.err_line(sanitized!("still stopping after {} s", waited));
             }
             Ok(Err(error)) => {
                 return Err(Failure::failed(format!(
@@ -152,8 +153,21 @@ fn unit_of(named: String) -> String {
         .unwrap_or_else(|| UNIT.to_owned())
 }
 
+/// Why it is not known what the service manager does with the unit.
+#[derive(Debug, thiserror::Error)]
+enum JobsError {
+    #[error("systemctl cannot be run: {0}")]
+    Start(#[source] io::Error),
+    #[error("systemctl list-jobs ended with {0}")]
+    Status(ExitStatus),
+    #[error("systemctl list-jobs cannot be read: {0}")]
+    Read(#[source] io::Error),
+    #[error("systemctl list-jobs took longer than {} s", JOBS_TIMEOUT.as_secs())]
+    Timeout,
+}
+
 /// Whether the service manager's current job for the unit is a restart.
-async fn is_restarting(unit: &str) -> Result<bool, String> {
+async fn is_restarting(unit: &str) -> Result<bool, JobsError> {
     let mut child = Command::new("systemctl")
         .args(["list-jobs", "--no-legend", "--no-pager", "--plain", "--full", "--", unit])
         .stdin(Stdio::null())
@@ -161,19 +175,19 @@ async fn is_restarting(unit: &str) -> Result<bool, String> {
         .stderr(Stdio::null())
         .kill_on_drop(true)
         .spawn()
-        .map_err(|error| format!("systemctl cannot be run: {error}"))?;
+        .map_err(JobsError::Start)?;
     let answered = timeout(JOBS_TIMEOUT, async {
         let mut jobs = String::new();
         if let Some(stdout) = child.stdout.take() {
             stdout.take(MAX_JOBS_BYTES).read_to_string(&mut jobs).await?;
         }
-        Ok::<_, std::io::Error>((child.wait().await?, jobs))
+        Ok::<_, io::Error>((child.wait().await?, jobs))
     });
     match answered.await {
         Ok(Ok((status, jobs))) if status.success() => Ok(has_restart(&jobs, unit)),
-        Ok(Ok((status, _))) => Err(format!("systemctl list-jobs ended with {status}")),
-        Ok(Err(error)) => Err(format!("systemctl list-jobs cannot be read: {error}")),
-        Err(_) => Err(format!("systemctl list-jobs took longer than {} s", JOBS_TIMEOUT.as_secs())),
+        Ok(Ok((status, _))) => Err(JobsError::Status(status)),
+        Ok(Err(error)) => Err(JobsError::Read(error)),
+        Err(_) => Err(JobsError::Timeout),
     }
 }
 

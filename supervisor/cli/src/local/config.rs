@@ -2,7 +2,7 @@
 
 use clap::Subcommand;
 use serde_json::json;
-use talon_sanitize::inert;
+use talon_sanitize::sanitized;
 use talon_supervisor::config;
 
 use crate::exit;
@@ -53,10 +53,10 @@ fn check(global: &Global, out: &mut Output) -> Result<u8, Failure> {
     }
     let loaded = configuration::load(&options)?;
     for warning in &loaded.warnings {
-        out.line(inert!("warning: {}", sanitized_line(warning)));
+        out.line(sanitized!("warning: {}", sanitized_line(warning)));
     }
     match &loaded.file {
-        Some(file) => out.line(inert!("{}: fine", sanitized_line(file.display()))),
+        Some(file) => out.line(sanitized!("{}: fine", sanitized_line(file.display()))),
         None => out.line("no configuration file: the built-in defaults are fine"),
     }
     Ok(exit::OK)

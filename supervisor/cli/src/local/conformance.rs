@@ -12,18 +12,18 @@ use talon_conformance::{NamedAction, Options, Outcome, Progress, Report, Verdict
 use talon_plugin::Events;
 use talon_plugin::probe::Prober;
 use talon_plugin_config::spec::PluginSpec;
-use talon_sanitize::inert;
+use talon_sanitize::sanitized;
 use talon_supervisor::config::Config;
 use talon_supervisor::serve::state_service;
 use talon_supervisor::state;
 
-use crate::arguments;
+use crate::arguments::{self, ArgumentError};
 use crate::exit;
 use crate::failure::Failure;
 use crate::generated::GeneratedText;
 use crate::global::Global;
 use crate::line::{Line, sanitized_line};
-use crate::local::scratch_environment::{self, ScratchEnvironment};
+use crate::local::scratch_environment::{self, JsonObjectError, ScratchEnvironment};
 use crate::local::state::scratch;
 use crate::output::Output;
 use crate::signals::termination_signal;
@@ -92,11 +92,22 @@ enum ReportFormat {
     Junit,
 }
 
+/// Why a word on the command line is no call.
+#[derive(Debug, thiserror::Error)]
+enum CallError {
+    #[error("write it as 'NAME KEY=VALUE'")]
+    Form,
+    #[error(transparent)]
+    Pair(#[from] ArgumentError),
+    #[error(transparent)]
+    Object(#[from] JsonObjectError),
+}
+
 /// `NAME`, `NAME KEY=VALUE …` or `NAME {…}`.
-fn parse_call(text: &str) -> Result<NamedAction, String> {
+fn parse_call(text: &str) -> Result<NamedAction, CallError> {
     let (action, rest) = text.trim().split_once(char::is_whitespace).unwrap_or((text.trim(), ""));
     if action.is_empty() || action.contains('=') {
-        return Err("write it as 'NAME KEY=VALUE'".to_owned());
+        return Err(CallError::Form);
     }
     let rest = rest.trim();
     let args: BTreeMap<String, String> = if rest.starts_with('{') {
@@ -240,11 +251,11 @@ fn table(report: &Report, out: &mut Output) {
     for Outcome { check, verdict, .. } in report.outcomes.iter().filter(wrong) {
         out.line("");
         out.line(Line::styled(style(*verdict), check.id).and(" ").and(check.mend));
-        out.line(inert!("  {}", sanitized_line(check.paragraph())));
+        out.line(sanitized!("  {}", sanitized_line(check.paragraph())));
     }
     let count = |verdict| report.count(verdict);
     out.line("");
-    out.line(inert!(
+    out.line(sanitized!(
         "{} passed, {} failed, {} warned, {} skipped in {} s; {}",
         count(Verdict::Pass),
         count(Verdict::Fail),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use talon_plugin::logs::Stream;
 use talon_plugin::{LogLine, Plugin};
-use talon_sanitize::inert;
+use talon_sanitize::sanitized;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -40,7 +40,7 @@ impl Echo {
                 match next {
                     Ok(line) => show(&line),
                     Err(RecvError::Lagged(count)) => {
-                        write_stderr(inert!("… {} lines are missing here", count), false)
+                        write_stderr(sanitized!("… {} lines are missing here", count), false)
                     }
                     Err(RecvError::Closed) => return,
                 }
@@ -60,6 +60,6 @@ impl Echo {
 fn show(line: &LogLine) {
     // Talon's own lines are about restarts and processes, which do not matter for a single run.
     if line.stream != Stream::Supervisor {
-        write_stderr(inert!("{}: {}", line.plugin, line.text), false);
+        write_stderr(sanitized!("{}: {}", line.plugin, line.text), false);
     }
 }

@@ -145,7 +145,7 @@ impl ExecArgs {
         let Some(action) = self.action else {
             let known = capabilities::sanitize(&capability.raw, &door.sanitizer());
             if out.is_json() {
-                out.json(&json::capabilities(&known));
+                out.json(&json::fields(&known));
             } else {
                 actions(&known, &[], out);
             }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Command};
-use talon_sanitize::inert;
+use talon_sanitize::sanitized;
 
 use crate::exit;
 use crate::failure::Failure;
@@ -29,7 +29,7 @@ impl ManArgs {
         if out.is_json() {
             out.json(&serde_json::json!({ "dir": dir.to_string() }));
         } else {
-            out.line(inert!("man pages written to {}", sanitized_line(dir)));
+            out.line(sanitized!("man pages written to {}", sanitized_line(dir)));
         }
         Ok(exit::OK)
     }

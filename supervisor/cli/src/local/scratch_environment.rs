@@ -107,12 +107,20 @@ pub(crate) fn single_run(mut spec: PluginSpec, config: Option<&Map<String, Value
     spec
 }
 
+/// Why a word on the command line is no JSON object.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum JsonObjectError {
+    #[error("not a JSON object: write it as {{\"key\": \"value\"}}")]
+    OtherType,
+    #[error("not JSON: {0}")]
+    Syntax(#[from] serde_json::Error),
+}
+
 /// Parses a JSON object on the command line.
-pub(crate) fn object(text: &str) -> Result<Map<String, Value>, String> {
-    match serde_json::from_str(text) {
-        Ok(Value::Object(object)) => Ok(object),
-        Ok(_) => Err("not a JSON object: write it as {\"key\": \"value\"}".to_owned()),
-        Err(error) => Err(format!("not JSON: {error}")),
+pub(crate) fn object(text: &str) -> Result<Map<String, Value>, JsonObjectError> {
+    match serde_json::from_str(text)? {
+        Value::Object(object) => Ok(object),
+        _ => Err(JsonObjectError::OtherType),
     }
 }
 
@@ -123,7 +131,7 @@ mod tests {
     #[test]
     fn the_configuration_must_be_an_object() {
         assert_eq!(object(r#"{"a": 1}"#).unwrap()["a"], 1);
-        assert!(object("[1]").unwrap_err().contains("object"));
-        assert!(object("{").unwrap_err().contains("not JSON"));
+        assert!(object("[1]").unwrap_err().to_string().contains("object"));
+        assert!(object("{").unwrap_err().to_string().contains("not JSON"));
     }
 }

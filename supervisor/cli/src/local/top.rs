@@ -8,7 +8,7 @@ use std::time::Duration;
 use clap::Args;
 use talon_supervisor::program_lookup;
 
-use crate::arguments::timeout;
+use crate::arguments::{ArgumentError, timeout};
 use crate::client::connection::Client;
 use crate::failure::Failure;
 use crate::global::Global;
@@ -46,13 +46,21 @@ pub(crate) struct TopArgs {
     once: bool,
 }
 
+#[derive(Debug, thiserror::Error)]
+enum IntervalError {
+    #[error(transparent)]
+    Duration(#[from] ArgumentError),
+    #[error("use something from 100ms to 1h")]
+    OutOfRange,
+}
+
 /// A sampling interval; very short ones would keep the supervisor busy.
-fn interval(text: &str) -> Result<Duration, String> {
+fn interval(text: &str) -> Result<Duration, IntervalError> {
     let interval = timeout(text)?;
     if (Duration::from_millis(100)..=Duration::from_secs(3600)).contains(&interval) {
         Ok(interval)
     } else {
-        Err("use something from 100ms to 1h".to_owned())
+        Err(IntervalError::OutOfRange)
     }
 }
 

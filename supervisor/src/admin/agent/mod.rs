@@ -3,10 +3,10 @@
 
 mod render;
 
-use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use talon_proto::agent::GetMetricsRequest;
 use talon_proto::agent::agent_client::AgentClient;
 use tokio::sync::Semaphore;
@@ -46,7 +46,7 @@ impl AgentMetrics {
     pub(super) async fn read(&self) -> Arc<str> {
         let Some((keeper, client)) = &self.agent else { return Arc::from("") };
         if keeper.status().state != ManagedServiceState::Serving {
-            *lock(&self.latest) = Arc::from("");
+            *self.latest.lock() = Arc::from("");
         } else if let Ok(turn) = Arc::clone(&self.turn).try_acquire_owned() {
             let (mut client, latest) = (client.clone(), Arc::clone(&self.latest));
             // A separate task, which finishes even if the page does not wait for it.
@@ -54,15 +54,11 @@ impl AgentMetrics {
                 let _turn = turn;
                 let answer = timeout(ANSWER_WITHIN, client.get_metrics(GetMetricsRequest {})).await;
                 if let Ok(Ok(answer)) = answer {
-                    *lock(&latest) = render::text(answer.into_inner().families).into();
+                    *latest.lock() = render::text(answer.into_inner().families).into();
                 }
             });
             let _ = timeout(WAIT, asking).await;
         }
-        lock(&self.latest).clone()
+        self.latest.lock().clone()
     }
-}
-
-fn lock(latest: &Mutex<Arc<str>>) -> parking_lot::MutexGuard<'_, Arc<str>> {
-    latest.lock()
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::Args;
 use talon_proto::agent::{AskRequest, Done};
-use talon_sanitize::{FamilyCounts, Raw, Sanitizer, inert};
+use talon_sanitize::{FamilyCounts, Raw, Sanitizer, sanitized};
 
 use super::connection::AgentConnection;
 use super::formatting::{exit_code, single_line};
@@ -150,7 +150,7 @@ impl AskArgs {
                     let code = print_error(&error, out);
                     if !session_id.is_empty() {
                         let id = single_line(&session_id);
-                        out.err_line(inert!(
+                        out.err_line(sanitized!(
                             "  what was done is in session {}: go on with --session {}",
                             id,
                             id
@@ -164,7 +164,10 @@ impl AskArgs {
             TurnEnd::Parked(_) => {
                 if !json {
                     let id = single_line(&session_id);
-                    out.err_line(inert!("the turn waits; then follow it with `talon chat --session {}`", id));
+                    out.err_line(sanitized!(
+                        "the turn waits; then follow it with `talon chat --session {}`",
+                        id
+                    ));
                 }
                 exit::REFUSED
             }

@@ -35,7 +35,7 @@ impl AgentConnection {
                     "{} closed the connection at once ({}): the agent may be starting, or have too many clients; try \
                      again, and see `talon status`",
                     path.display(),
-                    connection::chain(&error)
+                    connection::error_chain(&error)
                 ),
             )
         })?;

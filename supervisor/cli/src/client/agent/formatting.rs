@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use indicatif::HumanCount;
-use talon_sanitize::{Raw, Sanitized, inert};
+use talon_sanitize::{Raw, Sanitized, sanitized};
 
 use crate::exit;
 
@@ -68,7 +68,7 @@ pub(super) fn tool_name(name: &str) -> Sanitized {
 /// `3 sessions`, `1 session`.
 pub(super) fn count_of(number: u64, what: &'static str) -> Sanitized {
     let s = if number == 1 { "" } else { "s" };
-    inert!("{} {}{}", single_line(&count(number)), what, s)
+    sanitized!("{} {}{}", single_line(&count(number)), what, s)
 }
 
 /// The exit code of a turn without an answer, by the reason that the agent gave.

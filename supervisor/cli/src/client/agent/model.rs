@@ -2,12 +2,11 @@
 
 use anstyle::{AnsiColor, Style};
 use clap::{Args, Subcommand};
-use serde_json::{Value, json};
+use serde_json::json;
 use talon_proto::agent::{ListModelsRequest, ListModelsResponse, Model};
 
 use super::connection::AgentConnection;
 use super::formatting::count;
-use super::json as on_wire;
 use crate::exit;
 use crate::failure::Failure;
 use crate::host_socket::HostSocket;
@@ -40,8 +39,8 @@ impl ModelVerb {
             reach.query(|mut agent| async move { agent.list_models(ListModelsRequest {}).await }).await?;
         if out.is_json() {
             out.json(&json!({
-                "models": answer.models.iter().map(on_wire::model).collect::<Value>(),
-                "providers": answer.providers.iter().map(on_wire::provider).collect::<Value>(),
+                "models": answer.models,
+                "providers": answer.providers,
             }));
         } else {
             print(&answer, out);

@@ -1,7 +1,7 @@
 //! A turn without an answer, for people.
 
 use talon_proto::agent::{Attempt, Error};
-use talon_sanitize::inert;
+use talon_sanitize::sanitized;
 
 use super::formatting::{exit_code, single_line};
 use crate::failure::Failure;
@@ -14,10 +14,10 @@ pub(super) fn print_error(error: &Error, out: &mut Output) -> u8 {
     for (attempt, times) in distinct_attempts(&error.attempts) {
         let how = match attempt.success {
             true => "answered".into(),
-            false => inert!("{}: {}", single_line(&attempt.error_class), single_line(&attempt.error)),
+            false => sanitized!("{}: {}", single_line(&attempt.error_class), single_line(&attempt.error)),
         };
-        let often = if times > 1 { inert!(" ({} times)", times) } else { "".into() };
-        out.err_line(inert!(
+        let often = if times > 1 { sanitized!(" ({} times)", times) } else { "".into() };
+        out.err_line(sanitized!(
             "  {}/{}: {}{}",
             single_line(&attempt.provider),
             single_line(&attempt.model),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use clap::Args;
 use talon_plugin::PLUGIN_TEXTS;
 use talon_proto::host::{ApproveRequest, ApproveResponse, GetPluginRequest, GetPluginResponse};
-use talon_sanitize::inert;
+use talon_sanitize::sanitized;
 
 use super::show;
 use crate::client::connection::Client;
@@ -63,13 +63,13 @@ impl ApproveArgs {
         } else if let Some(plugin) = response.plugin {
             let what = match response.approved.as_slice() {
                 [] => "nothing of that had changed".into(),
-                approved => inert!("approved {}", sanitized_line(approved.join(", "))),
+                approved => sanitized!("approved {}", sanitized_line(approved.join(", "))),
             };
             let left = match plugin.changed_actions.len() {
                 0 => "".into(),
-                left => inert!("; {} more changed actions are not approved", left),
+                left => sanitized!("; {} more changed actions are not approved", left),
             };
-            out.line(inert!("{}: {}{}", sanitized_line(&plugin.name), what, left));
+            out.line(sanitized!("{}: {}{}", sanitized_line(&plugin.name), what, left));
         }
         Ok(exit::OK)
     }
@@ -100,6 +100,6 @@ impl ApproveArgs {
         if self.yes || !confirm::is_interactive() {
             return Ok(true);
         }
-        confirm::is_confirmed(inert!("Approve that of {}?", sanitized_line(&self.name)), out)
+        confirm::is_confirmed(sanitized!("Approve that of {}?", sanitized_line(&self.name)), out)
     }
 }

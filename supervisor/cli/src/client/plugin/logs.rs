@@ -3,7 +3,7 @@
 use anstyle::{AnsiColor, Style};
 use clap::Args;
 use talon_proto::host::{LogLine, LogsRequest};
-use talon_sanitize::inert;
+use talon_sanitize::sanitized;
 
 use crate::client::connection::Client;
 use crate::exit;
@@ -40,7 +40,7 @@ impl LogsArgs {
         while !out.is_closed() {
             let Some(line) = lines.message().await.map_err(|status| client.failure(&status))? else { break };
             if out.is_json() {
-                out.json_line(&json::log_line(&line));
+                out.json_line(&json::fields(&line));
             } else {
                 print(&line, out);
             }
@@ -54,11 +54,11 @@ impl LogsArgs {
 
 fn print(line: &LogLine, out: &mut Output) {
     let who =
-        inert!(" {}/{} {}: ", sanitized_line(&line.plugin), line.instance, sanitized_line(&line.stream));
+        sanitized!(" {}/{} {}: ", sanitized_line(&line.plugin), line.instance, sanitized_line(&line.stream));
     out.line(
         Line::styled(AnsiColor::BrightBlack.on_default(), show::timestamp(line.unix_ms))
             .and(" ")
-            .and_styled(level_style(&line.level), inert!("{:5}", sanitized_line(&line.level)))
+            .and_styled(level_style(&line.level), sanitized!("{:5}", sanitized_line(&line.level)))
             .and(who)
             .and(sanitized_line(&line.text)),
     );

@@ -5,7 +5,7 @@ use clap::Args;
 use talon_proto::host::{
     Plugin, RefreshCapabilitiesRequest, ReloadPluginRequest, RestartRequest, StartRequest, StopRequest,
 };
-use talon_sanitize::inert;
+use talon_sanitize::sanitized;
 
 use crate::client::connection::Client;
 use crate::exit;
@@ -132,11 +132,11 @@ impl RefreshArgs {
             out.json(&serde_json::json!({ "plugin": plugin, "refreshed": response.refreshed }));
         } else if let Some(plugin) = response.plugin {
             let what = if response.refreshed {
-                inert!("{} actions", plugin.actions)
+                sanitized!("{} actions", plugin.actions)
             } else {
-                inert!("does not support refreshing; its {} actions stay as they were", plugin.actions)
+                sanitized!("does not support refreshing; its {} actions stay as they were", plugin.actions)
             };
-            out.line(inert!("{}: {}", sanitized_line(&plugin.name), what));
+            out.line(sanitized!("{}: {}", sanitized_line(&plugin.name), what));
         }
         Ok(exit::OK)
     }

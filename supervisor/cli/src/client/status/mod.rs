@@ -10,7 +10,7 @@ use anstyle::Style;
 use clap::Args;
 use talon_plugin::status_summary::{self, PluginStatus};
 use talon_proto::host::{GetStatusRequest, GetStatusResponse, Plugin, RefusedPlugin};
-use talon_sanitize::inert;
+use talon_sanitize::sanitized;
 
 use self::attention::attention;
 use crate::client::connection::Client;
@@ -70,8 +70,8 @@ fn print(status: &GetStatusResponse, attention: &[attention::AttentionItem], out
     let sentence = status_summary::summarize(status.plugins.iter().map(one).chain(refused));
     let state = sanitized_line(&status.state);
     out.line(match show::state_style(&status.state) {
-        Some(style) => Line::styled(style, state).and(inert!(": {}", sentence)),
-        None => Line::from(inert!("{}: {}", state, sentence)),
+        Some(style) => Line::styled(style, state).and(sanitized!(": {}", sentence)),
+        None => Line::from(sanitized!("{}: {}", state, sentence)),
     });
     out.line("");
     out.table(&facts::table(status));

@@ -71,13 +71,15 @@ pub(super) fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
     ))
 }
 
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("how long ago, as 1h or 30m, or a time in UTC, as 2026-11-22T08:00:00Z")]
+pub(super) struct SinceError;
+
 /// A point in time: an age such as `1h`, or a date and time such as `2026-11-22T08:00:00Z`.
-pub(super) fn since(text: &str) -> Result<u64, String> {
+pub(super) fn since(text: &str) -> Result<u64, SinceError> {
     let at = match text.parse::<talon_plugin_config::units::Duration>() {
         Ok(ago) => SystemTime::now().checked_sub(ago.get()).unwrap_or(SystemTime::UNIX_EPOCH),
-        Err(_) => humantime::parse_rfc3339_weak(text).map_err(|_| {
-            "how long ago, as 1h or 30m, or a time in UTC, as 2026-11-22T08:00:00Z".to_owned()
-        })?,
+        Err(_) => humantime::parse_rfc3339_weak(text).map_err(|_| SinceError)?,
     };
     let since = at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or(Duration::ZERO);
     Ok(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
@@ -103,7 +105,7 @@ mod tests {
     fn a_time_is_how_long_ago_or_a_date() {
         assert_eq!(since("1970-01-01T00:00:02Z"), Ok(2000));
         assert!(since("1h").unwrap() < since("1s").unwrap());
-        assert!(since("yesterday").unwrap_err().contains("1h"));
+        assert!(since("yesterday").unwrap_err().to_string().contains("1h"));
     }
 
     #[test]

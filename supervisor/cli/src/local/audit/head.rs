@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::json;
-use talon_sanitize::inert;
+use talon_sanitize::sanitized;
 
 use super::find;
 use crate::exit;
@@ -39,7 +39,7 @@ impl HeadArgs {
                 "file": head.file.display().to_string(),
             }));
         } else {
-            out.line(inert!("{}:{}", head.seq, sanitized_line(head.hash)));
+            out.line(sanitized!("{}:{}", head.seq, sanitized_line(head.hash)));
         }
         Ok(exit::OK)
     }

@@ -7,7 +7,7 @@ use anstyle::AnsiColor;
 use clap::Args;
 use serde_json::Value;
 use talon_audit::LineReader;
-use talon_sanitize::inert;
+use talon_sanitize::sanitized;
 
 use super::find;
 use crate::exit;
@@ -64,8 +64,8 @@ impl ShowArgs {
             let Some(line) = line else { break };
             let record = serde_json::from_slice(&line.bytes).unwrap_or(Value::Null);
             if record.is_null() && line.has_newline {
-                let place = inert!("{}:{}", sanitized_line(lines.path(line.file).display()), line.number);
-                out.err_line(inert!("{} is no record; see `talon audit verify`", place));
+                let place = sanitized!("{}:{}", sanitized_line(lines.path(line.file).display()), line.number);
+                out.err_line(sanitized!("{} is no record; see `talon audit verify`", place));
             } else if self.wants(&record) {
                 match self.last {
                     None => print(&record, out),
@@ -122,8 +122,8 @@ fn print(record: &Value, out: &mut Output) {
             AnsiColor::BrightBlack.on_default(),
             show::timestamp(record["unix_ms"].as_u64().unwrap_or_default()),
         )
-        .and(inert!(" {} {} ", record["seq"].as_u64().unwrap_or_default(), sanitized_line(who)))
+        .and(sanitized!(" {} {} ", record["seq"].as_u64().unwrap_or_default(), sanitized_line(who)))
         .and_styled(AnsiColor::Cyan.on_default(), sanitized_line(what.trim()))
-        .and(inert!(" {}", sanitized_line(rest.join(" ")))),
+        .and(sanitized!(" {}", sanitized_line(rest.join(" ")))),
     );
 }

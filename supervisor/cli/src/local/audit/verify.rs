@@ -7,7 +7,7 @@ use anstyle::AnsiColor;
 use clap::Args;
 use serde_json::json;
 use talon_audit::{BrokenChain, ChainStart, Hash, VerifiedChain, VerifyError, VerifyRequest};
-use talon_sanitize::inert;
+use talon_sanitize::sanitized;
 
 use super::find;
 use crate::exit;
@@ -97,28 +97,30 @@ fn print_intact(verified: &VerifiedChain, out: &mut Output) {
         return;
     }
     let from = match verified.start {
-        ChainStart::FirstRecord => inert!("from its very beginning"),
+        ChainStart::FirstRecord => sanitized!("from its very beginning"),
         ChainStart::AfterDeleted(seq) => {
-            inert!("from record {}; what came before was deleted by rotation, as the log says", seq)
+            sanitized!("from record {}; what came before was deleted by rotation, as the log says", seq)
         }
-        ChainStart::FirstGivenFile(seq) => inert!("from record {}; what came before was not looked at", seq),
+        ChainStart::FirstGivenFile(seq) => {
+            sanitized!("from record {}; what came before was not looked at", seq)
+        }
     };
     let (records, files) = (verified.records, verified.files);
-    out.line(Line::styled(AnsiColor::Green.on_default(), "whole").and(inert!(
+    out.line(Line::styled(AnsiColor::Green.on_default(), "whole").and(sanitized!(
         ": {} records in {} files, {}",
         records,
         files,
         from
     )));
-    out.line(inert!("head {}:{}", seq, sanitized_line(hash)));
+    out.line(sanitized!("head {}:{}", seq, sanitized_line(hash)));
     if verified.lost > 0 {
-        out.line(inert!(
+        out.line(sanitized!(
             "{} records were lost when they could not be written in time; the log says where",
             verified.lost
         ));
     }
     for note in &verified.notes {
-        out.line(inert!("note: {}", sanitized_line(note)));
+        out.line(sanitized!("note: {}", sanitized_line(note)));
     }
 }
 
@@ -136,13 +138,13 @@ fn print_broken(broken: &BrokenChain, out: &mut Output) {
         }));
         return;
     }
-    out.line(Line::styled(AnsiColor::Red.on_default().bold(), "broken").and(inert!(
+    out.line(Line::styled(AnsiColor::Red.on_default().bold(), "broken").and(sanitized!(
         ": {}:{}: {}",
         sanitized_line(file.display()),
         *line,
         fault.word()
     )));
-    out.line(inert!("  expected {}", sanitized_line(expected)));
-    out.line(inert!("  found    {}", sanitized_line(found)));
-    out.line(inert!("{} records before it are as they were written", *records_before));
+    out.line(sanitized!("  expected {}", sanitized_line(expected)));
+    out.line(sanitized!("  found    {}", sanitized_line(found)));
+    out.line(sanitized!("{} records before it are as they were written", *records_before));
 }

@@ -6,7 +6,7 @@ use anstyle::AnsiColor;
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 use talon_guard::{EnvelopeMode, Guard, GuardSettings, Report, Sanitized};
-use talon_sanitize::{Raw, inert};
+use talon_sanitize::{Raw, sanitized};
 use talon_supervisor::host::report_on_wire;
 
 use crate::exit;
@@ -139,7 +139,7 @@ impl CheckArgs {
 
 /// The report as JSON, as the host API has it.
 fn report_json(report: &Report) -> Value {
-    json::report(report_on_wire(report.clone()))
+    json::report(&report_on_wire(report.clone()))
 }
 
 /// Prints the report for people.
@@ -149,16 +149,16 @@ fn print_report(report: &Report, out: &mut Output) {
         out.err_line(head().and("nothing to make inert"));
     }
     for ((family, kind), count) in &report.kinds {
-        out.err_line(head().and(inert!("neutralized: {} × {} ({})", count, *family, *kind)));
+        out.err_line(head().and(sanitized!("neutralized: {} × {} ({})", count, *family, *kind)));
     }
     for flag in &report.flags {
-        out.err_line(head().and(inert!("left as it is: text in {}", *flag)));
+        out.err_line(head().and(sanitized!("left as it is: text in {}", *flag)));
     }
     if report.structured_as_text {
         out.err_line(head().and("it is no JSON that could be kept in shape, and was taken as text"));
     }
     if report.truncated() {
-        out.err_line(head().and(inert!("{} bytes left out", report.bytes_left_out)));
+        out.err_line(head().and(sanitized!("{} bytes left out", report.bytes_left_out)));
     }
 }
 

@@ -5,7 +5,7 @@ use prost::Message as _;
 use serde_json::{Value, json};
 use talon_proto::host::{GetRawAnswerRequest, GetRawAnswerResponse, ListRawAnswersRequest, RawAnswer};
 use talon_proto::plugin::ToolResultResponse;
-use talon_sanitize::{Raw, inert};
+use talon_sanitize::{Raw, sanitized};
 
 use crate::client::connection::Client;
 use crate::exit;
@@ -113,7 +113,7 @@ fn print(response: &GetRawAnswerResponse, out: &mut Output) {
     match decoded {
         Err(error) => {
             let count = response.message.len();
-            out.line(inert!(
+            out.line(sanitized!(
                 "{} bytes that are no answer ({}); --message writes them",
                 count,
                 sanitized_line(error)
@@ -127,9 +127,9 @@ fn print(response: &GetRawAnswerResponse, out: &mut Output) {
                 ("structured_content", &answer.structured_content),
             ];
             for (name, text) in fields.into_iter().filter(|(_, text)| !text.is_empty()) {
-                out.line(inert!("{}:", name));
+                out.line(sanitized!("{}:", name));
                 for line in text.lines() {
-                    out.line(inert!("  {}", Raw::from(line).line()));
+                    out.line(sanitized!("  {}", Raw::from(line).line()));
                 }
             }
         }

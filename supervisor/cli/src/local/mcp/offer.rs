@@ -8,6 +8,7 @@ use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as 
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::str::FromStr;
 
 use clap::Args;
 use rustix::process::geteuid;
@@ -47,11 +48,8 @@ pub(super) struct OfferArgs {
 }
 
 /// Validates a pattern; it is passed on as text.
-fn pattern(text: &str) -> Result<String, String> {
-    match text.parse::<ActionPattern>() {
-        Ok(_) => Ok(text.to_owned()),
-        Err(error) => Err(error.to_string()),
-    }
+fn pattern(text: &str) -> Result<String, <ActionPattern as FromStr>::Err> {
+    text.parse::<ActionPattern>().map(|_| text.to_owned())
 }
 
 impl OfferArgs {
@@ -126,7 +124,8 @@ impl PrivateSupervisor {
         let loaded = configuration::load(&options)?;
         let (runtime_dir, private) = runtime_dir(&loaded, &options);
         if private {
-            create_private_dir(&runtime_dir).map_err(Failure::failed)?;
+            create_private_dir(&runtime_dir)
+                .map_err(|error| Failure::failed(format!("{error}; {PRIVATE_DIR_HELP}")))?;
         }
         let talon = std::env::current_exe().map_err(|error| {
             Failure::failed(format!("cannot find talon itself: {error}; install it again"))
@@ -168,30 +167,55 @@ fn runtime_dir(loaded: &Loaded, options: &LoadOptions) -> (PathBuf, bool) {
     (base.join(format!("talon-mcp-{}-{}", geteuid().as_raw(), &digest[..12])), true)
 }
 
+const PRIVATE_DIR_HELP: &str = "remove it, or set XDG_RUNTIME_DIR or runtime_dir to a directory of your own";
+
+/// Why a directory cannot hold the sockets of a private supervisor.
+#[derive(Debug, thiserror::Error)]
+enum PrivateDirError {
+    #[error("cannot make {}: {error}", path.display())]
+    Create { path: PathBuf, error: io::Error },
+    #[error("cannot look at {}: {error}", path.display())]
+    Inspect { path: PathBuf, error: io::Error },
+    #[error("{} is no place for the sockets of your supervisor: {unfit}", path.display())]
+    Unfit { path: PathBuf, unfit: UnfitDir },
+}
+
+#[derive(Debug, thiserror::Error)]
+enum UnfitDir {
+    #[error("it is no directory")]
+    OtherType,
+    #[error("it belongs to uid {0}")]
+    OtherOwner(u32),
+    #[error("others may use it (its mode is {0:04o})")]
+    OpenToOthers(u32),
+}
+
 /// Creates the directory, or reports its owner: its name is predictable, so another user may have created it first.
-fn create_private_dir(path: &Path) -> Result<(), String> {
-    let advice = "remove it, or set XDG_RUNTIME_DIR or runtime_dir to a directory of your own";
+fn create_private_dir(path: &Path) -> Result<(), PrivateDirError> {
     let made = DirBuilder::new().mode(private_mode()).create(path);
     // Undo the umask. This process owns the directory, so it cannot have been replaced.
     let made = made.and_then(|()| fs::set_permissions(path, Permissions::from_mode(private_mode())));
-    if let Err(error) = made.as_ref()
-        && error.kind() != io::ErrorKind::AlreadyExists
-    {
-        return Err(format!("cannot make {}: {error}; {advice}", path.display()));
+    let path = path.to_owned();
+    match made {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+            return Err(PrivateDirError::Create { path, error });
+        }
+        _ => {}
     }
-    let about = path
-        .symlink_metadata()
-        .map_err(|error| format!("cannot look at {}: {error}; {advice}", path.display()))?;
-    let problem = if !about.is_dir() {
-        "it is no directory".to_owned()
+    let about = match path.symlink_metadata() {
+        Ok(about) => about,
+        Err(error) => return Err(PrivateDirError::Inspect { path, error }),
+    };
+    let unfit = if !about.is_dir() {
+        UnfitDir::OtherType
     } else if about.uid() != geteuid().as_raw() {
-        format!("it belongs to uid {}", about.uid())
+        UnfitDir::OtherOwner(about.uid())
     } else if about.mode() & 0o066 != 0 {
-        format!("others may use it (its mode is {:04o})", about.mode() & 0o7777)
+        UnfitDir::OpenToOthers(about.mode() & 0o7777)
     } else {
         return Ok(());
     };
-    Err(format!("{} is no place for the sockets of your supervisor: {problem}; {advice}", path.display()))
+    Err(PrivateDirError::Unfit { path, unfit })
 }
 
 /// The directory's mode. Under root, plugins run with other uids and need execute permission to reach their sockets.
@@ -213,12 +237,19 @@ mod tests {
         assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, private_mode());
         create_private_dir(&path).expect("the second window of an editor");
         fs::set_permissions(&path, Permissions::from_mode(0o755)).unwrap();
-        assert!(create_private_dir(&path).unwrap_err().contains("others may use it (its mode is 0755)"));
+        assert!(
+            create_private_dir(&path)
+                .unwrap_err()
+                .to_string()
+                .contains("others may use it (its mode is 0755)")
+        );
         symlink(&path, dir.path().join("link")).unwrap();
-        assert!(create_private_dir(&dir.path().join("link")).unwrap_err().contains("no directory"));
+        assert!(
+            create_private_dir(&dir.path().join("link")).unwrap_err().to_string().contains("no directory")
+        );
         if geteuid().is_root() {
             std::os::unix::fs::chown(&path, Some(54_321), None).unwrap();
-            assert!(create_private_dir(&path).unwrap_err().contains("uid 54321"));
+            assert!(create_private_dir(&path).unwrap_err().to_string().contains("uid 54321"));
         }
     }
 }

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::json;
 use talon_plugin_config::name::PluginName;
-use talon_sanitize::inert;
+use talon_sanitize::sanitized;
 
 use self::language::Language;
 use self::setup::Step;
@@ -71,7 +71,7 @@ impl NewArgs {
         let written = write::write_plugin(self.language, name, &dir, sdk.as_ref())?;
         if !out.is_json() {
             let count = written.len();
-            out.line(inert!("Wrote {} files below {}.", count, sanitized_line(dir.display())));
+            out.line(sanitized!("Wrote {} files below {}.", count, sanitized_line(dir.display())));
         }
         let steps = setup::steps(self.language, name);
         if !self.no_install {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use talon_sanitize::inert;
+use talon_sanitize::sanitized;
 
 use super::language::Language;
 use super::shell::quoted;
@@ -95,7 +95,7 @@ fn system_or(name: &str) -> PathBuf {
 impl Step {
     /// Runs the command. Its output is shown only if it fails. Ctrl-C interrupts it.
     pub(super) fn run(&self, dir: &Path, out: &mut Output) -> Result<(), Failure> {
-        out.err_line(inert!("{}", self.title));
+        out.err_line(sanitized!("{}", self.title));
         if self.program == Path::new("./go.sh") {
             self.check_go(dir)?;
         }
@@ -119,7 +119,7 @@ impl Step {
         let said = String::from_utf8_lossy(&said);
         let lines: Vec<&str> = said.lines().filter(|line| !line.trim().is_empty()).collect();
         for line in &lines[lines.len().saturating_sub(MAX_LINES_SHOWN)..] {
-            out.err_line(inert!("  {}", sanitized_line(line)));
+            out.err_line(sanitized!("  {}", sanitized_line(line)));
         }
         Err(self.failed(dir, &format!("{} ended with {}", self.program.display(), output.status)))
     }

@@ -3,7 +3,7 @@
 use clap::Args;
 use serde_json::json;
 use talon_proto::state::DeleteEntryRequest;
-use talon_sanitize::inert;
+use talon_sanitize::sanitized;
 
 use super::access::{Purpose, StateAccess};
 use super::name;
@@ -42,7 +42,7 @@ impl DeleteArgs {
         if out.is_json() {
             out.json(&json!({ "plugin": plugin, "key": self.key, "deleted": true }));
         } else {
-            out.line(inert!("deleted {} of {}", name::key(&self.key), sanitized_line(plugin)));
+            out.line(sanitized!("deleted {} of {}", name::key(&self.key), sanitized_line(plugin)));
         }
         Ok(exit::OK)
     }

@@ -3,7 +3,7 @@
 use clap::Args;
 use serde_json::json;
 use talon_proto::state::GetEntryRequest;
-use talon_sanitize::{Raw, inert};
+use talon_sanitize::{Raw, sanitized};
 
 use super::access::{Purpose, StateAccess};
 use super::name;
@@ -58,7 +58,7 @@ impl GetArgs {
             Some(text) => out.text(&Raw::from(text).text()),
             None => {
                 let bytes = sanitized_line(counted(value.len() as u64, "byte"));
-                out.line(inert!("no text: {}; --raw writes them", bytes));
+                out.line(sanitized!("no text: {}; --raw writes them", bytes));
             }
         }
         Ok(exit::OK)

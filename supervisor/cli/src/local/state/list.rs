@@ -4,7 +4,7 @@ use clap::Args;
 use indicatif::HumanBytes;
 use serde_json::{Value, json};
 use talon_proto::state::{EntrySize, ListEntriesRequest, ListPluginsRequest, PluginUsage};
-use talon_sanitize::inert;
+use talon_sanitize::sanitized;
 
 use super::access::{Purpose, StateAccess};
 use super::name;
@@ -122,7 +122,7 @@ async fn entries(
     }
     if entries.is_empty() {
         let what = if whole.keys == 0 { "keeps nothing" } else { "has no key that begins so" };
-        out.line(inert!("{} {}", sanitized_line(plugin), what));
+        out.line(sanitized!("{} {}", sanitized_line(plugin), what));
         return Ok(());
     }
     let mut table = Table::new(&["KEY", "BYTES"]);
@@ -134,7 +134,7 @@ async fn entries(
     out.line("");
     let size = sanitized_line(HumanBytes(whole.bytes));
     let keys = sanitized_line(counted(whole.keys, "key"));
-    out.line(inert!("{} of {}; {} in all, keys included", listed, keys, size));
+    out.line(sanitized!("{} of {}; {} in all, keys included", listed, keys, size));
     Ok(())
 }
 

@@ -4,7 +4,7 @@ use clap::Args;
 use indicatif::HumanBytes;
 use serde_json::json;
 use talon_proto::state::{ListEntriesRequest, PluginUsage, PurgeRequest};
-use talon_sanitize::inert;
+use talon_sanitize::sanitized;
 
 use super::access::{Purpose, StateAccess};
 use super::name;
@@ -52,7 +52,7 @@ impl PurgeArgs {
         if out.is_json() {
             out.json(&json!({ "plugin": plugin, "keys": purged.keys, "bytes": purged.bytes }));
         } else {
-            out.line(inert!("purged {}: {}", sanitized_line(plugin), sanitized_line(amount(&purged))));
+            out.line(sanitized!("purged {}: {}", sanitized_line(plugin), sanitized_line(amount(&purged))));
         }
         Ok(exit::OK)
     }
@@ -78,7 +78,7 @@ fn is_confirmed(plugin: &str, kept: &PluginUsage, out: &mut Output) -> Result<bo
         return Err(Failure::usage(text));
     }
     confirm::is_confirmed(
-        inert!("Forget all state of {} ({}) for ever?", sanitized_line(plugin), sanitized_line(amount)),
+        sanitized!("Forget all state of {} ({}) for ever?", sanitized_line(plugin), sanitized_line(amount)),
         out,
     )
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::json;
 use talon_proto::state::SetEntryRequest;
-use talon_sanitize::inert;
+use talon_sanitize::sanitized;
 
 use super::access::{Purpose, StateAccess};
 use super::name;
@@ -55,7 +55,7 @@ impl SetArgs {
             out.json(&json!({ "plugin": plugin, "key": self.key, "bytes": bytes }));
         } else {
             let bytes = sanitized_line(counted(bytes as u64, "byte"));
-            out.line(inert!("set {} of {}: {}", name::key(&self.key), sanitized_line(plugin), bytes));
+            out.line(sanitized!("set {} of {}: {}", name::key(&self.key), sanitized_line(plugin), bytes));
         }
         Ok(exit::OK)
     }

@@ -10,7 +10,7 @@ use clap::Args;
 use indicatif::HumanBytes;
 use serde_json::{Value, json};
 use talon_proto::state::{BackupChunk, BackupRequest, DescribeRequest, backup_chunk};
-use talon_sanitize::inert;
+use talon_sanitize::sanitized;
 use tonic::Streaming;
 
 use super::archive::{BackupWriter, DatabaseCopy, Manifest};
@@ -188,9 +188,9 @@ fn print_summary(name: &str, manifest: &Manifest, out: &mut Output) {
     for copy in &manifest.parts {
         let what = copy.part().map(StatePart::label).unwrap_or_default();
         let size = sanitized_line(HumanBytes(copy.bytes));
-        out.line(inert!("{}: {}, schema {}", what, size, copy.schema_version));
+        out.line(sanitized!("{}: {}, schema {}", what, size, copy.schema_version));
     }
-    out.line(inert!("wrote {}", sanitized_line(name)));
+    out.line(sanitized!("wrote {}", sanitized_line(name)));
 }
 
 /// The contents of a backup as JSON.

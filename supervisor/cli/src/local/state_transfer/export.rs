@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::json;
 use talon_proto::state::{ExportRequest, export_chunk};
-use talon_sanitize::{Raw, inert};
+use talon_sanitize::{Raw, sanitized};
 
 use super::layout;
 use super::progress;
@@ -100,9 +100,14 @@ fn print_summary(dir: &str, written: &ExportedFiles, stayed: &[&str], out: &mut 
         return;
     }
     let (records, in_files) = (counted(written.records, "record"), counted(files as u64, "file"));
-    out.line(inert!("{}: {} in {}", sanitized_line(dir), sanitized_line(records), sanitized_line(in_files)));
+    out.line(sanitized!(
+        "{}: {} in {}",
+        sanitized_line(dir),
+        sanitized_line(records),
+        sanitized_line(in_files)
+    ));
     if let Some(first) = stayed.first() {
-        out.line(inert!(
+        out.line(sanitized!(
             "left of an earlier export, of what is not kept any more: {}: {}{}",
             sanitized_line(counted(stayed.len() as u64, "file")),
             sanitized_line(first),

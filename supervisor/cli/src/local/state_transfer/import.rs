@@ -10,7 +10,7 @@ use serde_json::json;
 use talon_proto::state::{
     ImportChunk, ImportFile, ImportOptions, ImportRefused, ImportReport, import_chunk, import_report,
 };
-use talon_sanitize::inert;
+use talon_sanitize::sanitized;
 use talon_supervisor::state::IMPORTED_FILE;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
@@ -77,7 +77,7 @@ impl ImportArgs {
         let fresh = import_all(&mut reach, &tree, &found, self.dry_run, &mut report, &progress).await?;
         drop(progress);
         for part in fresh {
-            out.err_line(inert!(
+            out.err_line(sanitized!(
                 "{}: there is nothing yet, so an empty database was compared with",
                 part.label()
             ));
@@ -100,7 +100,7 @@ impl ImportArgs {
         let data_dir = match reach.data_dir().await {
             Ok(data_dir) => data_dir,
             Err(failure) => {
-                out.err_line(inert!("nothing says that this was imported ({})", sanitized_line(failure)));
+                out.err_line(sanitized!("nothing says that this was imported ({})", sanitized_line(failure)));
                 return;
             }
         };
@@ -123,7 +123,7 @@ impl ImportArgs {
         if let Err(error) = write() {
             let error: io::Error = error;
             let marker = data_dir.join(IMPORTED_FILE);
-            out.err_line(inert!(
+            out.err_line(sanitized!(
                 "{} cannot be written ({}): `talon serve` keeps naming what could be imported",
                 sanitized_line(marker.display()),
                 sanitized_line(error)

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use talon_proto::state::{ImportCounts, ImportRefused, ImportedFile};
-use talon_sanitize::{Raw, Sanitized, inert};
+use talon_sanitize::{Raw, Sanitized, sanitized};
 
 use super::layout::{PLUGINS, SESSIONS};
 use crate::exit;
@@ -124,14 +124,14 @@ impl ImportSummary {
         if self.refused_count > shown_count {
             let more = self.refused_count - shown_count;
             if self.is_truncated() {
-                out.line(inert!("and {} more: --output json tells the first {}", more, MAX_REFUSED));
+                out.line(sanitized!("and {} more: --output json tells the first {}", more, MAX_REFUSED));
             } else {
-                out.line(inert!("and {} more: --output json tells all", more));
+                out.line(sanitized!("and {} more: --output json tells all", more));
             }
         }
         let total = self.total();
         let (before, would) = if self.dry_run { ("dry run: ", "would be ") } else { ("", "") };
-        out.line(inert!(
+        out.line(sanitized!(
             "{}{} {}imported, {} there already, {} {}refused",
             before,
             sanitized_line(counted(total.imported, "record")),
@@ -187,10 +187,10 @@ fn line(refused: &ImportRefused) -> Sanitized {
     };
     let record = match refused.record.as_str() {
         "" => Sanitized::default(),
-        record => inert!("{}: ", Raw::from(record).line_within(MAX_RECORD_BYTES)),
+        record => sanitized!("{}: ", Raw::from(record).line_within(MAX_RECORD_BYTES)),
     };
     let reason = Raw::from(&refused.reason).line_within(MAX_REASON_BYTES);
-    inert!("{}{}: {}{}", path, sanitized_line(place), record, reason)
+    sanitized!("{}{}: {}{}", path, sanitized_line(place), record, reason)
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use clap::Args;
 use indicatif::HumanBytes;
 use serde_json::{Value, json};
 use talon_proto::state::{RestoreBegin, RestoreChunk, RestoreEnd, RestoreResponse, restore_chunk};
-use talon_sanitize::inert;
+use talon_sanitize::sanitized;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::Code;
@@ -67,7 +67,7 @@ impl RestoreArgs {
             if operator.problem().is_empty() {
                 refuse_postgres(&mut operator).await?;
             } else {
-                out.err_line(inert!("{}: {}", place.part.label(), sanitized_line(operator.problem())));
+                out.err_line(sanitized!("{}: {}", place.part.label(), sanitized_line(operator.problem())));
             }
             operators.push(operator);
         }
@@ -142,14 +142,20 @@ impl RestoreArgs {
         for (place, response) in places.iter().zip(done) {
             let size = sanitized_line(HumanBytes(place.copy.bytes));
             let did = if self.check { "can be restored" } else { "restored" };
-            out.line(inert!("{}: {}, {}, schema {}", place.part.label(), size, did, response.schema_version));
+            out.line(sanitized!(
+                "{}: {}, {}, schema {}",
+                place.part.label(),
+                size,
+                did,
+                response.schema_version
+            ));
             if !response.kept.is_empty() {
-                out.line(inert!("what there was is kept in {}", sanitized_line(&response.kept)));
+                out.line(sanitized!("what there was is kept in {}", sanitized_line(&response.kept)));
             }
         }
         let from = sanitized_line(&checked.manifest.created_at);
         let nothing = if self.check { "; nothing was changed" } else { "" };
-        out.line(inert!("{}, of {}{}", sanitized_line(name), from, nothing));
+        out.line(sanitized!("{}, of {}{}", sanitized_line(name), from, nothing));
     }
 }
 

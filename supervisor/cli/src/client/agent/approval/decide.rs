@@ -4,17 +4,17 @@ use std::time::SystemTime;
 
 use clap::Args;
 use talon_proto::agent::{Approval, DecideRequest};
-use talon_sanitize::inert;
+use talon_sanitize::sanitized;
 
 use super::find;
 use crate::client::agent::connection::AgentConnection;
 use crate::client::agent::formatting::single_line;
-use crate::client::agent::json::approval;
 use crate::client::agent::turn::approval::{is_pending, lines};
 use crate::confirm;
 use crate::exit;
 use crate::failure::Failure;
 use crate::host_socket::HostSocket;
+use crate::json;
 use crate::output::Output;
 
 /// Approve a call: it runs exactly as shown.
@@ -92,10 +92,10 @@ async fn pending(reach: &AgentConnection, id: &str) -> Result<Approval, Failure>
 async fn decide(reach: &AgentConnection, request: DecideRequest, out: &mut Output) -> Result<u8, Failure> {
     let decided = reach.send_once(async move |mut agent| agent.decide(request).await).await?;
     if out.is_json() {
-        out.json(&approval(&decided));
+        out.json(&json::fields(&decided));
     } else {
-        let call = inert!("{}.{}", single_line(&decided.plugin), single_line(&decided.action));
-        out.line(inert!("{} {}: {}", single_line(&decided.state), single_line(&decided.id), call));
+        let call = sanitized!("{}.{}", single_line(&decided.plugin), single_line(&decided.action));
+        out.line(sanitized!("{} {}: {}", single_line(&decided.state), single_line(&decided.id), call));
     }
     Ok(exit::OK)
 }

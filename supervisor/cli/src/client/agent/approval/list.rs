@@ -3,13 +3,12 @@
 use std::time::{Duration, SystemTime};
 
 use clap::Args;
-use serde_json::{Value, json};
+use serde_json::json;
 use talon_proto::agent::{Approval, ListApprovalsRequest};
 
 use super::find;
 use crate::client::agent::connection::AgentConnection;
 use crate::client::agent::formatting::bounded_line;
-use crate::client::agent::json::approval;
 use crate::client::agent::turn::approval::is_pending;
 use crate::exit;
 use crate::failure::Failure;
@@ -48,7 +47,7 @@ impl ListArgs {
         let request = ListApprovalsRequest { all: self.all, session_id, everybody: self.everybody };
         let approvals = find::fetch_all(&reach, request).await?;
         if out.is_json() {
-            out.json(&json!({ "approvals": approvals.iter().map(approval).collect::<Value>() }));
+            out.json(&json!({ "approvals": approvals }));
         } else {
             print(&approvals, SystemTime::now(), out);
         }
@@ -72,9 +71,7 @@ fn print(approvals: &[Approval], now: SystemTime, out: &mut Output) {
         Column::text("EXPIRES IN", 3),
     ]);
     for approval in approvals {
-        let mut args: Vec<String> =
-            approval.args.iter().map(|(key, value)| format!("{key}={value}")).collect();
-        args.sort();
+        let args: Vec<String> = approval.args.iter().map(|(key, value)| format!("{key}={value}")).collect();
         let left = match is_pending(approval) && approval.expires_unix_ms > 0 {
             true => {
                 let left =

@@ -7,11 +7,11 @@ use talon_proto::agent::Approval;
 
 use super::find;
 use crate::client::agent::connection::AgentConnection;
-use crate::client::agent::json::approval;
 use crate::client::agent::turn::approval::lines;
 use crate::exit;
 use crate::failure::Failure;
 use crate::host_socket::HostSocket;
+use crate::json;
 use crate::output::Output;
 use crate::show::timestamp;
 use crate::table::Table;
@@ -32,7 +32,7 @@ impl ShowArgs {
         let reach = AgentConnection::connect(socket).await?;
         let found = find::fetch_one(&reach, &self.id).await?;
         if out.is_json() {
-            out.json(&approval(&found));
+            out.json(&json::fields(&found));
         } else {
             print(&found, out);
         }

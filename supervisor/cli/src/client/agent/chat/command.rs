@@ -1,6 +1,6 @@
 //! Parses a line of a chat into a command.
 
-use talon_sanitize::{Sanitized, inert};
+use talon_sanitize::{Sanitized, sanitized};
 
 use crate::client::agent::formatting::single_line;
 
@@ -128,9 +128,9 @@ fn unknown(word: &str) -> Sanitized {
         .filter(|(far, _)| *far <= MAX_TYPO_DISTANCE)
         .min();
     match near {
-        Some((_, name)) => inert!("there is no /{}: did you mean /{}?", single_line(word), name),
+        Some((_, name)) => sanitized!("there is no /{}: did you mean /{}?", single_line(word), name),
         None => {
-            inert!(
+            sanitized!(
                 "there is no /{}: /help has all commands; write //{} to say that",
                 single_line(word),
                 single_line(word)

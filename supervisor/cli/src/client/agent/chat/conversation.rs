@@ -7,7 +7,7 @@ use talon_proto::agent::{
     Approval, AskRequest, CreateSessionRequest, GetSessionRequest, GetStatusRequest, ListApprovalsRequest,
     Session, ToolList, UpdateSessionRequest,
 };
-use talon_sanitize::inert;
+use talon_sanitize::sanitized;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::command::Command;
@@ -88,7 +88,7 @@ impl<'a> Conversation<'a> {
                 UserInput::TooLong => {
                     self.code = exit::USAGE;
                     let limit = MAX_MESSAGE_BYTES >> 10;
-                    self.out.err_line(inert!(
+                    self.out.err_line(sanitized!(
                         "a message has at most {} KiB: put it into a file that a tool can read, and name that",
                         limit
                     ));
@@ -111,7 +111,7 @@ impl<'a> Conversation<'a> {
             }
         }
         if let Some(id) = self.session_id.as_ref().filter(|_| self.messages.is_interactive) {
-            self.out.err_line(inert!(
+            self.out.err_line(sanitized!(
                 "session {}: go on with `talon chat --session {}`",
                 single_line(id),
                 single_line(id)
@@ -137,7 +137,7 @@ impl<'a> Conversation<'a> {
         let title =
             if session.title.is_empty() { "without a message".into() } else { single_line(&session.title) };
         let messages = count_of(session.messages, "message");
-        self.out.err_line(inert!(
+        self.out.err_line(sanitized!(
             "session {}: {} ({}, turn: {})",
             single_line(&id),
             title,

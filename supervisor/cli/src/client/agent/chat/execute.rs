@@ -6,7 +6,7 @@ use talon_proto::agent::{
     Approval, CompactSessionRequest, Cost, DecideRequest, GetCostsRequest, GetCostsResponse,
     ListModelsRequest, ListToolsRequest, NamedCost, Tool, ToolList, UpdateSessionRequest,
 };
-use talon_sanitize::inert;
+use talon_sanitize::sanitized;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::command::{COMMANDS, Command, Thinking};
@@ -48,7 +48,7 @@ impl Conversation<'_> {
             Command::Thinking(Thinking::Query) => {
                 let shown = if self.thoughts { "shown" } else { "hidden" };
                 let level = self.overrides.thinking.as_deref().unwrap_or("as configured");
-                self.out.err_line(inert!("thinking: {}; its thoughts are {}", single_line(level), shown));
+                self.out.err_line(sanitized!("thinking: {}; its thoughts are {}", single_line(level), shown));
             }
             Command::Thinking(Thinking::Show(shown)) => {
                 self.thoughts = shown;
@@ -83,7 +83,7 @@ impl Conversation<'_> {
             Command::Compact(keep) => self.compact(keep).await?,
             Command::Clear => {
                 if let Some(id) = self.session_id.take() {
-                    self.out.err_line(inert!(
+                    self.out.err_line(sanitized!(
                         "session {} is kept; a new one begins with your next message",
                         single_line(&id)
                     ));
@@ -115,7 +115,7 @@ impl Conversation<'_> {
             None => self.overrides.model.clone().unwrap_or_default(),
         };
         if !pinned.is_empty() {
-            self.out.err_line(inert!(
+            self.out.err_line(sanitized!(
                 "this session asks {}; /model default lets the agent choose",
                 single_line(&pinned)
             ));
@@ -180,7 +180,7 @@ impl Conversation<'_> {
         }
         let request = DecideRequest { id: approval.id, approve, digest: approval.digest, reason };
         let decided = self.connection.send_once(async move |mut agent| agent.decide(request).await).await?;
-        self.out.err_line(inert!("{} {}", single_line(&decided.state), single_line(&decided.id)));
+        self.out.err_line(sanitized!("{} {}", single_line(&decided.state), single_line(&decided.id)));
         if self.session_id.as_deref() == Some(decided.session_id.as_str()) {
             self.attach(decided.session_id).await?;
         }

@@ -2,7 +2,7 @@
 
 use anstyle::{AnsiColor, Style};
 use talon_proto::agent::{GetStatusResponse, ProviderState};
-use talon_sanitize::inert;
+use talon_sanitize::sanitized;
 
 use crate::client::agent::formatting::single_line;
 use crate::line::Line;
@@ -16,7 +16,7 @@ const WARN: Style = AnsiColor::Yellow.on_default();
 pub(super) fn lines(status: &GetStatusResponse, typed: bool) -> Vec<Line> {
     let mut lines = Vec::new();
     if typed {
-        lines.push(Line::from(inert!(
+        lines.push(Line::from(sanitized!(
             "talon {}: /help shows what there is, Ctrl-D leaves",
             single_line(&status.version)
         )));
@@ -32,7 +32,7 @@ pub(super) fn lines(status: &GetStatusResponse, typed: bool) -> Vec<Line> {
         lines.push(Line::styled(WARN, "talon:").and(" ").and(single_line(problem)));
     }
     if let Some(more @ 1..) = status.problems.len().checked_sub(MAX_PROBLEMS) {
-        lines.push(Line::styled(WARN, "talon:").and(inert!(" and {} more: see `talon status`", more)));
+        lines.push(Line::styled(WARN, "talon:").and(sanitized!(" and {} more: see `talon status`", more)));
     }
     lines
 }

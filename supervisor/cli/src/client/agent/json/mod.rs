@@ -1,8 +1,9 @@
-//! The agent's messages as JSON. The keys are those of `proto/talon/agent/v1/agent.proto` and are stable.
+//! The agent's messages as JSON. The keys are those of `proto/talon/agent/v1/agent.proto` and are stable; what is not here is printed as
+//! [`fields`](crate::json::fields) has it.
 //!
 //! | module | contents |
 //! |---|---|
-//! | `records` | what the agent stores |
+//! | `records` | sessions and their messages |
 //! | `turn` | a turn: its chunks, and its outcome |
 //! | `parts` | what is part of several messages |
 
@@ -10,5 +11,8 @@ mod parts;
 mod records;
 mod turn;
 
-pub(super) use records::{approval, compacted, memory, message, model, provider, session};
+pub(super) use records::{compacted, message, session};
 pub(super) use turn::{chunk, result};
+
+#[cfg(test)]
+mod tests;

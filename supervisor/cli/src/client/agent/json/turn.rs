@@ -1,37 +1,27 @@
 //! A turn as JSON: its chunks, and its outcome.
 
 use serde_json::{Value, json};
-use talon_proto::agent::{BudgetsLeft, ContextStats, Done, Error, LoopState, SubagentResult, chunk};
+use talon_proto::agent::{Done, Error, SubagentResult, chunk};
 
-use super::parts::{attempt, call, cost, parsed, tool_result, usage};
-use super::records::approval;
+use super::parts::{PICO, call, parsed, usage, with_cost};
 use crate::client::agent::turn::{StopReason, TurnEnd, TurnOutcome, TurnRecord};
 use crate::exit;
+use crate::json::fields;
 
 /// One chunk, with its kind.
 pub(in crate::client::agent) fn chunk(kind: &chunk::Kind) -> Value {
     let (kind, mut value) = match kind {
-        chunk::Kind::Started(it) => (
-            "started",
-            json!({ "session_id": it.session_id, "turn": it.turn, "correlation_id": it.correlation_id }),
-        ),
-        chunk::Kind::Loop(it) => ("loop", state(it)),
-        chunk::Kind::Thinking(it) => ("thinking", json!({ "text": it.text })),
-        chunk::Kind::Text(it) => ("text", json!({ "text": it.text })),
+        chunk::Kind::Started(it) => ("started", fields(it)),
+        chunk::Kind::Loop(it) => ("loop", fields(it)),
+        chunk::Kind::Thinking(it) => ("thinking", fields(it)),
+        chunk::Kind::Text(it) => ("text", fields(it)),
         chunk::Kind::ToolCall(it) => ("tool_call", call(it)),
-        chunk::Kind::ToolProgress(it) => (
-            "tool_progress",
-            json!({ "call_id": it.call_id, "progress": it.progress, "total": it.total, "message": it.message }),
-        ),
-        chunk::Kind::ToolResult(it) => ("tool_result", tool_result(it)),
-        chunk::Kind::Approval(it) => ("approval", approval(it)),
-        chunk::Kind::SubagentStart(it) => {
-            ("subagent_start", json!({ "agent": it.agent, "task": it.task, "call_id": it.call_id }))
-        }
+        chunk::Kind::ToolProgress(it) => ("tool_progress", fields(it)),
+        chunk::Kind::ToolResult(it) => ("tool_result", fields(it)),
+        chunk::Kind::Approval(it) => ("approval", fields(it)),
+        chunk::Kind::SubagentStart(it) => ("subagent_start", fields(it)),
         chunk::Kind::SubagentResult(it) => ("subagent_result", subagent_result(it)),
-        chunk::Kind::Notice(it) => {
-            ("notice", json!({ "level": it.level, "text": it.text, "discard_text": it.discard_text }))
-        }
+        chunk::Kind::Notice(it) => ("notice", fields(it)),
         chunk::Kind::Done(it) => ("done", done(it)),
         chunk::Kind::Error(it) => ("error", failed(it)),
     };
@@ -91,7 +81,7 @@ fn reason(code: u8) -> &'static str {
 fn collected(heard: &TurnRecord) -> Value {
     let calls = heard.calls.iter().map(|one| {
         let mut value = call(&one.call);
-        value["result"] = one.result.as_ref().map_or(Value::Null, tool_result);
+        value["result"] = fields(&one.result);
         value
     });
     json!({
@@ -100,96 +90,36 @@ fn collected(heard: &TurnRecord) -> Value {
         "correlation_id": heard.correlation_id,
         "calls": calls.collect::<Value>(),
         "subagents": heard.subagents.iter().map(subagent_result).collect::<Value>(),
-        "approvals": heard.approvals.iter().map(approval).collect::<Value>(),
+        "approvals": heard.approvals,
         "notices": heard.notices,
     })
 }
 
+/// By hand: its keys stand in another order than in the contract.
 fn done(done: &Done) -> Value {
-    let (pico, usd) = cost(done.cost_pico_usd);
-    json!({
+    with_cost(json!({
         "text": done.text,
-        "usage": usage(&done.usage.unwrap_or_default()),
+        "usage": usage(done.usage),
         "provider": done.provider,
         "model": done.model,
         "scripted": done.scripted,
         "iteration": done.iteration,
-        "cost_pico_usd": pico,
-        "cost": usd,
+        PICO: done.cost_pico_usd,
         "duration_ms": done.duration_ms,
-        "attempts": done.attempts.iter().map(attempt).collect::<Value>(),
+        "attempts": done.attempts,
         "tool_calls": done.tool_calls,
-        "context": done.context.as_ref().map(context),
-    })
+        "context": done.context,
+    }))
 }
 
 fn failed(error: &Error) -> Value {
-    let (pico, usd) = cost(error.cost_pico_usd);
-    json!({
-        "reason": error.reason,
-        "message": error.message,
-        "partial": error.partial,
-        "attempts": error.attempts.iter().map(attempt).collect::<Value>(),
-        "usage": usage(&error.usage.unwrap_or_default()),
-        "cost_pico_usd": pico,
-        "cost": usd,
-        "iteration": error.iteration,
-        "duration_ms": error.duration_ms,
-    })
-}
-
-fn context(stats: &ContextStats) -> Value {
-    json!({
-        "window_tokens": stats.window_tokens,
-        "total_tokens": stats.total_tokens,
-        "system_tokens": stats.system_tokens,
-        "summary_tokens": stats.summary_tokens,
-        "recent_tokens": stats.recent_tokens,
-        "tool_result_tokens": stats.tool_result_tokens,
-        "tools_tokens": stats.tools_tokens,
-        "exact": stats.exact,
-        "compression_ratio": stats.compression_ratio,
-        "tools_offered": stats.tools_offered,
-        "tools_left_out": stats.tools_left_out,
-        "results_cut": stats.results_cut,
-    })
-}
-
-fn state(state: &LoopState) -> Value {
-    let budgets = |left: &BudgetsLeft| {
-        json!({
-            "iterations": left.iterations,
-            "retries": left.retries,
-            "wall_time_ms": left.wall_time_ms,
-            "cost_micro_usd": left.cost_micro_usd,
-        })
-    };
-    json!({
-        "phase": state.phase,
-        "iteration": state.iteration,
-        "max_iterations": state.max_iterations,
-        "goal": state.goal,
-        "pending": state.pending,
-        "completed": state.completed,
-        "total_tokens": state.total_tokens,
-        "total_cost_pico_usd": state.total_cost_pico_usd,
-        "state": state.state,
-        "event": state.event,
-        "budgets": state.budgets.as_ref().map(budgets),
-        "session_id": state.session_id,
-    })
+    let mut value = with_cost(fields(error));
+    value["usage"] = usage(error.usage);
+    value
 }
 
 fn subagent_result(result: &SubagentResult) -> Value {
-    let (pico, usd) = cost(result.cost_pico_usd);
-    json!({
-        "agent": result.agent,
-        "call_id": result.call_id,
-        "result": parsed(&result.result),
-        "error": result.error,
-        "tokens": result.tokens,
-        "cost_pico_usd": pico,
-        "cost": usd,
-        "duration_ms": result.duration_ms,
-    })
+    let mut value = with_cost(fields(result));
+    value["result"] = parsed(&result.result);
+    value
 }

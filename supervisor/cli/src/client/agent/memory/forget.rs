@@ -6,7 +6,7 @@ use clap::Args;
 use serde_json::json;
 use talon_proto::agent::ForgetMemoriesRequest;
 use talon_proto::agent::forget_memories_request::What;
-use talon_sanitize::{Sanitized, inert};
+use talon_sanitize::{Sanitized, sanitized};
 
 use crate::arguments::timeout;
 use crate::client::agent::connection::AgentConnection;
@@ -51,11 +51,11 @@ struct MemorySelector {
 impl MemorySelector {
     fn describe(self, now: SystemTime) -> (Option<What>, Sanitized) {
         if let Some(id) = self.id {
-            let words = inert!("memory {}", single_line(&id));
+            let words = sanitized!("memory {}", single_line(&id));
             return (Some(What::Id(id)), words);
         }
         if let Some(tag) = self.tag {
-            let words = inert!("all memories with the tag {}", single_line(&tag));
+            let words = sanitized!("all memories with the tag {}", single_line(&tag));
             return (Some(What::Tag(tag)), words);
         }
         // clap requires one of the three.
@@ -72,7 +72,7 @@ impl ForgetArgs {
         let (what, words) = self.selector.describe(SystemTime::now());
         let reach = AgentConnection::connect(socket).await?;
         let asks = !is_one && !self.yes && confirm::is_interactive();
-        if asks && !confirm::is_confirmed(inert!("Forget {} for good?", words), out)? {
+        if asks && !confirm::is_confirmed(sanitized!("Forget {} for good?", words), out)? {
             out.err_line("nothing was forgotten");
             return Ok(exit::OK);
         }
@@ -84,7 +84,7 @@ impl ForgetArgs {
         } else if forgotten == 0 {
             out.line("there was nothing like that");
         } else {
-            out.line(inert!("forgot {}", single_line(&count(forgotten))));
+            out.line(sanitized!("forgot {}", single_line(&count(forgotten))));
         }
         // An id that does not exist is a mistake.
         Ok(if is_one && forgotten == 0 { exit::REFUSED } else { exit::OK })

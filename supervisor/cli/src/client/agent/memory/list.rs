@@ -1,13 +1,12 @@
 //! `talon memory list` and `search`.
 
 use clap::Args;
-use serde_json::{Value, json};
+use serde_json::json;
 use talon_proto::agent::{ListMemoriesRequest, Memory};
-use talon_sanitize::inert;
+use talon_sanitize::sanitized;
 
 use crate::client::agent::connection::AgentConnection;
 use crate::client::agent::formatting::{bounded_line, count, count_of};
-use crate::client::agent::json::memory;
 use crate::exit;
 use crate::failure::Failure;
 use crate::host_socket::HostSocket;
@@ -74,7 +73,7 @@ impl MemoryFilter {
         let searched = !text.is_empty() || !self.tags.is_empty();
         let (memories, more) = self.memories(text, &reach).await?;
         if out.is_json() {
-            out.json(&json!({ "memories": memories.iter().map(memory).collect::<Value>(), "more": more }));
+            out.json(&json!({ "memories": memories, "more": more }));
             return Ok(exit::OK);
         }
         if memories.is_empty() {
@@ -112,7 +111,7 @@ impl MemoryFilter {
         table.fit(out.columns());
         out.table(&table);
         if more {
-            out.err_line(inert!(
+            out.err_line(sanitized!(
                 "{} shown, and there are more: --limit shows them",
                 count_of(listed, "line")
             ));

@@ -2,14 +2,14 @@
 
 use clap::Args;
 use talon_proto::agent::{GetMemoryRequest, Memory};
-use talon_sanitize::{Raw, inert};
+use talon_sanitize::{Raw, sanitized};
 
 use crate::client::agent::connection::AgentConnection;
 use crate::client::agent::formatting::{count, single_line};
-use crate::client::agent::json::memory;
 use crate::exit;
 use crate::failure::Failure;
 use crate::host_socket::HostSocket;
+use crate::json;
 use crate::output::Output;
 use crate::show::timestamp;
 use crate::table::Table;
@@ -35,7 +35,7 @@ impl ShowArgs {
             })
             .await?;
         if out.is_json() {
-            out.json(&memory(&found));
+            out.json(&json::fields(&found));
         } else {
             print(&found, out);
         }
@@ -70,7 +70,12 @@ fn print(memory: &Memory, out: &mut Output) {
     if let Some(workflow) = &memory.workflow {
         out.line("");
         for step in &workflow.steps {
-            out.line(inert!("{}. {}.{}", step.order, single_line(&step.plugin), single_line(&step.action)));
+            out.line(sanitized!(
+                "{}. {}.{}",
+                step.order,
+                single_line(&step.plugin),
+                single_line(&step.action)
+            ));
         }
     }
 }

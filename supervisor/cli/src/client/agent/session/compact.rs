@@ -2,7 +2,7 @@
 
 use clap::Args;
 use talon_proto::agent::{CompactSessionRequest, CompactSessionResponse};
-use talon_sanitize::{Sanitized, inert};
+use talon_sanitize::{Sanitized, sanitized};
 
 use crate::client::agent::connection::AgentConnection;
 use crate::client::agent::formatting::{count, count_of, single_line};
@@ -48,7 +48,7 @@ pub(in crate::client::agent) fn outcome(response: &CompactSessionResponse) -> Sa
     if response.messages == 0 {
         return "nothing is old enough to be summarized".into();
     }
-    inert!(
+    sanitized!(
         "{} summarized: {} tokens instead of {}",
         count_of(response.messages, "message"),
         single_line(&count(response.tokens_after)),

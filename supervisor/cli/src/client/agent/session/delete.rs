@@ -3,7 +3,7 @@
 use clap::Args;
 use serde_json::json;
 use talon_proto::agent::DeleteSessionRequest;
-use talon_sanitize::inert;
+use talon_sanitize::sanitized;
 
 use crate::client::agent::connection::AgentConnection;
 use crate::client::agent::formatting::{count_of, single_line};
@@ -36,7 +36,7 @@ impl DeleteArgs {
         let what = count_of(self.ids.len() as u64, "session");
         if !self.yes
             && confirm::is_interactive()
-            && !confirm::is_confirmed(inert!("Delete {} for good?", what), out)?
+            && !confirm::is_confirmed(sanitized!("Delete {} for good?", what), out)?
         {
             out.err_line("nothing was deleted");
             return Ok(exit::OK);
@@ -45,7 +45,7 @@ impl DeleteArgs {
             let request = DeleteSessionRequest { session_id: id.clone() };
             reach.send_once(async move |mut agent| agent.delete_session(request).await).await?;
             if !out.is_json() {
-                out.line(inert!("deleted {}", single_line(id)));
+                out.line(sanitized!("deleted {}", single_line(id)));
             }
         }
         if out.is_json() {

@@ -3,7 +3,7 @@
 use clap::Args;
 use serde_json::{Value, json};
 use talon_proto::agent::{ListSessionsRequest, Session};
-use talon_sanitize::inert;
+use talon_sanitize::sanitized;
 
 use crate::client::agent::connection::AgentConnection;
 use crate::client::agent::formatting::{bounded_line, count, count_of, usd};
@@ -78,7 +78,10 @@ impl ListArgs {
         table.fit(out.columns());
         out.table(&table);
         if more {
-            out.err_line(inert!("{}, and there are more: --limit shows them", count_of(listed, "session")));
+            out.err_line(sanitized!(
+                "{}, and there are more: --limit shows them",
+                count_of(listed, "session")
+            ));
         }
         Ok(exit::OK)
     }

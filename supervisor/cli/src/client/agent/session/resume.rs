@@ -3,7 +3,7 @@
 use clap::Args;
 use serde_json::json;
 use talon_proto::agent::ResumeSessionRequest;
-use talon_sanitize::inert;
+use talon_sanitize::sanitized;
 
 use crate::client::agent::connection::AgentConnection;
 use crate::client::agent::formatting::single_line;
@@ -36,13 +36,13 @@ impl ResumeArgs {
             out.json(&json!({ "session": session, "continues": response.continues }));
         } else if response.continues {
             let id = single_line(&self.id);
-            out.line(inert!(
+            out.line(sanitized!(
                 "{} is active, and its turn continues: follow it with `talon chat --session {}`",
                 id,
                 id
             ));
         } else {
-            out.line(inert!("{} is active", single_line(&self.id)));
+            out.line(sanitized!("{} is active", single_line(&self.id)));
         }
         Ok(exit::OK)
     }

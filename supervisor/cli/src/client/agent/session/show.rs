@@ -4,7 +4,7 @@ use anstyle::{AnsiColor, Style};
 use clap::Args;
 use serde_json::{Value, json};
 use talon_proto::agent::{GetSessionRequest, Message, Session};
-use talon_sanitize::{Raw, inert};
+use talon_sanitize::{Raw, sanitized};
 
 use crate::client::agent::connection::AgentConnection;
 use crate::client::agent::formatting::{
@@ -84,7 +84,7 @@ impl ShowArgs {
         }
         if more {
             let shown = count_of(messages.len() as u64, "message");
-            out.err_line(inert!("{}, and there are more: --limit shows them", shown));
+            out.err_line(sanitized!("{}, and there are more: --limit shows them", shown));
         }
         Ok(exit::OK)
     }
@@ -117,18 +117,18 @@ fn print_message(message: &Message, out: &mut Output) {
     out.line(
         Line::styled(ROLE, single_line(&message.role))
             .and(what)
-            .and_styled(DIM, inert!("  {}", timestamp(message.unix_ms))),
+            .and_styled(DIM, sanitized!("  {}", timestamp(message.unix_ms))),
     );
     if !message.content.is_empty() {
         out.text(&Raw::from(&message.content).text());
     }
     for call in &message.tool_calls {
         let arguments = bounded_line(&call.arguments, ARGUMENTS_BYTES);
-        out.line(Line::from(inert!("→ {} ", tool_name(&call.tool))).and(arguments));
+        out.line(Line::from(sanitized!("→ {} ", tool_name(&call.tool))).and(arguments));
     }
     for result in &message.tool_results {
         let mark = if result.success { "✓" } else { "✗" };
-        out.line(inert!("{} {}", mark, tool_name(&result.tool)));
+        out.line(sanitized!("{} {}", mark, tool_name(&result.tool)));
         out.text(&Raw::from(block_content(&result.output)).text());
     }
 }

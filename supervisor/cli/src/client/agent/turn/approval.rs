@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use anstyle::{AnsiColor, Style};
 use talon_proto::agent::Approval;
-use talon_sanitize::{Raw, inert};
+use talon_sanitize::{Raw, sanitized};
 
 use crate::client::agent::formatting::{count, single_line};
 use crate::line::Line;
@@ -34,9 +34,9 @@ pub(crate) fn is_short(approval: &Approval) -> bool {
 pub(crate) fn lines(approval: &Approval, now: SystemTime) -> Vec<Line> {
     let who = match approval.subagent.as_str() {
         "" => "".into(),
-        name => inert!(" (wanted by the sub-agent {})", single_line(name)),
+        name => sanitized!(" (wanted by the sub-agent {})", single_line(name)),
     };
-    let head = inert!(
+    let head = sanitized!(
         " {}.{}{}: {}",
         single_line(&approval.plugin),
         single_line(&approval.action),
@@ -44,16 +44,14 @@ pub(crate) fn lines(approval: &Approval, now: SystemTime) -> Vec<Line> {
         single_line(&approval.why)
     );
     let mut lines =
-        vec![Line::styled(MARK, "approval").and(inert!(" {}", single_line(&approval.id))).and(head)];
-    let mut args: Vec<(&String, &String)> = approval.args.iter().collect();
-    args.sort();
-    if args.is_empty() {
+        vec![Line::styled(MARK, "approval").and(sanitized!(" {}", single_line(&approval.id))).and(head)];
+    if approval.args.is_empty() {
         lines.push(Line::from("  without arguments"));
     }
-    for (key, value) in args {
+    for (key, value) in &approval.args {
         // A multi-line value is printed as a block, so that it reads as it will run.
         if value.contains('\n') {
-            let about = inert!(" ({} bytes)", single_line(&count(value.len() as u64)));
+            let about = sanitized!(" ({} bytes)", single_line(&count(value.len() as u64)));
             lines.push(Line::from("  ").and_styled(KEY, single_line(key)).and(about));
             lines.extend(value.lines().map(|line| Line::from("  │ ").and(Raw::from(line).line())));
         } else {
@@ -62,7 +60,7 @@ pub(crate) fn lines(approval: &Approval, now: SystemTime) -> Vec<Line> {
     }
     if is_pending(approval) && approval.expires_unix_ms > 0 {
         let left = show::system_time(approval.expires_unix_ms).duration_since(now).unwrap_or(Duration::ZERO);
-        lines.push(Line::from(inert!("  expires in {}", single_line(&show::short(left)))));
+        lines.push(Line::from(sanitized!("  expires in {}", single_line(&show::short(left)))));
     }
     lines
 }
@@ -70,7 +68,7 @@ pub(crate) fn lines(approval: &Approval, now: SystemTime) -> Vec<Line> {
 /// A hint how to decide in another shell.
 pub(crate) fn decide_hint(approval: &Approval) -> Line {
     let id = single_line(&approval.id);
-    Line::from(inert!("  decide with `talon approval approve {}` or `talon approval deny {}`", id, id))
+    Line::from(sanitized!("  decide with `talon approval approve {}` or `talon approval deny {}`", id, id))
 }
 
 /// The reply to an approval question.

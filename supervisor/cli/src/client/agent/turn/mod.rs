@@ -19,6 +19,8 @@ mod stream_sanitizer;
 mod turn_follower;
 
 pub(super) use line_input::{LineInput, discard_pending_input};
+#[cfg(test)]
+pub(super) use outcome::ToolCallRecord;
 pub(super) use outcome::{StopReason, TurnEnd, TurnOutcome, TurnRecord};
 pub(super) use render::DisplayFilter;
 pub(super) use render::footer;

@@ -6,7 +6,7 @@ use anstyle::{AnsiColor, Style};
 use talon_proto::agent::{
     Done, LoopState, Notice, SubagentResult, ToolCall, ToolProgress, ToolResult, chunk,
 };
-use talon_sanitize::{Sanitized, inert};
+use talon_sanitize::{Sanitized, sanitized};
 
 use super::approval;
 use super::stream_sanitizer::StreamSanitizer;
@@ -89,7 +89,7 @@ impl Renderer {
                 let lines = match approval::is_pending(approval) {
                     true => approval::lines(approval, now),
                     false => {
-                        vec![Line::from(inert!(
+                        vec![Line::from(sanitized!(
                             "approval {}: {}",
                             single_line(&approval.id),
                             single_line(&approval.state)
@@ -159,7 +159,7 @@ impl Renderer {
 
 fn phase(state: &LoopState) -> Option<DisplayItem> {
     (state.phase != "done" && !state.phase.is_empty()).then(|| {
-        DisplayItem::Phase(inert!(
+        DisplayItem::Phase(sanitized!(
             "{} (question {} of {})",
             single_line(&state.phase),
             state.iteration,
@@ -170,10 +170,10 @@ fn phase(state: &LoopState) -> Option<DisplayItem> {
 
 fn progress_text(progress: &ToolProgress) -> Sanitized {
     let far = match progress.total {
-        Some(total) if total > 0.0 => inert!("{:.0} %", 100.0 * progress.progress / total),
-        _ => inert!("{}", progress.progress),
+        Some(total) if total > 0.0 => sanitized!("{:.0} %", 100.0 * progress.progress / total),
+        _ => sanitized!("{}", progress.progress),
     };
-    inert!("executing: {} {}", far, bounded_line(&progress.message, PREVIEW_BYTES))
+    sanitized!("executing: {} {}", far, bounded_line(&progress.message, PREVIEW_BYTES))
 }
 
 fn notice_lines(notice: &Notice, text_is_seen: bool) -> Vec<Line> {
@@ -191,7 +191,7 @@ fn chunk_lines(kind: &chunk::Kind) -> Vec<Line> {
         chunk::Kind::ToolResult(result) => vec![result_line(result)],
         chunk::Kind::SubagentStart(start) => {
             let task = bounded_line(&start.task, PREVIEW_BYTES);
-            vec![Line::styled(CALL, inert!("→ {}", single_line(&start.agent))).and(" ").and(task)]
+            vec![Line::styled(CALL, sanitized!("→ {}", single_line(&start.agent))).and(" ").and(task)]
         }
         chunk::Kind::SubagentResult(result) => vec![subagent_line(result)],
         _ => Vec::new(),
@@ -202,12 +202,12 @@ fn chunk_lines(kind: &chunk::Kind) -> Vec<Line> {
 fn call_name(call: &ToolCall) -> Sanitized {
     match call.plugin.as_str() {
         "" => tool_name(&call.tool),
-        plugin => inert!("{}.{}", single_line(plugin), single_line(&call.action)),
+        plugin => sanitized!("{}.{}", single_line(plugin), single_line(&call.action)),
     }
 }
 
 fn call_line(call: &ToolCall) -> Line {
-    Line::styled(CALL, inert!("→ {}", call_name(call)))
+    Line::styled(CALL, sanitized!("→ {}", call_name(call)))
         .and(" ")
         .and(bounded_line(&call.arguments, PREVIEW_BYTES))
 }
@@ -215,8 +215,8 @@ fn call_line(call: &ToolCall) -> Line {
 fn result_line(result: &ToolResult) -> Line {
     let (style, mark) = if result.success { (GOOD, "✓") } else { (BAD, "✗") };
     let cut = if result.truncated { ", cut" } else { "" };
-    Line::styled(style, inert!("{} {}", mark, tool_name(&result.tool)))
-        .and_styled(DIM, inert!(" ({}{})", single_line(&duration(result.duration_ms)), cut))
+    Line::styled(style, sanitized!("{} {}", mark, tool_name(&result.tool)))
+        .and_styled(DIM, sanitized!(" ({}{})", single_line(&duration(result.duration_ms)), cut))
         .and(" ")
         .and(bounded_line(block_content(&result.output), PREVIEW_BYTES))
 }
@@ -226,13 +226,13 @@ fn subagent_line(result: &SubagentResult) -> Line {
         "" => (GOOD, "✓", &result.result),
         _ => (BAD, "✗", &result.error),
     };
-    let about = inert!(
+    let about = sanitized!(
         " ({}, {} tokens, {})",
         single_line(&duration(result.duration_ms)),
         single_line(&count(result.tokens)),
         single_line(&usd(result.cost_pico_usd))
     );
-    Line::styled(style, inert!("{} {}", mark, single_line(&result.agent)))
+    Line::styled(style, sanitized!("{} {}", mark, single_line(&result.agent)))
         .and_styled(DIM, about)
         .and(" ")
         .and(bounded_line(said, PREVIEW_BYTES))
@@ -241,21 +241,21 @@ fn subagent_line(result: &SubagentResult) -> Line {
 /// The last line of an answer: model, duration and cost.
 pub(crate) fn footer(done: &Done, session_id: &str) -> Line {
     let usage = done.usage.unwrap_or_default();
-    let who = inert!("{}/{}", single_line(&done.provider), single_line(&done.model));
+    let who = sanitized!("{}/{}", single_line(&done.provider), single_line(&done.model));
     let mut parts = vec![who];
     if done.tool_calls > 0 {
         parts.push(count_of(u64::from(done.tool_calls), "tool call"));
     }
-    parts.push(inert!("{} tokens", single_line(&count(usage.input_tokens + usage.output_tokens))));
+    parts.push(sanitized!("{} tokens", single_line(&count(usage.input_tokens + usage.output_tokens))));
     parts.push(single_line(&usd(done.cost_pico_usd)));
     parts.push(single_line(&duration(done.duration_ms)));
     if !session_id.is_empty() {
-        parts.push(inert!("session {}", single_line(session_id)));
+        parts.push(sanitized!("session {}", single_line(session_id)));
     }
     let rest = Line::default().and_styled(DIM, Sanitized::join(parts, " · "));
     if done.scripted {
         return Line::styled(WARN, "scripted: no model answered")
-            .and_styled(DIM, inert!(" · {}", single_line(&rest.render(false))));
+            .and_styled(DIM, sanitized!(" · {}", single_line(&rest.render(false))));
     }
     rest
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use talon_client::{Agent, Turn, TurnEvent};
 use talon_proto::agent::{Approval, CancelRequest, Chunk, DecideRequest, chunk};
-use talon_sanitize::inert;
+use talon_sanitize::sanitized;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
@@ -208,8 +208,8 @@ impl<'o> TurnFollower<'o> {
         self.screen.stop_spinner();
         let approval = self.questions.front()?;
         line_input::discard_pending_input();
-        let what = inert!("{}.{}", single_line(&approval.plugin), single_line(&approval.action));
-        self.screen.out.err_line(inert!(
+        let what = sanitized!("{}.{}", single_line(&approval.plugin), single_line(&approval.action));
+        self.screen.out.err_line(sanitized!(
             "Run {}, exactly as shown ({})? [y/N, no REASON, later]",
             what,
             single_line(&approval.id)
@@ -256,7 +256,7 @@ impl<'o> TurnFollower<'o> {
     /// Handles the agent's response to a decision; the turn continues either way.
     fn handle_decision(&mut self, decided: DecisionResult) -> Option<TurnEnd> {
         if let Ok(Err(status)) = decided {
-            let why = inert!("talon: not decided: {}", single_line(status.message()));
+            let why = sanitized!("talon: not decided: {}", single_line(status.message()));
             self.screen.out.err_line(Line::from(why));
         }
         None

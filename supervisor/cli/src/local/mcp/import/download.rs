@@ -18,8 +18,23 @@ pub(super) enum PackageRegistry {
     PyPi,
 }
 
+/// Why it is not known what a launcher would download.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum DownloadError {
+    #[error("has its launcher download more than one package: install them, and name the program")]
+    SeveralPackages,
+    #[error("has its launcher use {flag}: install its package, and name the program")]
+    UnknownFlag { flag: String },
+    #[error(
+        "has its launcher fetch {package:?}, which is no package of a registry: install it, and name the program"
+    )]
+    NoPackage { package: String },
+    #[error("has a launcher without a program to run: correct it")]
+    NoProgram,
+}
+
 /// What a launcher's command line would download. `None`: it is not a launcher.
-pub(super) fn download(command: &str, args: &[String]) -> Option<Result<Download, String>> {
+pub(super) fn download(command: &str, args: &[String]) -> Option<Result<Download, DownloadError>> {
     let command = command.strip_suffix(".cmd").or_else(|| command.strip_suffix(".exe")).unwrap_or(command);
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
     let (by, words): (PackageRegistry, &[&str]) = match (command, words.as_slice()) {
@@ -33,7 +48,7 @@ pub(super) fn download(command: &str, args: &[String]) -> Option<Result<Download
     Some(read(by, words))
 }
 
-fn read(by: PackageRegistry, words: &[&str]) -> Result<Download, String> {
+fn read(by: PackageRegistry, words: &[&str]) -> Result<Download, DownloadError> {
     let mut package = None;
     let mut words = words.iter();
     while let Some(word) = words.next() {
@@ -50,10 +65,7 @@ fn read(by: PackageRegistry, words: &[&str]) -> Result<Download, String> {
             (PackageRegistry::Npm, "-p" | "--package") | (PackageRegistry::PyPi, "--from" | "--spec") => {
                 let given = value.map(str::to_owned).or_else(|| words.next().map(|word| (*word).to_owned()));
                 if package.is_some() {
-                    return Err(
-                        "has its launcher download more than one package: install them, and name the program"
-                            .to_owned(),
-                    );
+                    return Err(DownloadError::SeveralPackages);
                 }
                 package = given;
             }
@@ -63,9 +75,7 @@ fn read(by: PackageRegistry, words: &[&str]) -> Result<Download, String> {
                 }
             }
             (_, flag) if flag.starts_with('-') => {
-                return Err(format!(
-                    "has its launcher use {flag}: install its package, and name the program"
-                ));
+                return Err(DownloadError::UnknownFlag { flag: flag.to_owned() });
             }
             (_, _) => {
                 let program = (*word).to_owned();
@@ -77,14 +87,12 @@ fn read(by: PackageRegistry, words: &[&str]) -> Result<Download, String> {
                 return if is_package(by, &package) {
                     Ok(Download { registry: by, package, program, args })
                 } else {
-                    Err(format!(
-                        "has its launcher fetch {package:?}, which is no package of a registry: install it, and name the program"
-                    ))
+                    Err(DownloadError::NoPackage { package })
                 };
             }
         }
     }
-    Err("has a launcher without a program to run: correct it".to_owned())
+    Err(DownloadError::NoProgram)
 }
 
 /// A package name with an optional version; rejects what a package manager would treat as an address or a flag.

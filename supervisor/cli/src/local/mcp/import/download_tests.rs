@@ -1,6 +1,6 @@
 use super::*;
 
-fn of(line: &str) -> Option<Result<Download, String>> {
+fn of(line: &str) -> Option<Result<Download, DownloadError>> {
     let mut words = line.split_whitespace().map(str::to_owned);
     let command = words.next().unwrap();
     download(&command, &words.collect::<Vec<_>>())

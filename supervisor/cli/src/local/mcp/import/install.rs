@@ -8,10 +8,10 @@ use std::fs::{self, Permissions};
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Component, Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 
 use serde_json::Value;
-use talon_sanitize::{Raw, inert};
+use talon_sanitize::{Raw, sanitized};
 use tempfile::TempDir;
 
 use super::download::{Download, PackageRegistry, split_pypi};
@@ -67,14 +67,55 @@ fn requirement(package: &str) -> String {
     }
 }
 
+/// Why a package is not installed. The texts continue "SERVER …".
+#[derive(Debug, thiserror::Error)]
+pub(super) enum InstallError {
+    #[error("needs {program}, which is not installed: install it, then import again")]
+    NeedsProgram { program: &'static str },
+    #[error("cannot be installed into {}: {error}", home.display())]
+    Directory { home: PathBuf, error: io::Error },
+    #[error(
+        "cannot be installed into {}: there is something else; move it away, or name another directory",
+        home.display()
+    )]
+    Occupied { home: PathBuf },
+    #[error("cannot be installed: {shown} ended with {status}, and said why above")]
+    Installer { shown: String, status: ExitStatus },
+    #[error("cannot be installed: {shown}: {error}")]
+    Start { shown: String, error: io::Error },
+    #[error("has a program {name:?}, which is no name of one: name one of its package")]
+    BadProgramName { name: String },
+    #[error("has a program {} that leads out of the package: name another", program.display())]
+    OutsidePackage { program: PathBuf },
+    #[error("has no program {}: name it with --from", program.display())]
+    NoProgram { program: PathBuf },
+    #[error("{}: {problem}; install it by hand, and name its program", file.display())]
+    Manifest { file: PathBuf, problem: ManifestProblem },
+}
+
+/// What is wrong with a `package.json`.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ManifestProblem {
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    #[error(transparent)]
+    Json(#[from] serde_json::Error),
+    #[error("is too large")]
+    TooLarge,
+    #[error("names no program that would run")]
+    NoProgram,
+    #[error("names a program outside of the package")]
+    OutsidePackage,
+}
+
 /// Installs a package into a separate directory, unless it is there already.
-pub(super) fn install(download: &Download, home: &Path, out: &mut Output) -> Result<Installed, String> {
+pub(super) fn install(download: &Download, home: &Path, out: &mut Output) -> Result<Installed, InstallError> {
     let stamp = home.join(STAMP);
     let wanted = format!("{}\n", command_line(download, home));
     if fs::read_to_string(&stamp).ok().as_ref() != Some(&wanted) {
-        out.err_line(inert!("installing {} …", Raw::from(&download.package).line()));
+        out.err_line(sanitized!("installing {} …", Raw::from(&download.package).line()));
         is_replaceable(home)?;
-        let failed = |error: io::Error| format!("cannot be installed into {}: {error}", home.display());
+        let failed = |error: io::Error| InstallError::Directory { home: home.to_owned(), error };
         let fresh = temp_sibling(home).map_err(failed)?;
         match download.registry {
             PackageRegistry::Npm => npm(download, fresh.path())?,
@@ -86,8 +127,7 @@ pub(super) fn install(download: &Download, home: &Path, out: &mut Output) -> Res
     match download.registry {
         PackageRegistry::Npm => {
             let script = script_of(download, home)?;
-            let node =
-                find("node").ok_or("needs node, which is not installed: install it, then import again")?;
+            let node = find("node").ok_or(InstallError::NeedsProgram { program: "node" })?;
             Ok(Installed { command: node, leading_args: vec![script.display().to_string()] })
         }
         PackageRegistry::PyPi => {
@@ -101,12 +141,9 @@ pub(super) fn install(download: &Download, home: &Path, out: &mut Output) -> Res
 }
 
 /// Fails unless the directory was created by this program.
-fn is_replaceable(home: &Path) -> Result<(), String> {
+fn is_replaceable(home: &Path) -> Result<(), InstallError> {
     if home.symlink_metadata().is_ok() && !home.join(STAMP).is_file() {
-        return Err(format!(
-            "cannot be installed into {}: there is something else; move it away, or name another directory",
-            home.display()
-        ));
+        return Err(InstallError::Occupied { home: home.to_owned() });
     }
     Ok(())
 }
@@ -153,17 +190,16 @@ pub(super) fn holds_machine_code(home: &Path) -> bool {
     false
 }
 
-fn npm(download: &Download, home: &Path) -> Result<(), String> {
-    let npm = find("npm").ok_or("needs npm, which is not installed: install it, then import again")?;
+fn npm(download: &Download, home: &Path) -> Result<(), InstallError> {
+    let npm = find("npm").ok_or(InstallError::NeedsProgram { program: "npm" })?;
     let mut command = Command::new(npm);
     command.args(["install", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error", "--prefix"]);
     command.arg(home).arg("--").arg(&download.package);
     run(command)
 }
 
-fn pip(download: &Download, home: &Path) -> Result<(), String> {
-    let python =
-        find("python3").ok_or("needs python3, which is not installed: install it, then import again")?;
+fn pip(download: &Download, home: &Path) -> Result<(), InstallError> {
+    let python = find("python3").ok_or(InstallError::NeedsProgram { program: "python3" })?;
     let mut venv = Command::new(python);
     // Isolated from the current directory and the environment.
     venv.args(["-I", "-m", "venv"]).arg(home);
@@ -185,51 +221,49 @@ fn pip(download: &Download, home: &Path) -> Result<(), String> {
 }
 
 /// Redirects the output to stderr.
-fn run(mut command: Command) -> Result<(), String> {
+fn run(mut command: Command) -> Result<(), InstallError> {
     let shown = command.get_program().to_string_lossy().into_owned();
     command.stdin(Stdio::null()).stdout(std::io::stderr());
     match command.status() {
         Ok(status) if status.success() => Ok(()),
-        Ok(status) => Err(format!("cannot be installed: {shown} ended with {status}, and said why above")),
-        Err(error) => Err(format!("cannot be installed: {shown}: {error}")),
+        Ok(status) => Err(InstallError::Installer { shown, status }),
+        Err(error) => Err(InstallError::Start { shown, error }),
     }
 }
 
 /// The script of a PyPI package.
-fn script_of_pypi(download: &Download, home: &Path) -> Result<PathBuf, String> {
+fn script_of_pypi(download: &Download, home: &Path) -> Result<PathBuf, InstallError> {
     let (name, _) = split_pypi(&download.package);
     let name = name.split('[').next().unwrap_or(name);
     let name = download.program.as_deref().unwrap_or(name);
     let mut components = Path::new(name).components();
     let one = matches!((components.next(), components.next()), (Some(Component::Normal(_)), None));
     if !one || name.contains('/') {
-        return Err(format!("has a program {name:?}, which is no name of one: name one of its package"));
+        return Err(InstallError::BadProgramName { name: name.to_owned() });
     }
     let program = home.join("bin").join(name);
     match program.canonicalize() {
-        Ok(real) if !real.starts_with(home) => {
-            Err(format!("has a program {} that leads out of the package: name another", program.display()))
-        }
+        Ok(real) if !real.starts_with(home) => Err(InstallError::OutsidePackage { program }),
         Ok(real) if real.is_file() => Ok(program),
-        _ => Err(format!("has no program {}: name it with --from", program.display())),
+        _ => Err(InstallError::NoProgram { program }),
     }
 }
 
 /// The script of an npm package, as named by `bin`.
-fn script_of(download: &Download, home: &Path) -> Result<PathBuf, String> {
+fn script_of(download: &Download, home: &Path) -> Result<PathBuf, InstallError> {
     let name = match download.package.rsplit_once('@') {
         Some((name, _)) if !name.is_empty() => name,
         _ => &download.package,
     };
     let package = home.join("node_modules").join(name);
     let about = package.join("package.json");
-    let odd = |what: &str| format!("{}: {what}; install it by hand, and name its program", about.display());
-    let size = fs::metadata(&about).map_err(|error| odd(&error.to_string()))?.len();
+    let odd = |problem| InstallError::Manifest { file: about.clone(), problem };
+    let size = fs::metadata(&about).map_err(|error| odd(error.into()))?.len();
     if size > MAX_PACKAGE_BYTES {
-        return Err(odd("is too large"));
+        return Err(odd(ManifestProblem::TooLarge));
     }
-    let text = fs::read(&about).map_err(|error| odd(&error.to_string()))?;
-    let about_it: Value = serde_json::from_slice(&text).map_err(|error| odd(&error.to_string()))?;
+    let text = fs::read(&about).map_err(|error| odd(error.into()))?;
+    let about_it: Value = serde_json::from_slice(&text).map_err(|error| odd(error.into()))?;
     let short = name.rsplit('/').next().unwrap_or(name);
     let script = match &about_it["bin"] {
         Value::String(script) => Some(script),
@@ -243,9 +277,9 @@ fn script_of(download: &Download, home: &Path) -> Result<PathBuf, String> {
         }
         _ => None,
     };
-    let script = package.join(script.ok_or_else(|| odd("names no program that would run"))?);
-    let real = script.canonicalize().map_err(|error| odd(&error.to_string()))?;
-    if real.starts_with(home) { Ok(real) } else { Err(odd("names a program outside of the package")) }
+    let script = package.join(script.ok_or_else(|| odd(ManifestProblem::NoProgram))?);
+    let real = script.canonicalize().map_err(|error| odd(error.into()))?;
+    if real.starts_with(home) { Ok(real) } else { Err(odd(ManifestProblem::OutsidePackage)) }
 }
 
 #[cfg(test)]
@@ -275,7 +309,7 @@ mod tests {
             ("none", "has no program"),
         ] {
             let said = script_of_pypi(&of_pypi("pkg", Some(name)), &home).unwrap_err();
-            assert!(said.contains(why), "{name}: {said}");
+            assert!(said.to_string().contains(why), "{name}: {said}");
         }
     }
 
@@ -299,7 +333,7 @@ mod tests {
         let home = dir.path().join("git");
         is_replaceable(&home).unwrap();
         fs::create_dir(&home).unwrap();
-        assert!(is_replaceable(&home).unwrap_err().contains("something else"));
+        assert!(is_replaceable(&home).unwrap_err().to_string().contains("something else"));
         fs::write(home.join(STAMP), "").unwrap();
         is_replaceable(&home).unwrap();
     }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::download::{Download, download};
 use super::entry::Entry;
+use super::error::ImportError;
 use super::install::{self, Installed};
 use super::paths::{environment_of, grant_paths, interpreter_dir};
 use super::program_path::find;
@@ -18,7 +19,7 @@ pub(super) fn prepare(
     install: Option<&Path>,
     notes: &mut Vec<String>,
     out: &mut Output,
-) -> Result<Entry, String> {
+) -> Result<Entry, ImportError> {
     let mut values = ValueTranslator::of(plugin);
     let mut entry = Entry { plugin: plugin.to_owned(), enabled: server.enabled, ..Entry::default() };
     for (name, value) in &server.env {
@@ -35,18 +36,15 @@ pub(super) fn prepare(
             }
             let (command, args) = without_cmd(command, args);
             if is_ourselves(&command, &args) {
-                return Err("is Talon itself, and stays in the editor's list".to_owned());
+                return Err(ImportError::Talon);
             }
             let base = file_name(&command);
             if matches!(base, "docker" | "podman" | "nerdctl") {
-                return Err(format!(
-                    "runs a container through {base}, which a jail does not let it: run the program in it as a plugin, \
-                     which has a jail already"
-                ));
+                return Err(ImportError::Container { launcher: base.to_owned() });
             }
             match download(base, &args) {
                 None => program(&mut entry, &mut values, &command, &args, notes)?,
-                Some(Err(why)) => return Err(why),
+                Some(Err(error)) => return Err(error.into()),
                 Some(Ok(download)) => {
                     downloaded(&mut entry, &mut values, &command, &args, download, install, notes, out)?
                 }
@@ -68,7 +66,7 @@ fn address(
     values: &mut ValueTranslator<'_>,
     url: &str,
     headers: &[(String, String)],
-) -> Result<(), String> {
+) -> Result<(), ImportError> {
     entry.url = Some(values.url(url)?);
     for (name, value) in headers {
         entry.headers.push((name.clone(), values.header(name, value)?));
@@ -104,14 +102,14 @@ fn program(
     command: &str,
     args: &[String],
     notes: &mut Vec<String>,
-) -> Result<(), String> {
+) -> Result<(), ImportError> {
     if command.contains("${") {
-        return Err("its command holds a variable: write the whole path, then import it again".to_owned());
+        return Err(ImportError::VariableInCommand);
     }
     let path = match find(command) {
         Some(path) => path,
         None if command.contains('/') && !Path::new(command).is_absolute() => {
-            return Err(format!("its command {command} is a relative path: write the absolute path"));
+            return Err(ImportError::RelativeCommand { command: command.to_owned() });
         }
         None => {
             notes.push(format!(
@@ -144,7 +142,7 @@ fn downloaded(
     install: Option<&Path>,
     notes: &mut Vec<String>,
     out: &mut Output,
-) -> Result<(), String> {
+) -> Result<(), ImportError> {
     // A proxy to a remote server, for hosts that only support local ones.
     if file_name(&download.package).split('@').next() == Some("mcp-remote")
         && let Some(url) = download.args.first().filter(|url| url.starts_with("https://"))

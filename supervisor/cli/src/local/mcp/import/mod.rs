@@ -8,11 +8,12 @@
 //! | `paths` | which of the host's files it needs |
 //! | `install` | installs packages once |
 //! | `values` | converts strings to configuration syntax and replaces secrets |
-//! | `entry` | the plugin's entry, as YAML |
+//! | `entry`, `error` | the plugin's entry, as YAML; why there is none |
 //! | `write` | adds entries to a configuration file without changing the rest |
 
 mod download;
 mod entry;
+mod error;
 mod install;
 mod jsonc;
 mod launcher;
@@ -28,9 +29,10 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::{Map, Value, json};
 use talon_plugin_config::name::PluginName;
-use talon_sanitize::{Raw, inert};
+use talon_sanitize::{Raw, sanitized};
 
 use self::entry::Entry;
+use self::error::ImportError;
 use self::write::MergeOutcome;
 use crate::exit;
 use crate::failure::Failure;
@@ -68,7 +70,7 @@ struct ImportedServer {
     server: String,
     plugin: Option<String>,
     /// The entry, or why there is none.
-    result: Result<Entry, String>,
+    result: Result<Entry, ImportError>,
     notes: Vec<String>,
 }
 
@@ -97,7 +99,10 @@ impl ImportArgs {
             .collect();
         let entries: Vec<&Entry> = taken.iter().filter_map(|one| one.result.as_ref().ok()).collect();
         let outcome = write::merge(&entries, self.write.as_deref())?;
-        report(&taken, &outcome, self.write.as_deref(), out);
+        match out.is_json() {
+            true => out.json(&report_json(&taken, &outcome, self.write.as_deref())),
+            false => report(&taken, &outcome, self.write.as_deref(), out),
+        }
         Ok(exit::OK)
     }
 }
@@ -116,28 +121,19 @@ fn import_server(
     out: &mut Output,
 ) -> ImportedServer {
     let mut notes = Vec::new();
-    let mut taken = ImportedServer {
-        server: name.to_owned(),
-        plugin: None,
-        result: Err(String::new()),
-        notes: Vec::new(),
-    };
+    let server = name.to_owned();
     let Some(plugin) = plugin_name(name, names) else {
-        taken.result =
-            Err("its name has no letter or digit that a plugin's name may have: give it another".to_owned());
-        return taken;
+        return ImportedServer { server, plugin: None, result: Err(ImportError::Name), notes };
     };
     if plugin != name {
         notes.push(format!("is called {plugin} as a plugin"));
     }
-    let understood = server::read(about, &mut notes);
-    taken.result = understood.and_then(|server| launcher::prepare(&plugin, server, install, &mut notes, out));
-    if taken.result.is_ok() {
-        names.insert(plugin.clone());
-        taken.plugin = Some(plugin);
-    }
-    taken.notes = notes;
-    taken
+    let result = server::read(about, &mut notes)
+        .map_err(ImportError::from)
+        .and_then(|server| launcher::prepare(&plugin, server, install, &mut notes, out));
+    let plugin = result.is_ok().then_some(plugin);
+    names.extend(plugin.clone());
+    ImportedServer { server, plugin, result, notes }
 }
 
 /// The server's name as a plugin name: in lower case, with `-` for invalid characters, and a number if the name is
@@ -157,48 +153,54 @@ fn plugin_name(name: &str, taken: &BTreeSet<String>) -> Option<String> {
     free.next().filter(|_| !plain.is_empty())
 }
 
-fn report(taken: &[ImportedServer], outcome: &MergeOutcome, config: Option<&Path>, out: &mut Output) {
-    let word = |one: &ImportedServer| match (&one.result, &one.plugin) {
-        (Ok(_), Some(plugin)) if outcome.present.contains(plugin) => "there already",
-        (Ok(_), _) => "taken over",
-        (Err(_), _) => "left out",
-    };
-    if out.is_json() {
-        let servers: Vec<Value> = taken
-            .iter()
-            .map(|one| {
-                json!({
-                    "server": one.server,
-                    "plugin": one.plugin,
-                    "result": word(one).replace(' ', "_"),
-                    "runs": one.result.as_ref().ok().map(Entry::summary),
-                    "reason": one.result.as_ref().err(),
-                    "notes": one.notes,
-                })
-            })
-            .collect();
-        let config = config.map(|path| path.display().to_string());
-        let value = json!({
-            "servers": servers, "config": config, "written": outcome.written, "yaml": outcome.block,
-            "variables": outcome.variables, "problems": outcome.problems,
-        });
-        out.json(&value);
-        return;
+impl ImportedServer {
+    /// What became of it, in words.
+    fn result_text(&self, outcome: &MergeOutcome) -> &'static str {
+        match (&self.result, &self.plugin) {
+            (Ok(_), Some(plugin)) if outcome.present.contains(plugin) => "there already",
+            (Ok(_), _) => "taken over",
+            (Err(_), _) => "left out",
+        }
     }
+}
+
+fn report_json(taken: &[ImportedServer], outcome: &MergeOutcome, config: Option<&Path>) -> Value {
+    let server = |one: &ImportedServer| {
+        json!({
+            "server": one.server,
+            "plugin": one.plugin,
+            "result": one.result_text(outcome).replace(' ', "_"),
+            "runs": one.result.as_ref().ok().map(Entry::summary),
+            "reason": one.result.as_ref().err().map(ToString::to_string),
+            "notes": one.notes,
+        })
+    };
+    json!({
+        "servers": taken.iter().map(server).collect::<Value>(),
+        "config": config.map(|path| path.display().to_string()),
+        "written": outcome.written,
+        "yaml": outcome.block,
+        "variables": outcome.variables,
+        "problems": outcome.problems,
+    })
+}
+
+fn report(taken: &[ImportedServer], outcome: &MergeOutcome, config: Option<&Path>, out: &mut Output) {
     let mut table = Table::new(&["SERVER", "PLUGIN", "RESULT", "RUNS"]);
     for one in taken {
         let runs = one.result.as_ref().map(Entry::summary).unwrap_or_default();
         table.row(vec![
             one.server.as_str().into(),
             one.plugin.clone().unwrap_or_default().into(),
-            word(one).into(),
+            one.result_text(outcome).into(),
             runs.into(),
         ]);
     }
     out.table(&table);
     let mut notes = Table::new(&[]);
     for one in taken {
-        for note in one.result.as_ref().err().into_iter().chain(&one.notes) {
+        let why = one.result.as_ref().err().map(ToString::to_string);
+        for note in why.iter().chain(&one.notes) {
             notes.row(vec![format!("{}:", one.server).into(), note.as_str().into()]);
         }
     }
@@ -219,7 +221,7 @@ fn report(taken: &[ImportedServer], outcome: &MergeOutcome, config: Option<&Path
     out.line("");
     let config = config.map(|path| path.display().to_string()).unwrap_or_default();
     if outcome.written {
-        out.line(inert!(
+        out.line(sanitized!(
             "written to {}; `talon config check` holds all of it against this machine",
             Raw::from(&config).line()
         ));
@@ -227,7 +229,7 @@ fn report(taken: &[ImportedServer], outcome: &MergeOutcome, config: Option<&Path
         out.line("nothing to add");
     } else {
         if outcome.has_plugins {
-            out.line(inert!(
+            out.line(sanitized!(
                 "# {} already has a key `plugins:`, which stays as it is. Put these below its plugins.tools.plugins:",
                 Raw::from(&config).line()
             ));

@@ -20,9 +20,35 @@ pub(super) enum LaunchMethod {
 /// Keys that do not affect how the server runs and can be ignored.
 const WITHOUT_MEANING: [&str; 6] = ["name", "description", "$schema", "version", "icon", "gallery"];
 
+/// Why a server is unusable.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum ServerError {
+    #[error("is no object: correct it")]
+    NoObject,
+    #[error(
+        "speaks the HTTP+SSE transport, which MCP has given up: ask who runs it for the address of its streamable HTTP, \
+         and give it the type http"
+    )]
+    Sse,
+    #[error("has the type {kind:?}: stdio and http are what can be taken over")]
+    UnknownType { kind: String },
+    #[error("has both a command and a url: leave one of them out")]
+    CommandAndUrl,
+    #[error("has neither a command nor a url: there is nothing to run")]
+    NeitherCommandNorUrl,
+    #[error("its {what} is no text: correct it")]
+    NoText { what: &'static str },
+    #[error("its url is none of http or https: correct it")]
+    OtherScheme,
+    #[error("its args are no list: correct them")]
+    NoList,
+    #[error("its {what} are no object: correct them")]
+    NoPairs { what: &'static str },
+}
+
 /// Parses one server. A setting that is not imported becomes a note, or the error if the server is unusable without it.
-pub(super) fn read(about: &Value, notes: &mut Vec<String>) -> Result<Server, String> {
-    let Value::Object(about) = about else { return Err("is no object: correct it".to_owned()) };
+pub(super) fn read(about: &Value, notes: &mut Vec<String>) -> Result<Server, ServerError> {
+    let Value::Object(about) = about else { return Err(ServerError::NoObject) };
     let mut about = about.clone();
     let mut take = |key: &str| about.shift_remove(key).filter(|value| !value.is_null());
     let kind = [take("type"), take("transport"), take("transportType")].into_iter().flatten().next();
@@ -40,16 +66,14 @@ pub(super) fn read(about: &Value, notes: &mut Vec<String>) -> Result<Server, Str
     }
     match kind.as_ref().and_then(Value::as_str) {
         Some("sse") => {
-            return Err("speaks the HTTP+SSE transport, which MCP has given up: ask who runs it for the address of its \
-                        streamable HTTP, and give it the type http"
-                .to_owned());
+            return Err(ServerError::Sse);
         }
         Some(
             "stdio" | "http" | "streamable-http" | "streamableHttp" | "streamable_http" | "local" | "remote",
         )
         | None => {}
         Some(other) => {
-            return Err(format!("has the type {other:?}: stdio and http are what can be taken over"));
+            return Err(ServerError::UnknownType { kind: other.to_owned() });
         }
     }
     let runs = match (command, url) {
@@ -60,10 +84,10 @@ pub(super) fn read(about: &Value, notes: &mut Vec<String>) -> Result<Server, Str
         (None, Some(Value::String(url))) if url.starts_with("https://") || url.starts_with("http://") => {
             LaunchMethod::Url { url, headers: pairs("headers", headers)? }
         }
-        (Some(_), Some(_)) => return Err("has both a command and a url: leave one of them out".to_owned()),
-        (None, None) => return Err("has neither a command nor a url: there is nothing to run".to_owned()),
-        (Some(_), None) => return Err("its command is no text: correct it".to_owned()),
-        (None, Some(_)) => return Err("its url is none of http or https: correct it".to_owned()),
+        (Some(_), Some(_)) => return Err(ServerError::CommandAndUrl),
+        (None, None) => return Err(ServerError::NeitherCommandNorUrl),
+        (Some(_), None) => return Err(ServerError::NoText { what: "command" }),
+        (None, Some(_)) => return Err(ServerError::OtherScheme),
     };
     Ok(Server { launch: runs, env: pairs("env", env)?, enabled: !disabled })
 }
@@ -86,24 +110,24 @@ fn instead_of(key: &str) -> &'static str {
     }
 }
 
-fn text(what: &str, value: Value) -> Result<String, String> {
+fn text(what: &'static str, value: Value) -> Result<String, ServerError> {
     match value {
         Value::String(text) => Ok(text),
         Value::Number(number) => Ok(number.to_string()),
         Value::Bool(yes) => Ok(yes.to_string()),
-        _ => Err(format!("its {what} is no text: correct it")),
+        _ => Err(ServerError::NoText { what }),
     }
 }
 
-fn texts(values: Option<Value>) -> Result<Vec<String>, String> {
+fn texts(values: Option<Value>) -> Result<Vec<String>, ServerError> {
     match values {
         None => Ok(Vec::new()),
         Some(Value::Array(values)) => values.into_iter().map(|value| text("args", value)).collect(),
-        Some(_) => Err("its args are no list: correct them".to_owned()),
+        Some(_) => Err(ServerError::NoList),
     }
 }
 
-fn pairs(what: &str, values: Option<Value>) -> Result<Vec<(String, String)>, String> {
+fn pairs(what: &'static str, values: Option<Value>) -> Result<Vec<(String, String)>, ServerError> {
     let values = match values {
         None => Map::new(),
         Some(Value::Object(mut values)) => match values.shift_remove("headers") {
@@ -115,7 +139,7 @@ fn pairs(what: &str, values: Option<Value>) -> Result<Vec<(String, String)>, Str
             }
             None => values,
         },
-        Some(_) => return Err(format!("its {what} are no object: correct them")),
+        Some(_) => return Err(ServerError::NoPairs { what }),
     };
     values.into_iter().map(|(name, value)| Ok((name, text(what, value)?))).collect()
 }
@@ -126,7 +150,7 @@ mod tests {
 
     use super::*;
 
-    fn of(value: Value) -> (Result<Server, String>, Vec<String>) {
+    fn of(value: Value) -> (Result<Server, ServerError>, Vec<String>) {
         let mut notes = Vec::new();
         (read(&value, &mut notes), notes)
     }
@@ -173,7 +197,10 @@ mod tests {
             (json!({ "url": "https://a", "type": "ws" }), "\"ws\""),
         ] {
             let (result, _) = of(server.clone());
-            assert!(result.as_ref().is_err_and(|reason| reason.contains(why)), "{server}: {result:?}");
+            assert!(
+                result.as_ref().is_err_and(|reason| reason.to_string().contains(why)),
+                "{server}: {result:?}"
+            );
         }
     }
 

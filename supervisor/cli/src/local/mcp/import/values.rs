@@ -24,6 +24,24 @@ const SECRET_PREFIXES: [&str; 13] = [
 /// Headers whose values are not sensitive.
 const PLAIN_HEADERS: [&str; 4] = ["accept", "accept-language", "content-type", "user-agent"];
 
+/// How much of an unknown variable a message shows.
+const MAX_SHOWN_CHARS: usize = 60;
+
+/// Why a string cannot be converted.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ValueError {
+    #[error("its url holds credentials: put them into a header, then import it again")]
+    CredentialsInUrl,
+    #[error("holds \"${{\" without a \"}}\": correct it")]
+    Unclosed,
+    #[error("${{{name}:-…}} has a default that holds \"$\": write the value itself, then import it again")]
+    DollarInDefault { name: String },
+    #[error(
+        "${{{shown}}} stands for what only the editor knows: write the value itself, then import it again"
+    )]
+    EditorOnly { shown: String },
+}
+
 /// The strings of one plugin, and the variables that replace secrets, each with its meaning.
 #[derive(Debug)]
 pub(super) struct ValueTranslator<'p> {
@@ -37,7 +55,7 @@ impl<'p> ValueTranslator<'p> {
     }
 
     /// Converts an environment variable's value.
-    pub(super) fn env(&mut self, name: &str, value: &str) -> Result<String, String> {
+    pub(super) fn env(&mut self, name: &str, value: &str) -> Result<String, ValueError> {
         if holds_variables(value) {
             return self.translate(value);
         }
@@ -48,7 +66,7 @@ impl<'p> ValueTranslator<'p> {
     }
 
     /// Converts an HTTP header's value.
-    pub(super) fn header(&mut self, name: &str, value: &str) -> Result<String, String> {
+    pub(super) fn header(&mut self, name: &str, value: &str) -> Result<String, ValueError> {
         if holds_variables(value) {
             return self.translate(value);
         }
@@ -60,7 +78,7 @@ impl<'p> ValueTranslator<'p> {
     }
 
     /// Converts the arguments.
-    pub(super) fn args(&mut self, args: &[String]) -> Result<Vec<String>, String> {
+    pub(super) fn args(&mut self, args: &[String]) -> Result<Vec<String>, ValueError> {
         let mut after_flag: Option<String> = None;
         let mut texts = Vec::with_capacity(args.len());
         for arg in args {
@@ -94,11 +112,11 @@ impl<'p> ValueTranslator<'p> {
     }
 
     /// Converts an address. Rejects credentials in it.
-    pub(super) fn url(&mut self, url: &str) -> Result<String, String> {
+    pub(super) fn url(&mut self, url: &str) -> Result<String, ValueError> {
         let (before, query) = url.split_once('?').unwrap_or((url, ""));
         let authority = before.split("://").nth(1).unwrap_or_default().split('/').next().unwrap_or_default();
         if authority.contains('@') {
-            return Err("its url holds credentials: put them into a header, then import it again".to_owned());
+            return Err(ValueError::CredentialsInUrl);
         }
         let mut text = if holds_variables(before) {
             self.translate(before)?
@@ -142,13 +160,13 @@ impl<'p> ValueTranslator<'p> {
     }
 
     /// Translates editors' variables to configuration syntax.
-    fn translate(&mut self, text: &str) -> Result<String, String> {
+    fn translate(&mut self, text: &str) -> Result<String, ValueError> {
         let mut out = String::new();
         let mut rest = text;
         while let Some((before, after)) = rest.split_once("${") {
             out.push_str(&literal(before));
             let Some((inside, after)) = after.split_once('}') else {
-                return Err("holds \"${\" without a \"}\": correct it".to_owned());
+                return Err(ValueError::Unclosed);
             };
             rest = after;
             let (name, default) =
@@ -166,9 +184,7 @@ impl<'p> ValueTranslator<'p> {
                 match default {
                     // It would be expanded as a variable of the supervisor.
                     Some(default) if default.contains('$') => {
-                        return Err(format!(
-                            "${{{name}:-…}} has a default that holds \"$\": write the value itself, then import it again"
-                        ));
+                        return Err(ValueError::DollarInDefault { name: name.to_owned() });
                     }
                     // A default value that is a secret is not copied either.
                     Some(default)
@@ -182,10 +198,7 @@ impl<'p> ValueTranslator<'p> {
                     }
                 }
             } else {
-                let shown: String = inside.chars().take(60).collect();
-                return Err(format!(
-                    "${{{shown}}} stands for what only the editor knows: write the value itself, then import it again"
-                ));
+                return Err(ValueError::EditorOnly { shown: inside.chars().take(MAX_SHOWN_CHARS).collect() });
             }
         }
         out.push_str(&literal(rest));

@@ -1,0 +1,337 @@
+//! What programs read of the agent's messages: the bytes of each message.
+
+use insta::assert_snapshot;
+use serde_json::Value;
+use talon_proto::agent::*;
+
+use super::*;
+use crate::client::agent::turn::{ToolCallRecord, TurnEnd, TurnOutcome, TurnRecord};
+use crate::json::fields;
+
+fn text(text: &str) -> String {
+    text.to_owned()
+}
+
+fn printed(values: &[Value]) -> String {
+    values.iter().map(|value| format!("{value:#}")).collect::<Vec<_>>().join("\n")
+}
+
+/// Every field of every message is named, so that the compiler asks for a new one, and the snapshot shows it.
+#[test]
+fn every_record_has_the_keys_that_it_always_had() {
+    let all = [
+        session(&session_of_all()),
+        message(&message_of_all()),
+        fields(&approval_of_all()),
+        fields(&memory_of_all()),
+        fields(&model_of_all()),
+        fields(&provider_state()),
+        compacted("session", &compact_session_response()),
+        fields(&Memory::default()),
+    ];
+    assert_snapshot!("records", printed(&all));
+}
+
+#[test]
+fn every_chunk_has_the_keys_that_it_always_had() {
+    let all = [
+        chunk::Kind::Started(started()),
+        chunk::Kind::Loop(loop_state()),
+        chunk::Kind::Thinking(Thinking { text: text("text") }),
+        chunk::Kind::Text(Text { text: text("text") }),
+        chunk::Kind::ToolCall(tool_call()),
+        chunk::Kind::ToolCall(ToolCall { arguments: text("{\"a\": [1]}"), ..tool_call() }),
+        chunk::Kind::ToolProgress(tool_progress()),
+        chunk::Kind::ToolResult(tool_result()),
+        chunk::Kind::Approval(approval_of_all()),
+        chunk::Kind::SubagentStart(subagent_start()),
+        chunk::Kind::SubagentResult(subagent_result()),
+        chunk::Kind::Notice(notice()),
+        chunk::Kind::Done(done()),
+        chunk::Kind::Done(Done::default()),
+        chunk::Kind::Error(error()),
+        chunk::Kind::Error(Error::default()),
+    ];
+    assert_snapshot!("chunks", printed(&all.each_ref().map(super::chunk)));
+}
+
+#[test]
+fn a_turn_has_the_keys_that_it_always_had() {
+    let outcome = |end| TurnOutcome {
+        record: TurnRecord {
+            session_id: text("session_id"),
+            turn: 7,
+            correlation_id: text("correlation_id"),
+            calls: vec![
+                ToolCallRecord { call: tool_call(), result: Some(tool_result()) },
+                ToolCallRecord { call: tool_call(), result: None },
+            ],
+            subagents: vec![subagent_result()],
+            notices: vec![text("notice")],
+            approvals: vec![approval_of_all()],
+            streamed: text("streamed"),
+        },
+        stop: None,
+        end,
+    };
+    let done = outcome(TurnEnd::Done(Box::new(Done { text: text("{\"a\": 1}"), ..done() })));
+    let all = [
+        result(&done, false),
+        result(&done, true),
+        result(&outcome(TurnEnd::Error(Box::new(error()))), false),
+        result(&outcome(TurnEnd::Stopped), false),
+        result(&outcome(TurnEnd::Parked(Box::new(approval_of_all()))), false),
+    ];
+    assert_snapshot!("turns", printed(&all));
+}
+
+fn session_of_all() -> Session {
+    Session {
+        id: text("id"),
+        sender: text("sender"),
+        channel: text("channel"),
+        state: text("state"),
+        model: text("model"),
+        thinking: text("thinking"),
+        tools: vec![text("tools")],
+        created_unix_ms: 1,
+        updated_unix_ms: 2,
+        messages: 3,
+        turn: text("turn"),
+        cost_pico_usd: 4,
+        title: text("title"),
+    }
+}
+
+fn message_of_all() -> Message {
+    Message {
+        sequence: 5,
+        role: text("role"),
+        content: text("content"),
+        tool_calls: vec![ToolCall {
+            call_id: text("call_id"),
+            plugin: text("plugin"),
+            action: text("action"),
+            tool: text("tool"),
+            arguments: text("arguments"),
+        }],
+        tool_results: vec![ToolResult {
+            call_id: text("call_id"),
+            tool: text("tool"),
+            success: true,
+            output: text("output"),
+            duration_ms: 6,
+            truncated: true,
+        }],
+        unix_ms: 7,
+        summary: true,
+    }
+}
+
+fn approval_of_all() -> Approval {
+    Approval {
+        id: text("id"),
+        session_id: text("session_id"),
+        sender: text("sender"),
+        plugin: text("plugin"),
+        action: text("action"),
+        args: [(text("b"), text("args")), (text("a"), text("args"))].into(),
+        why: text("why"),
+        state: text("state"),
+        asked_unix_ms: 8,
+        expires_unix_ms: 9,
+        decided_by: text("decided_by"),
+        decided_unix_ms: 10,
+        subagent: text("subagent"),
+        digest: text("digest"),
+    }
+}
+
+fn memory_of_all() -> Memory {
+    Memory {
+        id: text("id"),
+        content: text("content"),
+        tags: vec![text("tags")],
+        source: text("source"),
+        created_unix_ms: 11,
+        last_used_unix_ms: 12,
+        count: 13,
+        workflow: Some(Workflow {
+            trigger: text("trigger"),
+            steps: vec![WorkflowStep { plugin: text("plugin"), action: text("action"), order: 14 }],
+            outcome: text("outcome"),
+        }),
+    }
+}
+
+fn model_of_all() -> Model {
+    Model {
+        id: text("id"),
+        alias: text("alias"),
+        tier: text("tier"),
+        context_window: 15,
+        tools: true,
+        vision: true,
+        input_price: text("input_price"),
+        output_price: text("output_price"),
+        cached_input_price: text("cached_input_price"),
+        free: true,
+        weight: 16,
+        estimate: text("estimate"),
+        state: text("state"),
+        why: text("why"),
+    }
+}
+
+fn provider_state() -> ProviderState {
+    ProviderState {
+        name: text("name"),
+        kind: text("kind"),
+        state: text("state"),
+        why: text("why"),
+        scripted: true,
+    }
+}
+
+fn started() -> Started {
+    Started { session_id: text("session_id"), turn: 17, correlation_id: text("correlation_id") }
+}
+
+fn loop_state() -> LoopState {
+    LoopState {
+        phase: text("phase"),
+        iteration: 18,
+        max_iterations: 19,
+        goal: text("goal"),
+        pending: vec![text("pending")],
+        completed: vec![text("completed")],
+        total_tokens: 20,
+        total_cost_pico_usd: 21,
+        state: text("state"),
+        event: text("event"),
+        budgets: Some(BudgetsLeft {
+            iterations: 22,
+            retries: 23,
+            wall_time_ms: 24,
+            cost_micro_usd: Some(25),
+        }),
+        session_id: text("session_id"),
+    }
+}
+
+fn tool_progress() -> ToolProgress {
+    ToolProgress { call_id: text("call_id"), progress: 26.5, total: Some(27.5), message: text("message") }
+}
+
+fn subagent_start() -> SubagentStart {
+    SubagentStart { agent: text("agent"), task: text("task"), call_id: text("call_id") }
+}
+
+fn subagent_result() -> SubagentResult {
+    SubagentResult {
+        agent: text("agent"),
+        call_id: text("call_id"),
+        result: text("result"),
+        error: text("error"),
+        tokens: 28,
+        cost_pico_usd: 29,
+        duration_ms: 30,
+    }
+}
+
+fn notice() -> Notice {
+    Notice { level: text("level"), text: text("text"), discard_text: true }
+}
+
+fn done() -> Done {
+    Done {
+        text: text("text"),
+        usage: Some(Usage {
+            input_tokens: 31,
+            output_tokens: 32,
+            cached_input_tokens: 33,
+            thinking_tokens: 34,
+        }),
+        provider: text("provider"),
+        model: text("model"),
+        iteration: 35,
+        cost_pico_usd: 36,
+        duration_ms: 37,
+        attempts: vec![Attempt {
+            provider: text("provider"),
+            model: text("model"),
+            success: true,
+            error_class: text("error_class"),
+            error: text("error"),
+            latency_ms: 38,
+            cost_pico_usd: 39,
+        }],
+        tool_calls: 40,
+        scripted: true,
+        context: Some(ContextStats {
+            window_tokens: 41,
+            total_tokens: 42,
+            system_tokens: 43,
+            summary_tokens: 44,
+            recent_tokens: 45,
+            tool_result_tokens: 46,
+            tools_tokens: 47,
+            exact: true,
+            compression_ratio: Some(48.5),
+            tools_offered: 49,
+            tools_left_out: 50,
+            results_cut: 51,
+        }),
+    }
+}
+
+fn error() -> Error {
+    Error {
+        reason: text("reason"),
+        message: text("message"),
+        partial: text("partial"),
+        attempts: vec![Attempt {
+            provider: text("provider"),
+            model: text("model"),
+            success: true,
+            error_class: text("error_class"),
+            error: text("error"),
+            latency_ms: 52,
+            cost_pico_usd: 53,
+        }],
+        usage: Some(Usage {
+            input_tokens: 54,
+            output_tokens: 55,
+            cached_input_tokens: 56,
+            thinking_tokens: 57,
+        }),
+        cost_pico_usd: 58,
+        iteration: 59,
+        duration_ms: 60,
+    }
+}
+
+fn compact_session_response() -> CompactSessionResponse {
+    CompactSessionResponse { messages: 61, tokens_before: 62, tokens_after: 63, summary: text("summary") }
+}
+
+fn tool_call() -> ToolCall {
+    ToolCall {
+        call_id: text("call_id"),
+        plugin: text("plugin"),
+        action: text("action"),
+        tool: text("tool"),
+        arguments: text("arguments"),
+    }
+}
+
+fn tool_result() -> ToolResult {
+    ToolResult {
+        call_id: text("call_id"),
+        tool: text("tool"),
+        success: true,
+        output: text("output"),
+        duration_ms: 64,
+        truncated: true,
+    }
+}

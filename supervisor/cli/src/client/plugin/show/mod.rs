@@ -1,0 +1,97 @@
+//! `talon plugin show`.
+//!
+//! | module | contents |
+//! |---|---|
+//! | `facts` | the plugin's state, its settings, and what became of its calls |
+//! | `declaration` | its actions, and its texts about itself |
+
+mod declaration;
+mod facts;
+
+use std::time::{Duration, SystemTime};
+
+use clap::Args;
+use talon_proto::host::{GetPluginRequest, GetPluginResponse, Plugin};
+
+pub(crate) use self::declaration::actions;
+pub(super) use self::declaration::texts;
+use crate::client::connection::Client;
+use crate::exit;
+use crate::failure::Failure;
+use crate::host_socket::HostSocket;
+use crate::output::Output;
+use crate::table::Table;
+use crate::{json, show};
+
+/// Show one plugin in full: its state, instances, settings and actions.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  talon plugin show hello
+  talon plugin show hello --output json | jq '.capabilities.actions[].name'")]
+pub(crate) struct ShowArgs {
+    /// The plugin's name.
+    #[arg(value_name = "PLUGIN")]
+    name: String,
+}
+
+impl ShowArgs {
+    pub(super) async fn run(self, socket: &HostSocket<'_>, out: &mut Output) -> Result<u8, Failure> {
+        let mut client = Client::connect(socket).await?;
+        let response = client.host.get_plugin(GetPluginRequest { name: self.name, for_model: false }).await;
+        let response = response.map_err(|status| client.failure(&status))?.into_inner();
+        if out.is_json() {
+            out.json(&json::plugin_details(&response));
+        } else {
+            print(&response, out);
+        }
+        Ok(exit::OK)
+    }
+}
+
+fn print(response: &GetPluginResponse, out: &mut Output) {
+    if let Some(plugin) = &response.plugin {
+        let description = response.capabilities.as_ref().map_or("", |capabilities| &capabilities.description);
+        out.table(&facts::table(plugin, response.settings.as_ref(), description));
+        instances(plugin, out);
+    }
+    if let Some(capabilities) = &response.capabilities
+        && response.plugin.as_ref().is_some_and(|plugin| plugin.changed_texts)
+    {
+        out.line("");
+        texts(capabilities, out);
+    }
+    if let Some(capabilities) = &response.capabilities
+        && !capabilities.actions.is_empty()
+    {
+        out.line("");
+        let changed = response.plugin.as_ref().map_or(&[][..], |plugin| &plugin.changed_actions);
+        actions(capabilities, changed, out);
+    }
+}
+
+fn instances(plugin: &Plugin, out: &mut Output) {
+    if plugin.instances.is_empty() {
+        return;
+    }
+    let now = SystemTime::now();
+    let mut table =
+        Table::new(&["INSTANCE", "STATE", "PID", "UID", "GENERATION", "IN FLIGHT", "STARTED IN", "UP FOR"]);
+    for instance in &plugin.instances {
+        let started_in = match instance.start_to_ready_us {
+            0 => String::new(),
+            us => format!("{:.1} ms", Duration::from_micros(us).as_secs_f64() * 1000.0),
+        };
+        table.row(vec![
+            instance.index.into(),
+            show::state(&instance.state, ""),
+            if instance.pid == 0 { "".into() } else { instance.pid.into() },
+            if instance.pid == 0 { "".into() } else { instance.uid.into() },
+            instance.generation.into(),
+            instance.calls_in_flight.into(),
+            started_in.into(),
+            show::up_for(instance, now).map(show::short).unwrap_or_default().into(),
+        ]);
+    }
+    out.line("");
+    out.table(&table);
+}
