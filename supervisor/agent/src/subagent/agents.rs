@@ -118,7 +118,7 @@ impl SubAgents {
         let mut outcome = self.run(call, definition, job).await;
         // JSON of the same shape in which every string is neutralized.
         let json = match &outcome.result {
-            Ok(result) => self.guard.json(&result.to_string()).map(|(inert, _)| inert.into_string()),
+            Ok(result) => self.guard.json(result.to_string()).map(|(inert, _)| inert.into_string()),
             Err(_) => Some(String::new()),
         };
         let json = json.unwrap_or_else(|| {
