@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, LazyLock};
 
-use talon_agent_settings::{Settings, SettingsBundle, read_file};
+use talon_agent_settings::{BundleError, Settings, SettingsBundle, read_file};
 
 use super::blocking_pool::BlockingPool;
 use super::supervisor::AgentSupervisor;
@@ -25,16 +25,16 @@ pub(crate) async fn configure(config: &Arc<Config>, keeper: &AgentSupervisor) ->
     };
     match bytes {
         Ok(bytes) => keeper.configure(bytes),
-        Err(problem) => problems.push(problem),
+        Err(error) => problems.push(error.to_string()),
     }
     problems
 }
 
 /// Blocking.
-fn collect(config: &Config) -> (Result<Vec<u8>, String>, Vec<String>) {
+fn collect(config: &Config) -> (Result<Vec<u8>, BundleError>, Vec<String>) {
     let Config { agent, models, orchestrator, .. } = config;
     let settings =
         Settings { agent: agent.clone(), models: models.clone(), orchestrator: orchestrator.clone() };
     let (handed, problems) = SettingsBundle::collect(&settings, &|name| std::env::var(name).ok(), &read_file);
-    (handed.to_bytes().map_err(|error| error.to_string()), problems)
+    (handed.to_bytes(), problems)
 }

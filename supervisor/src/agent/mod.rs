@@ -44,5 +44,5 @@ pub use host_connection::AgentConnection;
 pub use pending_client::{MAX_CLIENTS, MAX_CLIENTS_PER_UID};
 pub use program::{ProgramNotFoundError, find as find_program};
 pub(crate) use report::{AgentReport, Provider};
-pub use service::{service_spec, workspace};
+pub use service::{WorkspaceError, service_spec, workspace};
 pub use supervisor::AgentSupervisor;

@@ -1,6 +1,7 @@
 //! How `talon-agent` is run: jailed like a plugin, with network access, its home directory, and no other
 //! files of ours.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -28,23 +29,30 @@ const MAX_MEMORY_BYTES: u64 = 2 << 30;
 /// database.
 const MAX_TASKS: u64 = 256;
 
+/// The workspace directory does not answer, as on an unreachable server. The agent runs without it then.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "agent.workspace: {} cannot be looked at ({source}), and the agent runs without it: see whether its file system answers, then start talon again",
+    dir.display()
+)]
+pub struct WorkspaceError {
+    dir: PathBuf,
+    source: io::Error,
+}
+
 /// The workspace directory, if it exists. A missing one does not stop the agent: it uses built-in texts, and
 /// reports that.
 ///
 /// # Errors
-/// When the directory does not answer within a few seconds, as on an unreachable server. The text ends with
-/// what to do next. The agent runs without it then.
-pub async fn workspace(dir: Option<&Path>) -> Result<Option<PathBuf>, String> {
+/// [`WorkspaceError`] if the directory does not answer within a few seconds.
+pub async fn workspace(dir: Option<&Path>) -> Result<Option<PathBuf>, WorkspaceError> {
     let Some(dir) = dir.map(Path::to_owned) else { return Ok(None) };
     let looked = dir.clone();
     let there = FILES.run(move || looked.is_dir()).await;
-    let complaint = |error| {
-        format!(
-            "agent.workspace: {} cannot be looked at ({error}), and the agent runs without it: see whether its file system answers, then start talon again",
-            dir.display()
-        )
-    };
-    Ok(there.map_err(complaint)?.then_some(dir))
+    match there {
+        Ok(is_there) => Ok(is_there.then_some(dir)),
+        Err(source) => Err(WorkspaceError { dir, source }),
+    }
 }
 
 /// The service spec under `name`, with this `home`, its [`workspace`] if there is one, and access to a

@@ -7,6 +7,7 @@ use std::fmt;
 
 use jsonschema::{PatternOptions, Validator};
 use serde_json::Value;
+use talon_sanitize::truncate;
 
 /// Larger schemas are refused. A whole API's types fit.
 const MAX_SCHEMA_BYTES: usize = 256 * 1024;
@@ -15,7 +16,7 @@ const MAX_PROGRAM_BYTES: usize = 256 * 1024;
 /// The most mismatches reported for one answer. More do not help the model, and cost tokens.
 const MAX_MISMATCHES: usize = 8;
 /// The longest message and path that is shown: the validator quotes the value, and the path consists of its keys.
-const MAX_MESSAGE_CHARS: usize = 200;
+const MAX_MESSAGE_BYTES: usize = 200;
 
 /// A schema, compiled.
 #[derive(Debug)]
@@ -70,7 +71,7 @@ impl Schema {
         let validator = jsonschema::options()
             .with_pattern_options(patterns)
             .build(&schema)
-            .map_err(|error| SchemaError::Unusable(truncate(&error.to_string())))?;
+            .map_err(|error| SchemaError::Unusable(shown(&error.to_string())))?;
         Ok(Self { text: schema, validator })
     }
 
@@ -90,17 +91,15 @@ impl Schema {
             .iter_errors(value)
             .take(MAX_MISMATCHES)
             .map(|error| Mismatch {
-                at: truncate(&error.instance_path().to_string()),
-                what: truncate(&error.to_string()),
+                at: shown(&error.instance_path().to_string()),
+                what: shown(&error.to_string()),
             })
             .collect();
         if mismatches.is_empty() { Ok(()) } else { Err(mismatches) }
     }
 }
 
-fn truncate(message: &str) -> String {
-    let mut chars = message.chars();
-    let start: String =
-        chars.by_ref().take(MAX_MESSAGE_CHARS).map(|c| if c.is_control() { ' ' } else { c }).collect();
-    if chars.next().is_some() { start + "…" } else { start }
+/// A message of the validator, on one line.
+fn shown(message: &str) -> String {
+    truncate(message, MAX_MESSAGE_BYTES, "…").replace(char::is_control, " ")
 }

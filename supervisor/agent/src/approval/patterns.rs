@@ -5,11 +5,8 @@
 
 use std::sync::LazyLock;
 
-use regex::{Regex, RegexBuilder};
-
-/// The largest compiled expression. The built-in ones take a tenth of it. An operator's expression exceeds it only with
-/// nested counted repetitions.
-const MAX_PROGRAM_BYTES: usize = 1024 * 1024;
+use regex::Regex;
+use talon_agent_settings::confirm_pattern;
 
 /// Where a command may start: `alarm -r` is no `rm`, but `/bin/rm` is one.
 macro_rules! command {
@@ -83,23 +80,12 @@ const HARMLESS: &str = r">\|?\s*/dev/(?:null|stdout|stderr|tty|full|zero|fd/\d+)
 
 static COMPILED: LazyLock<Vec<(&'static str, Regex)>> = LazyLock::new(|| {
     let each = BUILT_IN.iter().map(|(name, expression)| {
-        (*name, compile(expression).expect("a test compiles each of the built-in expressions"))
+        (*name, confirm_pattern(expression).expect("a test compiles each of the built-in expressions"))
     });
     each.collect()
 });
-static HARMLESS_COMPILED: LazyLock<Regex> = LazyLock::new(|| compile(HARMLESS).expect("a test compiles it"));
-
-/// Compiles an operator's expression.
-///
-/// # Errors
-/// A sentence.
-pub(super) fn compile(expression: &str) -> Result<Regex, String> {
-    RegexBuilder::new(expression)
-        .size_limit(MAX_PROGRAM_BYTES)
-        .dfa_size_limit(MAX_PROGRAM_BYTES)
-        .build()
-        .map_err(|error| error.to_string())
-}
+static HARMLESS_COMPILED: LazyLock<Regex> =
+    LazyLock::new(|| confirm_pattern(HARMLESS).expect("a test compiles it"));
 
 /// Returns the name of the first built-in pattern that matches a text.
 pub(super) fn match_built_in(text: &str) -> Option<&'static str> {

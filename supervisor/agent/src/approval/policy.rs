@@ -19,7 +19,7 @@ use std::fmt;
 
 use regex::Regex;
 use serde_json::Value;
-use talon_agent_settings::{ConfirmKeys, ConfirmMode, ConfirmRule, covers};
+use talon_agent_settings::{ConfirmKeys, ConfirmMode, ConfirmRule, confirm_pattern, covers};
 
 use super::patterns;
 
@@ -90,7 +90,7 @@ impl Policy {
     pub fn new(keys: &ConfirmKeys) -> Self {
         let (mut patterns, mut unreadable) = (Vec::new(), None);
         for expression in &keys.patterns {
-            match patterns::compile(expression) {
+            match confirm_pattern(expression) {
                 Ok(pattern) => patterns.push(pattern),
                 Err(_) => {
                     unreadable.get_or_insert_with(|| expression.chars().take(100).collect());

@@ -8,8 +8,9 @@ use std::time::SystemTime;
 
 use talon_llm::model::{Message, Request, Usage};
 use talon_llm::route::Task;
+use talon_llm::route::catalog::ModelRef;
 use talon_llm::route::cost::Day;
-use talon_llm::route::fallback::{AnswerEvent, Chain, ChainRequest};
+use talon_llm::route::fallback::{AnswerEvent, Chain, ChainRequest, ExhaustedError};
 use talon_llm::route::router::Pins;
 
 use crate::context::{HistoryMessage, Sections, Summary, Window, count_messages, request};
@@ -41,17 +42,31 @@ pub struct SummaryStep {
     pub usage: Usage,
 }
 
+/// Why there is no summary.
+#[derive(Debug, thiserror::Error)]
+pub enum SummaryError {
+    /// No model answered.
+    #[error(transparent)]
+    NoAnswer(Box<ExhaustedError>),
+    /// The answer is empty.
+    #[error("{model} wrote an empty summary")]
+    Empty {
+        /// The model.
+        model: ModelRef,
+    },
+}
+
 /// Adds the first of these messages to the summary with one question: whole turns if at least one fits.
 ///
 /// # Errors
-/// Why there is no summary, for people.
+/// [`SummaryError`]
 pub async fn extend_summary(
     chain: &Chain,
     session: &str,
     old: &Summary,
     past: &[HistoryMessage],
     sections: &Sections,
-) -> Result<SummaryStep, String> {
+) -> Result<SummaryStep, SummaryError> {
     let pins = Pins::default();
     let nothing = Request::default();
     let (counter, room) = count_question(chain, &summary_request(&nothing, &pins, session, 0));
@@ -61,10 +76,10 @@ pub async fn extend_summary(
     let tokens = u64::try_from(count_messages(&question.messages, counter)).unwrap_or(u64::MAX);
     let answered =
         chain.ask(&summary_request(&question, &pins, session, tokens), &mut |_: AnswerEvent| {}).await;
-    let answered = answered.map_err(|exhausted| exhausted.to_string())?;
+    let answered = answered.map_err(|exhausted| SummaryError::NoAnswer(Box::new(exhausted)))?;
     let text = answered.answer.text.trim();
     if text.is_empty() {
-        return Err(format!("{} wrote an empty summary", answered.model));
+        return Err(SummaryError::Empty { model: answered.model });
     }
     let text = cut::plain(text, sections.summary.saturating_mul(KEPT_SECTIONS), counter);
     Ok(SummaryStep {
@@ -145,14 +160,14 @@ pub struct Compacted {
 }
 
 /// A session was not compacted, or not completely.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, thiserror::Error)]
 pub enum CompactError {
     /// It could not be read or written.
     #[error("{0}")]
     Journal(#[from] JournalError),
     /// No model summarized it.
     #[error("no model wrote a summary, and the session stays as it was: {0}")]
-    Model(String),
+    Model(#[from] SummaryError),
 }
 
 /// Replaces all but the latest `keep_turns` turns of a session by a summary. No turn may run in it.
@@ -184,7 +199,7 @@ pub async fn compact(
         if running.taken >= end {
             break;
         }
-        running.extend(chain, session, &past[..end], sections).await.map_err(CompactError::Model)?;
+        running.extend(chain, session, &past[..end], sections).await?;
         compacted.pico_usd = running.pico_usd;
         let done = running.persist(journal).await?;
         if done > 0 {
@@ -232,7 +247,7 @@ impl RunningSummary {
         session: &str,
         past: &[HistoryMessage],
         sections: &Sections,
-    ) -> Result<(), String> {
+    ) -> Result<(), SummaryError> {
         let written = extend_summary(chain, session, &self.summary, &past[self.taken..], sections).await?;
         self.taken += written.taken;
         self.summary = written.summary;

@@ -57,7 +57,7 @@ async fn a_summary_that_is_none_is_an_error_and_a_long_one_is_cut() {
     let error = extend_summary(&chain, "s", &Summary::default(), &messages, &Sections::default())
         .await
         .expect_err("none");
-    assert!(error.contains("no"), "{error}");
+    assert!(error.to_string().contains("no"), "{error}");
     messages[0].message = Message::User { text: "long ".repeat(300) };
     let sections = Sections { summary: 50, ..Sections::default() };
     let written =

@@ -54,8 +54,8 @@ impl TurnRun<'_> {
             let (chain, session) = (&self.environment.chain, &self.spec.caller.session);
             let extension = running.extend(chain, session, &past, &self.spec.sections);
             let said = self.unless_stopped(extension).await;
-            if let Err(why) = said? {
-                failed = Some(why);
+            if let Err(error) = said? {
+                failed = Some(error.to_string());
                 break;
             }
             if let Some(journal) = self.spec.journal.as_ref().filter(|_| keep)

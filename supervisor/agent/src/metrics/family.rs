@@ -4,6 +4,7 @@ use parking_lot::Mutex;
 use std::collections::BTreeMap;
 
 use talon_proto::agent::{Bucket, MetricFamily, Sample};
+use talon_sanitize::prefix;
 
 /// The most series of one family. 500: a hundred tools with five outcomes. Further label values are counted under
 /// [`OTHER`], so that sums stay correct.
@@ -57,7 +58,8 @@ impl Family {
     fn with(&self, values: &[&str], step: impl FnOnce(&mut Series)) {
         debug_assert_eq!(values.len(), self.labels.len(), "{}", self.name);
         let mut series = self.series.lock();
-        let mut key: Vec<String> = values.iter().map(|value| cut(value)).collect();
+        let mut key: Vec<String> =
+            values.iter().map(|value| prefix(value, MAX_VALUE_BYTES).to_owned()).collect();
         if series.len() >= MAX_SERIES && !series.contains_key(&key) {
             key = vec![OTHER.to_owned(); values.len()];
         }
@@ -135,10 +137,6 @@ impl Family {
             samples: samples.chain(none).collect(),
         }
     }
-}
-
-fn cut(value: &str) -> String {
-    value[..value.floor_char_boundary(MAX_VALUE_BYTES)].to_owned()
 }
 
 #[cfg(test)]

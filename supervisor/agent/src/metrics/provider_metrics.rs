@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use talon_agent_settings::PICOS_PER_DOLLAR;
-use talon_llm::route::breaker::BreakerState;
 use talon_llm::route::cost::BudgetScope;
 use talon_llm::route::fallback::{Event, EventObserver};
 use talon_llm::route::retry;
@@ -49,14 +48,7 @@ impl EventObserver for Metrics {
                 BudgetScope::Session => "session",
                 BudgetScope::Day => "day",
             }]),
-            Event::Breaker { provider, change } => self.breaker.increment(&[
-                provider,
-                match change.to {
-                    BreakerState::Closed => "closed",
-                    BreakerState::Open => "open",
-                    BreakerState::HalfOpen => "half_open",
-                },
-            ]),
+            Event::Breaker { provider, change } => self.breaker.increment(&[provider, change.to.as_str()]),
             Event::Probed { provider, failed } => {
                 self.probes.increment(&[provider, failed.map_or("ok", retry::word)]);
             }

@@ -17,6 +17,7 @@
 //! says so, until it works again.
 
 mod arguments;
+mod error;
 mod keywords;
 mod owner;
 mod save;

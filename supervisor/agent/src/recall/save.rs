@@ -6,9 +6,10 @@ use talon_guard::Raw;
 use talon_store::{MemoryQuery, NewMemory, PageRequest, WORKFLOW_TAG};
 
 use super::arguments::{tags_argument, text_argument};
+use super::error::MemoryToolError;
 use super::owner;
 use super::store_recall::source;
-use super::tools::{MemoryTools, ToolReply};
+use super::tools::MemoryTools;
 use crate::driver::Caller;
 
 /// The longest memory: a few sentences. The prompt has about 200 tokens for all memories; a document belongs into a
@@ -23,11 +24,15 @@ const FACT: &str = "fact";
 const MAX_DUPLICATE_CANDIDATES: u32 = 20;
 
 impl MemoryTools {
-    pub(super) async fn save(&self, caller: &Caller, args: &BTreeMap<String, String>) -> ToolReply {
+    pub(super) async fn save(
+        &self,
+        caller: &Caller,
+        args: &BTreeMap<String, String>,
+    ) -> Result<String, MemoryToolError> {
         let content = text_argument(args, "content", MAX_BYTES)?;
         let mut tags = tags_argument(args)?;
         if tags.iter().any(|tag| tag == WORKFLOW_TAG || tag.starts_with(owner::TAG)) {
-            return Err("tags: workflow and sender:… are not for you to give".to_owned());
+            return Err(MemoryToolError::ReservedTag);
         }
         if tags.is_empty() {
             tags.push(FACT.to_owned());
@@ -39,17 +44,13 @@ impl MemoryTools {
             return Ok("This was remembered already.".to_owned());
         }
         let of_session = MemoryQuery { source: Some(source.clone()), ..MemoryQuery::default() };
-        let page = self.memory.search(&of_session, &PageRequest::first(MAX_PER_SESSION * 2)).await;
-        let saved = page.map_err(|error| unavailable_message(&error))?.items;
+        let saved = self.memory.search(&of_session, &PageRequest::first(MAX_PER_SESSION * 2)).await?.items;
         if saved.iter().filter(|memory| memory.workflow.is_none()).count() >= MAX_PER_SESSION as usize {
-            return Err(format!(
-                "this conversation has saved {MAX_PER_SESSION} memories, and that is the most; tell the user, who can forget some with \
-                 `talon memory forget`"
-            ));
+            return Err(MemoryToolError::SessionFull);
         }
         tags.push(own);
         let memory = NewMemory { content, tags: tags.into_iter().collect(), source, workflow: None };
-        let stored = self.memory.remember(memory).await.map_err(|error| unavailable_message(&error))?.memory;
+        let stored = self.memory.remember(memory).await?.memory;
         Ok(format!("Remembered, as {}.", stored.id))
     }
 
@@ -59,7 +60,7 @@ impl MemoryTools {
     }
 
     /// Whether the memory is already stored: models like to save the same thing again.
-    async fn is_known(&self, content: &str, own: &str) -> Result<bool, String> {
+    async fn is_known(&self, content: &str, own: &str) -> Result<bool, MemoryToolError> {
         let query = MemoryQuery {
             text: Some(content.to_owned()),
             tags: vec![own.to_owned()],
@@ -69,17 +70,7 @@ impl MemoryTools {
             Ok(page) => Ok(page.items.iter().any(|memory| memory.content == content)),
             // The text has no words.
             Err(talon_store::Error::Invalid { .. }) => Ok(false),
-            Err(error) => Err(unavailable_message(&error)),
+            Err(error) => Err(error.into()),
         }
-    }
-}
-
-/// The text for the model; the store's own error goes to the log.
-pub(super) fn unavailable_message(error: &talon_store::Error) -> String {
-    tracing::warn!(target: "agent", %error, "the memory cannot be reached");
-    if error.is_retryable() {
-        "the memory cannot be reached now; go on without, or try again later".to_owned()
-    } else {
-        "the memory does not take that; go on without".to_owned()
     }
 }

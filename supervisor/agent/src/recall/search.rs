@@ -6,8 +6,8 @@ use talon_guard::Raw;
 use talon_store::{MemoryQuery, PageRequest, StoredMemory, WORKFLOW_TAG};
 
 use super::arguments::{tags_argument, text_argument};
-use super::save::unavailable_message;
-use super::tools::{MemoryTools, ToolReply};
+use super::error::MemoryToolError;
+use super::tools::MemoryTools;
 use super::{keywords, owner};
 use crate::driver::Caller;
 
@@ -21,7 +21,11 @@ const MAX_SCANNED: u32 = 100;
 const MAX_SHOWN_BYTES: usize = 700;
 
 impl MemoryTools {
-    pub(super) async fn search(&self, caller: &Caller, args: &BTreeMap<String, String>) -> ToolReply {
+    pub(super) async fn search(
+        &self,
+        caller: &Caller,
+        args: &BTreeMap<String, String>,
+    ) -> Result<String, MemoryToolError> {
         let query = text_argument(args, "query", MAX_QUERY_BYTES)?;
         let tags = tags_argument(args)?;
         let is_wanted = |memory: &StoredMemory| {
@@ -30,16 +34,15 @@ impl MemoryTools {
         let all = MemoryQuery { text: Some(query.to_owned()), tags: tags.clone(), source: None };
         let mut found = match self.memory.search(&all, &PageRequest::first(MAX_SCANNED)).await {
             Ok(page) => page.items,
-            Err(talon_store::Error::Invalid { .. }) => return Err("query has no word to look for".to_owned()),
-            Err(error) => return Err(unavailable_message(&error)),
+            Err(talon_store::Error::Invalid { .. }) => return Err(MemoryToolError::NoWords),
+            Err(error) => return Err(error.into()),
         };
         found.retain(is_wanted);
         // Models search with sentences.
         if found.is_empty() {
             let words = keywords::extract(query);
             let owner = owner::tag(&caller.sender);
-            let related = self.memory.related(&words, Some(&owner), MAX_FOUND * 2).await;
-            found = related.map_err(|error| unavailable_message(&error))?;
+            found = self.memory.related(&words, Some(&owner), MAX_FOUND * 2).await?;
             found.retain(is_wanted);
         }
         if found.is_empty() {

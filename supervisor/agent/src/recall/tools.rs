@@ -12,6 +12,7 @@ use talon_proto::plugin::{Action, Parameter, PluginCapabilities};
 use talon_store::Memory;
 
 use super::MEMORY;
+use super::error::MemoryToolError;
 use crate::driver::{BuiltinCall, BuiltinTools, Caller};
 use crate::tool_result::ToolResult;
 use crate::tools::from_builtin;
@@ -28,9 +29,6 @@ pub struct MemoryTools {
     pub(super) guard: Guard,
 }
 
-/// The result of a call: the text or the error for the model.
-pub(super) type ToolReply = Result<String, String>;
-
 impl MemoryTools {
     /// Creates the tools on a store, with the sanitizer of all texts for models.
     #[must_use]
@@ -46,13 +44,13 @@ impl MemoryTools {
         Self { memory, guard: Guard::with_sanitizer(Sanitizer::clone(&sanitizer), settings) }
     }
 
-    async fn answer(&self, call: &BuiltinCall) -> ToolReply {
+    async fn answer(&self, call: &BuiltinCall) -> Result<String, MemoryToolError> {
         // A sub-agent returns what it found; only the agent itself decides what is saved.
         match call.action.as_str() {
             SAVE if call.caller.subagent.is_empty() => self.save(&call.caller, &call.args).await,
-            SAVE => Err("a sub-agent saves nothing; put it into your answer".to_owned()),
+            SAVE => Err(MemoryToolError::SubAgent),
             SEARCH => self.search(&call.caller, &call.args).await,
-            _ => Err("memory has no such action; it has save and search".to_owned()),
+            _ => Err(MemoryToolError::UnknownAction),
         }
     }
 }
@@ -75,7 +73,7 @@ impl BuiltinTools for MemoryTools {
     async fn call(&self, call: BuiltinCall) -> ToolResult {
         let answer = match self.answer(&call).await {
             Ok(text) => Answer::from_tool(text),
-            Err(why) => Answer::from_host(Outcome::ToolError, why),
+            Err(error) => Answer::from_host(Outcome::ToolError, error.to_string()),
         };
         from_builtin(self.guard.answer(&call.caller.session, MEMORY, &call.call_id, answer))
     }

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use talon_child::inherited::connected;
+use talon_child::inherited::{InheritedFdError, connected};
 use talon_control::Control;
 use talon_proto::agent::{FromAgent, NeedHost, ToAgent, from_agent};
 use tokio::net::UnixStream;
@@ -23,6 +23,15 @@ pub(super) type SupervisorControl = Control<FromAgent, ToAgent>;
 /// How long to wait for a connection. The supervisor creates a pair of sockets and sends one; if that takes longer, it
 /// is being replaced or hangs, and the caller retries as long as that makes sense.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Why a connection to the host was not taken.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum HostConnectionError {
+    #[error(transparent)]
+    Descriptor(#[from] InheritedFdError),
+    #[error("no request is waiting for the host connection {id}")]
+    NotRequested { id: u64 },
+}
 
 /// Asks the supervisor for connections.
 pub(super) struct SupervisorConnector {
@@ -40,12 +49,16 @@ impl SupervisorConnector {
     /// Receives a connection. Must be called within a runtime.
     ///
     /// # Errors
-    /// A sentence for the log, if no request has this id or the descriptor is no connection.
-    pub(super) fn receive_connection(&self, id: u64, descriptor: Option<OwnedFd>) -> Result<(), String> {
+    /// [`HostConnectionError`], if no request has this id or the descriptor is no connection.
+    pub(super) fn receive_connection(
+        &self,
+        id: u64,
+        descriptor: Option<OwnedFd>,
+    ) -> Result<(), HostConnectionError> {
         let request = self.pending.lock().remove(&id);
-        let stream = connected(descriptor).map_err(|error| error.to_string())?;
+        let stream = connected(descriptor)?;
         let taken = request.is_some_and(|request| request.send(stream).is_ok());
-        if taken { Ok(()) } else { Err(format!("no request is waiting for the host connection {id}")) }
+        if taken { Ok(()) } else { Err(HostConnectionError::NotRequested { id }) }
     }
 }
 

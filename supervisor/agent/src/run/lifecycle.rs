@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::background;
 use super::configure::{ConfigReadError, read_config};
-use super::connector::{SupervisorConnector, SupervisorControl};
+use super::connector::{HostConnectionError, SupervisorConnector, SupervisorControl};
 use crate::agent::Agent;
 use crate::serve::{Client, ClientError, Server};
 
@@ -140,7 +140,7 @@ enum MessageError {
     #[error("a client's connection: {0}")]
     Client(#[from] ClientError),
     #[error("a connection to the host: {0}")]
-    Host(String),
+    Host(#[from] HostConnectionError),
 }
 
 /// The running agent and its server.
@@ -204,7 +204,7 @@ impl RunningService {
             }
             Some(to_agent::What::AttachClient(attach)) => self.attach(attach, descriptor).map(|()| true),
             Some(to_agent::What::HostConnection(HostConnection { id })) => {
-                self.connector.receive_connection(id, descriptor).map(|()| true).map_err(MessageError::Host)
+                Ok(self.connector.receive_connection(id, descriptor).map(|()| true)?)
             }
         }
     }

@@ -12,6 +12,7 @@ use talon_proto::plugin::PluginCapabilities;
 use tokio::sync::Semaphore;
 
 use super::definition::Definition;
+use super::error::{ResultError, TaskError};
 use super::outcome::SubAgentOutcome;
 use super::{SUBAGENT, built_in, offer};
 use crate::context::Sections;
@@ -101,30 +102,29 @@ impl SubAgents {
         self.definitions.keys().map(String::as_str)
     }
 
-    async fn answer(&self, call: &BuiltinCall) -> Result<(SubAgentOutcome, String), String> {
+    async fn answer(&self, call: &BuiltinCall) -> Result<(SubAgentOutcome, String), TaskError> {
         if !call.caller.subagent.is_empty() {
-            return Err("a sub-agent starts no other; do it yourself, or say in your answer what is missing"
-                .to_owned());
+            return Err(TaskError::Nested);
         }
-        let definition = self.definitions.get(&call.action).ok_or_else(|| {
-            format!(
-                "there is no sub-agent of that name; there are {}",
-                self.names().collect::<Vec<_>>().join(", ")
-            )
-        })?;
+        let unknown = || TaskError::Unknown { names: self.names().collect::<Vec<_>>().join(", ") };
+        let definition = self.definitions.get(&call.action).ok_or_else(unknown)?;
         let job = self.parse_task(call, definition)?;
-        let _place = self.permits.acquire().await.map_err(|_| "the agent is ending".to_owned())?;
+        let _place = self.permits.acquire().await.map_err(|_| TaskError::Ending)?;
         call.listener.on_chunk(Kind::SubagentStart(SubagentStart {
             agent: call.action.clone(),
             task: Raw::from(job.task.as_str()).text().cut(MAX_TASK_SHOWN_BYTES).into_string(),
             call_id: call.call_id.clone(),
         }));
-        let outcome = self.run(call, definition, job).await;
+        let mut outcome = self.run(call, definition, job).await;
         // JSON of the same shape in which every string is neutralized.
         let json = match &outcome.result {
-            Ok(result) => self.neutralize(&result.to_string())?,
-            Err(_) => String::new(),
+            Ok(result) => self.guard.json(result.to_string()).map(|(inert, _)| inert.into_string()),
+            Err(_) => Some(String::new()),
         };
+        let json = json.unwrap_or_else(|| {
+            outcome.result = Err(ResultError::CannotBeShown);
+            String::new()
+        });
         call.listener.on_chunk(Kind::SubagentResult(SubagentResult {
             agent: call.action.clone(),
             call_id: call.call_id.clone(),
@@ -133,18 +133,13 @@ impl SubAgents {
                 .result
                 .as_ref()
                 .err()
-                .map(|why| Raw::from(why.as_str()).text().into_string())
+                .map(|error| Raw::from(error.to_string()).text().into_string())
                 .unwrap_or_default(),
             tokens: outcome.tokens,
             cost_pico_usd: outcome.cost_pico_usd,
             duration_ms: outcome.duration_ms,
         }));
         Ok((outcome, json))
-    }
-
-    fn neutralize(&self, json: &str) -> Result<String, String> {
-        let (inert, _) = self.guard.json(json).ok_or_else(|| "its answer cannot be shown".to_owned())?;
-        Ok(inert.into_string())
     }
 }
 
@@ -158,7 +153,7 @@ impl BuiltinTools for SubAgents {
     async fn call(&self, call: BuiltinCall) -> ToolResult {
         let no = |why: String| (Answer::from_host(GuardOutcome::ToolError, why), None);
         let (answer, said) = match self.answer(&call).await {
-            Err(why) => no(why),
+            Err(error) => no(error.to_string()),
             Ok((SubAgentOutcome { result: Err(why), .. }, _)) => {
                 no(format!("{} gave no result: {why}", call.action))
             }

@@ -18,6 +18,7 @@
 mod agents;
 mod built_in;
 mod definition;
+mod error;
 mod filtered_listener;
 mod offer;
 mod outcome;

@@ -2,13 +2,14 @@
 
 use serde_json::{Value, json};
 
+use super::error::ResultError;
 use crate::answer::Schema;
 use crate::driver::TurnEnd;
 
 /// A result, or the reason why there is none.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct SubAgentOutcome {
-    pub(super) result: Result<Value, String>,
+    pub(super) result: Result<Value, ResultError>,
     pub(super) tokens: u64,
     pub(super) cost_pico_usd: u64,
     pub(super) duration_ms: u64,
@@ -20,7 +21,7 @@ impl SubAgentOutcome {
     pub(super) fn of(end: TurnEnd, schema: &Schema) -> Self {
         let result = match end.outcome {
             Ok(text) => checked(&text, schema),
-            Err((word, sentence)) => Err(format!("{word}: {sentence}")),
+            Err((word, sentence)) => Err(ResultError::Failed { word, sentence }),
         };
         Self {
             result,
@@ -42,12 +43,9 @@ impl SubAgentOutcome {
     }
 }
 
-fn checked(text: &str, schema: &Schema) -> Result<Value, String> {
-    let value: Value = serde_json::from_str(text).map_err(|_| "its answer is no JSON".to_owned())?;
-    schema.check(&value).map_err(|mismatches| {
-        let each: Vec<String> = mismatches.iter().map(ToString::to_string).collect();
-        format!("its answer does not fit its schema: {}", each.join("; "))
-    })?;
+fn checked(text: &str, schema: &Schema) -> Result<Value, ResultError> {
+    let value: Value = serde_json::from_str(text).map_err(|_| ResultError::NoJson)?;
+    schema.check(&value).map_err(ResultError::Mismatches)?;
     Ok(value)
 }
 

@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::SUBAGENT;
 use super::agents::SubAgents;
 use super::definition::Definition;
+use super::error::{ResultError, TaskError};
 use super::filtered_listener::FilteredListener;
 use super::offer::MAX_TASK_BYTES;
 use super::outcome::SubAgentOutcome;
@@ -27,7 +28,7 @@ use crate::tokens::{Estimate, TokenCounter as _};
 use crate::tools::{PatternIntersection, intersect};
 
 /// The largest schema that a model may ask for; it is sent with every question.
-const MAX_SCHEMA_BYTES: usize = 8 * 1024;
+pub(super) const MAX_SCHEMA_BYTES: usize = 8 * 1024;
 /// The tokens for the role and the operator's rules together; a longer role is truncated with a notice.
 const MAX_ROLE_TOKENS: usize = 4_000;
 /// The tokens of the lines around them.
@@ -48,15 +49,11 @@ impl SubAgents {
         &self,
         call: &BuiltinCall,
         definition: &Definition,
-    ) -> Result<SubAgentTask, String> {
+    ) -> Result<SubAgentTask, TaskError> {
         let argument = |name| call.args.get(name).map(|text| text.trim()).filter(|text| !text.is_empty());
-        let task =
-            argument("task").ok_or("task is missing: say in full what to do, for it sees nothing else")?;
+        let task = argument("task").ok_or(TaskError::NoTask)?;
         if task.len() > MAX_TASK_BYTES {
-            return Err(format!(
-                "task has {} bytes and may have {MAX_TASK_BYTES}; put what it has to know into context, and split what is more than one task",
-                task.len()
-            ));
+            return Err(TaskError::LongTask { bytes: task.len() });
         }
         let schema = match argument("output_schema") {
             None => Arc::clone(&definition.schema),
@@ -73,7 +70,7 @@ impl SubAgents {
         job: SubAgentTask,
     ) -> SubAgentOutcome {
         let Some(environment) = (self.environment)() else {
-            let result = Err("the agent is not ready; try again in a moment".to_owned());
+            let result = Err(ResultError::NotReady);
             return SubAgentOutcome { result, tokens: 0, cost_pico_usd: 0, duration_ms: 0 };
         };
         let cancel = CancellationToken::new();
@@ -168,14 +165,14 @@ fn without_subagents(mut environment: TurnEnvironment, caller: &Caller) -> TurnE
     environment
 }
 
-fn schema(text: &str) -> Result<Schema, String> {
+fn schema(text: &str) -> Result<Schema, TaskError> {
     if text.len() > MAX_SCHEMA_BYTES {
-        return Err(format!("output_schema has {} bytes and may have {MAX_SCHEMA_BYTES}", text.len()));
+        return Err(TaskError::LongSchema { bytes: text.len() });
     }
-    let value: Value = serde_json::from_str(text).map_err(|_| "output_schema is no JSON".to_owned())?;
+    let value: Value = serde_json::from_str(text).map_err(|_| TaskError::SchemaNoJson)?;
     if value.get("type").and_then(Value::as_str) != Some("object") {
-        return Err("output_schema has to be that of an object (\"type\": \"object\")".to_owned());
+        return Err(TaskError::SchemaNoObject);
     }
     // The schema may come from a plugin through the model, and another model reads it.
-    Schema::new(crate::tools::neutralize_json(value)).map_err(|error| format!("output_schema: {error}"))
+    Ok(Schema::new(crate::tools::neutralize_json(value))?)
 }

@@ -4,12 +4,13 @@ use std::fmt::Write as _;
 
 use talon_guard::Raw;
 use talon_llm::model::ToolCall;
+use talon_sanitize::truncate;
 
 use crate::answer::{Mismatch, quoted};
 use crate::tool_result::{CallOutcome, ToolResult};
 
 /// How much of a made-up name or text is shown back to the model.
-const MAX_SHOWN_CHARS: usize = 80;
+const MAX_SHOWN_BYTES: usize = 80;
 
 /// Why a call is rejected.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,17 +40,17 @@ pub enum Refusal {
 
 impl Refusal {
     pub(super) fn not_offered(call: &ToolCall, nearest: Vec<String>) -> Self {
-        Self::NotOffered { name: truncate(&call.name), nearest }
+        Self::NotOffered { name: shown(&call.name), nearest }
     }
 
     pub(super) fn unreadable(text: &str, cut_off: bool) -> Self {
-        Self::Unreadable { start: truncate(text), cut_off }
+        Self::Unreadable { start: shown(text), cut_off }
     }
 
     pub(super) fn arguments(mismatches: Vec<Mismatch>, unknown: Vec<(String, Vec<String>)>) -> Self {
         Self::Arguments {
             mismatches,
-            unknown: unknown.into_iter().map(|(name, near)| (truncate(&name), near)).collect(),
+            unknown: unknown.into_iter().map(|(name, near)| (shown(&name), near)).collect(),
         }
     }
 
@@ -98,8 +99,6 @@ impl Refusal {
     }
 }
 
-fn truncate(text: &str) -> String {
-    let mut chars = text.chars();
-    let start: String = chars.by_ref().take(MAX_SHOWN_CHARS).collect();
-    if chars.next().is_some() { start + "…" } else { start }
+fn shown(text: &str) -> String {
+    truncate(text, MAX_SHOWN_BYTES, "…").into_owned()
 }

@@ -253,9 +253,7 @@ impl Body {
 }
 
 fn truncate(text: &mut String, bytes: usize) {
-    if text.len() > bytes {
-        text.truncate(text.floor_char_boundary(bytes));
-    }
+    text.truncate(text.floor_char_boundary(bytes));
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the form that serde asks for")]

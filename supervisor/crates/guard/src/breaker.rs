@@ -21,6 +21,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use pin_project_lite::pin_project;
+use talon_breaker::{CircuitBreaker, Permit, Verdict};
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tower_layer::Layer;
@@ -32,13 +33,10 @@ use crate::error::CallError;
 use crate::reason;
 use crate::text::Quoted;
 
-mod machine;
 mod settings;
-mod state;
 
-use machine::{CallPermit, Machine, Verdict};
 pub use settings::{BreakerSettings, DEFAULT_FAILURES, DEFAULT_OPEN_FOR, DEFAULT_WINDOW};
-pub use state::BreakerState;
+pub use talon_breaker::BreakerState;
 
 /// The breaker is open.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -76,7 +74,7 @@ impl BreakerLayer {
     #[must_use]
     pub fn new(settings: BreakerSettings) -> Self {
         let (state, _) = watch::channel(BreakerState::Closed);
-        let machine = Machine::new(settings);
+        let machine = CircuitBreaker::new(settings.into());
         let healthy_epoch = AtomicU64::new(healthy_epoch_or_none(&machine));
         Self { shared: Arc::new(Shared { machine: Mutex::new(machine), state, healthy_epoch }) }
     }
@@ -117,13 +115,13 @@ impl BreakerGauge {
     /// Closes it and forgets all faults: for a host that knows that the plugin works again, because it just
     /// started a new process.
     pub fn reset(&self) {
-        self.shared.update(Machine::reset);
+        self.shared.update(CircuitBreaker::reset);
     }
 }
 
 #[derive(Debug)]
 struct Shared {
-    machine: Mutex<Machine>,
+    machine: Mutex<CircuitBreaker>,
     state: watch::Sender<BreakerState>,
     /// The machine's epoch while it is healthy, else [`NO_HEALTHY_EPOCH`]. Written under the machine's lock and read without
     /// it: a healthy breaker, which nearly every one is, admits and settles calls without a lock and without reading
@@ -134,13 +132,13 @@ struct Shared {
 /// Not an epoch: those count from 0, one for each change of state.
 const NO_HEALTHY_EPOCH: u64 = u64::MAX;
 
-fn healthy_epoch_or_none(machine: &Machine) -> u64 {
+fn healthy_epoch_or_none(machine: &CircuitBreaker) -> u64 {
     machine.healthy_epoch().unwrap_or(NO_HEALTHY_EPOCH)
 }
 
 impl Shared {
     /// Runs one step of the machine and notifies the watchers if that changed its state.
-    fn update<T>(&self, step: impl FnOnce(&mut Machine) -> T) -> T {
+    fn update<T>(&self, step: impl FnOnce(&mut CircuitBreaker) -> T) -> T {
         // The machine's steps do not panic; if one does, its state is still valid.
         let mut machine = self.machine.lock();
         let before = machine.state();
@@ -154,17 +152,17 @@ impl Shared {
         result
     }
 
-    fn admit(&self) -> Result<CallPermit, Duration> {
+    fn admit(&self) -> Result<Permit, Duration> {
         match self.healthy_epoch.load(Ordering::Acquire) {
             NO_HEALTHY_EPOCH => self.update(|machine| machine.admit(Instant::now())),
-            epoch => Ok(CallPermit::for_healthy_epoch(epoch)),
+            epoch => Ok(Permit::for_healthy_epoch(epoch)),
         }
     }
 
-    fn settle(&self, call: CallPermit, verdict: Verdict, now: impl FnOnce() -> Instant) {
+    fn settle(&self, call: Permit, verdict: Verdict, now: impl FnOnce() -> Instant) {
         // There is no fault to forget, and this call is not one.
         let is_healthy =
-            verdict != Verdict::Fault && self.healthy_epoch.load(Ordering::Acquire) != NO_HEALTHY_EPOCH;
+            verdict != Verdict::Failed && self.healthy_epoch.load(Ordering::Acquire) != NO_HEALTHY_EPOCH;
         if !is_healthy {
             self.update(|machine| machine.settle(call, verdict, now()));
         }
@@ -226,7 +224,7 @@ fn whole_millis(duration: Duration) -> Duration {
 #[derive(Debug)]
 struct AdmittedCall {
     shared: Arc<Shared>,
-    permit: CallPermit,
+    permit: Permit,
     deadline: Option<Instant>,
     /// The deadline is the caller's, earlier than the plugin's.
     has_caller_timeout: bool,
@@ -236,8 +234,8 @@ struct AdmittedCall {
 impl Drop for AdmittedCall {
     fn drop(&mut self) {
         let verdict = self.verdict.unwrap_or_else(|| match self.deadline {
-            Some(deadline) if !self.has_caller_timeout && Instant::now() >= deadline => Verdict::Fault,
-            _ => Verdict::Unknown,
+            Some(deadline) if !self.has_caller_timeout && Instant::now() >= deadline => Verdict::Failed,
+            _ => Verdict::Inconclusive,
         });
         self.shared.settle(self.permit, verdict, Instant::now);
     }
@@ -246,16 +244,16 @@ impl Drop for AdmittedCall {
 /// What an error below says about the plugin.
 fn verdict(error: &CallError, in_a_hurry: bool) -> Verdict {
     match error {
-        CallError::Fault { reason: reason::TIMED_OUT, .. } if in_a_hurry => Verdict::Unknown,
-        CallError::Fault { reason: reason::UNAVAILABLE, retryable: false, .. } => Verdict::Unknown,
+        CallError::Fault { reason: reason::TIMED_OUT, .. } if in_a_hurry => Verdict::Inconclusive,
+        CallError::Fault { reason: reason::UNAVAILABLE, retryable: false, .. } => Verdict::Inconclusive,
         // The plugin did answer, but the answer cannot be used.
         CallError::Fault { reason, .. } | CallError::Refused { reason, .. }
             if [reason::PLUGIN_ERROR, reason::TOO_LARGE, reason::BAD_RESULT].contains(reason) =>
         {
-            Verdict::Alive
+            Verdict::Healthy
         }
-        CallError::Fault { .. } => Verdict::Fault,
-        CallError::Refused { .. } | CallError::Defect { .. } => Verdict::Unknown,
+        CallError::Fault { .. } => Verdict::Failed,
+        CallError::Refused { .. } | CallError::Defect { .. } => Verdict::Inconclusive,
     }
 }
 
@@ -288,7 +286,7 @@ where
         let answer = ready!(future.poll(cx)).map_err(Into::into);
         if let Some(mut ticket) = this.ticket.take() {
             ticket.verdict = Some(match &answer {
-                Ok(_) => Verdict::Alive,
+                Ok(_) => Verdict::Healthy,
                 Err(error) => verdict(error, ticket.has_caller_timeout),
             });
         }

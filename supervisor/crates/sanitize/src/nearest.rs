@@ -10,10 +10,14 @@ const MAX_CANDIDATES: usize = 1000;
 /// a typing error.
 const MAX_COMPARED_CHARS: usize = 80;
 
+/// The shortest text that counts as a part of a name: most names contain any one or two letters.
+const MIN_CONTAINED_BYTES: usize = 3;
+
 /// The nearest names, nearest first; empty if none is near.
 ///
-/// Near means at most one edit in three characters. Case does not matter, and `-`, `_`, `.` and spaces are equal. Models
-/// also leave out the plugin's part of a tool's name (`plugin__action`), so a name with the same action is near, too.
+/// Near means at most one edit in three characters, or that it contains the text: people know a model by the middle of its
+/// name. Case does not matter, and `-`, `_`, `.`, `:` and spaces are equal. Models also leave out the plugin's part of a
+/// tool's name (`plugin__action`), so a name with the same action is near, too.
 #[must_use]
 pub fn nearest<'n>(name: &str, candidates: impl Iterator<Item = &'n str>) -> Vec<String> {
     if name.is_empty() || name.len() > MAX_COMPARED_CHARS {
@@ -30,16 +34,20 @@ pub fn nearest<'n>(name: &str, candidates: impl Iterator<Item = &'n str>) -> Vec
                 Some((_, action)) if action == folded => 0,
                 _ => strsim::osa_distance(&folded, &other),
             };
-            (distance <= allowed).then_some((distance, candidate))
+            let contained = folded.len() >= MIN_CONTAINED_BYTES && other.contains(&folded);
+            (contained || distance <= allowed).then_some((distance, candidate))
         })
         .collect();
     near.sort_unstable();
+    near.dedup_by_key(|(_, candidate)| *candidate);
     near.truncate(MAX_SUGGESTIONS);
     near.into_iter().map(|(_, candidate)| candidate.to_owned()).collect()
 }
 
 fn fold(name: &str) -> String {
-    name.chars().map(|c| if matches!(c, '-' | '.' | ' ') { '_' } else { c.to_ascii_lowercase() }).collect()
+    name.chars()
+        .map(|c| if matches!(c, '-' | '.' | ':' | ' ') { '_' } else { c.to_ascii_lowercase() })
+        .collect()
 }
 
 #[cfg(test)]
@@ -53,6 +61,20 @@ mod tests {
         assert_eq!(nearest("list_files", names.into_iter()), ["list-files"]);
         assert_eq!(nearest("Search", names.into_iter()), ["search"]);
         assert!(nearest("quantum", names.into_iter()).is_empty());
+    }
+
+    #[test]
+    fn slips_and_parts_of_names_are_near() {
+        let names =
+            ["openai/gpt-4o", "openai/gpt-4o-mini", "small", "anthropic/claude-sonnet-4", "ollama/qwen3:8b"];
+        let near = |text| nearest(text, names.into_iter());
+        assert_eq!(near("openai/gpt4o-mini")[0], "openai/gpt-4o-mini");
+        assert_eq!(near("smal"), ["small"]);
+        assert_eq!(near("sonnet"), ["anthropic/claude-sonnet-4"]);
+        assert_eq!(near("Ollama/Qwen3_8B"), ["ollama/qwen3:8b"]);
+        assert!(near("").is_empty());
+        assert!(near("x").is_empty());
+        assert!(near(&"x".repeat(10_000)).is_empty());
     }
 
     #[test]

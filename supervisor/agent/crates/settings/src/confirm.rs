@@ -40,21 +40,29 @@ pub struct ConfirmRule {
     pub ask: ConfirmMode,
 }
 
-/// The largest compiled expression. 1 MiB: usual expressions take some KiB; a larger one has nested counted repetitions, and is
+/// The largest compiled expression. 1 MiB: the built-in ones take a tenth of it, and usual expressions take some KiB; a larger one has nested counted repetitions, and is
 /// rejected.
 const MAX_PROGRAM_BYTES: usize = 1 << 20;
+
+/// A text is no expression, or too large a one; in one line.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{problem}")]
+pub struct ConfirmPatternError {
+    problem: String,
+}
 
 /// Compiles an expression of [`ConfirmKeys::patterns`].
 ///
 /// # Errors
-/// The problem, in one line.
-pub fn confirm_pattern(expression: &str) -> Result<Regex, String> {
+/// [`ConfirmPatternError`]
+pub fn confirm_pattern(expression: &str) -> Result<Regex, ConfirmPatternError> {
     let limited =
         RegexBuilder::new(expression).size_limit(MAX_PROGRAM_BYTES).dfa_size_limit(MAX_PROGRAM_BYTES).build();
     limited.map_err(|error| {
         let message = error.to_string();
         // The library prints the expression first and the problem last.
-        message.lines().last().unwrap_or_default().trim_start_matches("error: ").trim().to_owned()
+        let problem = message.lines().last().unwrap_or_default().trim_start_matches("error: ").trim();
+        ConfirmPatternError { problem: problem.to_owned() }
     })
 }
 

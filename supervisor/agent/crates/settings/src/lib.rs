@@ -25,7 +25,6 @@ mod memory;
 mod model;
 mod models;
 mod money;
-mod nearest;
 mod orchestrator;
 mod secret;
 mod settings;
@@ -41,10 +40,10 @@ pub use allow::{
     AllowKeys, CHANNEL_KEY, SENDER_KEY, SUBAGENT_KEY, ToolPattern, covers, covers_some, is_pattern,
 };
 pub use bundle::{
-    BundleError, Environment, FoundKey, KeyError, MAX_BUNDLE_BYTES, NamedFile, NamedFileError,
-    PROXY_VARIABLES, SettingsBundle, find_keys, read_file,
+    BundleError, Environment, FileLookupError, FoundKey, KeyError, MAX_BUNDLE_BYTES, NamedFile,
+    NamedFileError, PROXY_VARIABLES, SettingsBundle, find_keys, read_file,
 };
-pub use confirm::{ConfirmKeys, ConfirmMode, ConfirmRule, confirm_pattern};
+pub use confirm::{ConfirmKeys, ConfirmMode, ConfirmPatternError, ConfirmRule, confirm_pattern};
 pub use context::ContextKeys;
 pub use entry::{Dialect, ProviderEntry, ProviderKind};
 pub use entry_check::EntryProblem;

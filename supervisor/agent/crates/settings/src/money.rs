@@ -11,6 +11,7 @@ use std::str::FromStr;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use talon_sanitize::prefix;
 
 /// Picodollars in a dollar.
 pub const PICOS_PER_DOLLAR: u128 = 1_000_000_000_000;
@@ -155,14 +156,14 @@ impl FromStr for Price {
     fn from_str(text: &str) -> Result<Self, ParseMoneyError> {
         let a_million_tokens = decimal(text, PRICE_DECIMALS)?;
         let picodollars_a_token = u64::try_from(a_million_tokens / 1_000_000)
-            .map_err(|_| ParseMoneyError::TooMuch { shown: cut(text) })?;
+            .map_err(|_| ParseMoneyError::TooMuch { shown: shown(text) })?;
         Ok(Self { picodollars_a_token })
     }
 }
 
 /// Parses a decimal number of dollars into picodollars.
 fn decimal(text: &str, decimals: usize) -> Result<u128, ParseMoneyError> {
-    let malformed = || ParseMoneyError::Malformed { shown: cut(text) };
+    let malformed = || ParseMoneyError::Malformed { shown: shown(text) };
     let (whole, part) = text.split_once('.').unwrap_or((text, "0"));
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     if !digits(whole) || !digits(part) {
@@ -170,9 +171,9 @@ fn decimal(text: &str, decimals: usize) -> Result<u128, ParseMoneyError> {
     }
     let part = part.trim_end_matches('0');
     if part.len() > decimals {
-        return Err(ParseMoneyError::TooFine { shown: cut(text), decimals });
+        return Err(ParseMoneyError::TooFine { shown: shown(text), decimals });
     }
-    let too_much = || ParseMoneyError::TooMuch { shown: cut(text) };
+    let too_much = || ParseMoneyError::TooMuch { shown: shown(text) };
     let whole: u128 = whole.parse().map_err(|_| too_much())?;
     let part: u128 = format!("{part:0<MONEY_DECIMALS$}").parse().map_err(|_| malformed())?;
     let most = u128::from(MAX_DOLLARS);
@@ -183,10 +184,10 @@ fn decimal(text: &str, decimals: usize) -> Result<u128, ParseMoneyError> {
 }
 
 /// How much of a text an error repeats.
-const MAX_SHOWN_CHARS: usize = 40;
+const MAX_SHOWN_BYTES: usize = 40;
 
-fn cut(text: &str) -> String {
-    text.chars().take(MAX_SHOWN_CHARS).collect()
+fn shown(text: &str) -> String {
+    prefix(text, MAX_SHOWN_BYTES).to_owned()
 }
 
 /// Deserializes a number as YAML and JSON represent it.

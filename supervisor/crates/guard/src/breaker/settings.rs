@@ -14,7 +14,7 @@ pub const DEFAULT_WINDOW: Duration = Duration::from_secs(60);
 /// early costs one call. Set with [`BreakerSettings::open_for`].
 pub const DEFAULT_OPEN_FOR: Duration = Duration::from_secs(10);
 
-/// When a breaker opens and for how long.
+/// When a breaker opens and for how long. One answered probe closes it, and it is open as long each time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BreakerSettings {
     /// Faults in a row that open it, from 1 to 1000. Default [`DEFAULT_FAILURES`].
@@ -28,5 +28,11 @@ pub struct BreakerSettings {
 impl Default for BreakerSettings {
     fn default() -> Self {
         Self { failures: DEFAULT_FAILURES, window: DEFAULT_WINDOW, open_for: DEFAULT_OPEN_FOR }
+    }
+}
+
+impl From<BreakerSettings> for talon_breaker::BreakerSettings {
+    fn from(BreakerSettings { failures, window, open_for }: BreakerSettings) -> Self {
+        Self { failures, window, open_for, open_max: open_for, successes: 1, trial_every: Duration::ZERO }
     }
 }

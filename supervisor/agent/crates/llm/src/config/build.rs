@@ -54,19 +54,25 @@ fn provider(
     environment: &dyn Environment,
 ) -> Result<Arc<dyn Provider>, Vec<String>> {
     let mut wrong: Vec<String> = entry.problems(name).iter().map(ToString::to_string).collect();
+    let endpoint = || {
+        let built = Endpoint::build(name, entry, environment);
+        built.map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>())
+    };
     let made: Result<Arc<dyn Provider>, Vec<String>> = match entry.kind {
         ProviderKind::Scripted => Scripted::load(name, entry.file.as_deref(), entry.timeouts, environment)
             .map(|scripted| Arc::new(scripted) as Arc<dyn Provider>)
             .map_err(|error| vec![error.to_string()]),
-        ProviderKind::Openai => Endpoint::build(name, entry, environment).map(|endpoint| {
+        ProviderKind::Openai => endpoint().map(|endpoint| {
             let dialect = entry.dialect.unwrap_or_else(|| crate::openai::dialect_of(endpoint.base()));
             let protocol = OpenAi::new(name, dialect);
             Arc::new(Remote::new(endpoint, protocol)) as _
         }),
-        ProviderKind::Anthropic => Endpoint::build(name, entry, environment)
-            .map(|endpoint| Arc::new(Remote::new(endpoint, Anthropic::new(name))) as _),
-        ProviderKind::Ollama => Endpoint::build(name, entry, environment)
-            .map(|endpoint| Arc::new(Remote::new(endpoint, Ollama::new(entry.num_ctx))) as _),
+        ProviderKind::Anthropic => {
+            endpoint().map(|endpoint| Arc::new(Remote::new(endpoint, Anthropic::new(name))) as _)
+        }
+        ProviderKind::Ollama => {
+            endpoint().map(|endpoint| Arc::new(Remote::new(endpoint, Ollama::new(entry.num_ctx))) as _)
+        }
     };
     match made {
         Ok(provider) if wrong.is_empty() => Ok(provider),

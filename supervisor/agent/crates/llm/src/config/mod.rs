@@ -9,8 +9,8 @@ mod docs_tests;
 mod tests;
 
 pub use build::{Problem, Providers, providers};
-pub(crate) use proxy::proxy;
+pub(crate) use proxy::{ProxyError, proxy};
 pub use talon_agent_settings::{
-    Dialect, Environment, ProviderEntry, ProviderKeys as Config, ProviderKind, SettingsBundle, TimeSpan,
-    Timeouts,
+    Dialect, Environment, FileLookupError, ProviderEntry, ProviderKeys as Config, ProviderKind,
+    SettingsBundle, TimeSpan, Timeouts,
 };

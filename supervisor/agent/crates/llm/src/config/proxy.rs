@@ -8,15 +8,22 @@ use crate::key::Secret;
 /// The value in an entry for a provider without a proxy.
 const DIRECT: &str = "direct";
 
+/// The configured value is no URL of a proxy. It is not repeated, since it may contain a password.
+#[derive(Debug, thiserror::Error)]
+#[error("{place} is no URL of a proxy: write it like \"http://proxy.example.org:3128\"")]
+pub(crate) struct ProxyError {
+    place: &'static str,
+}
+
 /// The proxy to a provider at `base`, from its entry or else from the environment.
 ///
 /// # Errors
-/// A sentence, if the configured value is no proxy URL. The value is not repeated, since it may contain a password.
+/// [`ProxyError`]
 pub(crate) fn proxy(
     entry: Option<&Secret>,
     base: &Url,
     environment: &dyn Environment,
-) -> Result<Option<Proxy>, String> {
+) -> Result<Option<Proxy>, ProxyError> {
     if let Some(entry) = entry {
         if entry.reveal() == DIRECT {
             return Ok(None);
@@ -45,8 +52,8 @@ fn value(environment: &dyn Environment, name: &str) -> Option<String> {
     environment.variable(name).filter(|value| !value.trim().is_empty())
 }
 
-fn read(text: &str, place: &str) -> Result<Proxy, String> {
-    let bad = || format!("{place} is no URL of a proxy: write it like \"http://proxy.example.org:3128\"");
+fn read(text: &str, place: &'static str) -> Result<Proxy, ProxyError> {
+    let bad = || ProxyError { place };
     // A host without a scheme means HTTP, as in other programs.
     let text = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
     let url = Url::parse(&text).map_err(|_| bad())?;

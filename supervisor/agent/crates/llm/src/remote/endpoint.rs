@@ -1,5 +1,6 @@
 //! The address of a provider, and how to connect.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use reqwest::header::{HeaderMap, HeaderName};
@@ -7,8 +8,8 @@ use reqwest::{Certificate, Client, Url, redirect};
 
 use super::Failure;
 use super::failure::redact;
-use crate::config::{Environment, ProviderEntry, ProviderKind, Timeouts, proxy};
-use crate::key::{AsHeader as _, Keys, Secret, find_keys};
+use crate::config::{Environment, FileLookupError, ProviderEntry, ProviderKind, ProxyError, Timeouts, proxy};
+use crate::key::{AsHeader as _, KeyError, Keys, Secret, find_keys};
 use crate::model::ProviderError;
 
 /// How long an idle connection is kept. Providers close theirs after one to five minutes, and a request on one that is
@@ -17,6 +18,31 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(50);
 /// The shortest header value that is redacted in messages: shorter ones occur in ordinary words.
 const MIN_SECRET_BYTES: usize = 6;
 const USER_AGENT: &str = concat!("talon/", env!("CARGO_PKG_VERSION"));
+
+/// What is wrong with an entry; contains no key and no password.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum EndpointError {
+    #[error(transparent)]
+    Key(#[from] KeyError),
+    #[error("base_url has to start with http:// or https:// and name a host")]
+    NoBaseUrl,
+    #[error("base_url holds a user or a password, which would be shown: put what it needs into headers")]
+    BaseUrlWithPassword,
+    #[error("base_url ends before '?' and '#': paths are added to it")]
+    BaseUrlWithQuery,
+    #[error("headers: {name:?} is no header's name")]
+    HeaderName { name: String },
+    #[error("headers: the value of {name} has characters that none has")]
+    HeaderValue { name: HeaderName },
+    #[error(transparent)]
+    Proxy(#[from] ProxyError),
+    #[error("ca_file: {0}")]
+    CaFile(#[from] FileLookupError),
+    #[error("ca_file {path} holds no certificates in PEM", path = .0.display())]
+    NoCertificates(PathBuf),
+    #[error("HTTP cannot be set up ({})", super::failure::causes(.0))]
+    Client(#[source] reqwest::Error),
+}
 
 /// One provider's address, keys and limits.
 pub(crate) struct Endpoint {
@@ -36,13 +62,13 @@ impl Endpoint {
         name: &str,
         entry: &ProviderEntry,
         environment: &dyn Environment,
-    ) -> Result<Self, Vec<String>> {
+    ) -> Result<Self, Vec<EndpointError>> {
         let mut wrong = Vec::new();
         let mut found = Vec::new();
         for source in entry.sources() {
             match find_keys(&source, environment) {
                 Ok(keys) => found.extend(keys),
-                Err(error) => wrong.push(error.to_string()),
+                Err(error) => wrong.push(error.into()),
             }
         }
         let headers = headers(entry).unwrap_or_else(|error| {
@@ -104,25 +130,21 @@ impl Endpoint {
     }
 }
 
-fn base(entry: &ProviderEntry) -> Result<Url, String> {
+fn base(entry: &ProviderEntry) -> Result<Url, EndpointError> {
     let text = entry.base_url.as_deref().unwrap_or(match entry.kind {
         ProviderKind::Anthropic => "https://api.anthropic.com",
         ProviderKind::Ollama => "http://127.0.0.1:11434",
         ProviderKind::Openai | ProviderKind::Scripted => "https://api.openai.com/v1",
     });
-    let bad = || "base_url has to start with http:// or https:// and name a host".to_owned();
-    let mut url = Url::parse(text).map_err(|_| bad())?;
+    let mut url = Url::parse(text).map_err(|_| EndpointError::NoBaseUrl)?;
     if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
-        return Err(bad());
+        return Err(EndpointError::NoBaseUrl);
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return Err(
-            "base_url holds a user or a password, which would be shown: put what it needs into headers"
-                .to_owned(),
-        );
+        return Err(EndpointError::BaseUrlWithPassword);
     }
     if url.query().is_some() || url.fragment().is_some() {
-        return Err("base_url ends before '?' and '#': paths are added to it".to_owned());
+        return Err(EndpointError::BaseUrlWithQuery);
     }
     // The path of these two contains the version already, and many write it.
     let versioned = match entry.kind {
@@ -136,20 +158,18 @@ fn base(entry: &ProviderEntry) -> Result<Url, String> {
     Ok(url)
 }
 
-fn headers(entry: &ProviderEntry) -> Result<HeaderMap, String> {
+fn headers(entry: &ProviderEntry) -> Result<HeaderMap, EndpointError> {
     let mut headers = HeaderMap::new();
     for (name, value) in &entry.headers {
         let name = HeaderName::try_from(name.as_str())
-            .map_err(|_| format!("headers: {name:?} is no header's name"))?;
-        let value = value
-            .header("")
-            .ok_or_else(|| format!("headers: the value of {name} has characters that none has"))?;
+            .map_err(|_| EndpointError::HeaderName { name: name.clone() })?;
+        let Some(value) = value.header("") else { return Err(EndpointError::HeaderValue { name }) };
         headers.insert(name, value);
     }
     Ok(headers)
 }
 
-fn client(entry: &ProviderEntry, base: &Url, environment: &dyn Environment) -> Result<Client, String> {
+fn client(entry: &ProviderEntry, base: &Url, environment: &dyn Environment) -> Result<Client, EndpointError> {
     let mut builder = Client::builder()
         .user_agent(USER_AGENT)
         // A redirect would send the transcript, and a key in a custom header, to any other host.
@@ -163,14 +183,11 @@ fn client(entry: &ProviderEntry, base: &Url, environment: &dyn Environment) -> R
         builder = builder.proxy(proxy);
     }
     if let Some(path) = &entry.ca_file {
-        let shown = path.display();
-        let pem = environment.file(path).map_err(|error| format!("ca_file: {error}"))?;
-        let bad = |_| format!("ca_file {shown} holds no certificates in PEM");
-        let certificates = Certificate::from_pem_bundle(pem).map_err(bad)?;
+        let certificates = Certificate::from_pem_bundle(environment.file(path)?).unwrap_or_default();
         if certificates.is_empty() {
-            return Err(format!("ca_file {shown} holds no certificates in PEM"));
+            return Err(EndpointError::NoCertificates(path.clone()));
         }
         builder = builder.tls_certs_merge(certificates);
     }
-    builder.build().map_err(|error| format!("HTTP cannot be set up ({})", super::failure::causes(&error)))
+    builder.build().map_err(EndpointError::Client)
 }

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use async_trait::async_trait;
 
-use crate::config::{Environment, Timeouts};
+use crate::config::{Environment, FileLookupError, Timeouts};
 use crate::model::{Answer, ErrorClass, ProviderError, Request};
 use crate::provider::{ChunkListener, Provider};
 use crate::remote::{Assembly, Failure, Quote};
@@ -53,7 +53,7 @@ struct LoadedAnswer {
 pub enum ScriptError {
     /// The file cannot be read.
     #[error("the file with the answers: {0}")]
-    File(String),
+    File(#[from] FileLookupError),
     /// The file is not text.
     #[error("the file with the answers, {path}, holds no text: name one in YAML or JSON", path = .0.display())]
     NoText(PathBuf),
@@ -81,7 +81,7 @@ impl Scripted {
         let Some(path) = file else {
             return Self::parse(name, "the built-in script", BUILT_IN, timeouts);
         };
-        let bytes = environment.file(path).map_err(ScriptError::File)?;
+        let bytes = environment.file(path)?;
         let text = std::str::from_utf8(bytes).map_err(|_| ScriptError::NoText(path.to_owned()))?;
         Self::parse(name, &path.display().to_string(), text, timeouts)
     }
@@ -108,7 +108,7 @@ impl Scripted {
                 place: place.to_owned(),
                 reason: format!("answer {}: {error}", index + 1),
             })?;
-            Ok(LoadedAnswer { pattern, prepared, played: AtomicU32::new(0) })
+            Ok::<_, ScriptError>(LoadedAnswer { pattern, prepared, played: AtomicU32::new(0) })
         };
         Ok(Self {
             name: name.to_owned(),

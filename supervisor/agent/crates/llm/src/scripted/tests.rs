@@ -222,7 +222,8 @@ fn a_script_that_cannot_be_played_is_refused_with_the_place() {
     let settings = Settings { models, ..Settings::default() };
     let (bundle, _) = SettingsBundle::collect(&settings, &|_| None, &read_file);
     let missing = Scripted::load("scripted", Some(path), Timeouts::default(), &bundle);
-    let Err(ScriptError::File(message)) = missing else { panic!("there is no such file") };
+    let Err(ScriptError::File(error)) = missing else { panic!("there is no such file") };
+    let message = error.to_string();
     assert!(message.starts_with("/nonexistent cannot be read"), "{message}");
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::Environment;
+use super::{Environment, FileLookupError};
 use crate::{KeySource, Secret};
 
 /// The longest key. 4 KiB: keys have some 50 to 200 bytes, tokens of a gateway up to 2,000.
@@ -17,8 +17,8 @@ pub enum KeyError {
     )]
     NotSet(String),
     /// The file is not available, for instance since others can read it.
-    #[error("{0}")]
-    File(String),
+    #[error(transparent)]
+    File(#[from] FileLookupError),
     /// The file is not text.
     #[error("{path} holds no text: is it the file with the keys?", path = .0.display())]
     NoText(PathBuf),
@@ -56,7 +56,7 @@ pub fn find_keys(source: &KeySource, environment: &dyn Environment) -> Result<Ve
             Ok(vec![check_key(text, name.clone())?])
         }
         KeySource::File(path) => {
-            let bytes = environment.file(path).map_err(KeyError::File)?;
+            let bytes = environment.file(path)?;
             let text = std::str::from_utf8(bytes).map_err(|_| KeyError::NoText(path.clone()))?;
             let lines = text.lines().map(str::trim).enumerate();
             let found = lines

@@ -21,7 +21,7 @@ use crate::{ProviderEntry, Settings};
 pub use bytes::{BundleError, MAX_BUNDLE_BYTES};
 pub use file::{NamedFile, NamedFileError, read_file};
 pub use keys::{FoundKey, KeyError, find_keys};
-pub use lookup::Environment;
+pub use lookup::{Environment, FileLookupError};
 
 use file::{FileUse, MAX_FILES, MAX_FILES_BYTES};
 

@@ -5,7 +5,7 @@ use std::fmt;
 
 use super::entry::{CatalogEntry, ModelRef};
 use crate::model::{CatalogKeys, Cost, Model};
-use crate::nearest::nearest;
+use talon_sanitize::nearest;
 
 /// The most models. The router considers each of them for each request; an aggregator's whole list has some hundreds.
 /// One more is a problem of the catalog. Not configurable.

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::entry::CatalogEntry;
-use crate::nearest::nearest;
+use talon_sanitize::nearest;
 
 /// No model has this name, or several have.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -86,9 +86,10 @@ pub fn judge(request: &Request) -> ComplexityEstimate {
         Some(Message::User { text }) => text.as_str(),
         _ => "",
     };
+    let inspected = &message[..message.floor_char_boundary(MAX_INSPECTED_BYTES)];
     let before = request.messages.get(..last_question.unwrap_or_default()).unwrap_or_default();
     let since = request.messages.get(last_question.map_or(0, |index| index + 1)..).unwrap_or_default();
-    let seen = text::extract_features(cut(message));
+    let seen = text::extract_features(inspected);
     let results = since.iter().filter(|message| matches!(message, Message::Tool { .. })).count();
     let code = if seen.code_lines >= MANY_CODE_LINES { seen.fences.max(FENCES[1]) } else { seen.fences };
     let signs: Vec<ComplexitySignal> = [
@@ -96,7 +97,7 @@ pub fn judge(request: &Request) -> ComplexityEstimate {
         ("code", code, FENCES),
         ("steps", seen.steps, STEPS),
         ("questions", seen.questions, QUESTIONS),
-        ("reasoning", concepts::count_concepts(cut(message)), WORDS),
+        ("reasoning", concepts::count_concepts(inspected), WORDS),
         ("tools", request.tools.len(), [TOOLS, usize::MAX]),
         ("results", results, [RESULTS, usize::MAX]),
         ("history", before.iter().map(said_chars).sum(), [HISTORY, usize::MAX]),
@@ -124,10 +125,6 @@ fn said_chars(message: &Message) -> usize {
         Message::User { text } | Message::Assistant { text, .. } => text.chars().take(HISTORY).count(),
         Message::System { .. } | Message::Tool { .. } => 0,
     }
-}
-
-fn cut(text: &str) -> &str {
-    text.get(..text.floor_char_boundary(MAX_INSPECTED_BYTES)).unwrap_or(text)
 }
 
 #[cfg(test)]

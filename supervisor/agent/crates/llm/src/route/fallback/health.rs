@@ -11,7 +11,7 @@ use tokio::time::{Instant, timeout};
 use super::event::{Event, EventObserver};
 use crate::model::{ErrorClass, ProviderError};
 use crate::provider::Provider;
-use crate::route::breaker::{Breaker, BreakerSettings, BreakerState, Change, Permit, Verdict};
+use crate::route::breaker::{BreakerSettings, BreakerState, Change, CircuitBreaker, Permit, Verdict};
 use crate::route::catalog::ModelRef;
 use crate::route::retry;
 use crate::route::router::{Availability, Outage};
@@ -52,7 +52,7 @@ pub(super) struct Health {
 /// Both maps are bounded by the catalog, since only attempts create entries.
 #[derive(Default)]
 struct State {
-    breakers: BTreeMap<String, Breaker>,
+    breakers: BTreeMap<String, CircuitBreaker>,
     /// By provider and model; without a model, all of the provider's.
     rests: BTreeMap<(String, Option<String>), Rest>,
 }
@@ -74,15 +74,18 @@ impl Health {
     }
 
     /// Runs a step of a provider's breaker. A change is reported afterwards, without the lock.
-    fn step<T>(&self, provider: &str, step: impl FnOnce(&mut Breaker) -> (T, Option<Change>)) -> T {
-        let (result, change) = self.with(|state| match state.breakers.get_mut(provider) {
-            Some(breaker) => step(breaker),
-            None => {
-                step(state.breakers.entry(provider.to_owned()).or_insert_with(|| Breaker::new(self.settings)))
+    fn step<T>(&self, provider: &str, step: impl FnOnce(&mut CircuitBreaker) -> T) -> T {
+        let (result, from, to) = self.with(|state| {
+            if !state.breakers.contains_key(provider) {
+                state.breakers.insert(provider.to_owned(), CircuitBreaker::new(self.settings.into()));
             }
+            let breaker = state.breakers.get_mut(provider).expect("it was just inserted if it was missing");
+            let from = breaker.state();
+            let result = step(breaker);
+            (result, from, breaker.state())
         });
-        if let Some(change) = change {
-            self.observer.on_event(&Event::Breaker { provider, change });
+        if from != to {
+            self.observer.on_event(&Event::Breaker { provider, change: Change { from, to } });
         }
         result
     }
@@ -105,7 +108,7 @@ impl Health {
 
     /// Admits a request.
     pub(super) fn admit(self: &Arc<Self>, provider: &str, now: Instant) -> Option<BreakerPermit> {
-        self.step(provider, |breaker| breaker.admit(now)).map(|admitted| self.permit(provider, admitted))
+        self.step(provider, |breaker| breaker.admit(now)).ok().map(|admitted| self.permit(provider, admitted))
     }
 
     fn permit(self: &Arc<Self>, provider: &str, admitted: Permit) -> BreakerPermit {
@@ -137,7 +140,7 @@ impl Health {
     pub(super) fn next_probe(&self, providers: &BTreeMap<String, Arc<dyn Provider>>) -> Option<Instant> {
         self.with(|state| {
             let configured = state.breakers.iter().filter(|(name, _)| providers.contains_key(*name));
-            configured.filter_map(|(_, breaker)| breaker.next_probe()).min()
+            configured.filter_map(|(_, breaker)| breaker.next_trial()).min()
         })
     }
 
@@ -153,7 +156,7 @@ impl Health {
         if !self.with(|state| state.breakers.contains_key(name)) {
             return None;
         }
-        let admitted = self.step(name, |breaker| breaker.admit_probe(now))?;
+        let admitted = self.step(name, |breaker| breaker.admit_trial(now))?;
         Some(Probe { ticket: self.permit(name, admitted), provider: provider.clone(), timeout })
     }
 }
@@ -212,7 +215,7 @@ impl BreakerPermit {
 impl Drop for BreakerPermit {
     fn drop(&mut self) {
         let (admitted, verdict) = (self.admitted, self.verdict);
-        self.health.step(&self.provider, |breaker| ((), breaker.settle(admitted, verdict, Instant::now())));
+        self.health.step(&self.provider, |breaker| breaker.settle(admitted, verdict, Instant::now()));
     }
 }
 

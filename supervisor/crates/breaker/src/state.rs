@@ -5,7 +5,7 @@
 pub enum BreakerState {
     /// Calls go through.
     Closed,
-    /// Calls are refused. It stays in this state until the first call after `open_for`.
+    /// Calls are refused. It stays in this state until the first call after its time.
     Open,
     /// One call is tried, the others are refused.
     HalfOpen,

@@ -1,20 +1,53 @@
+//! With the settings of a provider's breaker: no window, several trials, and a longer time whenever one fails.
+
 use proptest::prelude::*;
 
 use super::*;
+use crate::settings::MAX_TIME;
+
+const FAILURES: u32 = 3;
+const OPEN_MAX: Duration = Duration::from_secs(600);
+const SETTINGS: BreakerSettings = BreakerSettings {
+    failures: FAILURES,
+    window: Duration::MAX,
+    open_for: Duration::from_secs(60),
+    open_max: OPEN_MAX,
+    successes: 2,
+    trial_every: Duration::from_secs(5),
+};
+
+/// A change of state.
+#[derive(Debug, PartialEq, Eq)]
+struct Change {
+    from: BreakerState,
+    to: BreakerState,
+}
+
+/// The change of state that a step makes.
+fn watched<T>(
+    breaker: &mut CircuitBreaker,
+    step: impl FnOnce(&mut CircuitBreaker) -> T,
+) -> (T, Option<Change>) {
+    let (from, epoch) = (breaker.state(), breaker.epoch);
+    let result = step(breaker);
+    let to = breaker.state();
+    assert_eq!(from != to, breaker.epoch != epoch, "each change of state is an epoch");
+    (result, (from != to).then_some(Change { from, to }))
+}
 
 fn seconds(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
 
-fn settle(breaker: &mut Breaker, verdict: Verdict, now: Instant) -> Option<Change> {
-    let (admitted, _) = breaker.admit(now);
-    breaker.settle(admitted.expect("it is let in"), verdict, now)
+fn settle(breaker: &mut CircuitBreaker, verdict: Verdict, now: Instant) -> Option<Change> {
+    let admitted = breaker.admit(now).expect("it is admitted");
+    watched(breaker, |breaker| breaker.settle(admitted, verdict, now)).1
 }
 
 /// An open one.
-fn open(now: Instant) -> Breaker {
-    let mut breaker = Breaker::new(BreakerSettings::default());
-    for _ in 0..DEFAULT_FAILURES {
+fn open(now: Instant) -> CircuitBreaker {
+    let mut breaker = CircuitBreaker::new(SETTINGS);
+    for _ in 0..FAILURES {
         settle(&mut breaker, Verdict::Failed, now);
     }
     assert_eq!(breaker.state(), BreakerState::Open);
@@ -24,7 +57,7 @@ fn open(now: Instant) -> Breaker {
 #[test]
 fn failures_in_a_row_open_it_and_a_success_between_them_does_not() {
     let now = Instant::now();
-    let mut breaker = Breaker::new(BreakerSettings::default());
+    let mut breaker = CircuitBreaker::new(SETTINGS);
     for verdict in [
         Verdict::Failed,
         Verdict::Failed,
@@ -37,7 +70,7 @@ fn failures_in_a_row_open_it_and_a_success_between_them_does_not() {
     }
     let change = settle(&mut breaker, Verdict::Failed, now);
     assert_eq!(change, Some(Change { from: BreakerState::Closed, to: BreakerState::Open }));
-    assert_eq!(breaker.admit(now + seconds(59)), (None, None));
+    assert_eq!(breaker.admit(now + seconds(59)), Err(seconds(1)));
     assert_eq!(breaker.retry_in(now + seconds(20)), seconds(40));
 }
 
@@ -45,23 +78,24 @@ fn failures_in_a_row_open_it_and_a_success_between_them_does_not() {
 fn two_probes_in_a_row_bring_it_back_and_one_does_not() {
     let now = Instant::now();
     let mut breaker = open(now);
-    assert_eq!(breaker.next_probe(), Some(now + seconds(60)));
-    assert_eq!(breaker.admit_probe(now + seconds(59)), (None, None));
+    assert_eq!(breaker.next_trial(), Some(now + seconds(60)));
+    assert_eq!(breaker.admit_trial(now + seconds(59)), None);
     let now = now + seconds(60);
-    let (first, change) = breaker.admit_probe(now);
+    let (first, change) = watched(&mut breaker, |breaker| breaker.admit_trial(now));
     assert_eq!(change, Some(Change { from: BreakerState::Open, to: BreakerState::HalfOpen }));
     // One at a time, be it a probe or a request.
-    assert_eq!(breaker.next_probe(), None);
-    assert_eq!(breaker.admit_probe(now), (None, None));
-    assert_eq!(breaker.admit(now), (None, None));
-    assert_eq!(breaker.settle(first.expect("it is let in"), Verdict::Healthy, now), None);
+    assert_eq!(breaker.next_trial(), None);
+    assert_eq!(breaker.admit_trial(now), None);
+    assert_eq!(breaker.admit(now), Err(Duration::ZERO));
+    breaker.settle(first.expect("it is due"), Verdict::Healthy, now);
     assert_eq!(breaker.state(), BreakerState::HalfOpen);
     // The next one waits, but a request does not.
-    assert_eq!(breaker.admit_probe(now + seconds(4)), (None, None));
-    let (second, _) = breaker.admit_probe(now + seconds(5));
-    let change = breaker.settle(second.expect("it is let in"), Verdict::Healthy, now + seconds(5));
+    assert_eq!(breaker.admit_trial(now + seconds(4)), None);
+    let second = breaker.admit_trial(now + seconds(5)).expect("it is due");
+    let (_, change) =
+        watched(&mut breaker, |breaker| breaker.settle(second, Verdict::Healthy, now + seconds(5)));
     assert_eq!(change, Some(Change { from: BreakerState::HalfOpen, to: BreakerState::Closed }));
-    assert_eq!(breaker.next_probe(), None);
+    assert_eq!(breaker.next_trial(), None);
 }
 
 #[test]
@@ -79,7 +113,7 @@ fn each_failed_return_keeps_it_out_for_longer() {
     settle(&mut breaker, Verdict::Healthy, now);
     settle(&mut breaker, Verdict::Healthy, now);
     assert_eq!(breaker.state(), BreakerState::Closed);
-    for _ in 0..DEFAULT_FAILURES {
+    for _ in 0..FAILURES {
         settle(&mut breaker, Verdict::Failed, now);
     }
     assert_eq!(breaker.retry_in(now), seconds(60));
@@ -88,16 +122,16 @@ fn each_failed_return_keeps_it_out_for_longer() {
 #[test]
 fn stragglers_of_a_bad_time_change_nothing() {
     let now = Instant::now();
-    let mut breaker = Breaker::new(BreakerSettings::default());
-    let (straggler, _) = breaker.admit(now);
-    let straggler = straggler.expect("it is closed");
-    for _ in 0..DEFAULT_FAILURES {
+    let mut breaker = CircuitBreaker::new(SETTINGS);
+    let straggler = breaker.admit(now).expect("it is closed");
+    for _ in 0..FAILURES {
         settle(&mut breaker, Verdict::Failed, now);
     }
-    assert_eq!(breaker.settle(straggler, Verdict::Healthy, now), None);
+    breaker.settle(straggler, Verdict::Healthy, now);
+    assert_eq!(breaker.state(), BreakerState::Open);
     let now = now + seconds(60);
     settle(&mut breaker, Verdict::Healthy, now);
-    assert_eq!(breaker.settle(straggler, Verdict::Failed, now), None);
+    breaker.settle(straggler, Verdict::Failed, now);
     assert_eq!(breaker.state(), BreakerState::HalfOpen);
 }
 
@@ -107,8 +141,8 @@ fn a_trial_that_was_given_up_makes_room_for_the_next() {
     let mut breaker = open(now);
     let now = now + seconds(60);
     assert_eq!(settle(&mut breaker, Verdict::Inconclusive, now), None);
-    assert_eq!(breaker.next_probe(), Some(now + seconds(5)));
-    assert!(breaker.admit(now).0.is_some());
+    assert_eq!(breaker.next_trial(), Some(now + seconds(5)));
+    assert!(breaker.admit(now).is_ok());
 }
 
 #[derive(Debug, Clone)]
@@ -138,9 +172,9 @@ proptest! {
     ) {
         let mut now = Instant::now();
         let settings = BreakerSettings {
-            failures: failures % 5, successes, open_for: seconds(open_for), ..BreakerSettings::default()
+            failures: failures % 5, successes, open_for: seconds(open_for), ..SETTINGS
         };
-        let mut breaker = Breaker::new(settings);
+        let mut breaker = CircuitBreaker::new(settings);
         let mut under_way: Vec<Permit> = Vec::new();
         for step in steps {
             let before = breaker.state();
@@ -150,9 +184,11 @@ proptest! {
                     None
                 }
                 Step::Admit | Step::Probe => {
-                    let due = breaker.next_probe().is_some_and(|due| due <= now);
+                    let due = breaker.next_trial().is_some_and(|due| due <= now);
                     let is_probe = matches!(step, Step::Probe);
-                    let (admitted, change) = if is_probe { breaker.admit_probe(now) } else { breaker.admit(now) };
+                    let (admitted, change) = watched(&mut breaker, |breaker| {
+                        if is_probe { breaker.admit_trial(now) } else { breaker.admit(now).ok() }
+                    });
                     if is_probe {
                         prop_assert_eq!(admitted.is_some(), due);
                     }
@@ -161,7 +197,7 @@ proptest! {
                 }
                 Step::Settle(which, verdict) if !under_way.is_empty() => {
                     let admitted = under_way.swap_remove(which % under_way.len());
-                    breaker.settle(admitted, verdict, now)
+                    watched(&mut breaker, |breaker| breaker.settle(admitted, verdict, now)).1
                 }
                 Step::Settle(..) => None,
             };
@@ -176,8 +212,8 @@ proptest! {
             }
             let trials = under_way.iter().filter(|one| one.trial && one.epoch == breaker.epoch).count();
             prop_assert!(trials <= 1);
-            prop_assert_eq!(breaker.state() != Closed && trials == 0, breaker.next_probe().is_some());
-            prop_assert!(breaker.retry_in(now) <= DEFAULT_OPEN_MAX.max(seconds(open_for)));
+            prop_assert_eq!(breaker.state() != Closed && trials == 0, breaker.next_trial().is_some());
+            prop_assert!(breaker.retry_in(now) <= OPEN_MAX.max(seconds(open_for)));
         }
         // The way back.
         for admitted in under_way {
