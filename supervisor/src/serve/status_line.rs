@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use talon_plugin::status_summary::{self, PluginStatus};
 use talon_plugin::{Events, Plugin, Registry, State};
 use talon_plugin_config::discover::RejectedPlugin;
+use talon_plugin_config::status_summary::{self, PluginStatus};
 use tokio::sync::broadcast::error::RecvError;
 use tokio_util::task::AbortOnDropHandle;
 

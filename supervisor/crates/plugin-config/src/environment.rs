@@ -40,23 +40,59 @@ fn is_name(name: &str) -> bool {
     !name.is_empty() && !name.contains(['=', '\0'])
 }
 
+/// Why variables cannot be set. The messages end with what to do next.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum EnvironmentError {
+    /// More than 1,024 variables.
+    #[error("{count} variables, and at most {MAX_VARIABLES} are taken: remove some, or pass a file")]
+    TooMany {
+        /// How many there are.
+        count: usize,
+    },
+    /// A name or a value that the kernel does not take.
+    #[error("{name:?} is no variable: a name holds no '=', and neither part a NUL")]
+    NotAVariable {
+        /// The name.
+        name: String,
+    },
+    /// A name and a value of more than 128 KiB.
+    #[error("{name} is longer than {MAX_VARIABLE_BYTES} bytes: pass a file instead")]
+    TooLong {
+        /// The name.
+        name: String,
+    },
+    /// A name that belongs to the handshake.
+    #[error("{name} belongs to the handshake, which Talon sets itself: remove it")]
+    Reserved {
+        /// The name.
+        name: String,
+    },
+    /// A name or a value that cannot be the cookie's.
+    #[error("{key:?} cannot be the cookie's variable: choose another cookie.key")]
+    Cookie {
+        /// The configured name.
+        key: String,
+    },
+}
+
 /// Checks what the operator adds.
 ///
 /// # Errors
-/// What is wrong, and what to do.
-pub fn check(spec: &PluginSpec) -> Result<(), String> {
+/// [`EnvironmentError`], for the first problem.
+pub fn check(spec: &PluginSpec) -> Result<(), EnvironmentError> {
     if spec.env.len() > MAX_VARIABLES {
-        return Err(format!("{} variables, and at most {MAX_VARIABLES} are taken", spec.env.len()));
+        return Err(EnvironmentError::TooMany { count: spec.env.len() });
     }
     for (name, value) in &spec.env {
         if !is_name(name) || value.contains('\0') {
-            return Err(format!("{name:?} is no variable: a name holds no '=', and neither part a NUL"));
+            return Err(EnvironmentError::NotAVariable { name: name.clone() });
         }
         if name.len() + value.len() > MAX_VARIABLE_BYTES {
-            return Err(format!("{name} is longer than {MAX_VARIABLE_BYTES} bytes: pass a file instead"));
+            return Err(EnvironmentError::TooLong { name: name.clone() });
         }
         if is_reserved(name, &spec.cookie.key) {
-            return Err(format!("{name} belongs to the handshake, which Talon sets itself: remove it"));
+            return Err(EnvironmentError::Reserved { name: name.clone() });
         }
     }
     let cookie = &spec.cookie;
@@ -66,7 +102,7 @@ pub fn check(spec: &PluginSpec) -> Result<(), String> {
         || FORBIDDEN_COOKIE_KEYS.contains(&cookie.key.as_str())
         || handshake
     {
-        return Err(format!("{:?} cannot be the cookie's variable: choose another cookie.key", cookie.key));
+        return Err(EnvironmentError::Cookie { key: cookie.key.clone() });
     }
     Ok(())
 }

@@ -9,6 +9,7 @@
 //! | [`files`], [`profile`] | the files that a plugin runs from, and its system call profile |
 //! | [`name`], [`grant`], [`allow_list`], [`host_port`], [`environment`] | single values |
 //! | [`bridge`], [`fingerprint`], [`privileges`] | what a start derives from a spec and from this process |
+//! | [`status_summary`] | the line in which people read how all plugins are |
 //!
 //! Nothing here starts a process or opens a socket.
 
@@ -26,9 +27,10 @@ pub mod name;
 pub mod privileges;
 pub mod profile;
 pub mod spec;
+pub mod status_summary;
 pub mod units;
 
 pub use environment::DEFAULT_ENV_ALLOW_LIST;
 pub use grant::ActionPattern;
-pub use name::PluginName;
+pub use name::{PLUGIN_TEXTS, PluginName};
 pub use spec::{Bridges, MAX_INSTANCES, PluginSpec};

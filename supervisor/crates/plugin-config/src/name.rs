@@ -5,6 +5,10 @@ use std::sync::Arc;
 
 use talon_sanitize::SafeDisplay;
 
+/// The name under which the plugin's own texts appear among its actions: in notices, approvals and digests. No action
+/// can have this name.
+pub const PLUGIN_TEXTS: &str = "(plugin)";
+
 /// The longest name: 64 characters, so that names such as `plugin__action` and unix socket paths stay short.
 pub const MAX_NAME_LEN: usize = 64;
 

@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FileType, Mode, OFlags, fstat};
-use talon_jail::{CompiledProfile, Network, Profile};
+use talon_jail::{CompiledProfile, Network, Profile, ProfileError};
 
 use crate::files::trust;
 use crate::spec::NetworkAccess;
@@ -29,11 +29,51 @@ pub fn network(sandbox: &SandboxSettings) -> Network {
     }
 }
 
+/// Why a plugin's profile cannot be used. The messages end with what to do next.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ProfileSettingError {
+    /// There is no built-in profile of this name, and no directory for others.
+    #[error(
+        "there is no built-in profile {name:?}: name one of {}, or set sandbox.profile_dir for those of your own",
+        Profile::names().collect::<Vec<_>>().join(", ")
+    )]
+    Unknown {
+        /// The configured name.
+        name: String,
+    },
+    /// Its file cannot be read.
+    #[error("cannot read the profile {}: {source}; correct its name", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// It is no regular file.
+    #[error("the profile {} is no regular file: name a profile", .0.display())]
+    NotRegular(PathBuf),
+    /// Another user could have written it.
+    #[error("the profile {} cannot be trusted: {problem}", path.display())]
+    Untrusted {
+        /// The file.
+        path: PathBuf,
+        /// Who may write it, and what to run.
+        problem: String,
+    },
+    /// It is larger than 1 MiB.
+    #[error("the profile {} is larger than {} KiB: make it smaller", .0.display(), MAX_FILE_BYTES >> 10)]
+    TooLarge(PathBuf),
+    /// Its text is wrong.
+    #[error(transparent)]
+    Profile(#[from] ProfileError),
+}
+
 /// The compiled profile of a plugin, as it is now. Blocking: it may read a file.
 ///
 /// # Errors
-/// A sentence that ends with what to do next.
-pub fn compile(sandbox: &SandboxSettings) -> Result<CompiledProfile, String> {
+/// [`ProfileSettingError`]
+pub fn compile(sandbox: &SandboxSettings) -> Result<CompiledProfile, ProfileSettingError> {
     let network = network(sandbox);
     // Only built-in profiles are cached; they cannot be replaced.
     if let Some(known) =
@@ -41,7 +81,7 @@ pub fn compile(sandbox: &SandboxSettings) -> Result<CompiledProfile, String> {
     {
         return Ok(known.2.clone());
     }
-    let compiled = find(sandbox)?.compile(&network).map_err(|error| error.to_string())?;
+    let compiled = find(sandbox)?.compile(&network)?;
     // Not with lists of ports: their number is unlimited.
     let lists_ports =
         matches!(&network, Network::Host { connect, bind } if connect.is_some() || bind.is_some());
@@ -65,60 +105,49 @@ pub fn custom_text(sandbox: &SandboxSettings) -> Option<String> {
     read(&path(sandbox).ok()?).ok()
 }
 
-fn find(sandbox: &SandboxSettings) -> Result<Profile, String> {
+fn find(sandbox: &SandboxSettings) -> Result<Profile, ProfileSettingError> {
     if let Some(profile) = Profile::builtin(&sandbox.profile) {
         return Ok(profile);
     }
     let path = path(sandbox)?;
     let text = read(&path)?;
-    Profile::parse(&text, &path.display().to_string()).map_err(|error| error.to_string())
+    Ok(Profile::parse(&text, &path.display().to_string())?)
 }
 
 /// The path of a profile that is not built in.
-fn path(sandbox: &SandboxSettings) -> Result<PathBuf, String> {
+fn path(sandbox: &SandboxSettings) -> Result<PathBuf, ProfileSettingError> {
     let name = &sandbox.profile;
     Ok(if Path::new(name).is_absolute() {
         PathBuf::from(name)
     } else {
         match &sandbox.profile_dir {
             Some(dir) => dir.join(format!("{name}.{ENDING}")),
-            None => {
-                let built_in: Vec<_> = Profile::names().collect();
-                return Err(format!(
-                    "there is no built-in profile {name:?}: name one of {}, or set sandbox.profile_dir for those of your own",
-                    built_in.join(", ")
-                ));
-            }
+            None => return Err(ProfileSettingError::Unknown { name: name.clone() }),
         }
     })
 }
 
 /// A profile's text, if no other user could have written it.
-fn read(path: &Path) -> Result<String, String> {
-    let shown = path.display();
-    let failed =
-        |error: std::io::Error| format!("cannot read the profile {shown}: {error}; correct its name");
+fn read(path: &Path) -> Result<String, ProfileSettingError> {
+    let failed = |source: std::io::Error| ProfileSettingError::Unreadable { path: path.to_owned(), source };
     // A link is followed: both its target and the target's directory are checked.
     let real = path.canonicalize().map_err(failed)?;
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = rustix::fs::open(&real, flags, Mode::empty()).map_err(|e| failed(e.into()))?;
     let stat = fstat(&file).map_err(|e| failed(e.into()))?;
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
-        return Err(format!("the profile {shown} is no regular file: name a profile"));
+        return Err(ProfileSettingError::NotRegular(path.to_owned()));
     }
     let dir = real.parent().unwrap_or(&real);
     let above = rustix::fs::stat(dir).map_err(|e| failed(e.into()))?;
     if let Some(problem) = trust::others_may_write(&stat).or_else(|| trust::others_may_write(&above)) {
-        return Err(format!("the profile {shown} cannot be trusted: {problem}"));
+        return Err(ProfileSettingError::Untrusted { path: path.to_owned(), problem });
     }
     let mut text = String::new();
     let read =
         std::fs::File::from(file).take(MAX_FILE_BYTES + 1).read_to_string(&mut text).map_err(failed)?;
     if read as u64 > MAX_FILE_BYTES {
-        return Err(format!(
-            "the profile {shown} is larger than {} KiB: make it smaller",
-            MAX_FILE_BYTES >> 10
-        ));
+        return Err(ProfileSettingError::TooLarge(path.to_owned()));
     }
     Ok(text)
 }
@@ -180,10 +209,10 @@ mod tests {
             ("loose", "everybody may write"),
             ("dir", "no regular file"),
         ] {
-            let error = compile(&named(name, Some(dir.path()))).unwrap_err();
+            let error = compile(&named(name, Some(dir.path()))).unwrap_err().to_string();
             assert!(error.contains(says), "{error}");
         }
-        assert!(compile(&named("absent", None)).unwrap_err().contains("strict, "));
+        assert!(compile(&named("absent", None)).unwrap_err().to_string().contains("strict, "));
     }
 
     #[test]

@@ -173,7 +173,7 @@ mod tests {
         assert_eq!(built(&spec, &["PATH"])[LISTEN_VARIABLE], "0");
         spec.env.insert(LISTEN_VARIABLE.to_owned(), "3".to_owned());
         assert_eq!(built(&spec, &["PATH"])[LISTEN_VARIABLE], "0");
-        assert!(check(&spec).unwrap_err().contains("belongs to the handshake"));
+        assert!(check(&spec).unwrap_err().to_string().contains("belongs to the handshake"));
     }
 
     #[test]
@@ -196,7 +196,7 @@ mod tests {
         assert!(built(&spec, &["PATH"])[variable].ends_with("/k"));
         spec.env.insert(variable.to_owned(), "/elsewhere".to_owned());
         assert!(built(&spec, &["PATH"])[variable].ends_with("/k"));
-        assert!(check(&spec).unwrap_err().contains("belongs to the handshake"));
+        assert!(check(&spec).unwrap_err().to_string().contains("belongs to the handshake"));
     }
 
     #[test]

@@ -20,7 +20,7 @@ use crate::execute::ExecuteRequest;
 use crate::lifecycle::reason::format_duration;
 use crate::lifecycle::{Desired, State};
 use crate::live_process::{InFlight, LiveProcess};
-use crate::traits::ProcessHandle;
+use crate::traits::process::ProcessHandle;
 use crate::usage::InstanceReading;
 
 /// How many calls of one plugin may wait for an instance to become ready. The guard's admission layer keeps

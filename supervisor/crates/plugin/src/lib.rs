@@ -20,7 +20,9 @@ mod execute;
 pub mod handover;
 mod identity;
 mod instances;
+mod jail_report;
 mod launch;
+mod launcher;
 mod lifecycle;
 mod live_process;
 pub mod logs;
@@ -34,16 +36,15 @@ mod registry;
 mod rundir;
 mod safe_display;
 pub mod service;
+mod service_spec;
 mod settings;
 mod snapshot;
 pub mod state_sockets;
-pub mod status_summary;
 mod stdio;
 mod traits;
 mod usage;
 mod view;
 
-pub use approvals::PLUGIN_TEXTS;
 pub use events::{Event, EventKind, Events, NewEvent};
 pub use execute::{
     CallProgress, ExecuteRequest, MAX_METADATA_BYTES, MAX_METADATA_PAIRS, MAX_PROGRESS_MESSAGE_BYTES,

@@ -20,7 +20,7 @@ use crate::execute::ExecuteRequest;
 use crate::lifecycle::event::CallFailure;
 use crate::overdue_call::{OverdueCall, StreamGuard};
 use crate::progress_throttle::{ProgressThrottle, ProgressUpdate};
-use crate::traits::PluginClient;
+use crate::traits::client::PluginClient;
 
 /// How long a call whose connection broke waits for the report that its process died: the kernel closes a dying
 /// process's sockets shortly before its exit is reported. Without that report the call fails as a broken connection.

@@ -1,4 +1,7 @@
-//! The handle on one plugin: the operations on it and its published state.
+//! The handle on one plugin: its published state, and the life of its drivers.
+
+mod error;
+mod operate;
 
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,58 +12,18 @@ use futures_util::future::join_all;
 use talon_plugin_client::Capability;
 use talon_plugin_config::name::PluginName;
 use talon_plugin_config::spec::PluginSpec;
-use talon_sanitize::{Sanitized, inert};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
-use crate::approvals::ApproveError;
+pub use self::error::{ApproveFailure, OperateError};
 use crate::driver::{COMMAND_QUEUE, Command, Driver, ReadyProcess};
 use crate::instances::{Executor, InstanceStatus};
-use crate::lifecycle::event::MachineEvent;
+use crate::launcher::Launch;
 use crate::lifecycle::{Desired, State};
 use crate::logs::LogTail;
-use crate::plugin_context::{PluginContext, REFRESH_TIMEOUT};
+use crate::plugin_context::PluginContext;
 use crate::snapshot::Snapshot;
-use crate::traits::Launch;
 use crate::usage::InstanceReading;
-
-/// Why an operation on a plugin did not succeed. The text ends with what to do next.
-#[derive(Debug, Clone, thiserror::Error)]
-#[non_exhaustive]
-pub enum OperateError {
-    /// No instance became ready.
-    #[error("{plugin} is {state}: {reason}")]
-    NotReady {
-        /// Which plugin.
-        plugin: PluginName,
-        /// Its current state. In `backoff` it is retried.
-        state: State,
-        /// Why.
-        reason: Sanitized,
-    },
-    /// It was removed during the operation.
-    #[error("{plugin} is no longer registered; `talon plugin list` shows what is")]
-    Removed {
-        /// Which plugin.
-        plugin: PluginName,
-    },
-    /// The approval failed; nothing was approved.
-    #[error(transparent)]
-    Approve(ApproveFailure),
-    /// Its capabilities could not be read again; the stored ones stay.
-    #[error("the capabilities of {plugin} could not be read: {cause}; see `talon plugin logs {plugin}`")]
-    Refresh {
-        /// Which plugin.
-        plugin: PluginName,
-        /// Why.
-        cause: Sanitized,
-    },
-}
-
-/// Why nothing was approved. Other crates can use only its text.
-#[derive(Debug, Clone, thiserror::Error)]
-#[error(transparent)]
-pub struct ApproveFailure(ApproveError);
 
 /// A declared capability and how it compares with what was approved.
 #[derive(Debug, Clone)]
@@ -72,7 +35,7 @@ pub struct ReviewedCapability {
     /// Whether callers do not see the plugin's own texts, for the same reason.
     pub withheld_texts: bool,
     /// For each action that differs from what was approved, a digest of everything it declares; for the plugin's own
-    /// texts, under [`PLUGIN_TEXTS`](crate::PLUGIN_TEXTS).
+    /// texts, under [`PLUGIN_TEXTS`](talon_plugin_config::PLUGIN_TEXTS).
     pub digests: BTreeMap<String, String>,
 }
 
@@ -184,21 +147,6 @@ impl Plugin {
         })
     }
 
-    /// Approves what these actions declare now, or all actions if none is named. Returns those that were not approved
-    /// before. With [`ReviewedCapability::digests`] from an earlier look, approves exactly what was seen then.
-    ///
-    /// # Errors
-    /// [`OperateError::Approve`] if it declares no such action, if it has not declared anything yet, or if
-    /// the approval cannot be stored. Nothing is approved then.
-    pub async fn approve(
-        &self,
-        actions: Vec<String>,
-        seen: BTreeMap<String, String>,
-    ) -> Result<Vec<String>, OperateError> {
-        let approved = self.newest().inner.context.approve(actions, seen).await;
-        approved.map_err(|error| OperateError::Approve(ApproveFailure(error)))
-    }
-
     /// The executor for its calls.
     #[must_use]
     pub fn executor(&self) -> Executor {
@@ -209,95 +157,6 @@ impl Plugin {
     #[must_use]
     pub fn logs(&self) -> LogTail {
         self.inner.context.logs.tail()
-    }
-
-    /// Sets the desired state to up and starts every instance that does not run; clears `Failed` and the restart
-    /// counter. Returns when every instance is ready or its first attempt has failed.
-    ///
-    /// # Errors
-    /// [`OperateError::NotReady`] if no instance became ready. One that is in backoff is tried again.
-    pub async fn start(&self) -> Result<(), OperateError> {
-        self.send_all(&MachineEvent::Start).await?.wait_started(None).await
-    }
-
-    /// Sets the desired state to down: no new calls; calls in flight finish within the grace period, then the
-    /// processes are ended. Returns when none of them is left.
-    ///
-    /// # Errors
-    /// [`OperateError::Removed`]
-    pub async fn stop(&self) -> Result<(), OperateError> {
-        let told = self.send_all(&MachineEvent::Stop { grace: None }).await?;
-        let stopped = |views: &[Arc<InstanceStatus>]| {
-            // A concurrent `start` ends the wait as well.
-            views.iter().all(|view| view.state == State::Stopped || view.desired == Desired::Up)
-        };
-        told.inner.context.pool.wait_until(stopped).await;
-        Ok(())
-    }
-
-    /// Stops it for good; returns when none of its processes is left. Later operations are refused.
-    pub(crate) async fn retire(&self, grace: Option<Duration>) {
-        let retired = self.inner.drivers.iter().map(|driver| async move {
-            let (done, taken) = oneshot::channel();
-            // A driver that has ended has nothing left to stop.
-            if driver.send(Command::Retire { grace, done }).await.is_ok() {
-                let _ = taken.await;
-            }
-        });
-        join_all(retired).await;
-        self.inner
-            .context
-            .pool
-            .wait_until(|views| views.iter().all(|view| view.state == State::Stopped))
-            .await;
-    }
-
-    /// Replaces its processes one after the other, so that with several instances one always takes calls.
-    /// Stops at the first instance that does not become ready again, and wherever it is when the future is
-    /// dropped. A planned restart does not count as a death. Starts stopped instances.
-    ///
-    /// # Errors
-    /// [`OperateError::NotReady`] if an instance did not become ready; the instances after it are not restarted.
-    pub async fn restart(&self) -> Result<(), OperateError> {
-        for index in 0..self.newest().inner.drivers.len() {
-            let plugin = self.newest();
-            // A replacement that happened meanwhile has new processes and needs no restart.
-            match plugin.send(index, MachineEvent::Restart).await {
-                Err(_) if plugin.inner.successor.get().is_some() => return Ok(()),
-                told => told?,
-            }
-            plugin.wait_started(Some(index)).await?;
-        }
-        Ok(())
-    }
-
-    /// Asks every ready instance to declare its capabilities again. `false`: the plugin does not implement
-    /// that, and the stored capabilities stay.
-    ///
-    /// # Errors
-    /// [`OperateError::NotReady`] if no instance is ready, [`OperateError::Refresh`] if one did not answer or its
-    /// answer is not accepted.
-    pub async fn refresh_capabilities(&self) -> Result<bool, OperateError> {
-        let common = &self.newest().inner.context;
-        let mut refreshed = false;
-        let mut asked = false;
-        for slot in &common.pool.slots {
-            let Some(live) = slot.live.load_full() else { continue };
-            asked = true;
-            let answer =
-                tokio::time::timeout(REFRESH_TIMEOUT, live.client.refresh_capabilities(REFRESH_TIMEOUT));
-            let failed = |cause| OperateError::Refresh { plugin: self.name().clone(), cause };
-            match answer.await {
-                Ok(Ok(Some(capability))) => {
-                    common.set_capability(capability);
-                    refreshed = true;
-                }
-                Ok(Ok(None)) => {}
-                Ok(Err(cause)) => return Err(failed(cause)),
-                Err(_) => return Err(failed(inert!("no answer within {} s", REFRESH_TIMEOUT.as_secs()))),
-            }
-        }
-        if asked { Ok(refreshed) } else { Err(self.newest().not_ready(None)) }
     }
 
     /// Resolves once every instance is ready, failed, refused or stopped: only a call, a fault or an operator can
@@ -379,62 +238,6 @@ impl Plugin {
     /// Waits until its log is written to the file. If the disk hangs, the last lines are lost.
     pub(crate) async fn flush_logs(&self) {
         let _ = tokio::time::timeout(END_WAIT, self.inner.context.logs.flush()).await;
-    }
-
-    /// Sends the event to all drivers of the current plugin, and returns that plugin.
-    async fn send_all(&self, event: &MachineEvent) -> Result<&Self, OperateError> {
-        loop {
-            let plugin = self.newest();
-            let told = (0..plugin.inner.drivers.len()).map(|index| plugin.send(index, event.clone()));
-            let told: Result<(), _> = join_all(told).await.into_iter().collect();
-            // If the plugin was replaced meanwhile, the event has to reach its successor.
-            if plugin.inner.successor.get().is_none() {
-                return told.map(|()| plugin);
-            }
-        }
-    }
-
-    async fn send(&self, index: usize, event: MachineEvent) -> Result<(), OperateError> {
-        let removed = || OperateError::Removed { plugin: self.name().clone() };
-        let (done, taken) = oneshot::channel();
-        self.inner.drivers[index].send(Command::Event(Box::new(event), done)).await.map_err(|_| removed())?;
-        taken.await.map_err(|_| removed())
-    }
-
-    /// Waits until every instance of an enabled plugin is ready, or its first attempt has failed.
-    pub(crate) async fn wait_first_attempt(&self) -> Result<(), OperateError> {
-        let begun = |view: &Arc<InstanceStatus>| view.state != State::Discovered;
-        self.inner.context.pool.wait_until(|views| views.iter().all(begun)).await;
-        self.wait_started(None).await
-    }
-
-    /// Waits until the instance, or all instances, finished starting, successfully or not.
-    async fn wait_started(&self, index: Option<usize>) -> Result<(), OperateError> {
-        let pool = &self.inner.context.pool;
-        let mine = |views: &[Arc<InstanceStatus>]| match index {
-            Some(index) => views[index..=index].to_vec(),
-            None => views.to_vec(),
-        };
-        let arrived = |view: &Arc<InstanceStatus>| match view.state {
-            State::Ready | State::Unhealthy | State::Failed | State::Refused | State::Backoff => true,
-            State::Stopped | State::Discovered => true,
-            State::Starting | State::Handshaking | State::Draining => false,
-        };
-        pool.wait_until(|views| mine(views).iter().all(arrived)).await;
-        let ready = |view: &Arc<InstanceStatus>| matches!(view.state, State::Ready | State::Unhealthy);
-        if mine(&pool.statuses()).iter().any(ready) { Ok(()) } else { Err(self.not_ready(index)) }
-    }
-
-    fn not_ready(&self, index: Option<usize>) -> OperateError {
-        let views = self.inner.context.pool.statuses();
-        let view = match index {
-            Some(index) => views[index].clone(),
-            None => crate::instances::summary(&views),
-        };
-        let plugin = self.name().clone();
-        let next = || inert!("`talon plugin start {}` starts it", plugin);
-        let reason = view.reason.clone().unwrap_or_else(next);
-        OperateError::NotReady { state: view.state, reason, plugin }
     }
 }
 

@@ -22,12 +22,13 @@ use crate::declared_names::DeclaredNames;
 use crate::events::{EventKind, Events, NewEvent};
 use crate::instances::{Executor, InstancePool};
 use crate::launch::{LastGoodCache, Launcher};
+use crate::launcher::Launch;
 use crate::logs::LogSink;
 use crate::plugin::Plugin;
 use crate::plugin_context::{PluginContext, PluginRole};
-use crate::service::{Service, ServiceHooks, ServiceSpec};
+use crate::service::{Service, ServiceHooks};
+use crate::service_spec::ServiceSpec;
 use crate::settings::{Settings, SetupError};
-use crate::traits::Launch;
 
 /// The most plugins of one supervisor: each has a task, a uid and a log, and a longer list is unreadable. More are
 /// refused when they are registered.

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
-use talon_jail::Status;
 use talon_plugin_config::name::PluginName;
 use talon_plugin_config::spec::Dialect;
-use talon_sanitize::{Raw, Sanitized, inert};
+use talon_sanitize::{Sanitized, inert};
 
 use crate::instances::{summary, total_restarts};
+use crate::jail_report::not_enforced;
 use crate::lifecycle::{Desired, State};
 use crate::plugin_context::PluginContext;
 
@@ -159,14 +159,4 @@ impl Snapshot {
             instances,
         }
     }
-}
-
-/// The protections that are not in force, or only by a substitute, each with its reason.
-pub(crate) fn not_enforced(report: &talon_jail::Report) -> Vec<Sanitized> {
-    let lines = report.iter().filter_map(|protection| match &protection.status {
-        Status::Enforced => None,
-        Status::StandIn(how) => Some(format!("{}: only a stand-in: {how}", protection.name)),
-        Status::Missing(why) => Some(format!("{}: {why}", protection.name)),
-    });
-    lines.map(|line| Raw::from(line).line()).collect()
 }

@@ -12,9 +12,9 @@ use talon_agent_settings::{
     AgentKeys, AllowKeys, BUILT_IN_SUBAGENTS, ConfirmKeys, OrchestratorKeys, SubAgentEntry, ToolPattern,
     confirm_pattern, is_pattern,
 };
-use talon_plugin_config::document::names::nearest;
 use talon_plugin_config::document::origin::KeyPath;
 use talon_plugin_config::name::PluginName;
+use talon_sanitize::nearest;
 
 use super::Check;
 use crate::config::peers::name_of;
@@ -125,7 +125,7 @@ impl Check<'_> {
         }
         let unknown = |name: &String| PluginName::new(name).is_ok() && named().all(|known| known != name);
         for (index, name) in trusted.iter().enumerate().filter(|(_, name)| unknown(name)) {
-            let near = nearest(name, named()).map(|near| format!("did you mean {near}?"));
+            let near = nearest(name, named()).into_iter().next().map(|near| format!("did you mean {near}?"));
             let help = near.unwrap_or_else(|| "correct it, unless it is found in plugin_dir".to_owned());
             let message = format!("no plugin of this configuration is called {name}");
             self.found.warning(&path.index(index), message, &help);
@@ -189,7 +189,7 @@ impl Check<'_> {
         let known: Vec<&str> = BUILT_IN_SUBAGENTS.into_iter().chain(own).collect();
         for name in subagents.keys().filter(|name| !known.contains(&name.as_str())) {
             let near = nearest(name, known.iter().copied());
-            let help = near.map_or_else(
+            let help = near.first().map_or_else(
                 || format!("there are: {}", known.join(", ")),
                 |near| format!("did you mean {near}?"),
             );

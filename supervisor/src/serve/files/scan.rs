@@ -96,7 +96,7 @@ fn plugins(
 fn fingerprint(spec: &PluginSpec) -> SubjectState {
     match discover::fingerprint(spec) {
         Ok(digest) => SubjectState::Present(digest),
-        Err(reason) => SubjectState::Refused(reason),
+        Err(error) => SubjectState::Refused(error.to_string()),
     }
 }
 

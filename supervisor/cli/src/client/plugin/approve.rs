@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use clap::Args;
-use talon_plugin::PLUGIN_TEXTS;
+use talon_plugin_config::PLUGIN_TEXTS;
 use talon_proto::host::{ApproveRequest, ApproveResponse, GetPluginRequest, GetPluginResponse};
 use talon_sanitize::sanitized;
 

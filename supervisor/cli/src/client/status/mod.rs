@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use anstyle::Style;
 use clap::Args;
-use talon_plugin::status_summary::{self, PluginStatus};
+use talon_plugin_config::status_summary::{self, PluginStatus};
 use talon_proto::host::{GetStatusRequest, GetStatusResponse, Plugin, RefusedPlugin};
 use talon_sanitize::sanitized;
 

@@ -128,7 +128,7 @@ fn check_jail(sandbox: &SandboxSettings) -> Result<(), CheckError> {
         AllowList::parse(&sandbox.allow)
             .map_err(|error| setting_error("sandbox.allow", error.to_string()))?;
     }
-    profile::compile(sandbox).map(drop).map_err(|problem| setting_error("sandbox.profile", problem))
+    profile::compile(sandbox).map(drop).map_err(|error| setting_error("sandbox.profile", error.to_string()))
 }
 
 /// The part of [`check`] that does not access the disk.
@@ -183,7 +183,7 @@ pub fn check_settings(spec: &PluginSpec) -> Result<(), CheckError> {
             "an argument holds a NUL character, which no program can be given",
         ));
     }
-    environment::check(spec).map_err(|problem| setting_error("env", problem))
+    environment::check(spec).map_err(|error| setting_error("env", error.to_string()))
 }
 
 /// Letters, digits, `_` and dots: characters that an HTTP/2 path takes unescaped.

@@ -106,25 +106,52 @@ impl Manifest {
     /// The path of the program.
     ///
     /// # Errors
-    /// A message, if the program is not found or lies outside the directory.
-    pub fn program(&self, directory: &Path) -> Result<PathBuf, String> {
+    /// [`CommandError`], if the program is not found or lies outside the directory.
+    pub fn program(&self, directory: &Path) -> Result<PathBuf, CommandError> {
         match &self.plugin.command {
             Some(command) => resolve_command(command, directory),
-            None => Err(format!("{MANIFEST_FILE}: it names no command: say which program it is")),
+            None => Err(CommandError::Missing),
         }
     }
 }
 
+/// Why the command of a manifest cannot be used. The messages end with what to do next.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CommandError {
+    /// There is none.
+    #[error("{MANIFEST_FILE}: it names no command: say which program it is")]
+    Missing,
+    /// It has a `..`.
+    #[error(
+        "{MANIFEST_FILE}: command {command:?} leaves the directory: keep the program in it, or write an absolute path"
+    )]
+    Outside {
+        /// The command.
+        command: String,
+    },
+    /// It is neither in the directory nor a command of the system.
+    #[error(
+        "{MANIFEST_FILE}: command {command:?} is neither in {} nor in {}: correct it, or install it",
+        directory.display(),
+        SYSTEM_PATH.join(", ")
+    )]
+    NotFound {
+        /// The command.
+        command: String,
+        /// The plugin's directory.
+        directory: PathBuf,
+    },
+}
+
 /// Resolves a manifest's command.
-fn resolve_command(path: &Path, directory: &Path) -> Result<PathBuf, String> {
+fn resolve_command(path: &Path, directory: &Path) -> Result<PathBuf, CommandError> {
     let command = path.display().to_string();
     if path.is_absolute() {
         return Ok(path.to_owned());
     }
     if path.components().any(|c| matches!(c, std::path::Component::ParentDir)) {
-        return Err(format!(
-            "{MANIFEST_FILE}: command {command:?} leaves the directory: keep the program in it, or write an absolute path"
-        ));
+        return Err(CommandError::Outside { command });
     }
     // Built from its components, so that "./run" and "run" are the same path.
     let inside: PathBuf = directory.join(
@@ -133,13 +160,7 @@ fn resolve_command(path: &Path, directory: &Path) -> Result<PathBuf, String> {
     if command.contains('/') || inside.symlink_metadata().is_ok() {
         return Ok(inside);
     }
-    SYSTEM_PATH.iter().map(|dir| Path::new(dir).join(path)).find(|candidate| candidate.is_file()).ok_or_else(
-        || {
-            format!(
-                "{MANIFEST_FILE}: command {command:?} is neither in {} nor in {}: correct it, or install it",
-                directory.display(),
-                SYSTEM_PATH.join(", ")
-            )
-        },
-    )
+    let system =
+        SYSTEM_PATH.iter().map(|dir| Path::new(dir).join(path)).find(|candidate| candidate.is_file());
+    system.ok_or_else(|| CommandError::NotFound { command, directory: directory.to_owned() })
 }

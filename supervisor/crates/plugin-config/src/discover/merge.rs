@@ -16,12 +16,12 @@ pub(super) struct SettingSources<'a> {
 /// Applies all settings for a plugin to the defaults in `spec`.
 pub(super) fn merge_settings(
     mut spec: PluginSpec,
-    said: SettingSources<'_>,
+    sources: SettingSources<'_>,
     defaults: &SpecDefaults,
 ) -> Result<PluginSpec, CheckError> {
     let over = defaults.overrides.get(spec.name.as_str());
-    let operator = [said.entry.map(|entry| &entry.settings), over];
-    if let Some(manifest) = said.manifest {
+    let operator = [sources.entry.map(|entry| &entry.settings), over];
+    if let Some(manifest) = sources.manifest {
         let wishes = permissions::excess_requests(&manifest.settings, operator, &spec);
         if !wishes.is_empty() {
             return Err(CheckError::NotPermitted { wishes });
@@ -33,7 +33,7 @@ pub(super) fn merge_settings(
             spec.calls.action_timeouts.clear();
         }
     }
-    if let Some(entry) = said.entry {
+    if let Some(entry) = sources.entry {
         entry.apply(&mut spec);
     }
     if let Some(over) = over {

@@ -13,6 +13,7 @@
 
 mod check;
 mod defaults;
+mod error;
 mod manifest;
 mod merge;
 mod permissions;
@@ -22,11 +23,14 @@ use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use talon_sanitize::truncate;
 use tracing::debug;
 
 pub use check::{CheckError, check, check_digest, check_script_location, check_settings};
 pub use defaults::{DEFAULT_MAX_MESSAGE_BYTES, SpecDefaults};
-pub use manifest::{Manifest, ManifestError};
+use error::DiscoverError;
+pub use error::FingerprintError;
+pub use manifest::{CommandError, Manifest, ManifestError};
 use merge::{SettingSources, merge_settings};
 
 use crate::bridge::Bridge;
@@ -71,7 +75,8 @@ pub fn scan(dir: &Path, defaults: &SpecDefaults) -> ScanResult {
     let mut found: BTreeMap<PluginName, Vec<PluginSpec>> = BTreeMap::new();
     let names = match entries(dir) {
         Ok(names) => names,
-        Err(reason) => {
+        Err(error) => {
+            let reason = error.to_string();
             let name = dir.file_name().unwrap_or(dir.as_os_str()).to_string_lossy().into_owned();
             return ScanResult {
                 plugins: Vec::new(),
@@ -84,9 +89,9 @@ pub fn scan(dir: &Path, defaults: &SpecDefaults) -> ScanResult {
         match inspect_entry(&path, defaults) {
             Ok(Some(spec)) => found.entry(spec.name.clone()).or_default().push(spec),
             Ok(None) => {}
-            Err(reason) => {
-                let name = truncate(&name.to_string_lossy());
-                refused.push(RejectedPlugin { name, path, reason: truncate(&reason) });
+            Err(error) => {
+                let name = shown(&name.to_string_lossy());
+                refused.push(RejectedPlugin { name, path, reason: shown(&error.to_string()) });
             }
         }
     }
@@ -98,8 +103,7 @@ pub fn scan(dir: &Path, defaults: &SpecDefaults) -> ScanResult {
         }
         // Choosing one of them would be a guess, so none of them runs.
         let sources: Vec<_> = specs.iter().map(|spec| spec.source.clone()).collect();
-        let reason =
-            truncate(&format!("{} claim the name {name}: rename all but one", sources.join(" and ")));
+        let reason = shown(&format!("{} claim the name {name}: rename all but one", sources.join(" and ")));
         for spec in specs.drain(..) {
             let path = spec.directory.unwrap_or(spec.program);
             refused.push(RejectedPlugin { name: name.to_string(), path, reason: reason.clone() });
@@ -128,21 +132,25 @@ pub fn from_config(
         // Only the bridge runs on this machine.
         (None, Some(_)) => match Bridge::Mcp.program(&defaults.bridges) {
             Some(bridge) => configured_program(name, source, bridge, entry, defaults),
-            None => Err(CheckError::NoBridge { bridge: Bridge::Mcp.name() }.to_string()),
+            None => Err(CheckError::NoBridge { bridge: Bridge::Mcp.name() }.into()),
         },
-        (Some(_), Some(_)) => Err("it has both a command and a url: leave one of them out".to_owned()),
-        (None, None) => Err("it has neither a command nor a url: say what runs".to_owned()),
+        (Some(_), Some(_)) => Err(DiscoverError::CommandAndUrl),
+        (None, None) => Err(DiscoverError::NothingToRun),
     };
-    let checked = spec.and_then(|spec| check(&spec).map(|()| spec).map_err(|e| e.to_string()));
-    checked.map_err(|reason| RejectedPlugin { name: name.to_string(), path, reason: truncate(&reason) })
+    let checked = spec.and_then(|spec| Ok(check(&spec).map(|()| spec)?));
+    checked.map_err(|error| RejectedPlugin {
+        name: name.to_string(),
+        path,
+        reason: shown(&error.to_string()),
+    })
 }
 
 /// A digest of all files that a start of the plugin reads and runs. A different digest means that the plugin changed.
 /// Blocking; reads all of them.
 ///
 /// # Errors
-/// A message, if a file cannot be read.
-pub fn fingerprint(spec: &PluginSpec) -> Result<String, String> {
+/// [`FingerprintError`], if a file cannot be read.
+pub fn fingerprint(spec: &PluginSpec) -> Result<String, FingerprintError> {
     let program = || -> io::Result<String> {
         use std::os::unix::fs::PermissionsExt;
 
@@ -150,11 +158,12 @@ pub fn fingerprint(spec: &PluginSpec) -> Result<String, String> {
         let executable = file.metadata()?.permissions().mode() & 0o111 != 0;
         Ok(format!("{}{}", if executable { "x" } else { "f" }, digest::of_file(&file)?))
     };
-    let program = program().map_err(|e| format!("cannot read {}: {e}", spec.program.display()))?;
+    let program =
+        program().map_err(|source| FingerprintError::Program { path: spec.program.clone(), source })?;
     match &spec.directory {
         None => Ok(program),
         Some(directory) => {
-            let tree = digest::of_tree(directory, None).map_err(|e| e.to_string())?;
+            let tree = digest::of_tree(directory, None)?;
             Ok(format!("{program} {tree}"))
         }
     }
@@ -166,10 +175,10 @@ fn configured_program(
     program: &Path,
     entry: &PluginEntry,
     defaults: &SpecDefaults,
-) -> Result<PluginSpec, String> {
+) -> Result<PluginSpec, DiscoverError> {
     let spec = defaults.spec(name.clone(), source, program);
-    let said = SettingSources { entry: Some(entry), ..SettingSources::default() };
-    merge_settings(spec, said, defaults).map_err(|e| e.to_string())
+    let sources = SettingSources { entry: Some(entry), ..SettingSources::default() };
+    Ok(merge_settings(spec, sources, defaults)?)
 }
 
 fn configured_directory(
@@ -178,34 +187,28 @@ fn configured_directory(
     directory: &Path,
     entry: &PluginEntry,
     defaults: &SpecDefaults,
-) -> Result<PluginSpec, String> {
-    let directory =
-        directory.canonicalize().map_err(|e| format!("cannot resolve it: {e}; correct the path"))?;
+) -> Result<PluginSpec, DiscoverError> {
+    let directory = directory.canonicalize().map_err(DiscoverError::Unresolved)?;
     if directory.join(MANIFEST_FILE).symlink_metadata().is_err() {
-        return Err(format!("it is a directory without {MANIFEST_FILE}: add one, or name the program in it"));
+        return Err(DiscoverError::NoManifest);
     }
     let manifest = trusted_manifest(&directory, defaults)?;
     // The entry's key is the name, whatever the manifest says.
     let mut spec = defaults.spec(name.clone(), source, manifest.program(&directory)?);
     spec.directory = Some(directory);
-    let said = SettingSources { manifest: Some(&manifest.plugin), entry: Some(entry) };
-    merge_settings(spec, said, defaults).map_err(|e| e.to_string())
+    let sources = SettingSources { manifest: Some(&manifest.plugin), entry: Some(entry) };
+    Ok(merge_settings(spec, sources, defaults)?)
 }
 
 /// The sorted names in a trustworthy plugin directory.
-fn entries(dir: &Path) -> Result<Vec<OsString>, String> {
-    let failed = |e: io::Error| match e.kind() {
-        io::ErrorKind::NotFound => {
-            format!(
-                "plugin_dir {} does not exist: create it, or change plugins.tools.plugin_dir",
-                dir.display()
-            )
-        }
-        _ => format!("cannot read plugin_dir {}: {e}", dir.display()),
+fn entries(dir: &Path) -> Result<Vec<OsString>, DiscoverError> {
+    let failed = |source: io::Error| match source.kind() {
+        io::ErrorKind::NotFound => DiscoverError::NoPluginDir(dir.to_owned()),
+        _ => DiscoverError::UnreadablePluginDir { dir: dir.to_owned(), source },
     };
     let stat = rustix::fs::stat(dir).map_err(|e| failed(e.into()))?;
     if let Some(problem) = trust::others_may_write(&stat) {
-        return Err(format!("plugin_dir {} cannot be trusted: {problem}", dir.display()));
+        return Err(DiscoverError::UntrustedPluginDir { dir: dir.to_owned(), problem });
     }
     let mut names = Vec::new();
     for entry in std::fs::read_dir(dir).map_err(failed)? {
@@ -214,10 +217,7 @@ fn entries(dir: &Path) -> Result<Vec<OsString>, String> {
             continue;
         }
         if names.len() == MAX_ENTRIES {
-            return Err(format!(
-                "plugin_dir {} holds more than {MAX_ENTRIES} entries: name a directory that holds plugins only",
-                dir.display()
-            ));
+            return Err(DiscoverError::TooManyEntries(dir.to_owned()));
         }
         names.push(name);
     }
@@ -226,11 +226,12 @@ fn entries(dir: &Path) -> Result<Vec<OsString>, String> {
 }
 
 /// Inspects one entry. `None` if it is not a plugin.
-fn inspect_entry(path: &Path, defaults: &SpecDefaults) -> Result<Option<PluginSpec>, String> {
+fn inspect_entry(path: &Path, defaults: &SpecDefaults) -> Result<Option<PluginSpec>, DiscoverError> {
     use std::os::unix::fs::PermissionsExt;
 
-    let real = path.canonicalize().map_err(|e| format!("cannot resolve it: {e}; remove it"))?;
-    let metadata = real.metadata().map_err(|e| format!("cannot look at it: {e}"))?;
+    let real = path.canonicalize().map_err(DiscoverError::DanglingEntry)?;
+    let metadata =
+        real.metadata().map_err(|source| DiscoverError::Unreadable { path: real.clone(), source })?;
     let file_name = path.file_name().and_then(|name| name.to_str());
     let spec = if metadata.is_dir() {
         if real.join(MANIFEST_FILE).symlink_metadata().is_err() {
@@ -239,16 +240,15 @@ fn inspect_entry(path: &Path, defaults: &SpecDefaults) -> Result<Option<PluginSp
         }
         directory_plugin(&real, file_name, defaults)?
     } else if metadata.is_file() && metadata.permissions().mode() & 0o111 != 0 {
-        let name = PluginName::from_file_name(file_name.ok_or("its name is not UTF-8: rename it")?)
-            .map_err(|e| e.to_string())?;
+        let name = PluginName::from_file_name(file_name.ok_or(DiscoverError::NameNotUtf8)?)?;
         // The target of a link is checked and run, so that a changed link takes effect only with a new scan.
         let spec = defaults.spec(name, path.display().to_string(), real);
-        merge_settings(spec, SettingSources::default(), defaults).map_err(|e| e.to_string())?
+        merge_settings(spec, SettingSources::default(), defaults)?
     } else {
         debug!(path = %path.display(), "ignored: neither executable nor a directory");
         return Ok(None);
     };
-    check(&spec).map_err(|e| e.to_string())?;
+    check(&spec)?;
     Ok(Some(spec))
 }
 
@@ -257,38 +257,35 @@ fn directory_plugin(
     directory: &Path,
     dir_name: Option<&str>,
     defaults: &SpecDefaults,
-) -> Result<PluginSpec, String> {
+) -> Result<PluginSpec, DiscoverError> {
     let manifest = trusted_manifest(directory, defaults)?;
     let name = match &manifest.name {
         Some(name) => PluginName::new(name),
-        None => PluginName::new(&dir_name.ok_or("its name is not UTF-8: rename it")?.replace('_', "-")),
+        None => PluginName::new(&dir_name.ok_or(DiscoverError::NameNotUtf8)?.replace('_', "-")),
     };
     let source = directory.join(MANIFEST_FILE).display().to_string();
-    let name = name.map_err(|e| e.to_string())?;
-    let mut spec = defaults.spec(name, source, manifest.program(directory)?);
+    let mut spec = defaults.spec(name?, source, manifest.program(directory)?);
     spec.directory = Some(directory.to_owned());
-    let said = SettingSources { manifest: Some(&manifest.plugin), entry: None };
-    merge_settings(spec, said, defaults).map_err(|e| e.to_string())
+    let sources = SettingSources { manifest: Some(&manifest.plugin), entry: None };
+    Ok(merge_settings(spec, sources, defaults)?)
 }
 
 /// Reads a directory's manifest, after checking who may write it: a manifest that everybody may write could name any
 /// program.
-fn trusted_manifest(directory: &Path, defaults: &SpecDefaults) -> Result<Manifest, String> {
+fn trusted_manifest(directory: &Path, defaults: &SpecDefaults) -> Result<Manifest, DiscoverError> {
     for path in [directory, &directory.join(MANIFEST_FILE)] {
-        let stat = rustix::fs::stat(path).map_err(|e| format!("cannot look at {}: {e}", path.display()))?;
+        let stat = rustix::fs::stat(path)
+            .map_err(|error| DiscoverError::Unreadable { path: path.to_owned(), source: error.into() })?;
         if let Some(problem) = trust::others_may_write(&stat) {
-            return Err(format!("{} cannot be trusted: {problem}", path.display()));
+            return Err(DiscoverError::Untrusted { path: path.to_owned(), problem });
         }
     }
-    Manifest::read(directory, &defaults.lifecycle).map_err(|e| e.to_string())
+    Ok(Manifest::read(directory, &defaults.lifecycle)?)
 }
 
-/// Truncates a text for display.
-fn truncate(text: &str) -> String {
-    if text.len() <= MAX_SHOWN_BYTES {
-        return text.to_owned();
-    }
-    format!("{}…", &text[..text.floor_char_boundary(MAX_SHOWN_BYTES)])
+/// A text of bounded length.
+fn shown(text: &str) -> String {
+    truncate(text, MAX_SHOWN_BYTES, "…").into_owned()
 }
 
 #[cfg(test)]

@@ -1,28 +1,11 @@
 //! Checks names and keys, and suggests the names that were probably meant.
 
+use talon_sanitize::nearest;
+
 use crate::name::PluginName;
 
 use super::origin::KeyPath;
 use super::shape::{Field, KeyKind, Shape, ShapeKind};
-
-/// Longer texts are not misspelled keywords, and comparing them would be expensive.
-const MAX_COMPARED_CHARS: usize = 64;
-
-/// The most similar word, if one is similar enough.
-#[must_use]
-pub fn nearest<'w>(written: &str, words: impl Iterator<Item = &'w str>) -> Option<&'w str> {
-    if written.chars().count() > MAX_COMPARED_CHARS {
-        return None;
-    }
-    let written = written.to_lowercase().replace('-', "_");
-    // Up to a third of the letters wrong is a typing error; more is another word.
-    let near_enough = (written.chars().count() / 3).max(1);
-    words
-        .map(|word| (strsim::damerau_levenshtein(&written, &word.to_lowercase().replace('-', "_")), word))
-        .filter(|(distance, _)| *distance <= near_enough)
-        .min_by_key(|(distance, _)| *distance)
-        .map(|(_, word)| word)
-}
 
 /// A key of exactly this name elsewhere in the document.
 fn same_name_elsewhere(root: &Shape, name: &str) -> Option<KeyPath> {
@@ -51,6 +34,7 @@ pub fn unknown_key(root: &Shape, shape: &Shape, path: &KeyPath, key: &str) -> (S
     };
     let near = nearest(key, fields.iter().map(|field| field.name.as_str()));
     let help = near
+        .first()
         .map(|near| format!("did you mean {}?", path.key(near)))
         .or_else(|| same_name_elsewhere(root, key).map(|elsewhere| format!("there is {elsewhere}")));
     let help = help.unwrap_or_else(|| {

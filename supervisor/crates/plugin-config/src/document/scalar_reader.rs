@@ -3,8 +3,8 @@
 use std::path::{Component, Path, PathBuf};
 
 use serde_json::Value;
+use talon_sanitize::nearest;
 
-use super::names::nearest;
 use super::scalar;
 use super::shape::{Shape, ShapeKind};
 use crate::spec::{MANIFEST_FILE, SYSTEM_PATH};
@@ -37,7 +37,7 @@ impl ScalarReader<'_> {
         let ExpandedScalar { text, plain, .. } = filled;
         let found = || filled.excerpt(&shape.kind);
         let expected = || format!("expected {}, found {}", shape.name(), found());
-        let own_words = |error: String| {
+        let in_words = |error: String| {
             // The units' own messages repeat the text, which may be a secret from a variable.
             if filled.substituted { (expected(), None) } else { (error, None) }
         };
@@ -50,7 +50,7 @@ impl ScalarReader<'_> {
             ShapeKind::Program => Ok(Value::String(self.program(text))),
             ShapeKind::Duration => match text.parse::<Duration>() {
                 Ok(duration) => Ok(Value::String(duration.to_string())),
-                Err(error) => Err(own_words(error.to_string())),
+                Err(error) => Err(in_words(error.to_string())),
             },
             ShapeKind::BoundedDuration { longest } => match text.parse::<Duration>() {
                 Ok(duration) if duration == Duration::ZERO || duration > *longest => {
@@ -59,16 +59,16 @@ impl ScalarReader<'_> {
                     Err((message, None))
                 }
                 Ok(duration) => Ok(Value::String(duration.to_string())),
-                Err(error) => Err(own_words(error.to_string())),
+                Err(error) => Err(in_words(error.to_string())),
             },
             ShapeKind::Dollars { decimals, most } => match check_dollars(text.trim(), *decimals, *most) {
                 // A string, because a JSON number would lose digits.
                 Ok(()) => Ok(Value::String(text.trim().to_owned())),
-                Err(help) => Err((expected(), Some(help))),
+                Err(error) => Err((expected(), Some(error.to_string()))),
             },
             ShapeKind::Bytes => match text.parse::<ByteSize>() {
                 Ok(size) => Ok(Value::String(size.to_string())),
-                Err(error) => Err(own_words(error.to_string())),
+                Err(error) => Err(in_words(error.to_string())),
             },
             ShapeKind::UidRange => match text.parse::<UidRange>() {
                 Ok(range) => Ok(Value::String(range.to_string())),
@@ -96,7 +96,7 @@ impl ScalarReader<'_> {
                     return Ok(Value::String(text.clone()));
                 }
                 let near = nearest(text, choices.iter().map(|choice| choice.word.as_str()));
-                Err((expected(), near.map(|word| format!("did you mean \"{word}\"?"))))
+                Err((expected(), near.first().map(|word| format!("did you mean \"{word}\"?"))))
             }
             ShapeKind::Any => Ok(Value::String(text.clone())),
             ShapeKind::Object(_) | ShapeKind::OneOf(_) | ShapeKind::Map { .. } | ShapeKind::List(_) => {
@@ -132,20 +132,31 @@ impl ScalarReader<'_> {
     }
 }
 
-/// Checks an amount in dollars. On failure returns what to write instead.
-fn check_dollars(text: &str, decimals: usize, most: u64) -> Result<(), String> {
+/// Why a text is no amount in dollars: what to write instead.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+enum AmountError {
+    #[error("write it like 2, 0.15 or 0.0375, without a sign or a unit")]
+    NotAnAmount,
+    #[error("write at most {0} decimals")]
+    TooManyDecimals(usize),
+    #[error("write at most {0}")]
+    TooLarge(u64),
+}
+
+/// Checks an amount in dollars.
+fn check_dollars(text: &str, decimals: usize, most: u64) -> Result<(), AmountError> {
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let (whole, part) = text.split_once('.').unwrap_or((text, "0"));
     if !digits(whole) || !digits(part) {
-        return Err("write it like 2, 0.15 or 0.0375, without a sign or a unit".to_owned());
+        return Err(AmountError::NotAnAmount);
     }
     let part = part.trim_end_matches('0');
     if part.len() > decimals {
-        return Err(format!("write at most {decimals} decimals"));
+        return Err(AmountError::TooManyDecimals(decimals));
     }
     let is_too_much = |whole: u64| whole > most || (whole == most && !part.is_empty());
     if whole.parse().map_or(true, is_too_much) {
-        return Err(format!("write at most {most}"));
+        return Err(AmountError::TooLarge(most));
     }
     Ok(())
 }
@@ -161,7 +172,7 @@ impl ExpandedScalar {
             return "a text".to_owned();
         }
         let short: String = self.text.chars().take(SHOWN_CHARS).collect();
-        let cut = if short.len() < self.text.len() { "…" } else { "" };
-        format!("{short:?}{cut}")
+        let ellipsis = if short.len() < self.text.len() { "…" } else { "" };
+        format!("{short:?}{ellipsis}")
     }
 }

@@ -9,7 +9,11 @@
 //! cannot be read or written, nothing counts as approved.
 
 mod digest;
+mod error;
+mod notice;
 mod record;
+mod state;
+mod status;
 
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,13 +22,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use arc_swap::ArcSwap;
-use talon_sanitize::{Raw, Sanitized, inert};
+use talon_sanitize::{Raw, inert};
 
-use self::digest::{Digests, action_digests, texts_digest};
+use self::digest::{action_digests, texts_digest};
+pub(crate) use self::error::ApproveError;
+pub(crate) use self::notice::ChangeNotice;
 use self::record::Record;
 pub(crate) use self::record::prepare;
+use self::state::{ApprovedActions, State};
+use self::status::ApprovalStatus;
 use talon_plugin_client::Capability;
-use talon_plugin_config::name::PluginName;
+use talon_plugin_config::name::{PLUGIN_TEXTS, PluginName};
 
 /// How many changes of one declaration are reported one by one; the rest is only counted. 16 is what a person reads at
 /// once. A plugin that declares a thousand new actions must not fill the log.
@@ -32,9 +40,6 @@ const MAX_REPORTED_CHANGES: usize = 16;
 /// The most actions that are remembered. Approved actions stay remembered after the plugin stops declaring them, so
 /// that actions which come and go need no new approval. Beyond this limit they are forgotten and count as new again.
 const MAX_REMEMBERED: usize = 4096;
-/// The name under which the plugin's own texts appear among its actions: in notices, approvals and digests. No action
-/// can have this name.
-pub const PLUGIN_TEXTS: &str = "(plugin)";
 /// The longest error text of a record, in bytes.
 const MAX_PROBLEM_BYTES: usize = 400;
 
@@ -49,102 +54,12 @@ pub(crate) struct Approvals {
     status: ArcSwap<ApprovalStatus>,
 }
 
-/// How the current declaration compares with the approved one. Replaced as a whole.
-#[derive(Debug, Default)]
-pub(crate) struct ApprovalStatus {
-    /// Actions whose declaration differs from the approved one.
-    pub(crate) changed: BTreeSet<String>,
-    /// Actions that are refused because of that.
-    pub(crate) withheld: Arc<BTreeSet<String>>,
-    /// Whether the plugin's own texts differ from the approved ones.
-    pub(crate) changed_texts: bool,
-    /// Whether they are left out because of that.
-    pub(crate) withheld_texts: bool,
-    /// Why nothing counts as approved.
-    pub(crate) problem: Option<Sanitized>,
-    /// The declaration that these fields describe; `None` before the first one. It is stored here so that a reader
-    /// never combines it with the status of another declaration.
-    pub(crate) capability: Option<Arc<Capability>>,
-    /// A digest of each changed action's declaration. A caller passes it back to approve exactly what was shown.
-    pub(crate) digests: BTreeMap<String, String>,
-}
-
-#[derive(Debug, Default)]
-struct State {
-    /// What was approved; `None` before the first approval.
-    approved: Option<ApprovedActions>,
-    /// Shares its map with `approved` while both are equal. That is nearly always, for each of many plugins.
-    declared: Arc<BTreeMap<String, Digests>>,
-    capability: Option<Arc<Capability>>,
-    /// The digest of the plugin's own texts, if it has any.
-    texts: Option<String>,
-    /// The digest of the approved texts; empty if none were approved, `None` if they were never checked.
-    approved_texts: Option<String>,
-    /// The digest of the texts that were last reported as changed.
-    reported_texts: Option<String>,
-    /// Changes that were reported, by action.
-    reported: BTreeMap<String, Digests>,
-}
-
-#[derive(Debug)]
-enum ApprovedActions {
-    Known(Arc<BTreeMap<String, Digests>>),
-    /// The record cannot be used.
-    Unusable(Sanitized),
-}
-
-/// A change that operators should know about.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ChangeNotice {
-    /// The action, if the notice is about one.
-    pub(crate) action: Option<String>,
-    /// What changed, in a form for programs.
-    pub(crate) change: String,
-    /// A message for people. It ends with what to do next.
-    pub(crate) text: Sanitized,
-}
-
 /// The result of a declaration.
 #[derive(Debug, Default)]
 pub(crate) struct DeclareOutcome {
     pub(crate) notices: Vec<ChangeNotice>,
-    /// Whether there is something to save: call [`Approvals::keep`] where blocking is allowed.
+    /// Whether there is something to save: call [`Approvals::save`] where blocking is allowed.
     pub(crate) needs_save: bool,
-}
-
-/// Why nothing was approved. The messages end with what to do next.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum ApproveError {
-    /// The plugin has not declared anything yet.
-    #[error("{0} has not declared yet what it offers; `talon plugin start {0}` starts it")]
-    NotDeclared(PluginName),
-    /// The plugin declares no such action.
-    #[error("{plugin} declares no action {action:?}; `talon plugin show {plugin}` lists those it does")]
-    UnknownAction {
-        /// The plugin.
-        plugin: PluginName,
-        /// The name, bounded.
-        action: Sanitized,
-    },
-    /// The declaration changed after it was shown to the person who approves it.
-    #[error(
-        "{action:?} of {plugin} changed again since it was shown, and nothing was approved; look once more with `talon plugin \
-         show {plugin}`, then approve again"
-    )]
-    ChangedAgain {
-        /// The plugin.
-        plugin: PluginName,
-        /// The name, bounded.
-        action: Sanitized,
-    },
-    /// The approval cannot be saved, so nothing is approved.
-    #[error("what is approved of {plugin} cannot be kept: {cause}; mend that and approve again")]
-    NotSaved {
-        /// The plugin.
-        plugin: PluginName,
-        /// The cause.
-        cause: Sanitized,
-    },
 }
 
 impl Approvals {
@@ -177,7 +92,9 @@ impl Approvals {
         let declared: BTreeMap<_, _> =
             capability.actions.iter().map(|(name, action)| (name.clone(), action_digests(action))).collect();
         state.declared = match &state.approved {
-            Some(ApprovedActions::Known(these)) if **these == declared => these.clone(),
+            Some(ApprovedActions::Known(approved_actions)) if **approved_actions == declared => {
+                approved_actions.clone()
+            }
             _ => Arc::new(declared),
         };
         state.texts = texts_digest(&capability.raw);
@@ -194,7 +111,11 @@ impl Approvals {
                 }
                 Some(Err(error)) => {
                     let problem = Raw::of(error).line_within(MAX_PROBLEM_BYTES);
-                    outcome.notices.push(self.unusable_record_notice(&problem));
+                    outcome.notices.push(ChangeNotice::unusable_record(
+                        &self.plugin,
+                        self.blocks_changes(),
+                        &problem,
+                    ));
                     Some(ApprovedActions::Unusable(problem))
                 }
             };
@@ -223,12 +144,12 @@ impl Approvals {
             .write(dir, &self.plugin)
             .err()?;
         let cause = Raw::of(cause).line_within(MAX_PROBLEM_BYTES);
-        let news = self.unusable_record_notice(&cause);
+        let notice = ChangeNotice::unusable_record(&self.plugin, self.blocks_changes(), &cause);
         if self.blocks_changes() {
             state.approved = Some(ApprovedActions::Unusable(cause));
             self.update_status(&state);
         }
-        Some(news)
+        Some(notice)
     }
 
     /// Approves what these actions declare now, or what all of them declare if the list is empty. Returns those that
@@ -265,30 +186,34 @@ impl Approvals {
             let action = Raw::from(other).line_within(MAX_PROBLEM_BYTES);
             return Err(ApproveError::ChangedAgain { plugin: self.plugin.clone(), action });
         }
-        let mut these = match &state.approved {
-            Some(ApprovedActions::Known(these)) => (**these).clone(),
+        let mut approved_actions = match &state.approved {
+            Some(ApprovedActions::Known(approved_actions)) => (**approved_actions).clone(),
             _ => BTreeMap::new(),
         };
-        these.extend(
+        approved_actions.extend(
             approved.iter().filter_map(|name| Some((name.clone(), state.declared.get(name)?.clone()))),
         );
-        if these.len() > MAX_REMEMBERED {
-            these.retain(|name, _| state.declared.contains_key(name));
+        if approved_actions.len() > MAX_REMEMBERED {
+            approved_actions.retain(|name, _| state.declared.contains_key(name));
         }
         let mut approved_texts = state.approved_texts.clone().unwrap_or_default();
         if approved.iter().any(|name| name == PLUGIN_TEXTS) {
             approved_texts = state.texts.clone().unwrap_or_default();
         }
         if let Some(dir) = &self.dir {
-            let record = Record { actions: these, texts: Some(approved_texts.clone()) };
+            let record = Record { actions: approved_actions, texts: Some(approved_texts.clone()) };
             record.write(dir, &self.plugin).map_err(|cause| ApproveError::NotSaved {
                 plugin: self.plugin.clone(),
                 cause: Raw::of(cause).line_within(MAX_PROBLEM_BYTES),
             })?;
-            these = record.actions;
+            approved_actions = record.actions;
         }
-        let these = if these == *state.declared { state.declared.clone() } else { Arc::new(these) };
-        state.approved = Some(ApprovedActions::Known(these));
+        let approved_actions = if approved_actions == *state.declared {
+            state.declared.clone()
+        } else {
+            Arc::new(approved_actions)
+        };
+        state.approved = Some(ApprovedActions::Known(approved_actions));
         state.approved_texts = Some(approved_texts);
         state.reported_texts = None;
         for action in &approved {
@@ -302,7 +227,9 @@ impl Approvals {
         let changed: BTreeSet<String> = state.changed_actions().into_keys().cloned().collect();
         let withheld = if self.blocks_changes() { Arc::new(changed.clone()) } else { Arc::default() };
         let problem = match &state.approved {
-            Some(ApprovedActions::Unusable(problem)) => Some(self.unusable_record_notice(problem).text),
+            Some(ApprovedActions::Unusable(problem)) => {
+                Some(ChangeNotice::unusable_record(&self.plugin, self.blocks_changes(), problem).text)
+            }
             _ => None,
         };
         let mut digests: BTreeMap<String, String> =
@@ -313,30 +240,35 @@ impl Approvals {
         }
         let withheld_texts = changed_texts && self.blocks_changes();
         let capability = state.capability.clone();
-        let standing =
+        let status =
             ApprovalStatus { changed, withheld, changed_texts, withheld_texts, problem, capability, digests };
-        self.status.store(Arc::new(standing));
+        self.status.store(Arc::new(status));
     }
 
     /// The changes that were not reported yet.
     fn unreported_changes(&self, state: &mut State) -> Vec<ChangeNotice> {
         let declared = &state.declared;
-        let mut told = std::mem::take(&mut state.reported);
-        told.retain(|name, _| declared.contains_key(name));
-        let mut news = Vec::new();
+        let mut reported = std::mem::take(&mut state.reported);
+        reported.retain(|name, _| declared.contains_key(name));
+        let mut notices = Vec::new();
         let mut more = 0_usize;
         if let Some(ApprovedActions::Known(_)) = &state.approved {
             if state.has_changed_texts() && state.reported_texts != state.texts {
                 state.reported_texts.clone_from(&state.texts);
-                news.push(self.changed_texts_notice());
+                notices.push(ChangeNotice::changed_texts(&self.plugin, self.blocks_changes()));
             }
             for (name, what) in state.changed_actions() {
-                let Some(now) = declared.get(name).filter(|now| told.get(name) != Some(*now)) else {
+                let Some(now) = declared.get(name).filter(|now| reported.get(name) != Some(*now)) else {
                     continue;
                 };
-                told.insert(name.clone(), now.clone());
-                if news.len() < MAX_REPORTED_CHANGES {
-                    news.push(self.changed_action_notice(name, &what.join(", ")));
+                reported.insert(name.clone(), now.clone());
+                if notices.len() < MAX_REPORTED_CHANGES {
+                    notices.push(ChangeNotice::changed_action(
+                        &self.plugin,
+                        self.blocks_changes(),
+                        name,
+                        &what.join(", "),
+                    ));
                 } else {
                     more += 1;
                 }
@@ -348,91 +280,10 @@ impl Approvals {
                 more,
                 Raw::of(&self.plugin).line()
             );
-            news.push(ChangeNotice { action: None, change: "more".to_owned(), text });
+            notices.push(ChangeNotice { action: None, change: "more".to_owned(), text });
         }
-        state.reported = told;
-        news
-    }
-
-    fn changed_texts_notice(&self) -> ChangeNotice {
-        let plugin = Raw::of(&self.plugin).line();
-        let then = if self.blocks_changes() { "; callers are not shown it until then" } else { "" };
-        let text = inert!(
-            "what it says about itself (description, prompt, glossary, articles) is not what was approved: look at it with `talon \
-             plugin show {}`, approve it with `talon plugin approve {}`{}",
-            plugin,
-            plugin,
-            then
-        );
-        ChangeNotice { action: None, change: PLUGIN_TEXTS.to_owned(), text }
-    }
-
-    fn changed_action_notice(&self, action: &str, what: &str) -> ChangeNotice {
-        let plugin = Raw::of(&self.plugin).line();
-        let action_shown = Raw::from(action).line();
-        let shown = Raw::from(what).line();
-        let then = if self.blocks_changes() { "; calls of it are refused until then" } else { "" };
-        let text = inert!(
-            "action {} is not what was approved ({}): look at it with `talon plugin show {}`, approve it with `talon plugin \
-             approve {}`{}",
-            action_shown,
-            shown,
-            plugin,
-            plugin,
-            then
-        );
-        ChangeNotice { action: Some(action.to_owned()), change: what.to_owned(), text }
-    }
-
-    fn unusable_record_notice(&self, problem: &Sanitized) -> ChangeNotice {
-        let then = if self.blocks_changes() {
-            "calls are refused until then"
-        } else {
-            "changes cannot be detected until then"
-        };
-        let plugin = Raw::of(&self.plugin).line();
-        let text = inert!(
-            "what was approved of its actions is not known: {}; look at them with `talon plugin show {}` and approve them anew \
-             with `talon plugin approve {}`; {}",
-            problem,
-            plugin,
-            plugin,
-            then
-        );
-        ChangeNotice { action: None, change: "record".to_owned(), text }
-    }
-}
-
-impl State {
-    /// One digest over all that an action declares, or of the plugin's own texts.
-    fn digest(&self, action: &str) -> Option<String> {
-        if action == PLUGIN_TEXTS {
-            return self.texts.clone();
-        }
-        self.declared.get(action).map(Digests::combined)
-    }
-
-    /// Whether the plugin's own texts differ from the approved ones. Removing all texts is not a change, as removing an
-    /// action is none.
-    fn has_changed_texts(&self) -> bool {
-        self.approved.is_some() && self.texts.is_some() && self.texts != self.approved_texts
-    }
-
-    /// The actions that differ from the approved ones, with the parts that differ.
-    fn changed_actions(&self) -> BTreeMap<&String, Vec<&'static str>> {
-        let in_what = |name: &String, now: &Digests| match &self.approved {
-            Some(ApprovedActions::Known(these)) => match these.get(name) {
-                Some(before) => now.differing_parts(before),
-                None => vec!["new"],
-            },
-            Some(ApprovedActions::Unusable(_)) => vec!["record"],
-            None => Vec::new(),
-        };
-        self.declared
-            .iter()
-            .map(|(name, now)| (name, in_what(name, now)))
-            .filter(|(_, what)| !what.is_empty())
-            .collect()
+        state.reported = reported;
+        notices
     }
 }
 

@@ -21,11 +21,12 @@ use tonic::metadata::MetadataMap;
 
 use crate::handover::{AdoptionCounts, HandoverDocument, HandoverError, InstanceCounters, ProcessRecord};
 use crate::launch::{Launcher, Process, ProgramChoice};
+use crate::launcher::Launch;
 use crate::logs::LogSink;
-use crate::service::ServiceSpec;
-use crate::traits::{
-    Launch, LaunchProgress, PluginClient, ProcessHandle, StartFailure, StartedProcess, StartedService,
-};
+use crate::service_spec::ServiceSpec;
+use crate::traits::client::PluginClient;
+use crate::traits::process::ProcessHandle;
+use crate::traits::start::{LaunchProgress, StartFailure, StartedProcess, StartedService};
 use crate::usage::Reading;
 
 impl Launch for Launcher {

@@ -4,11 +4,11 @@ use talon_sanitize::{Sanitized, inert};
 
 use super::Driver;
 use crate::events::{EventKind, NewEvent};
+use crate::jail_report::not_enforced;
 use crate::lifecycle::State;
 use crate::lifecycle::event::{CheckResult, ProcessReport};
 use crate::lifecycle::reason::format_duration;
 use crate::logs::Level;
-use crate::snapshot::not_enforced;
 
 /// How many protections of a plugin's last start are not in force, or only by a substitute.
 const NOT_ENFORCED_GAUGE: &str = "talon_plugin_not_enforced";

@@ -19,16 +19,17 @@ use tokio_util::sync::CancellationToken;
 
 use super::adoption_pool::AdoptedProcess;
 use super::attempt::Attempt;
+use super::blocking::flatten_join;
 use super::error::{LaunchError, LaunchStep};
 use super::last_good::{LastGoodProgram, ProgramChoice};
 use super::process::{HandoverState, ServedSockets};
 use super::program::PreparedProgram;
 use super::shared::Shared;
-use super::{Launcher, flatten_join, framed, setup, spawn};
+use super::{Launcher, framed, setup, spawn};
 use crate::handover::{AddressRecord, InstanceCounters, ProcessRecord};
 use crate::logs::{Level, LogSink, Stream};
 use crate::stdio::{LineSplitter, PipeReader, StreamLogger};
-use crate::traits::{LaunchProgress, StartedProcess};
+use crate::traits::start::{LaunchProgress, StartedProcess};
 
 /// The timeout for taking over a process, if the start timeout is not shorter. The process only has to answer
 /// twice; one that cannot do so in this time would only delay its callers, and a fresh start still has its

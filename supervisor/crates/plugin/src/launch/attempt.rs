@@ -1,16 +1,19 @@
 //! The state of one attempt to start a plugin; it stays available after the attempt failed.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use talon_plugin_client::{Capability, Client};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use super::SpawnedProcess;
 use super::error::{LastOutput, LaunchError, LaunchStep};
 use super::handshake_wait::HandshakeOutput;
 use super::last_good::{LastGoodProgram, ProgramSource};
-use super::process::{Exit, Process};
+use super::process::{Exit, HandoverState, Process};
+use super::spawn::SpawnedProcess;
 use crate::stdio::LastLines;
+use crate::traits::start::StartedProcess;
 
 /// How long the cleanup of a failed start may take before its error is returned anyway. Everything is killed
 /// by then, so this passes only on a heavily loaded machine.
@@ -32,6 +35,40 @@ pub(super) struct Attempt {
     pub(super) program_source: ProgramSource,
     /// The blocking part, while it runs. It cannot be interrupted, so a cancelled attempt waits for it.
     pub(super) spawning: Option<JoinHandle<Result<SpawnedProcess, LaunchError>>>,
+}
+
+/// The results of a successful attempt, apart from its process.
+pub(super) struct ReadyPlugin {
+    pub(super) client: Client,
+    pub(super) capability: Arc<Capability>,
+    pub(super) handover_state: HandoverState,
+}
+
+impl ReadyPlugin {
+    pub(super) fn into_started(self, process: Process, fingerprint: Option<String>) -> StartedProcess {
+        let Self { client, capability, handover_state } = self;
+        let HandoverState { digest, dialect, report, .. } = &handover_state;
+        let (digest, dialect, report) = (digest.clone(), *dialect, report.clone());
+        process.set_ready(HandoverState { fingerprint, ..handover_state });
+        StartedProcess {
+            process: Arc::new(process),
+            client: Arc::new(client),
+            capability,
+            report,
+            digest,
+            dialect,
+            taken_over: None,
+        }
+    }
+}
+
+/// How an attempt ended that did not fail.
+pub(super) enum AttemptOutcome {
+    Ready(Box<ReadyPlugin>),
+    /// The plugin speaks the oldest protocol and has to be started behind the bridge.
+    NeedsBridge,
+    /// It was started behind the bridge because its program needed it, but the program has changed.
+    ProgramChanged,
 }
 
 /// Why an attempt failed, before the plugin's last output is known.

@@ -6,8 +6,9 @@ use talon_control::fd_bundle::Packer;
 use talon_jail::Groups;
 use tokio::time::timeout;
 
+use super::Launcher;
 use super::attempt::LAST_OUTPUT_WAIT;
-use super::{Launcher, Shared};
+use super::shared::Shared;
 use crate::handover::{AdoptionCounts, HandoverDocument, HandoverError};
 
 impl Launcher {

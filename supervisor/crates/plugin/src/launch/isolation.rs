@@ -10,7 +10,7 @@ use talon_plugin_config::spec::{PluginSpec, SandboxSettings};
 use super::error::LaunchError;
 use super::program::PreparedProgram;
 use crate::rundir::{HOME_DIR, PrivateDir, SOCKET_DIR, TMP_DIR};
-use crate::service::{Home, ServiceSpec};
+use crate::service_spec::{Home, ServiceSpec};
 
 /// How many bytes of the private directory count for one file or directory: a page, which is what a small
 /// file takes. So inodes run out about when space would.
@@ -50,7 +50,8 @@ pub(super) fn for_plugin(
             plugin: spec.name.clone(),
         });
     }
-    let profile = profile::compile(sandbox).map_err(|problem| setting_error("sandbox.profile", problem))?;
+    let profile =
+        profile::compile(sandbox).map_err(|error| setting_error("sandbox.profile", error.to_string()))?;
     Ok(Some(Isolation { view, network, profile }))
 }
 
@@ -76,7 +77,8 @@ pub(super) fn for_service(
     grant(&mut view, sandbox, *identity, own)?;
     view.program_at = Some(program_at.to_owned()).filter(|path| !is_shown(&view, path));
     view.check().map_err(LaunchError::Isolation)?;
-    let profile = profile::compile(sandbox).map_err(|problem| setting_error("sandbox.profile", problem))?;
+    let profile =
+        profile::compile(sandbox).map_err(|error| setting_error("sandbox.profile", error.to_string()))?;
     Ok(Some(Isolation { view, network, profile }))
 }
 
@@ -109,7 +111,7 @@ fn grant(
     let accesses = [Access::Read, Access::Execute, Access::Write];
     for ((name, list), access) in sandbox.fs.lists().into_iter().zip(accesses) {
         for path in list.into_iter().flatten() {
-            check_not_own(path, identity, own).map_err(|problem| grant_error(name, problem))?;
+            check_not_own(path, identity, own).map_err(|error| grant_error(name, &error))?;
             view.grant(path, access);
         }
     }
@@ -127,30 +129,36 @@ fn is_shown(view: &View, path: &Path) -> bool {
 ///
 /// The jail resolves the path in the same way when it starts: only through links that no plugin can have
 /// created or moved. So no plugin can redirect the path between this check and the start.
-fn check_not_own(path: &Path, identity: Option<Identity>, own: &[&Path]) -> Result<(), String> {
+fn check_not_own(path: &Path, identity: Option<Identity>, own: &[&Path]) -> Result<(), GrantError> {
     // The target of a link is what would be shown.
-    let real = talon_jail::real_path(path, identity).map_err(|error| error.to_string())?;
+    let real = talon_jail::real_path(path, identity).map_err(GrantError::Path)?;
     let real = real.unwrap_or_else(|| path.to_owned());
     for own in own {
         if real.starts_with(own) || own.starts_with(&real) {
-            return Err(format!(
-                "{} has Talon's own files in it ({}): name what the plugin needs instead",
-                path.display(),
-                own.display()
-            ));
+            return Err(GrantError::OwnFiles { path: path.to_owned(), own: own.to_path_buf() });
         }
     }
     Ok(())
 }
 
-fn grant_error(list: &str, problem: String) -> LaunchError {
+/// Why a granted path is not shown. The messages end with what to do next.
+#[derive(Debug, thiserror::Error)]
+enum GrantError {
+    /// What the jail says of it.
+    #[error(transparent)]
+    Path(talon_jail::ViewError),
+    #[error("{} has Talon's own files in it ({}): name what the plugin needs instead", path.display(), own.display())]
+    OwnFiles { path: PathBuf, own: PathBuf },
+}
+
+fn grant_error(list: &str, error: &GrantError) -> LaunchError {
     setting_error(
         match list {
             "read" => "sandbox.fs.read",
             "execute" => "sandbox.fs.execute",
             _ => "sandbox.fs.write",
         },
-        problem,
+        error.to_string(),
     )
 }
 

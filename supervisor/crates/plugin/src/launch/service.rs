@@ -11,14 +11,16 @@ use talon_plugin_config::files::program;
 use tokio::time::timeout;
 
 use super::attempt::LAST_OUTPUT_WAIT;
+use super::blocking::flatten_join;
 use super::error::LaunchError;
 use super::process::{Process, ProcessResources, ServedSockets};
+use super::shared::Shared;
 use super::spawn::uid_of;
-use super::{Launcher, Shared, flatten_join, isolation};
+use super::{Launcher, isolation};
 use crate::logs::{LogSink, Stream};
-use crate::service::ServiceSpec;
+use crate::service_spec::ServiceSpec;
 use crate::stdio::{LastLines, LineSplitter, PipeReader, StreamLogger};
-use crate::traits::StartedService;
+use crate::traits::start::StartedService;
 
 /// The timeout for building its jail: a thousand times what that needs. On a machine that is so busy, the
 /// start fails until the next try. A stop in the meantime waits for it, too.

@@ -2,8 +2,12 @@
 
 use proptest::prelude::*;
 
+use talon_sanitize::Sanitized;
+
+use super::transitions::KILL_RETRY;
 use super::*;
 use crate::lifecycle::backoff::Jitter;
+use crate::lifecycle::event::{CheckResult, ProcessReport};
 
 const SECOND: Duration = Duration::from_secs(1);
 

@@ -8,14 +8,16 @@ use talon_sanitize::{Sanitized, inert};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
+use super::hooks::ServiceHooks;
 use super::shared::Shared;
-use super::spec::{ServiceHooks, ServiceSpec};
+use crate::jail_report::not_enforced;
+use crate::launcher::Launch;
 use crate::lifecycle::backoff::{self, Jitter};
 use crate::lifecycle::reason::{format_duration, truncate};
 use crate::lifecycle::restart_counter::RestartCounter;
 use crate::logs::{Level, LogSink};
-use crate::snapshot::not_enforced;
-use crate::traits::{Launch, ProcessHandle};
+use crate::service_spec::ServiceSpec;
+use crate::traits::process::ProcessHandle;
 
 /// The time window in which exits make the waits longer. Five minutes, as the default of plugins: a service that ran
 /// longer is restarted after the first, shortest wait.

@@ -14,9 +14,8 @@
 //! starts has a lower and an upper bound, so that a service which cannot start costs little.
 
 mod driver;
-mod home;
+mod hooks;
 mod shared;
-mod spec;
 
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -25,14 +24,14 @@ use std::time::Duration;
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-pub use self::home::Home;
+pub use self::hooks::ServiceHooks;
 pub use self::shared::ServiceStatus;
 use self::shared::Shared;
-pub use self::spec::{ServiceHooks, ServiceSpec};
+pub use crate::service_spec::{Home, ServiceSpec};
 use talon_plugin_config::name::PluginName;
 
+use crate::launcher::Launch;
 use crate::logs::LogSink;
-use crate::traits::Launch;
 
 /// A handle on a service. Cheap to clone. When the last one is dropped, including the registry's, the service is
 /// stopped.
