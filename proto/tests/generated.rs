@@ -25,13 +25,30 @@ const FILES: [&str; 7] = [
 /// Streams that are open for a plugin's whole life and carry a message now and then.
 const LASTING: [&str; 2] = ["plugin/goplugin.proto", "talon/plugin/v1/notices.proto"];
 
+/// The packages and messages that programs print as JSON. It is derived, so that a new field is never forgotten; by a
+/// feature, because no other crate needs it.
+const PRINTED: [&str; 8] = [
+    ".talon.host.v1",
+    ".talon.agent.v1",
+    // A message of the agent's control socket holds one of the state's.
+    ".talon.state.v1",
+    ".opentalon.plugin.v1.PluginCapabilities",
+    ".opentalon.plugin.v1.GlossaryEntry",
+    ".opentalon.plugin.v1.KnowledgeArticle",
+    ".opentalon.plugin.v1.Action",
+    ".opentalon.plugin.v1.Parameter",
+];
+const SERIALIZE: &str = r#"#[cfg_attr(feature = "serde", derive(serde::Serialize))]"#;
+
 /// Compiles the files with a compiler written in Rust, so that no machine needs `protoc`.
 fn generate(out: &Path) {
     let root = env!("CARGO_MANIFEST_DIR");
     let compiled = |files: &[&str]| protox::compile(files, [root]).expect("the files compile");
     // Maps have one order, so that equal messages are equal bytes, and who receives arguments keeps their order.
     let configured = || tonic_prost_build::configure().btree_map(".").out_dir(out);
-    configured().compile_fds(compiled(&FILES)).expect("code is generated");
+    let printed =
+        PRINTED.iter().fold(configured(), |builder, package| builder.type_attribute(package, SERIALIZE));
+    printed.compile_fds(compiled(&FILES)).expect("code is generated");
     let lasting = configured().codec_path("crate::lasting::LastingCodec");
     lasting.compile_fds(compiled(&LASTING)).expect("code is generated");
 }

@@ -47,6 +47,7 @@ pub struct ToolResultResponse {
     #[prost(string, tag = "4")]
     pub structured_content: ::prost::alloc::string::String,
 }
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct PluginCapabilities {
     #[prost(string, tag = "1")]
@@ -65,6 +66,7 @@ pub struct PluginCapabilities {
     #[prost(bool, tag = "7")]
     pub supports_callbacks: bool,
 }
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct GlossaryEntry {
     #[prost(string, tag = "1")]
@@ -78,6 +80,7 @@ pub struct GlossaryEntry {
     #[prost(string, repeated, tag = "5")]
     pub synonyms: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct KnowledgeArticle {
     #[prost(string, tag = "1")]
@@ -89,6 +92,7 @@ pub struct KnowledgeArticle {
     #[prost(string, repeated, tag = "4")]
     pub tags: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Action {
     #[prost(string, tag = "1")]
@@ -114,6 +118,7 @@ pub struct Action {
     #[prost(string, tag = "1002")]
     pub output_schema: ::prost::alloc::string::String,
 }
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Parameter {
     #[prost(string, tag = "1")]
