@@ -72,15 +72,23 @@ impl ToolError {
     /// The causes as one line for the log, outermost first; `None` when there is none.
     pub(crate) fn chain(&self) -> Option<String> {
         let first: &(dyn Error + 'static) = self.cause.as_deref()?;
-        let mut text = first.to_string();
-        let causes =
-            std::iter::successors(first.source(), |cause: &&(dyn Error + 'static)| (*cause).source());
-        for cause in causes.take(MAX_CAUSES) {
-            text.push_str(": ");
-            text.push_str(&cause.to_string());
-        }
-        Some(text)
+        Some(chain(first))
     }
+}
+
+/// An error and its causes as one line, outermost first. Some errors include their cause in their own text; it is not
+/// repeated then.
+pub(crate) fn chain(error: &(dyn Error + 'static)) -> String {
+    let mut text = error.to_string();
+    let causes = std::iter::successors(error.source(), |cause: &&(dyn Error + 'static)| (*cause).source());
+    for cause in causes.take(MAX_CAUSES) {
+        let cause = cause.to_string();
+        if !text.ends_with(&cause) {
+            text.push_str(": ");
+            text.push_str(&cause);
+        }
+    }
+    text
 }
 
 /// The message for the caller.

@@ -93,7 +93,7 @@ pub use error::{OrToolError, ToolError};
 pub use notices::Notifier;
 pub use output::{IntoOutput, IntoToolResult, Json, Output};
 pub use plugin::{DEFAULT_GRACE, Defects, Plugin};
-pub use serve::ServeError;
+pub use serve::{DescriptorError, ServeError};
 pub use state::{State, StateError, StateResource, Swap};
 pub use talon_sdk_macros::{args, tool};
 pub use tool::Tool;

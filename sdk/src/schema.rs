@@ -2,6 +2,8 @@
 //!
 //! schemars describes the arguments struct; this module splits the description into one [`Parameter`] for each field.
 
+use std::borrow::Cow;
+
 use schemars::generate::SchemaSettings;
 use schemars::transform::RecursiveTransform;
 use schemars::{JsonSchema, Schema};
@@ -64,11 +66,16 @@ impl Field {
     }
 }
 
+/// The type of a tool's arguments has no named fields. It holds the type's name.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("the arguments type `{0}` must be a struct with named fields, or () for none")]
+pub(crate) struct NotFieldsError(Cow<'static, str>);
+
 /// The fields of `A`, in the order of their declaration.
 ///
 /// # Errors
 /// When `A` is not a struct with named fields: only such a struct can be filled from named arguments.
-pub(crate) fn fields<A: JsonSchema>() -> Result<Vec<Field>, String> {
+pub(crate) fn fields<A: JsonSchema>() -> Result<Vec<Field>, NotFieldsError> {
     let settings = SchemaSettings::draft2020_12().for_deserialize().with(|settings| {
         // Each fragment is sent alone, so it must not refer to definitions elsewhere.
         settings.inline_subschemas = true;
@@ -76,12 +83,7 @@ pub(crate) fn fields<A: JsonSchema>() -> Result<Vec<Field>, String> {
         settings.transforms.push(Box::new(RecursiveTransform(list_choices)));
     });
     let schema = settings.into_generator().into_root_schema_for::<A>();
-    fields_of(schema.as_value()).ok_or_else(|| {
-        format!(
-            "the arguments type `{}` must be a struct with named fields, or () for none",
-            A::schema_name()
-        )
-    })
+    fields_of(schema.as_value()).ok_or_else(|| NotFieldsError(A::schema_name()))
 }
 
 /// Lists the values of an enum whose variants have descriptions. Such a type is a `oneOf` of constants, but hosts that

@@ -173,7 +173,7 @@ fn what_cannot_be_filled_by_name_is_refused() {
         fields::<HashMap<String, String>>(),
         fields::<Value>(),
     ] {
-        let why = refused.expect_err("refused");
+        let why = refused.expect_err("refused").to_string();
         assert!(why.contains("must be a struct with named fields"), "{why}");
     }
 }

@@ -2,14 +2,7 @@
 
 /// The prefix of `text` that is at most `max_bytes` long and ends at a character boundary.
 pub(crate) fn cut(text: &str, max_bytes: usize) -> &str {
-    if text.len() <= max_bytes {
-        return text;
-    }
-    let mut end = max_bytes;
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    &text[..end]
+    &text[..text.floor_char_boundary(max_bytes)]
 }
 
 /// Like [`cut`], with `…` where something is missing.

@@ -10,7 +10,7 @@ use talon_proto::plugin::{Action, Parameter};
 use crate::args::{ToolArgs, decode};
 use crate::context::Call;
 use crate::output::IntoToolResult;
-use crate::schema::{Field, Kind, fields};
+use crate::schema::{Field, Kind, NotFieldsError, fields};
 use crate::text::shorten;
 use crate::{Context, Output, ToolError};
 
@@ -49,7 +49,7 @@ pub struct Tool {
     output_schema: String,
     handler: Arc<Handler>,
     /// Why it cannot be served. Builders do not fail; `Plugin::check` and `serve` report it.
-    defect: Option<String>,
+    defect: Option<NotFieldsError>,
 }
 
 impl Tool {
@@ -187,8 +187,8 @@ impl Tool {
         }
     }
 
-    pub(crate) fn defect(&self) -> Option<&str> {
-        self.defect.as_deref()
+    pub(crate) fn defect(&self) -> Option<&NotFieldsError> {
+        self.defect.as_ref()
     }
 
     /// The parameters that a caller fills: all fields except those that the host injects.

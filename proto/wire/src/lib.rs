@@ -5,7 +5,14 @@
 //! with this crate, and pass everything else to tonic's generated servers, whose answers are sent the same
 //! way.
 //!
-//! Both ends of a connection between supervisor and plugin use [`LazyWritable`], a socket that saves wake-ups under load.
+//! Both ends of a connection use what makes small calls cheap:
+//!
+//! | type | what it saves |
+//! |---|---|
+//! | [`LazyWritable`] | wake-ups of a busy connection, whenever its peer has read |
+//! | [`CoalescingWriter`] | writes, on a connection that another library drives |
+//! | [`TurnWriter`] | writes, on a connection whose task knows when its turn ends |
+//! | [`BusyPoll`] | waking up a core for an answer that comes soon |
 //!
 //! ```no_run
 //! use talon_wire::{Answer, answer, is_plain, message, deadline_of};
@@ -22,12 +29,21 @@
 //! ```
 
 mod answer;
+mod busy_poll;
+mod coalescing;
 mod lazy_writable;
 pub mod message;
+mod message_reader;
 mod request_body;
 mod timeout;
+mod turn_writer;
+mod write_buffer;
 
 pub use answer::{Answer, answer, run_until_reset, send};
+pub use busy_poll::BusyPoll;
+pub use coalescing::CoalescingWriter;
 pub use lazy_writable::{BusyFlag, LazyWritable};
+pub use message_reader::{MessageError, MessageReader};
 pub use request_body::{is_plain, request_body};
 pub use timeout::deadline_of;
+pub use turn_writer::{TurnFlusher, TurnWriter, coalesce_turns};

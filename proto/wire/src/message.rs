@@ -2,8 +2,10 @@
 
 use h2::RecvStream;
 use prost::Message;
-use prost::bytes::{Buf, BufMut, Bytes, BytesMut};
+use prost::bytes::{BufMut, Bytes, BytesMut};
 use tonic::Status;
+
+use crate::message_reader::{MessageError, MessageReader};
 
 /// The size of the prefix of every message: compression flag and length.
 pub const PREFIX_BYTES: usize = 5;
@@ -41,67 +43,27 @@ fn with_prefix(length: usize) -> BytesMut {
 /// The status for a client that sent something else, or whose stream broke: OUT_OF_RANGE if the message is
 /// longer.
 pub async fn read<M: Message + Default>(mut from: RecvStream, limit: usize) -> Result<M, Status> {
-    let mut all = MessageBuffer::default();
+    let refused = |error| refused(error, limit);
+    let mut reader = MessageReader::new(limit);
     while let Some(piece) = from.data().await {
         let piece = piece.map_err(Status::from)?;
         // It fails only if the stream is over, and then nothing more comes.
         let _ = from.flow_control().release_capacity(piece.len());
-        all.add(piece, limit)?;
+        reader.push(piece).map_err(refused)?;
     }
-    M::decode(all.message()?).map_err(|error| Status::internal(error.to_string()))
+    let message = reader.finish().map_err(refused)?;
+    M::decode(message).map_err(|error| Status::internal(error.to_string()))
 }
 
-/// The received part of a message. Mostly a single piece holds it all, and is not copied.
-#[derive(Debug, Default)]
-struct MessageBuffer {
-    first: Bytes,
-    /// All pieces together, once there are several.
-    more: BytesMut,
-}
-
-impl MessageBuffer {
-    fn add(&mut self, piece: Bytes, limit: usize) -> Result<(), Status> {
-        if self.first.is_empty() {
-            self.first = piece;
-        } else {
-            if self.more.is_empty() {
-                self.more.extend_from_slice(&self.first);
-            }
-            self.more.extend_from_slice(&piece);
+fn refused(error: MessageError, limit: usize) -> Status {
+    match error {
+        MessageError::TooLong { length } => {
+            Status::out_of_range(format!("the request has {length} bytes, and at most {limit} are taken"))
         }
-        // Refused before memory for the announced length is allocated, and before more is received.
-        match self.expected_len() {
-            Some(length) if length > limit => Err(Status::out_of_range(format!(
-                "the request has {length} bytes, and at most {limit} are taken"
-            ))),
-            Some(length) if self.bytes().len() > PREFIX_BYTES + length => {
-                Err(Status::internal("the request continues after its message"))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    fn bytes(&self) -> &[u8] {
-        if self.more.is_empty() { &self.first } else { &self.more }
-    }
-
-    /// The length that the prefix announces.
-    fn expected_len(&self) -> Option<usize> {
-        let mut prefix = self.bytes().get(1..PREFIX_BYTES)?;
-        Some(prefix.get_u32() as usize)
-    }
-
-    fn message(self) -> Result<Bytes, Status> {
-        let announced = self.expected_len();
-        let Self { first, more } = self;
-        let mut all = if more.is_empty() { first } else { more.freeze() };
-        match (all.first(), announced) {
-            (Some(0), Some(length)) if all.len() == PREFIX_BYTES + length => {
-                all.advance(PREFIX_BYTES);
-                Ok(all)
-            }
-            (Some(1), _) => Err(Status::internal("the request is compressed, and does not say how")),
-            _ => Err(Status::internal("the request is no whole message")),
+        MessageError::Continued => Status::internal("the request continues after its message"),
+        MessageError::Compressed => Status::internal("the request is compressed, and does not say how"),
+        MessageError::UnknownFlag(_) | MessageError::Partial | MessageError::Missing => {
+            Status::internal("the request is no whole message")
         }
     }
 }
@@ -114,11 +76,11 @@ mod tests {
 
     /// Receives bytes in pieces of `step`.
     fn taken(bytes: &[u8], step: usize, limit: usize) -> Result<Bytes, Status> {
-        let mut all = MessageBuffer::default();
+        let mut reader = MessageReader::new(limit);
         for piece in bytes.chunks(step) {
-            all.add(Bytes::copy_from_slice(piece), limit)?;
+            reader.push(Bytes::copy_from_slice(piece)).map_err(|error| refused(error, limit))?;
         }
-        all.message()
+        reader.finish().map_err(|error| refused(error, limit))
     }
 
     #[test]

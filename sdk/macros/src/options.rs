@@ -1,5 +1,7 @@
 //! The options in `#[tool(…)]`.
 
+use std::fmt;
+
 use syn::meta::ParseNestedMeta;
 use syn::parse::Parser;
 use syn::punctuated::Punctuated;
@@ -65,13 +67,25 @@ impl Options {
     }
 }
 
-/// Returns why a text is not a valid action name.
-pub(crate) fn check_name(name: &str) -> Result<(), String> {
+/// The text is not a valid action name.
+#[derive(Debug)]
+pub(crate) struct NotANameError(String);
+
+impl fmt::Display for NotANameError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = &self.0;
+        write!(
+            f,
+            "{name:?} is not an action name: use 1 to {MAX_NAME_LEN} characters of a-z, A-Z, 0-9, '_' and '-'"
+        )
+    }
+}
+
+/// Checks an action's name.
+pub(crate) fn check_name(name: &str) -> Result<(), NotANameError> {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
     if name.is_empty() || name.len() > MAX_NAME_LEN || !name.bytes().all(plain) {
-        return Err(format!(
-            "{name:?} is not an action name: use 1 to {MAX_NAME_LEN} characters of a-z, A-Z, 0-9, '_' and '-'"
-        ));
+        return Err(NotANameError(name.to_owned()));
     }
     Ok(())
 }

@@ -52,7 +52,7 @@ pub enum ServeError {
         /// What the variable says.
         value: OsString,
         /// What is wrong with it.
-        reason: String,
+        reason: DescriptorError,
     },
     /// The handshake line could not be written.
     #[error("cannot write the handshake line to stdout")]
@@ -60,4 +60,46 @@ pub enum ServeError {
     /// The runtime or the signal handlers could not be set up.
     #[error("cannot set up the runtime")]
     Runtime(#[source] io::Error),
+}
+
+/// Why the descriptor that the host passed cannot be served.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum DescriptorError {
+    /// The variable holds no number.
+    #[error("it must be the number of a descriptor, such as 0")]
+    NotANumber,
+    /// It cannot be duplicated.
+    #[error("cannot take descriptor {number}: {source}")]
+    NotOpen {
+        /// Its number.
+        number: i32,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// It is not a socket.
+    #[error("descriptor {0} is no socket; pass one that listens")]
+    NotASocket(i32),
+    /// It is a socket that does not listen.
+    #[error("the socket at descriptor {0} does not listen; call listen() before passing it")]
+    NotListening(i32),
+    /// It is a socket of another family.
+    #[error("descriptor {number} is no unix socket: {source}")]
+    NotUnix {
+        /// Its number.
+        number: i32,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// It is a unix socket without a path.
+    #[error("the socket at descriptor {0} has no path; bind it to one")]
+    NoPath(i32),
+    /// It cannot be made non-blocking.
+    #[error("cannot set up descriptor {number}: {source}")]
+    SetUp {
+        /// Its number.
+        number: i32,
+        /// What the system said.
+        source: io::Error,
+    },
 }

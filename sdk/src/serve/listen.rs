@@ -15,7 +15,7 @@ use nix::sys::socket::{
 };
 use rustix::process::{PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_open};
 
-use super::error::ServeError;
+use super::error::{DescriptorError, ServeError};
 use super::handshake::{FD_ENV, SOCKET_DIR_ENV};
 use crate::random::random_name;
 
@@ -76,29 +76,24 @@ fn bind_private(path: &Path) -> io::Result<UnixListener> {
     Ok(UnixListener::from(fd))
 }
 
-fn from_descriptor(value: &OsString) -> Result<BoundSocket, String> {
+fn from_descriptor(value: &OsString) -> Result<BoundSocket, DescriptorError> {
     let number: i32 = value
         .to_str()
         .and_then(|text| text.parse().ok())
         .filter(|number| *number >= 0)
-        .ok_or("it must be the number of a descriptor, such as 0")?;
-    let fd = duplicate(number).map_err(|error| format!("cannot take descriptor {number}: {error}"))?;
-    let listens = getsockopt(&fd, sockopt::AcceptConn)
-        .map_err(|_: Errno| format!("descriptor {number} is no socket; pass one that listens"))?;
+        .ok_or(DescriptorError::NotANumber)?;
+    let fd = duplicate(number).map_err(|source| DescriptorError::NotOpen { number, source })?;
+    let listens =
+        getsockopt(&fd, sockopt::AcceptConn).map_err(|_: Errno| DescriptorError::NotASocket(number))?;
     if !listens {
-        return Err(format!(
-            "the socket at descriptor {number} does not listen; call listen() before passing it"
-        ));
+        return Err(DescriptorError::NotListening(number));
     }
     let address: UnixAddr = nix::sys::socket::getsockname(fd.as_raw_fd())
-        .map_err(|error| format!("descriptor {number} is no unix socket: {error}"))?;
+        .map_err(|errno| DescriptorError::NotUnix { number, source: errno.into() })?;
     debug_assert!(address.len() > 0, "getsockname filled it");
-    let path = address
-        .path()
-        .ok_or_else(|| format!("the socket at descriptor {number} has no path; bind it to one"))?
-        .to_owned();
+    let path = address.path().ok_or(DescriptorError::NoPath(number))?.to_owned();
     let socket = UnixListener::from(fd);
-    socket.set_nonblocking(true).map_err(|error| error.to_string())?;
+    socket.set_nonblocking(true).map_err(|source| DescriptorError::SetUp { number, source })?;
     Ok(BoundSocket { socket, path, file: None })
 }
 

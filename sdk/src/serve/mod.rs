@@ -1,7 +1,6 @@
 //! Serving a plugin: handshake, socket, gRPC, health, drain.
 
 mod call;
-mod coalescing;
 mod connection;
 mod drain;
 mod error;
@@ -20,9 +19,10 @@ use std::process::ExitCode;
 
 use tokio::net::UnixListener;
 
+use crate::error::chain;
 use crate::{Plugin, logging};
 
-pub use error::ServeError;
+pub use error::{DescriptorError, ServeError};
 pub(crate) use handshake::{APP_VERSION, COOKIE_KEY, COOKIE_VALUE, SOCKET_DIR_ENV, VERSIONS_ENV};
 
 /// How many threads may block at once ([`Context::blocking`](crate::Context::blocking)); further work is queued. More
@@ -64,7 +64,7 @@ impl Plugin {
         match result {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => {
-                eprintln!("{}", error_chain(&error));
+                eprintln!("{}", chain(&error));
                 ExitCode::FAILURE
             }
         }
@@ -99,18 +99,4 @@ impl Plugin {
         let actions: Vec<&str> = self.tools.iter().map(crate::Tool::name).collect();
         ServeError::NotAPlugin { program, actions: actions.join(", ") }
     }
-}
-
-fn error_chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        // Some variants include their source in their own text.
-        let said = error.to_string();
-        if !text.ends_with(&said) {
-            text = format!("{text}: {said}");
-        }
-        cause = error.source();
-    }
-    text
 }

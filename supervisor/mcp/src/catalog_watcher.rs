@@ -70,7 +70,7 @@ impl CatalogWatcher {
             if self.host.is_unreachable(&status)
                 && let Err(hopeless) = self.supervisor.ensure_running()
             {
-                return hopeless;
+                return hopeless.to_string();
             }
             sleep(pause).await;
             pause = (pause * 2).min(MAX_BACKOFF);

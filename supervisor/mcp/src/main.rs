@@ -94,7 +94,7 @@ fn main() -> ExitCode {
     match ended {
         Ok(()) => ExitCode::SUCCESS,
         Err(why) => {
-            print_stderr(&why);
+            print_stderr(&why.to_string());
             ExitCode::FAILURE
         }
     }
@@ -105,7 +105,24 @@ fn print_stderr(text: &str) {
     let _ = writeln!(std::io::stderr(), "talon-mcp: {text}");
 }
 
-async fn run(args: Args) -> Result<(), String> {
+/// Why this program ends with an error.
+#[derive(Debug, thiserror::Error)]
+enum RunError {
+    #[error("the MCP server ended unexpectedly: {0}; see the log above")]
+    Server(#[source] tokio::task::JoinError),
+    /// The client sent something else than MCP.
+    #[error(
+        "the input on standard input is no beginning of an MCP session ({0}): this program is for MCP hosts, such as editors"
+    )]
+    NotMcp(String),
+    /// There is no supervisor, and there will be none.
+    #[error("{0}")]
+    NoSupervisor(String),
+    #[error("following the supervisor failed: {0}; see the log above")]
+    Watcher(#[source] tokio::task::JoinError),
+}
+
+async fn run(args: Args) -> Result<(), RunError> {
     let host = Host::new(args.socket);
     let follower = CatalogWatcher::new(
         host.clone(),
@@ -123,22 +140,18 @@ async fn run(args: Args) -> Result<(), String> {
         match served {
             Ok(service) => match service.waiting().await {
                 Ok(_) => Ok(()),
-                Err(error) => Err(format!("the MCP server ended unexpectedly: {error}; see the log above")),
+                Err(error) => Err(RunError::Server(error)),
             },
             // The client only probed whether the server starts.
             Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
-            Err(error) => Err(format!(
-                "what came on standard input is no beginning of an MCP session ({}): this program is for MCP hosts, \
-                 such as editors",
-                bounded(&error.to_string())
-            )),
+            Err(error) => Err(RunError::NotMcp(bounded(&error.to_string()))),
         }
     };
     tokio::select! {
         ended = serving => ended,
         gone = &mut following => match gone {
-            Ok(why) => Err(why),
-            Err(error) => Err(format!("following the supervisor failed: {error}")),
+            Ok(why) => Err(RunError::NoSupervisor(why)),
+            Err(error) => Err(RunError::Watcher(error)),
         },
     }
 }

@@ -9,6 +9,9 @@ use std::str::FromStr;
 /// The longest name of a plugin or an action.
 const MAX_NAME_LEN: usize = 64;
 
+/// How much of an invalid pattern its error shows: more than the longest valid one has of either name.
+const MAX_SHOWN_CHARS: usize = 80;
+
 /// The supervisor's own action that returns the rest of an answer over its limit.
 const READ_MORE: (&str, &str) = ("talon", "read_more");
 
@@ -26,6 +29,11 @@ struct NamePattern {
     begins: bool,
 }
 
+/// A text that is no pattern; holds its beginning.
+#[derive(Debug, thiserror::Error)]
+#[error("{0:?} names no actions: write plugin, plugin__action or plugin__prefix*")]
+pub(crate) struct PatternError(String);
+
 impl NamePattern {
     fn read(text: &str, good: impl Fn(u8) -> bool) -> Option<Self> {
         let begin = text.strip_suffix('*');
@@ -40,13 +48,10 @@ impl NamePattern {
 }
 
 impl FromStr for Pattern {
-    type Err = String;
+    type Err = PatternError;
 
-    fn from_str(text: &str) -> Result<Self, String> {
-        read(text).ok_or_else(|| {
-            let shown: String = text.chars().take(80).collect();
-            format!("{shown:?} names no actions: write plugin, plugin__action or plugin__prefix*")
-        })
+    fn from_str(text: &str) -> Result<Self, PatternError> {
+        read(text).ok_or_else(|| PatternError(text.chars().take(MAX_SHOWN_CHARS).collect()))
     }
 }
 

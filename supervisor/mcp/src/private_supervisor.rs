@@ -4,6 +4,7 @@
 //! pipe, and the supervisor exits.
 
 use std::ffi::OsString;
+use std::io;
 use std::process::{ExitStatus, Stdio};
 
 use tokio::process::{Child, Command};
@@ -13,6 +14,20 @@ const BUSY: i32 = 8;
 /// How many times a supervisor may exit before it was reachable. Its errors are on standard error. With the backoff
 /// this is half a minute, enough for another supervisor to finish exiting.
 const MAX_TRIES: u32 = 10;
+
+/// Why there will be no private supervisor.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum PrivateSupervisorError {
+    /// Its program cannot be started.
+    #[error("cannot start a supervisor: {0}; install talon again")]
+    Start(#[source] io::Error),
+    /// The system does not say whether it runs.
+    #[error("cannot watch the supervisor for this client: {0}; start this program again")]
+    Watch(#[source] io::Error),
+    /// It ends again and again.
+    #[error("the supervisor for this client cannot run ({0}): see its own messages above")]
+    Ended(ExitStatus),
+}
 
 /// How to start a supervisor, if one is needed.
 #[derive(Debug)]
@@ -44,29 +59,25 @@ impl PrivateSupervisor {
     ///
     /// # Errors
     /// Why further attempts are useless.
-    pub(crate) fn ensure_running(&mut self) -> Result<(), String> {
+    pub(crate) fn ensure_running(&mut self) -> Result<(), PrivateSupervisorError> {
         let Some(command) = &mut self.command else { return Ok(()) };
         if let Some(child) = &mut self.running {
             match child.try_wait() {
                 Ok(None) => return Ok(()),
                 Ok(Some(status)) if status.code() != Some(BUSY) && self.tries > 0 => {
-                    return Err(ended(status));
+                    return Err(PrivateSupervisorError::Ended(status));
                 }
-                Ok(Some(status)) if self.tries >= MAX_TRIES => return Err(ended(status)),
+                Ok(Some(status)) if self.tries >= MAX_TRIES => {
+                    return Err(PrivateSupervisorError::Ended(status));
+                }
                 Ok(Some(_)) => {}
-                Err(error) => return Err(format!("cannot watch the supervisor of our own: {error}")),
+                Err(error) => return Err(PrivateSupervisorError::Watch(error)),
             }
         }
         self.tries += 1;
         tracing::info!(tries = self.tries, "starting a supervisor for this client");
-        let child = command
-            .spawn()
-            .map_err(|error| format!("cannot start a supervisor: {error}; install talon again"))?;
+        let child = command.spawn().map_err(PrivateSupervisorError::Start)?;
         self.running = Some(child);
         Ok(())
     }
-}
-
-fn ended(status: ExitStatus) -> String {
-    format!("the supervisor for this client cannot run ({status}): what it said about it stands above")
 }

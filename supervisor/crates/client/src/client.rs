@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use talon_listen::BusyPoll;
 use talon_proto::host::host_client::HostClient;
+use talon_wire::BusyPoll;
 use tokio::net::UnixStream;
 use tonic::Status;
 use tonic::transport::Channel;

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use hyper_util::rt::TokioIo;
-use talon_listen::{CoalescingWriter, FRAME_BYTES, ShortPath, WINDOW_BYTES};
+use talon_listen::{FRAME_BYTES, ShortPath, WINDOW_BYTES};
+use talon_wire::CoalescingWriter;
 use tokio::net::UnixStream;
 use tonic::Status;
 use tonic::transport::{Channel, Endpoint};

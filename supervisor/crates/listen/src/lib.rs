@@ -12,15 +12,10 @@
 //! | [`PermitBody`] | answers that the client does not receive: each holds its permit until then |
 //! | [`LogThrottle`] | repeated log lines |
 //!
-//! Both ends of a connection combine small writes with [`CoalescingWriter`], and wait for fast answers with
-//! [`BusyPoll`].
-//!
 //! For clients: `trust` checks who listens on a socket, [`ShortPath`] connects to long paths, and
 //! [`DRAINING`] is the error of a supervisor that is stopping.
 
 mod body_timeout;
-mod busy_poll;
-mod coalescing;
 mod connection_limiter;
 mod path;
 mod permit_body;
@@ -29,8 +24,6 @@ mod throttle;
 mod trust;
 
 pub use body_timeout::{BODY_TIMEOUT, BodyTimeout, body_timed_out};
-pub use busy_poll::BusyPoll;
-pub use coalescing::CoalescingWriter;
 pub use connection_limiter::{ConnectionLimiter, ConnectionPermit};
 pub use path::ShortPath;
 pub use permit_body::PermitBody;

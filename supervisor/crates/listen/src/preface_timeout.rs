@@ -6,12 +6,11 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use talon_wire::CoalescingWriter;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::UnixStream;
 use tokio::time::Sleep;
 use tonic::transport::server::Connected;
-
-use crate::coalescing::CoalescingWriter;
 
 /// How long a client may take to send the HTTP/2 preface. Real clients do so at once; others only take
 /// permits away.
@@ -21,7 +20,7 @@ const PREFACE_BYTES: usize = 24;
 
 /// A connection whose client has to send the preface in time: reading fails with [`io::ErrorKind::TimedOut`]
 /// if it is not complete within [`PREFACE_TIMEOUT`]. After that the client may be silent for as long as it
-/// likes. Writes are [coalesced](crate::CoalescingWriter).
+/// likes. Writes are [coalesced](CoalescingWriter).
 #[derive(Debug)]
 pub struct PrefaceTimeout<C> {
     stream: CoalescingWriter<UnixStream>,

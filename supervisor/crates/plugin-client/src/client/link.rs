@@ -14,8 +14,7 @@ use bytes::Bytes;
 use h2::SendStream;
 use h2::client::{Builder, ResponseFuture, SendRequest};
 use http::Request;
-use talon_listen::{BusyPoll, CoalescingWriter};
-use talon_wire::BusyFlag;
+use talon_wire::{BusyFlag, BusyPoll, CoalescingWriter};
 use tokio::runtime::{Handle, RuntimeFlavor};
 
 use crate::connect::{ConnectError, Target};

@@ -8,11 +8,12 @@ use std::pin::pin;
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use bytes::{Buf, BufMut, Bytes, BytesMut};
+use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, TE};
 use http::uri::{PathAndQuery, Uri};
 use http::{Method, Request, StatusCode, Version};
 use talon_wire::message::PREFIX_BYTES;
+use talon_wire::{MessageError, MessageReader};
 use tonic::{Code, Status};
 
 use super::link::{Link, LinkError};
@@ -22,8 +23,7 @@ use super::status::{NOT_GRPC, TOO_LARGE};
 /// The origin that HTTP/2 requires in every request. Only a header for the plugin: the connector determines the peer.
 pub(super) static ORIGIN: LazyLock<Uri> = LazyLock::new(|| Uri::from_static("http://localhost"));
 
-/// A message of this size or more that came in one frame is not copied; a smaller one is. It may be kept for
-/// long, and must not keep a buffer alive of which it is a small part.
+/// A message of this size or more is not copied when it is kept.
 const SHARED_FROM_BYTES: usize = 32 << 10;
 
 /// The longest value of the header in each unit: eight digits.
@@ -128,22 +128,21 @@ async fn answer(tap: &SharedStream, limit: usize) -> Result<Bytes, Status> {
     }
     // An answer without a message has its status in the headers.
     let whole = is_final_ok(&head.headers)?;
-    let mut message = IncomingMessage::new(limit);
+    let no_message = |error| no_message(error, limit);
+    let mut message = MessageReader::new(limit);
     while let Some(piece) = tap.data().await {
-        message.push(piece.map_err(failed)?)?;
+        message.push(piece.map_err(failed)?).map_err(no_message)?;
     }
     let trailers = tap.trailers().await.map_err(failed)?;
     let whole = match &trailers {
         Some(trailers) => is_final_ok(trailers)? || whole,
         None => whole,
     };
-    if message.is_partial() {
-        return Err(not_grpc(format_args!("the answer ends within its message")));
+    match message.finish() {
+        Err(MessageError::Partial) => Err(no_message(MessageError::Partial)),
+        _ if !whole => Err(without_status(head.status)),
+        message => message.map(detached).map_err(no_message),
     }
-    if !whole {
-        return Err(without_status(head.status));
-    }
-    message.whole.ok_or_else(|| not_grpc(format_args!("there is no message in the answer")))
 }
 
 /// Whether these headers end a call with success; `false` if they do not end it.
@@ -197,80 +196,21 @@ fn broken(error: LinkError) -> Status {
     }
 }
 
-/// A message that is being received.
-struct IncomingMessage {
-    limit: usize,
-    /// The received part of an incomplete message.
-    pieces: BytesMut,
-    /// The length from the message's prefix.
-    length: Option<usize>,
-    whole: Option<Bytes>,
+/// A small message is copied: it may be kept for long, and must not keep a buffer alive of which it is a small part.
+fn detached(message: Bytes) -> Bytes {
+    if message.len() < SHARED_FROM_BYTES { Bytes::copy_from_slice(&message) } else { message }
 }
 
-impl IncomingMessage {
-    fn new(limit: usize) -> Self {
-        Self { limit, pieces: BytesMut::new(), length: None, whole: None }
-    }
-
-    fn push(&mut self, mut piece: Bytes) -> Result<(), Status> {
-        if piece.is_empty() {
-            return Ok(());
+fn no_message(error: MessageError, limit: usize) -> Status {
+    match error {
+        MessageError::TooLong { length } => {
+            Status::out_of_range(format!("{TOO_LARGE}: {length} bytes, the limit is {limit}"))
         }
-        if self.whole.is_some() {
-            return Err(not_grpc(format_args!("more than one message came")));
-        }
-        // Usually one frame holds the whole message.
-        if self.pieces.is_empty() && self.length.is_none() && piece.len() >= PREFIX_BYTES {
-            let length = self.length_in(&mut piece)?;
-            if piece.len() >= length {
-                return self.complete(piece, length);
-            }
-            self.length = Some(length);
-            self.pieces.reserve(length);
-        }
-        self.pieces.put(piece);
-        if self.length.is_none() {
-            if self.pieces.len() < PREFIX_BYTES {
-                return Ok(());
-            }
-            let mut prefix = self.pieces.split_to(PREFIX_BYTES).freeze();
-            let length = self.length_in(&mut prefix)?;
-            self.length = Some(length);
-            self.pieces.reserve(length);
-        }
-        match self.length {
-            Some(length) if self.pieces.len() >= length => {
-                let all = std::mem::take(&mut self.pieces).freeze();
-                self.complete(all, length)
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// Reads the prefix, before a buffer of the announced length is allocated.
-    fn length_in(&self, prefix: &mut Bytes) -> Result<usize, Status> {
-        match prefix.get_u8() {
-            0 => {}
-            1 => return Err(not_grpc(format_args!("the message is compressed, unasked"))),
-            flag => return Err(not_grpc(format_args!("the message begins with {flag}"))),
-        }
-        let length = prefix.get_u32() as usize;
-        if length > self.limit {
-            let limit = self.limit;
-            return Err(Status::out_of_range(format!("{TOO_LARGE}: {length} bytes, the limit is {limit}")));
-        }
-        Ok(length)
-    }
-
-    fn complete(&mut self, mut all: Bytes, length: usize) -> Result<(), Status> {
-        let more = all.split_off(length);
-        self.length = None;
-        self.whole = Some(if length < SHARED_FROM_BYTES { Bytes::copy_from_slice(&all) } else { all });
-        self.push(more)
-    }
-
-    fn is_partial(&self) -> bool {
-        self.length.is_some() || !self.pieces.is_empty()
+        MessageError::Compressed => not_grpc(format_args!("the message is compressed, unasked")),
+        MessageError::UnknownFlag(flag) => not_grpc(format_args!("the message begins with {flag}")),
+        MessageError::Continued => not_grpc(format_args!("more than one message came")),
+        MessageError::Partial => not_grpc(format_args!("the answer ends within its message")),
+        MessageError::Missing => not_grpc(format_args!("there is no message in the answer")),
     }
 }
 

@@ -8,15 +8,19 @@ fn wire(messages: &[&[u8]]) -> Vec<u8> {
 
 /// What comes of bytes that arrive in pieces of these lengths, the rest at once.
 fn taken(bytes: &[u8], cuts: &[usize], limit: usize) -> Result<(Option<Bytes>, bool), Status> {
-    let (mut incoming, mut rest) = (IncomingMessage::new(limit), bytes);
+    let refused = |error| no_message(error, limit);
+    let (mut incoming, mut rest) = (MessageReader::new(limit), bytes);
     for cut in cuts {
         let (piece, others) = rest.split_at((*cut).min(rest.len()));
-        incoming.push(Bytes::copy_from_slice(piece))?;
+        incoming.push(Bytes::copy_from_slice(piece)).map_err(refused)?;
         rest = others;
     }
-    incoming.push(Bytes::copy_from_slice(rest))?;
-    let partial = incoming.is_partial();
-    Ok((incoming.whole, partial))
+    incoming.push(Bytes::copy_from_slice(rest)).map_err(refused)?;
+    match incoming.finish() {
+        Err(MessageError::Missing) => Ok((None, false)),
+        Err(MessageError::Partial) => Ok((None, true)),
+        message => Ok((Some(message.map_err(refused)?), false)),
+    }
 }
 
 proptest! {
@@ -57,9 +61,9 @@ fn a_long_message_stays_where_it_was_received_and_a_short_one_does_not() {
     for (bytes, shared) in [(SHARED_FROM_BYTES, true), (SHARED_FROM_BYTES - 1, false)] {
         let piece = talon_wire::message::framed_bytes(&vec![7; bytes]);
         let there = piece[PREFIX_BYTES..].as_ptr();
-        let mut incoming = IncomingMessage::new(1 << 20);
+        let mut incoming = MessageReader::new(1 << 20);
         incoming.push(piece).expect("it is within the limit");
-        assert_eq!(incoming.whole.expect("it is whole").as_ptr() == there, shared);
+        assert_eq!(detached(incoming.finish().expect("it is whole")).as_ptr() == there, shared);
     }
 }
 

@@ -1,6 +1,7 @@
 use std::future::poll_fn;
 
 use super::*;
+use crate::write_buffer::{DIRECT_BYTES, IDLE_CAPACITY_BYTES};
 
 /// Takes a few bytes at a time, now and then none, and counts the writes.
 #[derive(Default)]
@@ -55,7 +56,7 @@ impl AsyncRead for Host {
     }
 }
 
-async fn write(to: &mut CoalescingWriter<Host>, bytes: &[u8]) {
+async fn write(to: &mut TurnWriter<Host>, bytes: &[u8]) {
     let mut rest = bytes;
     while !rest.is_empty() {
         let (head, tail) = rest.split_at(rest.len() / 3);
@@ -71,38 +72,38 @@ async fn over(turn: &TurnFlusher<Host>) {
 }
 
 /// How often the host was written to, and how much it has.
-fn came(to: &CoalescingWriter<Host>) -> (usize, usize) {
-    let held = lock(&to.0);
+fn came(to: &TurnWriter<Host>) -> (usize, usize) {
+    let held = to.0.lock();
     (held.stream.writes, held.stream.got.len())
 }
 
 #[tokio::test]
 async fn small_writes_go_out_together_when_the_turn_is_over() {
-    let (mut to, turn) = coalesce(Host::default());
+    let (mut to, turn) = coalesce_turns(Host::default());
     for number in 0..60_u8 {
         write(&mut to, &[number; 1000]).await;
     }
     assert_eq!(came(&to).0, 0);
     over(&turn).await;
     assert_eq!(came(&to), (1, 60_000));
-    assert!(lock(&to.0).buffer.capacity() <= IDLE_CAPACITY_BYTES);
+    assert!(to.0.lock().buffer.capacity() <= IDLE_CAPACITY_BYTES);
     over(&turn).await;
     assert_eq!(came(&to).0, 1);
 }
 
 #[tokio::test]
 async fn a_large_write_takes_along_what_is_held_and_is_not_copied() {
-    let (mut to, _turn) = coalesce(Host::default());
+    let (mut to, _turn) = coalesce_turns(Host::default());
     write(&mut to, b"head").await;
     write(&mut to, &[7; DIRECT_BYTES]).await;
     assert_eq!(came(&to), (1, 4 + DIRECT_BYTES));
-    assert_eq!(lock(&to.0).pending(), 0);
+    assert_eq!(to.0.lock().pending(), 0);
 }
 
 #[tokio::test]
 async fn nothing_is_lost_or_out_of_order_with_a_host_that_takes_little() {
     for takes in [1, 7, 1000, 9000] {
-        let (mut to, turn) = coalesce(Host { takes, ..Host::default() });
+        let (mut to, turn) = coalesce_turns(Host { takes, ..Host::default() });
         let mut expected = Vec::new();
         for number in 0..40_usize {
             let length = [3, 900, DIRECT_BYTES + 11, 1, 5000][number % 5];
@@ -116,7 +117,7 @@ async fn nothing_is_lost_or_out_of_order_with_a_host_that_takes_little() {
             }
         }
         poll_fn(|cx| Pin::new(&mut to).poll_shutdown(cx)).await.expect("it ends");
-        let held = lock(&to.0);
+        let held = to.0.lock();
         assert!(held.stream.ended && held.stream.got == expected, "{takes}");
     }
 }

@@ -11,22 +11,15 @@ use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// Maximum size of the buffer. For larger writes a system call costs less than the copy. Buffered data is
-/// invisible to the other end's flow control, so it must not be much.
-const MAX_BUFFERED_BYTES: usize = 16 << 10;
+use crate::write_buffer::WriteBuffer;
 
 /// A connection whose small writes are coalesced. It is made for HTTP/2 by the crate `h2`, or for tasks that
 /// behave the same at each poll: they read until they would block, then write, and then flush, even if they
-/// wrote nothing.
+/// wrote nothing. A task that knows when its turn ends uses [`coalesce_turns`](crate::coalesce_turns).
 #[derive(Debug)]
 pub struct CoalescingWriter<S> {
-    stream: S,
-    buffer: Vec<u8>,
-    /// How much of the buffer was sent already.
-    sent: usize,
+    written: WriteBuffer<S>,
     timing: FlushTiming,
-    /// [`MAX_BUFFERED_BYTES`], or 0.
-    max_buffered_bytes: usize,
 }
 
 /// When the buffer is sent.
@@ -44,44 +37,19 @@ impl<S> CoalescingWriter<S> {
     /// A writer with an empty buffer.
     #[must_use]
     pub fn new(stream: S) -> Self {
-        Self {
-            stream,
-            buffer: Vec::new(),
-            sent: 0,
-            timing: FlushTiming::NotRequested,
-            max_buffered_bytes: MAX_BUFFERED_BYTES,
-        }
+        Self { written: WriteBuffer::new(stream), timing: FlushTiming::NotRequested }
     }
 
     /// Never buffers: where the other layer coalesces already.
     #[must_use]
     pub fn passthrough(stream: S) -> Self {
-        Self { max_buffered_bytes: 0, ..Self::new(stream) }
+        Self { written: WriteBuffer::passthrough(stream), timing: FlushTiming::NotRequested }
     }
 
-    /// The connection itself.
-    #[must_use]
-    pub fn get_ref(&self) -> &S {
-        &self.stream
-    }
-}
-
-impl<S: AsyncWrite + Unpin> CoalescingWriter<S> {
-    fn fits(&self, bytes: usize) -> bool {
-        self.buffer.len() + bytes <= self.max_buffered_bytes
-    }
-
-    fn poll_write_buffer(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        while self.sent < self.buffer.len() {
-            match ready!(Pin::new(&mut self.stream).poll_write(cx, &self.buffer[self.sent..]))? {
-                0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
-                count => self.sent += count,
-            }
+    fn forget_sent(&mut self) {
+        if self.written.pending() == 0 {
+            self.timing = FlushTiming::NotRequested;
         }
-        self.buffer.clear();
-        self.sent = 0;
-        self.timing = FlushTiming::NotRequested;
-        Poll::Ready(Ok(()))
     }
 }
 
@@ -94,7 +62,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for CoalescingWriter<S> {
         if self.timing == FlushTiming::NextPoll {
             self.timing = FlushTiming::Now;
         }
-        Pin::new(&mut self.stream).poll_read(cx, to)
+        self.written.poll_read(cx, to)
     }
 }
 
@@ -108,38 +76,34 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for CoalescingWriter<S> {
         cx: &mut Context<'_>,
         from: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let bytes = from.iter().map(|piece| piece.len()).sum();
-        if !self.fits(bytes) {
-            ready!(self.poll_write_buffer(cx))?;
-        }
-        if !self.fits(bytes) {
-            return Pin::new(&mut self.stream).poll_write_vectored(cx, from);
-        }
-        from.iter().for_each(|piece| self.buffer.extend_from_slice(piece));
-        Poll::Ready(Ok(bytes))
+        let written = self.written.poll_write(cx, from);
+        self.forget_sent();
+        written
     }
 
     fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
+        self.written.stream.is_write_vectored()
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self.timing {
-            _ if self.buffer.is_empty() => {}
+            _ if self.written.pending() == 0 => {}
             FlushTiming::NotRequested => {
                 self.timing = FlushTiming::NextPoll;
                 cx.waker().wake_by_ref();
                 return Poll::Ready(Ok(()));
             }
             FlushTiming::NextPoll => return Poll::Ready(Ok(())),
-            FlushTiming::Now => ready!(self.poll_write_buffer(cx))?,
+            FlushTiming::Now => {
+                ready!(self.written.poll_empty(cx))?;
+                self.forget_sent();
+            }
         }
-        Pin::new(&mut self.stream).poll_flush(cx)
+        Pin::new(&mut self.written.stream).poll_flush(cx)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        ready!(self.poll_write_buffer(cx))?;
-        Pin::new(&mut self.stream).poll_shutdown(cx)
+        self.written.poll_shutdown(cx)
     }
 }
 

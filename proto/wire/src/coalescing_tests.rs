@@ -3,6 +3,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Wake, Waker};
 
 use super::*;
+use crate::write_buffer::MAX_BUFFERED_BYTES;
 
 /// Accepts this many bytes, stores them, and counts the writes.
 struct Socket {
@@ -110,13 +111,17 @@ impl Bench {
 fn small_pieces_go_out_together_in_the_turn_that_was_asked_for() {
     let mut bench = Bench::new(usize::MAX);
     bench.turn(&[b"headers ", b"message "]);
-    assert_eq!((bench.gathered.stream.writes, bench.woken()), (0, 1));
+    assert_eq!((bench.gathered.written.stream.writes, bench.woken()), (0, 1));
     // Another task has written something in between.
     bench.turn(&[b"end"]);
-    let socket = &bench.gathered.stream;
+    let socket = &bench.gathered.written.stream;
     assert_eq!((socket.taken.as_slice(), socket.writes), (&b"headers message end"[..], 1));
     bench.turn(&[]);
-    assert_eq!((bench.gathered.stream.writes, bench.woken()), (1, 1), "there is nothing to come again for");
+    assert_eq!(
+        (bench.gathered.written.stream.writes, bench.woken()),
+        (1, 1),
+        "there is nothing to come again for"
+    );
 }
 
 #[test]
@@ -124,9 +129,12 @@ fn large_pieces_are_not_copied_and_keep_their_place() {
     let mut bench = Bench::new(usize::MAX);
     let large = vec![b'x'; MAX_BUFFERED_BYTES + 1];
     assert_eq!(bench.turn(&[&large]), large);
-    assert_eq!((bench.gathered.stream.writes, bench.woken(), bench.gathered.buffer.capacity()), (1, 0, 0));
+    assert_eq!(
+        (bench.gathered.written.stream.writes, bench.woken(), bench.gathered.written.buffer.capacity()),
+        (1, 0, 0)
+    );
     bench.turn(&[b"before", &large]);
-    assert!(bench.gathered.stream.taken[large.len()..].starts_with(b"beforex"));
+    assert!(bench.gathered.written.stream.taken[large.len()..].starts_with(b"beforex"));
 }
 
 #[test]
@@ -134,7 +142,7 @@ fn the_end_takes_what_is_kept_along() {
     let mut bench = Bench::new(usize::MAX);
     bench.turn(&[b"last words"]);
     assert!(bench.poll(|gathered, cx| gathered.poll_shutdown(cx)).is_ready());
-    assert!(bench.gathered.stream.shut && bench.gathered.stream.taken == b"last words");
+    assert!(bench.gathered.written.stream.shut && bench.gathered.written.stream.taken == b"last words");
 }
 
 #[test]
@@ -147,7 +155,7 @@ fn whatever_is_written_arrives_in_order_however_little_the_socket_takes() {
     let mut bench = Bench::new(0);
     let mut said = Vec::new();
     for _ in 0..1000 {
-        bench.gathered.stream.room = [0, 1, 100, 5000, usize::MAX][next(5)];
+        bench.gathered.written.stream.room = [0, 1, 100, 5000, usize::MAX][next(5)];
         let pieces: Vec<Vec<u8>> = (0..next(4))
             .map(|_| {
                 let most = [2, 300, 3 * MAX_BUFFERED_BYTES][next(3)];
@@ -157,15 +165,15 @@ fn whatever_is_written_arrives_in_order_however_little_the_socket_takes() {
             .filter(|piece: &Vec<u8>| !piece.is_empty())
             .collect();
         said.extend(bench.turn(&pieces.iter().map(Vec::as_slice).collect::<Vec<_>>()));
-        assert!(bench.gathered.buffer.len() <= MAX_BUFFERED_BYTES);
+        assert!(bench.gathered.written.buffer.len() <= MAX_BUFFERED_BYTES);
     }
-    bench.gathered.stream.room = usize::MAX;
+    bench.gathered.written.stream.room = usize::MAX;
     bench.turn(&[]);
     bench.turn(&[]);
     assert!(
-        bench.gathered.stream.taken == said,
+        bench.gathered.written.stream.taken == said,
         "{} bytes of {}",
-        bench.gathered.stream.taken.len(),
+        bench.gathered.written.stream.taken.len(),
         said.len()
     );
 }
