@@ -11,6 +11,7 @@ use talon_sdk::{Context, Output, ToolError, tracing};
 
 use crate::policy::{Config, Policy, PrivateAddressesError, Resolver};
 use crate::readable::{MediaKind, decode, html_to_text, kind};
+use crate::same_machine::{RefuseSameMachine, SameMachineError};
 
 /// How much of a response is read unless `max_bytes` says otherwise.
 const DEFAULT_BYTES: u32 = 256 << 10;
@@ -99,6 +100,7 @@ impl Fetcher {
                 // A proxy would resolve names itself and bypass our check.
                 .no_proxy()
                 .dns_resolver(Resolver(Arc::clone(&policy)))
+                .connector_layer(RefuseSameMachine { allow: policy.allows_private() })
         };
         let client = builder().build().or_else(|error| {
             tracing::warn!(
@@ -167,6 +169,9 @@ fn unreachable(url: &Url, error: &reqwest::Error) -> ToolError {
     let causes = chain(error);
     if let Some(private) = find::<PrivateAddressesError>(error) {
         return ToolError::new(private.to_string());
+    }
+    if let Some(own) = find::<SameMachineError>(error) {
+        return ToolError::new(own.to_string());
     }
     let what = if error.is_timeout() {
         "took too long"

@@ -1,10 +1,10 @@
 //! Fetches a web page and gives its readable text.
 
-mod address;
 mod fetch;
 mod nesting;
 mod policy;
 mod readable;
+mod same_machine;
 
 #[cfg(test)]
 mod tests;

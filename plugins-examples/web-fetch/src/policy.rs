@@ -6,9 +6,8 @@ use std::sync::Arc;
 use reqwest::Url;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use serde::Deserialize;
+use talon_public_address::is_public;
 use talon_sdk::ToolError;
-
-use crate::address::is_public;
 
 /// The plugin's settings.
 #[derive(Debug, Default, Deserialize)]
@@ -16,7 +15,7 @@ use crate::address::is_public;
 pub(crate) struct Config {
     /// The hosts that may be fetched: `example.org`, or `*.example.org` for all below it. Empty means every host.
     pub(crate) allow_hosts: Vec<String>,
-    /// Whether loopback and private addresses may be fetched. Off by default: otherwise any caller of the plugin could
+    /// Whether loopback and private addresses, and this machine by any of its addresses, may be fetched. Off by default: otherwise any caller of the plugin could
     /// reach services that only this machine can reach.
     pub(crate) allow_private: bool,
 }
@@ -70,6 +69,11 @@ impl Policy {
             None => host == allowed,
         };
         self.hosts.is_empty() || self.hosts.iter().any(fits)
+    }
+
+    /// Whether services of this machine and its networks may be fetched from.
+    pub(crate) fn allows_private(&self) -> bool {
+        self.allow_private
     }
 
     fn allows(&self, address: IpAddr) -> bool {

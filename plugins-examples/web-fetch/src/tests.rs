@@ -167,3 +167,28 @@ async fn what_is_no_url_is_explained() {
         assert!(error.message().contains(says), "expected {says:?} in {error:?}");
     }
 }
+
+/// A machine's public address is like any other until it is connected to. No test machine has one, so the check stands
+/// alone here: the resolver gives 127.0.0.1 as if it were public.
+// Promises: EX-5
+#[tokio::test]
+async fn this_machine_is_refused_by_whatever_address() {
+    use crate::same_machine::{RefuseSameMachine, SameMachineError};
+
+    let address = server(&[("/", html("secret"))]).await;
+    for (allow, refused) in [(false, true), (true, false)] {
+        let client = reqwest::Client::builder()
+            .no_proxy()
+            .resolve("public.example", address)
+            .connector_layer(RefuseSameMachine { allow })
+            .build()
+            .expect("built");
+        let answer = client.get(format!("http://public.example:{}/", address.port())).send().await;
+        assert_eq!(answer.is_err(), refused, "{answer:?}");
+        if let Err(error) = answer {
+            let first: &(dyn std::error::Error + 'static) = &error;
+            let mut causes = std::iter::successors(Some(first), |error| error.source());
+            assert!(causes.any(|cause| cause.is::<SameMachineError>()), "{error:?}");
+        }
+    }
+}

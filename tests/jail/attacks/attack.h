@@ -27,7 +27,7 @@ struct attack {
 /* One table for each theme, ended by an entry without a name. */
 extern const struct attack files_attacks[], proc_attacks[], exec_attacks[], process_attacks[], privilege_attacks[],
 	mount_attacks[], kernel_attacks[], network_attacks[], socket_attacks[], resource_attacks[], memory_attacks[],
-	terminal_attacks[], lifecycle_attacks[];
+	kernel_memory_attacks[], terminal_attacks[], lifecycle_attacks[];
 
 /* Each prints the line and gives the verdict back. */
 enum verdict is_open(const char *format, ...) __attribute__((format(printf, 1, 2)));

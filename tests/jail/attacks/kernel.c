@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/klog.h>
 #include <sys/mman.h>
 #include <sys/shm.h>
@@ -191,6 +192,15 @@ static enum verdict message_queue(void)
 	return judge(&ways);
 }
 
+/* Every open of a program by any process of the host is an event of such a watch. */
+static enum verdict watch_programs(void)
+{
+	int watch = inotify_init1(IN_CLOEXEC);
+	if (watch < 0)
+		return is_blocked(errno, "inotify_init1");
+	return outcome("a watch on the host's programs", inotify_add_watch(watch, "/usr/bin", IN_OPEN | IN_ACCESS));
+}
+
 const struct attack kernel_attacks[] = {
 	{ "bpf", bpf },
 	{ "perf-event", perf },
@@ -207,6 +217,7 @@ const struct attack kernel_attacks[] = {
 	{ "kernel-log", kernel_log },
 	{ "quota", quota },
 	{ "fanotify", watch_files },
+	{ "inotify", watch_programs },
 	{ "foreign-abi", foreign_abi },
 	{ "host-shared-memory", shared_memory },
 	{ "host-queues", message_queue },

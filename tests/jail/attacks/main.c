@@ -8,7 +8,7 @@
 static const struct attack *const themes[] = {
 	files_attacks,   proc_attacks,    exec_attacks,     process_attacks, privilege_attacks,
 	mount_attacks,   kernel_attacks,  network_attacks,  socket_attacks,  resource_attacks,
-	memory_attacks,  terminal_attacks, lifecycle_attacks,
+	memory_attacks,  kernel_memory_attacks, terminal_attacks, lifecycle_attacks,
 };
 
 static const struct attack *find(const char *name)

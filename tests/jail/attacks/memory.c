@@ -13,7 +13,6 @@
 #include <sys/ipc.h>
 #include <sys/mman.h>
 #include <sys/shm.h>
-#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -155,26 +154,6 @@ static enum verdict segments(void)
 	return error ? is_blocked(error, "at %d MiB", count * PIECE_MIB) : is_open("%d MiB in segments", HOG_MIB);
 }
 
-/* Memory that the kernel keeps for what was sent and not read. */
-static enum verdict socket_buffers(void)
-{
-	static char block[64 << 10];
-	long sent = 0;
-	be_patient();
-	for (int count = 0; count < 2000; count++) {
-		int pair[2], size = 8 << 20;
-		if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair) < 0)
-			return is_blocked(errno, "at %ld MiB in %d sockets", sent >> 20, count);
-		setsockopt(pair[0], SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
-		ssize_t wrote;
-		while ((wrote = write(pair[0], block, sizeof(block))) > 0 && sent < ((long)HOG_MIB << 20))
-			sent += wrote;
-		if (sent >= ((long)HOG_MIB << 20))
-			break;
-	}
-	return held("in the buffers of sockets");
-}
-
 /* Shared, as the limit on a process's data would stop private memory. */
 static void *hog_without_leader(void *argument)
 {
@@ -254,7 +233,6 @@ const struct attack memory_attacks[] = {
 	{ "memory-files", memory_files },
 	{ "memory-shared", shared },
 	{ "memory-segments", segments },
-	{ "memory-sockets", socket_buffers },
 	{ "memory-zombie-leader", zombie_leader },
 	{ "memory-page-tables", page_tables },
 	{ "memory-dontneed", released },

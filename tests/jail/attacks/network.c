@@ -222,6 +222,19 @@ static enum verdict listen_tcp(void)
 	return is_open("the host's network connected to its port");
 }
 
+/* The kernel picks a port for a socket that listens without having been bound, which no rule on `bind` sees. */
+static enum verdict listen_unbound(void)
+{
+	struct sockaddr_in here;
+	socklen_t length = sizeof(here);
+	int fd = open_socket(AF_INET, SOCK_STREAM, 0);
+	if (fd < 0)
+		return is_blocked(errno, "socket");
+	if (listen(fd, 8) < 0 || getsockname(fd, (struct sockaddr *)&here, &length) < 0)
+		return is_blocked(errno, "listen");
+	return is_open("it listens at port %d", ntohs(here.sin_port));
+}
+
 static enum verdict low_port(void)
 {
 	struct sockaddr_in here = { .sin_family = AF_INET, .sin_port = htons(81) };
@@ -243,6 +256,7 @@ const struct attack network_attacks[] = {
 	{ "vsock", vsock },
 	{ "odd-families", odd_families },
 	{ "listen-tcp", listen_tcp },
+	{ "listen-unbound", listen_unbound },
 	{ "bind-low-port", low_port },
 	{ NULL, NULL },
 };

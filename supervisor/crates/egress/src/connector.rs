@@ -11,8 +11,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use talon_plugin_config::allow_list::AllowList;
 use talon_plugin_config::host_port::{Host, HostPort};
-
-use super::public::is_public;
+use talon_public_address::{is_public, is_same_machine};
 
 /// The time limit for resolving a name. Resolvers try each server for 5 s, so a second server gets its turn. After it
 /// the request is answered with 504.
@@ -72,7 +71,7 @@ impl Connector {
             stream.local_addr().map_err(ConnectorError::Connect)?,
         );
         // The peer is this machine, by an address that may be public. A local service is not what the list means.
-        if peer.ip() == own.ip() && !self.allowed.names_address(peer.ip(), peer.port()) {
+        if is_same_machine(peer.ip(), own.ip()) && !self.allowed.names_address(peer.ip(), peer.port()) {
             return Err(ConnectorError::NotPublic(peer.ip()));
         }
         // The tunnel carries a foreign protocol; its small messages must not be delayed.

@@ -15,7 +15,6 @@ mod connector;
 mod counters;
 mod denial;
 mod proxy_state;
-mod public;
 mod serve;
 mod tunnel;
 

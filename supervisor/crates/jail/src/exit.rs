@@ -24,6 +24,12 @@ pub enum ExitStatus {
         /// The limit.
         limit: u64,
     },
+    /// The program and its children held too many locks on byte ranges of files, whose memory nothing else limits without
+    /// a cgroup; all of them were killed.
+    TooManyLocks {
+        /// The most that they may hold together.
+        limit: u64,
+    },
     /// The memory of its processes could not be read any more, so all of them were killed: otherwise they could have
     /// exceeded the limit unnoticed.
     Unwatched {
@@ -72,6 +78,11 @@ impl fmt::Display for ExitStatus {
                 let limit = Bytes(limit);
                 write!(f, "killed: its processes used up their {limit} of memory (limits.memory_bytes)")
             }
+            Self::TooManyLocks { limit } => write!(
+                f,
+                "killed: its processes held more than {limit} locks on byte ranges of files, which only a cgroup \
+                 could count as memory (delegate one: Delegate=yes)"
+            ),
             Self::Unwatched { errno } => {
                 let why = nix::errno::Errno::from_raw(errno).desc();
                 write!(f, "killed: the memory of its processes could not be read any more ({why})")

@@ -237,7 +237,7 @@ print(opened('/usr', 0, 0), opened('{path}/new', os.O_CREAT | os.O_WRONLY, 0o475
     assert!(matches!(outcome.stdout.as_str(), "0 EROFS\n" | "0 EACCES\n"), "{}", outcome.stdout);
 }
 
-// Promises: JAIL-19
+// Promises: JAIL-19, JAIL-44
 #[test]
 fn sockets_follow_the_network() {
     if !is_there(PYTHON) {
@@ -282,6 +282,29 @@ fn sockets_follow_the_network() {
     assert_eq!(errors(&strict(), Network::None, calls), none);
     assert_eq!(errors(&strict(), Network::Loopback, calls), any);
     assert_eq!(errors(&strict(), ANY, calls), any);
+    // No rule limits UDP to ports, so there is none where TCP is limited.
+    let ports = Network::Host { connect: Some(vec![443]), bind: None };
+    let listed = any.map(|line| if line == "udp6 0" { "udp6 EACCES" } else { line });
+    if talon_jail::probe(&stage()).protections.iter().any(|line| line.detail().contains("TCP ports")) {
+        assert_eq!(errors(&strict(), ports, calls), listed);
+    } else {
+        eprintln!(
+            "skipped sockets_follow_the_network with ports: Landlock has no rule for them here (Linux 6.7)"
+        );
+    }
+}
+
+// Promises: JAIL-43
+#[test]
+fn the_hosts_files_are_not_watched_in_strict() {
+    if !is_there(PYTHON) {
+        return;
+    }
+    let calls: &[(&str, libc::c_long, &[u64])] =
+        &[("init", libc::SYS_inotify_init1, &[0]), ("add", libc::SYS_inotify_add_watch, &[0, 0, 1])];
+    assert_eq!(errors(&strict(), Network::None, calls), ["init ENOSYS", "add ENOSYS"]);
+    let wide = Profile::builtin("wide").unwrap();
+    assert_eq!(errors(&wide, Network::None, calls)[0], "init 0");
 }
 
 // Promises: JAIL-17

@@ -93,6 +93,63 @@ fn what_lies_in_its_private_directory_counts() {
     killed_for_memory(&format!("{file}; exec dd if=/dev/zero of=/dev/null bs=30M count=1000000"));
 }
 
+/// Sixteen pairs in each of eight processes: their buffers can hold 100 MiB.
+const SOCKETS: &str = "import os, socket, time
+for child in range(8):
+    if os.fork() == 0:
+        held = [socket.socketpair() for pair in range(16)]
+        for mine, other in held:
+            mine.setblocking(False)
+            try:
+                while True:
+                    mine.send(b'x' * 4096)
+            except BlockingIOError:
+                mine.close()
+        time.sleep(1000)
+time.sleep(1000)";
+
+// Promises: JAIL-42
+#[test]
+fn buffers_of_sockets_count() {
+    if !skipped_without_python("buffers_of_sockets_count") {
+        killed_for_memory(&format!("exec {PYTHON} -c \"{SOCKETS}\""));
+    }
+}
+
+// Promises: JAIL-42
+#[test]
+fn one_that_locks_too_much_is_killed() {
+    if skipped_without_python("one_that_locks_too_much_is_killed") {
+        return;
+    }
+    let script = "import fcntl, time
+held = [open('/tmp/locked-%d' % number, 'w') for number in range(50)]
+for file in held:
+    for byte in range(500):
+        fcntl.lockf(file, fcntl.LOCK_EX, 1, 2 * (500 - byte))
+while True:
+    pass";
+    let outcome = finish(start(&in_64_mib(&format!("exec {PYTHON} -c \"{script}\""))).unwrap());
+    assert_eq!(outcome.status, ExitStatus::TooManyLocks { limit: 20_000 });
+    assert!(outcome.status.to_string().contains("Delegate=yes"), "{}", outcome.status);
+}
+
+// Promises: JAIL-42
+#[test]
+fn some_sockets_and_locks_are_no_offence() {
+    if skipped_without_python("some_sockets_and_locks_are_no_offence") {
+        return;
+    }
+    let script = "import fcntl, socket
+held = [socket.socketpair() for pair in range(40)]
+file = open('/tmp/locked', 'w')
+for byte in range(100):
+    fcntl.lockf(file, fcntl.LOCK_EX, 1, 2 * byte)
+print(sum(range(5000000)))";
+    let outcome = finish(start(&in_64_mib(&format!("exec {PYTHON} -c \"{script}\""))).unwrap());
+    assert_eq!((outcome.status, outcome.stderr.as_str()), (ExitStatus::Code(0), ""));
+}
+
 #[test]
 fn one_that_stays_below_goes_on() {
     let jailed = start(&in_64_mib(

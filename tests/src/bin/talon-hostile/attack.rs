@@ -84,7 +84,7 @@ impl Running {
                         ExitStatus::Signal { signal, core_dumped } => {
                             End::Signal { number: signal, core: core_dumped }
                         }
-                        ExitStatus::OutOfMemory { .. } => End::OutOfMemory,
+                        ExitStatus::OutOfMemory { .. } | ExitStatus::TooManyLocks { .. } => End::OutOfMemory,
                         // An attack that kills its own monitor is reported as such.
                         ExitStatus::Unwatched { .. } | ExitStatus::MonitorLost => End::Lost,
                     }));

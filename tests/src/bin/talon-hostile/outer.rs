@@ -31,6 +31,7 @@ const SOURCES: &[(&str, &str)] = &[
     ("sockets.c", include_str!("../../../jail/attacks/sockets.c")),
     ("resources.c", include_str!("../../../jail/attacks/resources.c")),
     ("memory.c", include_str!("../../../jail/attacks/memory.c")),
+    ("kernel_memory.c", include_str!("../../../jail/attacks/kernel_memory.c")),
     ("terminal.c", include_str!("../../../jail/attacks/terminal.c")),
     ("lifecycle.c", include_str!("../../../jail/attacks/lifecycle.c")),
     ("helper.c", include_str!("../../../jail/attacks/helper.c")),

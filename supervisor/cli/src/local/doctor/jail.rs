@@ -14,6 +14,13 @@ use super::check::{Check, CheckBuilder, Section, Verdict};
 use crate::table::{Cell, Table};
 use crate::wrap::wrapped_on;
 
+/// The protection's name in reports.
+const MEMORY_GROUP: &str = "memory-group";
+
+/// Why a cgroup matters.
+const NO_CGROUP: &str = "memory is watched instead of limited: a plugin can pass its limit between two looks, some memory of the \
+                         kernel is not counted, and the cores are shared by nice alone";
+
 /// Everything known about the jails on this machine.
 pub(super) struct JailReport {
     machine: Machine,
@@ -57,7 +64,40 @@ impl JailReport {
     }
 
     pub(super) fn checks(&self) -> Vec<Check> {
-        vec![self.tier(), self.requested.check()]
+        vec![self.tier(), self.cgroup(), self.requested.check()]
+    }
+
+    /// Whether plugins get cgroups: those of the running supervisor, or otherwise of one that is started from here.
+    fn cgroup(&self) -> Check {
+        let of = CheckBuilder(Section::Sandbox, "jail: cgroup");
+        let Some(line) = self.machine.protections.iter().find(|line| line.name == MEMORY_GROUP) else {
+            return of.warn("the jail does not say whether there are cgroups").with_fix("please report this");
+        };
+        let running = self.enforcement(MEMORY_GROUP).filter(|running| running.plugins > 0);
+        let says = match running {
+            Some(EnforcementCount { plugins, enforced, .. }) if enforced == plugins => {
+                return of.ok("every plugin of the running supervisor has a cgroup");
+            }
+            Some(EnforcementCount { plugins, enforced, .. }) => {
+                format!(
+                    "{} of {plugins} plugins of the running supervisor have no cgroup",
+                    plugins - enforced
+                )
+            }
+            None if line.status == Status::Enforced => {
+                return of.ok(format!(
+                    "a supervisor that is started from here gives each plugin {}",
+                    line.detail()
+                ));
+            }
+            None => format!("a supervisor that is started from here has none: {}", line.detail()),
+        };
+        let fix = match line.status {
+            // The running supervisor was started elsewhere.
+            Status::Enforced => "restart it from here, or with Delegate=yes in its unit; docs/operations.md",
+            _ => line.remedy.as_str(),
+        };
+        of.warn(says).with_reason(NO_CGROUP).with_fix(fix)
     }
 
     fn tier(&self) -> Check {

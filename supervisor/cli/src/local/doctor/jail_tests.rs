@@ -49,3 +49,41 @@ fn what_a_report_does_not_name_is_in_force() {
     assert_eq!(enforced(Some(EnforcementCount { plugins: 0, enforced: 0, stand_in: 0 })), "-");
     assert_eq!(enforced(None), "-");
 }
+
+// Promises: CLI-49
+#[test]
+fn without_a_cgroup_it_says_how_to_get_one() {
+    let machine = |status, remedy: &str| Machine {
+        tier: talon_jail::Tier::Root,
+        kernel: "6.18.0".into(),
+        protections: vec![ProtectionSupport {
+            name: MEMORY_GROUP,
+            status,
+            provided_by: "a cgroup of its own: memory, pids".into(),
+            remedy: remedy.into(),
+        }],
+    };
+    let status = |not_enforced: &[&str]| GetStatusResponse {
+        plugins: vec![plugin(10, not_enforced)],
+        ..GetStatusResponse::default()
+    };
+    let report = |machine, status: Option<&GetStatusResponse>| JailReport {
+        machine,
+        requested: asked(Mode::Enforce, &[]),
+        running: status.map(RunningPlugins::from_status),
+    };
+    let none =
+        || machine(Status::StandIn("2 other processes are in it".into()), "start it by `systemd-run …`");
+    let check = report(none(), None).cgroup();
+    assert_eq!(check.verdict, Verdict::Warn);
+    assert!(check.message.contains("2 other processes") && !check.reason.is_empty(), "{check:?}");
+    assert_eq!(check.fix, "start it by `systemd-run …`");
+    // The supervisor may have what this shell has not, and the other way around.
+    let check = report(none(), Some(&status(&[]))).cgroup();
+    assert_eq!((check.verdict, check.fix.as_str()), (Verdict::Ok, ""));
+    let stand_in = ["memory-group: only a stand-in: no cgroup"];
+    let check = report(machine(Status::Enforced, ""), Some(&status(&stand_in))).cgroup();
+    assert_eq!(check.verdict, Verdict::Warn);
+    assert!(check.message.starts_with("1 of 1 plugins") && check.fix.contains("Delegate=yes"), "{check:?}");
+    assert_eq!(report(machine(Status::Enforced, ""), None).cgroup().verdict, Verdict::Ok);
+}

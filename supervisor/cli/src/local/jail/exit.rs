@@ -32,11 +32,11 @@ pub(super) fn code(status: ExitStatus) -> Result<u8, Failure> {
         ExitStatus::Code(code) => code,
         ExitStatus::Signal { signal, .. } => BY_SIGNAL + signal,
         // The kernel's out-of-memory killer sends SIGKILL as well.
-        ExitStatus::OutOfMemory { .. } | ExitStatus::Unwatched { .. } => {
-            let advice = if matches!(status, ExitStatus::Unwatched { .. }) {
-                ""
-            } else {
+        ExitStatus::OutOfMemory { .. } | ExitStatus::TooManyLocks { .. } | ExitStatus::Unwatched { .. } => {
+            let advice = if matches!(status, ExitStatus::OutOfMemory { .. }) {
                 "; allow more with --memory"
+            } else {
+                ""
             };
             write_stderr(inert!("talon: {}{}", sanitized_line(status), advice), false);
             BY_SIGNAL + nix::sys::signal::Signal::SIGKILL as i32

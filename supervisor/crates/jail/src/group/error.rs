@@ -11,17 +11,17 @@ pub(super) const NAME_MAX_BYTES: usize = 64;
 #[error("{why} ({fix})")]
 pub struct CgroupsUnavailableError {
     why: String,
-    fix: &'static str,
+    fix: String,
 }
 
 impl CgroupsUnavailableError {
     /// The reason, and how to fix it.
-    pub(crate) fn reason_and_fix(&self) -> (&str, &'static str) {
-        (&self.why, self.fix)
+    pub(crate) fn reason_and_fix(&self) -> (&str, &str) {
+        (&self.why, &self.fix)
     }
 
-    pub(super) fn new(why: impl Into<String>, fix: &'static str) -> Self {
-        Self { why: why.into(), fix }
+    pub(super) fn new(why: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self { why: why.into(), fix: fix.into() }
     }
 }
 

@@ -34,6 +34,8 @@ pub(super) struct CgroupLookup {
     pub(super) proc: PathBuf,
     /// Exists if systemd manages the machine.
     pub(super) systemd: PathBuf,
+    /// Files of which container engines put one into each container.
+    pub(super) container_marks: Vec<PathBuf>,
 }
 
 /// The cgroup below which cgroups can be created.
@@ -54,7 +56,11 @@ pub(crate) fn available_controllers() -> Result<Vec<&'static str>, CgroupsUnavai
 
 impl CgroupLookup {
     pub(super) fn for_this_machine() -> Self {
-        Self { proc: "/proc/self".into(), systemd: "/run/systemd/system".into() }
+        Self {
+            proc: "/proc/self".into(),
+            systemd: "/run/systemd/system".into(),
+            container_marks: ["/run/.containerenv", "/.dockerenv"].map(PathBuf::from).to_vec(),
+        }
     }
 
     /// Finds the base, or returns why there is none.
@@ -93,7 +99,7 @@ impl CgroupLookup {
             Some(below) => Ok(at.join(below)),
             None => {
                 let why = format!("its cgroup {own} is outside of what is mounted on {}", at.display());
-                Err(CgroupsUnavailableError::new(why, DELEGATE_ADVICE))
+                Err(CgroupsUnavailableError::new(why, self.delegate_advice(&at)))
             }
         }
     }
@@ -106,7 +112,7 @@ impl CgroupLookup {
             if let Err(errno) = rustix::fs::access(&path, rustix::fs::Access::WRITE_OK) {
                 return Err(CgroupsUnavailableError::new(
                     format!("the cgroup {name} is not delegated: {errno}"),
-                    DELEGATE_ADVICE,
+                    self.delegate_advice(base),
                 ));
             }
         }
@@ -115,13 +121,13 @@ impl CgroupLookup {
             let strangers = foreign_processes(base).map_err(|error| {
                 CgroupsUnavailableError::new(
                     format!("cannot read who is in the cgroup {name}: {error}"),
-                    DELEGATE_ADVICE,
+                    self.delegate_advice(base),
                 )
             })?;
             if strangers > 0 {
                 let why =
                     format!("{strangers} other processes are in the cgroup {name}, which stays as it is");
-                return Err(CgroupsUnavailableError::new(why, DELEGATE_ADVICE));
+                return Err(CgroupsUnavailableError::new(why, self.delegate_advice(base)));
             }
         }
         let offered = fs::read_to_string(base.join("cgroup.controllers")).unwrap_or_default();
@@ -151,7 +157,28 @@ impl CgroupLookup {
             return Ok(());
         }
         let why = format!("the cgroup {} belongs to systemd, which has not delegated it", base.display());
-        Err(CgroupsUnavailableError::new(why, DELEGATE_ADVICE))
+        Err(CgroupsUnavailableError::new(why, self.delegate_advice(base)))
+    }
+
+    /// How this machine delegates a cgroup to a supervisor. `at` is the supervisor's cgroup now.
+    fn delegate_advice(&self, at: &Path) -> String {
+        let is_root = rustix::process::geteuid().is_root();
+        let way = if self.systemd.exists() {
+            let user = if is_root { "" } else { " --user" };
+            format!("start it by `systemd-run{user} --scope -p Delegate=yes talon serve`")
+        } else if self.container_marks.iter().any(|mark| mark.exists()) {
+            "make it the first process of its container, with a cgroup namespace and a writable /sys/fs/cgroup".into()
+        } else if is_root {
+            let (above, own) = (at.parent().unwrap_or(at), at.with_file_name("talon"));
+            let (above, own) = (above.display(), own.display());
+            format!(
+                "start it in a cgroup of its own: `mkdir -p {own}; echo +memory +pids +cpu +io > \
+                 {above}/cgroup.subtree_control; sh -c 'echo $$ > {own}/cgroup.procs; exec talon serve'`"
+            )
+        } else {
+            "have root make a cgroup for it and give it to this user, and start it there".into()
+        };
+        format!("{way}; as a service, Delegate=yes in its unit; docs/operations.md has other ways")
     }
 }
 

@@ -14,7 +14,9 @@ impl Machine {
         let root = tempfile::tempdir().unwrap();
         let proc = root.path().join("proc");
         create_dir_all(&proc).unwrap();
-        let machine = Self { look: CgroupLookup { proc, systemd: root.path().join("no systemd") }, root };
+        let look =
+            CgroupLookup { proc, systemd: root.path().join("no systemd"), container_marks: Vec::new() };
+        let machine = Self { look, root };
         machine.group("", "", controllers);
         fs::remove_file(machine.path("").join("cgroup.type")).unwrap();
         machine.mounted("/");
@@ -138,6 +140,28 @@ fn a_group_with_others_in_it_is_left_alone() {
         assert!(refusal.contains("other processes are in the cgroup"), "{refusal}");
         assert!(refusal.contains("Delegate=yes"), "{refusal}");
     }
+}
+
+// Promises: CLI-49
+#[test]
+fn the_way_to_a_cgroup_is_that_of_the_machine() {
+    let is_root = rustix::process::geteuid().is_root();
+    let mut machine = Machine::new("memory pids\n");
+    machine.group("session", &(we() + "1\n"), "memory pids\n");
+    machine.we_are_in("/session");
+    let bare = machine.refusal();
+    if is_root {
+        let own = machine.path("talon").display().to_string();
+        assert!(bare.contains(&format!("mkdir -p {own};")) && bare.contains("exec talon serve"), "{bare}");
+    } else {
+        assert!(bare.contains("have root make a cgroup"), "{bare}");
+    }
+    machine.look.container_marks = vec![machine.root.path().to_owned()];
+    assert!(machine.refusal().contains("first process of its container"), "{}", machine.refusal());
+    machine.look.systemd = machine.root.path().to_owned();
+    let user = if is_root { "" } else { " --user" };
+    let expected = format!("systemd-run{user} --scope -p Delegate=yes talon serve");
+    assert!(machine.refusal().contains(&expected), "{}", machine.refusal());
 }
 
 #[test]

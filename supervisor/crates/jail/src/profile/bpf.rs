@@ -16,6 +16,13 @@ pub(super) const JUMP: u16 = 0x05;
 pub(super) const NUMBER: u32 = 0;
 pub(super) const ARCHITECTURE: u32 = 4;
 
+/// The offset of the low 32 bits of an argument, counted from 0.
+pub(super) const fn argument(place: u32) -> u32 {
+    const ARGUMENTS: u32 = 16;
+    const HIGH_HALF_FIRST: u32 = if cfg!(target_endian = "big") { 4 } else { 0 };
+    ARGUMENTS + 8 * place + HIGH_HALF_FIRST
+}
+
 /// Kills calls of another architecture, and loads the number.
 pub(super) fn check_architecture(audit: u32) -> Vec<Instruction> {
     vec![

@@ -65,11 +65,14 @@ pub(super) fn compile(
         let problem = format!("cannot become a filter: {error} (allow less of it by argument)");
         ProfileError::invalid(&profile.name, problem)
     })?;
-    let ports = matches!(network, Network::Host { connect, bind } if connect.is_some() || bind.is_some());
     Ok(CompiledProfile {
         name: profile.name.clone(),
         filters,
-        landlock_abi: if ports { profile.landlock_abi.max(PORTS_LANDLOCK_ABI) } else { profile.landlock_abi },
+        landlock_abi: if network.lists_ports() {
+            profile.landlock_abi.max(PORTS_LANDLOCK_ABI)
+        } else {
+            profile.landlock_abi
+        },
         learn,
         deciding_arguments: if learn { deciding_arguments(profile, machine) } else { BTreeMap::new() },
     })

@@ -40,17 +40,21 @@ pub(super) enum GroupAction {
 pub(super) enum NetworkKind {
     None,
     Loopback,
+    /// The host's, with or without a list of ports.
     Host,
+    /// The host's, with a list of ports.
+    Ports,
 }
 
 impl CallGroup {
     pub(super) fn matches(&self, network: &Network) -> bool {
-        let kind = match network {
-            Network::None => NetworkKind::None,
-            Network::Loopback => NetworkKind::Loopback,
-            Network::Host { .. } => NetworkKind::Host,
+        let applies = |kind: &NetworkKind| match kind {
+            NetworkKind::None => *network == Network::None,
+            NetworkKind::Loopback => *network == Network::Loopback,
+            NetworkKind::Host => matches!(network, Network::Host { .. }),
+            NetworkKind::Ports => network.lists_ports(),
         };
-        self.networks.is_empty() || self.networks.contains(&kind)
+        self.networks.is_empty() || self.networks.iter().any(applies)
     }
 }
 

@@ -31,7 +31,9 @@ pub(super) fn load(plan: &Plan) -> Result<Option<Status>, StepError> {
         )
     };
     if plan.group.is_none() {
-        seccomp::load(&refuse_unaccounted_memory()).map_err(failed)?;
+        for filter in refuse_unaccounted_memory() {
+            seccomp::load(&filter).map_err(failed)?;
+        }
     }
     if isolation.view.shown.iter().any(|shown| shown.access == Access::Write) {
         seccomp::load(&refuse_hidden_modes()).map_err(failed)?;

@@ -1,15 +1,17 @@
 //! Joining the program's cgroup.
 
 use std::fs::File;
-use std::os::fd::AsRawFd as _;
+use std::os::fd::{AsRawFd as _, OwnedFd};
 
 use rustix::fs::fstatfs;
 
+use super::kernel_memory::{self, SocketBuffers};
 use super::memory_watch;
 use super::request::Plan;
 use super::root::PROC_ADVICE;
 use super::step_error::StepError;
 use crate::group::WRITING_PROCESS;
+use crate::network::Network;
 use crate::report::Status;
 
 /// How to get a cgroup.
@@ -57,6 +59,22 @@ pub(super) fn start_memory_watch(plan: &Plan) -> Result<Option<Status>, StepErro
         let advice = format!("{PROC_ADVICE}; or {CGROUP_ADVICE}");
         StepError::errno("cannot watch the memory of its processes", errno.raw_os_error(), &advice)
     })?;
+    let uncounted = watch_sockets(plan, &proc);
     plan.watched_proc.set(proc).expect("this step is taken once");
-    Ok(Some(Status::StandIn(format!("{} ({CGROUP_ADVICE})", memory_watch::describe(&plan.spec.limits)))))
+    let text = memory_watch::describe(&plan.spec.limits, uncounted);
+    Ok(Some(Status::StandIn(format!("{text} ({CGROUP_ADVICE})"))))
+}
+
+/// Has the buffers of its sockets counted, as far as these are in a network namespace of its own. Returns those that are
+/// not counted.
+fn watch_sockets(plan: &Plan, proc: &OwnedFd) -> Option<&'static str> {
+    let network = &plan.isolation()?.network;
+    if matches!(network, Network::Host { .. }) {
+        return Some("sockets, in the host's network,");
+    }
+    let Ok(sockets) = SocketBuffers::open(proc) else { return Some("sockets") };
+    plan.watched_sockets.set(sockets).expect("this step is taken once");
+    let has_tcp = *network == Network::Loopback;
+    (has_tcp && kernel_memory::limit_tcp_buffers().is_err())
+        .then_some("TCP sockets of its loopback, beyond 416 KiB each,")
 }

@@ -2,8 +2,9 @@
 //!
 //! As a stand-in it has weaknesses. Between two checks a tree can grow beyond its limit, by as much as
 //! [`GROWTH_BYTES_PER_SECOND`] allows. Memory that processes share counts for each of them (pages after a fork, shared
-//! mappings), and a mapped file of the private directory counts there too, so that the sum errs on the high side. It
-//! does not see what no process has mapped: memory files that were only written, and socket buffers.
+//! mappings), and a mapped file of the private directory counts there too, so that the sum errs on the high side.
+//! [Sockets](kernel_memory) count with what they can hold. It does not see what no process has mapped, such as memory
+//! files that were only written, which are refused.
 //!
 //! It reads only files that are readable by every process, so that it needs no rights later on, and nothing that a
 //! process could make it wait for: `status` takes no lock that is held while a page comes from a slow disk. A tree that
@@ -20,6 +21,7 @@ use rustix::io::{Errno, retry_on_intr};
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
 
 use super::cpu_usage::{CpuUsage, LastPid};
+use super::kernel_memory::{LOCKS_MAX, SocketBuffers, byte_range_locks};
 use crate::exit::{Bytes, ExitStatus};
 use crate::spec::Limits;
 
@@ -41,6 +43,10 @@ const COST_DIVISOR: u32 = 20;
 /// The most processes that one check counts. The process limit is far lower.
 const PROCESSES_MAX: usize = 4096;
 
+/// The shortest interval between two counts of locks. Reading them holds up every process of the machine that locks a
+/// file, for some microseconds; a tree that only makes locks makes some million in this time, or 400 MiB.
+const LOCKS_INTERVAL: Duration = Duration::from_secs(1);
+
 /// How much is read of one process's status. It has 1.5 KiB, and more only with thousands of supplementary groups, of
 /// which a program has none.
 const STATUS_MAX_BYTES: usize = 16 << 10;
@@ -55,6 +61,12 @@ pub(super) struct MemoryWatch {
     proc: OwnedFd,
     /// The file system of the private directory, whose files are in memory.
     private: Option<OwnedFd>,
+    /// The buffers of the sockets in its own network namespace. `None` in the host's, where they cannot be told from
+    /// those of others.
+    sockets: Option<SocketBuffers>,
+    /// When to count the locks again, and whether the tree has used CPU time since they were counted.
+    next_locks: Instant,
+    may_have_locked: bool,
     /// `None` if the last pid is unknown.
     last_pid: Option<LastPid>,
     /// The memory at the last count, and the CPU usage since then. `None` if that is unknown.
@@ -65,8 +77,8 @@ pub(super) struct MemoryWatch {
     text: Vec<u8>,
 }
 
-/// The text for the report.
-pub(super) fn describe(limits: &Limits) -> String {
+/// The text for the report; `uncounted` names buffers of sockets that are not counted.
+pub(super) fn describe(limits: &Limits, uncounted: Option<&str>) -> String {
     let mut text = "no cgroup: ".to_owned();
     if let Some(data) = limits.data_bytes {
         let _ = write!(text, "each process is limited to {}, and ", Bytes(data));
@@ -76,6 +88,9 @@ pub(super) fn describe(limits: &Limits) -> String {
         "the tree is watched and killed above {}; files in memory are refused",
         Bytes(limits.memory_bytes)
     );
+    if let Some(sockets) = uncounted {
+        let _ = write!(text, "; what waits in {sockets} is not counted");
+    }
     text
 }
 
@@ -99,10 +114,27 @@ pub(super) fn open_proc() -> Result<OwnedFd, Errno> {
 
 impl MemoryWatch {
     /// `proc` comes from [`open_proc`], and `private` is in the program's private file system.
-    pub(super) fn new(limit_bytes: u64, proc: OwnedFd, private: Option<OwnedFd>) -> Self {
+    pub(super) fn new(
+        limit_bytes: u64,
+        proc: OwnedFd,
+        private: Option<OwnedFd>,
+        sockets: Option<SocketBuffers>,
+    ) -> Self {
         let (text, last_pid) = (vec![0; STATUS_MAX_BYTES], LastPid::of(&proc));
         let (limit, next) = (limit_bytes, Instant::now());
-        Self { limit, proc, private, last_pid, counted: None, used: 0, next, text }
+        Self {
+            limit,
+            proc,
+            private,
+            sockets,
+            next_locks: next,
+            may_have_locked: false,
+            last_pid,
+            counted: None,
+            used: 0,
+            next,
+            text,
+        }
     }
 
     /// How long to wait for the next check.
@@ -117,21 +149,41 @@ impl MemoryWatch {
         if began < self.next {
             return None;
         }
-        let private = self.private_bytes();
+        let sockets = match self.sockets.as_ref().map_or(Ok(0), SocketBuffers::max_bytes) {
+            Ok(bytes) => bytes,
+            Err(errno) => return Some(unwatched(errno)),
+        };
+        let shared = self.private_bytes().saturating_add(sockets);
         let processes = match self.upper_bound() {
             // Within the limit even by the upper bound, so not counted. A report of an exceeded limit has the counted
             // size.
-            Some(bytes) if private.saturating_add(bytes) <= self.limit => bytes,
+            Some(bytes) if shared.saturating_add(bytes) <= self.limit => bytes,
             _ => match self.process_bytes() {
                 Ok(bytes) => bytes,
-                // If the watch saw no processes, it would report no memory.
-                Err(errno) => return Some(ExitStatus::Unwatched { errno: errno.raw_os_error() }),
+                Err(errno) => return Some(unwatched(errno)),
             },
         };
-        self.used = private.saturating_add(processes);
+        self.used = shared.saturating_add(processes);
         self.next = began + began.elapsed() + pause(self.used, self.limit, began.elapsed());
-        let over = self.used > self.limit;
-        over.then_some(ExitStatus::OutOfMemory { bytes: self.used, limit: self.limit })
+        if self.used > self.limit {
+            return Some(ExitStatus::OutOfMemory { bytes: self.used, limit: self.limit });
+        }
+        self.check_locks(began)
+    }
+
+    /// Counts the locks, when it is time to.
+    fn check_locks(&mut self, now: Instant) -> Option<ExitStatus> {
+        // Making locks takes CPU time, as using memory does.
+        if !self.may_have_locked || now < self.next_locks {
+            return None;
+        }
+        self.may_have_locked = false;
+        self.next_locks = now + LOCKS_INTERVAL;
+        match byte_range_locks(&self.proc) {
+            Ok(count) if count <= LOCKS_MAX => None,
+            Ok(_) => Some(ExitStatus::TooManyLocks { limit: LOCKS_MAX }),
+            Err(error) => Some(unwatched(Errno::from_io_error(&error).unwrap_or(Errno::IO))),
+        }
     }
 
     fn private_bytes(&self) -> u64 {
@@ -146,6 +198,7 @@ impl MemoryWatch {
     }
 
     fn process_bytes(&mut self) -> Result<u64, Errno> {
+        self.may_have_locked = true;
         let mut sum = 0_u64;
         let mut processes = 0;
         let mut spent = self.last_pid.as_ref().and_then(CpuUsage::begin);
@@ -205,6 +258,11 @@ impl MemoryWatch {
         }
         Ok(own_bytes(&self.text[..length]))
     }
+}
+
+/// If the watch saw nothing, it would report no memory.
+fn unwatched(errno: Errno) -> ExitStatus {
+    ExitStatus::Unwatched { errno: errno.raw_os_error() }
 }
 
 /// `None` for a process that has ended meanwhile. Any other failure means that the watch does not work.

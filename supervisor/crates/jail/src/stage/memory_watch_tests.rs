@@ -71,11 +71,11 @@ fn some_proc(root: &Path) -> OwnedFd {
 #[test]
 fn all_but_the_monitor_are_summed() {
     let root = tempfile::tempdir().unwrap();
-    let mut roomy = MemoryWatch::new(300 << 10, some_proc(root.path()), None);
+    let mut roomy = MemoryWatch::new(300 << 10, some_proc(root.path()), None, None);
     assert_eq!(roomy.check(), None);
     assert_eq!(roomy.used, 300 << 10);
     let limit = (300 << 10) - 1;
-    let mut tight = MemoryWatch::new(limit, File::open(root.path()).unwrap().into(), None);
+    let mut tight = MemoryWatch::new(limit, File::open(root.path()).unwrap().into(), None, None);
     let over = Some(ExitStatus::OutOfMemory { bytes: 300 << 10, limit });
     assert_eq!(tight.check(), over);
     assert_eq!(tight.check(), None, "it is not time yet");
@@ -92,7 +92,7 @@ fn a_process_whose_first_thread_has_ended_counts_by_another() {
         fs::create_dir_all(root.path().join("7/task").join(thread)).unwrap();
         fs::write(root.path().join("7/task").join(thread).join("status"), status).unwrap();
     }
-    let mut watch = MemoryWatch::new(u64::MAX, proc, None);
+    let mut watch = MemoryWatch::new(u64::MAX, proc, None, None);
     assert_eq!(watch.check(), None);
     assert_eq!(watch.used, (900 + 200) << 10);
 }
@@ -104,7 +104,7 @@ fn a_watch_that_cannot_see_ends_what_it_watches() {
     let proc = some_proc(root.path());
     fs::remove_file(root.path().join("7/status")).unwrap();
     std::os::unix::fs::symlink("status", root.path().join("7/status")).unwrap();
-    let mut watch = MemoryWatch::new(u64::MAX, proc, None);
+    let mut watch = MemoryWatch::new(u64::MAX, proc, None, None);
     assert_eq!(watch.check(), Some(ExitStatus::Unwatched { errno: libc::ELOOP }));
 }
 
@@ -114,7 +114,7 @@ fn the_private_directory_counts() {
     let private = File::open(root.path()).unwrap();
     let fs = fstatfs(&private).unwrap();
     let expected = (fs.f_blocks - fs.f_bfree) * fs.f_bsize as u64;
-    let mut watch = MemoryWatch::new(u64::MAX, some_proc(root.path()), Some(private.into()));
+    let mut watch = MemoryWatch::new(u64::MAX, some_proc(root.path()), Some(private.into()), None);
     assert_eq!(watch.check(), None);
     // Whatever else happens on that file system meanwhile.
     assert!(watch.used.abs_diff(expected) < 1 << 30, "{} {expected}", watch.used);
@@ -122,7 +122,7 @@ fn the_private_directory_counts() {
 
 #[test]
 fn the_machines_own_processes_are_read() {
-    let mut watch = MemoryWatch::new(0, File::open("/proc").unwrap().into(), None);
+    let mut watch = MemoryWatch::new(0, File::open("/proc").unwrap().into(), None, None);
     assert!(watch.check().is_some(), "we use memory ourselves");
     assert!(watch.used > 1 << 20, "{}", watch.used);
     assert!(watch.until_next_check().tv_sec <= 1);
@@ -131,11 +131,38 @@ fn the_machines_own_processes_are_read() {
 #[test]
 fn the_report_says_what_is_limited_instead() {
     let limits = Limits { data_bytes: Some(4 << 30), memory_bytes: 1 << 30, ..Limits::default() };
-    let text = describe(&limits);
+    let text = describe(&limits, None);
     assert_eq!(
         text,
         "no cgroup: each process is limited to 4 GiB, and the tree is watched and killed above 1 GiB; files in memory are refused"
     );
-    let open = describe(&Limits { data_bytes: None, ..limits });
+    let open = describe(&Limits { data_bytes: None, ..limits }, None);
     assert_eq!(open, "no cgroup: the tree is watched and killed above 1 GiB; files in memory are refused");
+    let host = describe(&limits, Some("sockets, in the host's network,"));
+    assert!(
+        host.ends_with("are refused; what waits in sockets, in the host's network, is not counted"),
+        "{host}"
+    );
+}
+
+// Promises: JAIL-42
+#[test]
+fn locks_are_counted_once_the_tree_has_used_time_and_not_more_often() {
+    let root = tempfile::tempdir().unwrap();
+    let mut watch = MemoryWatch::new(u64::MAX, some_proc(root.path()), None, None);
+    let lock = "1: POSIX  ADVISORY  WRITE 7 00:2a:17 0 0\n";
+    fs::write(root.path().join("locks"), lock.repeat(LOCKS_MAX as usize)).unwrap();
+    assert_eq!(watch.check(), None);
+    fs::write(root.path().join("locks"), lock.repeat(LOCKS_MAX as usize + 1)).unwrap();
+    watch.next = Instant::now();
+    assert_eq!(watch.check(), None, "it is not time yet");
+    watch.next = Instant::now();
+    watch.next_locks = watch.next;
+    assert_eq!(watch.check(), Some(ExitStatus::TooManyLocks { limit: LOCKS_MAX }));
+    watch.may_have_locked = false;
+    assert_eq!(
+        watch.check_locks(Instant::now() + LOCKS_INTERVAL),
+        None,
+        "without CPU time there are no more"
+    );
 }

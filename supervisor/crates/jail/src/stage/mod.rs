@@ -25,7 +25,7 @@
 //! | `namespaces` | maps its own ids, in a user namespace; makes the mount namespace, for a standby stage; makes the cgroup namespace | before anything is built in them |
 //! | `host-name` | the same for every program | |
 //! | `memory-group` | without a cgroup: a `/proc` for watching the processes' memory | before the private root hides the host's `/proc`, without which an unprivileged process may mount no other |
-//! | `network` | the loopback interface, where it is granted | needs a right that is given up later |
+//! | `network` | the loopback interface, where it is granted; without a cgroup, smaller TCP buffers | needs a right that is given up later |
 //! | `filesystem` | the private root, see [`root`] | likewise |
 //! | `last-share` | lowest CPU share, for the whole session | late, so that it slows the program rather than us |
 //! | `subreaper` | orphans below become our children | before the fork, so that none is missed |
@@ -70,6 +70,7 @@ mod descriptors;
 mod filter;
 mod group;
 mod identity;
+mod kernel_memory;
 mod keyring;
 mod landlock;
 mod learn;

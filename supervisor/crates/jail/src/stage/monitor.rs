@@ -99,7 +99,7 @@ pub(super) fn run(
 fn memory_watch(plan: &mut Plan) -> Option<MemoryWatch> {
     let private = plan.private.get().and_then(|private| private.try_clone().ok());
     let proc = plan.watched_proc.take()?;
-    Some(MemoryWatch::new(plan.spec.limits.memory_bytes, proc, private))
+    Some(MemoryWatch::new(plan.spec.limits.memory_bytes, proc, private, plan.watched_sockets.take()))
 }
 
 impl MonitorLoop<'_> {

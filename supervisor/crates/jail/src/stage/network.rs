@@ -11,6 +11,11 @@ use crate::sys;
 const LOOPBACK_ADVICE: &str =
     "add CAP_NET_ADMIN to the service's capabilities; docs/packages.md has the drop-in";
 
+/// What a list of ports does not cover in the host's network. Landlock's rules are about `bind` and `connect` of TCP, and
+/// about connecting to abstract names.
+const PORTS_GAPS: &str = "TCP to and from the listed ports, and no UDP; but it can take abstract socket names, and listen \
+                          at a port that the kernel picks (network: proxy has neither)";
+
 /// Sets up the network that the program was granted. Runs in the new namespaces.
 pub(super) fn set_up(plan: &Plan) -> Result<Option<Status>, StepError> {
     let (Some(isolation), Some(_)) = (plan.isolation(), plan.namespaces.get()) else {
@@ -21,5 +26,9 @@ pub(super) fn set_up(plan: &Plan) -> Result<Option<Status>, StepError> {
             StepError::io("cannot bring up its loopback interface", &error, LOOPBACK_ADVICE)
         })?;
     }
-    Ok(Some(Status::Enforced))
+    Ok(Some(if isolation.network.lists_ports() {
+        Status::StandIn(PORTS_GAPS.into())
+    } else {
+        Status::Enforced
+    }))
 }

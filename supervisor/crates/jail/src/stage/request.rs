@@ -9,6 +9,7 @@ use std::os::unix::ffi::OsStrExt as _;
 
 use rustix::process::{Pid, getpid};
 
+use super::kernel_memory::SocketBuffers;
 use super::origin::{HeldNamespaces, StageOrigin};
 use super::step_error::StepError;
 use crate::progress::Progress;
@@ -47,6 +48,8 @@ pub(super) struct Plan {
     pub(super) shares_cpu: OnceCell<bool>,
     /// The `/proc` by which the memory of its processes is watched.
     pub(super) watched_proc: OnceCell<OwnedFd>,
+    /// The count of its sockets, where that is its own.
+    pub(super) watched_sockets: OnceCell<SocketBuffers>,
 }
 
 impl Plan {
@@ -118,6 +121,7 @@ pub(super) fn receive(control: &OwnedFd, born: StageOrigin) -> Result<Plan, Step
         namespaces,
         private,
         watched_proc: watched,
+        watched_sockets: OnceCell::new(),
         session: OnceCell::new(),
         shares_cpu: OnceCell::new(),
     })

@@ -68,6 +68,10 @@ const NSSWITCH: &str = "passwd: files\ngroup: files\nshadow: files\nhosts: files
 const HOSTS: &str =
     "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n127.0.1.1 plugin\n::1 plugin\n";
 
+/// The largest `/etc/resolv.conf` that is changed for a program. glibc reads three servers and six domains of it, which
+/// are some hundred bytes; a larger one is shown as it is.
+const RESOLVER_MAX_BYTES: u64 = 16 << 10;
+
 /// The uid and gid that the kernel shows for unmapped ones.
 const OVERFLOW_UID: u32 = 65_534;
 
@@ -94,7 +98,11 @@ impl View {
         if matches!(network, Network::Host { .. }) {
             // Often a link into /run, which is followed. What a host writes there later by renaming a new file
             // over it is seen at the next start.
-            view.add_host_path(Path::new("/etc/resolv.conf"), Access::Read);
+            let resolver = Path::new("/etc/resolv.conf");
+            match network.lists_ports().then(|| resolver_over_tcp(resolver)).flatten() {
+                Some(text) => view.add_file("/etc/resolv.conf", text),
+                None => view.add_host_path(resolver, Access::Read),
+            }
             view.add_host_path(Path::new("/etc/hosts"), Access::Read);
         } else {
             view.add_file("/etc/hosts", HOSTS.into());
@@ -118,6 +126,14 @@ impl View {
     fn add_file(&mut self, at: &str, text: String) {
         self.files.push(GeneratedFile { at: at.into(), text });
     }
+}
+
+/// The host's settings of name resolution with TCP instead of UDP, which a program with a list of ports has not. It still
+/// needs port 53 in its list.
+fn resolver_over_tcp(file: &Path) -> Option<String> {
+    let size = fs::metadata(file).ok()?.len();
+    let text = (size <= RESOLVER_MAX_BYTES).then(|| fs::read_to_string(file).ok()).flatten()?;
+    Some(format!("{}\noptions use-vc\n", text.trim_end()))
 }
 
 /// Whether a link at this path leads to a path below [`USR`], judged by its text only: `usr/bin`,

@@ -67,3 +67,16 @@ fn links_are_told_by_where_they_lead() {
     assert!(!into("/bin", "usr/../opt"));
     assert!(!into("/bin", "/usrlocal/bin"));
 }
+
+// Promises: JAIL-44
+#[test]
+fn names_are_asked_for_over_tcp_where_ports_are_listed() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("resolv.conf");
+    fs::write(&file, "nameserver 192.0.2.1\noptions edns0").unwrap();
+    let text = resolver_over_tcp(&file).unwrap();
+    assert_eq!(text, "nameserver 192.0.2.1\noptions edns0\noptions use-vc\n");
+    fs::write(&file, "#".repeat(17 << 10)).unwrap();
+    assert_eq!(resolver_over_tcp(&file), None);
+    assert_eq!(resolver_over_tcp(&directory.path().join("none")), None);
+}

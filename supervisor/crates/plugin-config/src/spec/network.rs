@@ -38,7 +38,7 @@ impl NetworkAccess {
 const PORTS_EXAMPLE: [u16; 1] = [443];
 
 /// The TCP ports of a plugin with `network: full`. Needs Landlock ABI 4 (Linux 6.7), which is then asked for whatever the
-/// profile says. UDP is not covered.
+/// profile says. There is no UDP then: names are resolved over TCP, for which 53 has to be in `connect`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct SandboxPorts {

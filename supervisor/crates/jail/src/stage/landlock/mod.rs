@@ -93,16 +93,12 @@ const FILTER_ADVICE: &str = "a filter is in the way: allow landlock_create_rules
 /// Checks that the kernel supports what was requested.
 fn check_abi(abi: u32, isolation: &Isolation) -> Result<(), StepError> {
     let profile = &isolation.profile;
-    let lists_ports = matches!(
-        &isolation.network,
-        Network::Host { connect: Some(_), .. } | Network::Host { bind: Some(_), .. }
-    );
     if abi < profile.landlock_abi {
         Err(StepError::new(format!(
             "kernel has ABI {abi}, profile `{}` asks {} (use a newer kernel, or another profile)",
             profile.name, profile.landlock_abi
         )))
-    } else if lists_ports && abi < PORTS_LANDLOCK_ABI {
+    } else if isolation.network.lists_ports() && abi < PORTS_LANDLOCK_ABI {
         Err(StepError::new(format!(
             "kernel has ABI {abi}, a list of ports asks {PORTS_LANDLOCK_ABI} (use Linux 6.7 or newer, or allow every port)"
         )))

@@ -1,17 +1,42 @@
-//! Tells public addresses from those of this machine and the network around it.
+//! Tells addresses of the public internet from those of this machine and the network around it.
 //!
-//! The owner of a name on the allow-list controls its DNS, and may point it at the loopback, at the cloud's metadata
-//! service or at a printer. So a resolved name may only lead to public addresses. The ranges are from the IANA
-//! special-purpose registries. An address that is not known to be public counts as not public.
+//! The owner of a name controls its DNS, and may point it at the loopback, at the cloud's metadata service or at a
+//! printer. So a program that connects for others lets a resolved name lead to public addresses only ([`is_public`]).
+//! This machine may itself have a public address, where local services listen; that is known
+//! once there is a connection ([`is_same_machine`]).
+//!
+//! The egress proxy of the supervisor and the example plugin `web-fetch` share this rule.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Whether a resolved name may have this address.
-pub(super) fn is_public(ip: IpAddr) -> bool {
+/// Whether an address is on the public internet. The ranges are from the IANA special-purpose registries (2026); the
+/// standard library's `is_global` is not stable. An address that is not known to be public counts as not public.
+///
+/// ```
+/// # use talon_public_address::is_public;
+/// assert!(is_public("1.1.1.1".parse().unwrap()));
+/// assert!(!is_public("::ffff:169.254.169.254".parse().unwrap()));
+/// ```
+#[must_use]
+pub fn is_public(ip: IpAddr) -> bool {
     match ip.to_canonical() {
         IpAddr::V4(ip) => is_public_v4(ip),
         IpAddr::V6(ip) => is_public_v6(ip),
     }
+}
+
+/// Whether a connection between these two addresses never left this machine: the kernel chooses the peer's address as
+/// ours if that is one of this machine's.
+///
+/// ```
+/// # use talon_public_address::is_same_machine;
+/// let address = |text: &str| text.parse().unwrap();
+/// assert!(is_same_machine(address("198.51.100.7"), address("198.51.100.7")));
+/// assert!(!is_same_machine(address("198.51.100.7"), address("198.51.100.8")));
+/// ```
+#[must_use]
+pub fn is_same_machine(peer: IpAddr, own: IpAddr) -> bool {
+    peer.to_canonical() == own.to_canonical()
 }
 
 fn is_public_v4(ip: Ipv4Addr) -> bool {
@@ -56,6 +81,7 @@ fn joined(high: u16, low: u16) -> Ipv4Addr {
 mod tests {
     use super::*;
 
+    // Promises: EX-5, JAIL-39
     #[test]
     fn what_is_this_machine_or_around_it_is_not_public() {
         for inside in [
@@ -84,6 +110,12 @@ mod tests {
             "::ffff:127.0.0.1",
             "::ffff:169.254.169.254",
             "::127.0.0.1",
+            "::ffff:10.0.0.1",
+            "::ffff:0:127.0.0.1",
+            "5f00::1",
+            "2001:0:1::1",
+            "fd12::1",
+            "64:ff9b::7f00:1",
             "64:ff9b::10.0.0.1",
             "64:ff9b:1::1",
             "100::1",
@@ -121,6 +153,9 @@ mod tests {
             "2002:101:101::1",
             "2606:4700:4700::1111",
             "2a00:1450::1",
+            "93.184.216.34",
+            "2001:4860::8888",
+            "64:ff9b::101:101",
         ] {
             assert!(is_public(outside.parse().unwrap()), "{outside}");
         }
