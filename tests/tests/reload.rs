@@ -204,7 +204,7 @@ async fn a_config_file_that_became_empty_removes_nothing() {
     assert_eq!(changes(&supervisor.client.reload(false).await), ["one added", "two added"]);
 }
 
-// Promises: RELOAD-12, RELOAD-14, CONF-22
+// Promises: RELOAD-14, CONF-22
 #[tokio::test]
 async fn what_a_new_configuration_does_not_start_is_said_and_ends_with_4() {
     let supervisor = two().await;
@@ -452,6 +452,22 @@ async fn a_plugin_directory_that_vanishes_stops_nothing() {
     move_dir(&away, &dir);
     supervisor.client.wait_until("a second", async |_| has(&supervisor, "second").await).await;
     assert_eq!(pid(&supervisor.client.plugin("misbehave").await), before);
+}
+
+// Promises: RELOAD-12
+#[tokio::test]
+async fn another_plugin_directory_that_is_not_there_removes_nothing() {
+    let supervisor = Builder::new().tools(LIFE).installed(&program("misbehave"), "misbehave").start().await;
+    let before = pid(&supervisor.client.plugin("misbehave").await);
+    edit(&supervisor, replace("/plugins\n", "/plugin\n"));
+    let reloaded = supervisor.client.reload(false).await;
+    assert_eq!(changes(&reloaded), ["misbehave refused"], "{reloaded:?}");
+    assert!(reloaded.warnings.iter().any(|said| said.contains("/plugin is no directory")), "{reloaded:?}");
+    assert_eq!(supervisor.cli(&["reload"]).await.status.code(), Some(4));
+    assert_eq!(pid(&supervisor.client.plugin("misbehave").await), before);
+    // One that is there, and empty, is meant.
+    std::fs::create_dir(supervisor.scratch.join("plugin")).expect("the scratch directory takes it");
+    assert_eq!(changes(&supervisor.client.reload(false).await), ["misbehave removed"]);
 }
 
 fn move_dir(from: &Path, to: &Path) {
