@@ -1,26 +1,30 @@
 //! Finds the plugins in the plugin directory and in the configuration.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use talon_plugin::{EventKind, Events, NewEvent, Registry};
 use talon_plugin_config::PluginName;
 use talon_plugin_config::discover::{self, RejectedPlugin, ScanResult};
+use talon_plugin_config::document::names::nearest;
 use talon_plugin_config::spec::PluginSpec;
 use talon_sanitize::{Raw, sanitized};
 
 use crate::blocking::blocking;
-use crate::config::Config;
+use crate::config::{Config, KeyPath, Loaded, Problem};
 
 /// Registers every plugin that passes its checks, which starts it. Returns those that were refused, each with
-/// the reason: one bad plugin never stops the others.
+/// the reason (one bad plugin never stops the others), and all names that were found.
 pub(crate) async fn register_all(
     config: &Arc<Config>,
     registry: &Registry,
     events: &Events,
-) -> Vec<RejectedPlugin> {
+) -> (Vec<RejectedPlugin>, FoundNames) {
     let looking = Arc::clone(config);
     // Where digests are configured, it reads whole files.
-    let ScanResult { plugins, mut refused } = blocking(move || find(&looking)).await;
+    let found = blocking(move || find(&looking)).await;
+    let names = FoundNames::of(&found, config);
+    let ScanResult { plugins, mut refused } = found;
     for spec in plugins {
         let (name, path) = (spec.name.to_string(), plugin_path(&spec));
         if let Err(error) = registry.register(spec) {
@@ -28,7 +32,7 @@ pub(crate) async fn register_all(
         }
     }
     report_refused(&refused, events);
-    refused
+    (refused, names)
 }
 
 /// The configured plugins come first: of two with one name, the configured one has precedence over the
@@ -42,6 +46,50 @@ pub fn find(config: &Config) -> ScanResult {
         all.refused.append(&mut found.refused);
     }
     all
+}
+
+/// The names that a scan found, for [`unknown_overrides`].
+#[derive(Debug)]
+pub struct FoundNames {
+    plugins: BTreeSet<String>,
+    refused: Vec<RejectedPlugin>,
+    /// Whether all names are known: not if `plugin_dir` could not be read.
+    complete: bool,
+}
+
+impl FoundNames {
+    /// The names of [`find`]'s result.
+    #[must_use]
+    pub fn of(found: &ScanResult, config: &Config) -> Self {
+        let dir = config.plugins.tools.plugin_dir.as_ref();
+        Self {
+            plugins: found.plugins.iter().map(|spec| spec.name.to_string()).collect(),
+            complete: !found.refused.iter().any(|refused| dir == Some(&refused.path)),
+            refused: found.refused.clone(),
+        }
+    }
+
+    fn contains(&self, name: &str) -> bool {
+        let refused = |name: &PluginName| self.refused.iter().any(|refused| is_about(refused, name));
+        self.plugins.contains(name) || PluginName::new(name).is_ok_and(|name| refused(&name))
+    }
+}
+
+/// Overrides of plugins that do not exist, which change nothing: mostly a name with a typing error, whose plugin then runs
+/// without its limits.
+#[must_use]
+pub fn unknown_overrides(loaded: &Loaded, found: &FoundNames) -> Vec<Problem> {
+    let overrides = loaded.config.plugins.tools.overrides.keys();
+    let unknown = overrides.filter(|name| found.complete && !found.contains(name));
+    let problem = |name: &String| {
+        let key = KeyPath::of(&["plugins", "tools", "overrides", name]);
+        let help = match nearest(name, found.plugins.iter().map(String::as_str)) {
+            Some(near) => format!("did you mean {near}?"),
+            None => "correct the name, or remove it".to_owned(),
+        };
+        Problem::new(loaded.source(&key), key, "there is no such plugin, so this has no effect").help(help)
+    };
+    unknown.map(problem).collect()
 }
 
 /// The plugin of this name, by the current configuration and files. `None` if neither has it. Blocking.
@@ -78,4 +126,46 @@ pub(crate) fn report_refused(refused: &[RejectedPlugin], events: &Events) {
 
 fn plugin_path(spec: &PluginSpec) -> std::path::PathBuf {
     spec.directory.clone().unwrap_or_else(|| spec.program.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Environment, LoadOptions, load};
+
+    fn loaded(text: &str) -> (tempfile::TempDir, Loaded) {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("talon.yaml");
+        std::fs::write(&file, text).unwrap();
+        let options =
+            LoadOptions { file: Some(file), overrides: Vec::new(), environment: Environment::of_process() };
+        (dir, load(&options).unwrap())
+    }
+
+    // Promises: CONF-22
+    #[test]
+    fn overrides_of_no_plugin_are_warned_of_with_the_nearest_name() {
+        let (_dir, loaded) = loaded(
+            "plugins: { tools: { plugins: { gitlab: { command: /bin/sh }, gone: { command: /nowhere/gone } }, \
+             overrides: { gitlb: { timeout: 1s }, gitlab: { timeout: 1s }, gone: { timeout: 1s }, other: { timeout: 1s } } } }",
+        );
+        let names = FoundNames::of(&find(&loaded.config), &loaded.config);
+        let warnings: Vec<String> =
+            unknown_overrides(&loaded, &names).iter().map(ToString::to_string).collect();
+        assert_eq!(warnings.len(), 2, "{warnings:?}");
+        assert!(
+            warnings[0].contains("plugins.tools.overrides.gitlb")
+                && warnings[0].contains("did you mean gitlab?")
+        );
+        assert!(warnings[0].contains("talon.yaml:1:"), "{warnings:?}");
+        assert!(warnings[1].contains("plugins.tools.overrides.other") && warnings[1].contains("remove it"));
+    }
+
+    #[test]
+    fn without_the_plugin_directory_no_name_is_known_to_be_wrong() {
+        let (_dir, loaded) =
+            loaded("plugins: { tools: { plugin_dir: nowhere, overrides: { gitlab: { timeout: 1s } } } }");
+        let names = FoundNames::of(&find(&loaded.config), &loaded.config);
+        assert_eq!(unknown_overrides(&loaded, &names), []);
+    }
 }

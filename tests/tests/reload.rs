@@ -168,6 +168,62 @@ async fn a_refused_configuration_leaves_everything_as_it_was() {
     assert_eq!(supervisor.client.status().await.config_problem, "");
 }
 
+// Promises: CONF-21
+#[tokio::test]
+async fn a_config_file_that_is_a_pipe_holds_neither_a_reload_nor_the_stop() {
+    let supervisor = two().await;
+    let aside = supervisor.config().with_extension("aside");
+    std::fs::rename(supervisor.config(), &aside).expect("it stays in its directory");
+    nix::unistd::mkfifo(supervisor.config(), nix::sys::stat::Mode::S_IRWXU).expect("a pipe can be made");
+    let refused = supervisor.client.reload(false).await;
+    assert!(!refused.accepted);
+    assert!(refused.problems[0].contains("a FIFO"), "{refused:?}");
+    let status = supervisor.client.status().await;
+    assert!(status.config_problem.contains("a FIFO"), "{}", status.config_problem);
+    std::fs::rename(&aside, supervisor.config()).expect("it stays in its directory");
+    assert!(supervisor.client.reload(false).await.accepted);
+    let stopped = supervisor.stop().await;
+    assert!(stopped.processes.is_empty(), "{}", stopped.log);
+}
+
+// Promises: RELOAD-13
+#[tokio::test]
+async fn a_config_file_that_became_empty_removes_nothing() {
+    let supervisor = two().await;
+    let text = std::fs::read_to_string(supervisor.config()).expect("it is our own file");
+    edit(&supervisor, |_| String::new());
+    let refused = supervisor.client.reload(false).await;
+    assert!(!refused.accepted, "{refused:?}");
+    assert!(refused.problems[0].contains("would remove one, two"), "{refused:?}");
+    assert_eq!(supervisor.cli(&["reload"]).await.status.code(), Some(6));
+    assert_eq!(supervisor.client.call("one", "echo", &[("text", "on")]).await.content, "on");
+    // What is meant can be said.
+    edit(&supervisor, |_| "plugins: {}\n".to_owned());
+    assert_eq!(changes(&supervisor.client.reload(false).await), ["one removed", "two removed"]);
+    edit(&supervisor, |_| text);
+    assert_eq!(changes(&supervisor.client.reload(false).await), ["one added", "two added"]);
+}
+
+// Promises: RELOAD-14, CONF-22
+#[tokio::test]
+async fn what_a_new_configuration_does_not_start_is_said_and_ends_with_4() {
+    let supervisor = two().await;
+    edit(&supervisor, |text| {
+        text.replace("      two:\n", "      three:\n        command: /nowhere/three\n      two:\n")
+            + "\n    overrides: { too: { timeout: 1s } }\n"
+    });
+    let reloaded = supervisor.client.reload(true).await;
+    assert_eq!(changes(&reloaded), ["three refused"], "{reloaded:?}");
+    assert!(reloaded.warnings.iter().any(|said| said.contains("did you mean two?")), "{reloaded:?}");
+    let out = supervisor.cli(&["reload"]).await;
+    assert_eq!(out.status.code(), Some(4), "{out:?}");
+    let config = supervisor.config().to_str().expect("our paths are text").to_owned();
+    let out = supervisor.cli(&["config", "check", "--config", &config]).await;
+    let said = String::from_utf8_lossy(&out.stdout).into_owned();
+    assert!(said.contains("three") && said.contains("/nowhere/three"), "{said}");
+    assert!(said.contains("did you mean two?"), "{said}");
+}
+
 // Promises: RELOAD-2
 #[tokio::test]
 async fn sighup_reads_it_anew_and_bad_yaml_stops_nothing() {
@@ -396,6 +452,22 @@ async fn a_plugin_directory_that_vanishes_stops_nothing() {
     move_dir(&away, &dir);
     supervisor.client.wait_until("a second", async |_| has(&supervisor, "second").await).await;
     assert_eq!(pid(&supervisor.client.plugin("misbehave").await), before);
+}
+
+// Promises: RELOAD-12
+#[tokio::test]
+async fn another_plugin_directory_that_is_not_there_removes_nothing() {
+    let supervisor = Builder::new().tools(LIFE).installed(&program("misbehave"), "misbehave").start().await;
+    let before = pid(&supervisor.client.plugin("misbehave").await);
+    edit(&supervisor, replace("/plugins\n", "/plugin\n"));
+    let reloaded = supervisor.client.reload(false).await;
+    assert_eq!(changes(&reloaded), ["misbehave refused"], "{reloaded:?}");
+    assert!(reloaded.warnings.iter().any(|said| said.contains("/plugin is no directory")), "{reloaded:?}");
+    assert_eq!(supervisor.cli(&["reload"]).await.status.code(), Some(4));
+    assert_eq!(pid(&supervisor.client.plugin("misbehave").await), before);
+    // One that is there, and empty, is meant.
+    std::fs::create_dir(supervisor.scratch.join("plugin")).expect("the scratch directory takes it");
+    assert_eq!(changes(&supervisor.client.reload(false).await), ["misbehave removed"]);
 }
 
 fn move_dir(from: &Path, to: &Path) {

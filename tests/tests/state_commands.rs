@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
+use std::time::Duration;
 
 use serde_json::Value;
-use talon_tests::{Builder, Postgres, Scratch, Supervisor, is_root, program, repository, skip};
+use talon_tests::{Builder, Postgres, Scratch, Supervisor, is_root, program, repository, skip, until};
 use tokio::process::Command;
 
 /// The command line with a configuration, which names the supervisor's socket and where state is.
@@ -334,6 +335,71 @@ async fn a_database_that_a_supervisor_has_is_left_to_it() {
     let elsewhere = supervisor.scratch.write("elsewhere.yaml", &elsewhere);
     let (code, said) = Cli(&elsewhere).failed(&["state", "get", "notes", "k"]).await;
     assert!(code == 8 && said.contains("--socket"), "{code} {said}");
+}
+
+/// A tar header, with a size in the binary form that GNU tar uses beyond 8 GiB.
+fn tar_header(name: &str, bytes: u64) -> [u8; 512] {
+    let mut header = [0; 512];
+    header[..name.len()].copy_from_slice(name.as_bytes());
+    header[100..107].copy_from_slice(b"0000600");
+    header[124] = 0x80;
+    header[128..136].copy_from_slice(&bytes.to_be_bytes());
+    header[156] = b'0';
+    header[257..265].copy_from_slice(b"ustar\x0000");
+    header[148..156].fill(b' ');
+    let sum: u32 = header.iter().map(|byte| u32::from(*byte)).sum();
+    header[148..156].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
+    header
+}
+
+// Promises: CLI-51
+#[tokio::test]
+async fn a_signal_ends_a_restore_that_still_reads() {
+    /// Sparse; to read it takes much longer than any test waits.
+    const BYTES: u64 = 4 << 40;
+    /// As long as for any command.
+    const WAIT: Duration = Duration::from_secs(60);
+    let (scratch, config) = alone();
+    let file = scratch.join("huge.tar");
+    std::fs::write(&file, tar_header("plugins.db", BYTES)).expect("ours");
+    std::fs::File::options()
+        .write(true)
+        .open(&file)
+        .and_then(|file| file.set_len(BYTES))
+        .expect("it is sparse");
+    let mut child = Command::new(program("talon"))
+        .arg("--config")
+        .arg(&config)
+        .args(["restore", text(&file)])
+        .stderr(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .expect("talon starts");
+    let pid = child.id().expect("it runs");
+    // It reads once the file's descriptor is beyond the header.
+    let reads = || {
+        let open = std::fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+        let ours =
+            |entry: &std::fs::DirEntry| std::fs::read_link(entry.path()).is_ok_and(|path| path == file);
+        let position = |entry: std::fs::DirEntry| {
+            let info = entry.path().display().to_string().replace("/fd/", "/fdinfo/");
+            let info = std::fs::read_to_string(info).ok()?;
+            info.lines().next()?.strip_prefix("pos:")?.trim().parse::<u64>().ok()
+        };
+        open.into_iter().filter(ours).filter_map(position).any(|at| at > 1 << 20)
+    };
+    until("a restore that reads", reads).await;
+    nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid.cast_signed()), nix::sys::signal::Signal::SIGTERM)
+        .expect("it is ours");
+    let ended = tokio::time::timeout(WAIT, child.wait_with_output()).await;
+    let output = ended.expect("it ends long before it has read the file").expect("it is ours");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && said.contains("interrupted"), "{output:?}");
+
+    let pipe = scratch.join("pipe.tar");
+    nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).expect("a pipe can be made");
+    let (code, said) = Cli(&config).failed(&["restore", text(&pipe)]).await;
+    assert!(code == 2 && said.contains("a FIFO"), "{code} {said}");
 }
 
 // Promises: STATE-14

@@ -37,9 +37,9 @@ const NOT_FOR_THE_PAGE: [&str; 8] = [
     "…",
     "its start was cancelled",
     "the supervisor is stopping",
-    // What the machine lacks, in the words of the system.
-    "its private directory cannot be made: …; check that the runtime directory has room",
-    "the supervisor cannot watch it: …; raise the supervisor's limit on open files",
+    // What the machine lacks, in the words of the system. What to do about descriptors is on the page.
+    "its private directory cannot be made: …; …",
+    "the supervisor cannot watch it: …; …",
     // Arguments are always texts.
     "the call cannot be written as JSON: …",
 ];

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 
 use talon_plugin_config::document::yaml::MAX_TEXT_BYTES;
 
+use super::regular_file::{self, OpenError};
+
 /// Why a credential of the service manager cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CredentialError {
@@ -15,7 +17,7 @@ pub(crate) enum CredentialError {
     #[error("the service manager passed none ($CREDENTIALS_DIRECTORY)")]
     NoDirectory,
     #[error(transparent)]
-    Io(#[from] std::io::Error),
+    Open(#[from] OpenError),
 }
 
 /// The process's environment and identity, as one value, so that loading a configuration is a pure function.
@@ -97,11 +99,11 @@ impl Environment {
             return Err(CredentialError::BadName);
         }
         let dir = self.var("CREDENTIALS_DIRECTORY").ok_or(CredentialError::NoDirectory)?;
-        let file = std::fs::File::open(self.cwd.join(dir).join(name))?;
+        let file = regular_file::open(&self.cwd.join(dir).join(name))?;
         let mut text = String::new();
         // A text that is one byte too long is rejected later, with all texts.
         let limit = MAX_TEXT_BYTES as u64 + 1;
-        file.take(limit).read_to_string(&mut text)?;
+        file.take(limit).read_to_string(&mut text).map_err(OpenError::Io)?;
         text.truncate(text.trim_end_matches(['\r', '\n']).len());
         Ok(text)
     }

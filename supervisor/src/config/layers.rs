@@ -3,8 +3,7 @@
 //! Each is walked along the schema, which finds every problem with its line and column. figment merges the results; its own
 //! providers for files and variables stop at the first problem, and know the source of a value but not its position.
 
-use std::fs::File;
-use std::io::Read;
+use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,6 +17,7 @@ use talon_plugin_config::document::yaml::{self, MAX_TEXT_BYTES, Node};
 
 use super::environment::Environment;
 use super::options::{LoadOptions, Override};
+use super::regular_file::{self, OpenError};
 use super::substitute::substitute;
 
 /// The prefix of our variables.
@@ -101,31 +101,36 @@ pub(super) fn walk<'a>(root: &'a Shape, speaker: InputSource, around: &'a Enviro
 enum ReadError {
     #[error("no such file (create it, or leave out --config and TALON_CONFIG to run on defaults)")]
     NotFound,
-    #[error("cannot be read: {0} (check its path and permissions)")]
+    #[error("cannot be read: {} ({})", .0, talon_jail::descriptor_help(.0).unwrap_or("check its path and permissions"))]
     Io(std::io::Error),
+    #[error("cannot be read: {0} (name a file; a pipe would be empty at the next reload)")]
+    NotRegular(OpenError),
     #[error("is longer than {MAX_TEXT_BYTES} bytes (a configuration is much shorter; is it the right file?)")]
     TooLong,
     #[error("is not UTF-8 from byte {0} on (save it as UTF-8)")]
     NotUtf8(usize),
 }
 
+impl From<OpenError> for ReadError {
+    fn from(error: OpenError) -> Self {
+        match error {
+            OpenError::Io(error) => match error.kind() {
+                ErrorKind::NotFound | ErrorKind::NotADirectory => Self::NotFound,
+                _ => Self::Io(error),
+            },
+            OpenError::NotRegular(_) => Self::NotRegular(error),
+            OpenError::TooLong(_) => Self::TooLong,
+        }
+    }
+}
+
 /// The file's text, and a warning about its permissions.
 fn read(path: &Path) -> Result<(String, Option<String>), ReadError> {
     const WRITABLE_BY_OTHERS: u32 = 0o002;
-    let not_read = |error: std::io::Error| match error.kind() {
-        std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => ReadError::NotFound,
-        _ => ReadError::Io(error),
-    };
-    let file = File::open(path).map_err(not_read)?;
-    let metadata = file.metadata().map_err(ReadError::Io)?;
-    let untrusted = (metadata.is_file() && metadata.mode() & WRITABLE_BY_OTHERS != 0)
+    let file = regular_file::open(path)?;
+    let untrusted = (file.metadata().map_err(ReadError::Io)?.mode() & WRITABLE_BY_OTHERS != 0)
         .then(|| "everybody may write to it, and so decide what runs (chmod o-w it)".to_owned());
-    let mut bytes = Vec::new();
-    // Reads one byte more than allowed, to detect a file that is too long.
-    file.take(MAX_TEXT_BYTES as u64 + 1).read_to_end(&mut bytes).map_err(ReadError::Io)?;
-    if bytes.len() > MAX_TEXT_BYTES {
-        return Err(ReadError::TooLong);
-    }
+    let bytes = regular_file::read_opened(file, MAX_TEXT_BYTES)?;
     let text =
         String::from_utf8(bytes).map_err(|error| ReadError::NotUtf8(error.utf8_error().valid_up_to()))?;
     Ok((text, untrusted))

@@ -18,6 +18,9 @@ pub struct Loaded {
     pub config: Config,
     /// The file that was read; `None` if there was none.
     pub file: Option<PathBuf>,
+    /// Whether the file says something: it exists and has a key with a value. An editor that saves in place, or a full disk,
+    /// leaves an empty one.
+    pub file_has_values: bool,
     /// What is allowed but probably a mistake.
     pub warnings: Vec<Problem>,
     /// The sources, to load it again.
@@ -47,10 +50,11 @@ pub fn load(options: &LoadOptions) -> Result<Loaded, ConfigErrors> {
     let places = around.default_paths();
     let mut merge = Merge::onto(&Config::built_in(&places), path_origins(&places));
     let mut warnings = Vec::new();
-    let mut file = None;
+    let (mut file, mut file_has_values) = (None, false);
     if let Some((path, must_exist)) = layers::file_to_read(options)
         && let Some(said) = layers::file(&root, &path, must_exist, around)
     {
+        file_has_values = !said.values.is_empty();
         merge.add(said);
         file = Some(path);
     }
@@ -69,7 +73,14 @@ pub fn load(options: &LoadOptions) -> Result<Loaded, ConfigErrors> {
     warnings.extend(found.warnings);
     match ConfigErrors::new(problems) {
         Some(errors) => Err(errors),
-        None => Ok(Loaded { config, file, warnings, options: options.clone(), origins: merge.origins }),
+        None => Ok(Loaded {
+            config,
+            file,
+            file_has_values,
+            warnings,
+            options: options.clone(),
+            origins: merge.origins,
+        }),
     }
 }
 

@@ -3,6 +3,7 @@
 //! | module | contents |
 //! |---|---|
 //! | `types`, `schema` | the keys, their defaults and their documentation |
+//! | `regular_file` | opens files without waiting for them |
 //! | `layers`, `substitute` | file, environment and flags, each checked against the schema by [`talon_plugin_config::document`] |
 //! | `merge` | merges them with figment |
 //! | `options`, `load` | from the sources to the checked configuration |
@@ -22,6 +23,7 @@ mod merge;
 mod options;
 mod peers;
 mod reference;
+pub(crate) mod regular_file;
 mod schema;
 mod secret;
 mod show;
@@ -35,6 +37,7 @@ pub use self::options::{LoadOptions, Override};
 pub(crate) use self::peers::name_of;
 pub use self::peers::{AllowedActions, PeerPolicy, Rights};
 pub use self::reference::{EXAMPLE, write_reference};
+pub use self::regular_file::{OpenError, open as open_regular_file};
 pub use self::schema::json_schema;
 pub use self::secret::{REDACTED, Secret, sounds_secret};
 pub use self::specs::{CallPolicy, GuardStores};

@@ -487,6 +487,31 @@ fn a_file_that_was_named_must_be_there() {
     assert!(scene.errors().starts_with("also-missing.yaml: no such file"), "{}", scene.errors());
 }
 
+// Promises: CONF-21
+#[test]
+fn what_is_no_regular_file_is_refused_without_a_wait() {
+    let mut scene = Scene::empty();
+    nix::unistd::mkfifo(&scene.path().join("fifo"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+    for (path, what) in [("fifo", "a FIFO"), (".", "a directory"), ("/dev/zero", "a device")] {
+        scene.options.file = Some(path.into());
+        let errors = scene.errors();
+        assert!(errors.contains(what) && errors.contains("name a file"), "{errors}");
+    }
+    let scene = Scene::file("log: { level: \"${credential:fifo}\" }");
+    nix::unistd::mkfifo(&scene.path().join("fifo"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+    let dir = scene.path().to_str().unwrap().to_owned();
+    assert!(scene.var("CREDENTIALS_DIRECTORY", &dir).errors().contains("a FIFO"));
+}
+
+#[test]
+fn a_file_with_nothing_in_it_says_so() {
+    for (text, has_values) in
+        [("", false), ("# only this\n", false), ("guard:\n", false), ("plugins: {}", true)]
+    {
+        assert_eq!(Scene::file(text).load().file_has_values, has_values, "{text:?}");
+    }
+}
+
 // Promises: CONF-11
 #[test]
 fn a_file_that_everybody_may_write_is_refused() {

@@ -12,7 +12,9 @@ impl Reloader {
     /// The outcome for each plugin of the plan.
     pub(super) async fn carry_out(&self, plan: Plan) -> Vec<PluginOutcome> {
         discover::report_refused(&plan.refused, &self.parts().events);
-        join_all(plan.steps.into_iter().map(|step| self.step(step))).await
+        let mut outcomes = join_all(plan.steps.into_iter().map(|step| self.step(step))).await;
+        outcomes.extend(plan.not_started.iter().map(PluginOutcome::not_started));
+        outcomes
     }
 
     async fn step(&self, step: PlanStep) -> PluginOutcome {

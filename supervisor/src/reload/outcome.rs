@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use talon_plugin::ReplaceError;
 use talon_plugin_config::PluginName;
+use talon_plugin_config::discover::RejectedPlugin;
 use talon_sanitize::{Raw, Sanitized};
 
 use super::plan::{PlanStep, StepAction};
@@ -51,6 +52,12 @@ impl PluginOutcome {
             StepAction::Refuse => "refused",
         };
         Self { plugin: step.plugin.to_string(), what, reason: Raw::from(&step.why).line() }
+    }
+
+    /// The outcome for a plugin that does not run and is not started.
+    pub(super) fn not_started(refused: &RejectedPlugin) -> Self {
+        let plugin = Raw::from(&refused.name).line().into_string();
+        Self { plugin, what: "refused", reason: Raw::from(&refused.reason).line() }
     }
 
     /// Replaces the planned outcome.

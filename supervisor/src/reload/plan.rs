@@ -17,6 +17,16 @@ pub(super) struct Plan {
     pub(super) left: usize,
     /// Refused plugins.
     pub(super) refused: Vec<RejectedPlugin>,
+    /// Those of them that do not run: new entries, and files that were refused before.
+    pub(super) not_started: Vec<RejectedPlugin>,
+}
+
+impl Plan {
+    /// The plugins that it removes.
+    pub(super) fn removed(&self) -> Vec<&str> {
+        let removes = |step: &&PlanStep| matches!(step.action, StepAction::Remove);
+        self.steps.iter().filter(removes).map(|step| step.plugin.as_str()).collect()
+    }
 }
 
 /// The step for one plugin.
@@ -54,7 +64,7 @@ pub(super) fn plan(
         found.entry(spec.name.clone()).or_insert(spec);
     }
     let mut plan = Plan { refused, ..Plan::default() };
-    let lost_dir = lost_dir(running, wanted, &plan.refused);
+    let lost_dir = lost_dir(wanted, &plan.refused);
     let known: BTreeSet<PluginName> = registered.iter().map(|spec| spec.name.clone()).collect();
     for old in registered {
         let name = &old.name;
@@ -78,6 +88,13 @@ pub(super) fn plan(
         plan.steps.push(PlanStep { plugin, action: StepAction::Add(Box::new(spec)), why });
     }
     plan.steps.sort_by(|a, b| a.plugin.cmp(&b.plugin));
+    let runs = |refused: &RejectedPlugin| known.iter().any(|name| is_about(refused, name));
+    plan.not_started = plan
+        .refused
+        .iter()
+        .filter(|one| Some(&one.path) != wanted.plugins.tools.plugin_dir.as_ref() && !runs(one))
+        .cloned()
+        .collect();
     plan
 }
 
@@ -103,11 +120,11 @@ fn compare(
     (!same_guard).then(|| (StepAction::Change(None), "guard".to_owned()))
 }
 
-/// Whether the plugin directory is configured as before but cannot be read: then its plugins are unknown.
-fn lost_dir(running: &Config, wanted: &Config, refused: &[RejectedPlugin]) -> bool {
+/// Whether there should be a plugin directory but it cannot be read, be it the one that was or another: then it is not known
+/// which plugins are wanted.
+fn lost_dir(wanted: &Config, refused: &[RejectedPlugin]) -> bool {
     let dir = &wanted.plugins.tools.plugin_dir;
-    *dir == running.plugins.tools.plugin_dir
-        && refused.iter().any(|refused| dir.as_ref() == Some(&refused.path))
+    refused.iter().any(|refused| dir.as_ref() == Some(&refused.path))
 }
 
 fn is_configured(config: &Config, name: &PluginName) -> bool {

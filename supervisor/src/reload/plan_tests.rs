@@ -91,6 +91,33 @@ fn a_plugin_directory_that_vanishes_stops_nothing() {
     assert_eq!(planned(&wanted, &[spec("a")], ScanResult::default()).0, ["a remove (it is no longer there)"]);
 }
 
+// Promises: RELOAD-12
+#[test]
+fn another_plugin_directory_that_is_not_there_stops_nothing() {
+    let mut wanted = config();
+    wanted.plugins.tools.plugin_dir = Some(PathBuf::from("/plugin"));
+    let found = ScanResult { plugins: Vec::new(), refused: vec![refused("plugin", "/plugin")] };
+    let (steps, _) = planned(&wanted, &[spec("a")], found);
+    assert_eq!(steps, ["a refuse (plugin_dir cannot be read, so it stays as it is)"]);
+}
+
+// Promises: RELOAD-14
+#[test]
+fn a_new_plugin_that_is_refused_is_part_of_the_outcome() {
+    let new = refused("new", "/nowhere/new");
+    let known = Arc::new(spec("my-tool"));
+    let found = ScanResult {
+        plugins: Vec::new(),
+        refused: vec![
+            new.clone(),
+            refused("my_tool.py", "/plugins/my_tool.py"),
+            refused("plugins", "/plugins"),
+        ],
+    };
+    let plan = plan(&config(), &config(), &[known], found);
+    assert_eq!(plan.not_started, [new], "the others are a plugin that runs, and the directory");
+}
+
 #[test]
 fn of_two_with_one_name_the_one_that_was_named_wins() {
     let named = PluginSpec { source: "plugins.tools.plugins.a".to_owned(), ..spec("a") };

@@ -22,6 +22,9 @@ use crate::socket::{HOST_SOCKET_NAME, set_group};
 use crate::state::StateSupervisor;
 use crate::{agent, discover};
 
+/// How many plugins a refusal names; the others are counted.
+const MAX_NAMED: usize = 8;
+
 /// Changes configuration and plugins of a running supervisor. Cheap to clone.
 #[derive(Clone)]
 pub struct Reloader {
@@ -33,6 +36,8 @@ pub(crate) struct ReloaderParts {
     pub(crate) options: LoadOptions,
     pub(crate) config: Arc<Config>,
     pub(crate) config_file: Option<PathBuf>,
+    /// Whether that file said something.
+    pub(crate) file_has_values: bool,
     pub(crate) registry: Registry,
     pub(crate) dispatcher: Arc<Dispatcher>,
     pub(crate) events: Events,
@@ -67,6 +72,7 @@ struct ActiveConfig {
     config: Arc<Config>,
     at: SystemTime,
     refused: Arc<Vec<RejectedPlugin>>,
+    file_has_values: bool,
 }
 
 impl Reloader {
@@ -75,6 +81,7 @@ impl Reloader {
             config: Arc::clone(&parts.config),
             at: SystemTime::now(),
             refused: Arc::new(parts.refused.clone()),
+            file_has_values: parts.file_has_values,
         };
         let inner = Inner {
             parts,
@@ -181,13 +188,19 @@ impl Reloader {
         let wanted = Arc::new(loaded.config.applicable_to(&running));
         let looking = Arc::clone(&wanted);
         let found = blocking(move || discover::find(&looking)).await;
+        let found_names = discover::FoundNames::of(&found, &wanted);
         let specs: Vec<_> = registry.list().iter().map(talon_plugin::Plugin::spec).collect();
         let plan = plan::plan(&running, &wanted, &specs, found);
+        if let Some(problem) = self.emptied(&loaded, &plan) {
+            return self.refuse(vec![problem], dry_run);
+        }
+        let unknown = discover::unknown_overrides(&loaded, &found_names);
         let mut reloaded = self.answer(&running, &wanted, &loaded, &plan);
+        reloaded.warnings.extend(unknown.iter().map(ToString::to_string));
         if dry_run {
             return reloaded;
         }
-        if let Err(error) = self.bring_into_force(&running, &wanted, &plan) {
+        if let Err(error) = self.bring_into_force(&running, &wanted, loaded.file_has_values, &plan) {
             return self.refuse(vec![format!("guard.forbidden_patterns: {error}")], dry_run);
         }
         reloaded.warnings.extend(self.beside_plugins(&running, &wanted).await);
@@ -238,6 +251,7 @@ impl Reloader {
         &self,
         running: &Config,
         wanted: &Arc<Config>,
+        file_has_values: bool,
         plan: &Plan,
     ) -> Result<(), SettingsError> {
         let ReloaderParts { dispatcher: door, peers, state: keeper, .. } = self.parts();
@@ -259,9 +273,31 @@ impl Reloader {
             config: Arc::clone(wanted),
             at: SystemTime::now(),
             refused,
+            file_has_values,
         }));
         self.inner.changes.send_modify(|count| *count = count.wrapping_add(1));
         Ok(())
+    }
+
+    /// Why a file that said something and now says nothing is refused: to remove every plugin was hardly meant.
+    fn emptied(&self, loaded: &Loaded, plan: &Plan) -> Option<String> {
+        let removed = plan.removed();
+        if loaded.file_has_values || !self.inner.running.load().file_has_values || removed.is_empty() {
+            return None;
+        }
+        let what = match (&loaded.file, &self.parts().config_file) {
+            (Some(file), _) => format!("{}: has no key with a value", file.display()),
+            (None, Some(file)) => format!("{}: there is no such file any more", file.display()),
+            (None, None) => return None,
+        };
+        let named = removed.iter().take(MAX_NAMED).copied().collect::<Vec<_>>().join(", ");
+        let more = match removed.len().saturating_sub(MAX_NAMED) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        Some(format!(
+            "{what}, which would remove {named}{more} (put the configuration back; if no plugin is to run, write `plugins: {{}}`)"
+        ))
     }
 
     /// Applies parts whose failure does not affect anything else. Returns warnings.
@@ -300,7 +336,12 @@ impl Reloader {
             warnings: loaded.warnings.iter().map(ToString::to_string).collect(),
             changed: keys(running.differences(wanted)),
             needs_restart: keys(wanted.differences(&loaded.config)),
-            plugins: plan.steps.iter().map(PluginOutcome::planned).collect(),
+            plugins: plan
+                .steps
+                .iter()
+                .map(PluginOutcome::planned)
+                .chain(plan.not_started.iter().map(PluginOutcome::not_started))
+                .collect(),
             left: plan.left,
             config_file: loaded.file.clone(),
         }

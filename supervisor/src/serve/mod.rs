@@ -49,7 +49,7 @@ pub mod state_service;
 mod status_line;
 mod watchdog;
 
-pub use crate::discover::find as find_plugins;
+pub use crate::discover::{FoundNames, find as find_plugins, unknown_overrides};
 pub use failure::ServeFailure;
 pub use handover::TakeoverError;
 pub use hardening::confine;

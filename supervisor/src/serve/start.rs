@@ -1,6 +1,6 @@
 //! The start of a supervisor, step by step, and its run.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -23,7 +23,7 @@ use super::{descriptors, files, lifecycle, ready, state_service, status_line, wa
 use crate::admin::{self, Sources};
 use crate::agent::AgentSupervisor;
 use crate::audit::Audit;
-use crate::config::{Config, LoadOptions, Loaded, PeerPolicy, Problem};
+use crate::config::{Config, Loaded, PeerPolicy, Problem};
 use crate::discover;
 use crate::dispatch::Dispatcher;
 use crate::host::{ExitRequest, HostService, StreamCloser, SupervisorInfo, exit_channel};
@@ -53,9 +53,8 @@ pub async fn serve(loaded: Loaded, beginning: StartOptions) -> Result<(), ServeF
     let started = SystemTime::now();
     let StartOptions { lifeline, mut sockets, takeover } = beginning;
     descriptors::raise_limit();
-    let Loaded { config, file, warnings, options, .. } = loaded;
-    let config = Arc::new(config);
-    log_warnings(&warnings, &mut sockets);
+    let config = Arc::new(loaded.config.clone());
+    log_warnings(&loaded.warnings, &mut sockets);
     // Signals first: a signal during the start ends it in an orderly way.
     let mut signals = Signals::new(lifeline).map_err(ServeFailure::Signals)?;
     let hangups = ReloadSignals::new().map_err(ServeFailure::Signals)?;
@@ -91,11 +90,11 @@ pub async fn serve(loaded: Loaded, beginning: StartOptions) -> Result<(), ServeF
     };
     let dispatcher =
         Arc::new(Dispatcher::new(registry.clone(), Arc::clone(&config), sanitizer, events.clone()));
-    let refused = discover::register_all(&config, &registry, &events).await;
+    let (refused, names) = discover::register_all(&config, &registry, &events).await;
+    log_warnings(&discover::unknown_overrides(&loaded, &names), &mut sockets);
     arrival.quarantine(&dispatcher);
 
-    let parts =
-        Parts { started, options, file, machine, config, registry, dispatcher, events, state, agent, audit };
+    let parts = Parts { started, loaded, machine, config, registry, dispatcher, events, state, agent, audit };
     let HostApi { service, reloader, peers, exit_requests } = parts.host_api(refused, &manager);
     let Parts { config, registry, dispatcher, events, state, agent, audit, .. } = parts;
     let liveness = tokio::sync::watch::Sender::new(None);
@@ -164,8 +163,7 @@ async fn run(
 /// What was started before the host API.
 struct Parts {
     started: SystemTime,
-    options: LoadOptions,
-    file: Option<PathBuf>,
+    loaded: Loaded,
     machine: talon_jail::Machine,
     config: Arc<Config>,
     registry: Registry,
@@ -190,9 +188,10 @@ impl Parts {
         let Self { config, registry, dispatcher, events, .. } = self;
         let peers = Arc::new(ArcSwap::from_pointee(config.peers()));
         let reloader = Reloader::new(ReloaderParts {
-            options: self.options.clone(),
+            options: self.loaded.options.clone(),
             config: Arc::clone(config),
-            config_file: self.file.clone(),
+            config_file: self.loaded.file.clone(),
+            file_has_values: self.loaded.file_has_values,
             registry: registry.clone(),
             dispatcher: Arc::clone(dispatcher),
             events: events.clone(),
@@ -208,7 +207,7 @@ impl Parts {
             started: self.started,
             runtime_dir: config.runtime_dir.clone(),
             data_dir: config.state.data_dir.clone(),
-            config_file: self.file.clone(),
+            config_file: self.loaded.file.clone(),
             not_enforced: not_enforced(&self.machine.report()),
             reloader: reloader.clone(),
             state: self.state.clone(),

@@ -28,7 +28,7 @@ use crate::transient_bar::TransientBar;
   talon reload --output json | jq '.needs_restart'
 
 It ends with 6 if the configuration is refused, and with 4 if a plugin was kept as it was because its new processes did not become
-ready.")]
+ready, or was refused.")]
 pub(crate) struct ReloadArgs {
     /// Only report what would be done.
     #[arg(long)]

@@ -3,7 +3,8 @@
 use clap::Subcommand;
 use serde_json::json;
 use talon_sanitize::sanitized;
-use talon_supervisor::config;
+use talon_supervisor::config::{self, Loaded};
+use talon_supervisor::serve::{self, FoundNames};
 
 use crate::exit;
 use crate::failure::Failure;
@@ -45,14 +46,17 @@ fn check(global: &Global, out: &mut Output) -> Result<u8, Failure> {
         let texts =
             |problems: &[config::Problem]| problems.iter().map(ToString::to_string).collect::<Vec<_>>();
         let (file, problems, warnings) = match &loaded {
-            Ok(loaded) => (loaded.file.clone(), Vec::new(), texts(&loaded.warnings)),
+            Ok(loaded) => {
+                (loaded.file.clone(), Vec::new(), [texts(&loaded.warnings), of_plugins(loaded)].concat())
+            }
             Err(errors) => (None, texts(errors.problems()), Vec::new()),
         };
         out.json(&json!({ "file": file, "problems": problems, "warnings": warnings }));
         return Ok(if loaded.is_ok() { exit::OK } else { exit::CONFIG });
     }
     let loaded = configuration::load(&options)?;
-    for warning in &loaded.warnings {
+    let warnings = loaded.warnings.iter().map(ToString::to_string).chain(of_plugins(&loaded));
+    for warning in warnings {
         out.line(sanitized!("warning: {}", sanitized_line(warning)));
     }
     match &loaded.file {
@@ -60,6 +64,15 @@ fn check(global: &Global, out: &mut Output) -> Result<u8, Failure> {
         None => out.line("no configuration file: the built-in defaults are fine"),
     }
     Ok(exit::OK)
+}
+
+/// What is to know about single plugins: those that a supervisor would refuse, and overrides of none. The rest of the
+/// configuration holds all the same, and a program may be installed later.
+fn of_plugins(loaded: &Loaded) -> Vec<String> {
+    let found = serve::find_plugins(&loaded.config);
+    let unknown = serve::unknown_overrides(loaded, &FoundNames::of(&found, &loaded.config));
+    let refused = found.refused.iter().map(|one| format!("{} would be refused: {}", one.name, one.reason));
+    refused.chain(unknown.iter().map(ToString::to_string)).collect()
 }
 
 fn show(global: &Global, out: &mut Output) -> Result<u8, Failure> {

@@ -26,6 +26,7 @@ use crate::line::{Line, sanitized_line};
 use crate::local::scratch_environment::{self, JsonObjectError, ScratchEnvironment};
 use crate::local::state::scratch;
 use crate::output::Output;
+use crate::runtime;
 use crate::signals::termination_signal;
 use crate::table::{Cell, Table};
 use crate::transient_bar::TransientBar;
@@ -146,8 +147,8 @@ impl ConformanceArgs {
             .worker_threads(2)
             .enable_all()
             .build()
-            .map_err(|error| Failure::failed(format!("cannot start the runtime: {error}")))?;
-        let report = runtime.block_on(Box::pin(run_checks(tried.config.clone(), spec, &options)))?;
+            .map_err(runtime::not_started)?;
+        let report = runtime::run(runtime, Box::pin(run_checks(tried.config.clone(), spec, &options)))?;
         match self.report {
             Some(ReportFormat::Junit) => out.generated(&GeneratedText::JUnit(&report))?,
             Some(ReportFormat::Json) => out.json(&report::json(&report)),

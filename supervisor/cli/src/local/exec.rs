@@ -26,6 +26,7 @@ use crate::local::echo::Echo;
 use crate::local::scratch_environment::{self, ScratchEnvironment};
 use crate::local::state::scratch;
 use crate::output::Output;
+use crate::runtime::{not_started, run};
 use crate::signals::termination_signal;
 use crate::{answer, json};
 
@@ -80,8 +81,8 @@ impl ExecArgs {
             .worker_threads(2)
             .enable_all()
             .build()
-            .map_err(|error| Failure::failed(format!("cannot start the runtime: {error}")))?;
-        runtime.block_on(Box::pin(self.supervise(tried.config.clone(), spec, args, out)))
+            .map_err(not_started)?;
+        run(runtime, Box::pin(self.supervise(tried.config.clone(), spec, args, out)))
     }
 
     async fn supervise(

@@ -12,6 +12,7 @@ use crate::exit;
 use crate::failure::Failure;
 use crate::global::Global;
 use crate::local::configuration;
+use crate::runtime::{not_started, run};
 
 /// Run the supervisor: start the plugins, keep them running, and accept calls on host.sock.
 ///
@@ -77,10 +78,10 @@ impl ServeArgs {
             .enable_all()
             .thread_name("talon")
             .build()
-            .map_err(|error| Failure::failed(format!("cannot start the runtime: {error}")))?;
+            .map_err(not_started)?;
         let lifeline = self.until_stdin_ends.then(serve::stdin_lifeline);
         let beginning = serve::StartOptions { lifeline, sockets, takeover: self.takeover };
-        runtime.block_on(Box::pin(serve::serve(loaded, beginning))).map_err(|error| failure(&error))?;
+        run(runtime, Box::pin(serve::serve(loaded, beginning))).map_err(|error| failure(&error))?;
         Ok(exit::OK)
     }
 }

@@ -65,7 +65,7 @@ pub use process_settings::{forbid_new_code, forgo_huge_pages, see_all_processes}
 pub use profile::{CompiledProfile, Learner, ObservedCall, Profile, ProfileError};
 pub use reexec::become_stage_if_asked;
 pub use report::{Protection, Report, Status};
-pub use spawn::{InheritedFds, JailedProgram, SpawnError, spawn};
+pub use spawn::{InheritedFds, JailedProgram, SpawnError, descriptor_help, spawn};
 pub use spec::{Isolation, JailSpec, Limits, Mode, Program};
 pub use sys::seccomp::Instruction;
 pub use view::{

@@ -65,7 +65,7 @@ pub enum SpawnError {
     },
     /// A descriptor or a memory file could not be made.
     #[error(
-        "cannot make the {what} for the jail's stage: {source} (check the open file limit and free memory)"
+        "cannot make the {what} for the jail's stage: {source} ({})", descriptor_help(source).unwrap_or("check the open file limit and free memory")
     )]
     Resource {
         /// Its name.
@@ -104,6 +104,14 @@ pub enum SpawnError {
         /// The timeout.
         after: Duration,
     },
+}
+
+/// What to do if this error says that the process, or the machine, has no descriptor left.
+#[must_use]
+pub fn descriptor_help(error: &io::Error) -> Option<&'static str> {
+    matches!(Errno::from_io_error(error), Some(Errno::MFILE | Errno::NFILE)).then_some(
+        "no descriptor is left: raise LimitNOFILE= in the supervisor's service, or `ulimit -n` where it is started",
+    )
 }
 
 /// How long a failed stage may take to exit before it is killed, and again after that. It only has to exit, so one

@@ -8,11 +8,13 @@ use sha2::{Digest, Sha256};
 use talon_plugin::Plugin;
 use talon_plugin_config::PluginName;
 use talon_plugin_config::discover::{self, RejectedPlugin, ScanResult};
+use talon_plugin_config::document::yaml::MAX_TEXT_BYTES;
 use talon_plugin_config::spec::PluginSpec;
 
 use super::subject::{Subject, SubjectState};
 use crate::blocking::blocking;
 use crate::config::Config;
+use crate::config::regular_file::{self, OpenError};
 use crate::discover::{find, is_about};
 use crate::reload::Reloader;
 
@@ -101,9 +103,9 @@ fn fingerprint(spec: &PluginSpec) -> SubjectState {
 }
 
 fn file_state(file: &Path) -> SubjectState {
-    match std::fs::read(file) {
+    match regular_file::read(file, MAX_TEXT_BYTES) {
         Ok(bytes) => SubjectState::Present(hex::encode(Sha256::digest(bytes))),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => SubjectState::Gone,
+        Err(OpenError::Io(error)) if error.kind() == std::io::ErrorKind::NotFound => SubjectState::Gone,
         Err(error) => SubjectState::Refused(error.to_string()),
     }
 }

@@ -50,7 +50,7 @@ fn what_a_report_does_not_name_is_in_force() {
     assert_eq!(enforced(None), "-");
 }
 
-// Promises: CLI-49
+// Promises: CLI-53
 #[test]
 fn without_a_cgroup_it_says_how_to_get_one() {
     let machine = |status, remedy: &str| Machine {

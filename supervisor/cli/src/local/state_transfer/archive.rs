@@ -28,6 +28,8 @@ const MANIFEST: &str = "manifest.json";
 /// A manifest has a few hundred bytes.
 const MAX_MANIFEST_BYTES: u64 = 64 << 10;
 const MODE: u32 = 0o600;
+/// The header of a SQLite file.
+const HEADER_BYTES: usize = 100;
 
 /// The contents of a backup.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -197,7 +199,7 @@ pub(super) struct DatabaseEntry {
 /// Reads the whole file and compares it with its manifest. Calls `count` with the number of bytes read.
 pub(super) fn check(file: &mut File, count: &impl Fn(u64)) -> Result<VerifiedBackup, BackupError> {
     let mut archive = Archive::new(file);
-    let mut seen: Vec<(StatePart, u64, u64, String)> = Vec::new();
+    let mut seen: Vec<(StatePart, u64, EntryContent)> = Vec::new();
     let mut manifest: Option<Manifest> = None;
     let foreign = |_: io::Error| BackupError::NotABackup("it is no tar file, or a damaged one");
     // Raw: otherwise long names and other extensions would be read into memory, and our archives have none.
@@ -221,26 +223,29 @@ pub(super) fn check(file: &mut File, count: &impl Fn(u64)) -> Result<VerifiedBac
             return Err(BackupError::NotABackup("there is something else in it"));
         };
         let offset = entry.raw_file_position();
-        let (bytes, sha256) = digest(&mut entry, count)?;
-        if bytes != entry.size() {
+        let content = examine(&mut entry, count)?;
+        if content.bytes != entry.size() {
             return Err(BackupError::Incomplete);
         }
-        seen.push((part, offset, bytes, sha256));
+        seen.push((part, offset, content));
     }
     let manifest = manifest.ok_or(BackupError::Incomplete)?;
     if manifest.parts.len() != seen.len() {
         return Err(BackupError::Mismatch { name: MANIFEST, what: "the number of databases" });
     }
     let mut places = Vec::new();
-    for (part, offset, bytes, sha256) in seen {
+    for (part, offset, content) in seen {
         let name = file_name(part);
         let copy = manifest.parts.iter().find(|copy| copy.part() == Some(part));
         let copy = copy.ok_or(BackupError::Mismatch { name, what: "its name" })?;
-        if copy.bytes != bytes {
+        if copy.bytes != content.bytes {
             return Err(BackupError::Mismatch { name, what: "its size" });
         }
-        if copy.sha256 != sha256 {
+        if copy.sha256 != content.sha256 {
             return Err(BackupError::Mismatch { name, what: "its digest" });
+        }
+        if content.schema_version.is_some_and(|found| found != copy.schema_version) {
+            return Err(BackupError::Mismatch { name, what: "its schema version" });
         }
         places.push(DatabaseEntry { part, offset, copy: copy.clone() });
     }
@@ -264,18 +269,38 @@ fn read_manifest(text: &[u8]) -> Result<Manifest, BackupError> {
     Ok(serde_json::from_slice(text)?)
 }
 
-fn digest(from: &mut impl Read, count: &impl Fn(u64)) -> io::Result<(u64, String)> {
+/// What an entry of the archive holds.
+struct EntryContent {
+    bytes: u64,
+    sha256: String,
+    /// As the database itself says; `None` if it is none.
+    schema_version: Option<u32>,
+}
+
+fn examine(from: &mut impl Read, count: &impl Fn(u64)) -> io::Result<EntryContent> {
     let (mut digest, mut total) = (Sha256::new(), 0);
+    let mut head = Vec::with_capacity(HEADER_BYTES);
+    from.by_ref().take(HEADER_BYTES as u64).read_to_end(&mut head)?;
+    digest.update(&head);
+    total += head.len() as u64;
     let mut buffer = vec![0; CHUNK_BYTES];
     loop {
         let bytes = from.read(&mut buffer)?;
         if bytes == 0 {
-            return Ok((total, hex::encode(digest.finalize())));
+            let sha256 = hex::encode(digest.finalize());
+            return Ok(EntryContent { bytes: total, sha256, schema_version: schema_version(&head) });
         }
         digest.update(buffer.get(..bytes).unwrap_or_default());
         total += bytes as u64;
         count(bytes as u64);
     }
+}
+
+/// The `user_version` in the header of a SQLite file (<https://www.sqlite.org/fileformat2.html>, 1.3): its schema's version.
+fn schema_version(head: &[u8]) -> Option<u32> {
+    const USER_VERSION: std::ops::Range<usize> = 60..64;
+    let rest = head.starts_with(b"SQLite format 3\0").then(|| head.get(USER_VERSION)).flatten()?;
+    Some(u32::from_be_bytes(rest.try_into().ok()?))
 }
 
 #[cfg(test)]

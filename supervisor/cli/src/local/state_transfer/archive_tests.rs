@@ -71,6 +71,23 @@ fn a_byte_that_was_changed_is_noticed() {
     assert!(matches!(failed, BackupError::Mismatch { name: "plugins.db", what: "its digest" }), "{failed}");
 }
 
+// Promises: CLI-50
+#[test]
+fn a_manifest_that_names_another_schema_than_the_database_is_refused() {
+    let mut file = tempfile::tempfile().unwrap();
+    let mut writer = BackupWriter::new(&mut file);
+    let mut head = [0; 4096];
+    head[..16].copy_from_slice(b"SQLite format 3\0");
+    head[63] = 4;
+    let mut entry = writer.begin_database(StatePart::Plugins, 3).unwrap();
+    entry.write(&head).unwrap();
+    let copy = entry.finish().unwrap();
+    writer.add_database(copy);
+    writer.finish("2026-01-02T03:04:05Z".into()).unwrap();
+    let failed = checked(file).unwrap_err();
+    assert!(matches!(failed, BackupError::Mismatch { what: "its schema version", .. }), "{failed}");
+}
+
 #[test]
 fn other_files_are_no_backups() {
     for bytes in [&b""[..], b"SQLite format 3\0", &[0; 4096], &[7; 4096]] {

@@ -9,6 +9,7 @@ use indicatif::HumanBytes;
 use serde_json::{Value, json};
 use talon_proto::state::{RestoreBegin, RestoreChunk, RestoreEnd, RestoreResponse, restore_chunk};
 use talon_sanitize::sanitized;
+use talon_supervisor::config::{OpenError, open_regular_file};
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::Code;
@@ -93,13 +94,14 @@ impl RestoreArgs {
     /// Opens the file and verifies it against its manifest.
     async fn read(&self) -> Result<(File, VerifiedBackup), Failure> {
         let name = self.file.display().to_string();
-        let mut file = File::open(&self.file)
-            .map_err(|error| Failure::failed(format!("cannot open {name}: {error}")))?;
+        let mut file = open_regular_file(&self.file).map_err(|error| match error {
+            OpenError::NotRegular(_) => {
+                Failure::usage(format!("{name}: {error}; name one that `talon backup` wrote"))
+            }
+            error => Failure::failed(format!("cannot open {name}: {error}")),
+        })?;
         let about =
             file.metadata().map_err(|error| Failure::failed(format!("cannot look at {name}: {error}")))?;
-        if !about.is_file() {
-            return Err(Failure::usage(format!("{name} is no file: name one that `talon backup` wrote")));
-        }
         let progress = progress::bytes("reading", about.len());
         let count = progress.counter();
         let checking = tokio::task::spawn_blocking(move || {

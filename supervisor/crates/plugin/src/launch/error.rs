@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use talon_jail::{GroupError, SpawnError};
+use talon_jail::{GroupError, SpawnError, descriptor_help};
 use talon_plugin_client::capability::CapabilityError;
 use talon_plugin_client::connect::{ConnectError, TlsError};
 use talon_plugin_client::handshake::HandshakeError;
@@ -87,7 +87,7 @@ pub(crate) enum LaunchError {
     )]
     NoUid,
     /// Its private directory could not be made.
-    #[error("its private directory cannot be made: {0}; check that the runtime directory has room")]
+    #[error("its private directory cannot be made: {}; {}", .0, descriptor_help(.0).unwrap_or("check that the runtime directory has room"))]
     Directory(#[source] io::Error),
     /// Its cgroup could not be created.
     #[error("its cgroup cannot be made: {0}")]
@@ -115,7 +115,7 @@ pub(crate) enum LaunchError {
     #[error("its jail cannot be built: {0}")]
     Spawn(#[from] SpawnError),
     /// The supervisor is out of a resource such as descriptors.
-    #[error("the supervisor cannot watch it: {0}; raise the supervisor's limit on open files")]
+    #[error("the supervisor cannot watch it: {}; {}", .0, descriptor_help(.0).unwrap_or("raise the supervisor's limit on open files"))]
     Watch(#[source] io::Error),
     /// It ended before it was ready.
     #[error("ended with {exit} while {step}{words}{}", hint(*step, exit, words))]
@@ -287,5 +287,25 @@ fn hint(step: LaunchStep, exit: &Exit, words: &LastOutput) -> &'static str {
         Code(126 | 127) => "; its interpreter, or a program that it starts, is missing",
         Signal { signal: 31, .. } => "; the jail forbids a system call that it makes",
         _ => "; see its log, and run it with `talon exec` to try again",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Promises: CLI-52
+    #[test]
+    fn a_start_without_a_descriptor_names_the_limit() {
+        let without = || io::Error::from(rustix::io::Errno::MFILE);
+        let spawn = SpawnError::Resource { what: "pipe", source: without() };
+        for error in
+            [LaunchError::Directory(without()), LaunchError::Watch(without()), LaunchError::Spawn(spawn)]
+        {
+            let text = error.to_string();
+            assert!(text.contains("no descriptor is left") && text.contains("LimitNOFILE="), "{text}");
+        }
+        let full = LaunchError::Directory(rustix::io::Errno::NOSPC.into()).to_string();
+        assert!(full.ends_with("check that the runtime directory has room"), "{full}");
     }
 }
