@@ -76,7 +76,10 @@ fn crates_depend_in_one_direction() {
     );
     never("talon-store", &["talon-plugin", "talon-guard", "talon-jail", "talon-supervisor", "talon"]);
     never("talon-sdk", &["talon-plugin", "talon-guard", "talon-jail", "talon-supervisor", "talon"]);
-    never("talon-bridge", &["talon-plugin", "talon-guard", "talon-jail", "talon-supervisor", "talon", "talon-sdk"]);
+    never(
+        "talon-bridge",
+        &["talon-plugin", "talon-guard", "talon-jail", "talon-supervisor", "talon", "talon-sdk"],
+    );
     never("talon-mcp-bridge", &["talon-plugin", "talon-guard", "talon-jail", "talon-supervisor", "talon"]);
     never("talon-framed-bridge", &["talon-plugin", "talon-guard", "talon-jail", "talon-supervisor", "talon"]);
     never(

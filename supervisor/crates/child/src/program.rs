@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use rustix::net::{SocketType, sockopt};
+use talon_log::filter::ShortName;
 
 use crate::exit::ExitReason;
 use crate::log;
@@ -26,7 +27,7 @@ pub struct Program {
     /// What `--help` prints.
     pub help: &'static str,
     /// Short names in the log's filter, each with its targets.
-    pub targets: &'static [(&'static str, &'static [&'static str])],
+    pub targets: &'static [ShortName],
 }
 
 /// A child's whole `main`: it accepts no arguments but `--help` and `--version`, and is controlled over its

@@ -101,6 +101,7 @@ pub fn init(settings: &Settings) -> Result<TelemetryGuard, TelemetryError> {
         .try_init()
         .map_err(|_| TelemetryError::AlreadyInitialized)?;
     let _ = HANDLE.set(LogHandle { filter: handle });
+    talon_log::panic::log_panics();
     Ok(TelemetryGuard { _traces: traces, _log: flush })
 }
 

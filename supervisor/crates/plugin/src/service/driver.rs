@@ -20,7 +20,7 @@ use crate::service_spec::ServiceSpec;
 use crate::traits::process::ProcessHandle;
 
 /// The time window in which exits make the waits longer. Five minutes, as the default of plugins: a service that ran
-/// longer is restarted after the first, shortest wait.
+/// longer is restarted at once.
 const RESTART_WINDOW: Duration = Duration::from_secs(300);
 
 /// The most exits that are counted: twice the number of doublings from a millisecond to an hour. More exits make no
@@ -53,11 +53,16 @@ impl Driver {
                 return;
             }
             self.shared.status().restarts = start;
-            let how = truncate(self.run_once().await);
+            let (how, ran) = self.run_once().await;
+            let how = truncate(how);
             let again_in = (!self.stop.is_cancelled()).then(|| {
                 let ends = tally.record(epoch.elapsed());
                 let jitter = Jitter(u32::try_from(random.hash_one(start) >> 32).unwrap_or_default());
-                backoff::wait(self.spec.backoff_initial, self.spec.backoff_max, ends, jitter)
+                match ends {
+                    // Its clients wait, and one exit within the window says nothing about the next start.
+                    1 if ran => Duration::ZERO,
+                    _ => backoff::wait(self.spec.backoff_initial, self.spec.backoff_max, ends, jitter),
+                }
             });
             self.report_exit(how, again_in);
             let Some(wait) = again_in else { return };
@@ -67,12 +72,12 @@ impl Driver {
         }
     }
 
-    /// Runs one process from its start until all of it is gone. Returns how it ended.
-    async fn run_once(&self) -> Sanitized {
+    /// Runs one process from its start until all of it is gone. Returns how it ended, and whether it ran at all.
+    async fn run_once(&self) -> (Sanitized, bool) {
         // The launcher has its own time limit. A stop during the start takes effect once the process runs.
         let started = match self.launcher.service(&self.spec, &self.logs).await {
             Ok(started) => started,
-            Err(refusal) => return inert!("could not be started: {}", refusal.cause),
+            Err(refusal) => return (inert!("could not be started: {}", refusal.cause), false),
         };
         let process = started.process;
         let (pid, uid) = (process.pid(), process.uid());
@@ -94,13 +99,14 @@ impl Driver {
         // Its child processes are killed, too, before the next process uses its home.
         process.kill_all();
         self.wait_until_gone(&*process).await;
-        match started.last_output.await {
+        let how = match started.last_output.await {
             // After a requested stop its last output is not part of the message; it is in its log.
             Some(words) if !self.stop.is_cancelled() => {
                 inert!("ended with {}; its last words: {}", exit, words)
             }
             _ => inert!("ended with {}", exit),
-        }
+        };
+        (how, true)
     }
 
     /// Waits until all of the process is gone; during a stop for a bounded time.
@@ -147,7 +153,11 @@ impl Driver {
     fn report_exit(&self, how: Sanitized, again_in: Option<Duration>) {
         match again_in {
             Some(wait) => {
-                let text = inert!("{}; it is started again in {}", how, format_duration(wait));
+                let when = match wait {
+                    Duration::ZERO => "at once".into(),
+                    wait => inert!("in {}", format_duration(wait)),
+                };
+                let text = inert!("{}; it is started again {}", how, when);
                 self.logs.note(INSTANCE, Level::Error, text);
             }
             None => self.logs.note(INSTANCE, Level::Info, how.clone()),

@@ -10,8 +10,8 @@
 //! privileges as a plugin: its own uid, a private directory, a jail, limits. In addition it has a persistent directory,
 //! its home.
 //!
-//! It is restarted for ever, because no operator is there to restart it while its clients wait. The wait between two
-//! starts has a lower and an upper bound, so that a service which cannot start costs little.
+//! It is restarted for ever, because no operator is there to restart it while its clients wait: at once, and after
+//! further exits within five minutes later each time, so that a service which cannot start costs little.
 
 mod driver;
 mod hooks;

@@ -122,6 +122,32 @@ async fn it_is_started_again_for_ever_and_later_each_time() {
     assert!(told.last_wait() <= Duration::from_millis(100), "{:?}", told.last_wait());
 }
 
+// Promises: STATE-37
+#[tokio::test(start_paused = true)]
+async fn the_first_exit_for_long_is_followed_by_a_start_at_once() {
+    let script = FakeLauncher::new(WELL_BEHAVED);
+    let (_registry, service, told) = serve(&script, true);
+    for _ in 0..2 {
+        assert_eq!(told.next().await, "started 100 70000");
+        script.latest().exit("killed by SIGKILL");
+        assert_eq!(told.next().await, "ended with killed by SIGKILL; its last words: farewell (again)");
+        assert_eq!(told.last_wait(), Duration::ZERO);
+        // A second exit within the window waits as before.
+        assert_eq!(told.next().await, "started 100 70000");
+        script.latest().exit("killed by SIGKILL");
+        told.next().await;
+        assert!(told.last_wait() >= Duration::from_millis(100), "{:?}", told.last_wait());
+        assert_eq!(told.next().await, "started 100 70000");
+        tokio::time::sleep(Duration::from_secs(301)).await;
+        script.latest().exit("exit code 0");
+        told.next().await;
+        assert_eq!(told.last_wait(), Duration::ZERO);
+        tokio::time::sleep(Duration::from_secs(301)).await;
+    }
+    let lines: Vec<_> = service.logs().recent.into_iter().map(|line| line.text).collect();
+    assert!(lines.iter().any(|line| line.ends_with("; it is started again at once")), "{lines:?}");
+}
+
 #[tokio::test(start_paused = true)]
 async fn one_that_cannot_start_is_tried_again() {
     let script = FakeLauncher::new(WELL_BEHAVED);

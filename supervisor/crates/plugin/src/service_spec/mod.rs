@@ -28,7 +28,8 @@ pub struct ServiceSpec {
     pub readable_paths: Vec<PathBuf>,
     /// How long it may take to exit after its control socket was closed, and again after SIGTERM.
     pub grace_period: Duration,
-    /// The wait before a restart; doubles with each exit within five minutes, with jitter.
+    /// The wait before a restart, were it the first within five minutes, which is at once; doubles with each further exit,
+    /// with jitter.
     pub backoff_initial: Duration,
     /// The longest such wait.
     pub backoff_max: Duration,

@@ -1,19 +1,13 @@
 //! The log filter.
 
+pub use talon_log::filter::FILTER_VARIABLE;
+use talon_log::filter::{self, ShortName};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::ParseError;
 
-/// The environment variable with the filter, in the syntax of `tracing_subscriber::EnvFilter`: `info`,
-/// `talon_plugin=debug,warn`.
-pub const FILTER_VARIABLE: &str = "TALON_LOG";
-
-/// The HTTP/2 library warns about single frames, which a plugin or client can send by the million. Problems of a
-/// connection as a whole are logged by the code that uses it. A filter that names these targets overrides this.
-const DEFAULT_DIRECTIVES: &str = "h2=error,hyper=error";
-
 /// Short names in a filter, each with its targets. `agent`: the lines of the agent's process, which have their own
 /// target, and those of its supervisor.
-const TARGETS: [(&str, &[&str]); 1] = [("agent", &["agent", "talon_supervisor::agent"])];
+const TARGETS: [ShortName; 1] = [("agent", &["agent", "talon_supervisor::agent"])];
 
 /// How much of an invalid filter is repeated in the message.
 const MAX_SHOWN_CHARS: usize = 100;
@@ -33,39 +27,16 @@ pub struct FilterError {
 
 /// The filter from the variable, otherwise from the configuration.
 pub(crate) fn filter(configured: &str) -> Result<EnvFilter, FilterError> {
-    let variable = std::env::var(FILTER_VARIABLE).ok().filter(|text| !text.is_empty());
+    let variable = filter::from_environment();
     let (origin, text) = match &variable {
         Some(text) => (FILTER_VARIABLE, text.as_str()),
         None => ("log.level", configured),
     };
-    let spelled = expand_short_names(text, &TARGETS);
-    EnvFilter::builder().parse(format!("{DEFAULT_DIRECTIVES},{spelled}")).map_err(|source| FilterError {
+    filter::parse(text, &TARGETS).map_err(|source| FilterError {
         origin,
         filter: text.chars().take(MAX_SHOWN_CHARS).collect(),
         source,
     })
-}
-
-/// Replaces short names by their targets. A filter with a short name asks for more of it, not for less of everything
-/// else: without a general level, all other targets are at `info`.
-fn expand_short_names(filter: &str, targets: &[(&str, &[&str])]) -> String {
-    let mut known = false;
-    let directives: Vec<String> = filter
-        .split(',')
-        .map(|directive| {
-            let (name, level) = directive.split_once('=').unwrap_or((directive, "trace"));
-            match targets.iter().find(|(short, _)| *short == name.trim()) {
-                Some((_, long)) => {
-                    known = true;
-                    long.iter().map(|target| format!("{target}={level}")).collect::<Vec<_>>().join(",")
-                }
-                None => directive.to_owned(),
-            }
-        })
-        .collect();
-    let directives = directives.join(",");
-    // A later directive of the same kind wins, so a general level in the text overrides `info`.
-    if known { format!("info,{directives}") } else { directives }
 }
 
 #[cfg(test)]
