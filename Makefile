@@ -4,7 +4,7 @@
 PROFILE ?= debug
 CARGO_PROFILE = $(if $(filter release,$(PROFILE)),--release,)
 
-.PHONY: help demo dev test test-vm hostile install package reproducible build plugins deps deps-test deps-bench lint doc fmt fuzz bench bench-quick bench-compare bench-parts bench-flames soak
+.PHONY: help demo dev test test-vm hostile install package reproducible build plugins deps deps-test deps-bench lint doc fmt fuzz bench bench-quick bench-loaded bench-compare bench-parts bench-flames soak
 
 help: ## lists these commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -70,11 +70,14 @@ FUZZ_SECONDS ?= 60
 fuzz: ## runs each fuzz target for a while (FUZZ_SECONDS=60)
 	@tests/scripts/fuzz.sh $(FUZZ_SECONDS)
 
-bench: deps deps-bench ## measures Talon beside what it replaces and writes docs/benchmarks.md and target/bench.json (under 15 minutes, after building)
+bench: deps deps-bench ## measures Talon beside what it replaces, quiet and loaded, and writes docs/benchmarks.md and target/bench.json (some 20 minutes, after building)
 	@tests/bench/scripts/bench.sh full
 
-bench-quick: deps deps-bench ## the same in under 2 minutes: fewer and shorter rounds, into target/bench-quick.json
+bench-quick: deps deps-bench ## the quiet part in under 2 minutes: fewer and shorter rounds, into target/bench-quick.json
 	@tests/bench/scripts/bench.sh quick
+
+bench-loaded: deps deps-bench ## the quick one, and the ratios of the goals once more beside processes that burn CPU, into target/bench-loaded.json (some 4 minutes)
+	@tests/bench/scripts/bench.sh loaded
 
 bench-compare: ## says what got worse between two runs and fails if anything did (BEFORE=a.json AFTER=b.json)
 	@test -n "$(BEFORE)" -a -n "$(AFTER)" || { echo "make bench-compare BEFORE=a.json AFTER=b.json" >&2; exit 2; }

@@ -146,6 +146,7 @@ mod tests {
             quick: true,
             seconds: 1,
             noise: BTreeMap::new(),
+            neighbour_cores: BTreeMap::new(),
         };
         Document::new(book, origin)
     }

@@ -4,8 +4,9 @@ use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
 
 use crate::figures::{Figure, Figures};
-use crate::goals::GOALS;
+use crate::goals::{GOALS, Goal, MAX_TIMES_WORSE};
 use crate::machine::RunOrigin;
+use crate::neighbours::CONDITION;
 use crate::samples::Spread;
 
 /// The version of the schema that this program writes and reads.
@@ -42,14 +43,35 @@ pub struct GoalResult {
     pub spread: Spread,
     /// Whether the median meets the bound, if there is one.
     pub met: Option<bool>,
+    /// The same ratio beside busy neighbours, if the run has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loaded: Option<LoadedResult>,
+}
+
+/// A goal's ratio beside busy neighbours.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct LoadedResult {
+    /// The measured value.
+    #[serde(flatten)]
+    pub spread: Spread,
+    /// How many times worse its median is than that of the quiet value; 1 is the same.
+    pub times_worse: Option<f64>,
+    /// Whether that is at most [`MAX_TIMES_WORSE`].
+    pub met: Option<bool>,
 }
 
 impl Document {
     /// A document of these figures.
     #[must_use]
     pub fn new(book: Figures, origin: RunOrigin) -> Self {
-        let reached = |goal: &crate::goals::Goal| {
-            let spread = goal.formula.evaluate(&book)?.spread()?;
+        let loaded = |goal: &Goal, quiet: Spread| {
+            let spread = goal.formula.evaluate(&book, CONDITION)?.spread()?;
+            let times_worse = goal.bound.times_worse(quiet.median, spread.median);
+            let met = times_worse.map(|worse| worse <= MAX_TIMES_WORSE);
+            Some(LoadedResult { spread, times_worse, met })
+        };
+        let reached = |goal: &Goal| {
+            let spread = goal.formula.evaluate(&book, "")?.spread()?;
             Some(GoalResult {
                 id: goal.id.to_owned(),
                 what: goal.what.to_owned(),
@@ -57,6 +79,7 @@ impl Document {
                 unit: goal.unit.to_owned(),
                 spread,
                 met: goal.bound.holds(spread.median),
+                loaded: Some(goal).filter(|goal| goal.is_ratio()).and_then(|goal| loaded(goal, spread)),
             })
         };
         let goals = GOALS.iter().filter_map(reached).collect();

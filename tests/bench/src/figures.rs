@@ -103,6 +103,7 @@ pub struct Figure {
 pub struct Figures {
     figures: Vec<Figure>,
     notes: Vec<String>,
+    condition: &'static str,
 }
 
 /// Records the figures of one case of a suite.
@@ -115,7 +116,13 @@ pub struct CaseRecorder<'b> {
 impl Figures {
     /// A case, and the contender that its others are compared with.
     pub fn case(&mut self, case: impl Into<String>, yardstick: Option<&'static str>) -> CaseRecorder<'_> {
-        CaseRecorder { book: self, case: case.into(), yardstick }
+        let case = case.into() + self.condition;
+        CaseRecorder { book: self, case, yardstick }
+    }
+
+    /// From now on this is appended to the name of every case: the condition under which it is measured. Empty: none.
+    pub fn set_condition(&mut self, condition: &'static str) {
+        self.condition = condition;
     }
 
     /// Adds a note about the run: what was left out, and why.

@@ -25,6 +25,7 @@
 //! | [`samples`], [`figures`] | figures by round: medians and spreads |
 //! | [`goals`] | the performance goals |
 //! | [`machine`] | the machine of the run, and whether it was quiet |
+//! | [`neighbours`] | processes that burn CPU, beside which the goals' ratios are measured once more |
 //! | [`document`], [`table`], [`compare`] | the result of a run as a file and as tables, and the comparison of two |
 //! | [`suites`] | what is measured |
 //! | [`soak`], [`process_stats`] | a long run of everything at once, which looks for leaks; resource usage of a process |
@@ -42,6 +43,7 @@ pub mod layers;
 pub mod load;
 pub mod load_command;
 pub mod machine;
+pub mod neighbours;
 pub mod process_stats;
 pub mod rng;
 pub mod samples;

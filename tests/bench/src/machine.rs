@@ -28,6 +28,9 @@ pub struct RunOrigin {
     /// The noise of the machine during each suite: the spread of the same work's times, as a part of their median. Kept
     /// for each suite, because a noisy period in one of them would disappear in the whole run.
     pub noise: BTreeMap<String, f64>,
+    /// How many cores the busy neighbours took, by the suite that was measured beside them; empty if none was.
+    #[serde(default)]
+    pub neighbour_cores: BTreeMap<String, f64>,
 }
 
 /// Times the same piece of work repeatedly during a run.
@@ -35,30 +38,32 @@ pub struct RunOrigin {
 pub struct Probe {
     /// The times of the work, by suite.
     times: BTreeMap<String, Samples>,
-    now: String,
+    /// The suite; `None` beside busy neighbours, where noise is intended.
+    now: Option<String>,
 }
 
 impl Probe {
     /// A probe that begins with this suite.
     #[must_use]
     pub fn new(suite: &str) -> Self {
-        Self { times: BTreeMap::new(), now: suite.to_owned() }
+        Self { times: BTreeMap::new(), now: Some(suite.to_owned()) }
     }
 
-    /// Switches to another suite.
-    pub fn turn_to(&mut self, suite: &str) {
-        suite.clone_into(&mut self.now);
+    /// Switches to another suite. `None`: the probe times nothing until the next switch.
+    pub fn turn_to(&mut self, suite: Option<&str>) {
+        self.now = suite.map(str::to_owned);
     }
 
     /// Runs the work once: about a millisecond of arithmetic that fits into a core's own cache.
     pub fn run_once(&mut self) {
+        let Some(now) = &self.now else { return };
         let begin = Instant::now();
         let mut value = 1_u64;
         for number in 0..400_000_u64 {
             value = std::hint::black_box(value.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(number));
         }
         std::hint::black_box(value);
-        self.times.entry(self.now.clone()).or_default().0.push(begin.elapsed().as_secs_f64());
+        self.times.entry(now.clone()).or_default().0.push(begin.elapsed().as_secs_f64());
     }
 
     /// The spread of the times, by suite.
@@ -102,6 +107,7 @@ impl RunOrigin {
             quick,
             seconds: took.as_secs(),
             noise: probe.noise(),
+            neighbour_cores: BTreeMap::new(),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! `talon-bench`: see the crate's own documentation.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -11,7 +12,7 @@ use talon_bench::document::Document;
 use talon_bench::figures::Figures;
 use talon_bench::machine::{Probe, RunOrigin};
 use talon_bench::suites::{self, Bench, Plan, SUITES};
-use talon_bench::{compare, load_command, soak, table};
+use talon_bench::{compare, goals, load_command, soak, table};
 
 /// Measures Talon beside what it replaces, and shows the ratios.
 #[derive(Debug, Parser)]
@@ -42,6 +43,9 @@ struct Run {
     /// Under two minutes: fewer cases, fewer and shorter rounds.
     #[arg(long)]
     quick: bool,
+    /// Measure the ratios of the goals once more beside busy neighbours: processes that burn CPU.
+    #[arg(long)]
+    loaded: bool,
     /// These suites alone; the table then holds what they measure.
     #[arg(long, value_name = "SUITE", value_parser = clap::builder::PossibleValuesParser::new(SUITES))]
     only: Vec<String>,
@@ -72,25 +76,34 @@ fn main() -> ExitCode {
 impl Run {
     fn run(self) -> Result<ExitCode> {
         let (mut book, mut probe, begin) = (Figures::default(), Probe::new(SUITES[0]), Instant::now());
+        let mut neighbour_cores = BTreeMap::new();
         let progress =
             ProgressBar::new_spinner().with_style(ProgressStyle::with_template("{elapsed:>5} {msg}")?);
         progress.enable_steady_tick(Duration::from_secs(1));
+        let ratios = goals::suites_of_ratios();
         runtime()?.block_on(async {
             for suite in SUITES
                 .iter()
                 .filter(|suite| self.only.is_empty() || self.only.iter().any(|only| only == *suite))
             {
-                let plan = Plan { quick: self.quick };
-                probe.turn_to(suite);
+                let plan = Plan { quick: self.quick, loaded: false };
+                probe.turn_to(Some(suite));
                 let mut bench =
                     Bench { plan, book: &mut book, probe: &mut probe, progress: progress.clone() };
                 Box::pin(suites::run(suite, &mut bench)).await.with_context(|| format!("suite {suite}"))?;
+                if self.loaded && ratios.contains(suite) {
+                    bench.plan.loaded = true;
+                    let cores = Box::pin(suites::run_beside_neighbours(suite, &mut bench)).await;
+                    let cores = cores.with_context(|| format!("suite {suite}, beside busy neighbours"))?;
+                    neighbour_cores.insert((*suite).to_owned(), cores);
+                }
             }
             anyhow::Ok(())
         })?;
         progress.finish_and_clear();
-        let document = Document::new(book, RunOrigin::of_here(self.quick, begin.elapsed(), &probe));
-        print!("{}", table::goals(&document));
+        let origin = RunOrigin::of_here(self.quick, begin.elapsed(), &probe);
+        let document = Document::new(book, RunOrigin { neighbour_cores, ..origin });
+        print!("{}\n{}", table::goals(&document), table::loaded(&document));
         if let Some(path) = &self.json {
             write(path, &document.to_json())?;
         }

@@ -6,8 +6,9 @@ use std::fmt::Write as _;
 use crate::document::{Document, GoalResult};
 use crate::figures::Figure;
 use crate::figures::suffix;
-use crate::goals::GOALS;
+use crate::goals::{GOALS, MAX_TIMES_WORSE};
 use crate::machine::NOISY;
+use crate::neighbours::NEIGHBOURS;
 use crate::samples::Spread;
 
 /// The value of a goal that a run did not measure: if its row were left out, the goal would seem not to exist.
@@ -43,7 +44,7 @@ pub fn goals(document: &Document) -> String {
     out.push('\n');
     let rows = GOALS.iter().map(|goal| {
         let (reached, met) = match document.goals.iter().find(|of| of.id == goal.id) {
-            Some(of) => (goal_value(of), of.met.map_or("", |met| if met { "yes" } else { "**no**" })),
+            Some(of) => (goal_value(of), of.met.map_or("", yes_or_no)),
             None => (NOT_MEASURED.to_owned(), ""),
         };
         [goal.what.to_owned(), goal.target(), reached, met.to_owned()]
@@ -52,10 +53,50 @@ pub fn goals(document: &Document) -> String {
     out
 }
 
-/// Everything: the table of goals, and one table for each case.
+/// The table of the goals' ratios beside busy neighbours.
+#[must_use]
+pub fn loaded(document: &Document) -> String {
+    let mut out = "## Beside busy neighbours\n\n".to_owned();
+    let cores = &document.origin.neighbour_cores;
+    if cores.is_empty() {
+        out.push_str("Not measured: `make bench` and `make bench-loaded` do that.\n");
+        return out;
+    }
+    let taken: Vec<String> =
+        cores.iter().map(|(suite, cores)| format!("{} in {suite}", number(*cores))).collect();
+    let _ = writeln!(
+        out,
+        "The ratios of the goals once more, while {NEIGHBOURS} processes burn CPU. Of the machine's cores these took {}. A ratio may \
+         be at most {MAX_TIMES_WORSE:.2} times worse than its quiet value.\n",
+        taken.join(", ")
+    );
+    let rows = GOALS.iter().filter(|goal| goal.is_ratio()).map(|goal| {
+        let result = document.goals.iter().find(|of| of.id == goal.id);
+        let busy = result.and_then(|of| of.loaded);
+        let of = |value: Option<String>| value.unwrap_or_else(|| NOT_MEASURED.to_owned());
+        [
+            goal.what.to_owned(),
+            of(result.map(goal_value)),
+            of(busy.map(|busy| spread(busy.spread, &suffix(goal.unit)))),
+            busy.and_then(|busy| busy.times_worse)
+                .map_or_else(String::new, |worse| format!("{}×", number(worse))),
+            busy.and_then(|busy| busy.met).map_or("", yes_or_no).to_owned(),
+        ]
+    });
+    write_table(&mut out, &["what", "quiet", "beside them", "times worse", "met"], rows);
+    out
+}
+
+fn yes_or_no(met: bool) -> &'static str {
+    if met { "yes" } else { "**no**" }
+}
+
+/// Everything: the two tables of goals, and one table for each case.
 #[must_use]
 pub fn whole(document: &Document) -> String {
     let mut out = goals(document);
+    out.push('\n');
+    out.push_str(&loaded(document));
     let _ = writeln!(out, "\nBelow, `~` stands before what varied by more than {:.0} %.", UNSTEADY * 100.0);
     for (suite, cases) in by_suite(&document.figures) {
         let _ = write!(out, "\n## {suite}\n");

@@ -6,10 +6,11 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use proptest::prelude::*;
-use talon_bench::document::{Document, GoalResult};
+use talon_bench::document::{Document, GoalResult, LoadedResult};
 use talon_bench::figures::{Figures, Unit};
 use talon_bench::goals::{Bound, GOALS};
 use talon_bench::machine::RunOrigin;
+use talon_bench::neighbours::CONDITION;
 use talon_bench::samples::Spread;
 use talon_bench::table;
 use talon_tests::{Scratch, repository};
@@ -92,6 +93,7 @@ fn origin(commit: &str) -> RunOrigin {
         quick: true,
         seconds: 1,
         noise: BTreeMap::new(),
+        neighbour_cores: BTreeMap::new(),
     }
 }
 
@@ -180,6 +182,63 @@ fn what_is_no_run_is_refused() {
     }
 }
 
+/// Three rounds of calls by 64 callers, quiet and beside busy neighbours; the bare contender answers a thousand a second in
+/// both.
+fn loaded_run(quiet: f64, busy: f64) -> Document {
+    let mut book = Figures::default();
+    for (condition, ours) in [("", quiet), (CONDITION, busy)] {
+        book.set_condition(condition);
+        for _ in 0..3 {
+            let mut page = book.case("calls/1 KiB/c64", Some("bare tonic"));
+            page.add("in process", "calls", Unit::PerSecond, ours);
+            page.add("bare tonic", "calls", Unit::PerSecond, 1000.0);
+        }
+    }
+    let neighbour_cores = [("calls".to_owned(), 1.25)].into();
+    Document::new(book, RunOrigin { neighbour_cores, ..origin("c") })
+}
+
+// Promises: SPEED-8
+#[test]
+fn each_ratio_stands_beside_its_quiet_one() {
+    let goal = &GOALS[0];
+    for (busy, worse, met) in
+        [(1600.0, "1.00×", "yes"), (1280.0, "1.25×", "yes"), (1000.0, "1.60×", "**no**")]
+    {
+        let document = loaded_run(1600.0, busy);
+        let table = table::loaded(&document);
+        let cells = row(&table, goal.what).expect("every ratio stands in it");
+        assert_eq!(
+            cells[1..],
+            [
+                "1.60× (1.60 to 1.60)".to_owned(),
+                format!("{0}× ({0} to {0})", table::number(busy / 1000.0)),
+                worse.to_owned(),
+                met.to_owned()
+            ]
+        );
+        assert!(table.contains("1.25 in calls"), "how busy it was is said: {table}");
+        // In the file, too.
+        let loaded = document.goals[0].loaded.expect("measured");
+        assert_eq!((loaded.times_worse, loaded.met), (Some(1600.0 / busy), Some(met == "yes")));
+        assert!(
+            document.goals[0].met.expect("it has a bound"),
+            "the quiet goal is judged by the quiet value"
+        );
+    }
+}
+
+// Promises: SPEED-8
+#[test]
+fn what_was_not_measured_beside_neighbours_is_said() {
+    let table = table::loaded(&loaded_run(1600.0, 1600.0));
+    let ratios = GOALS.iter().filter(|goal| goal.is_ratio());
+    for goal in ratios.skip(1) {
+        assert_eq!(row(&table, goal.what).expect("every ratio stands in it")[2], table::NOT_MEASURED);
+    }
+    assert!(table::loaded(&run("c", 11.0)).contains("Not measured"));
+}
+
 fn units() -> impl Strategy<Value = Unit> {
     prop::sample::select(vec![
         Unit::Microseconds,
@@ -199,23 +258,39 @@ fn numbers() -> impl Strategy<Value = f64> {
 
 fn origins() -> impl Strategy<Value = RunOrigin> {
     let noise = prop::collection::btree_map(".*", numbers(), 0..3);
-    (".*", ".*", ".*", any::<bool>(), any::<u64>(), noise).prop_map(
-        |(commit, date, machine, quick, seconds, noise)| RunOrigin {
+    let cores = prop::collection::btree_map(".*", numbers(), 0..3);
+    (".*", ".*", ".*", any::<bool>(), any::<u64>(), noise, cores).prop_map(
+        |(commit, date, machine, quick, seconds, noise, neighbour_cores)| RunOrigin {
             commit,
             date,
             machine,
             quick,
             seconds,
             noise,
+            neighbour_cores,
         },
     )
 }
 
+fn spreads() -> impl Strategy<Value = Spread> {
+    (numbers(), numbers(), numbers()).prop_map(|(median, low, high)| Spread { median, low, high })
+}
+
+fn loaded() -> impl Strategy<Value = Option<LoadedResult>> {
+    let result = (spreads(), prop::option::of(numbers()), any::<Option<bool>>());
+    prop::option::of(result.prop_map(|(spread, times_worse, met)| LoadedResult { spread, times_worse, met }))
+}
+
 fn reached() -> impl Strategy<Value = GoalResult> {
-    (".*", ".*", ".*", ".*", (numbers(), numbers(), numbers()), any::<Option<bool>>()).prop_map(
-        |(id, what, goal, unit, (median, low, high), met)| {
-            let spread = Spread { median, low, high };
-            GoalResult { id, what, goal, unit, spread, met }
+    (".*", ".*", ".*", ".*", spreads(), any::<Option<bool>>(), loaded()).prop_map(
+        |(id, what, goal, unit, spread, met, loaded)| GoalResult {
+            id,
+            what,
+            goal,
+            unit,
+            spread,
+            met,
+            loaded,
         },
     )
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 
 use super::{bare, mcp, pipe, raw, relay, spawner, state};
+use crate::neighbours;
 
 /// The role of one process.
 #[derive(Debug, Clone, clap::Subcommand)]
@@ -66,6 +67,8 @@ pub enum Part {
     PipeReader,
     /// Writes lines to standard error, as many as each number on standard input says.
     PipeWriter,
+    /// Burns CPU until standard input ends: a busy neighbour.
+    Burn,
     /// Answers `PluginService.Execute` by forwarding it to another server.
     Relay {
         /// Where.
@@ -104,6 +107,7 @@ impl Part {
                 }
                 Self::PipeReader => crate::worker::serve(pipe::Reader::start()?).await,
                 Self::PipeWriter => pipe::write(),
+                Self::Burn => neighbours::burn(),
                 Self::Relay { socket, to } => bare::serve(&socket, relay::Relay::to(&to).await?).await,
             }
         })

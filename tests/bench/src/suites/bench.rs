@@ -10,6 +10,8 @@ use crate::machine::Probe;
 pub struct Plan {
     /// The short run: fewer cases, fewer and shorter rounds.
     pub quick: bool,
+    /// Beside busy neighbours: only the cases that ratios of goals are about.
+    pub loaded: bool,
 }
 
 /// The context of a suite.

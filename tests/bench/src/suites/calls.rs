@@ -3,7 +3,7 @@
 
 use anyhow::Result;
 
-use super::Bench;
+use super::{Bench, Plan};
 use crate::contenders::Contender;
 use crate::driver::Driver;
 use crate::figures::Unit;
@@ -17,8 +17,8 @@ struct Size {
 const SIZES: [Size; 2] = [Size { name: "1 KiB", bytes: 1 << 10 }, Size { name: "64 KiB", bytes: 64 << 10 }];
 
 pub(super) async fn run(bench: &mut Bench<'_>) -> Result<()> {
-    let quick = bench.plan.quick;
-    let concurrencies: &[usize] = if quick { &[1, 64] } else { &[1, 8, 64, 256] };
+    let Plan { quick, loaded } = bench.plan;
+    let concurrencies: &[usize] = if quick || loaded { &[1, 64] } else { &[1, 8, 64, 256] };
     // One round more than is counted: the first fills caches, pools and windows.
     let (rounds, millis) = if quick { (5, 120) } else { (9, 400) };
     let mut contenders = contenders(bench).await?;

@@ -10,12 +10,35 @@ mod restart;
 mod sanitizer;
 mod start;
 
+use std::process::Command;
+
 use anyhow::Result;
+use talon_tests::program;
+
+use crate::neighbours::{CONDITION, NEIGHBOURS, Neighbours};
 
 pub use bench::{Bench, Plan};
 
 /// The suites by name, in their order.
 pub const SUITES: &[&str] = &["calls", "guard", "sanitizer", "start", "restart", "many", "intake"];
+
+/// Runs a suite beside busy neighbours, and returns how many cores these took.
+///
+/// # Errors
+/// As [`run`], or if a neighbour ended early.
+pub async fn run_beside_neighbours(suite: &str, bench: &mut Bench<'_>) -> Result<f64> {
+    let neighbours = Neighbours::start(NEIGHBOURS, || {
+        let mut command = Command::new(program("talon-bench-stock"));
+        command.arg("burn");
+        command
+    })?;
+    bench.probe.turn_to(None);
+    bench.book.set_condition(CONDITION);
+    let done = run(suite, bench).await;
+    bench.book.set_condition("");
+    done?;
+    neighbours.end()
+}
 
 /// Runs a suite.
 ///
