@@ -40,6 +40,29 @@ async fn a_killed_plugin_comes_back() {
     assert_eq!(answer.content, "hi");
 }
 
+// Promises: UPGRADE-15
+#[tokio::test]
+async fn a_plugin_whose_program_was_deleted_comes_back() {
+    let builder = Builder::new();
+    let path = builder.scratch().install(&program("misbehave"), "bin/misbehave");
+    let supervisor = builder.plugin("misbehave", &path, &[], QUICK).start().await;
+    std::fs::remove_file(&path).expect("it is there");
+    for deaths in 1..=2 {
+        let old = pid(&supervisor, "misbehave").await;
+        signal(old, Signal::SIGKILL);
+        let back = |p: &talon_proto::host::Plugin| p.state == "ready" && p.instances[0].pid != old;
+        let plugin = supervisor.client.wait_for("misbehave", "back", back).await;
+        assert_eq!(plugin.deaths, deaths);
+        let answer = supervisor.client.call("misbehave", "echo", &[("text", "hi")]).await;
+        assert_eq!(answer.content, "hi");
+    }
+    let gone = format!("because {} is gone: put it back", path.display());
+    supervisor.client.wait_log("misbehave", &gone).await;
+    let shown = supervisor.cli(&["plugin", "show", "misbehave"]).await;
+    let text = String::from_utf8_lossy(&shown.stdout).into_owned();
+    assert!(text.contains("is gone: put it back"), "{text}");
+}
+
 // Promises: LIFE-18
 #[tokio::test]
 async fn calls_that_arrive_while_a_plugin_restarts_wait_for_it() {

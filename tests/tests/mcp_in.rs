@@ -421,7 +421,7 @@ async fn a_server_that_asks_for_a_model_is_refused_politely() {
     ends_clean(supervisor).await;
 }
 
-// Promises: MCP-7
+// Promises: MCP-7, GUARD-74
 #[tokio::test]
 async fn a_server_that_dies_takes_its_bridge_along_and_both_come_back() {
     if is_missing("a_server_that_dies_takes_its_bridge_along_and_both_come_back") {
@@ -431,6 +431,7 @@ async fn a_server_that_dies_takes_its_bridge_along_and_both_come_back() {
     let client = &supervisor.client;
     let answer = client.call("mcp", "echo", &[("text", "x")]).await;
     assert_eq!(answer.reason, "died", "it is nobody's refusal: {answer:?}");
+    // It declares itself read-only.
     assert!(answer.retryable, "{answer:?}");
     client.wait_for("mcp", "started again", |p| p.deaths == 1 && p.state == "ready").await;
     let lines = client.logs("mcp").await;

@@ -138,7 +138,7 @@ impl Dispatcher {
         };
         entries.retain(|name, _| self.registry.get(name).is_some());
         let directory = PluginDirectory::new(plugin.clone(), self.registry.clone());
-        let innermost = PluginService { executor: plugin.executor() };
+        let innermost = PluginService { plugin: plugin.clone(), executor: plugin.executor() };
         let trace = TraceLayer::new(name);
         let (stack, gauges) =
             plugin_stack(trace, policy.clone(), &current.shared, quarantine.clone(), directory, innermost);

@@ -268,7 +268,16 @@ where
 /// The bottom of a plugin's stack: sends calls to the plugin's instances.
 #[derive(Clone)]
 pub(super) struct PluginService {
+    pub(super) plugin: Plugin,
     pub(super) executor: Executor,
+}
+
+impl PluginService {
+    /// Whether the plugin declares that the action changes nothing.
+    fn is_read_only(&self, action: &str) -> bool {
+        let capability = self.plugin.capability();
+        capability.and_then(|capability| Some(capability.actions.get(action)?.read_only)).unwrap_or(false)
+    }
 }
 
 impl Service<Call> for PluginService {
@@ -283,13 +292,15 @@ impl Service<Call> for PluginService {
 
     fn call(&mut self, call: Call) -> Self::Future {
         let executor = self.executor.clone();
+        // Read before the call: an answer is judged by the declaration under which it was made.
+        let read_only = self.is_read_only(&call.action);
         Box::pin(async move {
             let plugin = call.plugin.clone();
             executor
                 .execute(plugin_request(call))
                 .await
                 .map(RawAnswer)
-                .map_err(|error| call_error(&plugin, error))
+                .map_err(|error| call_error(&plugin, read_only, error))
         })
     }
 }

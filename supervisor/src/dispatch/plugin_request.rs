@@ -35,9 +35,20 @@ pub(super) fn plugin_request(call: Call) -> ExecuteRequest {
 ///
 /// An answer that was received and rejected is a refusal, as in the layers above. Everything else is a fault
 /// of the plugin and counts for its breaker.
-pub(super) fn call_error(plugin: &str, error: ExecuteError) -> CallError {
-    let text = format!("plugin {plugin}: {error}");
-    let retryable = error.retryable();
+///
+/// It is unknown what a call did whose process ended, so the same call is worth a retry only if the action declares
+/// that it changes nothing (`read_only`).
+pub(super) fn call_error(plugin: &str, read_only: bool, error: ExecuteError) -> CallError {
+    let retryable = match error {
+        ExecuteError::Died { .. } | ExecuteError::Stopped => read_only && error.retryable(),
+        _ => error.retryable(),
+    };
+    let text = match error {
+        ExecuteError::Died { .. } | ExecuteError::Stopped if !read_only => {
+            format!("plugin {plugin}: {error}; whether the action took effect is not known")
+        }
+        _ => format!("plugin {plugin}: {error}"),
+    };
     match error {
         ExecuteError::TooLarge { .. } => CallError::refused(reason::TOO_LARGE, text),
         ExecuteError::Died { .. } | ExecuteError::Stopped => CallError::fault(reason::DIED, text),
@@ -84,15 +95,27 @@ mod tests {
             (ExecuteError::NotDecodable("html".into()), "plugin_error", false),
         ];
         for (error, reason, retryable) in cases {
-            let error = call_error("hello", error);
+            let error = call_error("hello", true, error);
             assert_eq!(error.outcome(), Outcome::HostFault { reason, retryable }, "{error}");
             assert!(error.to_string().starts_with("plugin hello: "), "{error}");
         }
     }
 
+    // Promises: GUARD-74
+    #[test]
+    fn what_may_have_taken_effect_is_not_worth_a_retry() {
+        for error in
+            [ExecuteError::Died { exit: "exit code 3".into(), restarting: true }, ExecuteError::Stopped]
+        {
+            let error = call_error("hello", false, error);
+            assert_eq!(error.outcome(), Outcome::HostFault { reason: "died", retryable: false }, "{error}");
+            assert!(error.to_string().ends_with("; whether the action took effect is not known"), "{error}");
+        }
+    }
+
     #[test]
     fn an_answer_that_is_not_accepted_is_a_refusal() {
-        let error = call_error("hello", ExecuteError::TooLarge { limit: 8 });
+        let error = call_error("hello", false, ExecuteError::TooLarge { limit: 8 });
         assert_eq!(error.outcome(), Outcome::Refused { reason: "too_large", retryable: false });
     }
 

@@ -14,15 +14,16 @@ use http::request::Parts;
 use talon_listen::{BODY_TIMEOUT, body_timed_out};
 use talon_proto::host::host_server::{Host, HostServer};
 use talon_wire::{Answer, answer, deadline_of, is_plain, message, request_body, run_until_reset, send};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 use tonic::metadata::MetadataMap;
 use tonic::transport::server::Connected as _;
 use tower::Service as _;
 
 use super::accept::Connection;
 use super::gate::{Gate, RequestLimiter};
-use super::limits::{MAX_STREAMS_PER_CONNECTION, REQUEST_SLACK_BYTES};
+use super::limits::{CLOSE_TIMEOUT, MAX_STREAMS_PER_CONNECTION, REQUEST_SLACK_BYTES};
 use super::state_proxy::{HostRoutes, StateProxy};
 use super::{FRAME_BYTES, WINDOW_BYTES};
 
@@ -51,7 +52,8 @@ impl<H: Host> ConnectionService<H> {
     }
 
     /// Serves a connection until the client closes it. Once `stop` is cancelled, no further request is
-    /// accepted, and the connection ends when those in flight are answered.
+    /// accepted, and the connection ends when those in flight are answered, at the latest [`CLOSE_TIMEOUT`]
+    /// after that, whatever its client does.
     ///
     /// # Errors
     /// When the connection breaks.
@@ -61,14 +63,31 @@ impl<H: Host> ConnectionService<H> {
         stop: CancellationToken,
     ) -> Result<(), h2::Error> {
         let peer = connection.connect_info();
-        let mut connection = Builder::new()
+        let requests = TaskTracker::new();
+        let mut abandoned = pin!(async {
+            stop.cancelled().await;
+            requests.close();
+            // A request that was sent before the client knew may still come.
+            loop {
+                requests.wait().await;
+                sleep(CLOSE_TIMEOUT).await;
+                if requests.is_empty() {
+                    break;
+                }
+            }
+        });
+        let mut handshake = Builder::new();
+        let handshake = handshake
             .initial_window_size(WINDOW_BYTES)
             .initial_connection_window_size(WINDOW_BYTES)
             .max_frame_size(FRAME_BYTES)
             .max_concurrent_streams(MAX_STREAMS_PER_CONNECTION)
             .max_header_list_size(MAX_HEADER_BYTES)
-            .handshake::<_, Bytes>(connection)
-            .await?;
+            .handshake::<_, Bytes>(connection);
+        let mut connection = tokio::select! {
+            connection = handshake => connection?,
+            () = &mut abandoned => return Ok(()),
+        };
         let mut stopped = pin!(stop.cancelled());
         let mut stopping = false;
         loop {
@@ -80,14 +99,15 @@ impl<H: Host> ConnectionService<H> {
                     continue;
                 }
                 accepted = connection.accept() => accepted,
+                () = &mut abandoned, if stopping => return Ok(()),
             };
             let Some(accepted) = accepted else { return Ok(()) };
             let (mut request, respond) = accepted?;
             request.extensions_mut().insert(peer.clone());
             if request.uri().path() == EXECUTE && is_plain(request.headers()) {
-                tokio::spawn(self.clone().execute(request, respond));
+                requests.spawn(self.clone().execute(request, respond));
             } else {
-                tokio::spawn(self.clone().other(request, respond));
+                requests.spawn(self.clone().other(request, respond));
             }
         }
     }

@@ -1,5 +1,7 @@
 //! The limits on requests to `host.sock`.
 
+use std::time::Duration;
+
 /// The size of a request without its arguments: names, the call's id and the session context.
 pub(super) const REQUEST_SLACK_BYTES: usize = 64 << 10;
 /// Maximum concurrent requests of one connection. An agent's parallel calls share a connection; further ones
@@ -14,3 +16,8 @@ pub const MAX_REQUESTS: usize = 512;
 /// Maximum concurrent streams of events and logs, over all connections: each holds a position in a broadcast
 /// queue.
 pub const MAX_FOLLOWERS: usize = 64;
+
+/// How long connections may take to close once all their requests are answered. A client needs a moment to answer the
+/// GOAWAY; one that says nothing (stopped, hung, or connected without a request) must not hold up the end of this
+/// supervisor, and with it the start of the next.
+pub(super) const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);

@@ -14,11 +14,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::accept::{LivenessProbe, LivenessRequests, connections};
 use super::connection::ConnectionService;
+use super::limits::CLOSE_TIMEOUT;
 use super::state_proxy::StateProxy;
 use crate::socket::PeerClassifier;
-
-/// How long connections may take to close once all their requests are answered.
-const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Why the server did not start.
 #[derive(Debug, thiserror::Error)]
@@ -82,7 +80,8 @@ impl Server {
     }
 
     /// Stops accepting connections, and asks every client to send no further requests (GOAWAY). Requests in
-    /// flight may finish within this time. Returns true if all did.
+    /// flight may finish within this time; a connection without any is cut off sooner, after
+    /// [`CLOSE_TIMEOUT`]. Returns true if all requests finished.
     pub async fn close(mut self, within: Duration) -> bool {
         self.stop.cancel();
         let closed = tokio::time::timeout(within, &mut self.task).await.is_ok();

@@ -141,6 +141,35 @@ async fn a_client_that_holds_on_cannot_hold_up_the_end() {
     fixture.server.stop().await;
 }
 
+/// More than any client needs to answer the GOAWAY, and less than it has for its preface.
+const GRACE: Duration = Duration::from_secs(9);
+
+// Promises: HANDOVER-40
+#[tokio::test(start_paused = true)]
+async fn a_client_without_requests_does_not_hold_up_the_next_supervisor() {
+    const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+    const SETTINGS: &[u8] = &[0, 0, 0, 4, 0, 0, 0, 0, 0];
+    // One that only connected, and one that answers nothing, as a process that is stopped.
+    for said in [&[][..], &[PREFACE, SETTINGS].concat()] {
+        let fixture = start(ADMIN);
+        let mut silent = UnixStream::connect(fixture.dir.path().join(SOCKET_NAME)).await.unwrap();
+        tokio::io::AsyncWriteExt::write_all(&mut silent, said).await.unwrap();
+        assert!(fixture.server.liveness().answers(GRACE).await);
+        assert!(fixture.server.close(GRACE).await, "it was waited for");
+    }
+}
+
+// Promises: HANDOVER-40
+#[tokio::test(start_paused = true)]
+async fn a_request_in_flight_has_the_whole_grace_period() {
+    let mut fixture = start(ADMIN);
+    let mut client = client(fixture.dir.path()).await;
+    let call = tokio::spawn(async move { client.execute(ExecuteRequest::default()).await });
+    assert_eq!(fixture.seen.recv().await, Some(CallEvent::Began));
+    assert!(!fixture.server.close(GRACE).await, "it was cut off");
+    assert!(call.await.unwrap().is_err());
+}
+
 // Promises: STATE-25
 #[tokio::test]
 async fn operators_need_the_role_admin_and_learn_that_nothing_keeps_state() {

@@ -111,7 +111,7 @@ impl Snapshot {
         let left_out = capability.iter().flat_map(|capability| capability.omitted.iter().cloned());
         let standing = common.approvals.status();
         let notes = common.declared.note(&common.spec.name).into_iter().chain(left_out);
-        let notes = notes.chain(standing.problem.clone());
+        let notes = notes.chain(standing.problem.clone()).chain(common.last_good.gone_note());
         let last_start = views.iter().rev().find_map(|view| view.last_start.clone());
         let instances: Vec<InstanceSnapshot> = pool
             .slots

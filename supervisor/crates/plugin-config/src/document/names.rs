@@ -7,8 +7,9 @@ use crate::name::PluginName;
 use super::origin::KeyPath;
 use super::shape::{Field, KeyKind, Shape, ShapeKind};
 
-/// A key of exactly this name elsewhere in the document.
-fn same_name_elsewhere(root: &Shape, name: &str) -> Option<KeyPath> {
+/// A key of exactly this name elsewhere in the document. The nearest one counts: what is written below a plugin's
+/// overrides is probably meant for them, wherever else there is a key of that name.
+fn same_name_elsewhere(root: &Shape, at: &KeyPath, name: &str) -> Option<KeyPath> {
     fn search(shape: &Shape, name: &str, path: &KeyPath) -> Option<KeyPath> {
         match &shape.kind {
             ShapeKind::Object(fields) => {
@@ -22,7 +23,14 @@ fn same_name_elsewhere(root: &Shape, name: &str) -> Option<KeyPath> {
             _ => None,
         }
     }
-    search(root, name, &KeyPath::top())
+    let mut around = vec![(root, KeyPath::top())];
+    for step in at.steps() {
+        let Some((shape, path)) = around.last() else { break };
+        let Some(below) = shape.below(step) else { break };
+        let path = path.key(step);
+        around.push((below, path));
+    }
+    around.into_iter().rev().find_map(|(shape, path)| search(shape, name, &path))
 }
 
 /// The message and help for an unknown key.
@@ -36,7 +44,7 @@ pub fn unknown_key(root: &Shape, shape: &Shape, path: &KeyPath, key: &str) -> (S
     let help = near
         .first()
         .map(|near| format!("did you mean {}?", path.key(near)))
-        .or_else(|| same_name_elsewhere(root, key).map(|elsewhere| format!("there is {elsewhere}")));
+        .or_else(|| same_name_elsewhere(root, path, key).map(|elsewhere| format!("there is {elsewhere}")));
     let help = help.unwrap_or_else(|| {
         let known: Vec<&str> = fields.iter().map(|field| field.name.as_str()).collect();
         match known.len() {

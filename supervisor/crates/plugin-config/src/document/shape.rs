@@ -327,6 +327,18 @@ fn paragraphs(doc: &str) -> String {
 }
 
 impl Shape {
+    /// The shape one step below this one; `None` if there is no such key.
+    pub(super) fn below(&self, step: &str) -> Option<&Self> {
+        match &self.kind {
+            ShapeKind::Object(fields) | ShapeKind::OneOf(fields) => {
+                fields.iter().find(|field| field.name == step).map(|field| &field.shape)
+            }
+            ShapeKind::Map { value, .. } => Some(value),
+            ShapeKind::List(item) => Some(item),
+            _ => None,
+        }
+    }
+
     /// Its name in messages and in the reference.
     #[must_use]
     pub fn name(&self) -> String {

@@ -50,6 +50,49 @@ fn a_text_that_cannot_be_read_is_one_problem() {
     }
 }
 
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+struct MemoryLimit {
+    #[serde(default)]
+    #[expect(dead_code, reason = "only its key counts")]
+    memory_bytes: u64,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Overrides {
+    #[serde(default)]
+    #[expect(dead_code, reason = "only its key counts")]
+    timeout: Option<Duration>,
+    #[serde(default)]
+    #[expect(dead_code, reason = "only its key counts")]
+    limits: MemoryLimit,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Layered {
+    #[serde(default)]
+    #[expect(dead_code, reason = "only its key counts")]
+    sandbox: MemoryLimit,
+    #[serde(default)]
+    #[expect(dead_code, reason = "only its key counts")]
+    overrides: std::collections::BTreeMap<String, Overrides>,
+}
+
+// Promises: CONF-21
+#[test]
+fn a_misplaced_key_is_shown_its_nearest_place() {
+    for (text, place) in [
+        ("overrides: { web: { memory_bytes: 3 } }", "overrides.web.limits.memory_bytes"),
+        ("overrides: { web: { limits: { timeout: 3s } } }", "overrides.web.timeout"),
+        ("sandbox: { timeout: 3s }", "overrides.NAME.timeout"),
+        ("memory_bytes: 3", "sandbox.memory_bytes"),
+    ] {
+        let problems =
+            super::read::<Layered>(text, &Shape::of::<Layered>(), Path::new("x.yaml")).unwrap_err();
+        let error = problems.to_string();
+        assert!(error.ends_with(&format!("unknown key (there is {place})")), "{text}: {error}");
+    }
+}
+
 #[derive(Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Place {

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::{Driver, LONGEST_SLEEP, TaskOutcome};
-use crate::launch::ProgramChoice;
+use crate::launch::{DiskChoice, ProgramChoice};
 use crate::lifecycle::event::{CheckResult, MachineAction, ProcessReport};
 use crate::overdue_call::{MAX_WATCHED, OverdueCall};
 use crate::traits::start::StartFailure;
@@ -61,14 +61,19 @@ impl Driver {
         let (index, before) = (self.slot.index, self.slot.base_generation);
         let notes = self.progress_sender.clone();
         let asked = std::mem::take(&mut self.start_requested);
-        let failed = if asked { None } else { common.replacement_problem.load_full() };
+        let failed = common.replacement_problem.load_full();
         self.work.push(Box::pin(async move {
             let note = move |progress| {
                 // A note that does not fit into the queue is lost; it is only shown while the launch is in progress.
                 let _ = notes.try_send((generation, progress));
             };
             let numbers = (index, before + generation);
-            let choice = ProgramChoice { cache: &common.last_good, disk_failure: failed.as_deref() };
+            let disk = match &failed {
+                _ if asked => DiskChoice::Always,
+                Some(failed) => DiskChoice::Failed(failed),
+                None => DiskChoice::UnlessGone,
+            };
+            let choice = ProgramChoice { cache: &common.last_good, disk };
             let launch = launcher.launch(&common.spec, numbers, choice, &common.logs, &note, &cancel);
             // The plugin's data is parsed in there: a panic must end this launch, not this task.
             let result = AssertUnwindSafe(launch).catch_unwind().await.unwrap_or_else(|_| {

@@ -1,7 +1,9 @@
-//! The last program with which a plugin became ready, kept in case the one on the disk does not become ready.
+//! The last program with which a plugin became ready, kept in case the one on the disk is gone or does not become
+//! ready.
 //!
 //! After a failed replacement the old process keeps running, but its file is gone: the disk holds the program that
-//! failed. If the old process then dies, it is restarted from what it ran before:
+//! failed. Or the file was deleted under a running plugin. If the process then dies, it is restarted from what it ran
+//! before:
 //!
 //! ```text
 //! native binary         from its descriptor, which stays valid when the file is renamed over or removed; it is
@@ -23,7 +25,7 @@ use talon_plugin_config::bridge::Bridge;
 use talon_plugin_config::discover::check_digest;
 use talon_plugin_config::files::{digest, program};
 use talon_plugin_config::spec::{Dialect, PluginSpec};
-use talon_sanitize::{Sanitized, inert};
+use talon_sanitize::{Raw, Sanitized, inert};
 
 use super::error::LaunchError;
 use super::last_good_unavailable::LastGoodUnavailable;
@@ -34,15 +36,30 @@ use crate::view::{ViewSource, Views};
 
 /// Stores the last program with which a plugin became ready, if any.
 #[derive(Default)]
-pub(crate) struct LastGoodCache(ArcSwapOption<LastGoodProgram>);
+pub(crate) struct LastGoodCache {
+    program: ArcSwapOption<LastGoodProgram>,
+    /// For operators: the plugin runs from this program because the one on the disk is gone.
+    gone_note: ArcSwapOption<Sanitized>,
+}
 
 /// Which program to start.
 #[derive(Clone, Copy)]
 pub(crate) struct ProgramChoice<'a> {
     /// The last good program; a program that becomes ready is stored here.
     pub(crate) cache: &'a LastGoodCache,
-    /// Why the program on the disk is not to be started; `None`: it is.
-    pub(crate) disk_failure: Option<&'a Sanitized>,
+    /// Whether the program on the disk is started.
+    pub(crate) disk: DiskChoice<'a>,
+}
+
+/// Whether the program on the disk is started.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum DiskChoice<'a> {
+    /// It is, whatever it is: an operator asked for this start.
+    Always,
+    /// It is, unless it is gone: then the last good program is started.
+    UnlessGone,
+    /// It is not, for this reason: the last good program is started.
+    Failed(&'a Sanitized),
 }
 
 /// A program that became ready.
@@ -69,17 +86,27 @@ impl LastGoodCache {
         self.set(None).await;
     }
 
+    /// For operators: why the plugin runs from this program, if the one on the disk is gone.
+    pub(crate) fn gone_note(&self) -> Option<Sanitized> {
+        self.gone_note.load().as_deref().cloned()
+    }
+
     async fn set(&self, last_good: Option<Arc<LastGoodProgram>>) {
-        let before = self.0.swap(last_good);
+        let before = self.program.swap(last_good);
         // Dropping the last reference to a copy removes its files.
         let _ = tokio::task::spawn_blocking(move || drop(before)).await;
     }
 }
 
 impl ProgramChoice<'_> {
-    /// The last good program, if that is to be started instead of the one on the disk.
-    pub(super) fn last_good(&self) -> Option<Arc<LastGoodProgram>> {
-        self.disk_failure.and_then(|_| self.cache.0.load_full())
+    /// The last good program, if that is to be started instead of the one on the disk. `is_gone` says whether there is
+    /// none on the disk.
+    pub(super) fn last_good(&self, is_gone: bool) -> Option<Arc<LastGoodProgram>> {
+        match self.disk {
+            DiskChoice::Always => None,
+            DiskChoice::UnlessGone if !is_gone => None,
+            DiskChoice::UnlessGone | DiskChoice::Failed(_) => self.cache.program.load_full(),
+        }
     }
 
     /// Stores a program that became ready.
@@ -90,21 +117,41 @@ impl ProgramChoice<'_> {
         }
     }
 
-    /// Notes in the plugin's log which program was started, if it is not the usual one.
-    pub(super) fn log_source(&self, took: ProgramSource, instance: u32, logs: &LogSink) {
-        let Some(failed) = self.disk_failure else { return };
-        let text = match took {
-            ProgramSource::Disk => return,
-            ProgramSource::LastGood => inert!(
+    /// Notes for operators which program was started, if it is not the usual one: in the plugin's log, and with its
+    /// status for as long as there is none on the disk.
+    pub(super) fn note_source(
+        &self,
+        source: ProgramSource,
+        spec: &PluginSpec,
+        instance: u32,
+        logs: &LogSink,
+    ) {
+        let mut gone = None;
+        let text = match (source, self.disk) {
+            (ProgramSource::Disk, _) => None,
+            (ProgramSource::LastGood, DiskChoice::Failed(failed)) => Some(inert!(
                 "started again from the program that was last ready; what lies on the disk failed: {}",
                 failed
-            ),
-            ProgramSource::DiskFallback(why) => inert!(
+            )),
+            (ProgramSource::LastGood, DiskChoice::UnlessGone | DiskChoice::Always) => {
+                let text = inert!(
+                    "started again from the program that was last ready, because {} is gone: put it back, then run `talon \
+                     plugin reload {}`, or remove the plugin from the configuration",
+                    Raw::of(spec.program.display()).line(),
+                    spec.name
+                );
+                gone = Some(Arc::new(text.clone()));
+                Some(text)
+            }
+            (ProgramSource::DiskFallback(why), _) => Some(inert!(
                 "started from what lies on the disk; the program that was last ready could not be, because {}",
                 Sanitized::from(why.reason())
-            ),
+            )),
         };
-        logs.note(instance, Level::Warn, text);
+        self.cache.gone_note.store(gone);
+        if let Some(text) = text {
+            logs.note(instance, Level::Warn, text);
+        }
     }
 }
 

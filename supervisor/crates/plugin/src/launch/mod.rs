@@ -9,8 +9,8 @@
 //! If a plugin turns out to speak the oldest protocol, the attempt is cleaned up and repeated behind a bridge
 //! ([`framed`]).
 //!
-//! For a plugin whose replacement failed, the last program that became ready is checked and started instead
-//! ([`last_good`]).
+//! For a plugin whose replacement failed, or whose program is gone from the disk, the last program that became ready is
+//! checked and started instead ([`last_good`]).
 //!
 //! A process that another supervisor handed over skips all of this: it is taken from the adoption pool ([`adoption_pool`]).
 //!
@@ -50,7 +50,7 @@ use tokio_util::task::TaskTracker;
 use self::adoption_pool::AdoptionPool;
 pub(crate) use self::error::LaunchError;
 use self::framed::FramedPlugins;
-pub(crate) use self::last_good::{LastGoodCache, ProgramChoice};
+pub(crate) use self::last_good::{DiskChoice, LastGoodCache, ProgramChoice};
 pub(crate) use self::process::{Exit, Process};
 use self::shared::Shared;
 pub(crate) use self::stepwise::StepwiseStart;

@@ -1,5 +1,8 @@
 //! The whole start of a plugin: attempts, until one is ready or fails for good.
 
+use std::io::ErrorKind;
+use std::path::Path;
+
 use talon_plugin_config::fingerprint::fingerprint;
 use talon_plugin_config::spec::PluginSpec;
 use tokio::time::{Instant, timeout_at};
@@ -38,11 +41,12 @@ impl Launcher {
         };
         let after = spec.lifecycle.start_timeout;
         let deadline = Instant::now() + after;
-        let fingerprint = {
+        let (fingerprint, is_gone) = {
             let spec = spec.clone();
-            tokio::task::spawn_blocking(move || fingerprint(&spec)).await.ok().flatten()
+            let looking = tokio::task::spawn_blocking(move || (fingerprint(&spec), is_gone(&spec.program)));
+            looking.await.unwrap_or_default()
         };
-        let last_good = choice.last_good();
+        let last_good = choice.last_good(is_gone);
         let is_framed = match &last_good {
             Some(last_good) => last_good.is_framed(),
             None => self.framed.digest(&spec.name).is_some(),
@@ -64,7 +68,7 @@ impl Launcher {
                     if bridged.is_some() {
                         self.framed.remember(&spec.name, &ready.handover_state.digest);
                     }
-                    choice.log_source(took, instance, logs);
+                    choice.note_source(took, spec, instance, logs);
                     choice.remember(attempt.program.take()).await;
                     Ok(ready.into_started(process, fingerprint))
                 }
@@ -91,4 +95,11 @@ impl Launcher {
             };
         }
     }
+}
+
+/// Whether there is no program on the disk: it was removed, or its directory was. Blocking.
+fn is_gone(program: &Path) -> bool {
+    program
+        .metadata()
+        .is_err_and(|error| matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory))
 }

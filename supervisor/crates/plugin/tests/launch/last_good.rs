@@ -109,6 +109,35 @@ async fn a_native_program_outlives_its_file() {
     host.done().await;
 }
 
+// Promises: UPGRADE-15
+#[tokio::test]
+async fn a_program_that_was_deleted_is_started_again_from_what_was_last_ready() {
+    let host = host(96);
+    let (spec, path) = installed(&host, "deleted");
+    let first = release(1);
+    install(&path, &first);
+    let plugin = host.up(spec.clone()).await;
+    std::fs::remove_file(&path).unwrap();
+    for times in 1..=2 {
+        comes_back(&plugin).await;
+        assert_eq!(plugin.snapshot().digest, Some(sha256(&first)));
+        assert_eq!(logged(&plugin, "was last ready, because"), times, "{:#?}", plugin.logs().recent);
+    }
+    let notes = plugin.snapshot().notes;
+    let note = format!("because {} is gone: put it back", path.display());
+    assert!(notes.iter().any(|text| text.contains(&note)), "{notes:?}");
+    // An operator's restart asks for what is on the disk.
+    let refused = plugin.restart().await.unwrap_err().to_string();
+    assert!(refused.contains("cannot open"), "{refused}");
+    // Once there is a program again, that is started, and the note is gone.
+    let second = release(2);
+    install(&path, &second);
+    plugin.start().await.unwrap();
+    assert_eq!(plugin.snapshot().digest, Some(sha256(&second)));
+    assert_eq!(plugin.snapshot().notes, Vec::<talon_sanitize::Sanitized>::new());
+    host.done().await;
+}
+
 // Promises: UPGRADE-14
 #[tokio::test]
 async fn scripts_and_directories_outlive_their_files() {

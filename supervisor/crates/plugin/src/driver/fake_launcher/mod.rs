@@ -26,7 +26,7 @@ pub(crate) use self::behavior::{FakeBehavior, WELL_BEHAVED};
 use self::client::FakeClient;
 pub(crate) use self::fixtures::{call, registry, spec};
 pub(crate) use self::process::FakeProcess;
-use crate::launch::ProgramChoice;
+use crate::launch::{DiskChoice, ProgramChoice};
 use crate::launcher::Launch;
 use crate::logs::LogSink;
 use crate::service_spec::ServiceSpec;
@@ -111,7 +111,7 @@ impl Launch for FakeLauncher {
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<StartedProcess, StartFailure>> {
         async move {
-            self.of_last_good.lock().push(choice.disk_failure.is_some());
+            self.of_last_good.lock().push(matches!(choice.disk, DiskChoice::Failed(_)));
             let alive = AliveGuard::new(&self.alive);
             let plan = self.plans.lock().pop_front().unwrap_or(LaunchPlan::Ready);
             let refusal = |permanent| Err(StartFailure { cause: "no handshake".into(), permanent });
