@@ -40,7 +40,7 @@ mod turn_writer;
 mod write_buffer;
 
 pub use answer::{Answer, answer, run_until_reset, send};
-pub use busy_poll::BusyPoll;
+pub use busy_poll::{BusyPoll, BusyPollCounts};
 pub use coalescing::CoalescingWriter;
 pub use lazy_writable::{BusyFlag, LazyWritable};
 pub use message_reader::{MessageError, MessageReader};
