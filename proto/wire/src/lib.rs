@@ -31,6 +31,7 @@
 mod answer;
 mod busy_poll;
 mod coalescing;
+pub mod frames;
 mod lazy_writable;
 pub mod message;
 mod message_reader;

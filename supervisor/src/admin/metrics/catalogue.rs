@@ -207,6 +207,11 @@ pub const ALL: &[Metric] = &[
         &[],
         "1 while busy polling pauses, because other threads need the cores",
     ),
+    counter(
+        "talon_connections_flooded_total",
+        &[],
+        "Clients' connections closed, because they sent HTTP/2 control frames without end",
+    ),
     counter("talon_audit_records_total", &[], "Records written to the audit log"),
     counter("talon_audit_lost_total", &[], "Calls of which there is no audit record"),
     gauge("talon_audit_failing", &[], "1 while the audit log cannot be written"),

@@ -17,6 +17,7 @@ use talon_plugin_config::spec::{Cookie, Dialect, LifecycleSettings, PluginSpec, 
 use talon_proto::notices::Notice;
 use talon_proto::plugin::{Action, PluginCapabilities, ToolCallRequest};
 use talon_sanitize::{Raw, Sanitized};
+use talon_wire::frames::FrameFloodError;
 use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -172,6 +173,7 @@ impl Launch for FakeLauncher {
                 behavior: manners,
                 exit: watch::Sender::new(None),
                 killed: watch::Sender::new(false),
+                flood: watch::Sender::new(false),
                 received: Mutex::default(),
                 alive: Mutex::new(Some(alive)),
             });
@@ -216,6 +218,7 @@ impl Launch for FakeLauncher {
                 behavior: *self.behavior.lock(),
                 exit: watch::Sender::new(None),
                 killed: watch::Sender::new(false),
+                flood: watch::Sender::new(false),
                 received: Mutex::default(),
                 alive: Mutex::new(Some(alive)),
             });
@@ -235,6 +238,8 @@ pub(crate) struct FakeProcess {
     behavior: FakeBehavior,
     exit: watch::Sender<Option<String>>,
     killed: watch::Sender<bool>,
+    /// Set once it is to exceed its budget of frames.
+    pub(crate) flood: watch::Sender<bool>,
     /// The requests and signals that it received, in order.
     pub(crate) received: Mutex<Vec<&'static str>>,
     alive: Mutex<Option<AliveGuard>>,
@@ -372,6 +377,16 @@ impl PluginClient for FakeClient {
             .boxed()
         });
         std::future::ready(stream).boxed()
+    }
+    fn flood(&self) -> BoxFuture<'_, FrameFloodError> {
+        let mut flood = self.process.flood.subscribe();
+        async move {
+            if flood.wait_for(|flooded| *flooded).await.is_err() {
+                std::future::pending::<()>().await;
+            }
+            FrameFloodError::Control
+        }
+        .boxed()
     }
     fn shutdown(&self, _timeout: Duration) -> BoxFuture<'_, bool> {
         self.process.record("Shutdown");

@@ -24,6 +24,7 @@ use futures_util::stream::{FuturesUnordered, StreamExt};
 use talon_plugin_client::HealthStatus;
 use talon_plugin_config::spec::Dialect;
 use talon_sanitize::{Raw, inert};
+use talon_wire::frames::FrameFloodError;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -84,6 +85,8 @@ pub(crate) struct ReadyProcess {
 enum TaskOutcome {
     Launched(Box<Result<StartedProcess, StartFailure>>),
     Report(ProcessReport),
+    /// The process exceeded a budget of frames; nothing if it ended before.
+    Flooded(Option<FrameFloodError>),
     /// The watch over an overdue call ended; with a report if the call was ignored.
     OverdueWatched(Option<ProcessReport>),
 }
@@ -245,6 +248,12 @@ impl Driver {
     fn on_outcome(&mut self, generation: u64, heard: TaskOutcome) {
         let report = match heard {
             TaskOutcome::Report(report) => report,
+            TaskOutcome::Flooded(flood) => {
+                let Some(flood) = flood else { return };
+                let how = Raw::of(flood).line();
+                self.report_flood(generation, &how);
+                ProcessReport::Flooded { how }
+            }
             TaskOutcome::OverdueWatched(report) => {
                 self.watched -= 1;
                 let Some(report) = report else { return };
@@ -404,6 +413,7 @@ impl Driver {
         });
         let watched = process.clone();
         self.push_work(async move { ProcessReport::Exited { how: watched.exited().await } });
+        self.watch_frames(&process, &live);
         self.running = Some(RunningProcess {
             process,
             live,
@@ -412,6 +422,18 @@ impl Driver {
             awaiting_end: false,
             notice_task: hearing,
         });
+    }
+
+    /// Watches whether the process floods a connection, until it ends.
+    fn watch_frames(&self, process: &Arc<dyn ProcessHandle>, live: &Arc<LiveProcess>) {
+        let (process, live, generation) = (process.clone(), live.clone(), self.machine.generation());
+        self.work.push(Box::pin(async move {
+            let flood = tokio::select! {
+                flood = live.client.flood() => Some(flood),
+                _ = process.exited() => None,
+            };
+            (generation, TaskOutcome::Flooded(flood))
+        }));
     }
 
     /// After the end of a process or a launch: nothing of it is left.
