@@ -108,13 +108,12 @@ macro_rules! floods_while_it_serves {
 }
 
 floods_while_it_serves! {
-    a_served_call_is_answered_with_settings: "settings";
-    a_served_call_is_answered_with_pings: "ping";
-    a_served_call_is_answered_with_window_updates: "window";
-    a_served_call_is_answered_with_priorities: "priority";
-    a_served_call_is_answered_with_early_hints: "early-hints";
-    a_served_call_is_answered_with_tiny_data: "tiny-data";
-    a_served_call_is_answered_with_unknown_frames: "unknown";
+    floods_a_served_call_with_settings: "settings";
+    floods_a_served_call_with_pings: "ping";
+    floods_a_served_call_with_window_updates: "window";
+    floods_a_served_call_with_priorities: "priority";
+    floods_a_served_call_with_early_hints: "early-hints";
+    floods_a_served_call_with_unknown_frames: "unknown";
 }
 
 #[tokio::test]
