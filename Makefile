@@ -25,8 +25,10 @@ test: deps deps-test ## runs every test
 test-vm: deps ## runs the tests of cgroups in a virtual machine that has all controllers (1 to 2 minutes)
 	@tests/scripts/test-cgroup-vm.sh
 
-hostile: deps deps-test ## attacks the jail and writes the table of what came of it to docs/hostile.md (1 to 2 minutes)
+hostile: deps deps-test ## attacks the jail and writes the table of what came of it to docs/hostile.md (1 to 2 minutes), and floods connections
 	@cargo run --quiet --locked -p talon-tests --bin talon-hostile -- --table docs/hostile.md
+	@cargo build --quiet --locked --bins -p talon -p talon-state -p talon-agent -p misbehave -p hello
+	@cargo test --quiet --locked -p talon-tests --test hostile --test jail_faults flood
 
 PREFIX ?= /usr/local
 install: ## builds and installs Talon below PREFIX (/usr/local): `talon` in bin, what it starts in libexec/talon, the SDK in share/talon

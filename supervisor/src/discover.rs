@@ -6,7 +6,7 @@ use std::sync::Arc;
 use talon_plugin::{EventKind, Events, NewEvent, Registry};
 use talon_plugin_config::PluginName;
 use talon_plugin_config::discover::{self, RejectedPlugin, ScanResult};
-use talon_plugin_config::document::names::nearest;
+use talon_sanitize::nearest;
 use talon_plugin_config::spec::PluginSpec;
 use talon_sanitize::{Raw, sanitized};
 
@@ -83,7 +83,7 @@ pub fn unknown_overrides(loaded: &Loaded, found: &FoundNames) -> Vec<Problem> {
     let unknown = overrides.filter(|name| found.complete && !found.contains(name));
     let problem = |name: &String| {
         let key = KeyPath::of(&["plugins", "tools", "overrides", name]);
-        let help = match nearest(name, found.plugins.iter().map(String::as_str)) {
+        let help = match nearest(name, found.plugins.iter().map(String::as_str)).first() {
             Some(near) => format!("did you mean {near}?"),
             None => "correct the name, or remove it".to_owned(),
         };

@@ -5,7 +5,8 @@ use std::io::{Read, Write};
 use std::os::unix::fs::chown;
 use std::os::unix::net::UnixStream;
 
-use talon_tests::{Builder, Supervisor, is_root, program, skip};
+use talon_tests::exposition::parse;
+use talon_tests::{Builder, Supervisor, http, is_root, program, skip};
 
 /// An unused uid, for supervisors without privileges.
 const USER: u32 = 64_900;
@@ -99,22 +100,26 @@ fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
 // Promises: BAD-21
 #[tokio::test]
 async fn a_flood_of_frames_leaves_the_log_alone() {
-    const FRAMES: usize = 20_000;
+    // As many as a connection may send, on one after the other.
+    const CONNECTIONS: usize = 10;
+    const FRAMES: usize = 2_000;
     let supervisor = Builder::new().plugin("hello", &program("hello"), &[], "").start().await;
     let socket = supervisor.socket();
     tokio::task::spawn_blocking(move || {
-        let mut socket = UnixStream::connect(socket).expect("it listens");
-        socket.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").expect("it reads");
-        socket.write_all(&frame(4, 0, 0, b"")).expect("it reads");
-        // Answers to PINGs that were never sent, each of which the HTTP/2 library logs; then a
-        // PING of ours, whose answer means that all of them were read.
-        socket.write_all(&frame(6, 1, 0, b"12345678").repeat(FRAMES)).expect("it reads");
-        socket.write_all(&frame(6, 0, 0, b"all-read")).expect("it reads");
-        let (mut all, mut chunk) = (Vec::<u8>::new(), [0; 4096]);
-        while !all.windows(8).any(|window| window == b"all-read") {
-            let read = socket.read(&mut chunk).expect("it answers");
-            assert!(read > 0, "the connection ended");
-            all.extend(&chunk[..read]);
+        for _ in 0..CONNECTIONS {
+            let mut socket = UnixStream::connect(&socket).expect("it listens");
+            socket.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").expect("it reads");
+            socket.write_all(&frame(4, 0, 0, b"")).expect("it reads");
+            // Answers to PINGs that were never sent, each of which the HTTP/2 library logs; then a
+            // PING of ours, whose answer means that all of them were read.
+            socket.write_all(&frame(6, 1, 0, b"12345678").repeat(FRAMES)).expect("it reads");
+            socket.write_all(&frame(6, 0, 0, b"all-read")).expect("it reads");
+            let (mut all, mut chunk) = (Vec::<u8>::new(), [0; 4096]);
+            while !all.windows(8).any(|window| window == b"all-read") {
+                let read = socket.read(&mut chunk).expect("it answers");
+                assert!(read > 0, "the connection ended");
+                all.extend(&chunk[..read]);
+            }
         }
     })
     .await
@@ -123,6 +128,53 @@ async fn a_flood_of_frames_leaves_the_log_alone() {
     assert!(greeting.content.contains("you"), "{greeting:?}");
     let stopped = supervisor.stop().await;
     assert!(stopped.log.lines().count() < 200, "{} lines", stopped.log.lines().count());
+}
+
+/// Sends these frames until the connection ends, and reads the answers.
+fn flood(socket: &std::path::Path, frames: &[u8]) {
+    let mut write = UnixStream::connect(socket).expect("it listens");
+    write.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").expect("it reads");
+    let mut read = write.try_clone().expect("there are descriptors");
+    let reading = std::thread::spawn(move || {
+        let mut answers = [0; 64 << 10];
+        while read.read(&mut answers).is_ok_and(|count| count > 0) {}
+    });
+    let many = frames.repeat(1000);
+    while write.write_all(&many).is_ok() {}
+    reading.join().expect("it ends with the connection");
+}
+
+// Promises: WIRE-15
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_client_that_floods_is_cut_off_and_counted_and_the_others_are_served() {
+    let supervisor = Builder::new().plugin("hello", &program("hello"), &[], "").start().await;
+    let floods = [
+        frame(4, 0, 0, b""),
+        frame(6, 0, 0, b"answer-m"),
+        frame(6, 1, 0, b"unasked!"),
+        frame(8, 0, 0, &[0, 0, 0, 1]),
+        frame(2, 0, 1, &[0, 0, 0, 0, 16]),
+        frame(0xfa, 0, 0, &[0; 64]),
+    ];
+    let count = floods.len();
+    let attackers: Vec<_> = floods
+        .into_iter()
+        .map(|frames| {
+            let socket = supervisor.socket();
+            tokio::task::spawn_blocking(move || flood(&socket, &frames))
+        })
+        .collect();
+    for _ in 0..200 {
+        let greeting = supervisor.client.call("hello", "greet", &[("name", "you")]).await;
+        assert!(greeting.content.contains("you"), "{greeting:?}");
+    }
+    for attacker in attackers {
+        attacker.await.expect("its connection ends");
+    }
+    let page = parse(&http::get(&supervisor.admin(), "/metrics").await.body);
+    assert_eq!(page["talon_connections_flooded_total"].sum(&[]), count as f64);
+    let stopped = supervisor.stop().await;
+    assert!(stopped.log.contains("control frames without end"), "{}", stopped.log);
 }
 
 // Promises: BAD-21

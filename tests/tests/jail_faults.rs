@@ -78,6 +78,44 @@ floods! {
     floods_with_frames_that_do_not_exist: "unknown";
 }
 
+/// Floods in the middle of its service: the connection is closed, it is charged with a death and given up; the
+/// neighbour's calls are all answered.
+macro_rules! floods_while_it_serves {
+    ($($name:ident: $flood:literal;)*) => {
+        $(
+            // Promises: WIRE-15, LIFE-31
+            #[tokio::test]
+            async fn $name() {
+                let supervisor =
+                    neighbour().misbehave(&["--flood", $flood, "--flood-on-call"], "max_restarts: 0").start().await;
+                let neighbours = async {
+                    for _ in 0..200 {
+                        greets(&supervisor).await;
+                    }
+                };
+                let (answer, ()) =
+                    tokio::join!(supervisor.client.call("misbehave", "echo", &[("text", "hi")]), neighbours);
+                assert_eq!(answer.outcome(), Outcome::HostFault, "{answer:?}");
+                let ended = |p: &talon_proto::host::Plugin| p.state == "failed";
+                let plugin = supervisor.client.wait_for("misbehave", "failed", ended).await;
+                assert!(plugin.reason.contains("flooded its connection"), "{}", plugin.reason);
+                assert_eq!(plugin.restarts.get("frame_flood"), Some(&1), "{:?}", plugin.restarts);
+                greets(&supervisor).await;
+                ends_clean(supervisor).await;
+            }
+        )*
+    };
+}
+
+floods_while_it_serves! {
+    floods_a_served_call_with_settings: "settings";
+    floods_a_served_call_with_pings: "ping";
+    floods_a_served_call_with_window_updates: "window";
+    floods_a_served_call_with_priorities: "priority";
+    floods_a_served_call_with_early_hints: "early-hints";
+    floods_a_served_call_with_unknown_frames: "unknown";
+}
+
 #[tokio::test]
 async fn names_the_supervisors_own_socket() {
     let builder = neighbour();

@@ -40,8 +40,8 @@ async fn run(options: Options) -> anyhow::Result<()> {
     }
     match handshake::run(&options).await? {
         Some(listener) => match options.flood {
-            Some(flood) => flood::serve(listener, flood).await,
-            None => serve::serve(listener, options).await,
+            Some(flood) if !options.flood_on_call => flood::serve(listener, flood).await,
+            _ => serve::serve(listener, options).await,
         },
         None => std::future::pending().await,
     }

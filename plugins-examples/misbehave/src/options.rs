@@ -23,6 +23,9 @@ pub(crate) struct Options {
     /// Sends these frames for ever instead of answers.
     #[arg(long, value_enum)]
     pub(crate) flood: Option<Flood>,
+    /// The flood begins with the first call; until then it serves.
+    #[arg(long, requires = "flood")]
+    pub(crate) flood_on_call: bool,
     /// Where a text appears that attacks the terminal, the page or the model of its reader.
     #[arg(long, value_enum)]
     pub(crate) hostile: Option<Hostile>,

@@ -23,7 +23,7 @@ use crate::headers::Headers;
 use crate::options::Options;
 use crate::reply::Reply;
 use crate::shared::Shared;
-use crate::{actions, faults, hostile};
+use crate::{actions, faults, flood, hostile};
 
 type Body = StreamBody<Pin<Box<dyn Stream<Item = Result<Frame<Bytes>, Infallible>> + Send>>>;
 
@@ -34,9 +34,14 @@ pub(crate) async fn serve(listener: UnixListener, options: Options) -> anyhow::R
         declared: AtomicU64::new(0),
         one_at_a_time: Mutex::new(()),
         late: DeferredResults::default(),
+        called: Arc::default(),
     });
     loop {
         let (stream, _) = listener.accept().await?;
+        let stream = match shared.options.flood {
+            Some(flood) => flood::serve_until(stream, flood, shared.called.clone())?,
+            None => stream,
+        };
         let shared = shared.clone();
         tokio::spawn(async move {
             let service = hyper::service::service_fn(move |request| answer(shared.clone(), request));
@@ -150,6 +155,7 @@ async fn route(shared: &Arc<Shared>, path: &str, message: Bytes, headers: &Heade
         }
         "/opentalon.plugin.v1.PluginService/Execute" => {
             shared.calls.fetch_add(1, Ordering::Relaxed);
+            shared.called.notify_waiters();
             match ToolCallRequest::decode(message) {
                 Ok(call) => match faults::execute(shared, &call, headers.time).await {
                     Some(reply) => reply,

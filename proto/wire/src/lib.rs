@@ -31,6 +31,7 @@
 mod answer;
 mod busy_poll;
 mod coalescing;
+pub mod frames;
 mod lazy_writable;
 pub mod message;
 mod message_reader;
@@ -40,7 +41,7 @@ mod turn_writer;
 mod write_buffer;
 
 pub use answer::{Answer, answer, run_until_reset, send};
-pub use busy_poll::BusyPoll;
+pub use busy_poll::{BusyPoll, BusyPollCounts};
 pub use coalescing::CoalescingWriter;
 pub use lazy_writable::{BusyFlag, LazyWritable};
 pub use message_reader::{MessageError, MessageReader};

@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use talon_guard::trace::UNKNOWN_PLUGIN_LABEL;
 use talon_plugin::{Desired, State};
 use talon_plugin_config::name::RESERVED_NAME;
+use talon_wire::BusyPollCounts;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
@@ -138,6 +139,13 @@ impl Collector {
         page.sample("talon_audit_failing", &[], u8::from(audit.state == "failing"));
         page.sample("talon_events_total", &[], registry.events().emitted());
         page.sample("talon_events_lost_total", &[], registry.events().lost());
+        let polls = BusyPollCounts::of_process();
+        for (outcome, count) in
+            [("found", polls.found), ("missed", polls.missed), ("contended", polls.contended)]
+        {
+            page.sample("talon_busy_polls_total", &[outcome], count);
+        }
+        page.sample("talon_busy_polling_paused", &[], u8::from(polls.paused));
         page.sample("talon_log_lines_dropped_total", &[], talon_telemetry::dropped());
     }
 }

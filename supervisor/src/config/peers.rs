@@ -1,5 +1,6 @@
 //! The rights of peers by uid and groups.
 
+use std::cell::LazyCell;
 use std::io;
 use std::sync::Arc;
 
@@ -78,6 +79,14 @@ impl PeerPolicy {
     /// The rights of a peer with this uid, primary group and supplementary groups. `None`: it is refused.
     #[must_use]
     pub fn classify(&self, uid: u32, gid: u32, groups: &[u32]) -> Option<&Rights> {
+        self.classify_with(uid, gid, || groups.to_vec())
+    }
+
+    /// The same; the supplementary groups are looked up only if an entry before the one that decides names a group.
+    /// The lookup may take long, and all other peers wait meanwhile.
+    #[must_use]
+    pub fn classify_with(&self, uid: u32, gid: u32, groups: impl FnOnce() -> Vec<u32>) -> Option<&Rights> {
+        let groups = LazyCell::new(groups);
         let fits = |who: &Principal| match *who {
             Principal::User(wanted) => wanted == uid,
             Principal::Group(wanted) => wanted == gid || groups.contains(&wanted),
@@ -91,6 +100,21 @@ impl Config {
     #[must_use]
     pub fn peers(&self) -> PeerPolicy {
         PeerPolicy::new(&self.host, nix::unistd::Uid::effective().as_raw())
+    }
+
+    /// The uids and gids of `host.peers`, without those that may connect anyway: root and this process's own user.
+    #[must_use]
+    pub fn named_peers(&self) -> (Vec<u32>, Vec<u32>) {
+        let own = nix::unistd::Uid::effective().as_raw();
+        let (mut users, mut groups) = (Vec::new(), Vec::new());
+        for named in self.host.peers.iter().filter_map(principal) {
+            match named {
+                Principal::User(uid) if uid == 0 || uid == own => {}
+                Principal::User(uid) => users.push(uid),
+                Principal::Group(gid) => groups.push(gid),
+            }
+        }
+        (users, groups)
     }
 
     /// The group that owns `host.sock`, if one is configured and known to the system.

@@ -30,6 +30,10 @@ use super::{FRAME_BYTES, WINDOW_BYTES};
 /// Maximum size of a request's headers; usual ones have a few hundred bytes.
 const MAX_HEADER_BYTES: u32 = 16 << 10;
 
+/// How many requests of a connection without a role are refused with the reason; then it is closed. A client asks once or
+/// twice before it gives up.
+const MAX_REFUSALS: u32 = 4;
+
 const EXECUTE: &str = "/talon.host.v1.Host/Execute";
 
 /// Answers the requests of a server's connections.
@@ -90,6 +94,7 @@ impl<H: Host> ConnectionService<H> {
         };
         let mut stopped = pin!(stop.cancelled());
         let mut stopping = false;
+        let mut requests_left = if peer.rights.is_none() { MAX_REFUSALS } else { u32::MAX };
         loop {
             let accepted = tokio::select! {
                 biased;
@@ -104,6 +109,12 @@ impl<H: Host> ConnectionService<H> {
             let Some(accepted) = accepted else { return Ok(()) };
             let (mut request, respond) = accepted?;
             request.extensions_mut().insert(peer.clone());
+            if peer.rights.is_none() {
+                requests_left = requests_left.saturating_sub(1);
+                if requests_left == 0 {
+                    connection.graceful_shutdown();
+                }
+            }
             if request.uri().path() == EXECUTE && is_plain(request.headers()) {
                 requests.spawn(self.clone().execute(request, respond));
             } else {

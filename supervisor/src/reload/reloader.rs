@@ -18,7 +18,7 @@ use crate::blocking::blocking;
 use crate::config::{self, Config, ConfigErrors, LoadOptions, Loaded, PeerPolicy};
 use crate::dispatch::Dispatcher;
 use crate::notify::Manager;
-use crate::socket::{HOST_SOCKET_NAME, set_group};
+use crate::socket::{HOST_SOCKET_NAME, grant_peers, set_group};
 use crate::state::StateSupervisor;
 use crate::{agent, discover};
 
@@ -310,6 +310,15 @@ impl Reloader {
                 let dir = dir.clone();
                 if let Err(error) = blocking(move || set_group(&dir, name, gid)).await {
                     warnings.push(format!("host.group: {error}"));
+                }
+            }
+        }
+        if running.host != wanted.host {
+            let agent = self.parts().agent.is_some().then_some(agent::SOCKET_NAME);
+            for name in [HOST_SOCKET_NAME].into_iter().chain(agent) {
+                let wanted = Arc::clone(wanted);
+                if let Err(error) = blocking(move || grant_peers(&wanted, name)).await {
+                    warnings.push(format!("host.peers: {error}"));
                 }
             }
         }

@@ -18,7 +18,7 @@ use crate::agent::{
 use crate::config::{Config, Engine, Secret};
 use crate::peer::Peer;
 use crate::service::HealthChecks;
-use crate::socket::{BindError, HostSocket, LiveSocket, PeerClassifier, bind_named};
+use crate::socket::{BindError, HostSocket, LiveSocket, PeerClassifier, bind_named, grant_peers};
 use crate::state::{self, AGENT_DIR};
 
 /// The service's name: in the log, and in the list of assigned uids.
@@ -116,6 +116,7 @@ impl AgentRuntime {
             // had no agent socket to pass on: we hold the directory's lock.
             None => bind_named(&config.runtime_dir, SOCKET_NAME, config.host_gid(), LiveSocket::Replace)?,
         };
+        grant_peers(config, SOCKET_NAME)?;
         let clients = ClientListener::accept(&socket.listener, recognise, keeper.clone());
         self.socket = Some(socket);
         clients.map_err(AgentStartError::Accept)

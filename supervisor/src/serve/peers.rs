@@ -30,7 +30,7 @@ pub(super) fn peer_classifier(policy: Arc<ArcSwap<PeerPolicy>>, registry: Regist
             return None;
         }
         let policy = policy.load();
-        let found = policy.classify(uid, gid, &groups_of(uid));
+        let found = policy.classify_with(uid, gid, || groups_of(uid));
         let rights = found.map(|rights| (rights.role, rights.origin));
         let allowed = found.and_then(|rights| rights.allowed.clone());
         let pid = credentials.pid().and_then(|pid| u32::try_from(pid).ok()).unwrap_or_default();

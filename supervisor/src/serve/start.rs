@@ -29,7 +29,7 @@ use crate::dispatch::Dispatcher;
 use crate::host::{ExitRequest, HostService, StreamCloser, SupervisorInfo, exit_channel};
 use crate::notify::Manager;
 use crate::reload::{ReloadSignals, Reloader, ReloaderParts};
-use crate::socket::{HOST_SOCKET_NAME, bind_host};
+use crate::socket::{HOST_SOCKET_NAME, bind_host, grant_peers};
 use crate::state::StateSupervisor;
 use crate::usage::UsageReader;
 
@@ -88,6 +88,7 @@ pub async fn serve(loaded: Loaded, beginning: StartOptions) -> Result<(), ServeF
         Some(socket) => socket,
         None => bind_host(&config.runtime_dir, config.host_gid())?,
     };
+    grant_peers(&config, HOST_SOCKET_NAME)?;
     let dispatcher =
         Arc::new(Dispatcher::new(registry.clone(), Arc::clone(&config), sanitizer, events.clone()));
     let (refused, names) = discover::register_all(&config, &registry, &events).await;

@@ -7,6 +7,7 @@ use talon_listen::{ConnectionLimiter, ConnectionPermit, LogThrottle};
 use tokio::net::unix::UCred;
 use tokio::net::{UnixListener, UnixStream};
 
+use crate::config::Role;
 use crate::peer::Peer;
 
 /// The wait after `accept` failed for lack of descriptors or memory, since an immediate retry would fail
@@ -15,6 +16,13 @@ pub(crate) const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 static AT_CAPACITY: LogThrottle = LogThrottle::new();
 static REJECTED: LogThrottle = LogThrottle::new();
+
+/// How many of the connections only administrators can use, so that an operator gets in whatever other users do.
+const RESERVED_FOR_ADMINISTRATORS: usize = 16;
+/// How many connections peers without a role may have, and each uid of them: enough to be refused with the reason, one
+/// request after the other. Further ones are closed at once.
+const MAX_WITHOUT_ROLE: usize = 8;
+const MAX_WITHOUT_ROLE_PER_UID: usize = 2;
 
 /// Identifies a peer by its kernel credentials; `None` refuses the connection.
 pub type PeerClassifier = Arc<dyn Fn(&UCred) -> Option<Peer> + Send + Sync>;
@@ -25,6 +33,8 @@ pub(crate) struct Acceptor {
     socket: &'static str,
     classifier: PeerClassifier,
     limiter: Arc<ConnectionLimiter>,
+    /// For peers without a role.
+    strangers: Arc<ConnectionLimiter>,
 }
 
 impl Acceptor {
@@ -34,7 +44,8 @@ impl Acceptor {
         classifier: PeerClassifier,
         limiter: Arc<ConnectionLimiter>,
     ) -> Self {
-        Self { socket, classifier, limiter }
+        let strangers = ConnectionLimiter::new(MAX_WITHOUT_ROLE, MAX_WITHOUT_ROLE_PER_UID);
+        Self { socket, classifier, limiter, strangers }
     }
 
     /// The next accepted connection. An error of one connection is logged and ends only that connection. This
@@ -79,14 +90,21 @@ impl Acceptor {
                 return None;
             }
         };
-        let Some(place) = self.limiter.acquire(peer.uid) else {
+        let (limiter, reserved) = match peer.rights {
+            Some((Role::Admin, _)) => (&self.limiter, 0),
+            Some(_) => (&self.limiter, RESERVED_FOR_ADMINISTRATORS),
+            None => (&self.strangers, 0),
+        };
+        let Some(place) = limiter.acquire_beside(peer.uid, reserved) else {
             if let Some(unsaid) = AT_CAPACITY.permit() {
-                let (most, most_per_uid) = self.limiter.limits();
+                let (most, most_per_uid) = limiter.limits();
                 tracing::warn!(
                     peer.uid,
                     peer.pid,
                     unsaid,
-                    "a connection on {socket} was closed: {most} connections, {most_per_uid} of one uid, are the most"
+                    role = peer.role_name(),
+                    "a connection on {socket} was closed: {most} connections, {most_per_uid} of one uid, are the most for \
+                     this role; end some of its clients, or see host.peers"
                 );
             }
             return None;

@@ -45,6 +45,14 @@ pub enum BindError {
         /// Why not.
         source: io::Error,
     },
+    /// The users and groups of `host.peers` cannot be let in.
+    #[error("cannot let the users and groups of host.peers connect to {}: {source}; set host.group to a group that they share, or set runtime_dir to a file system with access control lists", path.display())]
+    Grants {
+        /// The path.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
     /// The socket belongs to a service manager, which passed it in and only linked it here.
     #[error("{} was handed in by the service manager, which sets its group: see SocketGroup= of the socket unit", path.display())]
     Inherited {

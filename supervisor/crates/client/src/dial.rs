@@ -6,13 +6,23 @@ use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use hyper_util::rt::TokioIo;
 use talon_listen::{FRAME_BYTES, ShortPath, WINDOW_BYTES};
 use talon_wire::CoalescingWriter;
 use tokio::net::UnixStream;
+use tokio::time::Instant;
 use tonic::Status;
 use tonic::transport::{Channel, Endpoint};
+
+/// How long to wait for a place in the listener's queue: a supervisor that accepts connections frees thousands of them a
+/// second. Then connecting fails with [`io::ErrorKind::WouldBlock`].
+const QUEUE_WAIT: Duration = Duration::from_secs(5);
+/// The pause between two attempts: it doubles from the first to the longest. Short, because other clients wait for the
+/// same places.
+const FIRST_PAUSE: Duration = Duration::from_millis(1);
+const LONGEST_PAUSE: Duration = Duration::from_millis(16);
 
 /// Connects to a supervisor's socket; its path may be of any length.
 ///
@@ -21,9 +31,24 @@ use tonic::transport::{Channel, Endpoint};
 /// be a supervisor; nothing is sent to it then.
 pub async fn dial(path: &Path) -> io::Result<UnixStream> {
     let short = ShortPath::of_file(path)?;
-    let stream = UnixStream::connect(short.as_path()).await?;
+    let stream = connect_in_turn(short.as_path()).await?;
     talon_listen::check_listener(&stream, path)?;
     Ok(stream)
+}
+
+/// Connects as a blocking socket does, which waits while the listener's queue is full; a non-blocking one fails.
+async fn connect_in_turn(path: &Path) -> io::Result<UnixStream> {
+    let until = Instant::now() + QUEUE_WAIT;
+    let mut pause = FIRST_PAUSE;
+    loop {
+        match UnixStream::connect(path).await {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock && Instant::now() < until => {
+                tokio::time::sleep(pause).await;
+                pause = (pause * 2).min(LONGEST_PAUSE);
+            }
+            connected => return connected,
+        }
+    }
 }
 
 /// Whether the error means that no process listens: there is no socket, or that of a dead supervisor.
@@ -113,4 +138,42 @@ fn connector(
             Ok(TokioIo::new(CoalescingWriter::new(stream)))
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, bind, listen, socket};
+
+    use super::*;
+
+    // Promises: CLI-49
+    #[tokio::test]
+    async fn a_full_queue_is_waited_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("host.sock");
+        let fd = socket(AddressFamily::UNIX, SocketType::STREAM, None).unwrap();
+        bind(&fd, &SocketAddrUnix::new(&path).unwrap()).unwrap();
+        listen(&fd, 0).unwrap();
+        let listener = std::os::unix::net::UnixListener::from(fd);
+        let mut waiting = Vec::new();
+        loop {
+            match UnixStream::connect(&path).await {
+                Ok(stream) => waiting.push(stream),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) => panic!("{error}"),
+            }
+        }
+        let dialled = tokio::spawn({
+            let path = path.clone();
+            async move { dial(&path).await }
+        });
+        tokio::task::yield_now().await;
+        assert!(!dialled.is_finished());
+        let count = waiting.len() + 1;
+        let accepted = tokio::task::spawn_blocking(move || {
+            (0..count).map(|_| listener.accept().map(|(stream, _)| stream)).collect::<io::Result<Vec<_>>>()
+        });
+        dialled.await.unwrap().unwrap();
+        assert_eq!(accepted.await.unwrap().unwrap().len(), count);
+    }
 }

@@ -34,10 +34,15 @@ impl ConnectionLimiter {
 
     /// Acquires a permit; `None` if a limit is reached.
     pub fn acquire(self: &Arc<Self>, uid: u32) -> Option<ConnectionPermit> {
+        self.acquire_beside(uid, 0)
+    }
+
+    /// The same for a user who must leave this many of all permits to others.
+    pub fn acquire_beside(self: &Arc<Self>, uid: u32, reserved: usize) -> Option<ConnectionPermit> {
         let mut by_uid = self.by_uid.lock();
         let all: usize = by_uid.values().sum();
         let own = by_uid.get(&uid).copied().unwrap_or(0);
-        if all >= self.max || own >= self.max_per_uid {
+        if all.saturating_add(reserved) >= self.max || own >= self.max_per_uid {
             return None;
         }
         by_uid.insert(uid, own + 1);
@@ -69,6 +74,8 @@ mod tests {
         assert_eq!(held.len(), 3);
         let others: Vec<ConnectionPermit> = std::iter::from_fn(|| places.acquire(0)).collect();
         assert_eq!(others.len(), 2);
+        drop(others);
+        assert!(places.acquire_beside(0, 2).is_none() && places.acquire_beside(0, 1).is_some());
         drop(held);
         assert!(places.acquire(1000).is_some());
         assert_eq!(places.by_uid.lock().get(&1000), None, "a free place is forgotten");

@@ -7,6 +7,7 @@
 //! | type | what it limits |
 //! |---|---|
 //! | [`PrefaceTimeout`] | how long a new connection may be silent |
+//! | [`PrefaceTimeout`] | how many frames it may send that are no part of a call |
 //! | [`BodyTimeout`] | how long a request's body may take |
 //! | [`ConnectionLimiter`] | how many connections and requests there are, in total and per user |
 //! | [`PermitBody`] | answers that the client does not receive: each holds its permit until then |

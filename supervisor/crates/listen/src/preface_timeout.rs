@@ -7,23 +7,32 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use talon_wire::CoalescingWriter;
+use talon_wire::frames::{ConnectionSide, FrameFloodError, FrameLimited};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::UnixStream;
 use tokio::time::Sleep;
 use tonic::transport::server::Connected;
 
+use crate::throttle::LogThrottle;
+
 /// How long a client may take to send the HTTP/2 preface. Real clients do so at once; others only take
 /// permits away.
 pub const PREFACE_TIMEOUT: Duration = Duration::from_secs(10);
+/// How many connections were closed for a flood of frames.
+const FLOODED_CONNECTIONS: &str = "talon_connections_flooded_total";
+
+static FLOODS: LogThrottle = LogThrottle::new();
+
 /// The length of the HTTP/2 client preface.
 const PREFACE_BYTES: usize = 24;
 
 /// A connection whose client has to send the preface in time: reading fails with [`io::ErrorKind::TimedOut`]
 /// if it is not complete within [`PREFACE_TIMEOUT`]. After that the client may be silent for as long as it
-/// likes. Writes are [coalesced](CoalescingWriter).
+/// likes, but not flood the connection: it has a [budget of frames](talon_wire::frames). Writes are
+/// [coalesced](CoalescingWriter).
 #[derive(Debug)]
 pub struct PrefaceTimeout<C> {
-    stream: CoalescingWriter<UnixStream>,
+    stream: FrameLimited<CoalescingWriter<UnixStream>>,
     preface: Option<PendingPreface>,
     client: C,
 }
@@ -42,7 +51,23 @@ impl<C> PrefaceTimeout<C> {
     pub fn new(stream: UnixStream, client: C) -> Self {
         let late = Box::pin(tokio::time::sleep(PREFACE_TIMEOUT));
         let preface = Some(PendingPreface { bytes_left: PREFACE_BYTES, deadline: late });
-        Self { stream: CoalescingWriter::new(stream), preface, client }
+        let uid = stream.peer_cred().map_or(u32::MAX, |peer| peer.uid());
+        let stream = FrameLimited::new(CoalescingWriter::new(stream), ConnectionSide::Server, move |flood| {
+            report_flood(uid, flood);
+        });
+        Self { stream, preface, client }
+    }
+}
+
+/// Counts and logs that a connection is closed, because its client exceeded its budget of frames.
+fn report_flood(uid: u32, flood: FrameFloodError) {
+    metrics::counter!(FLOODED_CONNECTIONS).increment(1);
+    if let Some(unsaid) = FLOODS.permit() {
+        tracing::warn!(
+            peer.uid = uid,
+            unsaid,
+            "a client's connection was closed: {flood}; stop that client, or take its role"
+        );
     }
 }
 

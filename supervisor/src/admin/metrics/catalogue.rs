@@ -197,6 +197,21 @@ pub const ALL: &[Metric] = &[
         &[],
         "Signs of life not sent, because a task did not answer in time",
     ),
+    counter(
+        "talon_busy_polls_total",
+        &["outcome"],
+        "Busy polls for a plugin's answer: found, missed (not within the limit), or contended (another thread needed the core)",
+    ),
+    gauge(
+        "talon_busy_polling_paused",
+        &[],
+        "1 while busy polling pauses, because other threads need the cores",
+    ),
+    counter(
+        "talon_connections_flooded_total",
+        &[],
+        "Clients' connections closed, because they sent HTTP/2 control frames without end",
+    ),
     counter("talon_audit_records_total", &[], "Records written to the audit log"),
     counter("talon_audit_lost_total", &[], "Calls of which there is no audit record"),
     gauge("talon_audit_failing", &[], "1 while the audit log cannot be written"),

@@ -35,7 +35,9 @@ pub fn install() -> Arc<Series> {
 
 /// Registers the supervisor's own series, so that they are on every page from the first one on.
 fn register_series() {
-    for name in ["talon_watchdog_pings_total", "talon_watchdog_withheld_total"] {
+    for name in
+        ["talon_connections_flooded_total", "talon_watchdog_pings_total", "talon_watchdog_withheld_total"]
+    {
         metrics::counter!(name).increment(0);
     }
     for outcome in ["accepted", "refused"] {

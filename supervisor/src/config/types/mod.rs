@@ -58,8 +58,8 @@ pub struct Config {
     pub state: State,
     /// Who may use `host.sock`, and for what.
     ///
-    /// The socket has mode 0660. The kernel identifies clients (by uid and groups), never a field of a
-    /// request. Entries of `peers` are tried from first to last; then root and the supervisor's own user are
+    /// The socket has mode 0660, and an access control list that lets the users and groups of `peers` connect. The
+    /// kernel identifies clients (by uid and groups), never a field of a request. Entries of `peers` are tried from first to last; then root and the supervisor's own user are
     /// administrators, and members of `group` may call, both as persons. All others are refused.
     pub host: Host,
     /// The supervisor's own log, and its plugins' logs.

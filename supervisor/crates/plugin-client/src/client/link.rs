@@ -14,8 +14,10 @@ use bytes::Bytes;
 use h2::SendStream;
 use h2::client::{Builder, ResponseFuture, SendRequest};
 use http::Request;
+use talon_wire::frames::{ConnectionSide, FrameFloodError, FrameLimited};
 use talon_wire::{BusyFlag, BusyPoll, CoalescingWriter};
 use tokio::runtime::{Handle, RuntimeFlavor};
+use tokio::sync::SetOnce;
 
 use crate::connect::{ConnectError, Target};
 
@@ -51,10 +53,14 @@ pub enum LinkError {
     Http(#[from] h2::Error),
 }
 
+/// Set once the process has flooded one of its connections.
+pub(super) type FloodReport = Arc<SetOnce<FrameFloodError>>;
+
 /// One connection to a process.
 #[derive(Debug)]
 pub(super) struct Link {
     target: Target,
+    flooded: FloodReport,
     busy: BusyFlag,
     busy_poll: BusyPoll,
     current: Mutex<DialedConnection>,
@@ -71,11 +77,12 @@ struct DialedConnection {
 }
 
 impl Link {
-    pub(super) async fn open(target: Target) -> Result<Self, LinkError> {
+    pub(super) async fn open(target: Target, flooded: FloodReport) -> Result<Self, LinkError> {
         let busy = BusyFlag::default();
-        let current = Mutex::new(dial(&target, &busy).await?);
+        let current = Mutex::new(dial(&target, &busy, &flooded).await?);
         Ok(Self {
             target,
+            flooded,
             busy,
             busy_poll: BusyPoll::for_up_to(BUSY_POLL_LIMIT),
             current,
@@ -117,7 +124,7 @@ impl Link {
         if !Arc::ptr_eq(&current.closed, &before.closed) && !current.closed.load(Ordering::Acquire) {
             return Ok(current);
         }
-        let dialled = dial(&self.target, &self.busy).await?;
+        let dialled = dial(&self.target, &self.busy, &self.flooded).await?;
         *self.current.lock() = dialled.clone();
         Ok(dialled)
     }
@@ -133,8 +140,17 @@ fn coalescing<S>(io: S) -> CoalescingWriter<S> {
     }
 }
 
-async fn dial(target: &Target, busy: &BusyFlag) -> Result<DialedConnection, LinkError> {
+async fn dial(
+    target: &Target,
+    busy: &BusyFlag,
+    flooded: &FloodReport,
+) -> Result<DialedConnection, LinkError> {
     let io = target.connect(busy).await?;
+    let flooded = Arc::clone(flooded);
+    let io = FrameLimited::new(coalescing(io), ConnectionSide::Client, move |flood| {
+        // Another connection may have reported it already.
+        let _ = flooded.set(flood);
+    });
     let (sender, connection) = Builder::new()
         .enable_push(false)
         .max_frame_size(MAX_FRAME_BYTES)
@@ -142,7 +158,7 @@ async fn dial(target: &Target, busy: &BusyFlag) -> Result<DialedConnection, Link
         .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
         .max_header_list_size(MAX_HEADER_BYTES)
         .initial_max_send_streams(INITIAL_MAX_STREAMS)
-        .handshake(coalescing(io))
+        .handshake(io)
         .await?;
     let over = Arc::new(AtomicBool::new(false));
     let told = over.clone();

@@ -28,6 +28,7 @@ use talon_proto::notices::notices_client::NoticesClient;
 use talon_proto::notices::{ListenRequest, Notice};
 use talon_proto::plugin::{PluginInitRequest, ToolCallRequest};
 use talon_sanitize::{Sanitized, inert};
+use talon_wire::frames::FrameFloodError;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tonic::metadata::MetadataMap;
@@ -123,6 +124,12 @@ impl Client {
             shutting_down: CancellationToken::new(),
         };
         Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// Resolves once the process has exceeded the [budget of frames](talon_wire::frames) of one of its connections,
+    /// which is closed then.
+    pub async fn flood(&self) -> FrameFloodError {
+        *self.inner.pool.flooded.wait().await
     }
 
     /// Makes one call. The answer is the `ToolResultResponse` as the plugin encoded it, undecoded.

@@ -7,7 +7,7 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use super::link::{Link, LinkError};
+use super::link::{FloodReport, Link, LinkError};
 use crate::connect::Target;
 
 /// Once every connection has more calls than this, another one is opened. Two connections for fewer calls
@@ -23,6 +23,7 @@ const CALM_CALLS: usize = 1;
 #[derive(Debug)]
 pub(super) struct ConnectionPool {
     target: Target,
+    pub(super) flooded: FloodReport,
     /// Opened from the front; the rest is empty.
     slots: Box<[ConnectionSlot]>,
     open: AtomicUsize,
@@ -55,12 +56,19 @@ impl Drop for ConnectionLease<'_> {
 impl ConnectionPool {
     /// Opens the first connection. There will be at most `most` connections, at least one.
     pub(super) async fn open(target: Target, most: u32) -> Result<Self, LinkError> {
-        let link = Arc::new(Link::open(target.clone()).await?);
+        let flooded = FloodReport::default();
+        let link = Arc::new(Link::open(target.clone(), flooded.clone()).await?);
         let most = usize::try_from(most).unwrap_or(1).max(1);
         let places: Box<[ConnectionSlot]> = (0..most).map(|_| ConnectionSlot::default()).collect();
         // Cannot fail: the slot is new.
         let _ = places[0].link.set(link);
-        Ok(Self { target, slots: places, open: AtomicUsize::new(1), opening: AtomicBool::new(false) })
+        Ok(Self {
+            target,
+            flooded,
+            slots: places,
+            open: AtomicUsize::new(1),
+            opening: AtomicBool::new(false),
+        })
     }
 
     /// The connection for everything except calls.
@@ -92,7 +100,7 @@ impl ConnectionPool {
         let open = self.open.load(Ordering::Acquire);
         let Some(place) = self.slots.get(open) else { return };
         // The error is not needed: the existing connections still serve, and report when they break.
-        let Ok(link) = Link::open(self.target.clone()).await else { return };
+        let Ok(link) = Link::open(self.target.clone(), self.flooded.clone()).await else { return };
         if place.link.set(Arc::new(link)).is_ok() {
             self.open.store(open + 1, Ordering::Release);
             self.opening.store(false, Ordering::Release);

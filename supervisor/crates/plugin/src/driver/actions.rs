@@ -161,6 +161,18 @@ impl Driver {
         }));
     }
 
+    /// Watches whether the process floods a connection, until it ends.
+    pub(super) fn watch_frames(&self, process: &Arc<dyn ProcessHandle>, live: &Arc<LiveProcess>) {
+        let (process, live, generation) = (process.clone(), live.clone(), self.machine.generation());
+        self.work.push(Box::pin(async move {
+            let flood = tokio::select! {
+                flood = live.client.flood() => Some(flood),
+                _ = process.exited() => None,
+            };
+            (generation, TaskOutcome::Flooded(flood))
+        }));
+    }
+
     pub(super) fn push_work(&self, work: impl Future<Output = ProcessReport> + Send + 'static) {
         let generation = self.machine.generation();
         self.work.push(Box::pin(async move { (generation, TaskOutcome::Report(work.await)) }));

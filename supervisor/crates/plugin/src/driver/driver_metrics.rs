@@ -30,6 +30,7 @@ impl Driver {
                 ProcessReport::Gone => Some(restart_reason::EXITED),
                 ProcessReport::Checked(_) => Some(restart_reason::HEALTH_CHECKS),
                 ProcessReport::IgnoredDeadline { .. } => Some(restart_reason::IGNORED_DEADLINE),
+                ProcessReport::Flooded { .. } => Some(restart_reason::FRAME_FLOOD),
                 ProcessReport::ProcessStarted
                 | ProcessReport::Launched
                 | ProcessReport::CallsDone

@@ -22,6 +22,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use talon_plugin_config::spec::Dialect;
+use talon_wire::frames::FrameFloodError;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -53,6 +54,8 @@ const LONGEST_SLEEP: Duration = Duration::from_secs(24 * 60 * 60);
 enum TaskOutcome {
     Launched(Box<Result<StartedProcess, StartFailure>>),
     Report(ProcessReport),
+    /// The process exceeded a budget of frames; nothing if it ended before.
+    Flooded(Option<FrameFloodError>),
     /// The watch over an overdue call ended; with a report if the call was ignored.
     OverdueWatched(Option<ProcessReport>),
 }

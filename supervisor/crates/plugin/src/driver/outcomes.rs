@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use talon_plugin_config::spec::Dialect;
-use talon_sanitize::inert;
+use talon_sanitize::{Raw, inert};
 use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -48,6 +48,12 @@ impl Driver {
     pub(super) fn on_outcome(&mut self, generation: u64, heard: TaskOutcome) {
         let report = match heard {
             TaskOutcome::Report(report) => report,
+            TaskOutcome::Flooded(flood) => {
+                let Some(flood) = flood else { return };
+                let how = Raw::of(flood).line();
+                self.report_flood(generation, &how);
+                ProcessReport::Flooded { how }
+            }
             TaskOutcome::OverdueWatched(report) => {
                 self.watched -= 1;
                 let Some(report) = report else { return };
@@ -114,6 +120,7 @@ impl Driver {
         });
         let watched = process.clone();
         self.push_work(async move { ProcessReport::Exited { how: watched.exited().await } });
+        self.watch_frames(&process, &live);
         self.running = Some(RunningProcess {
             process,
             live,

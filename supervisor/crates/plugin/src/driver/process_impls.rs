@@ -15,6 +15,7 @@ use talon_plugin_config::spec::PluginSpec;
 use talon_proto::notices::Notice;
 use talon_proto::plugin::ToolCallRequest;
 use talon_sanitize::{Raw, Sanitized, inert};
+use talon_wire::frames::FrameFloodError;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tonic::metadata::MetadataMap;
@@ -152,6 +153,9 @@ impl PluginClient for Client {
     }
     fn notices(&self) -> BoxFuture<'_, Option<BoxStream<'static, Notice>>> {
         Client::notices(self).boxed()
+    }
+    fn flood(&self) -> BoxFuture<'_, FrameFloodError> {
+        Client::flood(self).boxed()
     }
     fn shutdown(&self, timeout: Duration) -> BoxFuture<'_, bool> {
         Client::shutdown(self, timeout).boxed()

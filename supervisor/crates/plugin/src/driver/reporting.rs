@@ -76,6 +76,17 @@ impl Driver {
         self.common.logs.note(self.slot.index, Level::Warn, text);
     }
 
+    /// Reported before the process is killed for it, and only then.
+    pub(super) fn report_flood(&self, generation: u64, how: &Sanitized) {
+        let up = matches!(self.machine.state(), State::Ready | State::Unhealthy);
+        if !up || generation != self.machine.generation() {
+            return;
+        }
+        let text = inert!("its connection was closed: {}: it is killed", how);
+        tracing::warn!(plugin = %self.common.spec.name, instance = self.slot.index, "{text}");
+        self.common.logs.note(self.slot.index, Level::Warn, text);
+    }
+
     pub(super) fn report_failed_check(&self, verdict: &CheckResult, failed_before: u32) {
         let cause = match verdict {
             CheckResult::Serving => return,

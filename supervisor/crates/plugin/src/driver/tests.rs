@@ -219,6 +219,27 @@ async fn a_plugin_that_stops_answering_health_checks_is_replaced() {
     assert_eq!(kinds.iter().filter(|kind| **kind == "plugin_exited").count(), 1);
 }
 
+// Promises: LIFE-31
+#[tokio::test(start_paused = true)]
+async fn a_plugin_that_floods_its_connection_is_killed_and_charged() {
+    let script = FakeLauncher::new(FakeBehavior { gated: true, ..WELL_BEHAVED });
+    let (_registry, plugin) = ready(&script).await;
+    let executor = plugin.executor();
+    let call = tokio::spawn(async move { executor.execute(call("greet", Some(600 * SECOND))).await });
+    while plugin.snapshot().calls_in_flight == 0 {
+        tokio::task::yield_now().await;
+    }
+    script.processes.lock()[0].flood.send_replace(true);
+    let error = call.await.unwrap().unwrap_err();
+    assert!(error.to_string().contains("killed, because it flooded its connection"), "{error}");
+    plugin.wait_until(|view| view.generation == 2).await;
+    plugin.settled().await;
+    let view = plugin.snapshot();
+    assert_eq!((view.state, view.instances[0].deaths), (State::Ready, 1));
+    assert_eq!(view.restarts.get("frame_flood"), Some(&1));
+    assert_eq!(script.alive(), 1);
+}
+
 // Promises: LIFE-15
 #[tokio::test(start_paused = true)]
 async fn a_busy_plugin_is_left_alone_until_the_deadline_of_its_call() {

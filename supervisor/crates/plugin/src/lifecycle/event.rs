@@ -44,6 +44,8 @@ pub(crate) enum ProcessReport {
     /// It did not end a call within the time it has after the call's deadline. `which`: "call X (action Y)";
     /// `patience`: how long it had.
     IgnoredDeadline { which: Sanitized, patience: Duration },
+    /// It exceeded the budget of HTTP/2 frames of a connection. `how`: the budget.
+    Flooded { how: Sanitized },
 }
 
 /// The result of a health check.

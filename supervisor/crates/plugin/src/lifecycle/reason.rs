@@ -20,6 +20,8 @@ pub(crate) mod restart_reason {
     pub(crate) const OUT_OF_MEMORY: &str = "out_of_memory";
     /// It failed too many health checks.
     pub(crate) const HEALTH_CHECKS: &str = "health_checks";
+    /// It sent HTTP/2 control frames without end.
+    pub(crate) const FRAME_FLOOD: &str = "frame_flood";
     /// It ignored a call's deadline.
     pub(crate) const IGNORED_DEADLINE: &str = "ignored_deadline";
 }

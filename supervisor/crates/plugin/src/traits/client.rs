@@ -9,6 +9,7 @@ use talon_plugin_client::{Capability, HealthStatus, PendingCall};
 use talon_proto::notices::Notice;
 use talon_proto::plugin::ToolCallRequest;
 use talon_sanitize::Sanitized;
+use talon_wire::frames::FrameFloodError;
 use tokio::time::Instant;
 use tonic::metadata::MetadataMap;
 
@@ -31,6 +32,8 @@ pub(crate) trait PluginClient: Send + Sync + 'static {
     /// The notices that the process sends, from now on. The stream ends with the connection. `None`: the
     /// plugin does not serve notices.
     fn notices(&self) -> BoxFuture<'_, Option<BoxStream<'static, Notice>>>;
+    /// Resolves once the process has exceeded the budget of frames of one of its connections.
+    fn flood(&self) -> BoxFuture<'_, FrameFloodError>;
     /// Asks the plugin to end itself. Returns whether it agreed.
     fn shutdown(&self, timeout: Duration) -> BoxFuture<'_, bool>;
 }

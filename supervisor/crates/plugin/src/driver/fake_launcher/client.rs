@@ -14,6 +14,7 @@ use talon_plugin_config::name::PluginName;
 use talon_proto::notices::Notice;
 use talon_proto::plugin::{Action, PluginCapabilities, ToolCallRequest};
 use talon_sanitize::Sanitized;
+use talon_wire::frames::FrameFloodError;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::time::Instant;
 use tonic::metadata::MetadataMap;
@@ -100,6 +101,16 @@ impl PluginClient for FakeClient {
             .boxed()
         });
         std::future::ready(stream).boxed()
+    }
+    fn flood(&self) -> BoxFuture<'_, FrameFloodError> {
+        let mut flood = self.process.flood.subscribe();
+        async move {
+            if flood.wait_for(|flooded| *flooded).await.is_err() {
+                std::future::pending::<()>().await;
+            }
+            FrameFloodError::Control
+        }
+        .boxed()
     }
     fn shutdown(&self, _timeout: Duration) -> BoxFuture<'_, bool> {
         self.process.record("Shutdown");

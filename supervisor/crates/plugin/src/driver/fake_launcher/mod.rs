@@ -132,6 +132,7 @@ impl Launch for FakeLauncher {
                 behavior,
                 exit: watch::Sender::new(None),
                 killed: watch::Sender::new(false),
+                flood: watch::Sender::new(false),
                 received: Mutex::default(),
                 alive: Mutex::new(Some(alive)),
             });
@@ -176,6 +177,7 @@ impl Launch for FakeLauncher {
                 behavior: *self.behavior.lock(),
                 exit: watch::Sender::new(None),
                 killed: watch::Sender::new(false),
+                flood: watch::Sender::new(false),
                 received: Mutex::default(),
                 alive: Mutex::new(Some(alive)),
             });

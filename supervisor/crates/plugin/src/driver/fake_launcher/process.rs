@@ -15,6 +15,8 @@ pub(crate) struct FakeProcess {
     pub(super) behavior: FakeBehavior,
     pub(super) exit: watch::Sender<Option<String>>,
     pub(super) killed: watch::Sender<bool>,
+    /// Set once it is to exceed its budget of frames.
+    pub(crate) flood: watch::Sender<bool>,
     /// The requests and signals that it received, in order.
     pub(crate) received: Mutex<Vec<&'static str>>,
     pub(super) alive: Mutex<Option<AliveGuard>>,

@@ -47,7 +47,8 @@ impl Machine {
             ProcessReport::CallsDone
             | ProcessReport::ExitAnswered { .. }
             | ProcessReport::Checked(_)
-            | ProcessReport::IgnoredDeadline { .. } => Vec::new(),
+            | ProcessReport::IgnoredDeadline { .. }
+            | ProcessReport::Flooded { .. } => Vec::new(),
         }
     }
 
@@ -75,6 +76,13 @@ impl Machine {
                 self.await_cleanup(next, input.now);
                 // Other callers must not learn whose call it was.
                 let how = Sanitized::literal("killed, because it ignored the deadline of another call");
+                vec![MachineAction::FailCalls(CallFailure::Died { how, restarting }), MachineAction::Kill]
+            }
+            ProcessReport::Flooded { how } => {
+                let next = self.record_death(inert!("flooded its connection: {}", how), false, input);
+                let restarting = matches!(next, AfterDrain::Backoff(_));
+                self.await_cleanup(next, input.now);
+                let how = Sanitized::literal("killed, because it flooded its connection");
                 vec![MachineAction::FailCalls(CallFailure::Died { how, restarting }), MachineAction::Kill]
             }
             ProcessReport::ProcessStarted

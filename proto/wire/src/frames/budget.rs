@@ -1,0 +1,214 @@
+//! What a peer may send beside the data of its calls.
+
+use std::time::Instant;
+
+use super::scanner::{DATA, FrameHead, HEADERS};
+
+/// How many control frames a peer may send at once: SETTINGS, PING, WINDOW_UPDATE, PRIORITY, RST_STREAM, CONTINUATION,
+/// unknown ones, HEADERS, and empty DATA. The requests of 128 streams begin with some five of them each, and three
+/// times as many are read within some milliseconds. At more, and none left of the following two, the connection ends.
+pub const CONTROL_BURST: u32 = 2048;
+/// How many more each second. Answering a thousand of them takes some milliseconds of a core.
+pub const CONTROL_PER_SECOND: u32 = 1000;
+/// How many more for each HEADERS or DATA frame that was sent to the peer. A call is two frames each way; the most
+/// talkative servers known (gRPC for Go and for C) add two WINDOW_UPDATE and two PING to each call.
+pub const CREDIT_PER_FRAME: u32 = 4;
+/// And one more for each KiB of it, because a receiver reports how much it has read.
+pub const CREDIT_BYTES: usize = 1 << 10;
+/// The most that is kept of this credit: a thousand calls at once, as many as a plugin of the SDK takes.
+pub const MAX_CREDIT: u32 = 8192;
+/// DATA below this size is tiny: it costs more to handle than to send. A message of a tool's answer or of progress is
+/// longer, because it names the call.
+pub const TINY_DATA_BYTES: usize = 32;
+/// How many tiny frames of DATA may come at once, such as lines of a program's output.
+pub const TINY_BURST: u32 = 32 << 10;
+/// How many more each second: about a hundredth of a core.
+pub const TINY_PER_SECOND: u32 = 10_000;
+
+/// Payload that control frames of the usual sizes have; a longer one counts as several.
+const CONTROL_BYTES: usize = 512;
+
+/// A peer exceeded its budget of frames.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FrameFloodError {
+    /// Of control frames.
+    Control,
+    /// Of tiny frames of data.
+    TinyData,
+}
+
+impl std::fmt::Display for FrameFloodError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Control => write!(
+                f,
+                "it sent HTTP/2 control frames without end: {CONTROL_BURST} at once and {CONTROL_PER_SECOND} a second are \
+                 allowed, and {CREDIT_PER_FRAME} more for each frame of a call"
+            ),
+            Self::TinyData => write!(
+                f,
+                "it sent HTTP/2 data in tiny frames without end: {TINY_BURST} at once and {TINY_PER_SECOND} a second of less \
+                 than {TINY_DATA_BYTES} bytes are allowed"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for FrameFloodError {}
+
+/// The budget of one connection.
+#[derive(Debug)]
+pub(super) struct FrameBudget {
+    control: TokenBucket,
+    tiny: TokenBucket,
+    credit: u32,
+}
+
+impl FrameBudget {
+    pub(super) fn new(now: Instant) -> Self {
+        Self {
+            control: TokenBucket::new(CONTROL_BURST, CONTROL_PER_SECOND, now),
+            tiny: TokenBucket::new(TINY_BURST, TINY_PER_SECOND, now),
+            credit: 0,
+        }
+    }
+
+    /// Notes a frame that was sent to the peer. Answers to its control frames earn it nothing.
+    pub(super) fn sent(&mut self, head: FrameHead) {
+        if head.kind == DATA || head.kind == HEADERS {
+            let earned = count(head.length / CREDIT_BYTES).saturating_add(CREDIT_PER_FRAME);
+            self.credit = self.credit.saturating_add(earned).min(MAX_CREDIT);
+        }
+    }
+
+    /// Charges a frame that the peer sent. The clock is read only if there is not enough left. Returns whether it cost
+    /// something.
+    ///
+    /// # Errors
+    /// The budget is exceeded.
+    pub(super) fn received(
+        &mut self,
+        head: FrameHead,
+        now: impl FnOnce() -> Instant,
+    ) -> Result<bool, FrameFloodError> {
+        if head.kind == DATA && head.length > 0 {
+            if head.length >= TINY_DATA_BYTES {
+                return Ok(false);
+            }
+            return if self.tiny.take(1, now) { Ok(true) } else { Err(FrameFloodError::TinyData) };
+        }
+        let cost = count(head.length / CONTROL_BYTES).saturating_add(1);
+        let by_credit = cost.min(self.credit);
+        self.credit -= by_credit;
+        if self.control.take(cost - by_credit, now) { Ok(true) } else { Err(FrameFloodError::Control) }
+    }
+}
+
+fn count(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+/// Tokens that are spent at once and come back with time.
+#[derive(Debug)]
+struct TokenBucket {
+    left: u32,
+    burst: u32,
+    per_second: u32,
+    filled: Instant,
+}
+
+impl TokenBucket {
+    fn new(burst: u32, per_second: u32, now: Instant) -> Self {
+        Self { left: burst, burst, per_second, filled: now }
+    }
+
+    fn take(&mut self, tokens: u32, now: impl FnOnce() -> Instant) -> bool {
+        if tokens > self.left {
+            self.refill(now());
+        }
+        match self.left.checked_sub(tokens) {
+            Some(left) => {
+                self.left = left;
+                true
+            }
+            None => false,
+        }
+    }
+
+    fn refill(&mut self, now: Instant) {
+        let elapsed = now.saturating_duration_since(self.filled);
+        let earned = elapsed.as_millis().saturating_mul(u128::from(self.per_second)) / 1000;
+        if earned > 0 {
+            self.left = u32::try_from(earned).unwrap_or(u32::MAX).saturating_add(self.left).min(self.burst);
+            self.filled = now;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    const PING: FrameHead = FrameHead { kind: 6, length: 8 };
+
+    fn spend(budget: &mut FrameBudget, frame: FrameHead, now: Instant) -> u32 {
+        let mut taken = 0;
+        while budget.received(frame, || now).is_ok() {
+            taken += 1;
+        }
+        taken
+    }
+
+    // Promises: WIRE-15
+    #[test]
+    fn control_frames_have_a_burst_and_a_rate() {
+        let start = Instant::now();
+        let mut budget = FrameBudget::new(start);
+        assert_eq!(spend(&mut budget, PING, start), CONTROL_BURST);
+        assert_eq!(budget.received(PING, || start), Err(FrameFloodError::Control));
+        assert_eq!(spend(&mut budget, PING, start + Duration::from_secs(1)), CONTROL_PER_SECOND);
+        assert_eq!(
+            spend(&mut budget, PING, start + Duration::from_secs(100)),
+            CONTROL_BURST,
+            "no more than at first"
+        );
+    }
+
+    #[test]
+    fn calls_earn_what_their_answers_take_and_answers_to_control_frames_earn_nothing() {
+        let start = Instant::now();
+        let mut budget = FrameBudget::new(start);
+        // Ten thousand calls in no time, each with all that a talkative peer adds.
+        for _ in 0..10_000 {
+            budget.sent(FrameHead { kind: HEADERS, length: 100 });
+            budget.sent(FrameHead { kind: DATA, length: 100 });
+            for kind in [8, 8, 6, 6, HEADERS, HEADERS] {
+                assert_eq!(budget.received(FrameHead { kind, length: 8 }, || start), Ok(true));
+            }
+        }
+        let mut budget = FrameBudget::new(start);
+        (0..10_000).for_each(|_| budget.sent(PING));
+        assert_eq!(spend(&mut budget, PING, start), CONTROL_BURST);
+        (0..10_000).for_each(|_| budget.sent(FrameHead { kind: DATA, length: 0 }));
+        assert_eq!(spend(&mut budget, PING, start), MAX_CREDIT);
+    }
+
+    #[test]
+    fn data_is_free_unless_it_is_tiny_or_empty_and_large_control_frames_cost_more() {
+        let start = Instant::now();
+        let mut budget = FrameBudget::new(start);
+        for _ in 0..1_000_000 {
+            assert_eq!(
+                budget.received(FrameHead { kind: DATA, length: TINY_DATA_BYTES }, || start),
+                Ok(false)
+            );
+        }
+        assert_eq!(spend(&mut budget, FrameHead { kind: DATA, length: 1 }, start), TINY_BURST);
+        assert_eq!(spend(&mut budget, FrameHead { kind: DATA, length: 0 }, start), CONTROL_BURST);
+        let mut budget = FrameBudget::new(start);
+        assert_eq!(spend(&mut budget, FrameHead { kind: 0xfa, length: 1 << 20 }, start), 0);
+    }
+}
