@@ -39,8 +39,8 @@ impl Collector {
         let mut scrapes = self.scrapes.lock().await;
         *scrapes += 1;
         let began = Instant::now();
-        let Sources { registry, dispatcher: door, series, info: about } = &self.sources;
-        door.measure_for(MEASURED_FOR);
+        let Sources { registry, dispatcher, series, info: about } = &self.sources;
+        dispatcher.measure_for(MEASURED_FOR);
         let (used, kept, of_agent) = tokio::join!(about.usages.read(), self.quotas.read(), self.agent.read());
         series.retain_plugins(|name| {
             name == UNKNOWN_PLUGIN_LABEL || name == RESERVED_NAME || registry.get(name).is_some()

@@ -26,10 +26,10 @@ impl Sources {
     #[must_use]
     pub fn new(
         registry: &Registry,
-        door: &Arc<Dispatcher>,
+        dispatcher: &Arc<Dispatcher>,
         info: Arc<SupervisorInfo>,
         series: Arc<Series>,
     ) -> Self {
-        Self { registry: registry.clone(), dispatcher: Arc::clone(door), info, series }
+        Self { registry: registry.clone(), dispatcher: Arc::clone(dispatcher), info, series }
     }
 }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use nix::unistd::Uid;
 use talon_proto::host::{HandOverRequest, HandOverResponse, ShutdownRequest, ShutdownResponse};
+use talon_sanitize::Raw;
 use tokio::sync::{mpsc, oneshot};
 use tonic::{Request, Response, Status};
 
@@ -18,12 +19,36 @@ use crate::to_wire::status_text;
 pub enum ExitRequest {
     /// Stop the supervisor and its plugins. Answered as soon as that has started.
     Shutdown(oneshot::Sender<()>),
-    /// Hand over to this process. Answered with the path of the socket to connect to, or an error text.
+    /// Hand over to this process. Answered with the path of the socket to connect to.
     HandOver {
         /// The process that asks, from kernel credentials.
         pid: u32,
         /// The answer.
-        answer: oneshot::Sender<Result<PathBuf, String>>,
+        answer: oneshot::Sender<Result<PathBuf, HandOverError>>,
+    },
+}
+
+/// Why this supervisor does not hand over. The texts end with what to do next.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum HandOverError {
+    /// The socket for it cannot be made.
+    #[error("{0}; look at the log of the supervisor that runs")]
+    Socket(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// It is taking over itself.
+    #[error("this supervisor is still taking over itself: wait until it has")]
+    TakingOver,
+    /// A service manager runs it.
+    #[error(
+        "this supervisor is run by a service manager, which would start another one beside yours: `systemctl restart` its \
+         unit, which hands over, too"
+    )]
+    ServiceManager,
+    /// Another supervisor asked before.
+    #[error("another supervisor (pid {pid}) is taking over: wait until it has")]
+    InProgress {
+        /// That one.
+        pid: u32,
     },
 }
 
@@ -68,7 +93,7 @@ pub(super) async fn hand_over(
         Ok(Ok(socket)) => {
             Ok(Response::new(HandOverResponse { socket: socket.to_string_lossy().into_owned() }))
         }
-        Ok(Err(why)) => Err(Status::failed_precondition(status_text(why))),
+        Ok(Err(why)) => Err(Status::failed_precondition(status_text(Raw::of(&why)))),
         Err(_) => Err(busy()),
     }
 }

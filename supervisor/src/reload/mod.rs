@@ -15,6 +15,7 @@
 //! One reload at a time: a further one waits, and then compares with the result of the first.
 
 mod apply;
+mod bounded_read;
 mod outcome;
 mod plan;
 mod reloader;

@@ -11,6 +11,7 @@ use talon_plugin_config::PluginName;
 use talon_plugin_config::discover::RejectedPlugin;
 use talon_sanitize::{Raw, Sanitized, SettingsError};
 
+use super::bounded_read::BoundedReader;
 use super::outcome::{PluginOutcome, ReloadOutcome, ReplaceFailure};
 use super::plan::{self, Plan};
 use crate::audit::Audit;
@@ -62,6 +63,7 @@ struct Inner {
     problem: ArcSwapOption<Sanitized>,
     /// Held during a reload.
     turn: tokio::sync::Mutex<()>,
+    reader: BoundedReader,
     /// Incremented when a configuration is applied.
     changes: tokio::sync::watch::Sender<u64>,
 }
@@ -88,6 +90,7 @@ impl Reloader {
             running: ArcSwap::from_pointee(running),
             problem: ArcSwapOption::empty(),
             turn: tokio::sync::Mutex::new(()),
+            reader: BoundedReader::new(),
             changes: tokio::sync::watch::Sender::new(0),
         };
         Self { inner: Arc::new(inner) }
@@ -171,8 +174,8 @@ impl Reloader {
 
     async fn reload_now(&self, dry_run: bool) -> ReloadOutcome {
         let _turn = self.inner.turn.lock().await;
-        let ReloaderParts { options, registry, dispatcher: door, .. } = &self.inner.parts;
-        if door.is_draining() {
+        let ReloaderParts { options, registry, dispatcher, .. } = &self.inner.parts;
+        if dispatcher.is_draining() {
             return self.refuse(
                 vec!["the supervisor is stopping: nothing is reloaded any more".to_owned()],
                 dry_run,
@@ -180,14 +183,18 @@ impl Reloader {
         }
         let _told = if dry_run { None } else { self.parts().manager.reload() };
         let options = options.clone();
-        let loaded = match blocking(move || config::load(&options)).await {
-            Ok(loaded) => loaded,
-            Err(errors) => return self.refuse(texts(&errors), dry_run),
+        let loaded = match self.inner.reader.read(move || config::load(&options)).await {
+            Ok(Ok(loaded)) => loaded,
+            Ok(Err(errors)) => return self.refuse(texts(&errors), dry_run),
+            Err(stuck) => return self.refuse(vec![stuck.to_string()], dry_run),
         };
         let running = self.config();
         let wanted = Arc::new(loaded.config.applicable_to(&running));
         let looking = Arc::clone(&wanted);
-        let found = blocking(move || discover::find(&looking)).await;
+        let found = match self.inner.reader.read(move || discover::find(&looking)).await {
+            Ok(found) => found,
+            Err(stuck) => return self.refuse(vec![stuck.to_string()], dry_run),
+        };
         let found_names = discover::FoundNames::of(&found, &wanted);
         let specs: Vec<_> = registry.list().iter().map(talon_plugin::Plugin::spec).collect();
         let plan = plan::plan(&running, &wanted, &specs, found);
@@ -254,8 +261,8 @@ impl Reloader {
         file_has_values: bool,
         plan: &Plan,
     ) -> Result<(), SettingsError> {
-        let ReloaderParts { dispatcher: door, peers, state: keeper, .. } = self.parts();
-        door.apply_config(Arc::clone(wanted))?;
+        let ReloaderParts { dispatcher, peers, state: keeper, .. } = self.parts();
+        dispatcher.apply_config(Arc::clone(wanted))?;
         // Also without changes: names are looked up again in the user database.
         peers.store(Arc::new(wanted.peers()));
         if let Some(keeper) = keeper {

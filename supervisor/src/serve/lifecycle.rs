@@ -17,7 +17,7 @@ use super::ready;
 use super::running::RunningSupervisor;
 use super::shutdown_cause::ShutdownCause;
 use super::signals::Signals;
-use crate::host::ExitRequest;
+use crate::host::{ExitRequest, HandOverError};
 use crate::notify::Manager;
 
 /// How long adopting inherited processes may take. Then the old supervisor is released, and plugins whose
@@ -68,11 +68,10 @@ pub(super) async fn wait_for_end(
                     return ShutdownCause::Requested;
                 }
                 ExitRequest::HandOver { answer, .. } if arrival.is_succession() => {
-                    let _ = answer.send(Err("this supervisor is still taking over itself: wait until it has".to_owned()));
+                    let _ = answer.send(Err(HandOverError::TakingOver));
                 }
                 ExitRequest::HandOver { answer, .. } if manager.is_present() => {
-                    let _ = answer.send(Err("this supervisor is run by a service manager, which would start another one \
-                        beside yours: `systemctl restart` its unit, which hands over, too".to_owned()));
+                    let _ = answer.send(Err(HandOverError::ServiceManager));
                 }
                 ExitRequest::HandOver { pid, answer } => {
                     let outcome = tokio::select! {

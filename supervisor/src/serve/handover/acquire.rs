@@ -201,10 +201,10 @@ impl AcquiredState {
     }
 
     /// Restores the quarantine of plugins.
-    pub(in crate::serve) fn quarantine(&mut self, door: &Dispatcher) {
+    pub(in crate::serve) fn quarantine(&mut self, dispatcher: &Dispatcher) {
         for (name, neutralised) in self.quarantined.drain(..) {
             if let Ok(name) = PluginName::new(&name) {
-                door.quarantine(&name, neutralised);
+                dispatcher.quarantine(&name, neutralised);
             }
         }
     }

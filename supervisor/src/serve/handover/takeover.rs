@@ -9,7 +9,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::document::PackError;
 use super::rendezvous::{Rendezvous, RendezvousError};
 use super::wire::{HandoverConnection, HandoverConnectionError, Kind};
-use crate::host::ExitRequest;
+use crate::host::{ExitRequest, HandOverError};
 use crate::serve::running::RunningSupervisor;
 
 /// How long the successor may take from the offer to the confirmation: to open the database, which has half a
@@ -40,7 +40,7 @@ impl RunningSupervisor {
     pub(in crate::serve) async fn hand_over(
         &mut self,
         pid: u32,
-        answer: oneshot::Sender<Result<PathBuf, String>>,
+        answer: oneshot::Sender<Result<PathBuf, HandOverError>>,
         asks: &mut mpsc::Receiver<ExitRequest>,
     ) -> TakeoverOutcome {
         let meeting = match Rendezvous::bind(&self.config().runtime_dir) {
@@ -48,7 +48,7 @@ impl RunningSupervisor {
             Err(error) => {
                 tracing::error!(%error, "nothing is handed over");
                 // The client may have gone away.
-                let _ = answer.send(Err(format!("{error}; look at the log of the supervisor that runs")));
+                let _ = answer.send(Err(HandOverError::Socket(error.into())));
                 return TakeoverOutcome::Retained;
             }
         };
@@ -100,8 +100,7 @@ async fn refuse_others(asks: &mut mpsc::Receiver<ExitRequest>, pid: u32) {
             // A later request reaches the successor, or us.
             ExitRequest::Shutdown(answer) => drop(answer),
             ExitRequest::HandOver { answer, .. } => {
-                let _ = answer
-                    .send(Err(format!("another supervisor (pid {pid}) is taking over: wait until it has")));
+                let _ = answer.send(Err(HandOverError::InProgress { pid }));
             }
         }
     }
