@@ -113,7 +113,7 @@ fn print_intact(verified: &VerifiedChain, out: &mut Output) {
     out.line(inert!("head {}:{}", seq, sanitized_line(hash)));
     if verified.lost > 0 {
         out.line(inert!(
-            "{} records were lost when they could not be written in time; the log says where",
+            "{} records are lost: they could not be written, or were removed; the log says where",
             verified.lost
         ));
     }
