@@ -143,6 +143,11 @@ impl Audit {
         }
     }
 
+    /// Whether a file was removed or shortened since the start.
+    pub(crate) fn is_damaged(&self) -> bool {
+        self.0.as_ref().is_some_and(|on| on.log.status().damage.is_some())
+    }
+
     /// The status, for `GetStatus`.
     #[must_use]
     pub fn status(&self) -> AuditStatus {
@@ -151,10 +156,16 @@ impl Audit {
         };
         let status = on.log.status();
         AuditStatus {
-            state: if status.problem.is_some() { "failing" } else { "on" }.to_owned(),
+            state: match (&status.problem, &status.damage) {
+                (Some(_), _) => "failing",
+                (None, Some(_)) => "damaged",
+                (None, None) => "on",
+            }
+            .to_owned(),
             file: Raw::of(status.file.display()).line().into_string(),
             problem: status
                 .problem
+                .or(status.damage)
                 .map(|problem| Raw::from(problem).line().into_string())
                 .unwrap_or_default(),
             records: status.records,
@@ -275,6 +286,10 @@ fn publish(events: &Events, told: &LogEvent) {
         LogEvent::Recovered { lost } => {
             format!("the audit log works again; {lost} records are missing, and it says where")
         }
+        LogEvent::Damaged(what) => format!("audit log: {what}"),
+        LogEvent::Abandoned { records } => format!(
+            "the audit log was closed without the last {records} records, which are lost: see whether its disk has room, and `talon audit verify`"
+        ),
         _ => return,
     };
     match told {

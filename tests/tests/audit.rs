@@ -10,7 +10,7 @@ use nix::sys::signal::Signal;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use talon_proto::host::{AuditStatus, ExecuteRequest, GetRawAnswerRequest, Outcome};
-use talon_tests::{Builder, Supervisor, args, cli, is_root, program, skip};
+use talon_tests::{Builder, Supervisor, args, cli, http, is_root, program, skip};
 
 /// How often a supervisor is killed in the middle of calls.
 const ROUNDS: usize = 6;
@@ -360,4 +360,93 @@ async fn greet(supervisor: &Supervisor, calls: u64) -> u64 {
         assert_eq!(answer.outcome(), Outcome::Ok);
     }
     calls
+}
+
+// Promises: AUDIT-13
+#[tokio::test]
+async fn a_directory_that_is_removed_while_serving_is_reported_and_the_chain_continues() {
+    let supervisor = Builder::new().plugin("hello", &program("hello"), &[], "").start().await;
+    greet(&supervisor, 20).await;
+    let dir = directory(&supervisor);
+    fs::remove_dir_all(&dir).unwrap();
+    // Each look at the status makes the log look at its file.
+    let damaged = loop {
+        let status = status(&supervisor).await;
+        if status.state == "damaged" {
+            break status;
+        }
+        tokio::task::yield_now().await;
+    };
+    // The chain's first record, the start, and the calls.
+    assert_eq!((damaged.lost, damaged.records), (22, 20), "{damaged:?}");
+    assert!(damaged.problem.contains("22 records are lost"), "{damaged:?}");
+    let shown = supervisor.cli(&["status"]).await;
+    let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
+    assert!(shown.contains("audit-000000000001.jsonl was removed"), "{shown}");
+    let metrics = http::get(&supervisor.admin(), "/metrics").await.body;
+    for line in ["talon_audit_damaged 1", "talon_audit_lost_total 22"] {
+        assert!(metrics.contains(line), "{line}: {metrics}");
+    }
+    supervisor.wait_log("22 records are lost").await;
+
+    greet(&supervisor, 1).await;
+    let stopped = supervisor.stop().await;
+    let records = records(&dir).await;
+    assert_eq!(records[0]["seq"], 23, "the chain continues: {records:#?}");
+    assert_eq!(of_kind(&records, "lost")[0]["count"], 22);
+    assert_eq!(of_kind(&records, "call").len(), 1);
+    let (code, said) = verified(&dir, &[]).await;
+    assert_eq!((code, &said["fault"]), (1, &"removed".into()), "{said}");
+    assert!(said["found"].as_str().unwrap().contains("says that 22 records are lost"), "{said}");
+    drop(stopped);
+}
+
+// Promises: AUDIT-14
+#[tokio::test]
+async fn what_a_full_disk_did_not_take_is_noted_when_the_supervisor_stops() {
+    const NAME: &str = "what_a_full_disk_did_not_take_is_noted_when_the_supervisor_stops";
+    if !is_root() {
+        return skip(NAME, "only root can mount a file system of a size of its own");
+    }
+    let builder = Builder::new();
+    let dir = builder.scratch().join("small");
+    fs::create_dir(&dir).unwrap();
+    let mount = format!("mount -t tmpfs -o size=32k,mode=700 audit {} && exec \"$0\" \"$@\"", dir.display());
+    let supervisor = builder
+        .plugin("hello", &program("hello"), &[], "")
+        .config(&format!("audit:\n  dir: {}/audit", dir.display()))
+        .wrapped(&["unshare", "--mount", "sh", "-c", &mount])
+        .start()
+        .await;
+    // The file system exists as long as this is open.
+    let namespace = fs::File::open(format!("/proc/{}/ns/mnt", supervisor.pid())).unwrap();
+    let mut calls = 0;
+    while status(&supervisor).await.state != "failing" {
+        calls += greet(&supervisor, 8).await;
+        assert!(calls < 1000);
+    }
+    calls += greet(&supervisor, 100).await;
+    let status = status(&supervisor).await;
+    assert_eq!(status.lost, 0, "they wait for room: {status:?}");
+    let stopped = supervisor.stop().await;
+
+    let namespace =
+        format!("--mount=/proc/{}/fd/{}", std::process::id(), std::os::fd::AsRawFd::as_raw_fd(&namespace));
+    let talon = program("talon");
+    let inside = |verb: &str| {
+        let path = dir.join("audit");
+        let verb = ["audit", verb, path.to_str().unwrap(), "--output", "json"];
+        let output =
+            std::process::Command::new("nsenter").arg(&namespace).arg(&talon).args(verb).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let said: Value = serde_json::from_str(&inside("verify")).unwrap();
+    let shown = inside("show");
+    let records: Vec<Value> = shown.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let recorded = of_kind(&records, "call").len() as u64;
+    assert_eq!((&said["whole"], &said["lost"]), (&true.into(), &(calls - recorded).into()), "{said}");
+    assert!(calls - recorded >= 100, "{calls} {recorded}");
+    assert_eq!(records.last().unwrap()["kind"], "stopped");
+    assert!(!said.to_string().contains("killed"), "{said}");
+    drop(stopped);
 }

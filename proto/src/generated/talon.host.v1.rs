@@ -644,17 +644,17 @@ pub struct AgentProvider {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct AuditStatus {
-    /// on, off or failing
+    /// on, off, failing, or damaged: it is written, but a file of it was removed or shortened since the start.
     #[prost(string, tag = "1")]
     pub state: ::prost::alloc::string::String,
     #[prost(string, tag = "2")]
     pub file: ::prost::alloc::string::String,
-    /// Why it fails; empty if it does not.
+    /// Why it fails, or what happened to which file; otherwise empty.
     #[prost(string, tag = "3")]
     pub problem: ::prost::alloc::string::String,
     #[prost(uint64, tag = "4")]
     pub records: u64,
-    /// Calls of which there is no record, because the disk was too slow for too long.
+    /// Records that could not be written, or that were removed after they were.
     #[prost(uint64, tag = "5")]
     pub lost: u64,
 }

@@ -137,6 +137,7 @@ impl Collector {
         page.sample("talon_audit_records_total", &[], audit.records);
         page.sample("talon_audit_lost_total", &[], audit.lost);
         page.sample("talon_audit_failing", &[], u8::from(audit.state == "failing"));
+        page.sample("talon_audit_damaged", &[], u8::from(about.audit.is_damaged()));
         page.sample("talon_events_total", &[], registry.events().emitted());
         page.sample("talon_events_lost_total", &[], registry.events().lost());
         let polls = BusyPollCounts::of_process();

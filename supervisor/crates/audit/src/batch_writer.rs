@@ -13,11 +13,12 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
 
+use crate::damage::{Continuation, Damage};
 use crate::disk_latency::{DiskLatency, WriteTimer};
 use crate::log_event::LogEvent;
 use crate::queue::{Item, Queue, ThreadTask, WakeGuard};
 use crate::record::Body;
-use crate::writer::{OpenError, Settings, Writer};
+use crate::writer::{OpenError, Settings, Unwritten, Writer};
 
 /// How often written data is synced to the disk, which is the most that a power cut loses.
 const SYNC_INTERVAL: Duration = Duration::from_secs(1);
@@ -31,6 +32,8 @@ const BATCH_RECORDS: usize = 64;
 pub(crate) struct FileState {
     pub(crate) file: PathBuf,
     pub(crate) problem: Option<String>,
+    /// What happened to a file that was written, if something did. Kept until the process ends.
+    pub(crate) damage: Option<String>,
 }
 
 /// The state that the handles and the thread share.
@@ -56,6 +59,8 @@ pub(crate) struct Shared {
 struct BatchWriter {
     /// None while the log is not open.
     writer: Option<Writer>,
+    /// What the log continues from when it is opened again.
+    continuation: Continuation,
     /// Records that are not completely written yet.
     unacknowledged: Vec<oneshot::Sender<()>>,
     /// The thread assumes that everything is synced and does not check again.
@@ -71,7 +76,7 @@ impl std::fmt::Debug for Shared {
 
 impl Shared {
     pub(crate) fn new(settings: Settings, notify: Box<dyn Fn(LogEvent) + Send + Sync>) -> Self {
-        let state = Mutex::new(FileState { file: settings.dir.clone(), problem: None });
+        let state = Mutex::new(FileState { file: settings.dir.clone(), problem: None, damage: None });
         Self {
             queue: Queue::new(),
             settings,
@@ -109,7 +114,7 @@ impl Shared {
 
     /// Every early return drops `wake`, which wakes the thread.
     fn write_batches(&self, batch_writer: &mut BatchWriter, wake: WakeGuard<'_>) {
-        let BatchWriter { writer, unacknowledged, idle, latency } = batch_writer;
+        let BatchWriter { writer, unacknowledged, idle, latency, .. } = batch_writer;
         let Some(writer) = writer.as_mut().filter(|writer| writer.has_room()) else { return };
         if !latency.allows_inline_write(Instant::now()) {
             return;
@@ -163,46 +168,103 @@ impl Shared {
 
     /// The body of the log's thread.
     pub(crate) fn run(&self) {
-        while self.open() {
-            let after = self.write();
-            // Closed, or the log's directory is gone.
-            self.batch_writer.lock().writer = None;
-            match after {
-                Some(AfterClose::Reopen) => {}
-                Some(AfterClose::Wait) => {
-                    // Closed in order. The next record makes the thread open the log again.
-                    if !self.queue.wait_for_items() {
-                        return;
+        loop {
+            let after = if self.open() { self.write() } else { AfterWrite::GiveUp };
+            let is_needed = match after {
+                AfterWrite::Reopen => {
+                    // The log's directory is gone.
+                    let mut batch_writer = self.batch_writer.lock();
+                    if let Some(writer) = batch_writer.writer.take() {
+                        batch_writer.continuation.end = Some(writer.end());
                     }
+                    continue;
                 }
-                None => return,
+                AfterWrite::Closed => true,
+                AfterWrite::GiveUp => self.give_up(),
+                AfterWrite::End => false,
+            };
+            // The next record makes the thread open the log again.
+            if !is_needed || !self.queue.wait_for_items() {
+                return;
             }
         }
     }
 
-    /// Opens the log, and retries until that works. False once no handle is left.
+    /// Opens the log, and retries until that works. False if it is to be closed before.
     fn open(&self) -> bool {
+        let mut is_last_attempt = false;
+        let continuation = self.batch_writer.lock().continuation.clone();
         loop {
-            match Writer::open(&self.settings) {
-                Ok((writer, findings)) => {
-                    self.state().file = writer.path();
-                    for finding in findings {
+            match Writer::open(&self.settings, &continuation) {
+                Ok(opened) => {
+                    self.state().file = opened.writer.path();
+                    for finding in opened.findings {
                         (self.notify)(LogEvent::Finding(finding));
                     }
-                    self.batch_writer.lock().writer = Some(writer);
+                    let mut batch_writer = self.batch_writer.lock();
+                    batch_writer.continuation.unnoted = 0;
+                    batch_writer.writer = Some(opened.writer);
+                    drop(batch_writer);
+                    if let Some(damage) = opened.damage {
+                        self.report_damage(&damage);
+                    }
                     self.report_recovery();
                     return true;
                 }
                 Err(error) => self.report_failure(&error),
             }
-            if self.queue.pause(RETRY_INTERVAL) && self.queue.abandon_close() {
+            if is_last_attempt {
                 return false;
             }
+            is_last_attempt = self.queue.pause(RETRY_INTERVAL);
         }
     }
 
+    /// Closes a log that cannot be written. What is not in it is lost: counted, noted in the file if possible, and
+    /// reported. Returns whether a handle is left.
+    fn give_up(&self) -> bool {
+        let mut queued = Unwritten::default();
+        for item in self.queue.drain() {
+            match item {
+                Item::Record { .. } => queued.records += 1,
+                Item::Lost { count, .. } => queued.lost += count,
+            }
+        }
+        let mut batch_writer = self.batch_writer.lock();
+        batch_writer.unacknowledged.clear();
+        let (missing, is_noted) = match batch_writer.writer.take() {
+            Some(mut writer) => {
+                let closed = writer.close_incomplete(queued);
+                batch_writer.continuation.end = Some(writer.end());
+                closed
+            }
+            None => (queued, false),
+        };
+        if !is_noted {
+            batch_writer.continuation.unnoted += missing.records + missing.lost;
+        }
+        drop(batch_writer);
+        self.report_abandoned(missing.records);
+        self.queue.finish_close()
+    }
+
+    /// Counts and reports records that are not in the log when it is closed.
+    pub(crate) fn report_abandoned(&self, records: u64) {
+        if records > 0 {
+            self.lost.fetch_add(records, Ordering::Relaxed);
+            (self.notify)(LogEvent::Abandoned { records });
+        }
+    }
+
+    fn report_damage(&self, damage: &Damage) {
+        self.lost.fetch_add(damage.records, Ordering::Relaxed);
+        let message = damage.message();
+        self.state().damage = Some(message.clone());
+        (self.notify)(LogEvent::Damaged(message));
+    }
+
     /// Writes what calls do not, and syncs what they wrote, until the file is to be closed.
-    fn write(&self) -> Option<AfterClose> {
+    fn write(&self) -> AfterWrite {
         let mut sync_at = Instant::now() + SYNC_INTERVAL;
         let mut idle = false;
         loop {
@@ -210,30 +272,36 @@ impl Shared {
             match next {
                 ThreadTask::Write | ThreadTask::SyncDue => {
                     // The rest of an unfinished write goes before the queued records.
-                    let mut batch_writer = self.settle(self.batch_writer.lock())?;
+                    let mut batch_writer = match self.settle(self.batch_writer.lock()) {
+                        Ok(batch_writer) => batch_writer,
+                        Err(after) => return after,
+                    };
                     self.acknowledge(std::mem::take(&mut batch_writer.unacknowledged));
                     let items = self.queue.take_batch(BATCH_RECORDS);
-                    let writer = batch_writer.writer.as_mut()?;
+                    let Some(writer) = batch_writer.writer.as_mut() else { return AfterWrite::Reopen };
                     idle = items.is_empty() && !writer.is_unsynced();
-                    let waiters = append(writer, items);
-                    batch_writer = self.settle(batch_writer)?;
-                    self.acknowledge(waiters);
+                    batch_writer.unacknowledged = append(writer, items);
+                    batch_writer = match self.settle(batch_writer) {
+                        Ok(batch_writer) => batch_writer,
+                        Err(after) => return after,
+                    };
+                    self.acknowledge(std::mem::take(&mut batch_writer.unacknowledged));
                     batch_writer.idle = idle;
                     let mut found = None;
                     if Instant::now() >= sync_at {
                         sync_at = Instant::now() + SYNC_INTERVAL;
-                        let writer = batch_writer.writer.as_mut()?;
+                        let Some(writer) = batch_writer.writer.as_mut() else { return AfterWrite::Reopen };
                         match writer.sync() {
                             Ok(None) => {}
-                            Ok(Some(finding)) => {
+                            Ok(Some(damage)) => {
                                 self.state().file = writer.path();
-                                found = Some(finding);
+                                found = Some(damage);
                             }
                             Err(error) => {
                                 let gone = error.kind() == io::ErrorKind::NotFound;
                                 self.report_failure(&self.io_error(error));
                                 if gone {
-                                    return Some(AfterClose::Reopen);
+                                    return AfterWrite::Reopen;
                                 }
                                 continue;
                             }
@@ -241,41 +309,46 @@ impl Shared {
                     }
                     // The notification may be slow; calls may write meanwhile.
                     drop(batch_writer);
-                    if let Some(finding) = found {
-                        (self.notify)(LogEvent::Finding(finding));
+                    if let Some(damage) = found {
+                        self.report_damage(&damage);
                     }
                     self.report_recovery();
                 }
                 ThreadTask::Close(waiting) => {
-                    if let Err(error) = self.close() {
-                        self.report_failure(&self.io_error(error));
-                    }
+                    self.close();
                     drop(waiting);
-                    return Some(AfterClose::Wait);
+                    return AfterWrite::Closed;
                 }
                 ThreadTask::End => {
-                    // No handle is left to report an error to.
-                    let _ = self.close();
-                    return None;
+                    self.close();
+                    return AfterWrite::End;
                 }
             }
         }
     }
 
-    fn close(&self) -> io::Result<()> {
-        let writer = self.batch_writer.lock().writer.take();
-        writer.map_or(Ok(()), Writer::close)
+    /// Closes the file, after everything that was queued is in it.
+    fn close(&self) {
+        let mut batch_writer = self.batch_writer.lock();
+        let Some(mut writer) = batch_writer.writer.take() else { return };
+        if let Err(error) = writer.close() {
+            self.report_failure(&self.io_error(error));
+            writer.close_incomplete(Unwritten::default());
+        }
+        batch_writer.continuation.end = Some(writer.end());
     }
 
     /// Writes the appended records to the file, and begins the next file if this one is full, however long that takes.
-    /// Takes nothing out of the queue meanwhile. `None` if the log is to be closed before that succeeds.
+    /// Takes nothing out of the queue meanwhile. `Err` if the log is to be closed before that succeeds, or has to be
+    /// opened again.
     fn settle<'d>(
         &'d self,
         mut batch_writer: MutexGuard<'d, BatchWriter>,
-    ) -> Option<MutexGuard<'d, BatchWriter>> {
+    ) -> Result<MutexGuard<'d, BatchWriter>, AfterWrite> {
+        let mut is_last_attempt = false;
         loop {
             // It is set from when the log is opened until it is closed here.
-            let writer = batch_writer.writer.as_mut()?;
+            let Some(writer) = batch_writer.writer.as_mut() else { return Err(AfterWrite::Reopen) };
             match writer.settle() {
                 Ok(()) => {
                     let path = writer.path();
@@ -284,14 +357,23 @@ impl Shared {
                         state.file = path;
                     }
                     drop(state);
-                    return Some(batch_writer);
+                    return Ok(batch_writer);
                 }
-                Err(error) => self.report_failure(&self.io_error(error)),
+                Err(error) => {
+                    let gone = error.kind() == io::ErrorKind::NotFound;
+                    self.report_failure(&self.io_error(error));
+                    if gone {
+                        // The next file cannot be begun in a directory that is gone; this one has all records.
+                        self.acknowledge(std::mem::take(&mut batch_writer.unacknowledged));
+                        return Err(AfterWrite::Reopen);
+                    }
+                }
+            }
+            if is_last_attempt {
+                return Err(AfterWrite::GiveUp);
             }
             drop(batch_writer);
-            if self.queue.pause(RETRY_INTERVAL) && self.queue.abandon_close() {
-                return None;
-            }
+            is_last_attempt = self.queue.pause(RETRY_INTERVAL);
             batch_writer = self.batch_writer.lock();
         }
     }
@@ -337,16 +419,22 @@ fn append(writer: &mut Writer, items: Vec<Item>) -> Vec<oneshot::Sender<()>> {
                 writer.append(&body, unix_ms);
                 waiters.push(written);
             }
-            Item::Lost { count, unix_ms } => writer.append(&Body::Lost { count }, unix_ms),
+            Item::Lost { count, unix_ms } => {
+                writer.append(&Body::Lost { count, why: String::new() }, unix_ms);
+            }
         }
     }
     waiters
 }
 
-/// What to do after a file was closed.
-enum AfterClose {
-    /// Open it again at once.
+/// What to do when nothing more can be written to a file, or need be.
+enum AfterWrite {
+    /// Open the log again at once.
     Reopen,
-    /// Open it again when there is a record to write.
-    Wait,
+    /// It was closed in order: open it again when there is a record to write.
+    Closed,
+    /// It has to be closed although it cannot be written.
+    GiveUp,
+    /// It was closed in order, and no handle is left.
+    End,
 }

@@ -6,13 +6,20 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, FlockOperation, Mode, OFlags, flock, fsync, openat, unlinkat};
+use rustix::fs::{
+    AtFlags, CWD, FallocateFlags, FlockOperation, Mode, OFlags, fallocate, flock, fstat, fsync, openat,
+    statat, unlinkat,
+};
 
 /// Only the owner may read what callers asked tools for.
 const DIRECTORY_MODE: u32 = 0o700;
 const FILE_MODE: u32 = 0o600;
 /// Digits of a file's number: names sort in number order up to a million million files.
 const DIGITS: usize = 12;
+/// The size of the reserve: one block of any usual file system. The last two records take some 500 bytes.
+const RESERVE_BYTES: u64 = 4096;
+/// The name of the reserve; not one of a file of the log.
+const RESERVE_NAME: &str = ".reserve";
 /// The mode bits that let others than the owner write.
 const WRITABLE_BY_OTHERS: u32 = 0o022;
 
@@ -94,6 +101,40 @@ impl Directory {
         std::fs::metadata(&self.path).is_ok_and(|about| about.mode() & WRITABLE_BY_OTHERS != 0)
     }
 
+    /// Whether its path still leads to it: it was not removed or renamed.
+    pub(crate) fn is_in_place(&self) -> io::Result<bool> {
+        let own = fstat(&self.fd)?;
+        match std::fs::metadata(&self.path) {
+            Ok(found) => Ok((found.dev(), found.ino()) == (own.st_dev, own.st_ino)),
+            Err(error) => {
+                // A path that may not be looked at any more says nothing about the directory.
+                Ok(!matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory))
+            }
+        }
+    }
+
+    /// Whether this file is the one with this number.
+    pub(crate) fn contains(&self, number: u64, file: &File) -> io::Result<bool> {
+        let own = file.metadata()?;
+        match statat(&self.fd, file_name(number), AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(found) => Ok((found.st_dev, found.st_ino) == (own.dev(), own.ino())),
+            Err(rustix::io::Errno::NOENT) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Reserves room on the disk for the last records, which have to be written even if the disk is full by then.
+    pub(crate) fn reserve(&self) -> io::Result<()> {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        let file = openat(&self.fd, RESERVE_NAME, flags, Mode::from_raw_mode(FILE_MODE))?;
+        Ok(fallocate(&file, FallocateFlags::empty(), 0, RESERVE_BYTES)?)
+    }
+
+    /// Releases the reserve.
+    pub(crate) fn release_reserve(&self) -> io::Result<()> {
+        Ok(unlinkat(&self.fd, RESERVE_NAME, AtFlags::empty())?)
+    }
+
     /// The numbers of its files, in ascending order.
     pub(crate) fn numbers(&self) -> io::Result<Vec<u64>> {
         let files = files_of(&self.path)?;
@@ -103,7 +144,7 @@ impl Directory {
 
     /// Creates a new file, which must not exist yet.
     pub(crate) fn create(&self, number: u64) -> io::Result<File> {
-        let file = self.at(number, OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL)?;
+        let file = self.at(number, OFlags::RDWR | OFlags::APPEND | OFlags::CREATE | OFlags::EXCL)?;
         fsync(&self.fd)?;
         Ok(file)
     }

@@ -17,11 +17,13 @@
 //! | `line` | encodes a record as a line, and parses it |
 //! | `directory`, `tail` | the files, and where an earlier process stopped |
 //! | `writer` | appends records, closes a full file and begins the next |
+//! | `damage` | the end of the chain as this process wrote it, and what happened to its file |
 //! | `log`, `queue` | the handle that calls hold, and the records that wait to be written |
 //! | `batch_writer`, `disk_latency` | where records are written: on a call's task, or on the thread while the disk is slow |
 //! | `line_reader`, `verify` | reads any file line by line, and verifies the chain |
 
 mod batch_writer;
+mod damage;
 mod directory;
 mod disk_latency;
 mod hex_digest;

@@ -106,7 +106,7 @@ pub(crate) enum RecordKind {
     Closed { next: String },
     Deleted { through: Option<u64>, hash: Option<Hash> },
     Recovered { cut_bytes: u64 },
-    Lost { count: u64 },
+    Lost { count: u64, why: String },
     Other,
 }
 
@@ -165,7 +165,7 @@ pub(crate) fn parse(line: &[u8]) -> Result<ChainLink, LineError> {
             hash: read.through_hash.and_then(|hash| hash.parse().ok()),
         },
         "recovered" => RecordKind::Recovered { cut_bytes: read.cut_bytes },
-        "lost" => RecordKind::Lost { count: read.count },
+        "lost" => RecordKind::Lost { count: read.count, why: read.why.unwrap_or_default() },
         _ => RecordKind::Other,
     };
     Ok(ChainLink { seq: read.seq, unix_ms: read.unix_ms, prev, hash: said, kind })

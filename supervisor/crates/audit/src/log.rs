@@ -30,6 +30,9 @@ pub struct LogStatus {
     pub file: PathBuf,
     /// Why writing fails, if it does.
     pub problem: Option<String>,
+    /// What happened to a file that was written, if something did since the process started: it was removed, replaced
+    /// or shortened.
+    pub damage: Option<String>,
     /// Records that this process wrote, without those about the chain itself.
     pub records: u64,
     /// Records that were lost.
@@ -115,15 +118,20 @@ impl AuditLog {
     /// Writes the remaining records, closes the file in order and releases the directory, so that another supervisor
     /// may write to it. A later record opens it again.
     pub async fn close(&self) {
-        let closed = self.0.0.queue.close();
+        let shared = &self.0.0;
+        let closed = shared.queue.close();
         // What the disk does not take in this time is lost: ending the process is more important.
-        let _ = tokio::time::timeout(CLOSE_TIMEOUT, closed).await;
+        if tokio::time::timeout(CLOSE_TIMEOUT, closed).await.is_err() {
+            shared.report_abandoned(shared.queue.records());
+        }
     }
 
-    /// The current state of the log.
+    /// The current state of the log. Also makes the thread look at the file soon, so that damage to a log without new
+    /// records shows in the next state.
     #[must_use]
     pub fn status(&self) -> LogStatus {
         let shared = &self.0.0;
+        shared.queue.wake_thread();
         let state = shared.state();
         let losing = || {
             let losing = shared.dropping.load(Ordering::Relaxed);
@@ -132,6 +140,7 @@ impl AuditLog {
         LogStatus {
             file: state.file.clone(),
             problem: state.problem.clone().or_else(losing),
+            damage: state.damage.clone(),
             records: shared.records.load(Ordering::Relaxed),
             lost: shared.lost.load(Ordering::Relaxed),
         }

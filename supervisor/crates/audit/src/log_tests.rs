@@ -373,3 +373,157 @@ async fn the_thread_leaves_alone_what_a_call_is_about_to_write() {
     queue.take_batch(1);
     assert!(matches!(queue.next_task(None), ThreadTask::Close(_)));
 }
+
+/// The number of records of a kind in the files of a log.
+fn count_kind(dir: &Path, kind: &str) -> usize {
+    let texts = files_of(dir).unwrap().into_iter().map(|file| fs::read_to_string(file).unwrap());
+    texts.map(|text| text.matches(&format!("\"kind\":\"{kind}\"")).count()).sum()
+}
+
+/// Waits until the log has reported damage.
+async fn damaged(
+    log: &AuditLog,
+    events: &mut tokio::sync::mpsc::UnboundedReceiver<LogEvent>,
+) -> (String, u64) {
+    // Each look at the state makes the thread look at the file.
+    let message = loop {
+        let _ = log.status();
+        match tokio::time::timeout(Duration::from_millis(50), events.recv()).await {
+            Ok(Some(LogEvent::Damaged(message))) => break message,
+            Ok(None) => panic!("the log ended"),
+            Ok(Some(_)) | Err(_) => {}
+        }
+    };
+    let status = log.status();
+    assert_eq!(status.damage.as_ref(), Some(&message));
+    (message, status.lost)
+}
+
+// Promises: AUDIT-13
+#[tokio::test]
+async fn a_directory_that_is_removed_is_noticed_and_the_chain_continues() {
+    let dir = tempfile::tempdir().unwrap();
+    let settings = settings(dir.path(), LONG);
+    let (tell, mut events) = told();
+    let log = AuditLog::start(settings.clone(), tell).unwrap();
+    for number in 0..10 {
+        log.record(operation(number), Concurrency::Single).await;
+    }
+    fs::remove_dir_all(&settings.dir).unwrap();
+    // Without any new record.
+    let (message, lost) = damaged(&log, &mut events).await;
+    // The chain's first record, the start, and ten operations.
+    assert_eq!(lost, 12);
+    assert!(
+        message.contains("audit-000000000001.jsonl was removed") && message.contains("12 records are lost")
+    );
+    log.record(operation(99), Concurrency::Single).await;
+    assert_eq!(log.status().problem, None, "the log works again");
+    log.close().await;
+    let text = fs::read_to_string(&files_of(&settings.dir).unwrap()[0]).unwrap();
+    assert!(text.starts_with("{\"seq\":13,") && text.contains("\"kind\":\"lost\",\"count\":12,"), "{text}");
+    // What is missing is missed, with the log's own statement about it.
+    let request = VerifyRequest { files: files_of(&settings.dir).unwrap(), all: true, anchor: None };
+    let error = verify(&request).unwrap_err().to_string();
+    assert!(
+        error.contains("removed: expected record 1")
+            && error.contains("record 14 says that 12 records are lost"),
+        "{error}"
+    );
+    // What is there is one chain.
+    let verified = verify(&VerifyRequest { all: false, ..request }).unwrap();
+    assert_eq!((verified.lost, verified.start), (12, ChainStart::FirstGivenFile(13)));
+}
+
+// Promises: AUDIT-13
+#[tokio::test]
+async fn a_file_that_is_removed_or_shortened_is_noticed() {
+    for shorten in [false, true] {
+        let dir = tempfile::tempdir().unwrap();
+        let settings = settings(dir.path(), LONG);
+        let (tell, mut events) = told();
+        let log = AuditLog::start(settings.clone(), tell).unwrap();
+        for number in 0..10 {
+            log.record(operation(number), Concurrency::Single).await;
+        }
+        let path = log.status().file;
+        if shorten {
+            let text = fs::read_to_string(&path).unwrap();
+            let end = text.match_indices('\n').nth(6).unwrap().0;
+            fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(end as u64 + 1).unwrap();
+        } else {
+            fs::remove_file(&path).unwrap();
+        }
+        let (message, lost) = damaged(&log, &mut events).await;
+        assert_eq!(lost, if shorten { 5 } else { 12 }, "{message}");
+        assert!(message.contains(if shorten { "was shortened" } else { "was removed" }), "{message}");
+        log.record(operation(99), Concurrency::Single).await;
+        log.close().await;
+        assert_eq!(count_kind(&settings.dir, "lost"), 1);
+        let request = VerifyRequest { files: files_of(&settings.dir).unwrap(), all: true, anchor: None };
+        let error = verify(&request).unwrap_err().to_string();
+        assert!(error.contains("removed: expected") && error.contains("records are lost: audit-"), "{error}");
+    }
+}
+
+// Promises: AUDIT-13
+#[tokio::test]
+async fn a_file_that_is_removed_while_the_log_is_closed_is_noticed_when_it_opens() {
+    let dir = tempfile::tempdir().unwrap();
+    let settings = settings(dir.path(), LONG);
+    let (tell, mut events) = told();
+    let log = AuditLog::start(settings.clone(), tell).unwrap();
+    log.record(operation(1), Concurrency::Single).await;
+    let path = log.status().file;
+    log.close().await;
+    fs::remove_file(&path).unwrap();
+    log.record(operation(2), Concurrency::Single).await;
+    let (message, lost) = damaged(&log, &mut events).await;
+    assert!(message.contains("removed or emptied"), "{message}");
+    assert_eq!(lost, 4, "the chain's first record, the start, one operation and the stop");
+    log.close().await;
+}
+
+// Promises: AUDIT-14
+#[tokio::test]
+async fn what_cannot_be_written_when_the_log_is_closed_is_counted_and_reported() {
+    let dir = tempfile::tempdir().unwrap();
+    let settings = settings(dir.path(), LONG);
+    let (tell, mut events) = told();
+    let log = AuditLog::start(settings.clone(), tell).unwrap();
+    log.record(operation(0), Concurrency::Single).await;
+    let path = log.status().file;
+    // As on a full disk.
+    log.0.0.exchange_file(fs::File::open(&path).unwrap());
+    for number in 1..=650 {
+        log.record_now(operation(number));
+    }
+    assert!(matches!(events.recv().await, Some(LogEvent::Failing(_))));
+    assert_eq!(log.status().lost, 0);
+    log.close().await;
+    assert_eq!(events.recv().await, Some(LogEvent::Abandoned { records: 650 }));
+    assert_eq!(log.status().lost, 650);
+    // The disk has room again, and the log continues with the next record.
+    log.record_now(operation(651));
+    assert_eq!(events.recv().await, Some(LogEvent::Recovered { lost: 650 }));
+    log.close().await;
+    assert_eq!(count_kind(&settings.dir, "operation"), 2);
+    assert_eq!((whole(&settings.dir).start, whole(&settings.dir).lost), (ChainStart::FirstRecord, 650));
+}
+
+// Promises: AUDIT-14
+#[tokio::test]
+async fn a_log_that_was_never_opened_counts_what_it_leaves_behind() {
+    let dir = tempfile::tempdir().unwrap();
+    let settings = settings(dir.path(), Duration::from_millis(1));
+    fs::write(&settings.dir, "in the way").unwrap();
+    let (tell, mut events) = told();
+    let log = AuditLog::start(settings.clone(), tell).unwrap();
+    assert!(matches!(events.recv().await, Some(LogEvent::Failing(_))));
+    for number in 0..3 {
+        log.record(operation(number), Concurrency::Concurrent).await;
+    }
+    log.close().await;
+    assert_eq!(events.recv().await, Some(LogEvent::Abandoned { records: 3 }));
+    assert_eq!(log.status().lost, 3);
+}

@@ -202,11 +202,22 @@ impl Queue {
         !state.closing.is_empty() || state.abandoned
     }
 
-    /// Gives up on closing the file in order, and releases those who wait for it.
-    pub(crate) fn abandon_close(&self) -> bool {
+    /// Takes all items, for a log that is closed without writing them.
+    pub(crate) fn drain(&self) -> Vec<Item> {
+        self.take_batch(usize::MAX)
+    }
+
+    /// How many records wait to be written.
+    pub(crate) fn records(&self) -> u64 {
+        let state = self.state.lock();
+        state.items.iter().filter(|item| matches!(item, Item::Record { .. })).count() as u64
+    }
+
+    /// Releases those who wait for the file to be closed. Returns whether a handle is left that could queue a record.
+    pub(crate) fn finish_close(&self) -> bool {
         let mut state = self.state.lock();
         state.closing.clear();
-        state.abandoned
+        !state.abandoned
     }
 }
 

@@ -190,6 +190,9 @@ pub enum Body {
     Lost {
         /// The number of missing records.
         count: u64,
+        /// Why, unless they only found no room in time.
+        #[serde(skip_serializing_if = "String::is_empty")]
+        why: String,
     },
     /// A supervisor started to write.
     Started {
@@ -198,7 +201,7 @@ pub enum Body {
         /// Its process id.
         pid: u32,
     },
-    /// A supervisor stopped writing. If this is missing, it did not end in order.
+    /// A supervisor stopped writing. If this is missing, it did not end in order, or could not write any more.
     Stopped {
         /// Its process id.
         pid: u32,

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::directory::files_of;
@@ -60,6 +61,14 @@ pub(crate) fn read_tail(file: &mut File) -> io::Result<Tail> {
         Ok(last) => Tail::Whole { last, cut },
         Err(why) => Tail::Damaged { why: format!("it ends in {why}") },
     })
+}
+
+/// The first record of a file, if its first line is one.
+pub(crate) fn read_first(file: &File) -> io::Result<Option<ChainLink>> {
+    let mut start = vec![0; MAX_LINE_BYTES + 1];
+    let read = file.read_at(&mut start, 0)?;
+    let line = start[..read].split(|byte| *byte == b'\n').next().unwrap_or_default();
+    Ok(line::parse(line).ok())
 }
 
 /// The last record of a log, whose hash covers all of it.

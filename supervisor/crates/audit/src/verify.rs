@@ -143,6 +143,8 @@ struct Verifier<'r> {
     accounted: bool,
     records: u64,
     lost: u64,
+    /// What the record after the first says about lost ones, if it gives a reason.
+    lost_first: Option<String>,
     notes: Vec<String>,
     anchored: bool,
 }
@@ -157,6 +159,7 @@ impl<'r> Verifier<'r> {
             accounted: false,
             records: 0,
             lost: 0,
+            lost_first: None,
             notes: Vec::new(),
             anchored: false,
         }
@@ -166,7 +169,7 @@ impl<'r> Verifier<'r> {
         while let Some(line) = self.lines.next_line()? {
             if !line.has_newline && line.file + 1 == self.lines.files() {
                 self.notes.push(
-                    "the last line has no end: it is being written, or the supervisor was killed while it was".to_owned(),
+                    "the last line has no end: it is being written, or its write did not end".to_owned(),
                 );
                 break;
             }
@@ -212,13 +215,23 @@ impl<'r> Verifier<'r> {
             self.anchored = true;
         }
         match &link.kind {
-            RecordKind::Lost { count } => self.lost += count,
+            RecordKind::Lost { count, why } => {
+                self.lost += count;
+                if !why.is_empty() {
+                    let said = statement(&link, *count, why);
+                    if self.records == 1 {
+                        self.lost_first = Some(said.clone());
+                    }
+                    self.notes.push(said);
+                }
+            }
             RecordKind::Recovered { cut_bytes } => self.notes.push(format!(
-                "record {}: the supervisor was killed while it wrote; {cut_bytes} bytes of a line were cut off",
+                "record {}: the file ended in an incomplete line, whose {cut_bytes} bytes were cut off",
                 link.seq
             )),
             RecordKind::Deleted { through: Some(through), hash } => {
-                self.accounted |= self.first.is_some_and(|(seq, prev)| seq == through + 1 && Some(prev) == *hash);
+                self.accounted |=
+                    self.first.is_some_and(|(seq, prev)| seq == through + 1 && Some(prev) == *hash);
             }
             _ => {}
         }
@@ -236,7 +249,10 @@ impl<'r> Verifier<'r> {
             Some((seq, _)) => {
                 let expected =
                     format!("record 1, or word further on that what came before record {seq} was deleted");
-                let found = format!("record {seq}, and no word of why it is the first");
+                let found = match self.lost_first.take() {
+                    Some(said) => format!("record {seq}; {said}"),
+                    None => format!("record {seq}, and no word of why it is the first"),
+                };
                 return Err(self.broken((0, 1), Fault::Removed, expected, found));
             }
         };
@@ -275,7 +291,8 @@ impl<'r> Verifier<'r> {
             let found = format!("another record {}, which nothing follows from", last.seq);
             return Ok(self.broken((file, number), Fault::Inserted, expected, found));
         }
-        let fault = match self.true_successor(&last)? {
+        let mut said = None;
+        let fault = match self.true_successor(&last, &mut said)? {
             Some(_) if link.seq <= last.seq + 1 => Fault::Inserted,
             Some(there) => {
                 let found = format!("{found}; record {} stands {there}", last.seq + 1);
@@ -288,6 +305,10 @@ impl<'r> Verifier<'r> {
                 return Ok(self.broken((file, number), Fault::Changed, expected, found));
             }
             None if link.seq <= last.seq => Fault::Inserted,
+            None if said.is_some() => {
+                let found = format!("{found}; {}", said.unwrap_or_default());
+                return Ok(self.broken(place, Fault::Removed, expected, found));
+            }
             None if line.file > file && !matches!(last.kind, RecordKind::Closed { .. }) => {
                 let expected = format!("{expected}, up to one that closes the file");
                 let found = format!("the end of the file, and record {} in the next one", link.seq);
@@ -301,13 +322,26 @@ impl<'r> Verifier<'r> {
     /// Classifies a line that is not a record at all.
     fn fault_of_no_record(&mut self) -> Result<Fault, VerifyError> {
         let Some((last, ..)) = self.last.clone() else { return Ok(Fault::Changed) };
-        Ok(if self.true_successor(&last)?.is_some() { Fault::Inserted } else { Fault::Changed })
+        Ok(if self.true_successor(&last, &mut None)?.is_some() { Fault::Inserted } else { Fault::Changed })
     }
 
-    /// Searches the rest of the log for the record that follows `last`. Reads to the end.
-    fn true_successor(&mut self, last: &ChainLink) -> Result<Option<String>, VerifyError> {
+    /// Searches the rest of the log for the record that follows `last`. Reads to the end. If the next line says why
+    /// records are lost, puts that into `said`.
+    fn true_successor(
+        &mut self,
+        last: &ChainLink,
+        said: &mut Option<String>,
+    ) -> Result<Option<String>, VerifyError> {
+        let mut is_next = true;
         while let Some(line) = self.lines.next_line()? {
-            if line::parse(&line.bytes).is_ok_and(|link| link.seq == last.seq + 1 && link.prev == last.hash) {
+            let link = line::parse(&line.bytes);
+            if let (true, Ok(link)) = (std::mem::take(&mut is_next), &link)
+                && let RecordKind::Lost { count, why } = &link.kind
+                && !why.is_empty()
+            {
+                *said = Some(statement(link, *count, why));
+            }
+            if link.is_ok_and(|link| link.seq == last.seq + 1 && link.prev == last.hash) {
                 return Ok(Some(format!("in {}:{}", self.lines.path(line.file).display(), line.number)));
             }
         }
@@ -339,6 +373,11 @@ impl<'r> Verifier<'r> {
             records_before: self.records,
         }))
     }
+}
+
+/// What a record says about lost ones.
+fn statement(link: &ChainLink, count: u64, why: &str) -> String {
+    format!("record {} says that {count} records are lost: {why}", link.seq)
 }
 
 #[cfg(test)]

@@ -5,8 +5,9 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::*;
+use crate::damage::Continuation;
 use crate::record::{Arguments, Body, Operation};
-use crate::writer::{Settings, Writer};
+use crate::writer::{OpenError, OpenedLog, Settings, Writer};
 use crate::{files_of, head};
 
 fn settings(dir: &Path, file_bytes: u64, files: u32) -> Settings {
@@ -25,9 +26,13 @@ fn operation(number: usize) -> Body {
     })
 }
 
+fn open(settings: &Settings) -> Result<OpenedLog, OpenError> {
+    Writer::open(settings, &Continuation::default())
+}
+
 /// Writes so many records in one go.
 fn write(settings: &Settings, records: usize) {
-    let (mut writer, _) = Writer::open(settings).unwrap();
+    let mut writer = open(settings).unwrap().writer;
     for number in 0..records {
         // A clock that jumps back, as clocks may.
         writer.append(&operation(number), 1_000_000 - number as u64);
@@ -190,7 +195,7 @@ fn a_log_that_was_begun_anew_is_not_whole() {
     let mut text = fs::read_to_string(file).unwrap();
     text.push_str("rubbish\n");
     fs::write(file, text).unwrap();
-    let (writer, findings) = Writer::open(&settings).unwrap();
+    let OpenedLog { writer, findings, .. } = open(&settings).unwrap();
     assert!(findings[0].contains("cannot be continued"), "{findings:?}");
     drop(writer);
     let broken = broken(&all(&settings));
@@ -266,11 +271,11 @@ fn a_death_between_two_files_is_gone_on_from() {
 fn there_is_one_writer() {
     let dir = tempfile::tempdir().unwrap();
     let settings = settings(dir.path(), 1500, 0);
-    let (writer, _) = Writer::open(&settings).unwrap();
-    let second = Writer::open(&settings).unwrap_err();
-    assert!(matches!(second, crate::OpenError::Busy(_)), "{second}");
+    let writer = open(&settings).unwrap().writer;
+    let second = open(&settings).unwrap_err();
+    assert!(matches!(second, OpenError::Busy(_)), "{second}");
     drop(writer);
-    assert!(Writer::open(&settings).is_ok());
+    assert!(open(&settings).is_ok());
 }
 
 // Promises: AUDIT-5
@@ -278,11 +283,15 @@ fn there_is_one_writer() {
 fn a_file_that_somebody_removed_is_succeeded_and_missed() {
     let dir = tempfile::tempdir().unwrap();
     let settings = settings(dir.path(), 1 << 20, 0);
-    let (mut writer, _) = Writer::open(&settings).unwrap();
+    let mut writer = open(&settings).unwrap().writer;
     fs::remove_file(writer.path()).unwrap();
     writer.append(&operation(1), 1);
     writer.settle().unwrap();
-    assert!(writer.sync().unwrap().unwrap().contains("somebody removed"));
+    let damage = writer.sync().unwrap().unwrap();
+    assert!(
+        damage.why.contains("was removed") && damage.message().contains("3 records are lost"),
+        "{damage:?}"
+    );
     writer.append(&operation(2), 1);
     writer.settle().unwrap();
     assert_eq!(broken(&all(&settings)).fault, Fault::Removed);
@@ -302,7 +311,7 @@ fn files_and_directory_are_for_their_owner_alone() {
     assert_eq!(mode(&settings.dir), 0o700);
     assert!(all(&settings).files.iter().all(|file| mode(file) == 0o600));
     fs::set_permissions(&settings.dir, fs::Permissions::from_mode(0o777)).unwrap();
-    assert!(Writer::open(&settings).unwrap().1[0].contains("chmod go-w"));
+    assert!(open(&settings).unwrap().findings[0].contains("chmod go-w"));
 }
 
 // Promises: AUDIT-11

@@ -215,6 +215,11 @@ pub const ALL: &[Metric] = &[
     counter("talon_audit_records_total", &[], "Records written to the audit log"),
     counter("talon_audit_lost_total", &[], "Calls of which there is no audit record"),
     gauge("talon_audit_failing", &[], "1 while the audit log cannot be written"),
+    gauge(
+        "talon_audit_damaged",
+        &[],
+        "1 after a file of the audit log was removed or shortened, until a restart",
+    ),
     counter("talon_events_total", &[], "Events sent to subscribers"),
     counter("talon_events_lost_total", &[], "Events that followers lost because they read too slowly"),
     counter(

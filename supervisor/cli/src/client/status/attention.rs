@@ -50,9 +50,12 @@ pub(super) fn attention(status: &GetStatusResponse) -> Vec<AttentionItem> {
             let says = format!("calls are not recorded: {}; see docs/audit.md", audit.problem);
             items.push(AttentionItem::new("audit", says));
         }
-        if audit.lost > 0 {
+        if audit.state == "damaged" {
+            let says = format!("{}; see docs/audit.md", audit.problem);
+            items.push(AttentionItem::new("audit", says));
+        } else if audit.lost > 0 {
             let says = format!(
-                "{} calls have no record, because the disk was too slow; give it a faster one (audit.dir), or raise audit.wait",
+                "{} calls have no record, because the disk was too slow or full; give it a faster or larger one (audit.dir), or raise audit.wait",
                 audit.lost
             );
             items.push(AttentionItem::new("audit", says));

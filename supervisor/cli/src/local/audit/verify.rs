@@ -115,7 +115,7 @@ fn print_intact(verified: &VerifiedChain, out: &mut Output) {
     out.line(sanitized!("head {}:{}", seq, sanitized_line(hash)));
     if verified.lost > 0 {
         out.line(sanitized!(
-            "{} records were lost when they could not be written in time; the log says where",
+            "{} records are lost: they could not be written, or were removed; the log says where",
             verified.lost
         ));
     }

@@ -37,9 +37,13 @@ fn written(status: &GetStatusResponse) -> Option<Check> {
             .fail(format!("calls are not recorded: {}", audit.problem))
             .with_reason("there is no record of who called what")
             .with_fix("see docs/audit.md"),
+        "damaged" => CHECK
+            .fail(audit.problem.clone())
+            .with_reason("records of who called what are gone")
+            .with_fix("see docs/audit.md"),
         _ if audit.lost > 0 => CHECK
-            .warn(format!("{} calls have no record, because the disk was too slow", audit.lost))
-            .with_fix("give it a faster disk (audit.dir), or raise audit.wait"),
+            .warn(format!("{} calls have no record, because the disk was too slow or full", audit.lost))
+            .with_fix("give it a faster or larger disk (audit.dir), or raise audit.wait"),
         "off" => CHECK.ok("off (audit.enabled)"),
         state => CHECK.ok(format!("{state}: {} records", audit.records)),
     })
