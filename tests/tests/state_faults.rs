@@ -475,7 +475,7 @@ async fn a_full_disk_is_said_where_an_operator_looks_and_no_longer_once_there_is
     let up = http::get(&supervisor.admin(), "/metrics").await.body;
     assert!(up.contains("\ntalon_state_service_up 1\n"), "it still answers reads: {up}");
     assert_eq!(get(supervisor, "k").await, ok("v"));
-    // Nobody has to write for the status to change.
+    // No plugin has to write for the status to change.
     disk.make_room();
     let serves = |now: &talon_proto::host::StateStatus| now.state == "serving" && now.problem.is_empty();
     let after = supervisor.wait_state_service("a service that takes writes", serves).await;
