@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use talon_tests::state::{database, left_database};
-use talon_tests::{Builder, Leftovers, Postgres, Supervisor, is_root, program, skip};
+use talon_tests::{Builder, Leftovers, Postgres, Supervisor, http, is_root, program, skip};
 
 const CONFIG: i32 = 6;
 const BUSY: i32 = 8;
@@ -355,6 +355,46 @@ async fn a_database_may_be_bounded() {
     stopped(supervisor).await;
 }
 
+/// A supervisor whose data is on a file system of 6 MiB.
+struct SmallDisk {
+    supervisor: Supervisor,
+    ballast: PathBuf,
+}
+
+impl SmallDisk {
+    async fn start() -> Self {
+        const MOUNT: &str = "mount -t tmpfs -o size=6m,mode=711 tmpfs \"$0\" && exec \"$@\"";
+        let builder = misbehaving();
+        let data = builder.scratch().join("data");
+        std::fs::create_dir(&data).expect("the scratch directory takes directories");
+        let place = data.to_str().expect("our paths are text").to_owned();
+        // In a mount namespace of the supervisor's own, so that nothing of it stays.
+        let words = ["unshare", "--mount", "--propagation", "private", "sh", "-c", MOUNT, &place];
+        let supervisor = builder.wrapped(&words).start().await;
+        let inside = PathBuf::from(format!("/proc/{}/root", supervisor.pid()));
+        let ballast = inside.join(data.strip_prefix("/").expect("it is absolute")).join("ballast");
+        Self { supervisor, ballast }
+    }
+
+    /// Takes all that is left.
+    fn fill(&self) {
+        use std::io::Write as _;
+
+        let mut file =
+            std::fs::File::options().create(true).append(true).open(&self.ballast).expect("it is ours");
+        let full = loop {
+            if let Err(error) = file.write_all(&[0; 4096]) {
+                break error;
+            }
+        };
+        assert_eq!(full.kind(), std::io::ErrorKind::StorageFull);
+    }
+
+    fn make_room(&self) {
+        std::fs::remove_file(&self.ballast).expect("it is ours");
+    }
+}
+
 // Promises: STATE-19
 #[tokio::test]
 async fn a_full_disk_refuses_writes_until_there_is_room() {
@@ -362,47 +402,31 @@ async fn a_full_disk_refuses_writes_until_there_is_room() {
     if !is_root() {
         return skip(test, "only root may mount a small file system");
     }
-    const MOUNT: &str = "mount -t tmpfs -o size=6m,mode=711 tmpfs \"$0\" && exec \"$@\"";
-    let builder = misbehaving();
-    let data = builder.scratch().join("data");
-    std::fs::create_dir(&data).expect("the scratch directory takes directories");
-    let place = data.to_str().expect("our paths are text").to_owned();
-    // In a mount namespace of the supervisor's own, so that nothing of it stays.
-    let words = ["unshare", "--mount", "--propagation", "private", "sh", "-c", MOUNT, &place];
-    let supervisor = builder.wrapped(&words).start().await;
-    let inside = PathBuf::from(format!("/proc/{}/root", supervisor.pid()));
-    let ballast = inside.join(data.strip_prefix("/").expect("it is absolute")).join("ballast");
-    assert_eq!(set(&supervisor, "k", "v").await, ok("set"));
-    // Takes all that is left.
-    let fill = || {
-        use std::io::Write as _;
-        let mut file = std::fs::File::options().create(true).append(true).open(&ballast).expect("it is ours");
-        let full = loop {
-            if let Err(error) = file.write_all(&[0; 4096]) {
-                break error;
-            }
-        };
-        assert_eq!(full.kind(), std::io::ErrorKind::StorageFull);
-    };
+    let disk = SmallDisk::start().await;
+    let supervisor = &disk.supervisor;
+    assert_eq!(set(supervisor, "k", "v").await, ok("set"));
     for round in 0..3 {
         let key = format!("large {round}");
-        fill();
+        disk.fill();
         // What the log has room for still fits.
         let mut answer = ok("set");
         for _ in 0..100 {
-            answer = set_bytes(&supervisor, &key, LARGE).await;
+            answer = set_bytes(supervisor, &key, LARGE).await;
             if answer.is_err() {
                 break;
             }
-            fill();
+            disk.fill();
         }
         let full = answer.expect_err("the disk is full");
         assert!(full.starts_with("ResourceExhausted: there is no room"), "{full}");
-        assert_eq!(get(&supervisor, "k").await, ok("v"));
-        std::fs::remove_file(&ballast).expect("it is ours");
-        assert_eq!(set_bytes(&supervisor, &key, LARGE).await, ok("set"), "there is room again");
-        assert_eq!(set(&supervisor, &format!("small {round}"), "v").await, ok("set"));
+        assert_eq!(get(supervisor, "k").await, ok("v"));
+        disk.make_room();
+        assert_eq!(set_bytes(supervisor, &key, LARGE).await, ok("set"), "there is room again");
+        assert_eq!(set(supervisor, &format!("small {round}"), "v").await, ok("set"));
     }
+    // It looks for room every other second.
+    let serves = |now: &talon_proto::host::StateStatus| now.state == "serving";
+    supervisor.wait_state_service("a service that takes writes", serves).await;
     // Nothing is damaged: a new process opens it, which looks at that.
     let service = supervisor.state_service().await;
     assert_eq!((service.state.as_str(), service.restarts), ("serving", 0), "{service:?}");
@@ -410,11 +434,55 @@ async fn a_full_disk_refuses_writes_until_there_is_room() {
     let back = |now: &talon_proto::host::StateStatus| now.state == "serving" && now.restarts == 1;
     supervisor.wait_state_service("a service that serves again", back).await;
     assert_eq!(
-        ask(&supervisor, &[("op", "keys")]).await,
+        ask(supervisor, &[("op", "keys")]).await,
         ok("k large 0 large 1 large 2 small 0 small 1 small 2")
     );
-    assert_eq!(get(&supervisor, "large 1").await.map(|value| value.len()), Ok(LARGE));
-    stopped(supervisor).await;
+    assert_eq!(get(supervisor, "large 1").await.map(|value| value.len()), Ok(LARGE));
+    stopped(disk.supervisor).await;
+}
+
+// Promises: STATE-35
+#[tokio::test]
+async fn a_full_disk_is_said_where_an_operator_looks_and_no_longer_once_there_is_room() {
+    let test = "a_full_disk_is_said_where_an_operator_looks_and_no_longer_once_there_is_room";
+    if !is_root() {
+        return skip(test, "only root may mount a small file system");
+    }
+    let disk = SmallDisk::start().await;
+    let supervisor = &disk.supervisor;
+    assert_eq!(set(supervisor, "k", "v").await, ok("set"));
+    let gauge = async || {
+        let page = http::get(&supervisor.admin(), "/metrics").await.body;
+        page.lines().find(|line| line.starts_with("talon_state_service_full ")).map(str::to_owned)
+    };
+    let readyz = async || http::get(&supervisor.admin(), "/readyz").await;
+    let ready = readyz().await;
+    assert!(ready.status == 200 && !ready.body.contains("state_service"), "{ready:?}");
+    assert_eq!(gauge().await.as_deref(), Some("talon_state_service_full 0"));
+    disk.fill();
+    while set_bytes(supervisor, "large", LARGE).await.is_ok() {
+        disk.fill();
+    }
+    let full = |now: &talon_proto::host::StateStatus| now.state == "full";
+    let service = supervisor.wait_state_service("a service that refuses writes", full).await;
+    assert!(service.problem.contains("free some space"), "{service:?}");
+    let told = supervisor.cli(&["status"]).await;
+    let told = String::from_utf8_lossy(&told.stdout).into_owned();
+    assert!(told.contains("writes are refused") && told.contains("state.max_bytes"), "{told}");
+    let ready = readyz().await;
+    assert!(ready.status == 200 && ready.body.contains("\"state_service\":{\"state\":\"full\""), "{ready:?}");
+    assert_eq!(gauge().await.as_deref(), Some("talon_state_service_full 1"));
+    let up = http::get(&supervisor.admin(), "/metrics").await.body;
+    assert!(up.contains("\ntalon_state_service_up 1\n"), "it still answers reads: {up}");
+    assert_eq!(get(supervisor, "k").await, ok("v"));
+    // No plugin has to write for the status to change.
+    disk.make_room();
+    let serves = |now: &talon_proto::host::StateStatus| now.state == "serving" && now.problem.is_empty();
+    let after = supervisor.wait_state_service("a service that takes writes", serves).await;
+    assert_eq!((after.pid, after.restarts), (service.pid, 0), "without a restart");
+    assert_eq!(gauge().await.as_deref(), Some("talon_state_service_full 0"));
+    assert_eq!(set_bytes(supervisor, "large", LARGE).await, ok("set"));
+    stopped(disk.supervisor).await;
 }
 
 // Promises: STATE-28
@@ -431,6 +499,42 @@ async fn a_service_that_hangs_is_replaced_and_nothing_is_lost() {
     assert!(now.restarts > service.restarts, "{now:?}");
     assert_eq!(get(&supervisor, "kept").await, ok("before"));
     assert!(supervisor.stop().await.log.contains("the state service does not answer"));
+}
+
+// Promises: STATE-36
+#[tokio::test]
+async fn a_service_that_is_stopped_is_said_and_replaced_without_settings() {
+    let supervisor = misbehaving().start().await;
+    set(&supervisor, "kept", "before").await.unwrap();
+    let service = supervisor.state_service().await;
+    kill(Pid::from_raw(service.pid.cast_signed()), Signal::SIGSTOP).expect("it runs");
+    let silent = |now: &talon_proto::host::StateStatus| now.state == "unresponsive";
+    let now = supervisor.wait_state_service("a service that is said not to answer", silent).await;
+    assert!(now.pid == service.pid && now.problem.contains("has not answered"), "{now:?}");
+    let told = supervisor.cli(&["status"]).await;
+    let told = String::from_utf8_lossy(&told.stdout).into_owned();
+    assert!(told.contains("unresponsive"), "{told}");
+    let replaced = |now: &talon_proto::host::StateStatus| now.state == "serving" && now.pid != service.pid;
+    supervisor.wait_state_service("another process that serves", replaced).await;
+    assert_eq!(get(&supervisor, "kept").await, ok("before"));
+    stopped(supervisor).await;
+}
+
+// Promises: STATE-36
+#[tokio::test]
+async fn a_service_that_was_stopped_for_a_moment_goes_on() {
+    let supervisor = misbehaving().start().await;
+    let service = supervisor.state_service().await;
+    let pid = Pid::from_raw(service.pid.cast_signed());
+    kill(pid, Signal::SIGSTOP).expect("it runs");
+    let silent = |now: &talon_proto::host::StateStatus| now.state == "unresponsive";
+    supervisor.wait_state_service("a service that is said not to answer", silent).await;
+    kill(pid, Signal::SIGCONT).expect("it is there");
+    let serves = |now: &talon_proto::host::StateStatus| now.state == "serving" && now.problem.is_empty();
+    let after = supervisor.wait_state_service("a service that answers again", serves).await;
+    assert_eq!((after.pid, after.restarts), (service.pid, 0), "without a restart");
+    assert_eq!(set(&supervisor, "k", "v").await, ok("set"));
+    stopped(supervisor).await;
 }
 
 // Promises: STATE-27

@@ -600,7 +600,7 @@ pub struct GetStatusResponse {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct AgentStatus {
-    /// starting, serving, backoff (it ended, and will be started again), failed (it cannot be started before somebody changes
+    /// starting, serving, unresponsive (it does not answer), backoff (it ended, and will be started again), failed (it cannot be started before somebody changes
     /// something) or off
     #[prost(string, tag = "1")]
     pub state: ::prost::alloc::string::String,
@@ -676,7 +676,8 @@ pub struct Usage {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct StateStatus {
-    /// starting, serving, unavailable (its database does not answer), backoff (it died) or off
+    /// starting, serving, full (it refuses writes, since its disk or its limit is full), unavailable (its database does not
+    /// answer), unresponsive (the process itself does not answer), backoff (it died) or off
     #[prost(string, tag = "1")]
     pub state: ::prost::alloc::string::String,
     /// sqlite or postgres
@@ -685,7 +686,7 @@ pub struct StateStatus {
     /// The file, or the server without credentials.
     #[prost(string, tag = "3")]
     pub place: ::prost::alloc::string::String,
-    /// Why it does not serve; empty if it does.
+    /// Why it does not serve, or not all requests; empty if it does.
     #[prost(string, tag = "4")]
     pub problem: ::prost::alloc::string::String,
     #[prost(uint32, tag = "5")]

@@ -650,7 +650,11 @@ pub mod state_server {
 }
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
-pub struct DescribeRequest {}
+pub struct DescribeRequest {
+    /// Do not access the database: the answer only shows that the process lives, and `problem` is what is known already.
+    #[prost(bool, tag = "1")]
+    pub unchecked: bool,
+}
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct DescribeResponse {
@@ -2157,6 +2161,9 @@ pub struct Open {
     /// `Describe` and `Restore` answer, and `Ready.problem` says why.
     #[prost(bool, tag = "5")]
     pub for_restore: bool,
+    /// A process of the same starter had it open and examined it; examine it only for a moment, since clients wait.
+    #[prost(bool, tag = "6")]
+    pub examined: bool,
     #[prost(oneof = "open::Engine", tags = "1, 2")]
     pub engine: ::core::option::Option<open::Engine>,
 }
@@ -2260,7 +2267,10 @@ pub struct Refused {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Availability {
-    /// Empty: it answers again.
+    /// Empty: it answers.
     #[prost(string, tag = "1")]
     pub problem: ::prost::alloc::string::String,
+    /// Set while it refuses writes, since its disk or its limit is full: reads are answered. Empty: it takes writes.
+    #[prost(string, tag = "2")]
+    pub full: ::prost::alloc::string::String,
 }

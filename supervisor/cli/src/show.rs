@@ -138,7 +138,7 @@ pub(crate) fn state(state: &str, desired: &str) -> Cell {
 pub(crate) fn state_style(state: &str) -> Option<Style> {
     match state {
         "ready" | "serving" => Some(AnsiColor::Green.on_default()),
-        "failed" | "refused" | "unhealthy" => Some(AnsiColor::Red.on_default()),
+        "failed" | "refused" | "unhealthy" | "full" | "unresponsive" => Some(AnsiColor::Red.on_default()),
         "backoff" | "starting" | "handshaking" | "draining" | "unavailable" => {
             Some(AnsiColor::Yellow.on_default())
         }

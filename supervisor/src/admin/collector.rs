@@ -121,11 +121,9 @@ impl Collector {
         page.sample("talon_process_max_fds", &[], own.max_fds);
         if let Some(keeper) = &about.state {
             let status = keeper.status();
-            page.sample(
-                "talon_state_service_up",
-                &[],
-                u8::from(status.state == ManagedServiceState::Serving),
-            );
+            page.sample("talon_state_service_up", &[], u8::from(status.state.answers()));
+            let full = status.state == ManagedServiceState::Full;
+            page.sample("talon_state_service_full", &[], u8::from(full));
             page.sample("talon_state_service_restarts_total", &[], status.restarts);
         }
         if let Some(keeper) = &about.agent {

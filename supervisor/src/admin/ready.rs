@@ -10,6 +10,7 @@ use serde::Serialize;
 use talon_plugin::{Desired, Snapshot, State};
 
 use super::sources::Sources;
+use crate::service::{ManagedServiceState, ManagedServiceStatus};
 
 /// Maximum length of a plugin's reason, in bytes: a sentence or two.
 const MAX_REASON_BYTES: usize = 400;
@@ -30,6 +31,25 @@ pub(super) struct Readiness {
     refused: usize,
     /// Desired plugins that do not accept calls.
     not_ready: Vec<NotReady>,
+    /// The plugins' state, unless it serves or is off.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    state_service: Option<StateProblem>,
+}
+
+/// Why plugins cannot read or write all of their state. It does not make the supervisor unready: plugins that keep nothing
+/// answer as before.
+#[derive(Debug, Serialize)]
+struct StateProblem {
+    state: &'static str,
+    reason: String,
+}
+
+impl StateProblem {
+    fn of(status: ManagedServiceStatus) -> Option<Self> {
+        let reason = status.problem.unwrap_or_default().cut(MAX_REASON_BYTES).into_string();
+        (status.state != ManagedServiceState::Serving)
+            .then_some(Self { state: status.state.as_str(), reason })
+    }
 }
 
 #[derive(Debug, Serialize)]
@@ -49,7 +69,10 @@ impl Readiness {
 
 pub(super) fn readiness(sources: &Sources) -> Readiness {
     let plugins: Vec<Snapshot> = sources.registry.list().iter().map(|plugin| plugin.snapshot()).collect();
-    assess(&plugins, sources.info.reloader.refused().len(), sources.dispatcher.is_draining())
+    let mut readiness =
+        assess(&plugins, sources.info.reloader.refused().len(), sources.dispatcher.is_draining());
+    readiness.state_service = sources.info.state.as_ref().and_then(|state| StateProblem::of(state.status()));
+    readiness
 }
 
 fn assess(plugins: &[Snapshot], refused: usize, draining: bool) -> Readiness {
@@ -85,6 +108,7 @@ fn assess(plugins: &[Snapshot], refused: usize, draining: bool) -> Readiness {
         states,
         refused,
         not_ready: not_ready.collect(),
+        state_service: None,
     }
 }
 

@@ -11,7 +11,6 @@ use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout};
 use tonic::transport::Channel;
 
-use crate::service::ManagedServiceState;
 use crate::state::StateSupervisor;
 
 /// The shortest time between two requests: the sizes change slowly, and an answer takes a pass over the
@@ -52,8 +51,8 @@ impl StateUsage {
         {
             return kept.clone();
         }
-        let serves = keeper.status().state == ManagedServiceState::Serving;
-        let kept = if serves { timeout(WAIT, query(operator.clone())).await.ok().flatten() } else { None };
+        let answers = keeper.status().state.answers();
+        let kept = if answers { timeout(WAIT, query(operator.clone())).await.ok().flatten() } else { None };
         let kept = kept.map(Arc::new);
         *latest = Some((Instant::now(), kept.clone()));
         kept

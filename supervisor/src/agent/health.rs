@@ -1,7 +1,7 @@
 //! Health checks of the agent: if it hangs, all its clients are blocked.
 
 use talon_plugin::Service;
-use talon_proto::agent::GetStatusRequest;
+use talon_proto::agent::{GetSessionRequest, GetStatusRequest};
 use talon_proto::agent::agent_client::AgentClient;
 
 use super::supervisor::AgentSupervisor;
@@ -20,5 +20,14 @@ pub async fn watch(keeper: AgentSupervisor, service: Service, checks: HealthChec
             Ok(())
         }
     };
-    service::watch(keeper.handle, service, checks, ask).await;
+    // No session has an empty id: it refuses that at once, and accesses neither its database nor the workspace, which may
+    // both be slow.
+    let ping = {
+        let client = AgentClient::new(keeper.channel());
+        move || {
+            let mut client = client.clone();
+            async move { client.get_session(GetSessionRequest::default()).await.map(drop) }
+        }
+    };
+    service::watch(keeper.handle, service, checks, ping, ask).await;
 }

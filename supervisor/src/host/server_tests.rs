@@ -185,7 +185,7 @@ async fn operators_need_the_role_admin_and_learn_that_nothing_keeps_state() {
         });
         let channel = Endpoint::from_static("http://test").connect_with_connector(connector).await.unwrap();
         let mut operator = talon_proto::state::operator_client::OperatorClient::new(channel);
-        let status = operator.describe(talon_proto::state::DescribeRequest {}).await.unwrap_err();
+        let status = operator.describe(talon_proto::state::DescribeRequest::default()).await.unwrap_err();
         assert_eq!(status.code(), code, "{status:?}");
         assert!(status.message().contains(said), "{}", status.message());
         fixture.server.stop().await;

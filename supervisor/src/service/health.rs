@@ -4,6 +4,7 @@ use std::future::Future;
 use std::time::Duration;
 
 use talon_plugin::Service;
+use talon_sanitize::{Sanitized, inert};
 use tokio::time::{sleep, timeout};
 use tonic::{Code, Status};
 
@@ -22,34 +23,125 @@ pub struct HealthChecks {
     pub threshold: u32,
 }
 
-/// Calls `ask` in intervals while the service runs, and kills the service if it does not answer. A refusal
-/// counts as an answer, and so does the report that its database does not answer.
-pub(crate) async fn watch<K, A>(
+/// How often a service is asked whether it lives. All its clients wait for a process that hangs, so it is asked more often
+/// than a plugin; the answer takes no work, so a service that is only busy gives it in time. One that was stopped is
+/// reported within 4 s, and replaced within 8 s.
+const LIVENESS: HealthChecks =
+    HealthChecks { interval: Duration::from_secs(2), timeout: Duration::from_secs(2), threshold: 3 };
+
+impl HealthChecks {
+    /// The checks of liveness: those of [`LIVENESS`], or these where they are stricter.
+    fn liveness(self) -> Self {
+        Self {
+            interval: self.interval.min(LIVENESS.interval),
+            timeout: self.timeout.min(LIVENESS.timeout),
+            threshold: self.threshold.min(LIVENESS.threshold),
+        }
+    }
+}
+
+/// Kills the service if it does not answer. `ping` asks whether its process lives; `check`, which is called more seldom,
+/// asks whether it works. A refusal counts as an answer, and so does the report that its database does not answer.
+pub(crate) async fn watch<K, P, C>(
     held: ServiceHandle<K>,
     service: Service,
     checks: HealthChecks,
-    mut ask: impl FnMut() -> A + Send,
+    ping: impl FnMut() -> P + Send,
+    check: impl FnMut() -> C + Send,
 ) where
     K: ManagedService,
-    A: Future<Output = Result<(), Status>> + Send,
+    P: Future<Output = Result<(), Status>> + Send,
+    C: Future<Output = Result<(), Status>> + Send,
 {
-    let mut missed = 0;
-    let closing = held.closing_token();
-    while closing.run_until_cancelled(sleep(checks.interval)).await.is_some() {
-        if !matches!(held.status().state, ManagedServiceState::Serving | ManagedServiceState::Unavailable) {
-            missed = 0;
-            continue;
-        }
-        // A failed connection counts as no answer.
-        match timeout(checks.timeout, ask()).await {
-            Ok(Ok(())) => missed = 0,
-            Ok(Err(status)) if status.code() != Code::Unavailable => missed = 0,
-            Ok(Err(_)) | Err(_) => missed += 1,
-        }
-        if missed >= checks.threshold {
-            tracing::error!(missed, "the {} does not answer; it is killed and started again", K::NAME);
-            service.restart();
-            missed = 0;
+    let live = Watch { held: held.clone(), service: service.clone(), checks: checks.liveness() };
+    let works = Watch { held, service, checks };
+    tokio::join!(live.run(ping, true), works.run(check, false));
+}
+
+/// One kind of check.
+struct Watch<K> {
+    held: ServiceHandle<K>,
+    service: Service,
+    checks: HealthChecks,
+}
+
+impl<K: ManagedService> Watch<K> {
+    /// Asks in intervals while the service is open, and at once again after a missing answer. With `reports`, the status
+    /// says meanwhile that the service does not answer.
+    async fn run<A>(self, mut ask: impl FnMut() -> A + Send, reports: bool)
+    where
+        A: Future<Output = Result<(), Status>> + Send,
+    {
+        let Self { held, service, checks } = self;
+        let closing = held.closing_token();
+        let (mut missed, mut pid) = (0, 0);
+        let mut before = None;
+        loop {
+            let pause = if reports && missed > 0 { Duration::ZERO } else { checks.interval };
+            if closing.run_until_cancelled(sleep(pause)).await.is_none() {
+                return;
+            }
+            let status = held.status();
+            if status.pid != pid || !status.state.is_open() {
+                (missed, pid, before) = (0, status.pid, None);
+                if !status.state.is_open() {
+                    continue;
+                }
+            }
+            // A failed connection counts as no answer.
+            let answered = match timeout(checks.timeout, ask()).await {
+                Ok(Ok(())) => true,
+                Ok(Err(status)) => status.code() != Code::Unavailable,
+                Err(_) => false,
+            };
+            missed = if answered { 0 } else { missed + 1 };
+            if reports && answered {
+                report_answer(&held, pid, before.take());
+            } else if reports && missed == 1 {
+                before = report_silence(&held, pid, checks);
+            }
+            if missed >= checks.threshold {
+                tracing::error!(missed, "the {} does not answer; it is killed and started again", K::NAME);
+                service.restart();
+                missed = 0;
+            }
         }
     }
+}
+
+/// The state before a service did not answer, and its problem.
+type Before = (ManagedServiceState, Option<Sanitized>);
+
+/// Records that the process does not answer; returns what the status was.
+fn report_silence<K: ManagedService>(
+    held: &ServiceHandle<K>,
+    pid: u32,
+    checks: HealthChecks,
+) -> Option<Before> {
+    let within = checks.timeout * checks.threshold.saturating_sub(1);
+    tracing::warn!(pid, "the {} does not answer", K::NAME);
+    let mut before = None;
+    held.update_status(|status| {
+        if status.pid == pid && status.state.is_open() {
+            let problem = inert!(
+                "it has not answered for {} ms, and its clients wait; it is killed and started again if it does not \
+                 within {} ms",
+                checks.timeout.as_millis(),
+                within.as_millis()
+            );
+            before = Some((status.state, status.problem.replace(problem)));
+            status.state = ManagedServiceState::Unresponsive;
+        }
+    });
+    before
+}
+
+/// Records that it answers again, unless it has reported something itself meanwhile.
+fn report_answer<K: ManagedService>(held: &ServiceHandle<K>, pid: u32, before: Option<Before>) {
+    let Some((state, problem)) = before else { return };
+    held.update_status(|status| {
+        if status.pid == pid && status.state == ManagedServiceState::Unresponsive {
+            (status.state, status.problem) = (state, problem);
+        }
+    });
 }

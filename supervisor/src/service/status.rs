@@ -11,7 +11,7 @@ pub struct ManagedServiceStatus {
     pub engine: String,
     /// The database file, or the server without credentials.
     pub place: String,
-    /// Why it does not serve; `None` if it serves.
+    /// Why it does not serve, or not all requests; `None` if it serves.
     pub problem: Option<Sanitized>,
     /// Problems that do not stop it from serving, each with what to do.
     pub complaints: Vec<Sanitized>,
@@ -33,8 +33,12 @@ pub enum ManagedServiceState {
     Starting,
     /// It serves requests.
     Serving,
+    /// It answers reads and refuses writes, because there is no room for them.
+    Full,
     /// It runs, but its database does not answer.
     Unavailable,
+    /// Its process does not answer; it is killed if that lasts.
+    Unresponsive,
     /// It ended, and will be restarted.
     Backoff,
     /// It cannot be started without a change by the operator.
@@ -42,13 +46,25 @@ pub enum ManagedServiceState {
 }
 
 impl ManagedServiceState {
+    /// Whether a process runs that has opened its database.
+    pub(crate) fn is_open(self) -> bool {
+        matches!(self, Self::Serving | Self::Full | Self::Unavailable | Self::Unresponsive)
+    }
+
+    /// Whether it answers requests, if not all of them.
+    pub(crate) fn answers(self) -> bool {
+        matches!(self, Self::Serving | Self::Full)
+    }
+
     /// The state's name in the host API.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Starting => "starting",
             Self::Serving => "serving",
+            Self::Full => "full",
             Self::Unavailable => "unavailable",
+            Self::Unresponsive => "unresponsive",
             Self::Backoff => "backoff",
             Self::Failed => "failed",
         }

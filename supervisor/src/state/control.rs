@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use arc_swap::ArcSwap;
 use talon_control::ControlError;
@@ -29,6 +30,8 @@ pub(crate) type QuotaLookup = Arc<dyn Fn(&PluginName) -> Quota + Send + Sync>;
 /// The state service.
 pub(super) struct StateService {
     open: Open,
+    /// Whether a process has opened the database: its successors do not examine all of it while clients wait.
+    examined: AtomicBool,
     quotas: ArcSwap<QuotaLookup>,
     sockets: Mutex<PluginSockets>,
     operators: BoundedQueue<OwnedFd>,
@@ -62,6 +65,7 @@ impl StateService {
     pub(super) fn new(open: Open, quotas: QuotaLookup) -> Self {
         Self {
             open,
+            examined: AtomicBool::new(false),
             quotas: ArcSwap::from_pointee(quotas),
             sockets: Mutex::default(),
             operators: BoundedQueue::new(MAX_WAITING_OPERATORS),
@@ -121,7 +125,9 @@ impl ManagedService for StateService {
     ) -> Result<(), ControlError> {
         let kept = held.service();
         if !given.open_sent {
-            line.send(&message(to_state::What::Open(kept.open.clone())), None).await?;
+            let examined = kept.examined.load(Ordering::Relaxed);
+            let open = Open { examined, ..kept.open.clone() };
+            line.send(&message(to_state::What::Open(open)), None).await?;
             given.open_sent = true;
         }
         if !given.ready {
@@ -152,21 +158,24 @@ impl ManagedService for StateService {
                 tracing::info!(engine = %sanitize_report(&engine), place = %sanitize_report(&place), "state is kept");
                 held.update_status(|status| {
                     status.set_opened(&engine, &place);
-                    set_availability(status, &problem);
+                    set_availability(status, &problem, "");
                 });
                 given.ready = true;
+                held.service().examined.store(true, Ordering::Relaxed);
             }
             Some(from_state::What::Refused(Refused { message, retryable })) => held.update_status(|status| {
                 let problem = status.set_refused(&message, retryable);
                 tracing::error!(%problem, "the state service cannot open its database");
             }),
-            Some(from_state::What::Availability(Availability { problem })) => {
-                if problem.is_empty() {
-                    tracing::info!("the state service's database answers again");
-                } else {
+            Some(from_state::What::Availability(Availability { problem, full })) => {
+                if !problem.is_empty() {
                     tracing::warn!(problem = %sanitize_report(&problem), "the state service's database does not answer");
+                } else if !full.is_empty() {
+                    tracing::error!(problem = %sanitize_report(&full), "the state service refuses writes");
+                } else {
+                    tracing::info!("the state service serves all requests again");
                 }
-                held.update_status(|status| set_availability(status, &problem));
+                held.update_status(|status| set_availability(status, &problem, &full));
             }
             // A newer service may send messages that this supervisor does not know.
             None => {}
@@ -179,10 +188,14 @@ impl ManagedService for StateService {
     }
 }
 
-fn set_availability(status: &mut ManagedServiceStatus, problem: &str) {
-    let well = problem.is_empty();
-    status.state = if well { ManagedServiceState::Serving } else { ManagedServiceState::Unavailable };
-    status.problem = (!well).then(|| sanitize_report(problem));
+fn set_availability(status: &mut ManagedServiceStatus, problem: &str, full: &str) {
+    (status.state, status.problem) = if !problem.is_empty() {
+        (ManagedServiceState::Unavailable, Some(sanitize_report(problem)))
+    } else if !full.is_empty() {
+        (ManagedServiceState::Full, Some(sanitize_report(full)))
+    } else {
+        (ManagedServiceState::Serving, None)
+    };
 }
 
 fn message(what: to_state::What) -> ToState {

@@ -26,6 +26,7 @@ pub fn plugins(state: &State) -> Option<Open> {
         layers: Layers::KeyValues.into(),
         exclusive: true,
         for_restore: false,
+        examined: false,
     })
 }
 
@@ -39,6 +40,7 @@ pub fn agents(state: &State) -> Option<Open> {
         layers: Layers::Conversations.into(),
         exclusive: false,
         for_restore: false,
+        examined: false,
     })
 }
 

@@ -83,7 +83,10 @@ impl StateSupervisor {
         loop {
             let now = status.borrow_and_update().clone();
             match now.state {
-                ManagedServiceState::Serving | ManagedServiceState::Unavailable => return Ok(()),
+                ManagedServiceState::Serving
+                | ManagedServiceState::Full
+                | ManagedServiceState::Unavailable
+                | ManagedServiceState::Unresponsive => return Ok(()),
                 ManagedServiceState::Starting
                 | ManagedServiceState::Backoff
                 | ManagedServiceState::Failed => {}

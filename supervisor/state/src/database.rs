@@ -14,6 +14,7 @@ use tonic::Status;
 
 use crate::control_socket::{ControlSocket, message};
 use crate::failure::{Requester, status, truncate};
+use crate::fullness::{CHECK_INTERVAL, Fullness};
 use crate::gate::RequestBudgets;
 
 /// The shortest wait between two checks of a database that does not answer. The store's own wait may be longer.
@@ -43,6 +44,7 @@ pub(crate) struct Database {
     /// The current problem of the database, if there is one.
     problem: Mutex<Option<String>>,
     problem_changed: Notify,
+    fullness: Fullness,
 }
 
 impl Database {
@@ -76,6 +78,7 @@ impl Database {
             imports: tokio::sync::Mutex::default(),
             problem: Mutex::default(),
             problem_changed: Notify::new(),
+            fullness: Fullness::default(),
         }
     }
 
@@ -141,8 +144,10 @@ impl Database {
 
     /// Converts an error for the client. Each error is checked: it may say that the database is unavailable.
     pub(crate) fn failed(&self, error: &Error, asker: Requester) -> Status {
-        if matches!(error, Error::Unavailable { .. }) {
-            self.is_unavailable(error);
+        match error {
+            Error::Unavailable { .. } => self.is_unavailable(error),
+            Error::Full(_) => self.fullness.note(error),
+            _ => {}
         }
         status(error, asker)
     }
@@ -170,6 +175,12 @@ impl Database {
         }
     }
 
+    /// Tells the starter what is wrong now; returns whether the starter is still there.
+    async fn report(&self, starter: &ControlSocket) -> bool {
+        let availability = Availability { problem: self.problem(), full: self.fullness.problem() };
+        starter.send(&message(from_state::What::Availability(availability)), None).await.is_ok()
+    }
+
     fn is_unavailable(&self, error: &Error) {
         let mut problem = self.problem.lock();
         if problem.is_none() {
@@ -178,13 +189,45 @@ impl Database {
         }
     }
 
-    /// Notifies the starter when the database stops answering and when it answers again. It polls only in between.
+    /// Notifies the starter when the database stops answering or taking writes, and when it does so again. It polls only
+    /// in between.
     pub(crate) async fn watch(&self, starter: &ControlSocket) {
+        tokio::join!(self.watch_availability(starter), self.watch_room(starter));
+    }
+
+    async fn watch_room(&self, starter: &ControlSocket) {
+        let OpenState::Store(store) = &self.opened else { return };
+        loop {
+            self.fullness.noted().await;
+            tracing::warn!(
+                problem = self.fullness.problem(),
+                "writes are refused: there is no room for them"
+            );
+            if !self.report(starter).await {
+                return;
+            }
+            loop {
+                tokio::time::sleep(CHECK_INTERVAL).await;
+                match store.check_room().await {
+                    Ok(()) => break,
+                    Err(Error::Closed) => return,
+                    Err(_) => {}
+                }
+            }
+            self.fullness.clear();
+            tracing::info!("there is room for writes again");
+            if !self.report(starter).await {
+                return;
+            }
+        }
+    }
+
+    async fn watch_availability(&self, starter: &ControlSocket) {
         // `Ready` has reported a problem at the start.
         let mut reported = !self.problem().is_empty();
         loop {
             self.problem_changed.notified().await;
-            if !std::mem::take(&mut reported) && !report_problem(starter, self.problem()).await {
+            if !std::mem::take(&mut reported) && !self.report(starter).await {
                 return;
             }
             while let Err(error) = self.check().await {
@@ -196,17 +239,11 @@ impl Database {
                 tokio::time::sleep(wait.max(MIN_CHECK_INTERVAL)).await;
             }
             *self.problem.lock() = None;
-            if !report_problem(starter, String::new()).await {
+            if !self.report(starter).await {
                 return;
             }
         }
     }
-}
-
-/// Returns whether the starter is still there.
-async fn report_problem(starter: &ControlSocket, problem: String) -> bool {
-    let problem = message(from_state::What::Availability(Availability { problem }));
-    starter.send(&problem, None).await.is_ok()
 }
 
 /// Counts a socket while it is served.

@@ -10,6 +10,7 @@
 //! | `control_socket` | the control socket to the starter, and the messages to it |
 //! | `opening` | opens the database that the starter asks for |
 //! | `database` | the open store, the layers it was opened for, and whether it answers |
+//! | `fullness` | whether the database refuses writes, since there is no room |
 //! | `sockets` | the listening sockets of plugins and the connections of operators |
 //! | `gate` | the limits of every request: number, size, time |
 //! | `plugin` | `talon.state.v1.State` for one plugin |
@@ -22,6 +23,7 @@ mod control_socket;
 mod database;
 pub mod exchange;
 mod failure;
+mod fullness;
 mod gate;
 pub mod limits;
 mod opening;

@@ -161,7 +161,7 @@ impl Bench {
     /// Writes and commits since the start.
     async fn counters(&self) -> (u64, u64) {
         let described =
-            self.operator.clone().describe(DescribeRequest {}).await.expect("an answer").into_inner();
+            self.operator.clone().describe(DescribeRequest::default()).await.expect("an answer").into_inner();
         (described.writes, described.commits)
     }
 

@@ -88,6 +88,7 @@ impl TestDirectory {
             layers: Layers::Conversations.into(),
             exclusive: true,
             for_restore: false,
+            examined: false,
         }
     }
 }

@@ -11,7 +11,7 @@ use tokio::time::timeout;
 
 use crate::environment::program_environment;
 
-/// A command for the program, in a process group of its own: the bridge decides when the program ends, and asks the
+/// A command for the program, in a separate process group: the bridge decides when the program ends, and asks the
 /// children of a wrapper script, too. Dropping the child kills it.
 #[must_use]
 pub fn command(program: &OsStr, args: &[OsString]) -> Command {
@@ -29,7 +29,7 @@ pub type EndStep = (Option<Signal>, Duration);
 pub struct Ended {
     /// Its exit status.
     pub status: io::Result<ExitStatus>,
-    /// Whether it ended by itself, without any signal of ours.
+    /// Whether it ended without any signal of ours.
     pub unprompted: bool,
     /// Whether it was killed, since it ignored all steps.
     pub killed: bool,

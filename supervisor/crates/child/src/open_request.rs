@@ -51,6 +51,9 @@ pub fn parse(message: state::Open) -> Result<OpenRequest, InvalidOpenError> {
     if message.exclusive {
         open = open.exclusive();
     }
+    if message.examined {
+        open = open.examined();
+    }
     if let Some(bytes) = max_bytes {
         open = open.max_bytes(bytes);
     }

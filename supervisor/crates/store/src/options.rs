@@ -63,6 +63,7 @@ pub struct StoreOptions {
     pub(crate) busy_timeout: Duration,
     pub(crate) max_bytes: Option<u64>,
     pub(crate) even_if_unreachable: bool,
+    pub(crate) examined: bool,
 }
 
 impl StoreOptions {
@@ -77,6 +78,7 @@ impl StoreOptions {
             busy_timeout: DEFAULT_BUSY_TIMEOUT,
             max_bytes: None,
             even_if_unreachable: false,
+            examined: false,
         }
     }
 
@@ -120,6 +122,14 @@ impl StoreOptions {
     #[must_use]
     pub fn even_if_unreachable(mut self) -> Self {
         self.even_if_unreachable = true;
+        self
+    }
+
+    /// Examines a SQLite file for a moment only, instead of up to five seconds: clients wait, and the file was examined
+    /// when it was opened a while ago.
+    #[must_use]
+    pub fn examined(mut self) -> Self {
+        self.examined = true;
         self
     }
 }

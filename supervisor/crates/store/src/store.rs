@@ -146,6 +146,18 @@ impl Store {
         }
     }
 
+    /// Checks whether the database takes writes again that it refused with [`Error::Full`]: there is room for the largest
+    /// value, or for a sixteenth of a disk or limit that is small, and a write succeeds that changes nothing.
+    ///
+    /// # Errors
+    /// [`Error::Full`], or the error that any write would get now.
+    pub async fn check_room(&self) -> Result<(), Error> {
+        match &self.backend {
+            Backend::Sqlite(store) => store.check_room().await,
+            Backend::Postgres(store) => store.check_room().await,
+        }
+    }
+
     /// Closes the store. When this returns, pending work is finished, files are closed and the lock is released. Later
     /// calls get [`Error::Closed`]. A store that is only dropped is closed a moment later.
     pub async fn close(&self) {

@@ -172,6 +172,7 @@ pub const ALL: &[Metric] = &[
     gauge("talon_process_open_fds", &[], "Open descriptors of the supervisor itself"),
     gauge("talon_process_max_fds", &[], "Descriptors that the supervisor may have open"),
     gauge("talon_state_service_up", &[], "1 while talon-state answers; absent if no state is kept"),
+    gauge("talon_state_service_full", &[], "1 while talon-state refuses writes, since there is no room"),
     counter("talon_state_service_restarts_total", &[], "How often talon-state was started again"),
     gauge("talon_agent_up", &[], "1 while talon-agent serves; absent if there is no agent"),
     counter("talon_agent_restarts_total", &[], "How often talon-agent was started again"),

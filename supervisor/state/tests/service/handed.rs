@@ -69,7 +69,7 @@ async fn what_cannot_be_attached_is_left_and_the_rest_served() {
     service.say(to_state::What::AttachOperator(AttachOperator {}), None).await;
     service.say(to_state::What::AttachOperator(AttachOperator {}), listening("operator")).await;
     let mut operator = service.operator().await;
-    let described = operator.describe(DescribeRequest {}).await.unwrap().into_inner();
+    let described = operator.describe(DescribeRequest::default()).await.unwrap().into_inner();
     assert_eq!(described.sockets, 1);
     let log = service.log();
     for why in [

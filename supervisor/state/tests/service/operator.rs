@@ -58,7 +58,7 @@ async fn it_says_what_is_open() {
     set(&mut plugin, "a", b"1").await.unwrap();
     set(&mut plugin, "a", b"2").await.unwrap();
     let mut operator = service.operator().await;
-    let described = operator.describe(DescribeRequest {}).await.unwrap().into_inner();
+    let described = operator.describe(DescribeRequest::default()).await.unwrap().into_inner();
     assert_eq!(described.engine, "sqlite");
     assert_eq!(described.place, place.database().to_str().unwrap());
     assert_eq!(described.layers(), Layers::KeyValues);
@@ -74,7 +74,7 @@ async fn what_is_not_open_is_not_served() {
     let (service, _) = Service::with(&place, open).await;
     service.attach(1, "hello", &place.path("k")).await;
     let mut operator = service.operator().await;
-    let described = operator.describe(DescribeRequest {}).await.unwrap().into_inner();
+    let described = operator.describe(DescribeRequest::default()).await.unwrap().into_inner();
     assert_eq!((described.layers(), described.sockets), (Layers::Conversations, 0));
     let refused = operator.list_plugins(ListPluginsRequest::default()).await.unwrap_err();
     assert_eq!(refused.code(), Code::FailedPrecondition);
@@ -200,7 +200,7 @@ async fn a_damaged_database_is_replaced_by_a_backup() {
     let (mut service, ready) = Service::with(&place, open).await;
     assert!(!ready.problem.is_empty(), "{ready:?}");
     let mut operator = service.operator().await;
-    let described = operator.describe(DescribeRequest {}).await.unwrap().into_inner();
+    let described = operator.describe(DescribeRequest::default()).await.unwrap().into_inner();
     assert_eq!((described.problem, described.schema_version), (ready.problem, 0));
     let refused = operator.list_plugins(ListPluginsRequest::default()).await.unwrap_err();
     assert_eq!(refused.code(), Code::FailedPrecondition, "{refused:?}");

@@ -44,7 +44,7 @@ fn an_unreachable_server_is_a_problem_and_its_return_is_noticed() {
         assert_eq!(gone.code(), Code::Unavailable, "{gone:?}");
         assert!(gone.metadata().contains_key("grpc-retry-pushback-ms"), "{gone:?}");
         let mut operator = service.operator().await;
-        let described = operator.describe(DescribeRequest {}).await.unwrap().into_inner();
+        let described = operator.describe(DescribeRequest::default()).await.unwrap().into_inner();
         assert!(described.problem.contains("cannot be reached"), "{described:?}");
         (service, plugin)
     });

@@ -56,6 +56,7 @@ impl Place {
             layers: Layers::KeyValues.into(),
             exclusive: true,
             for_restore: false,
+            examined: false,
         }
     }
 }

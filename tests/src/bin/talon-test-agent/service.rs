@@ -83,7 +83,9 @@ impl Service {
             }
             ["shutdown"] => code(HostClient::new(self.host()?).shutdown(ShutdownRequest {}).await),
             ["reload"] => code(HostClient::new(self.host()?).reload(ReloadRequest::default()).await),
-            ["describe"] => code(OperatorClient::new(self.host()?).describe(DescribeRequest {}).await),
+            ["describe"] => {
+                code(OperatorClient::new(self.host()?).describe(DescribeRequest::default()).await)
+            }
             ["read", path] => std::fs::read_to_string(path).unwrap_or_else(|error| error.kind().to_string()),
             ["write", path] => match std::fs::write(path, "x") {
                 Ok(()) => "written".to_owned(),

@@ -1,7 +1,7 @@
 //! Problems that need an operator's attention, each with what to do.
 
 use serde_json::{Value, json};
-use talon_proto::host::{AgentStatus, GetStatusResponse, Plugin};
+use talon_proto::host::{AgentStatus, GetStatusResponse, Plugin, StateStatus};
 
 use crate::show;
 
@@ -35,15 +35,7 @@ pub(super) fn attention(status: &GetStatusResponse) -> Vec<AttentionItem> {
         );
         items.push(AttentionItem::new("config", says));
     }
-    if let Some(kept) = &status.state_service
-        && matches!(kept.state.as_str(), "unavailable" | "backoff")
-    {
-        let says = format!(
-            "{}: plugins cannot read or write what they keep; see `talon doctor` and the supervisor's log",
-            kept.state
-        );
-        items.push(AttentionItem::new("plugin state", says));
-    }
+    status.state_service.as_ref().into_iter().for_each(|state| of_state(state, &mut items));
     status.agent.as_ref().into_iter().for_each(|agent| of_agent(agent, &mut items));
     if let Some(audit) = &status.audit {
         if audit.state == "failing" {
@@ -77,9 +69,29 @@ pub(super) fn notes(status: &GetStatusResponse) -> Vec<AttentionItem> {
     well.map(|plugin| AttentionItem::new(&plugin.name, plugin.reason.clone())).collect()
 }
 
+/// Why plugins cannot read or write all of their state.
+fn of_state(state: &StateStatus, items: &mut Vec<AttentionItem>) {
+    let says = match state.state.as_str() {
+        "full" => format!(
+            "full: plugins' writes are refused, and reads are answered: {}; make room where `state.data_dir` is, or raise \
+             `state.max_bytes`",
+            state.problem
+        ),
+        "unresponsive" => {
+            format!("unresponsive: {}; see `talon events` and the supervisor's log", state.problem)
+        }
+        "unavailable" | "backoff" => format!(
+            "{}: plugins cannot read or write what they keep; see `talon doctor` and the supervisor's log",
+            state.state
+        ),
+        _ => return,
+    };
+    items.push(AttentionItem::new("plugin state", says));
+}
+
 /// The agent's problems; and if it does not run without giving a reason, that.
 fn of_agent(agent: &AgentStatus, items: &mut Vec<AttentionItem>) {
-    let down = matches!(agent.state.as_str(), "failed" | "backoff");
+    let down = matches!(agent.state.as_str(), "failed" | "backoff" | "unresponsive");
     let state = if down { format!("{}: ", agent.state) } else { String::new() };
     for problem in &agent.problems {
         items.push(AttentionItem::new("agent", format!("{state}{problem}")));
@@ -128,7 +140,7 @@ fn of_plugin(plugin: &Plugin, items: &mut Vec<AttentionItem>) {
 
 #[cfg(test)]
 mod tests {
-    use talon_proto::host::{AuditStatus, RefusedPlugin, StateStatus};
+    use talon_proto::host::{AuditStatus, RefusedPlugin};
 
     use super::*;
 
@@ -178,6 +190,14 @@ mod tests {
             }],
             ..GetStatusResponse::default()
         };
+        for (state, word) in [("full", "`state.max_bytes`"), ("unresponsive", "`talon events`")] {
+            let state =
+                StateStatus { state: state.to_owned(), problem: "why".to_owned(), ..StateStatus::default() };
+            let status = GetStatusResponse { state_service: Some(state), ..GetStatusResponse::default() };
+            let items = attention(&status);
+            let [item] = items.as_slice() else { panic!("{items:#?}") };
+            assert!(item.message.contains("why") && item.message.contains(word), "{item:?}");
+        }
         let items = attention(&wrong);
         assert_eq!(items.len(), 13, "{items:#?}");
         for AttentionItem { subject: who, message: says } in items {

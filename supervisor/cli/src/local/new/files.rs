@@ -148,6 +148,7 @@ static PYTHON_HELPER: &[Template] = &[
     example!("talon_plugin/serve.py", "python/talon_plugin/serve.py"),
     example!("talon_plugin/state.py", "python/talon_plugin/state.py"),
     example!("talon_plugin/testing.py", "python/talon_plugin/testing.py"),
+    example!("talon_plugin/tools.py", "python/talon_plugin/tools.py"),
     example!("talon_plugin/types.py", "python/talon_plugin/types.py"),
 ];
 

@@ -98,7 +98,7 @@ impl BackupArgs {
 
 /// Fails with advice if the database is on a server.
 pub(super) async fn refuse_postgres(operator: &mut Operator) -> Result<(), Failure> {
-    let about = operator.client.describe(DescribeRequest {}).await;
+    let about = operator.client.describe(DescribeRequest::default()).await;
     let about = about.map_err(|status| operator.failure(&status))?.into_inner();
     if about.engine != "postgres" {
         return Ok(());

@@ -21,6 +21,9 @@ pub(super) const MIN_SQLITE: (i32, &str) = (3_051_003, "3.51.3");
 /// How long the database is checked at the start. This is enough for about a gigabyte; the rest of a larger one is
 /// checked page by page as it is read.
 const MAX_CHECK: Duration = Duration::from_secs(5);
+/// How long a database is checked that was checked when it was opened before ([`StoreOptions::examined`]): enough for some
+/// ten megabytes, and little beside the start of a process. Clients wait meanwhile.
+const MAX_REPEATED_CHECK: Duration = Duration::from_millis(100);
 /// How many steps of SQLite's virtual machine pass between two looks at the clock: about a millisecond.
 const STEPS_PER_LOOK: std::ffi::c_int = 10_000;
 /// How much of SQLite's message about a damaged file is repeated: enough for its first finding, too little to fill a
@@ -109,7 +112,7 @@ pub(super) fn inspect(path: &Path, settings: &StoreOptions) -> Result<(), OpenEr
         let known = latest(MIGRATIONS);
         return Err(OpenError::Newer { place: path.display().to_string(), found, known });
     }
-    let until = Instant::now() + MAX_CHECK;
+    let until = Instant::now() + if settings.examined { MAX_REPEATED_CHECK } else { MAX_CHECK };
     let late = move || Instant::now() > until;
     connection.progress_handler(STEPS_PER_LOOK, Some(late)).map_err(|error| unusable(path, error))?;
     match connection.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0)) {

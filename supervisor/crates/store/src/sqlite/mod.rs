@@ -13,6 +13,7 @@ mod memory;
 mod migrations;
 mod reader_pool;
 mod restore;
+mod room;
 mod sessions;
 mod store;
 mod text_search;

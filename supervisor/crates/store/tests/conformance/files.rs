@@ -118,6 +118,19 @@ fn a_damaged_file_is_refused_and_left_as_it_is() {
 }
 
 #[test]
+fn a_file_that_was_examined_before_is_opened_and_still_looked_at() {
+    let (_directory, path) = database();
+    let whole = fs::read(&path).unwrap();
+    runtime().block_on(async { open(&path).examined().open().await.unwrap().close().await });
+    let mut bytes = whole;
+    bytes[..2048].fill(0xa5);
+    fs::write(&path, &bytes).unwrap();
+    let refused = runtime().block_on(open(&path).examined().open()).unwrap_err();
+    assert!(damaged(&refused), "{refused:?}");
+    assert_eq!(fs::read(&path).unwrap(), bytes);
+}
+
+#[test]
 fn a_log_without_its_database_is_not_played_into_a_new_one() {
     let (_directory, path) = database();
     let log = path.with_extension("db-wal");
