@@ -70,6 +70,8 @@ pub(crate) fn tag(name: &str) -> Confidence {
 pub(crate) fn bracket(name: &str) -> Confidence {
     match name_of(name, bracket_word) {
         _ if name == "model_settings" => Confidence::Strong,
+        // Terms of prose, often the text of a link: `[End-of-Life][]`.
+        Confidence::Core if name.contains("-of-") && !name.contains("tool") => Confidence::None,
         // Code writes `input[start_of_line]`; models write it between angles.
         Confidence::Core if !name.contains("tool") && !name.contains("call") && !name.contains("plugin") => {
             Confidence::Strong

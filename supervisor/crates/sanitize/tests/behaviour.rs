@@ -178,7 +178,7 @@ fn records_forms_and_schemas_are_no_turns_and_no_calls() {
         "Bug report\n\nSystem: Debian 12\nUser: root\nVersion: 2.4.1\n",
         "Summary\n\nSystem: the boiler was replaced in May.\n",
         "properties:\n  system:\n    type: string\n  user:\n    type: string\n",
-        "See [tool use](https://x) and [system prompt][1].",
+        "See [tool use](https://x) and [system prompt][1]; [End-of-Life][] is near.",
     ]);
     // With more than that they count.
     assert_text(&[
