@@ -1,4 +1,5 @@
-//! How often sanitizing changes ordinary files: `survey DIR… [--show]` walks the directories and prints a table.
+//! How often sanitizing changes ordinary files, rule by rule: `survey [--show] DIR…` walks the directories and prints rows
+//! of a table in Markdown. With `--show` it prints the first changed lines of each file too.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -7,36 +8,42 @@ use talon_sanitize::{FamilyCounts, Sanitizer};
 
 fn main() {
     let show = std::env::args().any(|arg| arg == "--show");
-    let mut files = Vec::new();
+    println!("| files | rule | files changed | share | places |\n|---|---|---:|---:|---:|");
     for dir in std::env::args().skip(1).filter(|arg| arg != "--show") {
-        collect(Path::new(&dir), &mut files);
+        survey(Path::new(&dir), show);
     }
+}
+
+fn survey(dir: &Path, show: bool) {
+    let mut files = Vec::new();
+    collect(dir, &mut files);
     let sanitizer = Sanitizer::default();
-    let (mut seen, mut changed, mut chars, mut marks) = (0u32, 0u32, 0usize, 0u32);
-    let mut families: BTreeMap<&str, (u32, u32)> = BTreeMap::new();
+    let (mut seen, mut changed, mut places) = (0u32, 0u32, 0u32);
+    let mut rules: BTreeMap<String, (u32, u32)> = BTreeMap::new();
     for file in files {
+        // Binary files are not counted.
         let Ok(text) = std::fs::read_to_string(&file) else { continue };
         seen += 1;
-        chars += text.len();
         let mut tally = FamilyCounts::default();
         let out = sanitizer.text(&text, &mut tally);
-        if out == text {
+        if tally.total() == 0 {
             continue;
         }
         changed += 1;
-        marks += tally.total();
-        for (family, count) in tally.families() {
-            let entry = families.entry(family).or_default();
+        places += tally.total();
+        for (family, kind, count) in tally.kinds() {
+            let entry = rules.entry(format!("{family}, {kind}")).or_default();
             *entry = (entry.0 + 1, entry.1 + count);
         }
         if show {
             print_changes(&file, &text, &out);
         }
     }
-    println!("{seen} files, {changed} changed, {:.4} %", 100.0 * f64::from(changed) / f64::from(seen.max(1)));
-    println!("{marks} marks, {:.4} per 1,000 characters", 1000.0 * f64::from(marks) / chars.max(1) as f64);
-    for (family, (files, count)) in families {
-        println!("{family:12} {files:6} files {count:8} places");
+    let share = |files: u32| 100.0 * f64::from(files) / f64::from(seen.max(1));
+    let name = dir.file_name().unwrap_or_default().to_string_lossy();
+    println!("| {seen}, {name} | any | {changed} | {:.3} % | {places} |", share(changed));
+    for (rule, (files, count)) in rules {
+        println!("| | {rule} | {files} | {:.3} % | {count} |", share(files));
     }
 }
 
@@ -52,9 +59,10 @@ fn collect(dir: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
+/// No edit adds or removes a line, so lines are compared in pairs.
 fn print_changes(file: &Path, before: &str, after: &str) {
-    let lines = after.lines().filter(|line| !before.contains(line));
-    for line in lines.take(3) {
+    let lines = before.lines().zip(after.lines()).filter(|(before, after)| before != after);
+    for (_, line) in lines.take(3) {
         println!("{}: {}", file.display(), line.chars().take(160).collect::<String>().trim());
     }
 }

@@ -96,6 +96,11 @@ fn run_decodes_to_text(run: &[u8], encoding: Encoding) -> bool {
 fn decodes_to_text(piece: &[u8], encoding: Encoding) -> bool {
     let digits = encoding.digits();
     let value = |digit: &u8| u32::from(digits[usize::from(*digit)]);
+    if encoding == Encoding::Base64
+        && let Some(text) = utf16_inside(piece)
+    {
+        return is_readable(&text);
+    }
     let mut decoded = Vec::new();
     match encoding {
         Encoding::Base64 => {
@@ -122,12 +127,45 @@ fn decodes_to_text(piece: &[u8], encoding: Encoding) -> bool {
     // A piece may begin and end in the middle of a character.
     let begin = decoded.iter().take(3).take_while(|&&byte| byte & 0xc0 == 0x80).count();
     match core::str::from_utf8(&decoded[begin..]) {
-        Ok(text) => is_readable(text),
+        Ok(text) => is_readable(text) || encoding == Encoding::Base64 && holds_hex(text),
         Err(error) if error.error_len().is_none() => {
             core::str::from_utf8(&decoded[begin..begin + error.valid_up_to()]).is_ok_and(is_readable)
         }
         Err(_) => false,
     }
+}
+
+/// The text that the piece holds in UTF-16, as `PowerShell` encodes its commands: nearly every other byte is zero, in text
+/// of western languages, which is enough to tell.
+fn utf16_inside(piece: &[u8]) -> Option<String> {
+    /// Bytes that are looked at first; most pieces are no UTF-16.
+    const FIRST: usize = 24;
+    let decode = |digits: &[u8]| -> Vec<u8> {
+        let table = Encoding::Base64.digits();
+        let groups = digits.chunks(4).flat_map(|group| {
+            let value = |bits: u32, digit: &u8| bits << 6 | u32::from(table[usize::from(*digit)]);
+            let bits = group.iter().fold(0, value) << (6 * (4 - group.len()));
+            bits.to_be_bytes().into_iter().skip(1).take(group.len() * 6 / 8)
+        });
+        groups.collect()
+    };
+    let first = decode(&piece[..piece.len().min(FIRST)]);
+    let zeros = |offset: usize| first.iter().skip(offset).step_by(2).filter(|byte| **byte == 0).count();
+    let half = first.len() / 2;
+    // All but one: a mark of the byte order, or one letter with an accent.
+    let read: fn([u8; 2]) -> u16 = match (zeros(0) + 1 >= half, zeros(1) + 1 >= half) {
+        (false, true) => u16::from_le_bytes,
+        (true, false) => u16::from_be_bytes,
+        _ => return None,
+    };
+    let units = decode(piece).as_chunks::<2>().0.iter().map(|unit| read(*unit)).collect::<Vec<_>>();
+    Some(String::from_utf16_lossy(&units).trim_start_matches('\u{feff}').to_owned())
+}
+
+/// Whether a text that was decoded from base64 holds hexadecimal digits of readable text.
+fn holds_hex(text: &str) -> bool {
+    text.split(|c: char| !c.is_ascii_alphanumeric())
+        .any(|run| run_decodes_to_text(run.as_bytes(), Encoding::Hex))
 }
 
 /// Whether the byte occurs in no text of any language.

@@ -53,13 +53,15 @@ pub(crate) enum FindingKind {
     Spelled,
     /// An invisible or control character, by its purpose.
     Character(char),
+    /// A terminal's colour, which was removed.
+    Colour,
 }
 
 /// The kinds of each family, in the order of [`NAMES`].
 const KINDS: [&[&str]; NAMES.len()] = {
     let syntax: &[&str] = &["plain", "look-alike", "spelled"];
     let invisible: &[&str] = &["zero-width", "direction", "tag", "selector", "filler", "other"];
-    let control: &[&str] = &["escape", "nul", "backspace", "return", "other"];
+    let control: &[&str] = &["escape", "nul", "backspace", "return", "other", "colour"];
     [syntax, syntax, syntax, syntax, syntax, syntax, syntax, syntax, invisible, control, &["plain"]]
 };
 /// The number of kinds of the family with the most.
@@ -72,6 +74,7 @@ impl FindingKind {
             (Self::Plain, _) => 0,
             (Self::LookAlike, _) => 1,
             (Self::Spelled, _) => 2,
+            (Self::Colour, _) => 5,
             (Self::Character(c), Family::Invisible) => match c {
                 '\u{200b}'..='\u{200d}' | '\u{2060}'..='\u{2064}' | '\u{feff}' => 0,
                 '\u{200e}' | '\u{200f}' | '\u{61c}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => 1,
@@ -117,7 +120,7 @@ impl FamilyCounts {
     ///   shapes do not record it.
     /// - For `invisible` it is the purpose of the first character of the run: `zero-width`, `direction`, `tag`,
     ///   `selector`, `filler`, `other`.
-    /// - For `control`: `escape`, `nul`, `backspace`, `return`, `other`.
+    /// - For `control`: `escape`, `nul`, `backspace`, `return`, `other`, and `colour` for what is removed.
     /// - For `pattern` it is always `plain`.
     pub fn kinds(&self) -> impl Iterator<Item = (&'static str, &'static str, u32)> {
         NAMES.into_iter().zip(KINDS).zip(self.counts).flat_map(|((family, kinds), counts)| {
@@ -139,8 +142,12 @@ impl FamilyCounts {
     }
 
     pub(crate) fn add(&mut self, family: Family, kind: FindingKind) {
+        self.add_many(family, kind, 1);
+    }
+
+    pub(crate) fn add_many(&mut self, family: Family, kind: FindingKind, more: u32) {
         let count = &mut self.counts[family as usize][kind.index(family)];
-        *count = count.saturating_add(1);
+        *count = count.saturating_add(more);
     }
 }
 
@@ -183,7 +190,7 @@ mod tests {
             ))
         );
         assert_eq!(
-            kinds("\u{1b}[0m\u{9b}0m\0a\u{8}b\rc\u{7}"),
+            kinds("\u{1b}[2J\u{9b}0m\0a\u{8}b\rc\u{7}"),
             [("escape", 2), ("nul", 1), ("backspace", 1), ("return", 1), ("other", 1)]
                 .map(|(kind, count)| ("control", kind, count))
         );

@@ -29,7 +29,7 @@
 //! It matches the shapes of delimiters, not a list of tokens, on a folded view of the text, which ignores look-alikes,
 //! width, case, white space beside delimiters and escapes (`&lt;`, `\u003c`, `%3c`, also nested). It inserts a `·` into
 //! the original right behind the opener. Invisible characters become notes: `(U+200B)`, `␛`. Joiners and selectors
-//! inside emoji and in scripts that need them stay.
+//! inside emoji and in scripts that need them stay. The colours of a terminal are removed, and what they joined is scanned.
 //!
 //! | family | contents |
 //! |---|---|
@@ -69,7 +69,8 @@
 //!   element: half an escape (`100%`, `&amp;`), a name that may be a namespace (`a <b`), a quote. A caller that
 //!   concatenates two texts should put a separator between them.
 //! - It is idempotent, and clean text comes back unchanged.
-//! - Without patterns of the operator, every visible character of the input is in the output, in order; the
+//! - Without patterns of the operator, every visible character of the input is in the output, in order (the characters of a
+//!   colour are not visible); the
 //!   output is at most four times as long as the input, plus a few bytes.
 //! - JSON comes out as JSON of the same shape.
 //! - The work is linear in the text. Each candidate looks ahead over a bounded window, and all patterns are matched in
@@ -81,6 +82,8 @@
 //!   they resemble are written in another case, and tokenizers do not fold case.
 //! - `<user>`, `<tool>`, `[tool]` and other everyday names without a closer, an attribute or a payload behind them,
 //!   and without a second speaker. `<code>`, `<result>`, `<path>`: a parser reads them inside a call only.
+//! - The elements of a record (`<system>GitHub</system>` in front of another element, `<user><name>`), the fields of a form
+//!   (`System: Debian` beside `Version: 2`), and the properties of a schema (`"tool_calls": {"type": "array"}`).
 //! - Bare objects such as `{"name": …, "arguments": …}`, and lists such as `[f(x=1)]`: half of all JSON and code.
 //! - `System:`, `Action:` and the like inside a paragraph and without a second speaker or step.
 //! - Encodings that are not decoded on the way to a parser: base64, rot13, reversed text.
@@ -89,6 +92,7 @@
 //! It neutralizes syntax. It does not protect a model from persuasion.
 
 mod candidates;
+mod colours;
 mod compose;
 mod edit;
 mod encoded;

@@ -5,7 +5,8 @@
 
 use crate::role::Role;
 use crate::vocabulary::{
-    CALL_KEYS, COMPANIONS, CORE_PAIRS, KEY_ENDINGS, MARKERS, OBJECTS, TOOL_WORDS, VERBS, WHOLE_NAMES,
+    CALL_KEYS, COMPANIONS, COMPOUNDS, CORE_PAIRS, KEY_ENDINGS, MARKERS, OBJECTS, TOOL_WORDS, VERBS,
+    WHOLE_NAMES,
 };
 
 /// How surely a name alone means control syntax.
@@ -69,6 +70,8 @@ pub(crate) fn tag(name: &str) -> Confidence {
 pub(crate) fn bracket(name: &str) -> Confidence {
     match name_of(name, bracket_word) {
         _ if name == "model_settings" => Confidence::Strong,
+        // Terms of prose, often the text of a link: `[End-of-Life][]`.
+        Confidence::Core if name.contains("-of-") && !name.contains("tool") => Confidence::None,
         // Code writes `input[start_of_line]`; models write it between angles.
         Confidence::Core if !name.contains("tool") && !name.contains("call") && !name.contains("plugin") => {
             Confidence::Strong
@@ -81,7 +84,11 @@ pub(crate) fn bracket(name: &str) -> Confidence {
 fn name_of(name: &str, word: fn(&[u8]) -> Confidence) -> Confidence {
     let name = name.trim_matches(|c| matches!(c, '_' | '-'));
     if !name.contains(['_', '-']) {
-        return if is_reserved(name) { Confidence::Strong } else { word(name.as_bytes()) };
+        return if is_reserved(name) || extends_compound(name) {
+            Confidence::Strong
+        } else {
+            word(name.as_bytes())
+        };
     }
     if is_reserved(name) {
         return Confidence::Strong;
@@ -90,7 +97,8 @@ fn name_of(name: &str, word: fn(&[u8]) -> Confidence) -> Confidence {
     let mut all_known = true;
     let mut previous = "";
     for word in words(name) {
-        if !previous.is_empty() && CORE_PAIRS.contains(&(previous, word)) {
+        let unnumbered = word.trim_end_matches(|c: char| c.is_ascii_digit());
+        if !previous.is_empty() && CORE_PAIRS.contains(&(previous, unnumbered)) {
             return Confidence::Core;
         }
         let tooly = is_one_of(&TOOL_WORDS, word);
@@ -106,6 +114,11 @@ fn name_of(name: &str, word: fn(&[u8]) -> Confidence) -> Confidence {
         _ if is_order(name) => Confidence::Weak,
         _ => Confidence::None,
     }
+}
+
+/// Whether the name is one of [`COMPOUNDS`], or continues one: `<toolcallv2>`, `<systempromptend>`. No other word begins so.
+fn extends_compound(name: &str) -> bool {
+    COMPOUNDS.iter().any(|known| name.starts_with(known))
 }
 
 /// Whether the name marks the beginning or the end of a turn or a call: `<end_code>`, `<start_function_x>`,

@@ -23,6 +23,11 @@ impl RoleSet {
         self.0[role as usize] = true;
     }
 
+    /// The roles of both sets.
+    pub(crate) fn union(self, other: Self) -> Self {
+        Self(std::array::from_fn(|role| self.0[role] || other.0[role]))
+    }
+
     /// Whether at least two roles speak, not counting everyday names.
     pub(crate) fn has_dialogue(self) -> bool {
         self.0[..Role::Bot as usize].iter().filter(|&&seen| seen).count() > 1

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use crate::colours;
 use crate::escape;
 use crate::family_counts::{Family, FamilyCounts, FindingKind};
 use crate::json;
@@ -40,9 +41,10 @@ impl Sanitizer {
         Ok(Self { patterns: Patterns::new(&settings.forbidden_patterns)?.map(Arc::new) })
     }
 
-    /// The text with all control syntax neutralized. Clean text comes back borrowed, byte for byte.
+    /// The text with all control syntax neutralized, and without a terminal's colours. Clean text comes back borrowed,
+    /// byte for byte.
     pub fn text<'t>(&self, text: &'t str, tally: &mut FamilyCounts) -> Cow<'t, str> {
-        self.sanitize_to_fixpoint(text, TextEnd::Open, tally)
+        self.sanitize_without_colours(text, TextEnd::Open, tally)
     }
 
     /// JSON of the same shape in which every string and key is sanitized, and the text as a whole too. Numbers,
@@ -61,7 +63,7 @@ impl Sanitizer {
         let mut current = Cow::Borrowed(json);
         for _ in 0..MAX_ROUNDS {
             let rewritten = json::rewrite(&current, strings, |string| {
-                match self.sanitize_to_fixpoint(string, TextEnd::Closed, &mut counted) {
+                match self.sanitize_without_colours(string, TextEnd::Closed, &mut counted) {
                     Cow::Borrowed(_) => None,
                     Cow::Owned(clean) => Some(clean),
                 }
@@ -87,10 +89,10 @@ impl Sanitizer {
         None
     }
 
-    /// For a string shown on one line (log lines, names, descriptions in a terminal): like [`Self::text`], and
-    /// line breaks, tabs and every other control character come out visible (`\n`, `␛`, `(U+2028)`).
+    /// For a string shown on one line (log lines, names, descriptions in a terminal): like [`Self::text`], but
+    /// line breaks, tabs and every other control character, those of colours too, come out visible (`\n`, `␛`, `(U+2028)`).
     pub fn line<'t>(&self, text: &'t str, tally: &mut FamilyCounts) -> Cow<'t, str> {
-        let clean = self.text(text, tally);
+        let clean = self.sanitize_to_fixpoint(text, TextEnd::Open, tally);
         if !clean.contains(is_line_control) {
             return clean;
         }
@@ -135,6 +137,21 @@ impl Sanitizer {
             cut = before_split_note(sanitized, cut);
         }
         cut
+    }
+
+    fn sanitize_without_colours<'t>(
+        &self,
+        text: &'t str,
+        ending: TextEnd,
+        tally: &mut FamilyCounts,
+    ) -> Cow<'t, str> {
+        match colours::strip(text) {
+            (Cow::Borrowed(text), _) => self.sanitize_to_fixpoint(text, ending, tally),
+            (Cow::Owned(plain), count) => {
+                tally.add_many(Family::Control, FindingKind::Colour, count);
+                Cow::Owned(self.sanitize_to_fixpoint(&plain, ending, tally).into_owned())
+            }
+        }
     }
 
     fn sanitize_to_fixpoint<'t>(

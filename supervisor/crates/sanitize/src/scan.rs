@@ -10,6 +10,7 @@ use crate::prefilter;
 use crate::role::Role;
 use crate::shapes::{self, Budget, TextEnd};
 use crate::skeleton::Window;
+use crate::truncate::prefix;
 use crate::unit::Unit;
 
 mod findings;
@@ -291,9 +292,11 @@ impl<'t> Scan<'t> {
         let (text, spelled_break) = (self.text, self.spelled_break);
         let opens = |role: Role| {
             at == 0 && matches!(role, Role::Human | Role::Assistant)
-                || is_blank_before(text, line_break, spelled_break)
+                || matches!(role, Role::Human | Role::Assistant)
+                    && is_blank_before(text, line_break, spelled_break)
         };
-        self.findings.add_line_start(start, opens, mark);
+        let is_field = |role| matches!(role, Role::System | Role::User) && is_in_form(text, at);
+        self.findings.add_line_start(start, opens, is_field, mark);
     }
 }
 
@@ -304,6 +307,35 @@ fn is_blank_before(text: &str, at: usize, spelled_break: usize) -> bool {
     // The backslash of an escaped `\n` is trimmed with the line before it, so check both.
     let spelled = |end: usize| end >= 2 && matches!(&text.as_bytes()[end - 2..end], [b'\\', b'n' | b'r']);
     line.ends_with('\n') || spelled(line.len()) || spelled_break > 0 && spelled_break == line.len()
+}
+
+/// Whether the line at `at` is beside one that only a form has: `Version: 2.4`. Only whole lines that nothing disguises
+/// count.
+fn is_in_form(text: &str, at: usize) -> bool {
+    /// The longest key, in bytes.
+    const MAX_KEY: usize = 32;
+    /// How far away the other line may be, in bytes; a field's value is short.
+    const MAX_LINE: usize = 512;
+    let is_field = |line: &str| {
+        let key = line.get(..line.find(':').unwrap_or(MAX_KEY + 1)).unwrap_or_default().trim_start();
+        let is_key = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b' ' | b'_' | b'-');
+        let ends = line.as_bytes().get(line.len() - line.trim_start().len() + key.len() + 1);
+        key.len() <= MAX_KEY
+            && key.starts_with(|c: char| c.is_ascii_alphabetic())
+            && key.bytes().all(is_key)
+            && matches!(ends, None | Some(b' ' | b'\r' | b'\n'))
+            && !shapes::is_line_word(key)
+    };
+    let line = text[at..].trim_start_matches([' ', '\t']).as_bytes();
+    let is_plain = [&b"system:"[..], b"user:"]
+        .iter()
+        .any(|word| line.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word)));
+    let near = &text[text.floor_char_boundary(at.saturating_sub(MAX_LINE))..at];
+    let before = near.strip_suffix('\n').map(|before| before.rsplit('\n').next().unwrap_or_default());
+    let behind = prefix(&text[at..], MAX_LINE).split_once('\n');
+    is_plain
+        && (before.is_some_and(is_field)
+            || behind.is_some_and(|(_, lines)| is_field(lines.lines().next().unwrap_or_default())))
 }
 
 /// How the beginning of a line up to its mark is written.

@@ -148,6 +148,23 @@ pub(crate) const CORE_PAIRS: [(&str, &str); 42] = [
     ("im", "end"),
 ];
 
+/// Pairs of words written as one. Longer names that begin so have no other use.
+pub(crate) const COMPOUNDS: [&str; 13] = [
+    "endoftext",
+    "endofturn",
+    "functioncall",
+    "functionresponse",
+    "functionresult",
+    "pluginoutput",
+    "startofturn",
+    "systemprompt",
+    "toolcall",
+    "tooloutput",
+    "toolresponse",
+    "toolresult",
+    "tooluse",
+];
+
 /// Names of one word that begins with none of the words above: what an unfinished name may become.
 pub(crate) const WHOLE_NAMES: [&str; 29] = [
     "bos",

@@ -38,10 +38,10 @@ fn look_alikes_stay() {
 #[test]
 fn more_look_alikes_stay() {
     let set = include_str!("data/benign_more.jsonl");
-    // `<SYSTEM>` opens a prompt, also in a usage text; two speakers at the beginnings of lines are a conversation, in
-    // YAML too; a text that ends in `[` may go on with anything; `</s>` ends a turn and an old word; `[user]` with a
+    // `<SYSTEM>` opens a prompt, also in a usage text;
+    // a text that ends in `[` may go on with anything; `</s>` ends a turn and an old word; `[user]` with a
     // closer is a turn, and a name in a forum.
-    let wanted = ["clap_help", "scp", "yaml", "maths", "html_form", "bbcode"];
+    let wanted = ["clap_help", "scp", "maths", "html_form", "bbcode"];
     assert_eq!(changed(set), wanted);
     assert!(wanted.len() * 10 <= set.lines().count());
 }

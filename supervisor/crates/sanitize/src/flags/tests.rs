@@ -114,3 +114,16 @@ proptest! {
         prop_assert!(flags(&base64(words.as_bytes())).contains(&"base64") || base64(words.as_bytes()).len() < 24);
     }
 }
+
+#[test]
+fn other_encodings_behind_base64_are_told() {
+    let utf16 = |bytes: fn(u16) -> [u8; 2]| ORDER.encode_utf16().flat_map(bytes).collect::<Vec<u8>>();
+    assert_eq!(flags(&base64(&utf16(u16::to_le_bytes))), ["base64"]);
+    assert_eq!(flags(&base64(&utf16(u16::to_be_bytes))), ["base64"]);
+    let marked = [&[0xff, 0xfe], &*utf16(u16::to_le_bytes)].concat();
+    assert_eq!(flags(&base64(&marked)), ["base64"]);
+    assert_eq!(flags(&base64(hex(ORDER).as_bytes())), ["base64"]);
+    // Counters and small numbers have as many zeros, and are no text.
+    let numbers: Vec<u8> = (0..40u16).flat_map(|n| (n * 7 % 31).to_le_bytes()).collect();
+    assert_eq!(flags(&base64(&numbers)), [""; 0]);
+}

@@ -202,8 +202,8 @@ fn may_be_spaced_words(words: &[u8], length: usize) -> bool {
     is_suspicious(&words[..length], TAG) || is_suspicious(&joined[..end], TAG)
 }
 
-/// The longest relevant single word has 17 letters.
-const MAX_WORD: usize = 20;
+/// The longest relevant single word has 17 letters; one that only continues it may be twice as long.
+const MAX_WORD: usize = 40;
 
 fn is_suspicious(word: &[u8], kind: NameSyntax) -> bool {
     let mut folded = [0; MAX_WORD];

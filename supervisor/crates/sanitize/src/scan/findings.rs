@@ -16,6 +16,11 @@ pub(super) struct Findings {
     openers: Vec<(u64, Option<Role>, Edit)>,
     /// The closers found so far, with their offsets, in order.
     closers: Vec<(u64, usize)>,
+    /// Elements of records that are open.
+    fields: Vec<u64>,
+    /// Fields of a form that are named like speakers: they count where a person asks and a model answers.
+    form_fields: Vec<Edit>,
+    form_roles: RoleSet,
     /// Turns that count only beside a turn of another speaker.
     turns: Vec<(Role, Edit)>,
     /// The same in the middle of a line: they count where a person asks and a model answers.
@@ -38,6 +43,10 @@ impl Findings {
         match verdict {
             Verdict::Clean => {}
             Verdict::Mark { at, family } => self.edits.push(Edit::mark(at, family, kind)),
+            Verdict::Field { key } => self.fields.push(key),
+            Verdict::Closer { key, .. } if self.fields.last() == Some(&key) => {
+                self.fields.pop();
+            }
             Verdict::Closer { at, family, key } => {
                 self.closers.push((key, at));
                 self.edits.push(Edit::mark(at, family, kind));
@@ -63,11 +72,12 @@ impl Findings {
     }
 
     /// Adds what stands at the start of a line. `opens_turn` says whether a turn of that speaker counts there without
-    /// another speaker, and `mark` makes the edit at an offset.
+    /// another speaker, `is_field` whether it may be a field of a form, and `mark` makes the edit at an offset.
     pub(super) fn add_line_start(
         &mut self,
         start: LineStart,
         opens_turn: impl FnOnce(Role) -> bool,
+        is_field: impl FnOnce(Role) -> bool,
         mark: impl FnOnce(usize) -> Edit,
     ) {
         match start {
@@ -76,6 +86,10 @@ impl Findings {
             LineStart::BrokenTurn(role) => self.line_roles.add(role),
             LineStart::BrokenStep => self.has_react_step = true,
             LineStart::Heading(end) => self.mid_line_turns.push(mark(end)),
+            LineStart::Turn(role, end) if is_field(role) => {
+                self.form_roles.add(role);
+                self.form_fields.push(mark(end));
+            }
             LineStart::Turn(role, end) => {
                 self.line_roles.add(role);
                 if role != Role::Bot && opens_turn(role) {
@@ -107,7 +121,10 @@ impl Findings {
 
     /// Resolves the findings that count only beside others, and returns all edits in the order of their offsets.
     pub(super) fn finish(mut self) -> Vec<Edit> {
-        let asked = self.line_roles.has_question_and_answer(self.mid_line_roles);
+        let asked = self.line_roles.union(self.form_roles).has_question_and_answer(self.mid_line_roles);
+        if asked {
+            self.edits.extend(self.form_fields);
+        }
         if asked || self.line_roles.has_dialogue() {
             let counts = |role| role != Role::Bot || asked;
             let turns = self.turns.into_iter().filter(|&(role, _)| counts(role));

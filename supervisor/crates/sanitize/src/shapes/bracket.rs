@@ -142,6 +142,13 @@ fn split_name(window: &mut Window<'_, '_>, at: usize, start: usize, closer: bool
     if !name.spaced || window.get(next) != b']' {
         return Verdict::Clean;
     }
+    // The text of a link, in whole words: `[tool use](https://…)`.
+    if !closer
+        && is_link(window, next)
+        && words(window, start).is_some_and(|(words, _)| names::is_banner(&words))
+    {
+        return Verdict::Clean;
+    }
     let spelled = name.as_str();
     match names::bracket(spelled.trim_matches('_')) {
         Confidence::Core => mark,
@@ -234,6 +241,21 @@ pub(crate) fn symbol(window: &mut Window<'_, '_>) -> Verdict {
 
 /// `[TOOL CALL]`, `[BEGIN OF AVAILABLE TOOLS]`: several words. A link or its target has its address behind it.
 fn banner(window: &mut Window<'_, '_>, start: usize, closer: bool) -> bool {
+    let Some((joined, index)) = words(window, start) else { return false };
+    window.get(index) == b']' && names::is_banner(&joined) && (closer || !is_link(window, index))
+}
+
+/// Whether the address of a link stands behind the bracket that closes at `index`.
+fn is_link(window: &mut Window<'_, '_>, index: usize) -> bool {
+    match window.get(index + 1) {
+        b'(' | b'[' => true,
+        b':' => window.get(index + 2) == b' ',
+        _ => false,
+    }
+}
+
+/// The words from `start` on, with `_` in place of the white space, and the index behind them.
+fn words(window: &mut Window<'_, '_>, start: usize) -> Option<(String, usize)> {
     /// The longest in use has four.
     const MAX_WORDS: usize = 6;
     let mut joined = String::new();
@@ -250,13 +272,5 @@ fn banner(window: &mut Window<'_, '_>, start: usize, closer: bool) -> bool {
         }
         joined.push('_');
     }
-    if window.get(index) != b']' || !names::is_banner(&joined) {
-        return false;
-    }
-    let link = match window.get(index + 1) {
-        b'(' | b'[' => true,
-        b':' => window.get(index + 2) == b' ',
-        _ => false,
-    };
-    closer || !link
+    (!joined.is_empty()).then_some((joined, index))
 }

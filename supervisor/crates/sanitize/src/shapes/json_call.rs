@@ -48,6 +48,9 @@ pub(crate) fn json_call(window: &mut Window<'_, '_>, ending: TextEnd, budget: &m
     let value = window.skip_space(colon + 1);
     match window.get(value) {
         END if open => return mark,
+        b'{' if !is_type && is_schema(window.text, window.from, window.end_of(value), budget) => {
+            return Verdict::Clean;
+        }
         b'[' | b'{' if !is_type => return mark,
         b'"' if !is_type => return mark,
         b'"' => {}
@@ -72,21 +75,29 @@ pub(crate) fn json_call(window: &mut Window<'_, '_>, ending: TextEnd, budget: &m
 /// Whether the object around `"type": "…"` is provably something else. If it is not strict JSON, or not within the
 /// bounds, that is not proven.
 fn is_no_call(text: &str, before: usize, after: usize, budget: &mut Budget) -> bool {
-    /// JSON in a string in a string in a string: deeper nesting proves nothing.
-    const MAX_ESCAPES: usize = 7;
-    let bytes = text.as_bytes();
-    if bytes[before] != b'"' {
-        return false;
-    }
-    // JSON inside a JSON string has its quotes behind backslashes; as many of them as here delimit strings.
-    let own = bytes[..before].iter().rev().take(MAX_ESCAPES + 1).take_while(|&&byte| byte == b'\\').count();
-    if own > MAX_ESCAPES {
-        return false;
-    }
+    let Some(own) = escapes_before(text.as_bytes(), before) else { return false };
     let before = before - own;
     let mut siblings = Siblings::default();
-    let mut reader = Reader::new(bytes, own, &mut budget.0);
+    let mut reader = Reader::new(text.as_bytes(), own, &mut budget.0);
     let complete =
         reader.forward(after, &mut siblings).is_some() && reader.backward(before, &mut siblings).is_some();
     complete && !siblings.may_make_call()
+}
+
+/// Whether the object that begins in front of `inside` is a schema, so that its key, whose quote is at `quote`, is the
+/// name of a property: `"tool_calls": {"type": "array", …}`.
+fn is_schema(text: &str, quote: usize, inside: usize, budget: &mut Budget) -> bool {
+    let bytes = text.as_bytes();
+    let Some(own) = escapes_before(bytes, quote).filter(|_| bytes[inside - 1] == b'{') else { return false };
+    let mut siblings = Siblings::default();
+    Reader::new(bytes, own, &mut budget.0).forward(inside, &mut siblings).is_some() && siblings.make_schema()
+}
+
+/// JSON inside a JSON string has its quotes behind backslashes: how many stand in front of this quote. As many of them
+/// as here delimit strings. None if that is no quote, or nested too deeply.
+fn escapes_before(bytes: &[u8], quote: usize) -> Option<usize> {
+    /// JSON in a string in a string in a string: deeper nesting proves nothing.
+    const MAX_ESCAPES: usize = 7;
+    let own = bytes[..quote].iter().rev().take(MAX_ESCAPES + 1).take_while(|&&byte| byte == b'\\').count();
+    (bytes[quote] == b'"' && own <= MAX_ESCAPES).then_some(own)
 }

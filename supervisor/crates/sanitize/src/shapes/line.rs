@@ -106,6 +106,13 @@ pub(crate) fn line_start(window: &mut Window<'_, '_>) -> LineStart {
     }
 }
 
+/// Whether the words are those of a turn or of a step, so that no form has a field of that name.
+pub(crate) fn is_line_word(words: &str) -> bool {
+    let word: Vec<u8> =
+        words.bytes().filter(|byte| *byte != b' ').map(|byte| byte.to_ascii_lowercase()).collect();
+    WORDS.contains(&&*word)
+}
+
 fn is_backspace(window: &Window<'_, '_>, index: usize) -> bool {
     window.text[window.start_of(index)..].starts_with('\u{8}')
 }

@@ -16,7 +16,7 @@ use crate::unit::{END, OTHER};
 
 pub(crate) use bracket::{bracket, symbol, tilde};
 pub(crate) use json_call::{Budget, json_call};
-pub(crate) use line::{LineStart, ReActStep, fence, heading, line_start, speaker};
+pub(crate) use line::{LineStart, ReActStep, fence, heading, is_line_word, line_start, speaker};
 pub(crate) use tag::{closing_bar, tag};
 
 /// The result for one opener.
@@ -30,6 +30,8 @@ pub(crate) enum Verdict {
     Closer { at: usize, family: Family, key: u64 },
     /// The opener of such a name: marked if its closer follows, or, if it names a speaker, beside another speaker.
     Opener { at: usize, family: Family, key: u64, role: Option<Role> },
+    /// The element of a record with such a name: neither it nor its closer is marked.
+    Field { key: u64 },
     /// Control syntax that names a speaker.
     Speaker { at: usize, family: Family, role: Role },
     /// Control syntax only if the text also holds an unmistakable heading of a prompt.

@@ -16,6 +16,36 @@ const CALL_SIBLINGS: [&str; 9] = [
 /// syntax tree has others.
 const PLAIN_SIBLINGS: [&str; 6] = ["type", "name", "id", "index", "status", "role"];
 
+/// Keywords of JSON Schema and OpenAPI that say what values there may be.
+const SCHEMA_CONSTRAINTS: [&str; 9] =
+    ["type", "$ref", "properties", "items", "enum", "const", "oneOf", "anyOf", "allOf"];
+/// Keywords that stand beside those.
+const SCHEMA_NOTES: [&str; 23] = [
+    "title",
+    "description",
+    "default",
+    "required",
+    "format",
+    "nullable",
+    "additionalProperties",
+    "propertyNames",
+    "minItems",
+    "maxItems",
+    "uniqueItems",
+    "minLength",
+    "maxLength",
+    "minimum",
+    "maximum",
+    "pattern",
+    "example",
+    "examples",
+    "deprecated",
+    "readOnly",
+    "writeOnly",
+    "discriminator",
+    "$defs",
+];
+
 /// How much of the text may be read to find the siblings of one `type`, in bytes each way. An ABI entry has
 /// about 500; a longer object counts as a call.
 pub(super) const MAX_OBJECT: usize = 4096;
@@ -25,11 +55,15 @@ pub(super) struct Siblings {
     call: bool,
     name: bool,
     plain: bool,
+    /// One of them says what values a schema allows.
+    constrains: bool,
+    /// All of them are keywords of a schema.
+    schema: bool,
 }
 
 impl Default for Siblings {
     fn default() -> Self {
-        Self { call: false, name: false, plain: true }
+        Self { call: false, name: false, plain: true, constrains: false, schema: true }
     }
 }
 
@@ -39,11 +73,20 @@ impl Siblings {
         self.call |= CALL_SIBLINGS.iter().any(is) || key.contains(&b'\\') || !key.is_ascii();
         self.name |= key.eq_ignore_ascii_case(b"name");
         self.plain &= PLAIN_SIBLINGS.iter().any(is);
+        let constrains = SCHEMA_CONSTRAINTS.iter().any(|known| known.as_bytes() == key);
+        self.constrains |= constrains;
+        self.schema &= constrains || SCHEMA_NOTES.iter().any(|known| known.as_bytes() == key);
     }
 
     /// Whether an object with these keys and a `type` of calls may be a call.
     pub(super) fn may_make_call(&self) -> bool {
         self.call || (self.name && self.plain)
+    }
+
+    /// Whether an object with exactly these keys describes values, as in the schema of an API with calls. A call has
+    /// a name or arguments, which are no keywords.
+    pub(super) fn make_schema(&self) -> bool {
+        self.constrains && self.schema
     }
 }
 

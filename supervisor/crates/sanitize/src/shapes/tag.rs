@@ -83,6 +83,10 @@ fn judge_named(
     {
         return mark;
     }
+    // Doxygen's element: the space is missing in front of an attribute only.
+    if closed && matches!(name.as_str(), "parametername" | "invokename") {
+        return Verdict::Clean;
+    }
     // An unfinished closer may still turn out to be in a namespace.
     if closer && last == END && ending == TextEnd::Open {
         return mark;
@@ -93,6 +97,15 @@ fn judge_named(
     }
     if name.as_str() == "role" {
         return if closed && !closer && names_speaker(window, behind + 1) { mark } else { Verdict::Clean };
+    }
+    if closed && !self_closing && is_field_name(name.as_str()) {
+        let key = name.key();
+        if closer {
+            return Verdict::Closer { at, family: Family::Tag, key };
+        }
+        if is_field(window, behind + 1, &name) {
+            return Verdict::Field { key };
+        }
     }
     let type_argument = closed && !closer && !self_closing && (follows_identifier(before) || start > first);
     if strength != Confidence::Core && type_argument && name.next > start {
@@ -152,6 +165,43 @@ fn names_speaker(window: &mut Window<'_, '_>, index: usize) -> bool {
     let speaker = names::role(name.as_str()).is_some() && !name.as_str().contains(['_', '-'])
         || matches!(name.as_str(), "tool" | "observation" | "developer");
     speaker && matches!(window.get(next), b'<' | END)
+}
+
+/// Names that records have too: a POM has a `<system>` and `<arguments>`, a list of accounts has each `<user>`.
+fn is_field_name(name: &str) -> bool {
+    matches!(name, "system" | "user" | "parameters" | "arguments")
+}
+
+/// Whether the content of the element, which begins at `index`, is one of a record: a single word, which instructs no
+/// model, in front of another ordinary element; or ordinary elements.
+fn is_field(window: &mut Window<'_, '_>, index: usize, name: &Name) -> bool {
+    let index = window.skip_space(index);
+    let word = Name::read(window, index, false);
+    if word.len == 0 {
+        return begins_ordinary_element(window, index, false);
+    }
+    if window.get(word.next) != b'<' || window.get(word.next + 1) != b'/' {
+        return false;
+    }
+    let closer = Name::read(window, word.next + 2, false);
+    if closer.as_str() != name.as_str() || window.get(closer.next) != b'>' {
+        return false;
+    }
+    let next = window.skip_space(closer.next + 1);
+    begins_ordinary_element(window, next, true)
+}
+
+/// Whether a tag whose name is not about turns or tools stands at `index`.
+fn begins_ordinary_element(window: &mut Window<'_, '_>, index: usize, or_closer: bool) -> bool {
+    let closer = or_closer && window.get(index + 1) == b'/';
+    let start = index + 1 + usize::from(closer);
+    let name = Name::read(window, start, false);
+    let ends = matches!(window.get(name.next), b'>' | b' ' | b'/' | b'\n');
+    window.get(index) == b'<'
+        && name.len > 1
+        && ends
+        && (names::tag(name.as_str()) == Confidence::None
+            || matches!(name.as_str(), "parameters" | "arguments"))
 }
 
 /// Whether the `<<` at `at` closes `>>NAME`. Shifts of source code are written in lower case.
