@@ -10,7 +10,7 @@ use futures_util::{Stream, StreamExt};
 use talon_plugin::{Event, EventKind, LogLine};
 use talon_proto::host;
 use talon_proto::host::{LogsRequest, WatchEventsRequest};
-use talon_sanitize::{Sanitized, inert};
+use talon_sanitize::{Sanitized, sanitized};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
@@ -161,7 +161,7 @@ fn missed_events(count: u64) -> host::Event {
     host::Event {
         unix_ms: unix_ms(SystemTime::now()),
         kind: EventKind::Supervisor.as_str().to_owned(),
-        message: wire(inert!("{} events are missing here: this reader is too slow", count)),
+        message: wire(sanitized!("{} events are missing here: this reader is too slow", count)),
         fields: [("missed".to_owned(), count.to_string())].into(),
         ..host::Event::default()
     }
@@ -184,7 +184,7 @@ fn missed_lines(plugin: &str, count: u64) -> host::LogLine {
         plugin: plugin.to_owned(),
         level: "warn".to_owned(),
         stream: "talon".to_owned(),
-        text: wire(inert!("{} lines are missing here: this reader is too slow", count)),
+        text: wire(sanitized!("{} lines are missing here: this reader is too slow", count)),
         ..host::LogLine::default()
     }
 }

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::time::Duration;
 
 use talon_plugin::Service;
-use talon_sanitize::{Sanitized, inert};
+use talon_sanitize::{Sanitized, sanitized};
 use tokio::time::{sleep, timeout};
 use tonic::{Code, Status};
 
@@ -123,7 +123,7 @@ fn report_silence<K: ManagedService>(
     let mut before = None;
     held.update_status(|status| {
         if status.pid == pid && status.state.is_open() {
-            let problem = inert!(
+            let problem = sanitized!(
                 "it has not answered for {} ms, and its clients wait; it is killed and started again if it does not \
                  within {} ms",
                 checks.timeout.as_millis(),

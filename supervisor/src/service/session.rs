@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use talon_control::ControlError;
 use talon_plugin::ServiceHooks;
-use talon_sanitize::{Sanitized, inert};
+use talon_sanitize::{Sanitized, sanitized};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -45,7 +45,7 @@ impl<K: ManagedService> ServiceHooks for ServiceHandle<K> {
             status.state = ManagedServiceState::Backoff;
             // A problem that the service reported before it ended is more specific.
             if status.refused.is_none() {
-                status.problem = Some(inert!("it ended: {}", how));
+                status.problem = Some(sanitized!("it ended: {}", how));
             }
         });
         match again_in {

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use talon_proto::host::{Event, LogLine};
-use talon_sanitize::{Raw, Sanitized, inert};
+use talon_sanitize::{Raw, Sanitized, sanitized};
 
 use crate::reading::neutralized;
 
@@ -51,7 +51,7 @@ impl TimelineEntry {
             unix_ms: event.unix_ms,
             plugin: neutralized(&event.plugin),
             kind: neutralized(&event.kind),
-            text: if event.instance == 0 { text } else { inert!("/{} {}", event.instance, text) },
+            text: if event.instance == 0 { text } else { sanitized!("/{} {}", event.instance, text) },
             severity: tone,
         })
     }

@@ -7,7 +7,7 @@ use futures_util::future::BoxFuture;
 use talon_jail::{Mode, Status};
 use talon_plugin::probe::{ProbeError, Prober};
 use talon_plugin_config::spec::{DEFAULT_PROFILE, PluginSpec};
-use talon_sanitize::{Raw, Sanitized, inert};
+use talon_sanitize::{Raw, Sanitized, sanitized};
 
 use crate::check::{Check, Test};
 use crate::checks::perform;
@@ -96,7 +96,7 @@ async fn perform_within_limit(check: &'static Check, bench: &mut Harness<'_>) ->
     let limit = CALL_ALLOWANCE + MAX_STARTS * (life.start_timeout + 2 * life.grace_period);
     let finding = tokio::time::timeout(limit, perform(check, bench)).await;
     let finding =
-        finding.unwrap_or_else(|_| Finding::Fail(inert!("it was given up after {} s", limit.as_secs())));
+        finding.unwrap_or_else(|_| Finding::Fail(sanitized!("it was given up after {} s", limit.as_secs())));
     if matches!(finding, Finding::Fail(_)) {
         bench.drop_session().await;
     }
@@ -122,13 +122,13 @@ async fn check_strict_profile(bench: &Harness<'_>, options: &Options, before: &[
     let failed = match failing_checks(bench.prober, spec, options, &again).await {
         Ok(failed) => failed,
         Err(problem) => {
-            return Finding::Fail(inert!("under it the plugin cannot be started: {}", problem.text));
+            return Finding::Fail(sanitized!("under it the plugin cannot be started: {}", problem.text));
         }
     };
     match failed.split_first() {
-        None => Finding::Pass(inert!("{} checks hold under it, too", again.len())),
+        None => Finding::Pass(sanitized!("{} checks hold under it, too", again.len())),
         Some(((first, detail), more)) => {
-            Finding::Fail(inert!("under it {} fails: {} ({} more fail)", *first, detail, more.len()))
+            Finding::Fail(sanitized!("under it {} fails: {} ({} more fail)", *first, detail, more.len()))
         }
     }
 }
@@ -140,7 +140,7 @@ fn enforcement_finding(report: Option<&talon_jail::Report>) -> Finding {
         Some(Status::Enforced) => Finding::Pass("all of the above was under it".into()),
         Some(Status::StandIn(why) | Status::Missing(why)) => {
             let why = Raw::from(why).line_within(MAX_DETAIL_BYTES / 2);
-            Finding::Skip(inert!("this machine does not enforce it: {}", why))
+            Finding::Skip(sanitized!("this machine does not enforce it: {}", why))
         }
         None => Finding::Skip("this machine does not say whether it is enforced".into()),
     }

@@ -150,6 +150,7 @@ struct Gate {
 impl Gate {
     /// A permit, if one is free. It never overtakes a waiter: the semaphore gives a released permit to the first
     /// waiter, so a free permit means that no call is waiting.
+    #[inline]
     fn try_enter(self: &Arc<Self>) -> Option<RunningCall> {
         self.permits.try_acquire().ok()?.forget();
         Some(RunningCall::new(self.clone()))
@@ -173,6 +174,7 @@ struct RunningCall {
 
 impl RunningCall {
     /// Takes ownership of a permit that was acquired from the semaphore and forgotten.
+    #[inline]
     fn new(gate: Arc<Gate>) -> Self {
         gate.in_flight.fetch_add(1, Ordering::Relaxed);
         Self { gate }
@@ -216,10 +218,12 @@ where
     type Future = ResponseFuture<S>;
 
     /// Always ready: the wait is part of the call, where it is counted and ends with the deadline.
+    #[inline]
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), CallError>> {
         Poll::Ready(Ok(()))
     }
 
+    #[inline]
     fn call(&mut self, call: Call) -> Self::Future {
         let state = if let Some(place) = self.gate.try_enter() {
             State::Running { future: call_when_ready(&mut self.inner, call), place }
@@ -284,6 +288,7 @@ where
 {
     type Output = Result<S::Response, CallError>;
 
+    #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let mut state = self.project().state;
         loop {

@@ -41,6 +41,7 @@ pub enum Outcome {
 impl Outcome {
     /// The value in logs and metrics: `ok`, `tool_error`, `refused` or `host_fault`.
     #[must_use]
+    #[inline]
     pub fn as_str(&self) -> &'static str {
         match self {
             Self::Ok => "ok",
@@ -52,6 +53,7 @@ impl Outcome {
 
     /// Why the call did not succeed: one of the constants in [`reason`], empty for [`Outcome::Ok`].
     #[must_use]
+    #[inline]
     pub fn reason(&self) -> &'static str {
         match self {
             Self::Ok => "",
@@ -117,6 +119,7 @@ impl Answer {
 
     /// Whether a plugin wrote text in it: it answered, or it failed with an error text. An error of the host may quote
     /// a caller, so it does not count against the plugin.
+    #[inline]
     pub(crate) fn is_from_plugin(&self) -> bool {
         self.digest.is_some() || is_from_plugin(&self.outcome)
     }

@@ -18,12 +18,14 @@ impl<T: ?Sized> ArcById<T> {
 impl<T: ?Sized> Deref for ArcById<T> {
     type Target = T;
 
+    #[inline]
     fn deref(&self) -> &T {
         &self.0
     }
 }
 
 impl<T: ?Sized> Clone for ArcById<T> {
+    #[inline]
     fn clone(&self) -> Self {
         Self(Arc::clone(&self.0))
     }

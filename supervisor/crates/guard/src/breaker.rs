@@ -152,6 +152,7 @@ impl Shared {
         result
     }
 
+    #[inline]
     fn admit(&self) -> Result<Permit, Duration> {
         match self.healthy_epoch.load(Ordering::Acquire) {
             NO_HEALTHY_EPOCH => self.update(|machine| machine.admit(Instant::now())),
@@ -159,6 +160,7 @@ impl Shared {
         }
     }
 
+    #[inline]
     fn settle(&self, call: Permit, verdict: Verdict, now: impl FnOnce() -> Instant) {
         // There is no fault to forget, and this call is not one.
         let is_healthy =
@@ -186,10 +188,12 @@ where
     type Future = ResponseFuture<S>;
 
     /// Always ready: an open breaker refuses at once, whatever the state of the plugin.
+    #[inline]
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), CallError>> {
         Poll::Ready(Ok(()))
     }
 
+    #[inline]
     fn call(&mut self, call: Call) -> Self::Future {
         match self.shared.admit() {
             Ok(admitted) => ResponseFuture {
@@ -278,6 +282,7 @@ where
 {
     type Output = Result<S::Response, CallError>;
 
+    #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let mut this = self.project();
         let Some(future) = this.future.as_mut().as_pin_mut() else {

@@ -28,6 +28,7 @@ pub enum Origin {
 impl Origin {
     /// The value for logs and programs: `person`, `model` or `program`.
     #[must_use]
+    #[inline]
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Person => "person",
@@ -154,6 +155,7 @@ impl Call {
 
     /// Whether the caller may call this action. The grant is asked once: plugin, action and grant must not change
     /// afterwards.
+    #[inline]
     pub fn is_granted(&mut self) -> bool {
         let CallFields { granted, grant_verdict, plugin, action, .. } = &mut **self;
         *grant_verdict
@@ -162,6 +164,7 @@ impl Call {
 
     /// The caller's name for the conversation, of any length; `None` if it has none.
     #[must_use]
+    #[inline]
     pub fn session(&self) -> Option<&str> {
         self.context.get(SESSION_KEY).map(String::as_str).filter(|session| !session.is_empty())
     }
@@ -170,12 +173,14 @@ impl Call {
 impl Deref for Call {
     type Target = CallFields;
 
+    #[inline]
     fn deref(&self) -> &CallFields {
         &self.0
     }
 }
 
 impl DerefMut for Call {
+    #[inline]
     fn deref_mut(&mut self) -> &mut CallFields {
         &mut self.0
     }

@@ -67,6 +67,7 @@ pub(crate) const POLLED_AFTER_END: &str = "polled after it was done";
 impl<S: Service<Call>> Future for CallWhenReady<S> {
     type Output = Result<S::Response, S::Error>;
 
+    #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let mut state = self.project().state;
         loop {

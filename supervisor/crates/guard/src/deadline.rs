@@ -113,10 +113,12 @@ where
     type Future = ResponseFuture<S>;
 
     /// Always ready: waiting for the inner service is part of the call, so that it counts too.
+    #[inline]
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), CallError>> {
         Poll::Ready(Ok(()))
     }
 
+    #[inline]
     fn call(&mut self, mut call: Call) -> Self::Future {
         let configured = self.timeouts.configured(&call);
         call.timeout = call.timeout.filter(|wish| *wish < configured);
@@ -156,6 +158,7 @@ where
 {
     type Output = Result<S::Response, CallError>;
 
+    #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let mut this = self.project();
         // Poll the answer first: one that arrives together with the deadline is still an answer, and a layer below

@@ -34,6 +34,7 @@ impl Digest {
 
     /// The digest of this message, computed on first use.
     #[must_use]
+    #[inline]
     pub fn of_message(message: Bytes) -> Self {
         Self { taken: OnceLock::new(), message }
     }

@@ -24,6 +24,7 @@ impl Executor {
     }
 
     /// Does the work on an answer of this size.
+    #[inline]
     pub fn run<T>(self, bytes: usize, work: impl FnOnce() -> T) -> T {
         match self.run_large {
             Some(run_large) if bytes >= LARGE_ANSWER_BYTES => {

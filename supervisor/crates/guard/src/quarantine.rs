@@ -124,12 +124,14 @@ impl Quarantine {
     }
 
     /// Whether a threshold is set.
+    #[inline]
     pub(crate) fn is_enabled(&self) -> bool {
         self.shared.threshold.is_some()
     }
 
     /// Whether the plugin is quarantined.
     #[must_use]
+    #[inline]
     pub fn is_quarantined(&self) -> bool {
         self.shared.active.load(Ordering::Acquire)
     }
@@ -235,10 +237,12 @@ where
     type Future = ResponseFuture<S>;
 
     /// Always ready: calls of a quarantined plugin are refused at once.
+    #[inline]
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), CallError>> {
         Poll::Ready(Ok(()))
     }
 
+    #[inline]
     fn call(&mut self, call: Call) -> Self::Future {
         if self.quarantine.is_quarantined() {
             return ResponseFuture { future: None, refused: Some(call.plugin.clone()) };
@@ -265,6 +269,7 @@ where
 {
     type Output = Result<S::Response, CallError>;
 
+    #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let mut this = self.project();
         if let Some(future) = this.future.as_mut().as_pin_mut() {

@@ -70,10 +70,12 @@ where
 
     /// Always ready: an inner service that fails to become ready has to become an answer too, so the call waits
     /// for it.
+    #[inline]
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
         Poll::Ready(Ok(()))
     }
 
+    #[inline]
     fn call(&mut self, call: Call) -> Self::Future {
         ResponseFuture {
             id: call.id.clone(),
@@ -103,6 +105,7 @@ where
 {
     type Output = Result<Answer, Infallible>;
 
+    #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
         let answer = match ready!(this.future.poll(cx)) {

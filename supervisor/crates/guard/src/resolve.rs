@@ -222,10 +222,12 @@ where
     type Future = ResponseFuture<S>;
 
     /// Always ready: a refused call must not wait for the plugin.
+    #[inline]
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), CallError>> {
         Poll::Ready(Ok(()))
     }
 
+    #[inline]
     fn call(&mut self, mut call: Call) -> Self::Future {
         match self.rules.apply(&mut call) {
             Ok(()) => ResponseFuture { future: Some(call_when_ready(&mut self.inner, call)), refused: None },
@@ -253,6 +255,7 @@ where
 {
     type Output = Result<S::Response, CallError>;
 
+    #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let mut this = self.project();
         match this.future.as_mut().as_pin_mut() {

@@ -111,10 +111,12 @@ where
     type Error = S::Error;
     type Future = ResponseFuture<S::Future>;
 
+    #[inline]
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
         self.inner.poll_ready(cx)
     }
 
+    #[inline]
     fn call(&mut self, call: Call) -> Self::Future {
         let provoked = self.layer.arguments_hold_syntax(&call);
         ResponseFuture { future: self.inner.call(call), layer: self.layer.clone(), provoked }
@@ -137,6 +139,7 @@ where
 {
     type Output = Result<SanitizedAnswer, E>;
 
+    #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
         let answer = ready!(this.future.poll(cx))?;

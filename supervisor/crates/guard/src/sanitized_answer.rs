@@ -46,30 +46,36 @@ pub(crate) enum Field {
 impl SanitizedAnswer {
     /// How the call ended.
     #[must_use]
+    #[inline]
     pub fn outcome(&self) -> &Outcome {
         &self.0.outcome
     }
     /// The sanitized text.
     #[must_use]
+    #[inline]
     pub fn content(&self) -> &Sanitized {
         self.0.content.whole()
     }
     /// The sanitized error text; empty if there is no error.
     #[must_use]
+    #[inline]
     pub fn error(&self) -> &Sanitized {
         self.0.error.whole()
     }
     /// The sanitized JSON text, or empty.
     #[must_use]
+    #[inline]
     pub fn structured_content(&self) -> &Sanitized {
         self.0.structured_content.whole()
     }
     /// What the guard did so far.
     #[must_use]
+    #[inline]
     pub fn report(&self) -> &Report {
         &self.0.report
     }
 
+    #[inline]
     pub(crate) fn field(&self, field: Field) -> &Body {
         match field {
             Field::Content => &self.0.content,
@@ -77,6 +83,7 @@ impl SanitizedAnswer {
         }
     }
 
+    #[inline]
     pub(crate) fn unreported_bytes(&self, field: Field) -> usize {
         self.0.unreported_bytes[field as usize]
     }

@@ -69,6 +69,7 @@ impl Stopwatch {
     }
 
     /// Whether to measure the call that comes in now.
+    #[inline]
     fn should_sample(&self) -> bool {
         let until = self.shared.until.load(Ordering::Relaxed);
         until > 0
@@ -131,10 +132,12 @@ impl<S: Service<Call>> Service<Call> for Timed<S> {
     type Error = S::Error;
     type Future = TimedFuture<S::Future>;
 
+    #[inline]
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
         self.inner.poll_ready(cx)
     }
 
+    #[inline]
     fn call(&mut self, mut call: Call) -> Self::Future {
         let watch = self.watch.as_ref().filter(|watch| watch.should_sample()).cloned();
         if watch.is_some() {
@@ -162,6 +165,7 @@ pin_project! {
 impl<F: Future> Future for TimedFuture<F> {
     type Output = F::Output;
 
+    #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
         let result = ready!(this.future.poll(cx));

@@ -258,10 +258,12 @@ where
     type Error = S::Error;
     type Future = ResponseFuture<S::Future>;
 
+    #[inline]
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
         self.inner.poll_ready(cx)
     }
 
+    #[inline]
     fn call(&mut self, mut call: Call) -> Self::Future {
         let memory = self.taint.scope_memory(&call.scope, false);
         let (tainted_by, own) = self.taint.examine(memory.as_deref(), call.args.values());
@@ -316,6 +318,7 @@ where
 {
     type Output = Result<Guarded, E>;
 
+    #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
         let mut answer = ready!(this.future.poll(cx))?;

@@ -130,10 +130,12 @@ where
     type Error = S::Error;
     type Future = ResponseFuture<S::Future>;
 
+    #[inline]
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
         self.inner.poll_ready(cx)
     }
 
+    #[inline]
     fn call(&mut self, call: Call) -> Self::Future {
         let span = tracing::error_span!(
             target: "talon::call",
@@ -174,6 +176,7 @@ where
 {
     type Output = Result<Guarded, E>;
 
+    #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
         let result = {

@@ -153,10 +153,12 @@ where
     type Error = S::Error;
     type Future = ResponseFuture<S::Future>;
 
+    #[inline]
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
         self.inner.poll_ready(cx)
     }
 
+    #[inline]
     fn call(&mut self, call: Call) -> Self::Future {
         let keeper = match self.limits.oversize {
             Oversize::Paged(_) => Some((call.scope.clone(), call.plugin.clone())),
@@ -183,6 +185,7 @@ where
 {
     type Output = Result<SanitizedAnswer, E>;
 
+    #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
         let mut answer = ready!(this.future.poll(cx))?;

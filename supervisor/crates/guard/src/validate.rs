@@ -120,10 +120,12 @@ where
     type Error = CallError;
     type Future = ResponseFuture<S::Future>;
 
+    #[inline]
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), CallError>> {
         self.inner.poll_ready(cx).map_err(Into::into)
     }
 
+    #[inline]
     fn call(&mut self, call: Call) -> Self::Future {
         let call_id = call.id.clone();
         let keeper = self.store.is_enabled().then(|| RawMessageRecorder {
@@ -175,6 +177,7 @@ where
 {
     type Output = Result<Answer, CallError>;
 
+    #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
         let raw = ready!(this.future.poll(cx)).map_err(Into::into)?;

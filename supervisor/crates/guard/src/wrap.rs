@@ -186,10 +186,12 @@ where
     type Error = S::Error;
     type Future = ResponseFuture<S::Future>;
 
+    #[inline]
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
         self.inner.poll_ready(cx)
     }
 
+    #[inline]
     fn call(&mut self, call: Call) -> Self::Future {
         // Only an envelope with attributes names the call.
         let subject = match self.mode {
@@ -218,6 +220,7 @@ where
 {
     type Output = Result<Guarded, E>;
 
+    #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
         let inner = ready!(this.future.poll(cx))?;

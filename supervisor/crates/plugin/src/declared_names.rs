@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use talon_plugin_config::name::PluginName;
-use talon_sanitize::{Sanitized, inert};
+use talon_sanitize::{Sanitized, sanitized};
 
 /// Which plugin declared which name; shared by a registry and its plugins.
 #[derive(Debug, Clone, Default)]
@@ -38,7 +38,7 @@ impl DeclaredNames {
         let table = self.0.lock();
         let declared = table.get(plugin)?.as_deref()?;
         let other = table.keys().find(|other| *other != plugin && other.as_str() == declared)?;
-        Some(inert!(
+        Some(sanitized!(
             "it calls itself \"{other}\", as another plugin is named; calls for {other} go to that one, calls for \
              {plugin} come here",
             other = other,

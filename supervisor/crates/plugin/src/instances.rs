@@ -12,7 +12,7 @@ use bytes::Bytes;
 use talon_plugin_client::ExecuteError;
 use talon_plugin_config::name::PluginName;
 use talon_plugin_config::spec::{Dialect, PluginSpec};
-use talon_sanitize::{Sanitized, inert};
+use talon_sanitize::{Sanitized, sanitized};
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 
@@ -215,7 +215,7 @@ impl InstancePool {
             return Ok(flight);
         }
         let _waiting = WaitPermit::enter(&self.waiting).ok_or_else(|| ExecuteError::Unavailable {
-            reason: inert!("{} calls wait for it already", MAX_WAITING_CALLS),
+            reason: sanitized!("{} calls wait for it already", MAX_WAITING_CALLS),
             retryable: true,
         })?;
         let began = Instant::now();
@@ -238,7 +238,7 @@ impl InstancePool {
                     return Err(ExecuteError::TimedOut { waited: began.elapsed() });
                 }
                 return Err(ExecuteError::Unavailable {
-                    reason: inert!(
+                    reason: sanitized!(
                         "not ready after {}: {}",
                         format_duration(self.ready_wait),
                         self.not_ready_reason()
@@ -271,9 +271,9 @@ impl InstancePool {
         let views = self.statuses();
         let view = summary(&views);
         match (&view.reason, view.state) {
-            (Some(reason), state) => inert!("{}: {}", state, reason),
-            (None, State::Discovered) => inert!("not started; `talon plugin start {}` starts it", self.name),
-            (None, state) => inert!("{}", state),
+            (Some(reason), state) => sanitized!("{}: {}", state, reason),
+            (None, State::Discovered) => sanitized!("not started; `talon plugin start {}` starts it", self.name),
+            (None, state) => sanitized!("{}", state),
         }
     }
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use futures_util::stream::{BoxStream, StreamExt};
 use talon_proto::notices::Notice;
 use talon_proto::notices::notice::Kind;
-use talon_sanitize::{Raw, inert};
+use talon_sanitize::{Raw, sanitized};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -100,7 +100,7 @@ impl NoticeListener {
             let heard = budget.spend().await;
             if let Some(dropped) = budget.take_dropped() {
                 let text =
-                    inert!("{} notices were dropped: it sends more than {} a second", dropped, MAX_HANDLED);
+                    sanitized!("{} notices were dropped: it sends more than {} a second", dropped, MAX_HANDLED);
                 self.common.logs.note(self.instance, Level::Warn, text);
             }
             if !heard {
@@ -184,9 +184,9 @@ impl NoticeListener {
                     .into()
             }
             Ok(Err(cause)) => {
-                inert!("it reports that its tools changed, but they could not be read: {}", cause)
+                sanitized!("it reports that its tools changed, but they could not be read: {}", cause)
             }
-            Err(_) => inert!(
+            Err(_) => sanitized!(
                 "it reports that its tools changed, but did not declare them within {} s",
                 REFRESH_TIMEOUT.as_secs()
             ),

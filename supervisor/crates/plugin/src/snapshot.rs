@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use talon_plugin_config::name::PluginName;
 use talon_plugin_config::spec::Dialect;
-use talon_sanitize::{Sanitized, inert};
+use talon_sanitize::{Sanitized, sanitized};
 
 use crate::instances::{summary, total_restarts};
 use crate::jail_report::not_enforced;
@@ -104,7 +104,7 @@ impl Snapshot {
         let speaker = summary(&views);
         let worse = views.iter().enumerate().filter(|(_, view)| view.state != speaker.state);
         let worse = worse.filter_map(|(index, view)| {
-            view.reason.as_ref().map(|reason| inert!("instance {} is {}: {}", index, view.state, reason))
+            view.reason.as_ref().map(|reason| sanitized!("instance {} is {}: {}", index, view.state, reason))
         });
         let reasons: Vec<Sanitized> = speaker.reason.iter().cloned().chain(worse).collect();
         let capability = common.capability.load();

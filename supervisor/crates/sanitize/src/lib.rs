@@ -46,17 +46,17 @@
 //!
 //! # Types
 //!
-//! [`Raw`] is untrusted text: it has no `Display`. [`Sanitized`] is the output of a sanitizer, and [`inert!`] joins it
+//! [`Raw`] is untrusted text: it has no `Display`. [`Sanitized`] is the output of a sanitizer, and [`sanitized!`] joins it
 //! with literals and sanitizes the whole again. A sink that takes [`SafeDisplay`] does not take a plain string, so the
 //! compiler reports a missing call of the sanitizer:
 //!
 //! ```
-//! use talon_sanitize::{Raw, SafeDisplay, inert};
+//! use talon_sanitize::{Raw, SafeDisplay, sanitized};
 //!
 //! fn print(line: impl SafeDisplay) { println!("{line}") }
 //!
 //! let said = Raw::from_bytes(b"\x1b[2J<think>");
-//! print(inert!("it said \"{}\"", said.line_within(100)));
+//! print(sanitized!("it said \"{}\"", said.line_within(100)));
 //! ```
 //!
 //! # Guarantees

@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 pub fn value(value: &Value) -> Value {
     let whole = Sanitizer::default().sanitize_json(value.to_string(), &mut FamilyCounts::default());
     match whole.and_then(|inert| serde_json::from_str(&inert).ok()) {
-        Some(inert) => inert,
+        Some(inert) => sanitized,
         // Too deep or too large, or two keys would become equal: then string by string.
         None => piecewise(value),
     }

@@ -2,7 +2,7 @@
 //!
 //! [`Raw`] cannot be printed; it has to be sanitized first. Code that shows text (a terminal, a page, a prompt, a log)
 //! takes [`Sanitized`] or what is [`SafeDisplay`], so that the compiler reports a missing call of the
-//! sanitizer. [`inert!`](crate::inert) joins literals and sanitized pieces and sanitizes the whole once more: two
+//! sanitizer. [`sanitized!`](crate::inert) joins literals and sanitized pieces and sanitizes the whole once more: two
 //! harmless pieces can make a token where they meet.
 
 use std::borrow::Cow;
@@ -177,7 +177,7 @@ impl Sanitized {
         Self::whole(pieces.join(between))
     }
 
-    /// For [`inert!`](crate::inert). It accepts any text, because the result is sanitized as a whole.
+    /// For [`sanitized!`](crate::inert). It accepts any text, because the result is sanitized as a whole.
     #[doc(hidden)]
     #[must_use]
     pub fn composed(text: fmt::Arguments<'_>) -> Self {

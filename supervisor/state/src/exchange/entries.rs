@@ -35,10 +35,11 @@ pub(super) fn read(key: Node, value: Node, seen: &mut SeenKeys) -> (String, Resu
         }
     };
     let record = excerpt(&key);
-    (record, checked(at, key, value, seen))
+    (record, check(at, key, value, seen))
 }
 
-fn checked(at: Mark, key: String, value: Node, seen: &mut SeenKeys) -> Result<Entry, Problem> {
+/// The bounds of the store, and that the key is new.
+fn check(at: Mark, key: String, value: Node, seen: &mut SeenKeys) -> Result<Entry, Problem> {
     let key = Key::new(key).map_err(|error| Problem { at, reason: error.to_string() })?;
     if !seen.insert(&key) {
         return Err(Problem { at, reason: "the key stands twice; the first one counts".into() });

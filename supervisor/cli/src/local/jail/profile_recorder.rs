@@ -6,7 +6,7 @@ use std::io::Write as _;
 use std::path::PathBuf;
 
 use talon_jail::{ObservedCall, Profile};
-use talon_sanitize::inert;
+use talon_sanitize::sanitized;
 
 use crate::exit;
 use crate::failure::Failure;
@@ -38,7 +38,7 @@ impl ProfileRecorder {
         let name = self.profile.name();
         if used.is_empty() {
             let name = sanitized_line(name);
-            write_stderr(inert!("talon: learned nothing: {} has every call that it made", name), false);
+            write_stderr(sanitized!("talon: learned nothing: {} has every call that it made", name), false);
             return Ok(());
         }
         let text = self.profile.render_learned(used, &self.command);

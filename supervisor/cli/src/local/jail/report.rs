@@ -3,7 +3,7 @@
 use anstyle::AnsiColor;
 use serde_json::{Value, json};
 use talon_jail::{ExitStatus, JailedProgram, Report, Status};
-use talon_sanitize::inert;
+use talon_sanitize::sanitized;
 
 use crate::line::sanitized_line;
 use crate::output::Output;
@@ -24,7 +24,7 @@ pub(super) fn print_start(jailed: &JailedProgram, uid: u32, out: &mut Output) {
         };
         table.row(vec![protection.name.as_str().into(), Cell::styled(word, color.on_default()), text.into()]);
     }
-    out.err_line(inert!("talon: pid {}, uid {}", jailed.pid, uid));
+    out.err_line(sanitized!("talon: pid {}, uid {}", jailed.pid, uid));
     out.err_table(&table);
 }
 
@@ -33,7 +33,7 @@ pub(super) fn print_end(status: ExitStatus, out: &mut Output) {
     if out.is_json() {
         out.err_json(&json!({ "ended": status.to_string() }));
     } else {
-        out.err_line(inert!("talon: {}", sanitized_line(status)));
+        out.err_line(sanitized!("talon: {}", sanitized_line(status)));
     }
 }
 
@@ -41,7 +41,7 @@ pub(super) fn print_end(status: ExitStatus, out: &mut Output) {
 pub(super) fn print_missing(report: &Report, out: &mut Output) {
     for protection in report {
         if let Status::Missing(why) = &protection.status {
-            out.err_line(inert!(
+            out.err_line(sanitized!(
                 "talon: not enforced: {}: {}",
                 sanitized_line(&protection.name),
                 sanitized_line(why)

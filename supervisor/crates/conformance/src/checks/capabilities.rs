@@ -6,7 +6,7 @@ use serde_json::Value;
 use talon_plugin_client::Capability;
 use talon_plugin_client::capability::CapabilityError;
 use talon_proto::plugin::{Action, PluginCapabilities};
-use talon_sanitize::{Raw, Sanitized, inert};
+use talon_sanitize::{Raw, Sanitized, sanitized};
 
 use super::handshake;
 use crate::harness::{Finding, Harness, InitResult};
@@ -19,13 +19,13 @@ const SHOWN_NAME_BYTES: usize = 64;
 
 pub(super) fn answered(bench: &Harness<'_>) -> Finding {
     match (bench.skip_reason(), &bench.facts.declaration, &bench.facts.capabilities) {
-        (_, Some(Err(problem)), _) => Finding::Fail(inert!("Capabilities brought nothing: {}", problem)),
+        (_, Some(Err(problem)), _) => Finding::Fail(sanitized!("Capabilities brought nothing: {}", problem)),
         (Some(finding), _, _) => finding,
         (None, _, None) => match decode_error(bench) {
             Some(error) => Finding::Fail(Raw::of(error).line()),
             None => Finding::Fail("its answer is not the message of opentalon.plugin.v1".into()),
         },
-        (None, _, Some(declared)) => Finding::Pass(inert!("{} actions", declared.actions.len())),
+        (None, _, Some(declared)) => Finding::Pass(sanitized!("{} actions", declared.actions.len())),
     }
 }
 
@@ -44,14 +44,14 @@ pub(super) fn names(bench: &Harness<'_>) -> Result<Finding, Finding> {
 pub(super) fn duplicates(bench: &Harness<'_>) -> Result<Finding, Finding> {
     let declared = declaration(bench)?;
     if let Some(twice) = first_duplicate(declared.actions.iter().map(|action| action.name.as_str())) {
-        return Ok(Finding::Fail(inert!("the action {} is declared twice", sanitized(twice))));
+        return Ok(Finding::Fail(sanitized!("the action {} is declared twice", sanitized(twice))));
     }
     for action in &declared.actions {
         if let Some(twice) =
             first_duplicate(action.parameters.iter().map(|parameter| parameter.name.as_str()))
         {
             let action = sanitized(&action.name);
-            return Ok(Finding::Fail(inert!(
+            return Ok(Finding::Fail(sanitized!(
                 "the action {} has the parameter {} twice",
                 action,
                 sanitized(twice)
@@ -70,17 +70,17 @@ pub(super) fn schemas(bench: &Harness<'_>) -> Result<Finding, Finding> {
     let declared = declaration(bench)?;
     let mut told = None;
     for action in &declared.actions {
-        let whose = |what: &str| inert!("{} of the action {}", sanitized(what), sanitized(&action.name));
+        let whose = |what: &str| sanitized!("{} of the action {}", sanitized(what), sanitized(&action.name));
         if let Err(problem) = check_schema(&action.output_schema) {
-            return Ok(Finding::Fail(inert!("{} {}", whose("output_schema"), problem)));
+            return Ok(Finding::Fail(sanitized!("{} {}", whose("output_schema"), problem)));
         }
         for parameter in &action.parameters {
             if let Err(problem) = check_schema(&parameter.schema) {
                 let whose = whose(&parameter.name);
-                return Ok(Finding::Fail(inert!("the schema of the parameter {} {}", whose, problem)));
+                return Ok(Finding::Fail(sanitized!("the schema of the parameter {} {}", whose, problem)));
             }
             if !TYPES.contains(&parameter.r#type.as_str()) {
-                told = Some(inert!(
+                told = Some(sanitized!(
                     "the parameter {} has the type {}, which hosts take for any text",
                     whose(&parameter.name),
                     sanitized(&parameter.r#type)
@@ -99,7 +99,7 @@ fn check_schema(schema: &str) -> Result<(), Sanitized> {
     match serde_json::from_str::<Value>(schema) {
         Ok(Value::Object(_) | Value::Bool(_)) => Ok(()),
         Ok(_) => Err("is neither an object nor a boolean".into()),
-        Err(error) => Err(inert!("is no JSON: {}", Raw::of(error).line_within(SHOWN_NAME_BYTES * 2))),
+        Err(error) => Err(sanitized!("is no JSON: {}", Raw::of(error).line_within(SHOWN_NAME_BYTES * 2))),
     }
 }
 
@@ -119,13 +119,13 @@ pub(super) async fn stable(bench: &mut Harness<'_>) -> Result<Finding, Finding> 
     let decode = |bytes: bytes::Bytes| <PluginCapabilities as prost::Message>::decode(bytes).ok();
     let second = match again {
         Ok(bytes) => decode(bytes),
-        Err(problem) => return Ok(Finding::Fail(inert!("the second time it brought nothing: {}", problem))),
+        Err(problem) => return Ok(Finding::Fail(sanitized!("the second time it brought nothing: {}", problem))),
     };
     let (Some(first), Some(second)) = (&bench.facts.capabilities, second) else {
         return Ok(Finding::Fail("the second answer is not the message of opentalon.plugin.v1".into()));
     };
     Ok(match difference(first, &second) {
-        Some(what) => Finding::Fail(inert!("the second answer differs from the first in {}", what)),
+        Some(what) => Finding::Fail(sanitized!("the second answer differs from the first in {}", what)),
         None => Finding::pass(),
     })
 }
@@ -139,7 +139,7 @@ fn difference(first: &PluginCapabilities, second: &PluginCapabilities) -> Option
     let changed = before.iter().find(|(name, action)| after.get(*name) != Some(*action));
     let changed = changed.or_else(|| after.iter().find(|(name, _)| !before.contains_key(*name)));
     if let Some((name, _)) = changed {
-        return Some(inert!("the action {}", sanitized(name)));
+        return Some(sanitized!("the action {}", sanitized(name)));
     }
     let rest = |declared: &PluginCapabilities| PluginCapabilities { actions: Vec::new(), ..declared.clone() };
     (rest(first) != rest(second)).then(|| "what it says of itself".into())

@@ -1,7 +1,7 @@
 //! Checks of the handshake line and the address in it.
 
 use talon_plugin::probe::{ListeningSocket, Stage};
-use talon_sanitize::{Raw, Sanitized, inert};
+use talon_sanitize::{Raw, Sanitized, sanitized};
 
 use crate::failed_stage::check_for_stage;
 use crate::harness::{Finding, Harness};
@@ -14,7 +14,7 @@ const WRITE_FOR_ALL: u32 = 0o002;
 
 /// The finding when the start failed at another step.
 pub(super) fn skipped_at(stage: Stage) -> Finding {
-    Finding::Skip(inert!("it does not get that far: see {}", check_for_stage(stage)))
+    Finding::Skip(sanitized!("it does not get that far: see {}", check_for_stage(stage)))
 }
 
 /// The finding for a step of the start that passes or fails as a whole.
@@ -41,14 +41,14 @@ pub(super) async fn unoffered_version(bench: &mut Harness<'_>) -> Finding {
     let shaken = probe.handshake().await;
     bench.discard(probe).await;
     match shaken {
-        Ok(_) => Finding::Fail(inert!(
+        Ok(_) => Finding::Fail(sanitized!(
             "offered only version {}, which does not exist, it claims to speak it",
             UNKNOWN_VERSION
         )),
         Err(problem) if problem.stage == Stage::Version => {
             Finding::Pass("it names a version of its own, which the host refuses".into())
         }
-        Err(problem) => Finding::Pass(inert!("it does not start then: {}", problem.text)),
+        Err(problem) => Finding::Pass(sanitized!("it does not start then: {}", problem.text)),
     }
 }
 
@@ -62,11 +62,11 @@ pub(super) fn socket_mode(bench: &Harness<'_>) -> Finding {
         Some(ListeningSocket::Inherited) => {
             Finding::Pass("it serves on the socket that the host handed over".into())
         }
-        Some(ListeningSocket::Bound { mode }) if mode & WRITE_FOR_ALL != 0 => Finding::Warn(inert!(
+        Some(ListeningSocket::Bound { mode }) if mode & WRITE_FOR_ALL != 0 => Finding::Warn(sanitized!(
             "its socket has mode {}: everybody may connect who can reach it",
             octal(mode)
         )),
-        Some(ListeningSocket::Bound { mode }) => Finding::Pass(inert!("its socket has mode {}", octal(mode))),
+        Some(ListeningSocket::Bound { mode }) => Finding::Pass(sanitized!("its socket has mode {}", octal(mode))),
         Some(ListeningSocket::Tcp) => Finding::Skip("it listens on TCP".into()),
         Some(ListeningSocket::Unknown) | None => Finding::Skip("its socket cannot be looked at".into()),
     }
@@ -80,7 +80,7 @@ pub(super) fn serves(bench: &Harness<'_>) -> Finding {
     use crate::harness::InitResult::Broken;
 
     match (stage_finding(bench, Stage::Serving), &bench.facts.init) {
-        (Finding::Pass(_), Some(Broken(how))) => Finding::Fail(inert!(
+        (Finding::Pass(_), Some(Broken(how))) => Finding::Fail(sanitized!(
             "its address takes connections, and the first call (Init) got no answer: {}",
             how
         )),

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use prost::Message;
 use talon_plugin::probe::CallOptions;
 use talon_plugin_client::ExecuteError;
-use talon_sanitize::{Sanitized, inert};
+use talon_sanitize::{Sanitized, sanitized};
 use tonic::Code;
 use tonic_health::pb::health_check_response::ServingStatus;
 use tonic_health::pb::{HealthCheckRequest, HealthCheckResponse};
@@ -64,7 +64,7 @@ async fn says_serving(bench: &mut Harness<'_>) -> Result<Finding, Finding> {
             }
             HealthResult::Status(status) => {
                 let after = bench.spec.lifecycle.start_timeout.as_secs_f32();
-                return Ok(Finding::Fail(inert!(
+                return Ok(Finding::Fail(sanitized!(
                     "it still says {} {} s after its start",
                     status.as_str_name(),
                     after
@@ -78,9 +78,9 @@ async fn says_serving(bench: &mut Harness<'_>) -> Result<Finding, Finding> {
             HealthResult::NoService(_) => {
                 return Ok(Finding::Warn("its health service does not know the service `plugin`".into()));
             }
-            HealthResult::Refused(text) => return Ok(Finding::Fail(inert!("it answers {}", text))),
+            HealthResult::Refused(text) => return Ok(Finding::Fail(sanitized!("it answers {}", text))),
             HealthResult::Broken(how) => {
-                return Ok(Finding::Fail(inert!("its health cannot be read: {}", how)));
+                return Ok(Finding::Fail(sanitized!("its health cannot be read: {}", how)));
             }
         }
     }
@@ -99,7 +99,7 @@ pub(super) async fn unknown_service(bench: &mut Harness<'_>) -> Result<Finding, 
             Finding::Warn("it says SERVING for a service that does not exist".into())
         }
         HealthResult::Broken(how) => {
-            Finding::Fail(inert!("asked for a service that does not exist: {}", how))
+            Finding::Fail(sanitized!("asked for a service that does not exist: {}", how))
         }
         HealthResult::Status(_) | HealthResult::NoService(_) | HealthResult::Refused(_) => Finding::pass(),
     })
@@ -114,13 +114,13 @@ pub(super) async fn after_calls(bench: &mut Harness<'_>) -> Result<Finding, Find
     Ok(match check(bench, session, talon_proto::HEALTH_SERVICE).await {
         HealthResult::Status(ServingStatus::Serving) => Finding::pass(),
         HealthResult::Status(status) => {
-            Finding::Fail(inert!("after the calls before it says {}", status.as_str_name()))
+            Finding::Fail(sanitized!("after the calls before it says {}", status.as_str_name()))
         }
         HealthResult::NoService(_) => match bench.still_serves(session).await {
             Ok(()) => Finding::Pass("it has no health service, and still answers Capabilities".into()),
-            Err(how) => Finding::Fail(inert!("it no longer answers: {}", how)),
+            Err(how) => Finding::Fail(sanitized!("it no longer answers: {}", how)),
         },
-        HealthResult::Refused(text) => Finding::Fail(inert!("after the calls before it answers {}", text)),
-        HealthResult::Broken(how) => Finding::Fail(inert!("its health can no longer be read: {}", how)),
+        HealthResult::Refused(text) => Finding::Fail(sanitized!("after the calls before it answers {}", text)),
+        HealthResult::Broken(how) => Finding::Fail(sanitized!("its health can no longer be read: {}", how)),
     })
 }

@@ -1,7 +1,7 @@
 //! Checks of Init: with the plugin's settings, without any, and with an unknown one.
 
 use serde_json::{Map, Value};
-use talon_sanitize::{Sanitized, inert};
+use talon_sanitize::{Sanitized, sanitized};
 
 use super::handshake;
 use crate::harness::{Finding, Harness, InitResult};
@@ -21,7 +21,7 @@ pub(super) fn settings(bench: &Harness<'_>) -> Finding {
         Some(InitResult::NotImplemented) => {
             Finding::Warn("it has no Init, and its configuration holds settings that it never gets".into())
         }
-        Some(InitResult::Refused(text)) => Finding::Fail(inert!("it refused its settings: {}", text)),
+        Some(InitResult::Refused(text)) => Finding::Fail(sanitized!("it refused its settings: {}", text)),
         Some(InitResult::Broken(_)) | None => {
             Finding::Skip("it does not get that far: see handshake.serves".into())
         }
@@ -37,10 +37,10 @@ pub(super) async fn empty_config(bench: &mut Harness<'_>) -> Finding {
         InitResult::Done => Finding::pass(),
         InitResult::NotImplemented => Finding::Pass("it has no Init".into()),
         InitResult::Refused(text) if text.ends_with("without a text") => {
-            Finding::Fail(inert!("it refuses {{}} and does not say why: {}", text))
+            Finding::Fail(sanitized!("it refuses {{}} and does not say why: {}", text))
         }
-        InitResult::Refused(text) => Finding::Pass(inert!("it needs settings, and says so: {}", text)),
-        InitResult::Broken(how) => Finding::Fail(inert!("Init with {{}} got no answer: {}", how)),
+        InitResult::Refused(text) => Finding::Pass(sanitized!("it needs settings, and says so: {}", text)),
+        InitResult::Broken(how) => Finding::Fail(sanitized!("Init with {{}} got no answer: {}", how)),
     }
 }
 
@@ -54,8 +54,8 @@ pub(super) async fn unknown_keys(bench: &mut Harness<'_>) -> Finding {
     match said {
         InitResult::Done => Finding::Pass("it ignores what it does not know".into()),
         InitResult::NotImplemented => Finding::Pass("it has no Init".into()),
-        InitResult::Refused(text) => Finding::Pass(inert!("it refuses what it does not know: {}", text)),
-        InitResult::Broken(how) => Finding::Fail(inert!("Init with an unknown key got no answer: {}", how)),
+        InitResult::Refused(text) => Finding::Pass(sanitized!("it refuses what it does not know: {}", text)),
+        InitResult::Broken(how) => Finding::Fail(sanitized!("Init with an unknown key got no answer: {}", how)),
     }
 }
 
@@ -70,7 +70,7 @@ async fn init_fresh_process(
     if let Some(InitResult::Broken(_)) = &bench.facts.init {
         return Err(Finding::Skip("it does not get that far: see handshake.serves".into()));
     }
-    let again = |text: Sanitized| Finding::Fail(inert!("it did not start once more: {}", text));
+    let again = |text: Sanitized| Finding::Fail(sanitized!("it did not start once more: {}", text));
     let session = bench.start_session(|_| {}).await.map_err(|problem| again(problem.text))?;
     let said = bench.call_init(&session, config).await;
     bench.discard(session.probe).await;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use talon_plugin::probe::Stage;
 use talon_plugin_client::handshake::{HandshakeError, parse};
 use talon_plugin_config::spec::Dialect;
-use talon_sanitize::{Sanitized, inert};
+use talon_sanitize::{Sanitized, sanitized};
 
 use super::handshake;
 use crate::harness::{Finding, Harness, stdout_lines};
@@ -21,7 +21,7 @@ pub(super) fn handshake(bench: &Harness<'_>) -> Finding {
         Some(problem) if problem.stage == Stage::Handshake => Finding::Fail(problem.text.clone()),
         Some(problem) if problem.stage == Stage::StrayOutput => handshake::skipped_at(problem.stage),
         _ => match &bench.facts.handshake {
-            Some(shaken) => Finding::Pass(inert!("{}", talon_sanitize::Raw::of(shaken).line())),
+            Some(shaken) => Finding::Pass(sanitized!("{}", talon_sanitize::Raw::of(shaken).line())),
             None => Finding::pass(),
         },
     }
@@ -37,7 +37,7 @@ pub(super) fn stray_output(bench: &Harness<'_>) -> Finding {
     }
     match &bench.facts.stray {
         (0, _) => Finding::pass(),
-        (lines, first) => Finding::Warn(inert!(
+        (lines, first) => Finding::Warn(sanitized!(
             "{} lines came on standard output before the handshake line; the first: {}",
             lines,
             first
@@ -50,7 +50,7 @@ pub(super) async fn single_line(bench: &mut Harness<'_>) -> Result<Finding, Find
     // Init and Capabilities came after the handshake, so a second line that was printed at once has been read by now.
     let lines = stdout_lines(&session.probe).split_off(session.probe.stray_lines());
     Ok(match lines.iter().find(|line| looks_like_a_handshake(line)) {
-        Some(line) => Finding::Fail(inert!("a second handshake line came: {}", line)),
+        Some(line) => Finding::Fail(sanitized!("a second handshake line came: {}", line)),
         None => Finding::pass(),
     })
 }
@@ -81,17 +81,17 @@ pub(super) async fn cookie(bench: &mut Harness<'_>) -> Finding {
     let words = probe.last_line();
     bench.discard(probe).await;
     match (exit, words) {
-        (None, _) => Finding::Warn(inert!(
+        (None, _) => Finding::Warn(sanitized!(
             "without the magic cookie it neither explains itself nor ends within {} s",
             EXPLANATION_TIMEOUT.as_secs()
         )),
         (Some(exit), None) => {
-            Finding::Warn(inert!("without the magic cookie it ends with {} and says nothing", exit))
+            Finding::Warn(sanitized!("without the magic cookie it ends with {} and says nothing", exit))
         }
         (Some(exit), Some(words)) if exit.starts_with("exit code") => {
-            Finding::Pass(inert!("it says: {}", words))
+            Finding::Pass(sanitized!("it says: {}", words))
         }
-        (Some(exit), Some(_)) => Finding::Warn(inert!("without the magic cookie it ends with {}", exit)),
+        (Some(exit), Some(_)) => Finding::Warn(sanitized!("without the magic cookie it ends with {}", exit)),
     }
 }
 
@@ -103,7 +103,7 @@ pub(super) fn flood(bench: &Harness<'_>) -> Result<Finding, Finding> {
     Ok(match bench.dropped_lines + running {
         0 => Finding::pass(),
         dropped => {
-            Finding::Fail(inert!("{} of its lines were dropped, because there were too many", dropped))
+            Finding::Fail(sanitized!("{} of its lines were dropped, because there were too many", dropped))
         }
     })
 }

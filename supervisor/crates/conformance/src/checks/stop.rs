@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use talon_plugin::probe::{StopMethod, StopOutcome};
 use talon_plugin_config::spec::Dialect;
-use talon_sanitize::{Sanitized, inert};
+use talon_sanitize::{Sanitized, sanitized};
 
 use crate::harness::{Finding, Harness, InitResult, Session};
 
@@ -13,7 +13,7 @@ async fn start_fresh_process(bench: &Harness<'_>) -> Result<Session, Finding> {
     if let Some(finding) = bench.skip_reason() {
         return Err(finding);
     }
-    let again = |text: Sanitized| Finding::Fail(inert!("it did not start once more: {}", text));
+    let again = |text: Sanitized| Finding::Fail(sanitized!("it did not start once more: {}", text));
     let session = bench.start_session(|_| {}).await.map_err(|problem| again(problem.text))?;
     match bench.call_init(&session, bench.spec.config.clone()).await {
         InitResult::Done | InitResult::NotImplemented => Ok(session),
@@ -39,9 +39,9 @@ pub(super) async fn shutdown(bench: &mut Harness<'_>) -> Result<Finding, Finding
     let exit = session.probe.wait_for_exit(grace).await;
     bench.discard(session.probe).await;
     Ok(match exit {
-        None => Finding::Fail(inert!("it agreed to end and was still there after {} s", grace.as_secs_f32())),
+        None => Finding::Fail(sanitized!("it agreed to end and was still there after {} s", grace.as_secs_f32())),
         Some(exit) if exit == "exit code 0" => Finding::pass(),
-        Some(exit) => Finding::Warn(inert!("it ended with {}", exit)),
+        Some(exit) => Finding::Warn(sanitized!("it ended with {}", exit)),
     })
 }
 
@@ -60,8 +60,8 @@ pub(super) async fn sigterm(bench: &mut Harness<'_>) -> Result<Finding, Finding>
     }
     bench.discard(session.probe).await;
     Ok(match exit {
-        None => Finding::Fail(inert!("it was still there {} s after SIGTERM", grace.as_secs_f32())),
-        Some(exit) => Finding::Pass(inert!("it ended with {}", exit)),
+        None => Finding::Fail(sanitized!("it was still there {} s after SIGTERM", grace.as_secs_f32())),
+        Some(exit) => Finding::Pass(sanitized!("it ended with {}", exit)),
     })
 }
 
@@ -78,7 +78,7 @@ pub(super) async fn nothing_left(bench: &mut Harness<'_>) -> Result<Finding, Fin
         Ok(end) => end,
         Err(error) => {
             let error = talon_sanitize::Raw::of(error).line();
-            return Ok(Finding::Skip(inert!("this machine does not let us watch its end: {}", error)));
+            return Ok(Finding::Skip(sanitized!("this machine does not let us watch its end: {}", error)));
         }
     };
     Ok(match (ended, processes.as_slice(), sockets.as_slice()) {
@@ -86,12 +86,12 @@ pub(super) async fn nothing_left(bench: &mut Harness<'_>) -> Result<Finding, Fin
             Finding::Skip("it does not end when asked: see stop.shutdown and stop.sigterm".into())
         }
         (true, [], []) => Finding::pass(),
-        (true, [], sockets) => Finding::Pass(inert!(
+        (true, [], sockets) => Finding::Pass(sanitized!(
             "it left the socket {} behind, which goes with its directory",
             Sanitized::join(sockets, ", ")
         )),
         (true, processes, _) => {
-            Finding::Fail(inert!("it ended and left behind {}", Sanitized::join(processes, ", ")))
+            Finding::Fail(sanitized!("it ended and left behind {}", Sanitized::join(processes, ", ")))
         }
     })
 }

@@ -7,7 +7,7 @@ use prost::Message;
 use talon_plugin::probe::CallOptions;
 use talon_plugin_client::ExecuteError;
 use talon_proto::plugin::{ToolCallRequest, ToolResultResponse};
-use talon_sanitize::{Raw, Sanitized, inert};
+use talon_sanitize::{Raw, Sanitized, sanitized};
 use tonic::Code;
 
 use super::{CALL_TIMEOUT, Finding, Harness, SHOWN_BYTES, Session, describe_status};
@@ -36,18 +36,18 @@ impl CallResult {
     pub(crate) fn describe(&self) -> Sanitized {
         match self {
             Self::Answer(answer) if answer.error.is_empty() => "an answer without an error".into(),
-            Self::Answer(answer) => inert!("the error {}", Raw::from(&answer.error).line_within(SHOWN_BYTES)),
-            Self::Undecodable(problem) => inert!("bytes that are no answer ({})", problem),
+            Self::Answer(answer) => sanitized!("the error {}", Raw::from(&answer.error).line_within(SHOWN_BYTES)),
+            Self::Undecodable(problem) => sanitized!("bytes that are no answer ({})", problem),
             Self::Status(code, message) => describe_status(*code, message),
-            Self::NoAnswer => inert!("no answer within {} s", CALL_TIMEOUT.as_secs()),
-            Self::TooLarge(limit) => inert!("an answer of more than {} bytes", limit),
+            Self::NoAnswer => sanitized!("no answer within {} s", CALL_TIMEOUT.as_secs()),
+            Self::TooLarge(limit) => sanitized!("an answer of more than {} bytes", limit),
             Self::Broken(how) => how.clone(),
         }
     }
 
     /// The finding for a call with bad input: any answer passes, a refusal by gRPC error is a warning.
     pub(crate) fn to_finding(&self, what: Sanitized) -> Finding {
-        let told = || inert!("{} got {}", what, self.describe());
+        let told = || sanitized!("{} got {}", what, self.describe());
         match self {
             // Other checks judge the content of answers.
             Self::Answer(_) | Self::Undecodable(_) => Finding::pass(),

@@ -15,7 +15,7 @@ use talon_plugin_client::capability::MAX_MESSAGE_BYTES;
 use talon_plugin_client::handshake::Handshake;
 use talon_plugin_config::spec::{Dialect, PluginSpec};
 use talon_proto::plugin::{PluginCapabilities, PluginInitRequest};
-use talon_sanitize::{Raw, Sanitized, inert};
+use talon_sanitize::{Raw, Sanitized, sanitized};
 use tonic::Code;
 
 pub(crate) use self::call_result::CallResult;
@@ -192,13 +192,13 @@ impl<'r> Harness<'r> {
         if ended {
             self.drop_session().await;
             let again =
-                |problem: &ProbeError| Finding::Fail(inert!("it did not start once more: {}", problem.text));
+                |problem: &ProbeError| Finding::Fail(sanitized!("it did not start once more: {}", problem.text));
             let session = self.start_session(|_| {}).await.map_err(|problem| again(&problem))?;
             match self.call_init(&session, self.spec.config.clone()).await {
                 InitResult::Done | InitResult::NotImplemented => {}
                 InitResult::Refused(text) | InitResult::Broken(text) => {
                     session.probe.kill().await;
-                    return Err(Finding::Fail(inert!("it did not start once more: Init: {}", text)));
+                    return Err(Finding::Fail(sanitized!("it did not start once more: Init: {}", text)));
                 }
             }
             self.session = Some(session);
@@ -216,7 +216,7 @@ impl<'r> Harness<'r> {
 
     /// Why checks that need a serving plugin are skipped.
     pub(crate) fn skip_reason(&self) -> Option<Finding> {
-        let skip = |id: &'static str| Some(Finding::Skip(inert!("it does not get that far: see {}", id)));
+        let skip = |id: &'static str| Some(Finding::Skip(sanitized!("it does not get that far: see {}", id)));
         if let Some(problem) = &self.facts.problem {
             return skip(crate::failed_stage::check_for_stage(problem.stage));
         }
@@ -289,8 +289,8 @@ impl<'r> Harness<'r> {
             false => None,
         };
         match (exit, session.probe.last_line()) {
-            (Some(exit), Some(words)) => inert!("the process ended with {}; its last words: {}", exit, words),
-            (Some(exit), None) => inert!("the process ended with {} and said nothing", exit),
+            (Some(exit), Some(words)) => sanitized!("the process ended with {}; its last words: {}", exit, words),
+            (Some(exit), None) => sanitized!("the process ended with {} and said nothing", exit),
             (None, _) => Raw::of(error).line_within(2 * SHOWN_BYTES),
         }
     }
@@ -310,8 +310,8 @@ impl<'r> Harness<'r> {
 pub(crate) fn describe_status(code: Code, message: &Sanitized) -> Sanitized {
     let code = Raw::from(format!("{code:?}")).line();
     match message.is_empty() {
-        true => inert!("gRPC error {} without a text", code),
-        false => inert!("gRPC error {}: {}", code, Raw::from(message.as_str()).line_within(SHOWN_BYTES)),
+        true => sanitized!("gRPC error {} without a text", code),
+        false => sanitized!("gRPC error {}: {}", code, Raw::from(message.as_str()).line_within(SHOWN_BYTES)),
     }
 }
 

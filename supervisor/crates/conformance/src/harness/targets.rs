@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 use talon_proto::plugin::{Action, Parameter, PluginCapabilities};
-use talon_sanitize::{Raw, Sanitized, inert};
+use talon_sanitize::{Raw, Sanitized, sanitized};
 
 use crate::options::{NamedAction, Options};
 
@@ -82,11 +82,11 @@ impl Targets {
     pub(crate) fn summary(&self) -> Sanitized {
         let called = match self.all.is_empty() {
             true => "no action was called but one that does not exist".into(),
-            false => inert!("called: {}", join_names(self.all.iter().map(Target::sanitized_name))),
+            false => sanitized!("called: {}", join_names(self.all.iter().map(Target::sanitized_name))),
         };
         match self.skipped.is_empty() {
             true => called,
-            false => inert!(
+            false => sanitized!(
                 "{}; not called, since they are not read_only: {} (name one with --action, or allow all with --allow-calls)",
                 called,
                 join_names(self.skipped.iter().cloned())
@@ -98,7 +98,7 @@ impl Targets {
 fn join_names(names: impl ExactSizeIterator<Item = Sanitized>) -> Sanitized {
     let more = names.len().saturating_sub(MAX_LISTED);
     let told = Sanitized::join(names.take(MAX_LISTED), ", ");
-    if more > 0 { inert!("{} and {} more", told, more) } else { told }
+    if more > 0 { sanitized!("{} and {} more", told, more) } else { told }
 }
 
 fn with_generated_args(action: &Action) -> Target {

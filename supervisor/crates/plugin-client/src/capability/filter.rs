@@ -5,7 +5,7 @@
 //! caller can use it.
 
 use talon_proto::plugin::Action;
-use talon_sanitize::{Raw, Sanitized, Sanitizer, inert};
+use talon_sanitize::{Raw, Sanitized, Sanitizer, sanitized};
 
 /// The longest name of a plugin or action.
 pub(super) const MAX_DECLARED_NAME_LEN: usize = 64;
@@ -23,7 +23,7 @@ pub(super) fn remove_unusable(actions: &mut Vec<Action>) -> Vec<Sanitized> {
         let Some((what, name)) = unusable_name(action, &sanitizer) else { return true };
         if told.len() < MAX_REPORTED_OMISSIONS {
             // The action's name was checked before.
-            told.push(inert!(
+            told.push(sanitized!(
                 "its action {} is not offered: the name of its {} \"{}\" is no plain text (white space, control \
                  characters or control syntax), so callers could not use it as it is shown; let its author rename it",
                 Raw::from(&action.name).line(),
@@ -36,7 +36,7 @@ pub(super) fn remove_unusable(actions: &mut Vec<Action>) -> Vec<Sanitized> {
         false
     });
     if untold > 0 {
-        told.push(inert!("{} more of its actions are not offered, for the same reason", untold));
+        told.push(sanitized!("{} more of its actions are not offered, for the same reason", untold));
     }
     told
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use http::uri::PathAndQuery;
 use prost::Message;
-use talon_sanitize::{Sanitized, inert};
+use talon_sanitize::{Sanitized, sanitized};
 use tonic::{Code, Status};
 use tonic_health::pb::health_check_response::ServingStatus;
 use tonic_health::pb::{HealthCheckRequest, HealthCheckResponse};
@@ -38,7 +38,7 @@ impl Client {
             Ok(Ok(true)) => HealthStatus::Serving,
             Ok(Ok(false)) => HealthStatus::NotServing,
             Ok(Err(status)) => HealthStatus::Failed(status::describe_status(&status)),
-            Err(_) => HealthStatus::Failed(inert!("no answer within {} ms", timeout.as_millis())),
+            Err(_) => HealthStatus::Failed(sanitized!("no answer within {} ms", timeout.as_millis())),
         }
     }
 

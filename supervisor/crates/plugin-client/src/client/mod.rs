@@ -27,7 +27,7 @@ use talon_proto::goplugin;
 use talon_proto::notices::notices_client::NoticesClient;
 use talon_proto::notices::{ListenRequest, Notice};
 use talon_proto::plugin::{PluginInitRequest, ToolCallRequest};
-use talon_sanitize::{Sanitized, inert};
+use talon_sanitize::{Sanitized, sanitized};
 use talon_wire::frames::FrameFloodError;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -157,7 +157,7 @@ impl Client {
         let bytes = unary::message_bytes(&message);
         if bytes > max_message_bytes {
             let reason =
-                inert!("the call is {} bytes long, and max_message_bytes is {}", bytes, max_message_bytes);
+                sanitized!("the call is {} bytes long, and max_message_bytes is {}", bytes, max_message_bytes);
             return Err(ExecuteError::Unavailable { reason, retryable: false });
         }
         let began = Instant::now();

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use talon_sanitize::{Raw, Sanitized, inert};
+use talon_sanitize::{Raw, Sanitized, sanitized};
 use tonic::{Code, Status};
 
 use crate::execute_error::{ExecuteError, MAX_STATUS_MESSAGE_CHARS};
@@ -43,14 +43,14 @@ pub(super) fn message(status: &Status) -> Sanitized {
 fn bounded(text: &str) -> Sanitized {
     let end = text.char_indices().nth(MAX_STATUS_MESSAGE_CHARS).map_or(text.len(), |(at, _)| at);
     let shown = Raw::from(&text[..end]).line_within(MAX_STATUS_MESSAGE_BYTES);
-    if end < text.len() && !shown.ends_with('…') { inert!("{}…", shown) } else { shown }
+    if end < text.len() && !shown.ends_with('…') { sanitized!("{}…", shown) } else { shown }
 }
 
 /// A status as one phrase: the code, the message, and the underlying errors.
 pub fn describe_status(status: &Status) -> Sanitized {
     match transport_failure(status) {
         Some(text) => text,
-        None => inert!("{}: {}", Raw::from(format!("{:?}", status.code())).line(), message(status)),
+        None => sanitized!("{}: {}", Raw::from(format!("{:?}", status.code())).line(), message(status)),
     }
 }
 

@@ -30,7 +30,7 @@ use std::sync::Arc;
 use rustix::fs::{FileType, fstat};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, socket_with};
-use talon_sanitize::{Sanitized, inert};
+use talon_sanitize::{Sanitized, sanitized};
 use talon_wire::{BusyFlag, LazyWritable};
 use tokio::net::{TcpStream, UnixStream};
 use tokio_util::either::Either;
@@ -166,7 +166,7 @@ impl Target {
 
     /// TCP does not identify the peer process, so the owner of the listening port is checked instead.
     async fn connect_tcp(&self, addr: SocketAddr) -> Result<TcpStream, ConnectError> {
-        let connect = |source| ConnectError::Connect { shown: inert!("{}", addr), source };
+        let connect = |source| ConnectError::Connect { shown: sanitized!("{}", addr), source };
         for uid in peer::tcp_listener_uids(addr.port()).map_err(connect)? {
             self.check_uid("who listens on its TCP port", uid)?;
         }

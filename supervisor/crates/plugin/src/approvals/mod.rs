@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use arc_swap::ArcSwap;
-use talon_sanitize::{Raw, inert};
+use talon_sanitize::{Raw, sanitized};
 
 use self::digest::{action_digests, texts_digest};
 pub(crate) use self::error::ApproveError;
@@ -275,7 +275,7 @@ impl Approvals {
             }
         }
         if more > 0 {
-            let text = inert!(
+            let text = sanitized!(
                 "{} more actions changed; see `talon plugin show {}`",
                 more,
                 Raw::of(&self.plugin).line()

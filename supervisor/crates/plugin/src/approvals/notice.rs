@@ -1,7 +1,7 @@
 //! What operators read about a declaration that differs from what was approved.
 
 use talon_plugin_config::name::{PLUGIN_TEXTS, PluginName};
-use talon_sanitize::{Raw, Sanitized, inert};
+use talon_sanitize::{Raw, Sanitized, sanitized};
 
 /// A change that operators should know about.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,7 +18,7 @@ impl ChangeNotice {
     pub(super) fn changed_texts(plugin: &PluginName, blocks: bool) -> Self {
         let plugin = Raw::of(plugin).line();
         let then = if blocks { "; callers are not shown it until then" } else { "" };
-        let text = inert!(
+        let text = sanitized!(
             "what it says about itself (description, prompt, glossary, articles) is not what was approved: look at it with `talon \
              plugin show {}`, approve it with `talon plugin approve {}`{}",
             plugin,
@@ -33,7 +33,7 @@ impl ChangeNotice {
         let action_shown = Raw::from(action).line();
         let shown = Raw::from(what).line();
         let then = if blocks { "; calls of it are refused until then" } else { "" };
-        let text = inert!(
+        let text = sanitized!(
             "action {} is not what was approved ({}): look at it with `talon plugin show {}`, approve it with `talon plugin \
              approve {}`{}",
             action_shown,
@@ -49,7 +49,7 @@ impl ChangeNotice {
         let then =
             if blocks { "calls are refused until then" } else { "changes cannot be detected until then" };
         let plugin = Raw::of(plugin).line();
-        let text = inert!(
+        let text = sanitized!(
             "what was approved of its actions is not known: {}; look at them with `talon plugin show {}` and approve them anew \
              with `talon plugin approve {}`; {}",
             problem,

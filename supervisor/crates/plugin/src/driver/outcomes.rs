@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use talon_plugin_config::spec::Dialect;
-use talon_sanitize::{Raw, inert};
+use talon_sanitize::{Raw, sanitized};
 use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -67,7 +67,7 @@ impl Driver {
                 Err(StartFailure { cause, permanent }) => {
                     // A launch that was cancelled fails as intended.
                     if self.machine.state() != State::Draining {
-                        let text = inert!("it did not start: {}", cause);
+                        let text = sanitized!("it did not start: {}", cause);
                         self.common.logs.note(self.slot.index, Level::Warn, text);
                     }
                     ProcessReport::LaunchFailed { cause, refused: permanent }

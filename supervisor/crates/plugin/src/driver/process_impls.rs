@@ -14,7 +14,7 @@ use talon_plugin_config::name::PluginName;
 use talon_plugin_config::spec::PluginSpec;
 use talon_proto::notices::Notice;
 use talon_proto::plugin::ToolCallRequest;
-use talon_sanitize::{Raw, Sanitized, inert};
+use talon_sanitize::{Raw, Sanitized, sanitized};
 use talon_wire::frames::FrameFloodError;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -100,7 +100,7 @@ impl ProcessHandle for Process {
         Process::uid(self)
     }
     fn exited(&self) -> BoxFuture<'_, Sanitized> {
-        async move { inert!("{}", Process::exited(self).await) }.boxed()
+        async move { sanitized!("{}", Process::exited(self).await) }.boxed()
     }
     fn gone(&self) -> BoxFuture<'_, ()> {
         Process::gone(self).boxed()

@@ -1,6 +1,6 @@
 //! The driver's reports: events for programs, log lines for people.
 
-use talon_sanitize::{Sanitized, inert};
+use talon_sanitize::{Sanitized, sanitized};
 
 use super::Driver;
 use crate::events::{EventKind, NewEvent};
@@ -18,10 +18,10 @@ impl Driver {
         let name = &self.common.spec.name;
         let instance = self.slot.index;
         let reason = self.status.reason.clone().unwrap_or_default();
-        let whose = self.common.role_label().map(|part| inert!("the {} one: ", part)).unwrap_or_default();
+        let whose = self.common.role_label().map(|part| sanitized!("the {} one: ", part)).unwrap_or_default();
         let message = match reason.as_str() {
-            "" => inert!("{}{} → {}", whose, from, to),
-            _ => inert!("{}{} → {}: {}", whose, from, to, reason),
+            "" => sanitized!("{}{} → {}", whose, from, to),
+            _ => sanitized!("{}{} → {}: {}", whose, from, to, reason),
         };
         match to {
             State::Failed | State::Refused => tracing::error!(plugin = %name, instance, "{message}"),
@@ -45,12 +45,12 @@ impl Driver {
         let told =
             self.status.last_start.as_ref().map(|start| not_enforced(&start.report)).unwrap_or_default();
         for text in lacking.iter().filter(|text| !told.contains(text)) {
-            self.common.logs.note(self.slot.index, Level::Warn, inert!("not enforced: {}", text));
+            self.common.logs.note(self.slot.index, Level::Warn, sanitized!("not enforced: {}", text));
         }
     }
 
     pub(super) fn report_exit(&self, how: &Sanitized) {
-        self.common.logs.note(self.slot.index, Level::Info, inert!("the process ended: {}", how));
+        self.common.logs.note(self.slot.index, Level::Info, sanitized!("the process ended: {}", how));
         let uptime = self.running.as_ref().map(|running| running.since.elapsed()).unwrap_or_default();
         // A draining process was asked to end.
         let planned = self.machine.state() == State::Draining;
@@ -71,7 +71,7 @@ impl Driver {
             return;
         }
         let text =
-            inert!("it ignored the deadline of {} for {}: it is killed", which, format_duration(*patience));
+            sanitized!("it ignored the deadline of {} for {}: it is killed", which, format_duration(*patience));
         tracing::warn!(plugin = %self.common.spec.name, instance = self.slot.index, "{text}");
         self.common.logs.note(self.slot.index, Level::Warn, text);
     }
@@ -82,7 +82,7 @@ impl Driver {
         if !up || generation != self.machine.generation() {
             return;
         }
-        let text = inert!("its connection was closed: {}: it is killed", how);
+        let text = sanitized!("its connection was closed: {}: it is killed", how);
         tracing::warn!(plugin = %self.common.spec.name, instance = self.slot.index, "{text}");
         self.common.logs.note(self.slot.index, Level::Warn, text);
     }
@@ -97,7 +97,7 @@ impl Driver {
         let excused =
             self.machine.state() != State::Draining && self.machine.failed_checks() == failed_before;
         self.common.events.emit(
-            self.event(EventKind::HealthFailed, inert!("health check failed: {}", cause))
+            self.event(EventKind::HealthFailed, sanitized!("health check failed: {}", cause))
                 .field("excused", excused),
         );
     }

@@ -13,7 +13,7 @@ use talon_plugin_client::handshake::{Address, Handshake};
 use talon_plugin_client::{Capability, Client};
 use talon_plugin_config::fingerprint::fingerprint;
 use talon_plugin_config::spec::{Dialect, NetworkAccess, PluginSpec};
-use talon_sanitize::{Raw, Sanitized, inert};
+use talon_sanitize::{Raw, Sanitized, sanitized};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
@@ -108,7 +108,7 @@ impl Launcher {
                 }
             }
         };
-        let text: Sanitized = inert!("pid {} is not taken over: {}; starting it fresh", pid, why);
+        let text: Sanitized = sanitized!("pid {} is not taken over: {}; starting it fresh", pid, why);
         logs.note(instance, Level::Warn, text);
         Ok(None)
     }

@@ -10,6 +10,24 @@ use talon_sanitize::Raw;
 const MAX_STRAY_LINES: usize = 64;
 const MAX_STRAY_BYTES: usize = 64 << 10;
 
+/// The output before the handshake line.
+#[derive(Default)]
+struct StrayOutput {
+    lines: usize,
+    bytes: usize,
+}
+
+impl StrayOutput {
+    fn add(&mut self, line: &Line<'_>) {
+        self.lines += 1;
+        self.bytes += line.bytes.len();
+    }
+
+    fn is_too_much(&self) -> bool {
+        self.lines > MAX_STRAY_LINES || self.bytes > MAX_STRAY_BYTES
+    }
+}
+
 /// Splits a plugin's standard output into lines and passes them to the log.
 pub(super) struct HandshakeOutput {
     pub(super) reader: PipeReader,
@@ -40,34 +58,33 @@ pub(super) async fn wait_counting_stray_lines(
     spec: &PluginSpec,
     stray: &mut usize,
 ) -> Result<HandshakeWait, LaunchError> {
-    let (mut lines, mut bytes) = (0, 0);
+    let mut before = StrayOutput::default();
     loop {
         let Ok(chunk) = output.reader.read().await else { return Ok(HandshakeWait::Eof) };
         if chunk.is_empty() {
             return Ok(HandshakeWait::Eof);
         }
-        let mut found = None;
-        let scribe = &mut output.logger;
+        let mut handshake = None;
+        let logger = &mut output.logger;
         output.splitter.push(chunk, &mut |line| {
-            if found.is_some() {
-                return scribe.log_line(&line);
+            if handshake.is_some() {
+                return logger.log_line(&line);
             }
             match parse(&line, spec) {
                 Err(HandshakeError::Stray { .. }) => {
-                    lines += 1;
-                    bytes += line.bytes.len();
-                    scribe.log_line(&line);
+                    before.add(&line);
+                    logger.log_line(&line);
                 }
                 // If the limit is exceeded already, the rest of the chunk does not matter.
-                _ if lines > MAX_STRAY_LINES || bytes > MAX_STRAY_BYTES => scribe.log_line(&line),
-                decided => found = Some(decided),
+                _ if before.is_too_much() => logger.log_line(&line),
+                parsed => handshake = Some(parsed),
             }
         });
-        *stray = lines;
-        if let Some(decided) = found {
-            return Ok(HandshakeWait::Handshake(decided?));
+        *stray = before.lines;
+        if let Some(parsed) = handshake {
+            return Ok(HandshakeWait::Handshake(parsed?));
         }
-        if lines > MAX_STRAY_LINES || bytes > MAX_STRAY_BYTES {
+        if before.is_too_much() {
             return Err(LaunchError::TooMuchOutput { lines: MAX_STRAY_LINES, bytes: MAX_STRAY_BYTES });
         }
         // A plugin that sends an endless line is not waited for.

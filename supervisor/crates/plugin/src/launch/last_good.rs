@@ -25,7 +25,7 @@ use talon_plugin_config::bridge::Bridge;
 use talon_plugin_config::discover::check_digest;
 use talon_plugin_config::files::{digest, program};
 use talon_plugin_config::spec::{Dialect, PluginSpec};
-use talon_sanitize::{Raw, Sanitized, inert};
+use talon_sanitize::{Raw, Sanitized, sanitized};
 
 use super::error::LaunchError;
 use super::last_good_unavailable::LastGoodUnavailable;
@@ -129,12 +129,12 @@ impl ProgramChoice<'_> {
         let mut gone = None;
         let text = match (source, self.disk) {
             (ProgramSource::Disk, _) => None,
-            (ProgramSource::LastGood, DiskChoice::Failed(failed)) => Some(inert!(
+            (ProgramSource::LastGood, DiskChoice::Failed(failed)) => Some(sanitized!(
                 "started again from the program that was last ready; what lies on the disk failed: {}",
                 failed
             )),
             (ProgramSource::LastGood, DiskChoice::UnlessGone | DiskChoice::Always) => {
-                let text = inert!(
+                let text = sanitized!(
                     "started again from the program that was last ready, because {} is gone: put it back, then run `talon \
                      plugin reload {}`, or remove the plugin from the configuration",
                     Raw::of(spec.program.display()).line(),
@@ -143,7 +143,7 @@ impl ProgramChoice<'_> {
                 gone = Some(Arc::new(text.clone()));
                 Some(text)
             }
-            (ProgramSource::DiskFallback(why), _) => Some(inert!(
+            (ProgramSource::DiskFallback(why), _) => Some(sanitized!(
                 "started from what lies on the disk; the program that was last ready could not be, because {}",
                 Sanitized::from(why.reason())
             )),

@@ -12,7 +12,7 @@ use talon_plugin_client::connect::ClientIdentity;
 use talon_plugin_config::allow_list::AllowList;
 use talon_plugin_config::name::PluginName;
 use talon_plugin_config::spec::{Dialect, NetworkAccess, PluginSpec, SandboxSettings, Tls};
-use talon_sanitize::inert;
+use talon_sanitize::sanitized;
 use tokio::net::UnixListener;
 use tokio::time::Instant;
 
@@ -69,7 +69,7 @@ pub(super) fn start_proxy(
     let listener = UnixListener::from_std(socket.into()).map_err(LaunchError::Watch)?;
     let logs = logs.clone();
     let on_denied = Arc::new(move |denied: &Denial| {
-        let text = inert!("{}", denied);
+        let text = sanitized!("{}", denied);
         // Logged like the plugin's own lines, under the same rate limit: a plugin could try denied hosts forever.
         logs.line(instance, Stream::Supervisor, text.len(), || (Level::Warn, text));
     });

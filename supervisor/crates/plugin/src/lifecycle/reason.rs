@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use talon_sanitize::{Sanitized, inert};
+use talon_sanitize::{Sanitized, sanitized};
 
 use talon_plugin_config::name::PluginName;
 
@@ -53,21 +53,21 @@ impl Reason {
     pub(crate) fn describe(&self, plugin: &PluginName) -> Sanitized {
         match self {
             Self::StoppedByOperator => {
-                inert!("stopped on request; `talon plugin start {}` starts it", plugin)
+                sanitized!("stopped on request; `talon plugin start {}` starts it", plugin)
             }
             Self::PlannedRestart => "restarted by an operator".into(),
             Self::Died { deaths, allowed, cause } => {
-                inert!("{}; restart {} of {} follows", cause, deaths, allowed)
+                sanitized!("{}; restart {} of {} follows", cause, deaths, allowed)
             }
             Self::FailedChecks { failures, threshold, cause } => {
-                inert!(
+                sanitized!(
                     "failed {} of {threshold} health checks in a row: {}; it is restarted at {threshold}",
                     failures,
                     cause,
                     threshold = threshold,
                 )
             }
-            Self::DiedTooOften { deaths, window, cause } => inert!(
+            Self::DiedTooOften { deaths, window, cause } => sanitized!(
                 "died {} {} within {}; last: {}; see `talon plugin logs {plugin}`, then `talon plugin start {plugin}`",
                 deaths,
                 if *deaths == 1 { "time" } else { "times" },
@@ -75,13 +75,13 @@ impl Reason {
                 cause,
                 plugin = plugin,
             ),
-            Self::RestartsOff { cause } => inert!(
+            Self::RestartsOff { cause } => sanitized!(
                 "{}, and restart_on_failure is off; see `talon plugin logs {plugin}`, then `talon plugin start {plugin}`",
                 cause,
                 plugin = plugin,
             ),
             Self::Refused { cause } => {
-                inert!("refused to start: {}; then `talon plugin start {}`", cause, plugin)
+                sanitized!("refused to start: {}; then `talon plugin start {}`", cause, plugin)
             }
         }
     }
@@ -110,11 +110,11 @@ pub(crate) fn truncate(cause: Sanitized) -> Sanitized {
 pub(crate) fn format_duration(length: Duration) -> Sanitized {
     let (seconds, millis) = (length.as_secs(), length.subsec_millis());
     if seconds > 0 && millis == 0 && seconds.is_multiple_of(60) {
-        inert!("{} min", seconds / 60)
+        sanitized!("{} min", seconds / 60)
     } else if seconds > 0 && millis == 0 {
-        inert!("{} s", seconds)
+        sanitized!("{} s", seconds)
     } else {
-        inert!("{} ms", length.as_millis())
+        sanitized!("{} ms", length.as_millis())
     }
 }
 

@@ -20,7 +20,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;
 
 use talon_plugin_config::name::PluginName;
-use talon_sanitize::{Raw, Sanitized, inert};
+use talon_sanitize::{Raw, Sanitized, sanitized};
 use tokio::sync::broadcast;
 use tokio::time::Instant;
 
@@ -173,7 +173,7 @@ impl LogSink {
 
     fn append_drop_report(&self, kept: &mut LogBuffer, instance: u32, dropped: u64) {
         let text =
-            inert!("{} lines dropped: the plugin logs faster than log.lines_per_second allows", dropped);
+            sanitized!("{} lines dropped: the plugin logs faster than log.lines_per_second allows", dropped);
         self.inner.events.emit(
             NewEvent::new(EventKind::LogLinesDropped, text.clone())
                 .plugin(&self.inner.plugin)

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use talon_sanitize::inert;
+use talon_sanitize::sanitized;
 use tokio::sync::oneshot;
 
 use super::Plugin;
@@ -115,7 +115,7 @@ impl Plugin {
                 }
                 Ok(Ok(None)) => {}
                 Ok(Err(cause)) => return Err(failed(cause)),
-                Err(_) => return Err(failed(inert!("no answer within {} s", REFRESH_TIMEOUT.as_secs()))),
+                Err(_) => return Err(failed(sanitized!("no answer within {} s", REFRESH_TIMEOUT.as_secs()))),
             }
         }
         if asked { Ok(refreshed) } else { Err(self.newest().not_ready(None)) }
@@ -172,7 +172,7 @@ impl Plugin {
             None => summary(&views),
         };
         let plugin = self.name().clone();
-        let next = || inert!("`talon plugin start {}` starts it", plugin);
+        let next = || sanitized!("`talon plugin start {}` starts it", plugin);
         let reason = view.reason.clone().unwrap_or_else(next);
         OperateError::NotReady { state: view.state, reason, plugin }
     }

@@ -3,7 +3,7 @@
 use talon_plugin_client::connect::ConnectError;
 use talon_plugin_client::handshake::HandshakeError;
 use talon_plugin_config::spec::PluginSpec;
-use talon_sanitize::{Raw, Sanitized, inert};
+use talon_sanitize::{Raw, Sanitized, sanitized};
 
 use crate::launch::LaunchError;
 
@@ -41,7 +41,7 @@ pub struct ProbeError {
 impl ProbeError {
     pub(super) fn timed_out(doing: &'static str, spec: &PluginSpec) -> Self {
         let after = spec.lifecycle.start_timeout.as_secs_f32();
-        let text = inert!(
+        let text = sanitized!(
             "time ran out after {} s while {}: it has to accept connections once it has printed its line",
             after,
             doing

@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, join_all};
-use talon_sanitize::{Raw, Sanitized, inert};
+use talon_sanitize::{Raw, Sanitized, sanitized};
 use tokio::time::{Instant, timeout};
 
 pub use self::error::{ProbeError, Stage};
@@ -182,7 +182,7 @@ impl Probe {
     /// Waits until the program has exited and returns its exit status as text.
     pub async fn wait_for_exit(&self, within: Duration) -> Option<Sanitized> {
         let exit = timeout(within, self.launched.process().exited()).await.ok()?;
-        Some(inert!("{}", exit))
+        Some(sanitized!("{}", exit))
     }
 
     /// The jail's report: which protections are enforced.

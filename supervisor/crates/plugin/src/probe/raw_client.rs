@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::uri::PathAndQuery;
-use talon_sanitize::inert;
+use talon_sanitize::sanitized;
 use tonic::Code;
 
 use talon_plugin_client::{Client, ExecuteError, RawCall};
@@ -58,7 +58,7 @@ impl RawClient {
         call: CallOptions,
     ) -> Result<Bytes, ExecuteError> {
         let Ok(path) = PathAndQuery::try_from(path) else {
-            let message = inert!("the name of its service makes no path: correct its `service`");
+            let message = sanitized!("the name of its service makes no path: correct its `service`");
             return Err(ExecuteError::Status { code: Code::Unimplemented, message });
         };
         let CallOptions { timeout, response_timeout: patience, max_answer_bytes } = call;

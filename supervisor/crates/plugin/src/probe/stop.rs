@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, pidfd_send_signal};
 use talon_plugin_client::socket_dir::proc_fd_path;
-use talon_sanitize::{Raw, Sanitized, inert};
+use talon_sanitize::{Raw, Sanitized, sanitized};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::time::timeout;
@@ -159,7 +159,7 @@ fn descendants(monitor: u32, program: u32) -> io::Result<Vec<Sanitized>> {
             all.iter().filter(|it| parents.contains(&it.parent) && !family.contains(&it.pid)).collect();
         let left = children.iter().filter(|it| it.pid != program);
         named.extend(
-            left.map(|it| inert!("{} (process {})", Raw::from(&it.name).line_within(MAX_NAME_BYTES), it.pid)),
+            left.map(|it| sanitized!("{} (process {})", Raw::from(&it.name).line_within(MAX_NAME_BYTES), it.pid)),
         );
         parents = children.iter().map(|it| it.pid).collect();
         family.extend(&parents);

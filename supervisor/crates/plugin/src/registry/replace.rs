@@ -15,7 +15,7 @@
 
 use std::time::{Duration, Instant};
 
-use talon_sanitize::{Sanitized, inert};
+use talon_sanitize::{Sanitized, sanitized};
 use tokio::sync::OwnedMutexGuard;
 
 use super::{Arc, EventKind, MAX_INSTANCES, NewEvent, Ordering, Plugin, PluginName, PluginSpec, Registry};
@@ -144,7 +144,7 @@ impl Registry {
         let Some(plugin) = self.get(name.as_str()) else { return };
         plugin.context().replacement_problem.store(Some(Arc::new(reason.clone())));
         tracing::error!(plugin = %name, "not replaced, the old one keeps serving: {reason}");
-        let message = inert!("not replaced, the old one keeps serving: {}", reason);
+        let message = sanitized!("not replaced, the old one keeps serving: {}", reason);
         let event = NewEvent::new(EventKind::ReplacementFailed, message).plugin(name).field("reason", reason);
         self.inner.events.emit(event);
     }
@@ -237,8 +237,8 @@ impl Registry {
         let why = |(index, view): (usize, &Arc<InstanceStatus>)| {
             failed(view).then(|| match &view.cause {
                 Some(reason) if views.len() == 1 => reason.clone(),
-                Some(reason) => inert!("instance {}: {}", index, reason),
-                None => inert!("instance {} is {}", index, view.state),
+                Some(reason) => sanitized!("instance {}: {}", index, reason),
+                None => sanitized!("instance {} is {}", index, view.state),
             })
         };
         let reason = views.iter().enumerate().find_map(why);

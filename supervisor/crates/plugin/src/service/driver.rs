@@ -4,7 +4,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
 
-use talon_sanitize::{Sanitized, inert};
+use talon_sanitize::{Sanitized, sanitized};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -77,7 +77,7 @@ impl Driver {
         // The launcher has its own time limit. A stop during the start takes effect once the process runs.
         let started = match self.launcher.service(&self.spec, &self.logs).await {
             Ok(started) => started,
-            Err(refusal) => return (inert!("could not be started: {}", refusal.cause), false),
+            Err(refusal) => return (sanitized!("could not be started: {}", refusal.cause), false),
         };
         let process = started.process;
         let (pid, uid) = (process.pid(), process.uid());
@@ -102,9 +102,9 @@ impl Driver {
         let how = match started.last_output.await {
             // After a requested stop its last output is not part of the message; it is in its log.
             Some(words) if !self.stop.is_cancelled() => {
-                inert!("ended with {}; its last words: {}", exit, words)
+                sanitized!("ended with {}; its last words: {}", exit, words)
             }
-            _ => inert!("ended with {}", exit),
+            _ => sanitized!("ended with {}", exit),
         };
         (how, true)
     }
@@ -144,7 +144,7 @@ impl Driver {
         let lacking = not_enforced(report);
         let mut status = self.shared.status();
         for text in lacking.iter().filter(|text| !status.not_enforced.contains(text)) {
-            self.logs.note(INSTANCE, Level::Warn, inert!("not enforced: {}", text));
+            self.logs.note(INSTANCE, Level::Warn, sanitized!("not enforced: {}", text));
         }
         (status.pid, status.uid, status.running) = ((pid != 0).then_some(pid), uid, true);
         status.not_enforced = lacking;
@@ -155,9 +155,9 @@ impl Driver {
             Some(wait) => {
                 let when = match wait {
                     Duration::ZERO => "at once".into(),
-                    wait => inert!("in {}", format_duration(wait)),
+                    wait => sanitized!("in {}", format_duration(wait)),
                 };
-                let text = inert!("{}; it is started again {}", how, when);
+                let text = sanitized!("{}; it is started again {}", how, when);
                 self.logs.note(INSTANCE, Level::Error, text);
             }
             None => self.logs.note(INSTANCE, Level::Info, how.clone()),

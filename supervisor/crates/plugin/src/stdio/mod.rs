@@ -13,7 +13,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
-use talon_sanitize::{Raw, Sanitized, inert};
+use talon_sanitize::{Raw, Sanitized, sanitized};
 use tokio::net::unix::pipe;
 
 pub(crate) use classify::Classifier;
@@ -87,7 +87,7 @@ impl StreamLogger {
             let (level, text) = classifier.classify(Raw::from_bytes(line.bytes), limit);
             let text = match line.cut {
                 0 => text,
-                cut => inert!("{} … ({} more bytes cut off)", text, cut),
+                cut => sanitized!("{} … ({} more bytes cut off)", text, cut),
             };
             last_words.push(Raw::from(text.as_str()));
             (level, text)

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::inert;
+use crate::sanitized;
 
 #[test]
 fn a_raw_text_shows_nothing_of_itself() {
@@ -45,11 +45,11 @@ fn a_bounded_line_says_that_it_was_cut() {
 #[test]
 fn pieces_that_make_a_token_together_do_not() {
     let (one, two) = (Raw::from("<").line(), Raw::from("|im_start|>").line());
-    let whole = inert!("{}{}", one, two);
+    let whole = sanitized!("{}{}", one, two);
     assert!(Sanitizer::default().is_clean(&whole), "{whole}");
     // Own words can make one, too.
     let name = Raw::from("plugin_output").line();
-    let whole = inert!("[{}]", name);
+    let whole = sanitized!("[{}]", name);
     assert!(Sanitizer::default().is_clean(&whole), "{whole}");
     let whole = Sanitized::join([one, two], "");
     assert!(Sanitizer::default().is_clean(&whole), "{whole}");
@@ -59,11 +59,11 @@ fn pieces_that_make_a_token_together_do_not() {
 fn own_words_numbers_and_sanitized_pieces_go_together() {
     let text = Raw::from("a\u{1b}[2Jb").line();
     assert_eq!(
-        inert!("instance {} says {:?} {text}", 3, text, text = text),
+        sanitized!("instance {} says {:?} {text}", 3, text, text = text),
         "instance 3 says \"a␛[2Jb\" a␛[2Jb"
     );
-    assert_eq!(inert!("just words"), "just words");
-    assert_eq!(inert!("{}: {}", "own", true), "own: true");
+    assert_eq!(sanitized!("just words"), "just words");
+    assert_eq!(sanitized!("{}: {}", "own", true), "own: true");
 }
 
 /// Pieces from which hostile texts are made.
@@ -112,7 +112,7 @@ proptest! {
         prop_assert!(sanitizer.is_clean(&cut), "{cut:?}");
         prop_assert!(cut.len() <= max + ELLIPSIS.len() && !cut.contains(char::is_control), "{cut:?}");
         if let [first, second, ..] = &lines[..] {
-            let whole = inert!("[{}] <{}>", first, second);
+            let whole = sanitized!("[{}] <{}>", first, second);
             prop_assert!(sanitizer.is_clean(&whole), "{whole:?}");
         }
     }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use talon_plugin_config::spec::MIN_MESSAGE_BYTES;
-use talon_sanitize::{Raw, inert};
+use talon_sanitize::{Raw, sanitized};
 
 use super::NOTHING_TO_CALL;
 use crate::harness::targets::Target;
@@ -16,7 +16,7 @@ pub(in crate::checks) async fn echo_id(bench: &mut Harness<'_>) -> Result<Findin
     let said = bench.call(session, ID, &target.action, &target.args).await;
     Ok(match said {
         CallResult::Answer(answer) if answer.call_id == ID => Finding::pass(),
-        CallResult::Answer(answer) => Finding::Fail(inert!(
+        CallResult::Answer(answer) => Finding::Fail(sanitized!(
             "the call {} of {} was answered under the id {:?}",
             ID,
             target.sanitized_name(),
@@ -24,7 +24,7 @@ pub(in crate::checks) async fn echo_id(bench: &mut Harness<'_>) -> Result<Findin
         )),
         CallResult::Undecodable(_) => Finding::Skip("its answer cannot be read: see execute.decodes".into()),
         CallResult::Status(..) if !target.known => Finding::Skip(NOTHING_TO_CALL.into()),
-        said => Finding::Fail(inert!("the call of {} brought {}", target.sanitized_name(), said.describe())),
+        said => Finding::Fail(sanitized!("the call of {} brought {}", target.sanitized_name(), said.describe())),
     })
 }
 
@@ -46,13 +46,13 @@ pub(in crate::checks) async fn decodes(bench: &mut Harness<'_>) -> Result<Findin
 
 /// Why an answer is not valid. Missing answers are judged by other checks.
 fn decode_problem(target: &Target, said: &CallResult) -> Option<Finding> {
-    let failed = |what| Some(Finding::Fail(inert!("{} answered with {}", target.sanitized_name(), what)));
+    let failed = |what| Some(Finding::Fail(sanitized!("{} answered with {}", target.sanitized_name(), what)));
     match said {
         CallResult::Undecodable(_) => failed(said.describe()),
         CallResult::Answer(answer) if !answer.structured_content.is_empty() => {
             let parsed = serde_json::from_str::<Value>(&answer.structured_content);
             parsed.err().and_then(|error| {
-                failed(inert!("structured content that is no JSON: {}", Raw::of(error).line_within(120)))
+                failed(sanitized!("structured content that is no JSON: {}", Raw::of(error).line_within(120)))
             })
         }
         _ => None,
@@ -67,7 +67,7 @@ pub(in crate::checks) async fn large_answer(bench: &mut Harness<'_>) -> Result<F
     if bench.targets.all.is_empty() {
         return Ok(Finding::Skip(NOTHING_TO_CALL.into()));
     }
-    let again = |text| Finding::Fail(inert!("with an announced limit of 64 KiB it did not start: {}", text));
+    let again = |text| Finding::Fail(sanitized!("with an announced limit of 64 KiB it did not start: {}", text));
     let session = bench.start_session(|spec| spec.max_message_bytes = MIN_MESSAGE_BYTES).await;
     let session = session.map_err(|problem| again(problem.text))?;
     let found = match bench.call_init(&session, bench.spec.config.clone()).await {
@@ -88,7 +88,7 @@ async fn check_answer_sizes(bench: &Harness<'_>, session: &Session) -> Finding {
             _ => 0,
         };
         if bytes > MIN_MESSAGE_BYTES {
-            return Finding::Fail(inert!(
+            return Finding::Fail(sanitized!(
                 "with an announced limit of {} bytes, {} answered with {}",
                 MIN_MESSAGE_BYTES,
                 target.sanitized_name(),
@@ -97,5 +97,5 @@ async fn check_answer_sizes(bench: &Harness<'_>, session: &Session) -> Finding {
         }
         largest = largest.max(bytes);
     }
-    Finding::Pass(inert!("the largest answer had {} bytes", largest))
+    Finding::Pass(sanitized!("the largest answer had {} bytes", largest))
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use talon_sanitize::{Raw, Sanitized, inert};
+use talon_sanitize::{Raw, Sanitized, sanitized};
 
 use super::{FindingAccumulator, NOTHING_TO_CALL};
 use crate::harness::targets::UNKNOWN_ACTION;
@@ -61,7 +61,7 @@ pub(in crate::checks) async fn missing_arguments(bench: &mut Harness<'_>) -> Res
     }
     let mut worst = FindingAccumulator::default();
     for target in targets {
-        let what = inert!("{} without its arguments", target.sanitized_name());
+        let what = sanitized!("{} without its arguments", target.sanitized_name());
         let (said, finding) = try_call(bench, &target.action, &BTreeMap::new(), what).await?;
         worst.add(finding)?;
         if let CallResult::Answer(answer) = said
@@ -69,7 +69,7 @@ pub(in crate::checks) async fn missing_arguments(bench: &mut Harness<'_>) -> Res
         {
             let action = target.sanitized_name();
             worst
-                .add(Finding::Warn(inert!("{} did its work without an argument that it requires", action)))?;
+                .add(Finding::Warn(sanitized!("{} did its work without an argument that it requires", action)))?;
         }
     }
     Ok(worst.finish(Sanitized::default()))
@@ -79,7 +79,7 @@ pub(in crate::checks) async fn unknown_argument(bench: &mut Harness<'_>) -> Resu
     let target = bench.targets.first();
     let mut args = target.args.clone();
     args.insert(UNKNOWN_ARGUMENT.to_owned(), "x".to_owned());
-    let what = inert!("{} with an argument that it did not declare", target.sanitized_name());
+    let what = sanitized!("{} with an argument that it did not declare", target.sanitized_name());
     let (said, finding) = try_call(bench, &target.action, &args, what).await?;
     if let (CallResult::Status(..), false) = (&said, target.known) {
         return Ok(Finding::Skip(NOTHING_TO_CALL.into()));
@@ -126,14 +126,14 @@ pub(in crate::checks) async fn hostile_arguments(bench: &mut Harness<'_>) -> Res
             for (kind, value) in hostile_values(&parameter.r#type) {
                 if calls == MAX_HOSTILE_CALLS {
                     return Ok(
-                        worst.finish(inert!("{} calls; there are more parameters than were tried", calls))
+                        worst.finish(sanitized!("{} calls; there are more parameters than were tried", calls))
                     );
                 }
                 calls += 1;
                 let mut args = target.args.clone();
                 args.insert(parameter.name.clone(), value);
                 let name = Raw::from(&parameter.name).line_within(64);
-                let what = inert!("{} with {} as its {}", target.sanitized_name(), kind, name);
+                let what = sanitized!("{} with {} as its {}", target.sanitized_name(), kind, name);
                 let (_, finding) = try_call(bench, &target.action, &args, what).await?;
                 worst.add(finding)?;
             }
@@ -148,5 +148,5 @@ pub(in crate::checks) async fn hostile_arguments(bench: &mut Harness<'_>) -> Res
             "only the unknown action could be tried: no other with a parameter may be called".into(),
         ));
     }
-    Ok(worst.finish(inert!("{} calls", calls)))
+    Ok(worst.finish(sanitized!("{} calls", calls)))
 }

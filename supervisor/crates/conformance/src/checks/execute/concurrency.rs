@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use talon_sanitize::{Raw, inert};
+use talon_sanitize::{Raw, sanitized};
 
 use super::NOTHING_TO_CALL;
 use crate::harness::{CallResult, Finding, Harness};
@@ -35,7 +35,7 @@ pub(in crate::checks) async fn concurrent(bench: &mut Harness<'_>) -> Result<Fin
             CallResult::Answer(answer) if answer.call_id == *id => {}
             CallResult::Answer(answer) => {
                 let other = Raw::from(&answer.call_id).line_within(64);
-                return Ok(Finding::Fail(inert!(
+                return Ok(Finding::Fail(sanitized!(
                     "of {} calls at once, {} was answered under the id {:?}",
                     CONCURRENT_CALLS,
                     id,
@@ -46,7 +46,7 @@ pub(in crate::checks) async fn concurrent(bench: &mut Harness<'_>) -> Result<Fin
             CallResult::Status(..) if !target.known => return Ok(Finding::Skip(NOTHING_TO_CALL.into())),
             other => {
                 let words = other.describe();
-                return Ok(Finding::Fail(inert!(
+                return Ok(Finding::Fail(sanitized!(
                     "of {} calls at once, {} brought {}",
                     CONCURRENT_CALLS,
                     id,
@@ -69,7 +69,7 @@ pub(in crate::checks) async fn cancelled(bench: &mut Harness<'_>) -> Result<Find
         in_time += usize::from(tokio::time::timeout(CANCEL_AFTER, call).await.is_ok());
     }
     Ok(match bench.still_serves(session).await {
-        Err(how) => Finding::Fail(inert!("after calls were given up it no longer answers: {}", how)),
+        Err(how) => Finding::Fail(sanitized!("after calls were given up it no longer answers: {}", how)),
         Ok(()) if in_time == CANCELLED_CALLS => Finding::Pass(
             "it answered before its calls could be given up: name a slow action with --action".into(),
         ),
@@ -95,11 +95,11 @@ pub(in crate::checks) async fn deadline(bench: &mut Harness<'_>) -> Result<Findi
         .await;
     let took = began.elapsed();
     if let Err(how) = bench.still_serves(session).await {
-        return Ok(Finding::Fail(inert!("after a call's deadline it no longer answers: {}", how)));
+        return Ok(Finding::Fail(sanitized!("after a call's deadline it no longer answers: {}", how)));
     }
     Ok(match said {
-        CallResult::Broken(how) => Finding::Fail(inert!("a call past its deadline brought {}", how)),
-        CallResult::NoAnswer => Finding::Warn(inert!(
+        CallResult::Broken(how) => Finding::Fail(sanitized!("a call past its deadline brought {}", how)),
+        CallResult::NoAnswer => Finding::Warn(sanitized!(
             "{} with a deadline of {} ms was not ended within {} s",
             target.sanitized_name(),
             SHORT_DEADLINE.as_millis(),
@@ -108,6 +108,6 @@ pub(in crate::checks) async fn deadline(bench: &mut Harness<'_>) -> Result<Findi
         _ if took < SHORT_DEADLINE => {
             Finding::Pass("it answered before the deadline: name a slow action with --action".into())
         }
-        _ => Finding::Pass(inert!("the call was ended after {} ms", took.as_millis())),
+        _ => Finding::Pass(sanitized!("the call was ended after {} ms", took.as_millis())),
     })
 }

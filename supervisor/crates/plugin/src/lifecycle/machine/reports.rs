@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use talon_sanitize::{Sanitized, inert};
+use talon_sanitize::{Sanitized, sanitized};
 
 use super::Machine;
 use super::phase::{AfterDrain, DrainStep, Phase};
@@ -70,7 +70,7 @@ impl Machine {
             }
             ProcessReport::Checked(verdict) => self.on_check(verdict, input),
             ProcessReport::IgnoredDeadline { which, patience } => {
-                let cause = inert!("ignored the deadline of {} for {}", which, format_duration(patience));
+                let cause = sanitized!("ignored the deadline of {} for {}", which, format_duration(patience));
                 let next = self.record_death(cause, false, input);
                 let restarting = matches!(next, AfterDrain::Backoff(_));
                 self.await_cleanup(next, input.now);
@@ -79,7 +79,7 @@ impl Machine {
                 vec![MachineAction::FailCalls(CallFailure::Died { how, restarting }), MachineAction::Kill]
             }
             ProcessReport::Flooded { how } => {
-                let next = self.record_death(inert!("flooded its connection: {}", how), false, input);
+                let next = self.record_death(sanitized!("flooded its connection: {}", how), false, input);
                 let restarting = matches!(next, AfterDrain::Backoff(_));
                 self.await_cleanup(next, input.now);
                 let how = Sanitized::literal("killed, because it flooded its connection");
@@ -147,7 +147,7 @@ impl Machine {
             self.reason = Some(Reason::FailedChecks { failures, threshold, cause: truncate(cause) });
             return Vec::new();
         }
-        let cause = inert!("failed {} health checks in a row; the last: {}", failures, cause);
+        let cause = sanitized!("failed {} health checks in a row; the last: {}", failures, cause);
         let next = self.record_death(cause, false, input);
         self.drain(self.policy.grace_period, next, input.now)
     }
