@@ -297,7 +297,7 @@ fn await_running(
             ReceiveOutcome::Packet(StageNote::Failed { step, reason }, _) => {
                 return Err(SpawnError::Step { step, reason });
             }
-            ReceiveOutcome::Packet(StageNote::Learning, mut descriptors) => {
+            ReceiveOutcome::Packet(StageNote::Listening, mut descriptors) => {
                 // Must be started at once: the stage itself may make a call that waits for an answer.
                 if let (Some(listener), Some(isolation)) = (descriptors.pop(), &spec.isolation) {
                     let started = Learner::start(listener, &isolation.profile);

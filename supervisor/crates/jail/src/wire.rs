@@ -11,7 +11,7 @@
 //! | [`StageNote::Born`] | stage, once, first | its own pidfd, since it becomes the monitor |
 //! | [`StageNote::Failed`] | stage, monitor or child, if a step fails | |
 //! | [`StageNote::Report`] | child, once the jail is built | |
-//! | [`StageNote::Learning`] | stage, for a program that learns | the filter's listener |
+//! | [`StageNote::Listening`] | stage, for a program that learns | the filter's listener |
 //! | [`StageNote::Running`] | monitor, once the program was executed | a pidfd of the program, then its private directory if it has one |
 //! | [`StageCommand::Signal`], [`StageCommand::KillAll`] | supervisor, at any time after | |
 //! | [`StageNote::Ended`] | monitor, once | |
@@ -99,8 +99,9 @@ pub(crate) enum StageNote {
         /// What went wrong and what to do about it.
         reason: String,
     },
-    /// The learning filter is loaded; its listener is attached.
-    Learning,
+    /// A filter that reports calls is loaded; its listener is attached. To the supervisor: that of a program that learns. To
+    /// the monitor, over a channel of its own: that of a program whose sockets it makes.
+    Listening,
     /// The program was executed.
     Running,
     /// The program has ended; its remaining processes are being killed.
@@ -109,10 +110,7 @@ pub(crate) enum StageNote {
 
 impl StageNote {
     pub(crate) fn failed(step: &str, reason: &str) -> Self {
-        let mut end = reason.len().min(TEXT_MAX_BYTES);
-        while !reason.is_char_boundary(end) {
-            end -= 1;
-        }
+        let end = reason.floor_char_boundary(TEXT_MAX_BYTES);
         Self::Failed { step: step.to_owned(), reason: reason[..end].to_owned() }
     }
 }

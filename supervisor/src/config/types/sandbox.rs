@@ -37,7 +37,7 @@ pub struct Sandbox {
     /// anything out.
     pub network: NetworkAccess,
     /// The TCP ports of plugins with `network: full`. Needs Landlock ABI 4 (Linux 6.7), which is then asked for whatever
-    /// the profile says. UDP is not covered.
+    /// the profile says. There is no UDP then: names are resolved over TCP, for which 53 has to be in `connect`.
     pub ports: SandboxPorts,
     /// What plugins with `network: proxy` may connect to: `HOST:PORT`, where `*.` at the front stands for everything
     /// below a domain.

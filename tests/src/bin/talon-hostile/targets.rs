@@ -53,8 +53,8 @@ pub(crate) const TCP6_PORT: u16 = 4102;
 pub(crate) const UDP_PORT: u16 = 4103;
 /// The port that the network `ports` may connect to.
 pub(crate) const GRANTED_PORT: u16 = 4104;
-/// Where attacks listen.
-pub(crate) const LISTEN_PORT: u16 = 4105;
+/// Where attacks listen: a port that the kernel might pick, for a socket that has none.
+pub(crate) const LISTEN_PORT: u16 = 45_105;
 
 /// An unused uid, for everything without rights. Above all ranges that Debian assigns, below those of containers.
 pub(crate) const USER: u32 = 69_100;

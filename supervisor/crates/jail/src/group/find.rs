@@ -21,7 +21,7 @@ const USUAL_MOUNTS: [&str; 2] = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"];
 
 const MOUNT_ADVICE: &str = "boot with systemd.unified_cgroup_hierarchy=1, or mount it on /sys/fs/cgroup";
 pub(super) const DELEGATE_ADVICE: &str = "set Delegate=yes in the service; docs/operations.md has other ways";
-const ENABLE_ADVICE: &str = "set Delegate=yes in the service; what cgroup v1 uses is missing in v2";
+const ENABLE_ADVICE: &str = "boot with cgroup_no_v1=all; or Delegate=yes in its unit: docs/operations.md";
 
 /// Whether a cgroup without this controller is useless.
 pub(super) fn is_needed(controller: &str) -> bool {
@@ -99,7 +99,7 @@ impl CgroupLookup {
             Some(below) => Ok(at.join(below)),
             None => {
                 let why = format!("its cgroup {own} is outside of what is mounted on {}", at.display());
-                Err(CgroupsUnavailableError::new(why, self.delegate_advice(&at)))
+                Err(CgroupsUnavailableError::new(why, self.delegate_advice()))
             }
         }
     }
@@ -112,7 +112,7 @@ impl CgroupLookup {
             if let Err(errno) = rustix::fs::access(&path, rustix::fs::Access::WRITE_OK) {
                 return Err(CgroupsUnavailableError::new(
                     format!("the cgroup {name} is not delegated: {errno}"),
-                    self.delegate_advice(base),
+                    self.delegate_advice(),
                 ));
             }
         }
@@ -121,13 +121,13 @@ impl CgroupLookup {
             let strangers = foreign_processes(base).map_err(|error| {
                 CgroupsUnavailableError::new(
                     format!("cannot read who is in the cgroup {name}: {error}"),
-                    self.delegate_advice(base),
+                    self.delegate_advice(),
                 )
             })?;
             if strangers > 0 {
                 let why =
                     format!("{strangers} other processes are in the cgroup {name}, which stays as it is");
-                return Err(CgroupsUnavailableError::new(why, self.delegate_advice(base)));
+                return Err(CgroupsUnavailableError::new(why, self.delegate_advice()));
             }
         }
         let offered = fs::read_to_string(base.join("cgroup.controllers")).unwrap_or_default();
@@ -157,28 +157,25 @@ impl CgroupLookup {
             return Ok(());
         }
         let why = format!("the cgroup {} belongs to systemd, which has not delegated it", base.display());
-        Err(CgroupsUnavailableError::new(why, self.delegate_advice(base)))
+        Err(CgroupsUnavailableError::new(why, self.delegate_advice()))
     }
 
-    /// How this machine delegates a cgroup to a supervisor. `at` is the supervisor's cgroup now.
-    fn delegate_advice(&self, at: &Path) -> String {
+    /// How this machine delegates a cgroup to a supervisor, in one clause: reports end with it.
+    fn delegate_advice(&self) -> String {
         let is_root = rustix::process::geteuid().is_root();
         let way = if self.systemd.exists() {
             let user = if is_root { "" } else { " --user" };
-            format!("start it by `systemd-run{user} --scope -p Delegate=yes talon serve`")
+            return format!(
+                "start it by `systemd-run{user} --scope -p Delegate=yes talon serve`, or set Delegate=yes in its unit"
+            );
         } else if self.container_marks.iter().any(|mark| mark.exists()) {
-            "make it the first process of its container, with a cgroup namespace and a writable /sys/fs/cgroup".into()
+            "make it a container's first process, with a writable /sys/fs/cgroup"
         } else if is_root {
-            let (above, own) = (at.parent().unwrap_or(at), at.with_file_name("talon"));
-            let (above, own) = (above.display(), own.display());
-            format!(
-                "start it in a cgroup of its own: `mkdir -p {own}; echo +memory +pids +cpu +io > \
-                 {above}/cgroup.subtree_control; sh -c 'echo $$ > {own}/cgroup.procs; exec talon serve'`"
-            )
+            "start it in a group of its own: docs/operations.md, Cgroups"
         } else {
-            "have root make a cgroup for it and give it to this user, and start it there".into()
+            "have root make a group for it: docs/operations.md, Cgroups"
         };
-        format!("{way}; as a service, Delegate=yes in its unit; docs/operations.md has other ways")
+        format!("{way}; as a unit, Delegate=yes")
     }
 }
 

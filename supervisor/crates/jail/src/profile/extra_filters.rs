@@ -49,6 +49,19 @@ pub(crate) fn refuse_hidden_modes() -> Vec<Instruction> {
     answer_enosys(HIDDEN_MODES)
 }
 
+/// A filter that reports `socket` for IPv4 and IPv6 to its listener, and leaves all other calls to the profile.
+pub(crate) fn report_internet_sockets() -> Vec<Instruction> {
+    vec![
+        (LOAD, 0, 0, NUMBER),
+        (IF_EQUAL, 0, 3, call_number(libc::SYS_socket)),
+        (LOAD, 0, 0, argument(0)),
+        (IF_EQUAL, 2, 0, libc::AF_INET.cast_unsigned()),
+        (IF_EQUAL, 1, 0, libc::AF_INET6.cast_unsigned()),
+        ALLOW,
+        (RETURN, 0, 0, libc::SECCOMP_RET_USER_NOTIF),
+    ]
+}
+
 const ALLOW: Instruction = (RETURN, 0, 0, libc::SECCOMP_RET_ALLOW);
 
 /// A filter that answers these calls with ENOSYS, and leaves all others to the profile.
@@ -95,6 +108,20 @@ mod tests {
         let call = SimulatedCall { number: call_number(call), audit: 0, arguments };
         let answer = verdict(filters, &call);
         (answer != libc::SECCOMP_RET_ALLOW).then_some((answer & libc::SECCOMP_RET_DATA).cast_signed())
+    }
+
+    // Promises: JAIL-45
+    #[test]
+    fn sockets_of_the_internet_are_reported() {
+        let of = |call: i64, domain: i32| {
+            let arguments = [domain as u64, 1, 0, 0, 0, 0];
+            let call = SimulatedCall { number: call_number(call), audit: 0, arguments };
+            verdict(&[report_internet_sockets()], &call)
+        };
+        assert_eq!(of(libc::SYS_socket, libc::AF_INET), libc::SECCOMP_RET_USER_NOTIF);
+        assert_eq!(of(libc::SYS_socket, libc::AF_INET6), libc::SECCOMP_RET_USER_NOTIF);
+        assert_eq!(of(libc::SYS_socket, libc::AF_UNIX), libc::SECCOMP_RET_ALLOW);
+        assert_eq!(of(libc::SYS_socketpair, libc::AF_INET), libc::SECCOMP_RET_ALLOW);
     }
 
     // Promises: JAIL-42

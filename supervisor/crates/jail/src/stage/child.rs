@@ -10,10 +10,11 @@ use super::request::Plan;
 use super::step::{NOT_RUN_EXIT_CODE, Step, base, protection, run_steps};
 use super::step_error::StepError;
 use super::{
-    capabilities, descriptors, filter, identity, keyring, landlock, learn, limits, priority, program, session,
+    capabilities, descriptors, filter, identity, keyring, landlock, learn, limits, priority, program,
+    session, socket_broker,
 };
 use crate::report::{
-    BOUNDING_SET, CAPABILITIES, CPU_SHARE, KEYRING, LANDLOCK, NO_NEW_PRIVS, OWN_UID, PROCESS_COUNT,
+    BOUNDING_SET, CAPABILITIES, CPU_SHARE, KEYRING, LANDLOCK, NETWORK, NO_NEW_PRIVS, OWN_UID, PROCESS_COUNT,
     PROCESS_TREE, RLIMITS, SYSTEM_CALLS,
 };
 use crate::wire::{self, StageNote};
@@ -24,6 +25,7 @@ const STEPS: &[Step] = &[
     base("standard-input", "", descriptors::set_standard_input),
     base("output", "", descriptors::chown_output),
     base("parent-death", "", session::die_with_monitor),
+    protection(NETWORK, socket_broker::leave_host_network),
     protection(PROCESS_COUNT, limits::process_count),
     protection(BOUNDING_SET, capabilities::drop_bounding_set),
     base("identity", OWN_UID, identity::switch_ids),
@@ -37,6 +39,7 @@ const STEPS: &[Step] = &[
     protection(CPU_SHARE, priority::raise_niceness),
     base("huge-pages", "", priority::allow_huge_pages),
     protection(RLIMITS, limits::per_process),
+    protection(NETWORK, socket_broker::report),
     protection(SYSTEM_CALLS, filter::load),
 ];
 

@@ -3,6 +3,7 @@
 use std::fs;
 
 use super::request::Plan;
+use super::socket_broker;
 use super::step_error::StepError;
 use crate::profile::{refuse_hidden_modes, refuse_unaccounted_memory};
 use crate::report::Status;
@@ -38,6 +39,7 @@ pub(super) fn load(plan: &Plan) -> Result<Option<Status>, StepError> {
     if isolation.view.shown.iter().any(|shown| shown.access == Access::Write) {
         seccomp::load(&refuse_hidden_modes()).map_err(failed)?;
     }
+    socket_broker::hand_over(plan).map_err(failed)?;
     for filter in first {
         seccomp::load(filter).map_err(failed)?;
     }

@@ -70,7 +70,7 @@ pub(super) fn start_memory_watch(plan: &Plan) -> Result<Option<Status>, StepErro
 fn watch_sockets(plan: &Plan, proc: &OwnedFd) -> Option<&'static str> {
     let network = &plan.isolation()?.network;
     if matches!(network, Network::Host { .. }) {
-        return Some("sockets, in the host's network,");
+        return Some("sockets, with network: full,");
     }
     let Ok(sockets) = SocketBuffers::open(proc) else { return Some("sockets") };
     plan.watched_sockets.set(sockets).expect("this step is taken once");

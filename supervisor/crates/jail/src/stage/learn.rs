@@ -10,6 +10,6 @@ use crate::wire::{self, StageNote};
 /// the filter is in force, calls outside the profile wait for the supervisor.
 pub(super) fn send_listener(plan: &Plan, control: BorrowedFd<'_>) -> Result<(), StepError> {
     let Some(listener) = plan.listener.get() else { return Ok(()) };
-    wire::send(control, &StageNote::Learning, &[listener.as_fd()])
+    wire::send(control, &StageNote::Listening, &[listener.as_fd()])
         .map_err(|error| StepError::io("cannot hand over the filter's listener", &error, ""))
 }

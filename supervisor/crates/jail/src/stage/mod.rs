@@ -42,6 +42,7 @@
 //! | `standard-input` | the passed descriptor | |
 //! | `output` | it becomes the owner of its pipes, so that it can open `/dev/stdout` | needs CAP_CHOWN, so before the uid change |
 //! | `parent-death` | SIGKILL when the monitor dies | as early as possible; requested again after the uid change, which clears it |
+//! | `network` | with a list of ports, an empty network namespace; the monitor makes TCP sockets of the host's network for it, see [`socket_broker`] | needs CAP_SYS_ADMIN |
 //! | `process-count` | RLIMIT_NPROC | before the uid change, when the kernel checks it |
 //! | `bounding-set` | no capability can be gained by executing a file | needs CAP_SETPCAP, so before the uid change |
 //! | `identity` | no groups, then gid, then uid, then no capability; then it tries to undo this, which must fail | gid first: the uid change removes the right to do so |
@@ -55,6 +56,7 @@
 //! | `cpu-share` | nice | late, so that it slows the program rather than us |
 //! | `huge-pages` | enabled again, where the supervisor disables them | its monitor needs none |
 //! | `rlimits` | open files, file size, locked memory, data, stack, core, priorities; whether `last-place` succeeded | late, so that they bind the program rather than us |
+//! | `network` | whether the monitor's sockets cover everything | without capabilities, as the monitor makes them |
 //! | `system-calls` | only the profile's system calls from here on | after everything that needs other calls than a program |
 //! | `learning` | only if requested: the filter's listener is sent to the supervisor | |
 //! | `report` | the report is sent to the supervisor | once it is complete |
@@ -87,6 +89,7 @@ mod request;
 mod root;
 mod session;
 mod signals;
+mod socket_broker;
 mod step;
 mod step_error;
 mod zygote;
@@ -100,6 +103,7 @@ use rustix::process::getpid;
 
 use self::origin::StageOrigin;
 use self::request::Plan;
+use self::socket_broker::SocketBroker;
 use self::step::{NOT_RUN_EXIT_CODE, Step, base, protection, run_steps};
 use self::step_error::StepError;
 use self::zygote::FORK_ADVICE;
@@ -161,14 +165,22 @@ fn fork(mut plan: Plan, control: &OwnedFd, signals: SignalFd) -> Result<(), Step
     plan.monitor = getpid();
     let (executed, executing) =
         io::pipe().map_err(|error| StepError::io("cannot make a pipe", &error, FORK_ADVICE))?;
+    let mut channel = None;
+    if socket_broker::is_used(&plan) {
+        let (child, monitor) = socket_broker::channel()
+            .map_err(|error| StepError::io("cannot make the channel for its sockets", &error, FORK_ADVICE))?;
+        plan.broker_channel = Some(child);
+        channel = Some(monitor);
+    }
     match sys::fork().map_err(|error| StepError::io("cannot fork", &error, FORK_ADVICE))? {
         ForkSide::Child => {
-            drop((executed, signals));
+            drop((executed, signals, channel));
             child::run(&plan, control, executing)
         }
         ForkSide::Parent(program) => {
-            drop(executing);
-            monitor::run(program, control, executed, signals, plan)
+            drop((executing, plan.broker_channel.take()));
+            let broker = channel.map(|channel| SocketBroker::new(channel, &plan));
+            monitor::run(program, control, executed, signals, broker, plan)
         }
     }
 }

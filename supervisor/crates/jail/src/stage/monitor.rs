@@ -1,6 +1,6 @@
 //! The monitor: what the stage becomes. It is the program's parent until no process of the program is left.
 //!
-//! It waits for three events. A child has ended: it reaps it, and if it was the program, reports how it ended and kills
+//! It waits for three events, and makes sockets for a [program with ports](super::socket_broker) meanwhile. A child has ended: it reaps it, and if it was the program, reports how it ended and kills
 //! the rest. A command has arrived: it executes it. The control socket has closed: it kills everything. Where no cgroup
 //! limits the total memory, it also checks that at intervals. It blocks every signal that can be blocked, so that a
 //! SIGTERM for the supervisor's process group does not end the plugins too. It keeps no capability but CAP_KILL, and no
@@ -27,6 +27,7 @@ use rustix::process::{
 use super::child::{EXECUTING, REPORTED};
 use super::memory_watch::MemoryWatch;
 use super::request::Plan;
+use super::socket_broker::SocketBroker;
 use super::step_error::StepError;
 use super::{capabilities, descriptors, process_tree};
 use crate::exit::ExitStatus;
@@ -49,6 +50,8 @@ struct MonitorLoop<'c> {
     private: Option<OwnedFd>,
     /// The pipe whose end means that the child executed the program, until then.
     executed: Option<PipeReader>,
+    /// Makes the program's TCP sockets, if its network is limited to ports.
+    broker: Option<SocketBroker>,
     /// Watches the total memory, where no cgroup limits it.
     memory_watch: Option<MemoryWatch>,
     /// The last byte that came over the pipe.
@@ -72,6 +75,7 @@ pub(super) fn run(
     control: &OwnedFd,
     executed: PipeReader,
     signals: SignalFd,
+    broker: Option<SocketBroker>,
     mut plan: Plan,
 ) -> Result<(), StepError> {
     let mut monitor = MonitorLoop {
@@ -80,6 +84,7 @@ pub(super) fn run(
         control,
         signals,
         is_init: plan.namespaces.get().is_some(),
+        broker,
         memory_watch: memory_watch(&mut plan),
         private: plan.private.take(),
         executed: Some(executed),
@@ -158,11 +163,15 @@ impl MonitorLoop<'_> {
     }
 
     /// Waits, and returns which of the three events occurred; none when the memory is to be checked.
-    fn wait(&self) -> (bool, bool, bool) {
+    fn wait(&mut self) -> (bool, bool, bool) {
         let mut polled =
             vec![PollFd::new(&self.signals, PollFlags::IN), PollFd::new(self.control, PollFlags::IN)];
         if let Some(executed) = &self.executed {
             polled.push(PollFd::new(executed, PollFlags::IN));
+        }
+        let broker_at = polled.len();
+        if let Some(broker) = self.broker.as_ref().and_then(SocketBroker::descriptor) {
+            polled.push(PollFd::from_borrowed_fd(broker, PollFlags::IN));
         }
         // This fails only if the kernel is out of memory. Then all three are checked, which is harmless.
         let look = self
@@ -172,7 +181,13 @@ impl MonitorLoop<'_> {
             .map(MemoryWatch::until_next_check);
         let failed = retry_on_intr(|| poll(&mut polled, look.as_ref())).is_err();
         let ready = |index: usize| polled.get(index).is_some_and(|fd| failed || !fd.revents().is_empty());
-        (ready(2), ready(0), ready(1))
+        let events = (self.executed.is_some() && ready(2), ready(0), ready(1));
+        let from_broker = polled.get(broker_at).map(PollFd::revents).filter(|revents| !revents.is_empty());
+        drop(polled);
+        if let (Some(revents), Some(broker)) = (from_broker, &mut self.broker) {
+            broker.answer(revents.contains(PollFlags::IN));
+        }
+        events
     }
 
     /// Whether the child is in order so far: it has executed the program, or is still building the jail.

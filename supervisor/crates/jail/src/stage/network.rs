@@ -2,6 +2,7 @@
 
 use super::namespaces;
 use super::request::Plan;
+use super::socket_broker;
 use super::step_error::StepError;
 use crate::network::Network;
 use crate::report::Status;
@@ -11,7 +12,7 @@ use crate::sys;
 const LOOPBACK_ADVICE: &str =
     "add CAP_NET_ADMIN to the service's capabilities; docs/packages.md has the drop-in";
 
-/// What a list of ports does not cover in the host's network. Landlock's rules are about `bind` and `connect` of TCP, and
+/// What a list of ports does not cover in the host's network, where a program that learns is. Landlock's rules are about `bind` and `connect` of TCP, and
 /// about connecting to abstract names.
 const PORTS_GAPS: &str = "TCP to and from the listed ports, and no UDP; but it can take abstract socket names, and listen \
                           at a port that the kernel picks (network: proxy has neither)";
@@ -25,6 +26,10 @@ pub(super) fn set_up(plan: &Plan) -> Result<Option<Status>, StepError> {
         sys::network::bring_loopback_up().map_err(|error| {
             StepError::io("cannot bring up its loopback interface", &error, LOOPBACK_ADVICE)
         })?;
+    }
+    if socket_broker::is_used(plan) {
+        // The child reports it.
+        return Ok(None);
     }
     Ok(Some(if isolation.network.lists_ports() {
         Status::StandIn(PORTS_GAPS.into())

@@ -50,6 +50,10 @@ pub(super) struct Plan {
     pub(super) watched_proc: OnceCell<OwnedFd>,
     /// The count of its sockets, where that is its own.
     pub(super) watched_sockets: OnceCell<SocketBuffers>,
+    /// The child's end of the channel to the broker of its sockets, if it gets them from the monitor.
+    pub(super) broker_channel: Option<OwnedFd>,
+    /// Whether it has left the host's network for an empty one.
+    pub(super) left_host_network: Cell<bool>,
 }
 
 impl Plan {
@@ -122,6 +126,8 @@ pub(super) fn receive(control: &OwnedFd, born: StageOrigin) -> Result<Plan, Step
         private,
         watched_proc: watched,
         watched_sockets: OnceCell::new(),
+        broker_channel: None,
+        left_host_network: Cell::new(false),
         session: OnceCell::new(),
         shares_cpu: OnceCell::new(),
     })

@@ -73,10 +73,41 @@ pub(crate) fn next_notification(listener: BorrowedFd<'_>) -> io::Result<Notifica
     })
 }
 
+/// Puts a descriptor into the calling process, as the result of its call. `NotFound` if the process is gone; any other
+/// error leaves the call waiting for another answer.
+pub(crate) fn answer_with_descriptor(
+    listener: BorrowedFd<'_>,
+    id: u64,
+    descriptor: BorrowedFd<'_>,
+    close_on_exec: bool,
+) -> io::Result<()> {
+    let number = |value: i32| u32::try_from(value).expect("descriptors and flags are not negative");
+    let given = libc::seccomp_notif_addfd {
+        id,
+        flags: u32::try_from(libc::SECCOMP_ADDFD_FLAG_SEND).expect("it is 2"),
+        srcfd: number(descriptor.as_raw_fd()),
+        newfd: 0,
+        newfd_flags: if close_on_exec { number(libc::O_CLOEXEC) } else { 0 },
+    };
+    // SAFETY: the request's number carries the size of `seccomp_notif_addfd`, which `given` is; it outlives the call, and
+    // the kernel only reads it.
+    let result =
+        unsafe { libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_ADDFD, &raw const given) };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Has the call fail. `NotFound` if the calling process is gone.
+pub(crate) fn refuse(listener: BorrowedFd<'_>, id: u64, errno: i32) -> io::Result<()> {
+    answer(listener, libc::seccomp_notif_resp { id, val: 0, error: -errno, flags: 0 })
+}
+
 /// Allows the call. `NotFound` if the calling process is gone.
 pub(crate) fn allow(listener: BorrowedFd<'_>, id: u64) -> io::Result<()> {
     let flags = u32::try_from(libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE).expect("it is 1");
-    let mut answer = libc::seccomp_notif_resp { id, val: 0, error: 0, flags };
+    answer(listener, libc::seccomp_notif_resp { id, val: 0, error: 0, flags })
+}
+
+fn answer(listener: BorrowedFd<'_>, mut answer: libc::seccomp_notif_resp) -> io::Result<()> {
     // SAFETY: the request's number carries the size of `seccomp_notif_resp`, which `answer` is; it outlives the
     // call.
     let result =
