@@ -6,8 +6,9 @@ use prost::Message;
 use tonic::codec::{BufferSettings, Codec};
 use tonic_prost::ProstCodec;
 
-/// What one of them holds at first; it grows with a message that is larger. 256 bytes: a notice has some 50, and tonic's default of
-/// 8 KiB, held for each plugin while nothing is said, was a tenth of what a supervisor of 500 plugins used.
+/// What one of them holds at first; it grows with a message that is larger. 256 bytes: a notice has some 50,
+/// and tonic's default of 8 KiB, held for each plugin while nothing is said, was a tenth of what a supervisor
+/// of 500 plugins used.
 const BUFFER_BYTES: usize = 256;
 /// How much is gathered before it is sent: as tonic has it.
 const YIELD_BYTES: usize = 32 << 10;

@@ -59,14 +59,15 @@ mod lasting;
 pub use generated::goplugin;
 /// The contract between host and plugin: `opentalon.plugin.v1`.
 pub use generated::opentalon::plugin::v1 as plugin;
-/// The agent: `talon.agent.v1`, with a service for its clients, and what a supervisor and `talon-agent` say to each other.
+/// The agent: `talon.agent.v1`, with a service for its clients, and what a supervisor and `talon-agent` say
+/// to each other.
 pub use generated::talon::agent::v1 as agent;
 /// The door of the supervisor: `talon.host.v1`.
 pub use generated::talon::host::v1 as host;
 /// What a plugin may tell its host unasked: `talon.plugin.v1`.
 pub use generated::talon::plugin::v1 as notices;
-/// Kept state: `talon.state.v1`, with a service for plugins, one for operators, and what a supervisor and `talon-state` say
-/// to each other.
+/// Kept state: `talon.state.v1`, with a service for plugins, one for operators, and what a supervisor and
+/// `talon-state` say to each other.
 pub use generated::talon::state::v1 as state;
 
 /// The service that go-plugin asks for in health checks.

@@ -1,14 +1,15 @@
-//! No change to a `.proto` file may break who speaks it already: nothing is removed, renumbered, retyped or relabelled, no number
-//! is used again, no method takes or gives anything else.
+//! No change to a `.proto` file may break who speaks it already: nothing is removed, renumbered, retyped or
+//! relabelled, no number is used again, no method takes or gives anything else.
 //!
-//! `baseline.txt` beside this file holds what was promised, a line a thing. What is added has to be recorded there, which turns
-//! it into a promise as well:
+//! `baseline.txt` beside this file holds what was promised, a line a thing. What is added has to be recorded
+//! there, which turns it into a promise as well:
 //!
 //! ```text
 //! TALON_RECORD_PROTOS=1 cargo test -p talon-proto --test breaking
 //! ```
 //!
-//! That refuses to record a change that breaks. If one is really meant, give it a name or a package of its own.
+//! That refuses to record a change that breaks. If one is really meant, give it a name or a package of its
+//! own.
 
 #[path = "breaking/surface.rs"]
 mod surface;

@@ -1,5 +1,6 @@
-//! The Rust code below `src/generated` is what the `.proto` files say. It is checked in, so that no build has to compile
-//! the files: the compiler is a fifth of the crates that a plugin's author would build. After a change of a file:
+//! The Rust code below `src/generated` is what the `.proto` files say. It is checked in, so that no build has
+//! to compile the files: the compiler is a fifth of the crates that a plugin's author would build. After a
+//! change of a file:
 //!
 //! ```text
 //! TALON_RECORD_PROTOS=1 cargo test -p talon-proto --test generated
@@ -25,8 +26,8 @@ const FILES: [&str; 7] = [
 /// Streams that are open for a plugin's whole life and carry a message now and then.
 const LASTING: [&str; 2] = ["plugin/goplugin.proto", "talon/plugin/v1/notices.proto"];
 
-/// The packages and messages that programs print as JSON. It is derived, so that a new field is never forgotten; by a
-/// feature, because no other crate needs it.
+/// The packages and messages that programs print as JSON. It is derived, so that a new field is never
+/// forgotten; by a feature, because no other crate needs it.
 const PRINTED: [&str; 8] = [
     ".talon.host.v1",
     ".talon.agent.v1",
@@ -44,7 +45,8 @@ const SERIALIZE: &str = r#"#[cfg_attr(feature = "serde", derive(serde::Serialize
 fn generate(out: &Path) {
     let root = env!("CARGO_MANIFEST_DIR");
     let compiled = |files: &[&str]| protox::compile(files, [root]).expect("the files compile");
-    // Maps have one order, so that equal messages are equal bytes, and who receives arguments keeps their order.
+    // Maps have one order, so that equal messages are equal bytes, and who receives arguments keeps their
+    // order.
     let configured = || tonic_prost_build::configure().btree_map(".").out_dir(out);
     let printed =
         PRINTED.iter().fold(configured(), |builder, package| builder.type_attribute(package, SERIALIZE));

@@ -19,7 +19,8 @@ use crate::state::{State, StateError, StateSource};
 ///
 /// # Cancellation
 /// When the caller gives up or the deadline passes, the tool's future is dropped at its next `.await`. Work
-/// without an `.await` (a thread, [`Context::blocking`]) has to check [`Context::is_cancelled`] from time to time.
+/// without an `.await` (a thread, [`Context::blocking`]) has to check [`Context::is_cancelled`] from time to
+/// time.
 #[derive(Clone)]
 pub struct Context {
     call: Arc<Call>,
@@ -73,8 +74,8 @@ impl Context {
     }
 
     /// The call's position in a trace, as a `traceparent` of
-    /// [W3C Trace Context](https://www.w3.org/TR/trace-context/). Send it with the tool's own requests, or use it as the
-    /// parent of the tool's own spans. `None` when the call is not traced.
+    /// [W3C Trace Context](https://www.w3.org/TR/trace-context/). Send it with the tool's own requests, or
+    /// use it as the parent of the tool's own spans. `None` when the call is not traced.
     #[must_use]
     pub fn trace_parent(&self) -> Option<&str> {
         self.call.trace.parent.as_deref()
@@ -130,8 +131,8 @@ impl Context {
     /// The plugin's settings, as [`Plugin::config`](crate::Plugin::config) read them.
     ///
     /// # Errors
-    /// When the plugin does not declare `T` as its config, or the host has sent none yet: a fault of the plugin or
-    /// the host, so the caller gets a generic message and the log the reason.
+    /// When the plugin does not declare `T` as its config, or the host has sent none yet: a fault of the
+    /// plugin or the host, so the caller gets a generic message and the log the reason.
     pub fn config<T: Send + Sync + 'static>(&self) -> Result<Arc<T>, ToolError> {
         Ok(self.call.settings.get::<T>()?)
     }
@@ -152,11 +153,12 @@ impl Context {
         self.call.state.open()
     }
 
-    /// Reports how far the call has come: `progress` grows, in a unit that the tool chooses; `total` is the value at
-    /// the end of the call, if that is known; `message` is one line for people, of which 1 KiB is sent.
+    /// Reports how far the call has come: `progress` grows, in a unit that the tool chooses; `total` is the
+    /// value at the end of the call, if that is known; `message` is one line for people, of which 1 KiB is
+    /// sent.
     ///
-    /// It never waits and never fails. A report is dropped when a later one replaces it before the host takes it, when
-    /// no host listens, when the call has ended, and when `progress` is negative or not a number.
+    /// It never waits and never fails. A report is dropped when a later one replaces it before the host takes
+    /// it, when no host listens, when the call has ended, and when `progress` is negative or not a number.
     pub fn progress(&self, progress: f64, total: Option<f64>, message: &str) {
         let call = &self.call;
         if call.cancelled.is_cancelled() {
@@ -169,8 +171,8 @@ impl Context {
         }
     }
 
-    /// Runs blocking work (files, computing) on a separate thread, so that other calls and health checks proceed
-    /// meanwhile.
+    /// Runs blocking work (files, computing) on a separate thread, so that other calls and health checks
+    /// proceed meanwhile.
     ///
     /// The work returns a `Result`, like a tool. It is not stopped when the call ends: a loop has to check
     /// [`Context::is_cancelled`] of a clone.

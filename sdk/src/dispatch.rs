@@ -20,8 +20,8 @@ use crate::state::StateSource;
 use crate::text::shorten;
 use crate::{Output, Tool, ToolError};
 
-/// The largest answer in bytes, all fields together. Hosts stop reading near 8 MiB and discard the whole answer, so an
-/// explicit error is more useful. Room for the other fields is left.
+/// The largest answer in bytes, all fields together. Hosts stop reading near 8 MiB and discard the whole
+/// answer, so an explicit error is more useful. Room for the other fields is left.
 pub const MAX_RESULT_BYTES: usize = (8 << 20) - (64 << 10);
 /// How much of an unknown action's name is repeated, in bytes.
 const MAX_SHOWN_BYTES: usize = 64;

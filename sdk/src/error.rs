@@ -14,8 +14,8 @@ const MAX_CAUSES: usize = 16;
 /// An error answer of a tool. It is data for the caller, not a failure of the plugin.
 ///
 /// It holds two texts. The *message* goes to the caller, which is often a model: say what was wrong with the
-/// request and what would work. The *cause* goes to the plugin's log and nowhere else, so that paths, addresses
-/// and credentials inside errors do not reach the caller.
+/// request and what would work. The *cause* goes to the plugin's log and nowhere else, so that paths,
+/// addresses and credentials inside errors do not reach the caller.
 ///
 /// - [`ToolError::new`] makes an error with your message.
 /// - `?` on any [`std::error::Error`] keeps it as the cause and gives the caller a generic message.
@@ -76,8 +76,8 @@ impl ToolError {
     }
 }
 
-/// An error and its causes as one line, outermost first. Some errors include their cause in their own text; it is not
-/// repeated then.
+/// An error and its causes as one line, outermost first. Some errors include their cause in their own text;
+/// it is not repeated then.
 pub(crate) fn chain(error: &(dyn Error + 'static)) -> String {
     let mut text = error.to_string();
     let causes = std::iter::successors(error.source(), |cause: &&(dyn Error + 'static)| (*cause).source());

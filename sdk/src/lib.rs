@@ -54,19 +54,19 @@
 //!
 //! # How arguments arrive
 //!
-//! On the wire every argument is text. The type of each field says how to read it: integers (`3` and `3.0`), floats,
-//! `true` and `false`, enum variants by name, and JSON text for lists, maps and structs. `Option` and
-//! `#[serde(default)]` fields may be left out. What does not fit becomes an error answer that names the argument and what was
-//! expected, before the tool runs; so does an argument the tool does not take, and a key that a struct inside an
-//! argument does not have.
+//! On the wire every argument is text. The type of each field says how to read it: integers (`3` and `3.0`),
+//! floats, `true` and `false`, enum variants by name, and JSON text for lists, maps and structs. `Option` and
+//! `#[serde(default)]` fields may be left out. What does not fit becomes an error answer that names the
+//! argument and what was expected, before the tool runs; so does an argument the tool does not take, and a
+//! key that a struct inside an argument does not have.
 //!
-//! Fields' doc comments become the parameters' descriptions, and bounds that the type has (a `u8`, an enum) travel
-//! as JSON Schema.
+//! Fields' doc comments become the parameters' descriptions, and bounds that the type has (a `u8`, an enum)
+//! travel as JSON Schema.
 //!
 //! # What the SDK bounds
 //!
-//! Requests at 32 MiB, answers at [`MAX_RESULT_BYTES`], drain at [`DEFAULT_GRACE`]. How many calls run at once is
-//! the host's to bound; a plugin runs what it is sent.
+//! Requests at 32 MiB, answers at [`MAX_RESULT_BYTES`], drain at [`DEFAULT_GRACE`]. How many calls run at
+//! once is the host's to bound; a plugin runs what it is sent.
 
 mod args;
 mod context;

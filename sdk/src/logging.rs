@@ -1,4 +1,5 @@
-//! `tracing` events on stderr as JSON lines in hclog's form, the one that go-plugin hosts and Talon read levels from.
+//! `tracing` events on stderr as JSON lines in hclog's form, the one that go-plugin hosts and Talon read
+//! levels from.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -17,16 +18,16 @@ use tracing_subscriber::{EnvFilter, Layer};
 
 use crate::text::shorten;
 
-/// Which events are logged, in the syntax of `tracing_subscriber::EnvFilter`. When unset: the plugin's own default, or
-/// `info`.
+/// Which events are logged, in the syntax of `tracing_subscriber::EnvFilter`. When unset: the plugin's own
+/// default, or `info`.
 const FILTER_ENV: &str = "TALON_LOG";
 /// The longest line. Talon cuts lines at 8 KiB, and a truncated JSON line is not JSON any more.
 const MAX_LINE_BYTES: usize = 8000;
 /// The longest single text in a line; leaves room for a few others.
 const MAX_TEXT_BYTES: usize = 2000;
 
-/// Installs the subscriber and a panic hook that logs through it. Does nothing when the plugin has installed a
-/// subscriber.
+/// Installs the subscriber and a panic hook that logs through it. Does nothing when the plugin has installed
+/// a subscriber.
 pub(crate) fn install(usual: &str) {
     let (filter, complaint) = match std::env::var(FILTER_ENV) {
         Ok(text) => match EnvFilter::try_new(&text) {
@@ -56,7 +57,8 @@ struct HclogLayer<W> {
     writer: W,
 }
 
-/// The fields of one span, kept until its events are written. Few spans have fields, so this stays a plain list.
+/// The fields of one span, kept until its events are written. Few spans have fields, so this stays a plain
+/// list.
 struct SpanFields(Vec<(&'static str, Value)>);
 
 impl<S, W> Layer<S> for HclogLayer<W>
@@ -105,8 +107,8 @@ where
             text = Value::Object(essential).to_string();
         }
         text.push('\n');
-        // One write, so that lines of several threads do not mix. When stderr is gone there is nowhere to report the
-        // error.
+        // One write, so that lines of several threads do not mix. When stderr is gone there is nowhere to
+        // report the error.
         let _ = self.writer.make_writer_for(event.metadata()).write_all(text.as_bytes());
     }
 }
@@ -182,8 +184,9 @@ impl Visit for Fields {
 
 #[cfg(test)]
 mod tests {
-    use parking_lot::Mutex;
     use std::sync::Arc;
+
+    use parking_lot::Mutex;
 
     use super::*;
 

@@ -1,28 +1,28 @@
 //! Notices that a plugin sends without a request: the progress of calls, and that its capabilities changed.
 //!
-//! A tool must never wait for the host to take a notice, so there is no queue. Instead there is one slot for each call,
-//! which the next progress report overwrites, and one for changed capabilities. A listener takes from the slots as fast
-//! as it can.
+//! A tool must never wait for the host to take a notice, so there is no queue. Instead there is one slot for
+//! each call, which the next progress report overwrites, and one for changed capabilities. A listener takes
+//! from the slots as fast as it can.
 
-use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use parking_lot::Mutex;
 use talon_proto::notices::notice::Kind;
 use talon_proto::notices::{CapabilitiesChanged, Notice, Progress};
 use tokio::sync::Notify;
 
 use crate::text::cut;
 
-/// How many calls may have a pending progress report; beyond that the oldest report is dropped. By default no host lets
-/// a plugin serve this many calls at once.
+/// How many calls may have a pending progress report; beyond that the oldest report is dropped. By default no
+/// host lets a plugin serve this many calls at once.
 const MAX_CALLS: usize = 256;
 /// How much of a progress message is sent, in bytes; hosts keep no more (`talon.plugin.v1`).
 const MAX_MESSAGE_BYTES: usize = 1024;
 
-/// Notifies the host that the plugin's capabilities changed. Cheap to clone; clones notify the same host. Give it to
-/// [`Plugin::notifier`](crate::Plugin::notifier), and keep a clone where changes are noticed.
+/// Notifies the host that the plugin's capabilities changed. Cheap to clone; clones notify the same host.
+/// Give it to [`Plugin::notifier`](crate::Plugin::notifier), and keep a clone where changes are noticed.
 ///
 /// ```
 /// # use talon_sdk::{Notifier, Plugin};
@@ -46,8 +46,8 @@ impl Notifier {
     }
 
     /// Tells the host to read the capabilities again. The host does so by `RefreshCapabilities`, which
-    /// [`Plugin::refresh`](crate::Plugin::refresh) answers. Never waits. Several calls before the host takes the notice count
-    /// as one; a call before the host listens is delivered when it does.
+    /// [`Plugin::refresh`](crate::Plugin::refresh) answers. Never waits. Several calls before the host takes
+    /// the notice count as one; a call before the host listens is delivered when it does.
     pub fn capabilities_changed(&self) {
         self.board.state.lock().changed = true;
         self.board.wakeup.notify_one();
@@ -79,8 +79,8 @@ struct State {
 }
 
 impl PendingNotices {
-    /// Stores the progress of a call and replaces the previous report. Dropped when no host listens, and when the
-    /// amount is invalid.
+    /// Stores the progress of a call and replaces the previous report. Dropped when no host listens, and when
+    /// the amount is invalid.
     pub(crate) fn progress(&self, call_id: &str, progress: f64, total: Option<f64>, message: &str) {
         if self.has_listener.load(Ordering::Relaxed)
             && let Some(progress) = progress_message(call_id, progress, total, message)

@@ -6,8 +6,8 @@ use serde_json::Value;
 use crate::ToolError;
 use crate::text::cut;
 
-/// How much of a structured answer is repeated as text when the tool gave no text, in bytes. Enough to show a small
-/// answer whole; repeating a larger one would only double its size.
+/// How much of a structured answer is repeated as text when the tool gave no text, in bytes. Enough to show a
+/// small answer whole; repeating a larger one would only double its size.
 const MAX_DIGEST_BYTES: usize = 512;
 
 /// A tool's answer: text, and structured data beside it where there is some.
@@ -148,7 +148,8 @@ impl<T: Serialize> IntoOutput for Json<T> {
     }
 }
 
-/// What a tool function's future gives: a `Result` of an [`IntoOutput`] and something that becomes a [`ToolError`].
+/// What a tool function's future gives: a `Result` of an [`IntoOutput`] and something that becomes a
+/// [`ToolError`].
 #[diagnostic::on_unimplemented(
     message = "a tool cannot return `{Self}`",
     label = "not a tool's result",

@@ -12,10 +12,11 @@ use talon_proto::plugin::{GlossaryEntry, KnowledgeArticle, PluginCapabilities};
 use crate::settings::Init;
 use crate::{Notifier, Tool, ToolError};
 
-/// How long calls in flight may continue after the host asked the plugin to end: as long as a host usually waits
-/// before it kills. Change it with [`Plugin::grace`].
+/// How long calls in flight may continue after the host asked the plugin to end: as long as a host usually
+/// waits before it kills. Change it with [`Plugin::grace`].
 pub const DEFAULT_GRACE: Duration = Duration::from_secs(10);
-/// The longest plugin and action names: both go into file names, socket paths and the tool names of model APIs.
+/// The longest plugin and action names: both go into file names, socket paths and the tool names of model
+/// APIs.
 const MAX_NAME_LEN: usize = 64;
 
 type Tools = Pin<Box<dyn Future<Output = Result<Vec<Tool>, ToolError>> + Send>>;
@@ -59,8 +60,8 @@ pub(crate) struct PluginMetadata {
 }
 
 impl Plugin {
-    /// A plugin without tools yet. `name` is 1 to 64 of `a-z 0-9 -` and does not start with `-`; usually the name
-    /// of the binary.
+    /// A plugin without tools yet. `name` is 1 to 64 of `a-z 0-9 -` and does not start with `-`; usually the
+    /// name of the binary.
     pub fn new(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -94,12 +95,12 @@ impl Plugin {
         self
     }
 
-    /// Declares the settings the plugin takes: `T` is read from the JSON object that the host sends at `Init`, and
-    /// tools get it from [`Context::config`](crate::Context::config). A config that does not fit is refused with
-    /// its reason, and the plugin does not become ready.
+    /// Declares the settings the plugin takes: `T` is read from the JSON object that the host sends at
+    /// `Init`, and tools get it from [`Context::config`](crate::Context::config). A config that does not fit
+    /// is refused with its reason, and the plugin does not become ready.
     ///
-    /// A plugin that declares no settings refuses any that are not empty, so that an operator learns about a setting
-    /// without effect.
+    /// A plugin that declares no settings refuses any that are not empty, so that an operator learns about a
+    /// setting without effect.
     ///
     /// `#[serde(deny_unknown_fields)]` on `T` catches misspelt keys.
     pub fn config<T: DeserializeOwned + Send + Sync + 'static>(mut self) -> Self {
@@ -107,9 +108,9 @@ impl Plugin {
         self
     }
 
-    /// Like [`config`](Plugin::config), and builds a value from the settings that all calls share: a connection
-    /// pool, an opened directory. Tools get it from [`Context::shared`](crate::Context::shared). Its error goes to
-    /// the operator, cause included.
+    /// Like [`config`](Plugin::config), and builds a value from the settings that all calls share: a
+    /// connection pool, an opened directory. Tools get it from [`Context::shared`](crate::Context::shared).
+    /// Its error goes to the operator, cause included.
     pub fn init<C, S, F, Fut>(mut self, make: F) -> Self
     where
         C: DeserializeOwned + Send + 'static,
@@ -124,8 +125,8 @@ impl Plugin {
     /// Answers the host's `RefreshCapabilities` with the complete new list of tools. Without it the method is
     /// UNIMPLEMENTED, which hosts take for "nothing changed".
     ///
-    /// A plugin without a tool also builds its list when the host first asks for capabilities, so what a plugin offers
-    /// may depend on its [config](Plugin::init).
+    /// A plugin without a tool also builds its list when the host first asks for capabilities, so what a
+    /// plugin offers may depend on its [config](Plugin::init).
     pub fn refresh<F, Fut>(mut self, tools: F) -> Self
     where
         F: Fn() -> Fut + Send + Sync + 'static,
@@ -142,7 +143,8 @@ impl Plugin {
         self
     }
 
-    /// Text that the plugin would like a model to read. Hosts treat it as untrusted; Talon does not show it to models.
+    /// Text that the plugin would like a model to read. Hosts treat it as untrusted; Talon does not show it
+    /// to models.
     pub fn system_prompt_addition(mut self, text: impl Into<String>) -> Self {
         self.metadata.system_prompt_addition = text.into();
         self
@@ -160,17 +162,19 @@ impl Plugin {
         self
     }
 
-    /// How long calls in flight may continue after the host asked the plugin to end; [`DEFAULT_GRACE`] unless set.
+    /// How long calls in flight may continue after the host asked the plugin to end; [`DEFAULT_GRACE`] unless
+    /// set.
     pub fn grace(mut self, grace: Duration) -> Self {
         self.grace = grace;
         self
     }
 
-    /// How many additional threads serve calls. Unless set there are none and calls run on the thread that called
-    /// [`serve`](Plugin::serve): many plugins share a machine, and threads that wake each other make each call half as much
-    /// more expensive. At most 64, and 0 counts as one. Use more threads for tools that compute for a long time between
-    /// two `.await`s and would delay the other calls; blocking work has separate threads in any case:
-    /// [`Context::blocking`](crate::Context::blocking). `tokio::task::block_in_place` needs at least one.
+    /// How many additional threads serve calls. Unless set there are none and calls run on the thread that
+    /// called [`serve`](Plugin::serve): many plugins share a machine, and threads that wake each other make
+    /// each call half as much more expensive. At most 64, and 0 counts as one. Use more threads for tools
+    /// that compute for a long time between two `.await`s and would delay the other calls; blocking work has
+    /// separate threads in any case: [`Context::blocking`](crate::Context::blocking).
+    /// `tokio::task::block_in_place` needs at least one.
     pub fn threads(mut self, threads: usize) -> Self {
         self.threads = Some(NonZeroUsize::new(threads.min(MAX_THREADS)).unwrap_or(NonZeroUsize::MIN));
         self
@@ -183,15 +187,15 @@ impl Plugin {
         self
     }
 
-    /// Leaves logging to the plugin. Otherwise [`serve`](Plugin::serve) sends `tracing` events to stderr in a form
-    /// whose levels the host keeps, unless the plugin has installed a subscriber.
+    /// Leaves logging to the plugin. Otherwise [`serve`](Plugin::serve) sends `tracing` events to stderr in a
+    /// form whose levels the host keeps, unless the plugin has installed a subscriber.
     pub fn without_logging(mut self) -> Self {
         self.logging = false;
         self
     }
 
-    /// Which `tracing` events are logged when `TALON_LOG` is not set, in the same syntax; `info` by default. For
-    /// plugins whose libraries log more than an operator wants to read.
+    /// Which `tracing` events are logged when `TALON_LOG` is not set, in the same syntax; `info` by default.
+    /// For plugins whose libraries log more than an operator wants to read.
     pub fn log_filter(mut self, filter: &'static str) -> Self {
         self.log_filter = filter;
         self
@@ -203,8 +207,8 @@ impl Plugin {
         self.metadata.capabilities(&self.name, &self.tools)
     }
 
-    /// Checks whether the plugin can be served: names are valid, no two tools share one, arguments can be described.
-    /// [`serve`](Plugin::serve) calls this first; a unit test may too.
+    /// Checks whether the plugin can be served: names are valid, no two tools share one, arguments can be
+    /// described. [`serve`](Plugin::serve) calls this first; a unit test may too.
     ///
     /// # Errors
     /// All defects at once.

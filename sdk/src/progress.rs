@@ -1,8 +1,8 @@
 //! Progress that a tool reports, collected for tests.
 
-use parking_lot::Mutex;
 use std::sync::Arc;
 
+use parking_lot::Mutex;
 use talon_proto::notices as wire;
 
 use crate::notices::progress_message;
@@ -31,8 +31,8 @@ impl From<wire::Progress> for Progress {
     }
 }
 
-/// Collects all progress that a tool reports; see [`Call::progress`](crate::testing::Call::progress). Cheap to clone; clones
-/// share what they collected.
+/// Collects all progress that a tool reports; see [`Call::progress`](crate::testing::Call::progress). Cheap
+/// to clone; clones share what they collected.
 #[derive(Debug, Clone, Default)]
 pub struct ProgressLog {
     told: Arc<Mutex<Vec<Progress>>>,

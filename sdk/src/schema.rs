@@ -1,6 +1,7 @@
 //! Derives the parameters of an action from a Rust type.
 //!
-//! schemars describes the arguments struct; this module splits the description into one [`Parameter`] for each field.
+//! schemars describes the arguments struct; this module splits the description into one [`Parameter`] for
+//! each field.
 
 use std::borrow::Cow;
 
@@ -36,8 +37,8 @@ impl Kind {
         }
     }
 
-    /// The name on the wire. A mixed kind must not be empty, which would mean string: for an unknown type hosts try a
-    /// value both as text and as JSON, and check it against the schema.
+    /// The name on the wire. A mixed kind must not be empty, which would mean string: for an unknown type
+    /// hosts try a value both as text and as JSON, and check it against the schema.
     fn word(self) -> &'static str {
         match self {
             Self::String => "string",
@@ -86,8 +87,8 @@ pub(crate) fn fields<A: JsonSchema>() -> Result<Vec<Field>, NotFieldsError> {
     fields_of(schema.as_value()).ok_or_else(|| NotFieldsError(A::schema_name()))
 }
 
-/// Lists the values of an enum whose variants have descriptions. Such a type is a `oneOf` of constants, but hosts that
-/// check arguments know `enum`, not `oneOf`. The descriptions stay beside the list, for models.
+/// Lists the values of an enum whose variants have descriptions. Such a type is a `oneOf` of constants, but
+/// hosts that check arguments know `enum`, not `oneOf`. The descriptions stay beside the list, for models.
 fn list_choices(schema: &mut Schema) {
     let Some(object) = schema.as_object_mut() else { return };
     let Some(Value::Array(branches)) = object.get("oneOf") else { return };
@@ -203,7 +204,8 @@ fn kind(fragment: &Map<String, Value>, definitions: Option<&Map<String, Value>>)
             );
         }
     }
-    // Only a recursive type is left as a reference. One step finds its kind; a chain of references does not occur.
+    // Only a recursive type is left as a reference. One step finds its kind; a chain of references does not
+    // occur.
     let target = fragment
         .get("$ref")
         .and_then(Value::as_str)

@@ -20,8 +20,8 @@ const MAX_SHOWN_BYTES: usize = 64;
 type Answer = Pin<Box<dyn Future<Output = Result<Output, ToolError>> + Send>>;
 type Handler = dyn Fn(BTreeMap<String, String>, Context) -> Answer + Send + Sync;
 
-/// One action of a plugin. [`#[tool]`](macro@crate::tool) makes one of an async function; [`Tool::new`] makes one of a
-/// closure.
+/// One action of a plugin. [`#[tool]`](macro@crate::tool) makes one of an async function; [`Tool::new`] makes
+/// one of a closure.
 ///
 /// ```
 /// use talon_sdk::{Context, Tool, ToolError};
@@ -55,8 +55,9 @@ pub struct Tool {
 impl Tool {
     /// A tool from a closure `|args: A, cx: Context| async move { … }`.
     ///
-    /// `name` is the action's name, 1 to 64 of `a-z A-Z 0-9 _ -`; a model chooses the action by its `description`. `A`
-    /// is a struct with named fields, or `()`. [`Plugin::check`](crate::Plugin::check) reports invalid ones.
+    /// `name` is the action's name, 1 to 64 of `a-z A-Z 0-9 _ -`; a model chooses the action by its
+    /// `description`. `A` is a struct with named fields, or `()`. [`Plugin::check`](crate::Plugin::check)
+    /// reports invalid ones.
     pub fn new<A, F, Fut>(name: &str, description: &str, function: F) -> Self
     where
         A: ToolArgs,
@@ -93,9 +94,9 @@ impl Tool {
         }
     }
 
-    /// A tool that is described by data instead of types: for plugins that learn only at run time what they offer, such
-    /// as bridges to other protocols. The function gets the arguments as they are on the wire, by name; arguments that
-    /// `action` does not declare are refused before, as for every tool.
+    /// A tool that is described by data instead of types: for plugins that learn only at run time what they
+    /// offer, such as bridges to other protocols. The function gets the arguments as they are on the wire, by
+    /// name; arguments that `action` does not declare are refused before, as for every tool.
     pub fn dynamic<F, Fut>(action: Action, function: F) -> Self
     where
         F: Fn(BTreeMap<String, String>, Context) -> Fut + Send + Sync + 'static,
@@ -156,9 +157,9 @@ impl Tool {
         self
     }
 
-    /// Asks the host for values of the caller's session context, such as `session_id`. The operator decides which
-    /// are granted. They arrive in [`Context::injected`], and in a field of the same name if there is one; such a
-    /// field is not offered to the caller as a parameter.
+    /// Asks the host for values of the caller's session context, such as `session_id`. The operator decides
+    /// which are granted. They arrive in [`Context::injected`], and in a field of the same name if there is
+    /// one; such a field is not offered to the caller as a parameter.
     #[must_use]
     pub fn inject<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
         self.inject.extend(names.into_iter().map(Into::into));

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use talon_plugin::{EventKind, Events, NewEvent, Registry};
 use talon_plugin_config::PluginName;
 use talon_plugin_config::discover::{self, RejectedPlugin, ScanResult};
-use talon_sanitize::nearest;
 use talon_plugin_config::spec::PluginSpec;
+use talon_sanitize::nearest;
 use talon_sanitize::{Raw, sanitized};
 
 use crate::blocking::blocking;
@@ -75,8 +75,8 @@ impl FoundNames {
     }
 }
 
-/// Overrides of plugins that do not exist, which change nothing: mostly a name with a typing error, whose plugin then runs
-/// without its limits.
+/// Overrides of plugins that do not exist, which change nothing: mostly a name with a typing error, whose
+/// plugin then runs without its limits.
 #[must_use]
 pub fn unknown_overrides(loaded: &Loaded, found: &FoundNames) -> Vec<Problem> {
     let overrides = loaded.config.plugins.tools.overrides.keys();

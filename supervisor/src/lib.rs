@@ -1,5 +1,5 @@
-//! The Talon supervisor, as a library: it reads the configuration, runs the plugins, and serves `host.sock` and
-//! `admin.sock`. The command line, the package `talon`, calls it.
+//! The Talon supervisor, as a library: it reads the configuration, runs the plugins, and serves `host.sock`
+//! and `admin.sock`. The command line, the package `talon`, calls it.
 //!
 //! | module | contents |
 //! |---|---|

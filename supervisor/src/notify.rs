@@ -268,7 +268,7 @@ fn text(state: &[NotifyState<'_>]) -> String {
 fn one_line(text: &str) -> String {
     let inert: String = text.chars().map(|char| if char.is_control() { ' ' } else { char }).collect();
     if inert.len() <= MAX_STATUS_BYTES {
-        return sanitized;
+        return inert;
     }
     format!("{}…", &inert[..inert.floor_char_boundary(MAX_STATUS_BYTES)])
 }

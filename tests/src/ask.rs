@@ -1,5 +1,5 @@
-//! Shared by the tests of the agent: a configuration with a provider on loopback, and the result of `talon ask` as a
-//! value.
+//! Shared by the tests of the agent: a configuration with a provider on loopback, and the result of
+//! `talon ask` as a value.
 
 use std::process::Output;
 
@@ -11,7 +11,8 @@ use crate::{Builder, Supervisor};
 /// The model that the tests use.
 pub const MODEL: &str = "local/test";
 
-/// Adds an agent that asks this provider. `agent` and `models` are more lines of those sections, indented by two.
+/// Adds an agent that asks this provider. `agent` and `models` are more lines of those sections, indented by
+/// two.
 #[must_use]
 pub fn with_agent(builder: Builder, provider: &Provider, agent: &str, models: &str) -> Builder {
     let url = provider.url();

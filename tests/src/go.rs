@@ -1,4 +1,5 @@
-//! Programs in Go, built from `tests/go/` with the libraries that Debian packages, HashiCorp's go-plugin among them.
+//! Programs in Go, built from `tests/go/` with the libraries that Debian packages, HashiCorp's go-plugin
+//! among them.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -27,8 +28,8 @@ const MESSAGES: [(&str, &str, &str); 2] = [
     ("tests/go/plugin", "stdio.proto", "talon/example/stdio"),
 ];
 
-/// The program whose source is `tests/go/NAME`. It is cached, and rebuilt when its source has changed. `None`, and
-/// a message with the test's name: this machine cannot build it.
+/// The program whose source is `tests/go/NAME`. It is cached, and rebuilt when its source has changed.
+/// `None`, and a message with the test's name: this machine cannot build it.
 ///
 /// # Panics
 /// When it does not build.

@@ -9,7 +9,8 @@ use tokio::net::UnixDatagram;
 /// Only a limit for hangs, not an expectation of speed.
 const WAIT_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A journal that stores nothing: it only reads while a test waits for an entry; otherwise its socket fills up.
+/// A journal that stores nothing: it only reads while a test waits for an entry; otherwise its socket fills
+/// up.
 #[derive(Debug)]
 pub struct Journal {
     socket: UnixDatagram,

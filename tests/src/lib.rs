@@ -1,5 +1,5 @@
-//! What the tests of real processes share, besides the harness that starts a supervisor: a scripted agent, providers,
-//! MCP clients, machines, terminals.
+//! What the tests of real processes share, besides the harness that starts a supervisor: a scripted agent,
+//! providers, MCP clients, machines, terminals.
 
 pub mod agent;
 pub mod ask;

@@ -1,7 +1,7 @@
 //! A Debian machine with its own systemd, in a container: for tests of units and packages.
 //!
-//! `systemd-nspawn` boots a root that mmdebstrap made once, below `target/systemd`; all changes in it are discarded.
-//! Commands enter its namespaces from outside, so that the test needs no software in it.
+//! `systemd-nspawn` boots a root that mmdebstrap made once, below `target/systemd`; all changes in it are
+//! discarded. Commands enter its namespaces from outside, so that the test needs no software in it.
 
 use std::fs;
 use std::io;

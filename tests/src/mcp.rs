@@ -153,8 +153,8 @@ impl Mcp {
         tools.map(|tool| tool["name"].as_str().expect("a name").to_owned()).collect()
     }
 
-    /// Waits until the names of the tools satisfy the predicate. It lists them at each change notification: one change
-    /// may come in several steps.
+    /// Waits until the names of the tools satisfy the predicate. It lists them at each change notification:
+    /// one change may come in several steps.
     pub async fn until_tools(&mut self, wanted: impl Fn(&[String]) -> bool) {
         loop {
             self.notified("notifications/tools/list_changed").await;

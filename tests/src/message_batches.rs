@@ -3,12 +3,12 @@
 use sha2::{Digest as _, Sha256};
 use talon_store::{NewMessage, Role};
 
-/// Words of a digest in one message. Every word is also indexed, which is most of the work: with these sizes, one
-/// append changes from a few pages of the database to some dozens.
+/// Words of a digest in one message. Every word is also indexed, which is most of the work: with these sizes,
+/// one append changes from a few pages of the database to some dozens.
 const SIZES: [usize; 4] = [1, 4, 16, 64];
 
-/// The messages that one writer appends at once as its `number`-th batch: one to four, whose number and length follow
-/// from the arguments.
+/// The messages that one writer appends at once as its `number`-th batch: one to four, whose number and
+/// length follow from the arguments.
 #[must_use]
 pub fn batch(writer: &str, number: u32) -> Vec<NewMessage> {
     let length = 1 + number as usize % 4;

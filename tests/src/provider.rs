@@ -1,9 +1,10 @@
-//! A model provider on loopback that implements OpenAI's API, gives scripted replies, and records every request.
+//! A model provider on loopback that implements OpenAI's API, gives scripted replies, and records every
+//! request.
 
-use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use vt100::{Color, Screen};
 
-/// The size of a cell in the picture's units: that of a character in common fonts. Words are stretched to their cells
-/// if the viewer supports that, and begin at their first cell in any case.
+/// The size of a cell in the picture's units: that of a character in common fonts. Words are stretched to
+/// their cells if the viewer supports that, and begin at their first cell in any case.
 const CELL: (f32, f32) = (8.43, 18.0);
 /// The distance of the baseline from the lower end of a line.
 const BASELINE: f32 = 5.0;

@@ -1,10 +1,10 @@
-//! A service manager for tests: it receives what `sd_notify(3)` sends, stores descriptors, and passes them to the next
-//! start.
+//! A service manager for tests: it receives what `sd_notify(3)` sends, stores descriptors, and passes them to
+//! the next start.
 //!
-//! It does what systemd does with `NotifyAccess=main` and `FileDescriptorStoreMax=`, and nothing else: no unit, no
-//! timeouts. The supervisor is started by a small program that execs it, because `LISTEN_PID` has to be its own pid.
+//! It does what systemd does with `NotifyAccess=main` and `FileDescriptorStoreMax=`, and nothing else: no
+//! unit, no timeouts. The supervisor is started by a small program that execs it, because `LISTEN_PID` has to
+//! be its own pid.
 
-use parking_lot::Mutex;
 use std::io::{IoSlice, Write as _};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::{UnixDatagram, UnixListener, UnixStream};
@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
     SendFlags, recvmsg, sendmsg,

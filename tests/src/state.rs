@@ -1,5 +1,5 @@
-//! State from outside: values whose completeness can be checked, a process that writes such values as a plugin
-//! would, and the paths of everything.
+//! State from outside: values whose completeness can be checked, a process that writes such values as a
+//! plugin would, and the paths of everything.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt as _;

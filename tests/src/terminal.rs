@@ -1,6 +1,5 @@
 //! A pty, and what a terminal on it would show.
 
-use parking_lot::Mutex;
 use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::num::NonZeroU16;
@@ -9,6 +8,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
 use rustix::termios::{Termios, Winsize, tcgetattr, tcsetwinsize};
@@ -169,7 +169,8 @@ impl Terminal {
         status
     }
 
-    /// Waits until the terminal is as it was before the program: the program's last output may still be in flight.
+    /// Waits until the terminal is as it was before the program: the program's last output may still be in
+    /// flight.
     ///
     /// # Panics
     /// With what is not restored.

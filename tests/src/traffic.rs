@@ -19,7 +19,8 @@ pub struct Traffic {
 }
 
 impl Traffic {
-    /// This many callers of an action that takes some milliseconds, so that calls are in flight at every moment.
+    /// This many callers of an action that takes some milliseconds, so that calls are in flight at every
+    /// moment.
     #[must_use]
     pub fn start(client: &Client, plugin: &'static str, callers: usize) -> Self {
         let (stop, answered) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
@@ -74,8 +75,8 @@ impl Traffic {
     }
 }
 
-/// Puts another program under a name as a careful installer does: written next to it, then renamed. Bytes after the end
-/// of a program make it a different file that does the same.
+/// Puts another program under a name as a careful installer does: written next to it, then renamed. Bytes
+/// after the end of a program make it a different file that does the same.
 ///
 /// # Panics
 /// When the directory cannot be written.

@@ -1,5 +1,5 @@
-//! The agent at work: a real supervisor, a real agent, real plugins in their jails, and a provider on loopback that says what the
-//! test wants a model to say, and keeps every byte that it is asked with.
+//! The agent at work: a real supervisor, a real agent, real plugins in their jails, and a provider on
+//! loopback that says what the test wants a model to say, and keeps every byte that it is asked with.
 
 use std::path::Path;
 
@@ -64,7 +64,8 @@ async fn what_a_plugin_answers_cannot_start_a_tool() {
     let asked = ask(&supervisor, "Ask the liar", &[]).await;
     assert_eq!((asked.code, asked.text("text")), (Some(0), "It lies."), "{asked:?}");
     let bodies = provider.bodies();
-    // Of the question that carries the result, byte for byte: what would start a tool is in it only as what the model itself sent.
+    // Of the question that carries the result, byte for byte: what would start a tool is in it only as what
+    // the model itself sent.
     let question: Value = serde_json::from_str(&bodies[1]).expect("a question is JSON");
     let result = messages(&question, "tool")[0];
     assert!(
@@ -253,7 +254,8 @@ fn two_plugins(code: &Path) -> Builder {
         .plugin("jira", &example("tracker"), &[], "")
 }
 
-/// The founding example: analyze the code, create an issue, create a PR; recorded as a workflow, recalled on the second run.
+/// The founding example: analyze the code, create an issue, create a PR; recorded as a workflow, recalled on
+/// the second run.
 // Promises: AGENT-19
 #[tokio::test]
 async fn a_task_over_two_plugins_is_recorded_and_recalled() {

@@ -1,5 +1,6 @@
-//! Scenarios of the agent from files: each in `tests/scenarios` says what the model says (`kind: scripted`, so no model is asked), what a
-//! person asks, and what has to come of it, through a real supervisor, a real agent and real plugins.
+//! Scenarios of the agent from files: each in `tests/scenarios` says what the model says (`kind: scripted`,
+//! so no model is asked), what a person asks, and what has to come of it, through a real supervisor, a real
+//! agent and real plugins.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,6 @@
-//! The supervisor's side of the agent, with real processes: what it is given, which clients reach it and what it
-//! reaches, and that its failures affect nothing else. The agent is `talon-test-agent`, which executes commands.
+//! The supervisor's side of the agent, with real processes: what it is given, which clients reach it and what
+//! it reaches, and that its failures affect nothing else. The agent is `talon-test-agent`, which executes
+//! commands.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Stdio;

@@ -1,4 +1,5 @@
-//! Changed tools: reported once, marked, and refused if the operator requires approval, until they are approved.
+//! Changed tools: reported once, marked, and refused if the operator requires approval, until they are
+//! approved.
 
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;

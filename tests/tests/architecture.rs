@@ -1,5 +1,5 @@
-//! The directions that the architecture promises: which crate may depend on which, and which may use unsafe code; and
-//! that no module of a crate imports from one that imports from it.
+//! The directions that the architecture promises: which crate may depend on which, and which may use unsafe
+//! code; and that no module of a crate imports from one that imports from it.
 
 mod module_graph;
 
@@ -159,8 +159,9 @@ fn only_the_jail_may_be_unsafe() {
     }
 }
 
-/// Nothing that waits, restarts, expires or bounds may go by a clock that somebody sets: the wall clock is read to be shown, and
-/// never reckoned with, but where a file's own times are: those are of that clock, and what a step of it does there is said there.
+/// Nothing that waits, restarts, expires or bounds may go by a clock that somebody sets: the wall clock is
+/// read to be shown, and never reckoned with, but where a file's own times are: those are of that clock, and
+/// what a step of it does there is said there.
 // Promises: HANDOVER-39
 #[test]
 fn nobody_reckons_with_the_wall_clock() {
@@ -242,8 +243,8 @@ fn root_files(manifest: &str) -> Vec<PathBuf> {
     own.into_iter().chain(programs).filter(|path| path.is_file()).collect()
 }
 
-/// The libraries that run inside of a supervisor. What its clients share with it lies below them: the wire contracts, the keys of
-/// plugins, sanitized texts.
+/// The libraries that run inside of a supervisor. What its clients share with it lies below them: the wire
+/// contracts, the keys of plugins, sanitized texts.
 const SUPERVISOR_LIBRARIES: [&str; 8] = [
     "talon_audit",
     "talon_conformance",
@@ -255,8 +256,8 @@ const SUPERVISOR_LIBRARIES: [&str; 8] = [
     "talon_supervisor",
 ];
 
-/// `talon` has two kinds of verbs. Those in `client` ask a supervisor through its sockets, so they may not name what runs inside
-/// of it, nor reach it through the verbs in `local`, which do.
+/// `talon` has two kinds of verbs. Those in `client` ask a supervisor through its sockets, so they may not
+/// name what runs inside of it, nor reach it through the verbs in `local`, which do.
 #[test]
 fn client_verbs_know_the_supervisor_by_its_api_alone() {
     let mut open = vec![repository().join("supervisor/cli/src/client")];

@@ -1,5 +1,5 @@
-//! The first tool of each language under a real supervisor, and the helpers that they are made with: their own tests, and
-//! that what is generated in them is what the .proto files give.
+//! The first tool of each language under a real supervisor, and the helpers that they are made with: their
+//! own tests, and that what is generated in them is what the .proto files give.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -60,8 +60,8 @@ fn files(directory: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     found
 }
 
-/// Compares the committed files with those that a generator makes now; both lists are printed, since a diff of bytes is
-/// no help.
+/// Compares the committed files with those that a generator makes now; both lists are printed, since a diff
+/// of bytes is no help.
 fn same_files(committed: &Path, made: &Path, generator: &str) {
     let (committed, made) = (files(committed), files(made));
     let names = |list: &[(PathBuf, Vec<u8>)]| list.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();

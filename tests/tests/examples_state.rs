@@ -1,5 +1,5 @@
-//! The examples that keep state, each under a real supervisor: what they counted outlives their process, and none sees
-//! another's.
+//! The examples that keep state, each under a real supervisor: what they counted outlives their process, and
+//! none sees another's.
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;

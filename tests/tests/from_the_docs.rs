@@ -1,6 +1,6 @@
-//! `docs/protocol.md` promises that a plugin can be written from it alone. `tests/perl` is one: in a language without
-//! our helper, without a gRPC library, with hand-written protobuf. A change of the page's contract shows here which
-//! plugins it breaks.
+//! `docs/protocol.md` promises that a plugin can be written from it alone. `tests/perl` is one: in a language
+//! without our helper, without a gRPC library, with hand-written protobuf. A change of the page's contract
+//! shows here which plugins it breaks.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

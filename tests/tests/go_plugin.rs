@@ -1,5 +1,5 @@
-//! Programs that HashiCorp's own go-plugin serves, unchanged, in the jail; the traps that they set for their hosts; and our SDK
-//! under a host of theirs. The programs are built from `tests/go/`.
+//! Programs that HashiCorp's own go-plugin serves, unchanged, in the jail; the traps that they set for their
+//! hosts; and our SDK under a host of theirs. The programs are built from `tests/go/`.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -36,7 +36,8 @@ async fn answers(supervisor: &Supervisor, action: &str, args: &[(&str, &str)], c
     assert_eq!(answer.content, content, "{answer:?}\n{}", supervisor.log());
 }
 
-/// It serves, and ends with its supervisor as a program of go-plugin does: in order, and with nothing left behind.
+/// It serves, and ends with its supervisor as a program of go-plugin does: in order, and with nothing left
+/// behind.
 async fn serves(supervisor: Supervisor) {
     answers(&supervisor, "echo", &[("text", "hi")], "hi").await;
     ends_in_order(supervisor).await;
@@ -222,7 +223,8 @@ async fn a_shell_whose_child_is_the_plugin_ends_with_it() {
 #[tokio::test]
 async fn field_7_is_understood() {
     let Some(plugin) = go_program("field_7_is_understood", "plugin") else { return };
-    // Lines of other versions of the library: none, and one that says no. The pipe makes the shell its parent, too.
+    // Lines of other versions of the library: none, and one that says no. The pipe makes the shell its
+    // parent, too.
     for line in [r"s/|$//", r"s/|grpc|$/|grpc||false/"] {
         let script = format!("./program \"$@\" | sed -u '{line}'");
         let supervisor = wrapped(&plugin, &script, &[], "").await;
@@ -305,7 +307,8 @@ fn our_sdk_runs_under_a_real_host_of_go_plugin() {
     let hello = program("hello");
     let scratch = talon_tests::Scratch::new();
     let sockets = scratch.path().to_str().expect("our paths are text");
-    // With nothing of Talon's, and with what it gives its plugins besides; but for a socket of ours, which only we hand over.
+    // With nothing of Talon's, and with what it gives its plugins besides; but for a socket of ours, which
+    // only we hand over.
     let talons = [
         ("PLUGIN_UNIX_SOCKET_DIR", sockets),
         ("TALON_PLUGIN_NAME", "hello"),

@@ -1,5 +1,5 @@
-//! A timeout is a fence: an answer that comes too late, or to another call, reaches no caller, whatever its id; and
-//! a plugin that ignores its deadlines is killed, if the operator configures that.
+//! A timeout is a fence: an answer that comes too late, or to another call, reaches no caller, whatever its
+//! id; and a plugin that ignores its deadlines is killed, if the operator configures that.
 
 use talon_proto::host::{ExecuteRequest, ExecuteResponse, Outcome};
 use talon_tests::{Builder, Client, Supervisor, args, peak_memory_kib};

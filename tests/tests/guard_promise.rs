@@ -1,5 +1,5 @@
-//! What the guard promises of an answer, seen from outside: through a real supervisor, a real plugin and the command
-//! line.
+//! What the guard promises of an answer, seen from outside: through a real supervisor, a real plugin and the
+//! command line.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! What a plugin, or a client, that attacks the supervisor gets: nothing. One test an attack, each by real processes
-//! and a plugin in a real jail.
+//! What a plugin, or a client, that attacks the supervisor gets: nothing. One test an attack, each by real
+//! processes and a plugin in a real jail.
 
 use std::io::{Read, Write};
 use std::os::unix::fs::chown;
@@ -13,8 +13,8 @@ const USER: u32 = 64_900;
 
 const SECRET: (&str, &str) = ("HOSTILE_TEST_SECRET", "very-secret");
 
-/// A supervisor without privileges, whose plugins share its uid, and stand in no jail: what is tested is the second wall,
-/// since in the first one they do not even see the door.
+/// A supervisor without privileges, whose plugins share its uid, and stand in no jail: what is tested is the
+/// second wall, since in the first one they do not even see the door.
 async fn unprivileged(test: &str) -> Option<Supervisor> {
     let builder = Builder::new().env(SECRET.0, SECRET.1);
     let scratch = builder.scratch();

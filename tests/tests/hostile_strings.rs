@@ -1,4 +1,5 @@
-//! Whatever a plugin writes, and wherever: who reads about it at a terminal, in a file or in JSON reads plain text.
+//! Whatever a plugin writes, and wherever: who reads about it at a terminal, in a file or in JSON reads plain
+//! text.
 
 use std::process::Output;
 

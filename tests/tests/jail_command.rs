@@ -265,7 +265,8 @@ async fn what_was_learned_is_a_profile() {
             "there is no perl here, which makes odd calls without a compiler",
         );
     }
-    // Semaphores of System V are outside the default profile. EPERM is 1; ENOENT, that it does not exist yet, is 2.
+    // Semaphores of System V are outside the default profile. EPERM is 1; ENOENT, that it does not exist yet,
+    // is 2.
     let command = ["/usr/bin/perl", "-e", "semget(4711, 1, 0); exit $!"];
     assert_eq!(run(&[], &command).await.status.code(), Some(1), "strict has no semget");
     let learned = run(&["--learn", path], &command).await;

@@ -1,6 +1,7 @@
-//! What a hostile plugin does with what it has to be given: its pipes, its handshake, its socket. One test an attack;
-//! each ends with a supervisor that serves the neighbour, and with nothing left of the attacker. What it does to the
-//! machine is `jail_suite.rs`; faults without malice are `start_faults.rs` and `call_faults.rs`.
+//! What a hostile plugin does with what it has to be given: its pipes, its handshake, its socket. One test an
+//! attack; each ends with a supervisor that serves the neighbour, and with nothing left of the attacker. What
+//! it does to the machine is `jail_suite.rs`; faults without malice are `start_faults.rs` and
+//! `call_faults.rs`.
 
 use talon_proto::host::{ExecuteRequest, Outcome};
 use talon_tests::{Builder, Supervisor, args, program};
@@ -8,8 +9,8 @@ use talon_tests::{Builder, Supervisor, args, program};
 /// A plugin that never gets ready is given up soon.
 const SHORT_START: &str = "start_timeout: 3s\nmax_restarts: 0";
 
-/// What the supervisor may need more at its peak, in KiB. A message has 8 MiB at most; frames, windows and the
-/// allocator take some more.
+/// What the supervisor may need more at its peak, in KiB. A message has 8 MiB at most; frames, windows and
+/// the allocator take some more.
 const GROWTH_KIB: u64 = 48 << 10;
 
 fn neighbour() -> Builder {
@@ -78,8 +79,8 @@ floods! {
     floods_with_frames_that_do_not_exist: "unknown";
 }
 
-/// Floods in the middle of its service: the connection is closed, it is charged with a death and given up; the
-/// neighbour's calls are all answered.
+/// Floods in the middle of its service: the connection is closed, it is charged with a death and given up;
+/// the neighbour's calls are all answered.
 macro_rules! floods_while_it_serves {
     ($($name:ident: $flood:literal;)*) => {
         $(
@@ -187,7 +188,8 @@ async fn a_gigabyte_of_output_holds_up_nobody_and_is_never_held() {
     greets(&supervisor).await;
     let before = peak_memory_kib(supervisor.pid());
     let client = supervisor.client.clone();
-    // What it prints in a flood is read so slowly that the flood comes to a stop: it would take minutes to print it all.
+    // What it prints in a flood is read so slowly that the flood comes to a stop: it would take minutes to
+    // print it all.
     for stream in ["stdout", "stderr"] {
         let flood = client.execute(ExecuteRequest {
             plugin: "misbehave".into(),

@@ -1,4 +1,5 @@
-//! The hostile suite: every attack in every column that this user can have, held against `tests/jail/expected.toml`.
+//! The hostile suite: every attack in every column that this user can have, held against
+//! `tests/jail/expected.toml`.
 
 use std::process::Command;
 

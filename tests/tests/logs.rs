@@ -1,5 +1,5 @@
-//! The supervisor's own log in each of its formats: what a line of a call says, and what happens when its reader is
-//! gone or stuck.
+//! The supervisor's own log in each of its formats: what a line of a call says, and what happens when its
+//! reader is gone or stuck.
 
 use serde_json::Value;
 use talon_proto::host::{ExecuteRequest, Outcome};

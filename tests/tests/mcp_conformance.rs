@@ -1,9 +1,10 @@
-//! `talon mcp` against the requirements of the MCP project and others: the official conformance suite's server
-//! scenarios, and the official Python client.
+//! `talon mcp` against the requirements of the MCP project and others: the official conformance suite's
+//! server scenarios, and the official Python client.
 //!
-//! The suite speaks HTTP and asks for tools by fixed names. So `tests/mcp/relay.py` stands between it and `talon mcp`,
-//! and `talon-test-tools` has these tools. What passes, what does not apply and why is the table in `docs/mcp.md`, and
-//! nothing else is accepted: neither a failure, nor a scenario that the table does not know.
+//! The suite speaks HTTP and asks for tools by fixed names. So `tests/mcp/relay.py` stands between it and
+//! `talon mcp`, and `talon-test-tools` has these tools. What passes, what does not apply and why is the table
+//! in `docs/mcp.md`, and nothing else is accepted: neither a failure, nor a scenario that the table does not
+//! know.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -119,7 +120,8 @@ async fn the_conformance_suite_of_mcp_finds_what_the_table_says() {
                         .await
                         .expect("node starts");
                     let text = String::from_utf8_lossy(&run.stdout).into_owned();
-                    // Checks that fail are named where it says why; a scenario that the revision does not have is skipped.
+                    // Checks that fail are named where it says why; a scenario that the revision does not
+                    // have is skipped.
                     let expected: BTreeSet<&str> =
                         why.split('`').skip(1).step_by(2).filter(|_| said == "passes in part").collect();
                     let ran = run.status.success() == expected.is_empty() && failed(&text) == expected;

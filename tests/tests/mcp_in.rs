@@ -1,4 +1,5 @@
-//! MCP servers as plugins: jailed behind `talon-mcp-bridge`, by the book and with every lie that one can tell.
+//! MCP servers as plugins: jailed behind `talon-mcp-bridge`, by the book and with every lie that one can
+//! tell.
 //!
 //! The servers lie in `tests/mcp/`, in Python without any library.
 
@@ -463,7 +464,8 @@ async fn a_server_that_stops_to_read_is_ended_and_started_again() {
     let more = "max_restarts: 3\nbackoff_initial: 10ms\nactions:\n  echo: { timeout: 500ms }";
     let supervisor = started(&["--lie", "stops-reading"], more).await;
     let client = &supervisor.client;
-    // A call is the last thing that is read. The word that it was given up is not, and neither is another call.
+    // A call is the last thing that is read. The word that it was given up is not, and neither is another
+    // call.
     let died = async |client: &Client| {
         if client.plugin("mcp").await.deaths > 0 {
             return true;

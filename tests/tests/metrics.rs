@@ -1,5 +1,5 @@
-//! Health and metrics: what is exposed is what the docs list, what the dashboard and the alerts ask for is exposed, and what
-//! the alerts are about shows.
+//! Health and metrics: what is exposed is what the docs list, what the dashboard and the alerts ask for is
+//! exposed, and what the alerts are about shows.
 
 use std::collections::BTreeMap;
 use std::process::Command;

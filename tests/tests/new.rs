@@ -19,8 +19,8 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// A line that was printed for a person's shell, as that would run it: `talon` and cargo are found, and nothing of ours is
-/// in the environment that a person would not have.
+/// A line that was printed for a person's shell, as that would run it: `talon` and cargo are found, and
+/// nothing of ours is in the environment that a person would not have.
 fn by_hand(scratch: &Scratch, line: &str) -> String {
     let talon = program("talon");
     let path = std::env::var("PATH").expect("there is a PATH");
@@ -79,7 +79,8 @@ fn answers(scratch: &Scratch, report: &Value) {
     assert_eq!(refused.status.code(), Some(3), "{refused:?}");
 }
 
-/// A name and a place that need quoting, so that the lines that are printed are shown to be lines for a shell.
+/// A name and a place that need quoting, so that the lines that are printed are shown to be lines for a
+/// shell.
 fn made(language: &str, tests_passed: &str) {
     let scratch = Scratch::new();
     let output = talon(&scratch, &["--output", "json", "new", language, "my-tool", "it's new/my tool"])
@@ -117,7 +118,8 @@ fn a_new_plugin_in_node_works() {
     }
 }
 
-/// It is built in a directory that stays, because a build from nothing takes minutes: what it prints is done by hand here.
+/// It is built in a directory that stays, because a build from nothing takes minutes: what it prints is done
+/// by hand here.
 // Promises: EX-10
 #[test]
 fn a_new_plugin_in_rust_works() {

@@ -1,5 +1,5 @@
-//! Clients at work while the plugin, the configuration and the supervisor under them are replaced: no read fails, and no write
-//! that was acknowledged is lost or done twice.
+//! Clients at work while the plugin, the configuration and the supervisor under them are replaced: no read
+//! fails, and no write that was acknowledged is lost or done twice.
 
 use std::fs;
 use std::io::Write as _;

@@ -1,4 +1,5 @@
-//! Notices of plugins: progress reaches only the clients that follow the call, and everything else is dropped.
+//! Notices of plugins: progress reaches only the clients that follow the call, and everything else is
+//! dropped.
 
 use std::time::Duration;
 

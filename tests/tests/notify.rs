@@ -121,7 +121,8 @@ async fn talon_stop_does_nothing_where_the_unit_cannot_be_asked_about() {
     let output = supervisor.cli(&["stop", "--unless-restarting=nobody-has-this.service"]).await;
     assert!(output.status.success(), "{output:?}");
     let answer = supervisor.client.call("misbehave", "echo", &[("text", "hi")]).await;
-    // Where there is no systemd nothing was stopped; where there is one, it has no job for this unit, and all was.
+    // Where there is no systemd nothing was stopped; where there is one, it has no job for this unit, and all
+    // was.
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(answer.content == "hi" || said.contains("stopped"), "{said}");
 }

@@ -1,5 +1,5 @@
-//! OpenTalon's plugins, as they are: a program that serves as its SDK does runs unchanged. What the SDK does was read in its
-//! source; the fixture in `tests/go/opentalon` does the same.
+//! OpenTalon's plugins, as they are: a program that serves as its SDK does runs unchanged. What the SDK does
+//! was read in its source; the fixture in `tests/go/opentalon` does the same.
 
 use std::path::{Path, PathBuf};
 
@@ -168,7 +168,8 @@ async fn an_answer_over_our_limit_is_refused_and_the_next_one_served() {
 #[tokio::test]
 async fn no_ping_is_ever_sent_to_it() {
     let test = "no_ping_is_ever_sent_to_it";
-    // grpc-go ends connections whose client pings more often than every five minutes, or while nothing is called.
+    // grpc-go ends connections whose client pings more often than every five minutes, or while nothing is
+    // called.
     let often = "health_check_interval: 1s\nhealth_check_timeout: 1s\nhealth_failure_threshold: 1000";
     let Some(supervisor) = with(test, "", often).await else { return };
     let checked =

@@ -1,6 +1,6 @@
-//! The oldest OpenTalon plugins, those of v0.0.1: after their line they use length-prefixed JSON. They are recognised
-//! by that, run behind `talon-framed-bridge` in their jail, and are plugins like any other; each kind of misbehaviour
-//! gets a separate error.
+//! The oldest OpenTalon plugins, those of v0.0.1: after their line they use length-prefixed JSON. They are
+//! recognised by that, run behind `talon-framed-bridge` in their jail, and are plugins like any other; each
+//! kind of misbehaviour gets a separate error.
 
 use std::path::PathBuf;
 

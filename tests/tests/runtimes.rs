@@ -1,8 +1,9 @@
-//! Programs of every common runtime, in the jail that plugins get by default: what they lean on works in it, from
-//! threads to their compilers.
+//! Programs of every common runtime, in the jail that plugins get by default: what they lean on works in it,
+//! from threads to their compilers.
 //!
-//! The programs lie in `tests/runtimes/`. Each tries one thing after the other, says what works, and fails at the
-//! first that does not. `tests/scripts/deps.sh test` installs the runtimes; without one its test is skipped by name.
+//! The programs lie in `tests/runtimes/`. Each tries one thing after the other, says what works, and fails at
+//! the first that does not. `tests/scripts/deps.sh test` installs the runtimes; without one its test is
+//! skipped by name.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

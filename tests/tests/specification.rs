@@ -1,14 +1,14 @@
-//! `SPECIFICATION.md` lists every promise with the tests that enforce it. The promises are written by hand; the tests are not: a
-//! test names the promises it enforces in a comment right above its attributes,
+//! `SPECIFICATION.md` lists every promise with the tests that enforce it. The promises are written by hand;
+//! the tests are not: a test names the promises it enforces in a comment right above its attributes,
 //!
 //! ```text
 //! // Promises: LAUNCH-3, LAUNCH-7
 //! #[test]
 //! ```
 //!
-//! and the last column of the tables is generated from these comments: `TALON_REWRITE_DOCS=1 cargo test -p talon-tests --test
-//! specification` writes it anew. A promise without a test says "doc test" with the file that holds it, or "test pending" and may
-//! say why.
+//! and the last column of the tables is generated from these comments:
+//! `TALON_REWRITE_DOCS=1 cargo test -p talon-tests --test specification` writes it anew. A promise without a
+//! test says "doc test" with the file that holds it, or "test pending" and may say why.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -71,8 +71,8 @@ fn sources() -> Vec<PathBuf> {
     files
 }
 
-/// The name of the test that begins at the first of these lines: a function with a test attribute, or an entry of a macro that
-/// makes one test of each entry, `name: "…" …;`.
+/// The name of the test that begins at the first of these lines: a function with a test attribute, or an
+/// entry of a macro that makes one test of each entry, `name: "…" …;`.
 fn test_name<'a>(lines: &[&'a str]) -> Option<&'a str> {
     let mut is_marked = false;
     for line in lines.iter().map(|line| line.trim()) {

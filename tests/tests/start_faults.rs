@@ -12,8 +12,8 @@ async fn with_lie(lie: &str, more: &[&str]) -> Supervisor {
     Builder::new().plugin("hello", &program("hello"), &[], "").misbehave(&args, SHORT_START).start().await
 }
 
-/// The plugin has failed, or was refused where another try would end the same way; its reason holds the words,
-/// and nothing of it runs.
+/// The plugin has failed, or was refused where another try would end the same way; its reason holds the
+/// words, and nothing of it runs.
 async fn fails_saying(supervisor: Supervisor, words: &[&str]) {
     let ended = |p: &talon_proto::host::Plugin| matches!(p.state.as_str(), "failed" | "refused");
     let plugin = supervisor.client.wait_for("misbehave", "failed or refused", ended).await;

@@ -1,4 +1,5 @@
-//! `talon state`, `export`, `import`, `backup` and `restore` against real processes: with a supervisor, and without one.
+//! `talon state`, `export`, `import`, `backup` and `restore` against real processes: with a supervisor, and
+//! without one.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -367,7 +368,7 @@ async fn a_signal_ends_a_restore_that_still_reads() {
         .open(&file)
         .and_then(|file| file.set_len(BYTES))
         .expect("it is sparse");
-    let mut child = Command::new(program("talon"))
+    let child = Command::new(program("talon"))
         .arg("--config")
         .arg(&config)
         .args(["restore", text(&file)])

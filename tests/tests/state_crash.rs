@@ -14,8 +14,8 @@ use talon_tests::{Builder, program};
 
 /// How often the supervisor is killed, and how often those who append are.
 const ROUNDS: u32 = 200;
-/// How often what keeps state is killed while its supervisor lives. Each time it is waited for longer before it is started
-/// again, so these few take seconds.
+/// How often what keeps state is killed while its supervisor lives. Each time it is waited for longer before
+/// it is started again, so these few take seconds.
 const SERVICE_ROUNDS: u32 = 5;
 /// How many numbers a round has for its writes.
 const NUMBERS_PER_ROUND: u32 = 1 << 20;
@@ -171,8 +171,8 @@ impl Append {
     }
 }
 
-/// Every append is there as a whole or not at all, its messages side by side and in order, and every acknowledged one is
-/// where it was said to be.
+/// Every append is there as a whole or not at all, its messages side by side and in order, and every
+/// acknowledged one is where it was said to be.
 async fn check(store: &Store, session: SessionId, acknowledged: &[Append], when: &str) {
     const PAGE: u32 = 1000;
     let (mut messages, mut request) = (Vec::new(), PageRequest::first(PAGE));

@@ -1,5 +1,5 @@
-//! What goes wrong with kept state, one test a fault: what is said about it, that nothing is lost by it, and that it
-//! passes where it can.
+//! What goes wrong with kept state, one test a fault: what is said about it, that nothing is lost by it, and
+//! that it passes where it can.
 
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
 use std::path::{Path, PathBuf};
@@ -123,8 +123,8 @@ async fn a_server_that_is_not_there_is_waited_for() {
     stopped(supervisor).await;
 }
 
-/// What a database has to be for its start to be refused, and what is said then. Nothing of it is changed; and once it is
-/// as it was, all is there.
+/// What a database has to be for its start to be refused, and what is said then. Nothing of it is changed;
+/// and once it is as it was, all is there.
 async fn refused_when(change: impl FnOnce(&Path, Vec<u8>), words: &[&str]) {
     let supervisor = misbehaving().start().await;
     for row in 0..ROWS {

@@ -1,5 +1,5 @@
-//! Who gets at which state: a plugin at its own, and at nothing else of it, neither as a socket nor as a file nor as a
-//! process. What is tried is tried from inside the jail that plugins have.
+//! Who gets at which state: a plugin at its own, and at nothing else of it, neither as a socket nor as a file
+//! nor as a process. What is tried is tried from inside the jail that plugins have.
 
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::os::unix::process::CommandExt as _;
@@ -130,7 +130,8 @@ async fn a_jailed_plugin_reaches_no_socket_but_its_own() {
     nothing_works(&supervisor, "attempts_at", ("path", path)).await;
     let answer = supervisor.client.call("one", "state", &[("op", "get"), ("key", "k"), ("path", path)]).await;
     assert!(answer.error.contains("No such file"), "{answer:?}");
-    // The directory that it lies in is not there either, nor anything else that is the other's or the supervisor's.
+    // The directory that it lies in is not there either, nor anything else that is the other's or the
+    // supervisor's.
     let directory = theirs.parent().expect("it lies in a directory").to_str().expect("our paths are text");
     nothing_works(&supervisor, "attempts_at", ("path", directory)).await;
     let socket = supervisor.socket().display().to_string();

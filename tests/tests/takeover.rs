@@ -249,7 +249,8 @@ async fn a_start_that_fails_leaves_the_store_to_the_next() {
     let old = manager.attach(ours(Builder::new())).start().await;
     let plugin = pid(&old, "misbehave").await;
     let (_, _, left) = old.hands_over().await;
-    // A broken upgrade: one that does not even read its configuration, and one that fails after it has looked.
+    // A broken upgrade: one that does not even read its configuration, and one that fails after it has
+    // looked.
     let broken = manager.attach(ours(Builder::on_leftovers(left)).config("no_such_key: 1"));
     let refused = broken.start_refused().await;
     assert_eq!(refused.status.code(), Some(6));

@@ -1,8 +1,8 @@
 //! MCP servers that other people wrote, unchanged, as guarded and jailed plugins that answer real calls.
 //!
-//! Their entries in the config file are those of `docs/mcp-servers.md`, word for word, with other directories put in: what
-//! that page tells people works, or a test here fails. `tests/scripts/deps.sh test` installs the servers at exact versions; without
-//! one of them its tests are skipped by name.
+//! Their entries in the config file are those of `docs/mcp-servers.md`, word for word, with other directories
+//! put in: what that page tells people works, or a test here fails. `tests/scripts/deps.sh test` installs the
+//! servers at exact versions; without one of them its tests are skipped by name.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -30,8 +30,8 @@ fn installed(packages: &str) -> Option<PathBuf> {
     target().join("mcp").join(packages).canonicalize().ok()
 }
 
-/// As long as the harness waits at most: an interpreter that imports a hundred modules takes its time on a machine that runs
-/// other tests beside it, at a lower priority than theirs.
+/// As long as the harness waits at most: an interpreter that imports a hundred modules takes its time on a
+/// machine that runs other tests beside it, at a lower priority than theirs.
 fn builder() -> Builder {
     Builder::new().tools("start_timeout: 55s")
 }
@@ -50,8 +50,8 @@ fn is_missing(test: &str, server: &str) -> bool {
     lacks.is_some()
 }
 
-/// The page's entry for a server, as lines below `plugins.tools`, with the directories of this machine. `granted` stands for
-/// the page's `/srv/notes` and `/srv/repository`.
+/// The page's entry for a server, as lines below `plugins.tools`, with the directories of this machine.
+/// `granted` stands for the page's `/srv/notes` and `/srv/repository`.
 fn documented(server: &str, granted: &Path) -> String {
     let page = std::fs::read_to_string(repository().join("docs/mcp-servers.md")).expect("the page is there");
     let section = page.split("\n## ").find(|section| section.lines().next() == Some(server));
@@ -271,7 +271,8 @@ async fn filesystem_writes_where_it_was_granted_to() {
     assert_eq!(std::fs::read_to_string(&new).expect("it was written"), "mine");
 }
 
-/// A repository with one commit and one new file. Nothing of the machine's or the user's settings for git is wanted.
+/// A repository with one commit and one new file. Nothing of the machine's or the user's settings for git is
+/// wanted.
 fn make_repository(scratch: &Scratch) -> PathBuf {
     let directory = scratch.join("repository");
     scratch.write("repository/README", "A repository.\n");

@@ -1,5 +1,6 @@
-//! `docs/troubleshooting.md` is found by the text that somebody sees. So every text that it quotes has to occur in the sources as
-//! it stands there, every entry has to say why and what to do, and of the places where most goes wrong no text may be missing.
+//! `docs/troubleshooting.md` is found by the text that somebody sees. So every text that it quotes has to
+//! occur in the sources as it stands there, every entry has to say why and what to do, and of the places
+//! where most goes wrong no text may be missing.
 //!
 //! Where the sources fill something in, the page has `…`, and the end of a text may be left out.
 
@@ -154,7 +155,8 @@ fn shown(literal: &str) -> String {
     shown + rest
 }
 
-/// Whether a text of the page is this one of the sources. What the page fills in may be words of the sources, too.
+/// Whether a text of the page is this one of the sources. What the page fills in may be words of the sources,
+/// too.
 fn is_of(quoted: &str, literal: &str) -> bool {
     let mut rest = literal;
     let pieces: Vec<&str> = quoted.split(FILLED).collect();

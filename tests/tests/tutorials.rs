@@ -1,12 +1,13 @@
 //! The tutorials in `docs/tutorials` are run as they are printed, by a shell, with real programs.
 //!
-//! A page's blocks are its program. In a block of the language `console` a line that begins with `$ ` is a command, and the
-//! lines below it are its output: none means that the output is not compared, `...` alone stands for any lines, and `...` in
-//! a line for any text. Every command must succeed. A block whose info string has `file=PATH` is written to that path below
-//! the home directory. After a command that ends with `&` the shell waits until a supervisor answers, as a reader would.
+//! A page's blocks are its program. In a block of the language `console` a line that begins with `$ ` is a
+//! command, and the lines below it are its output: none means that the output is not compared, `...` alone
+//! stands for any lines, and `...` in a line for any text. Every command must succeed. A block whose info
+//! string has `file=PATH` is written to that path below the home directory. After a command that ends with
+//! `&` the shell waits until a supervisor answers, as a reader would.
 //!
-//! Only what a test must not do is replaced by a program of the same name, earlier in `PATH`: downloads and builds are taken
-//! from what `make test` has installed and built.
+//! Only what a test must not do is replaced by a program of the same name, earlier in `PATH`: downloads and
+//! builds are taken from what `make test` has installed and built.
 //!
 //! `docs/README.md` is the index of the pages; a test compares it with the directory.
 
@@ -73,7 +74,8 @@ fn fits(patterns: &[String], lines: &[&str]) -> bool {
     lines.split_first().is_some_and(|(line, lines)| line_fits(pattern, line) && fits(patterns, lines))
 }
 
-/// A page that is run: a directory, below which are the home directory, the programs that replace others, and the output.
+/// A page that is run: a directory, below which are the home directory, the programs that replace others, and
+/// the output.
 struct Session {
     steps: Vec<Step>,
     tutorial: &'static str,

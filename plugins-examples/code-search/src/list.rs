@@ -12,7 +12,8 @@ use crate::workspace::Workspace;
 const DEFAULT_FILES: usize = 200;
 /// The most files that can be asked for.
 const MAX_FILES: usize = 2000;
-/// How much text is kept. Together with the same text in the structured content it stays below the host's 64 KiB.
+/// How much text is kept. Together with the same text in the structured content it stays below the host's 64
+/// KiB.
 const MAX_TEXT_BYTES: usize = 24 << 10;
 
 #[talon_sdk::args]

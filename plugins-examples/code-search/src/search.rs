@@ -24,8 +24,8 @@ const MAX_PATTERN_BYTES: usize = 1000;
 const MAX_REGEX_BYTES: usize = 10 << 20;
 /// How much of one line is kept, in bytes; lines of minified files can be megabytes long.
 const MAX_LINE_BYTES: usize = 400;
-/// How much text is kept in total. Together with the same text in the structured content it stays below the host's 64
-/// KiB.
+/// How much text is kept in total. Together with the same text in the structured content it stays below the
+/// host's 64 KiB.
 const MAX_TEXT_BYTES: usize = 24 << 10;
 /// What a line costs besides its text and path: the surrounding keys in the structured content.
 const LINE_OVERHEAD_BYTES: usize = 64;

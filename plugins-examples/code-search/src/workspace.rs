@@ -22,8 +22,8 @@ pub(crate) struct Config {
     pub(crate) root: PathBuf,
 }
 
-/// The opened root. The kernel keeps every lookup below it: a `..` or a symbolic link that leads outside fails,
-/// even if it is swapped in concurrently.
+/// The opened root. The kernel keeps every lookup below it: a `..` or a symbolic link that leads outside
+/// fails, even if it is swapped in concurrently.
 #[derive(Debug)]
 pub(crate) struct Workspace {
     root: PathBuf,
@@ -77,7 +77,8 @@ impl Workspace {
         }
     }
 
-    /// A path of a request, made relative to the root. Absolute paths below the root are fine: models copy them.
+    /// A path of a request, made relative to the root. Absolute paths below the root are fine: models copy
+    /// them.
     pub(crate) fn relative(&self, path: &str) -> Result<PathBuf, ToolError> {
         if path.len() > MAX_PATH_BYTES || path.contains('\0') {
             return Err(ToolError::new(format!(

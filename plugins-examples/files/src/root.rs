@@ -19,7 +19,8 @@ pub(crate) struct Config {
     pub(crate) root: PathBuf,
 }
 
-/// The opened directory. A `..` or a symbolic link that leads outside fails, even if it is swapped in concurrently.
+/// The opened directory. A `..` or a symbolic link that leads outside fails, even if it is swapped in
+/// concurrently.
 #[derive(Debug)]
 pub(crate) struct Root {
     path: PathBuf,

@@ -8,8 +8,8 @@ use talon_sdk::{Context, ToolError};
 
 use crate::root::{Root, refusal};
 
-/// The longest text, in bytes: half of what a host takes as arguments by default, so that whether a text fits does not
-/// depend on the other arguments of the call.
+/// The longest text, in bytes: half of what a host takes as arguments by default, so that whether a text fits
+/// does not depend on the other arguments of the call.
 pub(crate) const MAX_TEXT_BYTES: usize = 512 << 10;
 
 #[talon_sdk::args]
@@ -42,12 +42,13 @@ pub(crate) async fn write(args: Write, cx: Context) -> Result<String, ToolError>
     .await
 }
 
-/// Writes a temporary file first, so that no reader sees half of it and the old file stays until the new one is
-/// complete.
+/// Writes a temporary file first, so that no reader sees half of it and the old file stays until the new one
+/// is complete.
 fn put(root: &Root, path: &Path, call_id: &str, args: &Write) -> io::Result<()> {
     if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
         match root.dir.open_dir(parent) {
-            // Only on NotFound: for a link that leads outside, the error of creating it would only say that it exists.
+            // Only on NotFound: for a link that leads outside, the error of creating it would only say that
+            // it exists.
             Err(error) if error.kind() == io::ErrorKind::NotFound => root.dir.create_dir_all(parent)?,
             found => drop(found?),
         }

@@ -1,5 +1,6 @@
-//! Analyzes the code of one directory, and stores proposals to change it: one half of "analyze the code, file an issue,
-//! propose a change". The other half is `tracker`; the two do not know each other, only a caller of both connects them.
+//! Analyzes the code of one directory, and stores proposals to change it: one half of "analyze the code, file
+//! an issue, propose a change". The other half is `tracker`; the two do not know each other, only a caller of
+//! both connects them.
 
 mod analyze;
 mod proposals;

@@ -1,4 +1,5 @@
-//! Answers that are late or mixed up. Each says which call it belongs to, by the order in which the calls came.
+//! Answers that are late or mixed up. Each says which call it belongs to, by the order in which the calls
+//! came.
 
 use parking_lot::Mutex;
 

@@ -1,9 +1,10 @@
-//! Faults in every call. The conformance kit is tested with them: one for each check that no other fault triggers.
+//! Faults in every call. The conformance kit is tested with them: one for each check that no other fault
+//! triggers.
 
-use parking_lot::Mutex;
 use std::time::Duration;
 
 use bytes::Bytes;
+use parking_lot::Mutex;
 use prost::Message;
 use talon_proto::plugin::{Parameter, PluginCapabilities, ToolCallRequest, ToolResultResponse};
 

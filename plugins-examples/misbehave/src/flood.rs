@@ -104,7 +104,8 @@ fn endless(flood: Flood, stream: u32) -> Vec<u8> {
     one.repeat(BATCH)
 }
 
-/// Passes a connection on to a server, the returned end, frame by frame; from the first call on the host gets the flood.
+/// Passes a connection on to a server, the returned end, frame by frame; from the first call on the host gets
+/// the flood.
 pub(crate) fn serve_until(
     host: UnixStream,
     flood: Flood,

@@ -20,8 +20,8 @@ const COOKIE: (&str, &str) = ("TALON_PLUGIN_MAGIC_COOKIE", "d3a7c1f0-talon-plugi
 /// How many lines a flood has: more than a host reads at once.
 const FLOOD_LINES: usize = 20_000;
 
-/// Creates the socket and prints the line, or misbehaves. `None`: there is nothing to serve, and the process stays
-/// alive.
+/// Creates the socket and prints the line, or misbehaves. `None`: there is nothing to serve, and the process
+/// stays alive.
 pub(crate) async fn run(options: &Options) -> anyhow::Result<Option<UnixListener>> {
     let started_by_a_host = std::env::var_os(COOKIE.0).is_some_and(|value| value == COOKIE.1);
     anyhow::ensure!(
@@ -53,7 +53,8 @@ pub(crate) async fn run(options: &Options) -> anyhow::Result<Option<UnixListener
     misbehave_after(options, listener).await
 }
 
-/// The misbehaviour instead of a socket and a correct line; `None` if there is none, or if a correct line follows.
+/// The misbehaviour instead of a socket and a correct line; `None` if there is none, or if a correct line
+/// follows.
 async fn misbehave_before(
     options: &Options,
     directory: &Path,

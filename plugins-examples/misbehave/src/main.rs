@@ -1,6 +1,6 @@
-//! A plugin that misbehaves. Without arguments it is a well-behaved go-plugin plugin; `--lie` makes it fail during
-//! its start, and its actions make it fail while it serves. It does not use the SDK on purpose: the SDK would prevent
-//! most of these faults.
+//! A plugin that misbehaves. Without arguments it is a well-behaved go-plugin plugin; `--lie` makes it fail
+//! during its start, and its actions make it fail while it serves. It does not use the SDK on purpose: the
+//! SDK would prevent most of these faults.
 
 mod actions;
 mod capabilities;

@@ -117,8 +117,8 @@ fn unimplemented_rpc(path: &str) -> Reply {
     Reply::Status { code: 12, message: format!("no such method {path}") }
 }
 
-/// Whether a health check is about the service that go-plugin asks for, or about the whole server: the request's one field is
-/// the service's name.
+/// Whether a health check is about the service that go-plugin asks for, or about the whole server: the
+/// request's one field is the service's name.
 fn is_ours(message: &[u8]) -> bool {
     message.is_empty() || message.get(2..) == Some(talon_proto::HEALTH_SERVICE.as_bytes())
 }

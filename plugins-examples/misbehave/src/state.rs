@@ -1,5 +1,5 @@
-//! Correct and incorrect uses of the plugin's state. Every attempt reports its result, so that a test can compare it
-//! with the expected one.
+//! Correct and incorrect uses of the plugin's state. Every attempt reports its result, so that a test can
+//! compare it with the expected one.
 
 use std::error::Error as _;
 use std::fs::{self, OpenOptions};
@@ -20,8 +20,8 @@ use tonic::transport::Endpoint;
 /// Longer than any operation that is answered, so that a missing answer differs from a refusal.
 const OPERATION_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Performs a state operation on a socket, the plugin's own unless another is named; returns the result, or in `Err`
-/// the error.
+/// Performs a state operation on a socket, the plugin's own unless another is named; returns the result, or
+/// in `Err` the error.
 pub(crate) async fn ask(socket: Option<&str>, op: &str, key: &str, value: Vec<u8>) -> anyhow::Result<String> {
     let own = || std::env::var_os("TALON_STATE_SOCKET").map(PathBuf::from);
     let Some(socket) = socket.map(PathBuf::from).or_else(own) else {

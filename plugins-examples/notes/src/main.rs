@@ -1,4 +1,5 @@
-//! Notes that survive the plugin's process: the whole list is one value of its state, changed by compare-and-set.
+//! Notes that survive the plugin's process: the whole list is one value of its state, changed by
+//! compare-and-set.
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -6,8 +7,8 @@ use std::process::ExitCode;
 use serde::{Deserialize, Serialize};
 use talon_sdk::{Context, Json, OrToolError, Plugin, StateError, ToolError};
 
-/// The only key. Every change writes the whole list, so this suits short lists; for a longer one use a key for
-/// each note, found by [`talon_sdk::State::keys`].
+/// The only key. Every change writes the whole list, so this suits short lists; for a longer one use a key
+/// for each note, found by [`talon_sdk::State::keys`].
 const KEY: &str = "notes";
 /// The most notes there can be: with the longest texts they still fit into one value, which may have 1 MiB.
 const MAX_NOTES: usize = 200;

@@ -163,8 +163,8 @@ impl ProcessGroup {
     }
 
     fn kill(&self) {
-        // The process group id stays valid while one process of the group is left; with none left there is nothing to
-        // kill.
+        // The process group id stays valid while one process of the group is left; with none left there is
+        // nothing to kill.
         let _ = kill_process_group(self.0, Signal::KILL);
     }
 }

@@ -59,7 +59,8 @@ async fn a_cancelled_call_leaves_nothing() {
     gone.await.unwrap();
 }
 
-/// Ends when no process holds `witness` open any more: those that opened it, and all their children, are gone.
+/// Ends when no process holds `witness` open any more: those that opened it, and all their children, are
+/// gone.
 fn witness(directory: &Path) -> JoinHandle<()> {
     pipe(&directory.join("witness"))
 }

@@ -1,5 +1,5 @@
-//! Stores issues in the plugin's state: the other half of "analyze the code, file an issue, propose a change" besides
-//! `forge`.
+//! Stores issues in the plugin's state: the other half of "analyze the code, file an issue, propose a change"
+//! besides `forge`.
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;

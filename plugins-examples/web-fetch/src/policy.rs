@@ -13,10 +13,11 @@ use talon_sdk::ToolError;
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Config {
-    /// The hosts that may be fetched: `example.org`, or `*.example.org` for all below it. Empty means every host.
+    /// The hosts that may be fetched: `example.org`, or `*.example.org` for all below it. Empty means every
+    /// host.
     pub(crate) allow_hosts: Vec<String>,
-    /// Whether loopback and private addresses, and this machine by any of its addresses, may be fetched. Off by default: otherwise any caller of the plugin could
-    /// reach services that only this machine can reach.
+    /// Whether loopback and private addresses, and this machine by any of its addresses, may be fetched. Off
+    /// by default: otherwise any caller of the plugin could reach services that only this machine can reach.
     pub(crate) allow_private: bool,
 }
 

@@ -1,8 +1,8 @@
 //! Refuses connections to this machine by a public address of its own.
 //!
-//! Such an address passes the check of addresses, and the services that listen there may be meant for this machine
-//! alone. Which addresses are this machine's is known once there is a connection: both ends have the same one then. So
-//! the check is a layer around the HTTP client's connector, before a request is sent.
+//! Such an address passes the check of addresses, and the services that listen there may be meant for this
+//! machine alone. Which addresses are this machine's is known once there is a connection: both ends have the
+//! same one then. So the check is a layer around the HTTP client's connector, before a request is sent.
 
 use std::future::Future;
 use std::net::IpAddr;

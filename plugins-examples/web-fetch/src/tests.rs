@@ -13,7 +13,8 @@ use tokio::net::TcpListener;
 use crate::fetch::{Fetcher, fetch};
 use crate::policy::Config;
 
-/// Answers each path with fixed bytes, regardless of the rest of the request. An unknown path is never answered.
+/// Answers each path with fixed bytes, regardless of the rest of the request. An unknown path is never
+/// answered.
 async fn server(answers: &[(&'static str, Vec<u8>)]) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("bound");
     let address = listener.local_addr().expect("an address");
@@ -168,8 +169,8 @@ async fn what_is_no_url_is_explained() {
     }
 }
 
-/// A machine's public address is like any other until it is connected to. No test machine has one, so the check stands
-/// alone here: the resolver gives 127.0.0.1 as if it were public.
+/// A machine's public address is like any other until it is connected to. No test machine has one, so the
+/// check stands alone here: the resolver gives 127.0.0.1 as if it were public.
 // Promises: EX-5
 #[tokio::test]
 async fn this_machine_is_refused_by_whatever_address() {

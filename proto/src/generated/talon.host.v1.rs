@@ -102,7 +102,7 @@ pub struct GuardReport {
     /// Bytes that the size limit left out, over all fields.
     #[prost(uint64, tag = "3")]
     pub bytes_left_out: u64,
-    /// How often control syntax of each family was made inert.
+    /// How often control syntax of each family was neutralized.
     #[prost(btree_map = "string, uint32", tag = "4")]
     pub neutralised: ::prost::alloc::collections::BTreeMap<
         ::prost::alloc::string::String,

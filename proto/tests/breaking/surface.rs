@@ -12,7 +12,8 @@ use prost_types::{
 /// One thing, by its kind and full name.
 type Key = (&'static str, String);
 
-/// Everything that others may lean on. Each line begins with a kind and a full name; the rest says what it is.
+/// Everything that others may lean on. Each line begins with a kind and a full name; the rest says what it
+/// is.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct Surface(BTreeMap<Key, Thing>);
 

@@ -6,9 +6,10 @@
 //! halt polling). As there, the previous answer predicts the next one: after a slow answer there is no busy
 //! polling, until one arrives within the limit again.
 //!
-//! On a busy machine the core has other work, and polling only takes it away: it is measured how long yielding the core to
-//! other threads takes, which on an idle core is less than a microsecond. When a thread with much to do ran meanwhile,
-//! polling stops for a pause, which doubles while that keeps happening. [`BusyPollCounts`] says how often it helped, and how often not.
+//! On a busy machine the core has other work, and polling only takes it away: it is measured how long
+//! yielding the core to other threads takes, which on an idle core is less than a microsecond. When a thread
+//! with much to do ran meanwhile, polling stops for a pause, which doubles while that keeps happening.
+//! [`BusyPollCounts`] says how often it helped, and how often not.
 //!
 //! So it costs one core at most the limit per call, and nothing where plugins are slow. All other work has
 //! precedence: tasks of the same runtime, because it polls when the runtime would sleep, and other threads on
@@ -26,11 +27,12 @@ use tokio::task::yield_now;
 /// Whether a task of this process is polling. A second one would only poll the same runtime.
 static POLLING: AtomicBool = AtomicBool::new(false);
 
-/// Yielding the core takes this long only if a thread ran on it that has more to do than to answer a small call: the
-/// system call itself takes less than a microsecond, the answer some ten, and the scheduler's slices are milliseconds.
+/// Yielding the core takes this long only if a thread ran on it that has more to do than to answer a small
+/// call: the system call itself takes less than a microsecond, the answer some ten, and the scheduler's
+/// slices are milliseconds.
 const CONTENDED_YIELD: Duration = Duration::from_micros(500);
-/// How long no task polls after another thread needed the core: some hundred small calls at first, so that a single
-/// coincidence costs little, and doubling up to a second, after which it is tried again.
+/// How long no task polls after another thread needed the core: some hundred small calls at first, so that a
+/// single coincidence costs little, and doubling up to a second, after which it is tried again.
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 

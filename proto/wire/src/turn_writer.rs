@@ -1,22 +1,22 @@
 //! Coalesces the writes of one turn of a connection's task.
 //!
-//! h2 writes every DATA frame to the socket separately: two writes for each answer. Measured, they are a fifth of what
-//! a small call costs a plugin, and each of them wakes the host. So small writes are buffered until the connection's
-//! task reports the end of its turn: answers of calls that end at the same time go out together, and nothing waits for
-//! a timer.
+//! h2 writes every DATA frame to the socket separately: two writes for each answer. Measured, they are a
+//! fifth of what a small call costs a plugin, and each of them wakes the host. So small writes are buffered
+//! until the connection's task reports the end of its turn: answers of calls that end at the same time go out
+//! together, and nothing waits for a timer.
 
-use parking_lot::Mutex;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::write_buffer::WriteBuffer;
 
-/// A connection that buffers small writes, for h2. Nothing panics while it is locked, and only one task locks it, so
-/// there is no contention.
+/// A connection that buffers small writes, for h2. Nothing panics while it is locked, and only one task locks
+/// it, so there is no contention.
 #[derive(Debug)]
 pub struct TurnWriter<S>(Arc<Mutex<WriteBuffer<S>>>);
 

@@ -6,8 +6,8 @@ use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// The most bytes that are buffered before they are sent: enough for sixty answers of 1 KiB. Buffered bytes are
-/// invisible to the other end's flow control, so they must not be many.
+/// The most bytes that are buffered before they are sent: enough for sixty answers of 1 KiB. Buffered bytes
+/// are invisible to the other end's flow control, so they must not be many.
 pub(crate) const MAX_BUFFERED_BYTES: usize = 64 << 10;
 /// From this size on, copying costs more than a separate write.
 pub(crate) const DIRECT_BYTES: usize = 8 << 10;
@@ -80,8 +80,8 @@ impl<S: AsyncWrite + Unpin> WriteBuffer<S> {
         Pin::new(&mut self.stream).poll_shutdown(cx)
     }
 
-    /// Writes the buffer and then the slices; returns how much of the slices was written. Without slices, 0 once all is
-    /// sent.
+    /// Writes the buffer and then the slices; returns how much of the slices was written. Without slices, 0
+    /// once all is sent.
     fn poll_send(&mut self, cx: &mut Context<'_>, slices: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
         while self.pending() > 0 {
             let waiting = self.pending();

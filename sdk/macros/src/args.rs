@@ -24,8 +24,9 @@ pub(crate) fn expand(options: TokenStream, item: TokenStream) -> Result<TokenStr
     })
 }
 
-/// Whether `deny_unknown_fields` fits the struct: its fields have names, and no serde attribute contradicts it or
-/// changes how the struct is read. Otherwise a misspelt key of a nested argument would be ignored silently.
+/// Whether `deny_unknown_fields` fits the struct: its fields have names, and no serde attribute contradicts
+/// it or changes how the struct is read. Otherwise a misspelt key of a nested argument would be ignored
+/// silently.
 fn can_be_strict(item: &ItemStruct) -> bool {
     const OTHERWISE: [&str; 5] = ["deny_unknown_fields", "transparent", "tag", "from", "try_from"];
     matches!(item.fields, Fields::Named(_))

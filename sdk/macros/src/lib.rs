@@ -1,5 +1,5 @@
-//! The attributes of `talon-sdk`: [`macro@tool`] and [`macro@args`]. Use them through that crate, which documents them
-//! beside what they expand to.
+//! The attributes of `talon-sdk`: [`macro@tool`] and [`macro@args`]. Use them through that crate, which
+//! documents them beside what they expand to.
 
 mod args;
 mod options;
@@ -22,8 +22,9 @@ use proc_macro::TokenStream;
 /// ```
 ///
 /// Both parameters are optional. `args` is a struct that implements `serde::Deserialize` and
-/// `schemars::JsonSchema` ([`macro@args`] derives both); its fields are the action's parameters. The output is
-/// anything that implements `talon_sdk::IntoOutput`, the error anything that becomes a `talon_sdk::ToolError`.
+/// `schemars::JsonSchema` ([`macro@args`] derives both); its fields are the action's parameters. The output
+/// is anything that implements `talon_sdk::IntoOutput`, the error anything that becomes a
+/// `talon_sdk::ToolError`.
 ///
 /// Options, separated by commas:
 ///
@@ -40,15 +41,15 @@ pub fn tool(options: TokenStream, item: TokenStream) -> TokenStream {
     tool::expand(options.into(), item.into()).unwrap_or_else(syn::Error::into_compile_error).into()
 }
 
-/// Derives what a tool's arguments need, `serde::Deserialize` and `schemars::JsonSchema`, out of `talon-sdk`'s own
-/// copies of those crates, so that a plugin depends on `talon-sdk` alone.
+/// Derives what a tool's arguments need, `serde::Deserialize` and `schemars::JsonSchema`, out of
+/// `talon-sdk`'s own copies of those crates, so that a plugin depends on `talon-sdk` alone.
 ///
-/// `#[serde(…)]` and `#[schemars(…)]` attributes work as with the derives. It fits structs and the enums and structs
-/// inside them.
+/// `#[serde(…)]` and `#[schemars(…)]` attributes work as with the derives. It fits structs and the enums and
+/// structs inside them.
 ///
-/// A struct gets `#[serde(deny_unknown_fields)]`, so that a misspelt key is an error answer and not lost; not one
-/// with a `#[serde(flatten)]` field, to which serde does not let it be applied. Derive both yourself where unknown keys
-/// are to be ignored.
+/// A struct gets `#[serde(deny_unknown_fields)]`, so that a misspelt key is an error answer and not lost; not
+/// one with a `#[serde(flatten)]` field, to which serde does not let it be applied. Derive both yourself
+/// where unknown keys are to be ignored.
 #[proc_macro_attribute]
 pub fn args(options: TokenStream, item: TokenStream) -> TokenStream {
     args::expand(options.into(), item.into()).unwrap_or_else(syn::Error::into_compile_error).into()

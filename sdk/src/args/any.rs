@@ -1,5 +1,6 @@
 //! Fields whose Rust type does not fix the JSON kind: flattened structs, untagged enums, `serde_json::Value`.
-//! The kind in the schema decides. For a mixed kind the text decides: JSON if it parses as JSON, otherwise a string.
+//! The kind in the schema decides. For a mixed kind the text decides: JSON if it parses as JSON, otherwise a
+//! string.
 
 use serde::de::{Deserializer, Visitor};
 use serde_json::Value;

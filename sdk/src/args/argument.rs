@@ -64,8 +64,8 @@ impl Argument {
         }
     }
 
-    /// Parses the text as JSON, for types that only JSON can express. It parses from a reader, because the result must
-    /// not borrow from an argument that ends with this call.
+    /// Parses the text as JSON, for types that only JSON can express. It parses from a reader, because the
+    /// result must not borrow from an argument that ends with this call.
     pub(super) fn json<T>(
         &self,
         expected: &str,

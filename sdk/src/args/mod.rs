@@ -1,7 +1,7 @@
 //! Decodes the string map on the wire into a tool's arguments struct.
 //!
-//! Every argument arrives as text: `"5"`, `"true"`, `"[1,2]"`. The type of each field decides how its text is parsed;
-//! lists and structs are parsed as JSON.
+//! Every argument arrives as text: `"5"`, `"true"`, `"[1,2]"`. The type of each field decides how its text is
+//! parsed; lists and structs are parsed as JSON.
 
 mod any;
 mod argument;
@@ -35,7 +35,8 @@ pub trait ToolArgs: DeserializeOwned + schemars::JsonSchema {}
 
 impl<T: DeserializeOwned + schemars::JsonSchema> ToolArgs for T {}
 
-/// Fills `A` from the arguments of one call. `kinds` gives the kind of each field whose Rust type does not fix it.
+/// Fills `A` from the arguments of one call. `kinds` gives the kind of each field whose Rust type does not
+/// fix it.
 pub(crate) fn decode<A: DeserializeOwned>(
     args: BTreeMap<String, String>,
     kinds: &BTreeMap<String, Kind>,

@@ -1,7 +1,7 @@
 //! One request of a host, from its head to the end of its answer.
 //!
-//! Nearly all requests are `Execute`, which is served directly on h2: measured, the layers of a complete HTTP server
-//! make a small call half as much more expensive. Everything else goes to tonic's generated servers.
+//! Nearly all requests are `Execute`, which is served directly on h2: measured, the layers of a complete HTTP
+//! server make a small call half as much more expensive. Everything else goes to tonic's generated servers.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -28,8 +28,8 @@ pub(super) fn is_execute(request: &Request<RecvStream>) -> bool {
     request.uri().path() == EXECUTE && is_plain(request.headers())
 }
 
-/// Serves one `Execute`. Boxing a future copies everything it holds, so this one holds everything once: an `async fn`
-/// would hold its arguments twice.
+/// Serves one `Execute`. Boxing a future copies everything it holds, so this one holds everything once: an
+/// `async fn` would hold its arguments twice.
 pub(super) fn execute(
     request: Request<RecvStream>,
     mut respond: SendResponse<Bytes>,

@@ -15,8 +15,8 @@ use tonic_health::pb::health_server::Health;
 use super::call;
 use super::router::Router;
 
-/// HTTP/2's frame size. Measured: 64 KiB answers take half the time of the default 16 KiB frames, because page
-/// faults vanish; larger frames gain nothing more.
+/// HTTP/2's frame size. Measured: 64 KiB answers take half the time of the default 16 KiB frames, because
+/// page faults vanish; larger frames gain nothing more.
 const FRAME_BYTES: u32 = 1 << 20;
 /// How much a host may send ahead on one call and on one connection.
 const STREAM_WINDOW_BYTES: u32 = 4 << 20;
@@ -26,8 +26,8 @@ const MAX_STREAMS: u32 = 1024;
 /// The largest header list: credentials travel in messages, so headers are small.
 const MAX_HEADER_BYTES: u32 = 64 << 10;
 
-/// From so many requests at once on the connection counts as busy. One more than a host with a single caller ever sends
-/// at once: a call, and the end of one.
+/// From so many requests at once on the connection counts as busy. One more than a host with a single caller
+/// ever sends at once: a call, and the end of one.
 const BUSY_REQUESTS: u32 = 3;
 /// After so many turns in a row with fewer requests the connection no longer counts as busy.
 const CALM_TURNS: u32 = 64;
@@ -91,8 +91,8 @@ pub(super) async fn serve<H: Health>(
     .await?;
     let mut stopping = pin!(stop.cancelled());
     let (mut told, mut again) = (false, false);
-    // With a single thread, a call that is answered at once needs no separate task. With several threads, another one
-    // may be free.
+    // With a single thread, a call that is answered at once needs no separate task. With several threads,
+    // another one may be free.
     let alone = Handle::current().runtime_flavor() == RuntimeFlavor::CurrentThread;
     loop {
         let accepted = poll_fn(|cx| {
@@ -104,7 +104,8 @@ pub(super) async fn serve<H: Health>(
             if accepted.is_ready() {
                 return accepted;
             }
-            // Calls in separate tasks wake this one as each of them ends: tasks that are ready to run go first.
+            // Calls in separate tasks wake this one as each of them ends: tasks that are ready to run go
+            // first.
             if !alone && turn.has_pending() && !std::mem::replace(&mut again, true) {
                 cx.waker().wake_by_ref();
                 return Poll::Pending;

@@ -4,8 +4,8 @@ use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::Path;
 
-/// The variable that shows a plugin that a host started it. Not a secret: it only helps people who run the plugin by
-/// hand.
+/// The variable that shows a plugin that a host started it. Not a secret: it only helps people who run the
+/// plugin by hand.
 pub(crate) const COOKIE_KEY: &str = "TALON_PLUGIN_MAGIC_COOKIE";
 /// The value of that variable.
 pub(crate) const COOKIE_VALUE: &str = "d3a7c1f0-talon-plugin";
@@ -17,16 +17,16 @@ pub(crate) const APP_VERSION: u32 = 1;
 pub(crate) const VERSIONS_ENV: &str = "PLUGIN_PROTOCOL_VERSIONS";
 /// Where the host wants the socket.
 pub(crate) const SOCKET_DIR_ENV: &str = "PLUGIN_UNIX_SOCKET_DIR";
-/// The number of a descriptor that is a listening socket; if set, none is created. 0, standard input, works everywhere;
-/// other numbers need the system call `pidfd_getfd`.
+/// The number of a descriptor that is a listening socket; if set, none is created. 0, standard input, works
+/// everywhere; other numbers need the system call `pidfd_getfd`.
 pub(super) const FD_ENV: &str = "TALON_LISTEN_FD";
 
 pub(super) fn started_by_a_host(env: impl Fn(&str) -> Option<OsString>) -> bool {
     env(COOKIE_KEY).is_some_and(|value| value == COOKIE_VALUE)
 }
 
-/// Prints on stderr when no version fits. The line is written all the same: the host compares the versions, and its
-/// error can name both sides, which an exit without a line could not.
+/// Prints on stderr when no version fits. The line is written all the same: the host compares the versions,
+/// and its error can name both sides, which an exit without a line could not.
 pub(super) fn compare_versions(offered: Option<OsString>) {
     let Some(offered) = offered else { return };
     let offered = offered.to_string_lossy();

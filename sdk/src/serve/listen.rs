@@ -97,8 +97,8 @@ fn from_descriptor(value: &OsString) -> Result<BoundSocket, DescriptorError> {
     Ok(BoundSocket { socket, path, file: None })
 }
 
-/// Duplicates a descriptor by its number. The inherited one stays open until the process ends, which is when the socket
-/// should close anyway.
+/// Duplicates a descriptor by its number. The inherited one stays open until the process ends, which is when
+/// the socket should close anyway.
 fn duplicate(number: i32) -> io::Result<OwnedFd> {
     use std::os::fd::AsFd;
     if number == 0 {

@@ -25,20 +25,20 @@ use crate::{Plugin, logging};
 pub use error::{DescriptorError, ServeError};
 pub(crate) use handshake::{APP_VERSION, COOKIE_KEY, COOKIE_VALUE, SOCKET_DIR_ENV, VERSIONS_ENV};
 
-/// How many threads may block at once ([`Context::blocking`](crate::Context::blocking)); further work is queued. More
-/// than a host's usual limit on concurrent calls.
+/// How many threads may block at once ([`Context::blocking`](crate::Context::blocking)); further work is
+/// queued. More than a host's usual limit on concurrent calls.
 const MAX_BLOCKING_THREADS: usize = 64;
 
 impl Plugin {
-    /// Serves the plugin until the host asks it to end: checks that a host started it, creates the socket, writes
-    /// the handshake line, answers calls. Meant as the last line of `main`.
+    /// Serves the plugin until the host asks it to end: checks that a host started it, creates the socket,
+    /// writes the handshake line, answers calls. Meant as the last line of `main`.
     ///
-    /// SIGTERM, SIGINT and go-plugin's `Shutdown` end it: it takes no new calls, those in flight may finish within the
-    /// [grace](Plugin::grace), then the process exits with 0. A plugin that cannot be served prints the reason on
-    /// stderr and exits with 1.
+    /// SIGTERM, SIGINT and go-plugin's `Shutdown` end it: it takes no new calls, those in flight may finish
+    /// within the [grace](Plugin::grace), then the process exits with 0. A plugin that cannot be served
+    /// prints the reason on stderr and exits with 1.
     ///
-    /// The SDK runs every call at once and leaves limits on concurrency to the host, which queues and counts; a
-    /// tool that must not overlap with itself takes a lock.
+    /// The SDK runs every call at once and leaves limits on concurrency to the host, which queues and counts;
+    /// a tool that must not overlap with itself takes a lock.
     #[must_use]
     pub fn serve(self) -> ExitCode {
         let runtime = match self.threads {
@@ -70,8 +70,8 @@ impl Plugin {
         }
     }
 
-    /// Like [`serve`](Plugin::serve), on a runtime that the plugin provides. Returns when the plugin was asked to end
-    /// and has drained.
+    /// Like [`serve`](Plugin::serve), on a runtime that the plugin provides. Returns when the plugin was
+    /// asked to end and has drained.
     ///
     /// # Errors
     /// See [`ServeError`].

@@ -13,9 +13,9 @@ use tonic::{Request, Response, Status};
 
 use crate::notices::{Listener, PendingNotices};
 
-/// How many notices are sent in one [`WINDOW`]; the rest stays pending, where the latest of a call replaces the earlier
-/// ones. Ten times what Talon passes on for one call, so it only limits the cost of a tool that reports progress in a
-/// tight loop.
+/// How many notices are sent in one [`WINDOW`]; the rest stays pending, where the latest of a call replaces
+/// the earlier ones. Ten times what Talon passes on for one call, so it only limits the cost of a tool that
+/// reports progress in a tight loop.
 const MAX_IN_WINDOW: u32 = 100;
 /// See [`MAX_IN_WINDOW`].
 const WINDOW: Duration = Duration::from_secs(1);

@@ -23,7 +23,8 @@ use super::router::Router;
 use super::service::ServedPlugin;
 use crate::Plugin;
 
-/// How long the server waits after a failed accept: there are too many open files, and retrying at once does not help.
+/// How long the server waits after a failed accept: there are too many open files, and retrying at once does
+/// not help.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// Serves until asked to end and drained.

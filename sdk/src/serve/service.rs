@@ -1,8 +1,8 @@
 //! `opentalon.plugin.v1.PluginService` over the plugin's tools.
 
-use parking_lot::RwLock;
 use std::sync::Arc;
 
+use parking_lot::RwLock;
 use talon_proto::plugin::plugin_service_server::PluginService;
 use talon_proto::plugin::{
     HostMessage, PluginCapabilities, PluginInitRequest, PluginMessage, ToolCallRequest, ToolResultResponse,

@@ -15,12 +15,12 @@ use super::error::StateError;
 use super::memory::Memory;
 use super::{MAX_KEYS, MAX_UPDATES, Swap};
 
-/// How long one operation may take. The socket is local and the values are small: an operation that takes longer is
-/// stuck, and an error helps more than waiting.
+/// How long one operation may take. The socket is local and the values are small: an operation that takes
+/// longer is stuck, and an error helps more than waiting.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The plugin's key-value state. It outlives the process, and an acknowledged write is on the disk. No other plugin
-/// sees it, and all instances of this one share it.
+/// The plugin's key-value state. It outlives the process, and an acknowledged write is on the disk. No other
+/// plugin sees it, and all instances of this one share it.
 ///
 /// Keys have 1 to 512 bytes, values at most 1 MiB, and the operator limits the total size. The next operation
 /// reconnects after a lost connection.
@@ -58,8 +58,8 @@ impl State {
     /// Sets the value of a key.
     ///
     /// # Errors
-    /// [`StateError::QuotaExceeded`], [`StateError::Invalid`] for a key that is empty or too long or a value that is too
-    /// large, [`StateError::Unavailable`], [`StateError::Refused`].
+    /// [`StateError::QuotaExceeded`], [`StateError::Invalid`] for a key that is empty or too long or a value
+    /// that is too large, [`StateError::Unavailable`], [`StateError::Refused`].
     pub async fn set(&self, key: &str, value: impl Into<Vec<u8>>) -> Result<(), StateError> {
         let value = value.into();
         match &self.0 {
@@ -114,8 +114,8 @@ impl State {
     /// Changes a key only if it still has the expected value; `None` means "no such key", in both arguments.
     ///
     /// # Errors
-    /// [`StateError::QuotaExceeded`], [`StateError::Invalid`] for a key that is empty or too long or a value that is too
-    /// large, [`StateError::Unavailable`], [`StateError::Refused`].
+    /// [`StateError::QuotaExceeded`], [`StateError::Invalid`] for a key that is empty or too long or a value
+    /// that is too large, [`StateError::Unavailable`], [`StateError::Refused`].
     pub async fn compare_and_set(
         &self,
         key: &str,
@@ -152,10 +152,10 @@ impl State {
         self.set(key, value).await
     }
 
-    /// Changes a key's value, read and written as JSON, without losing concurrent changes: when another writer was
-    /// faster, `change` is called again with the value they wrote. A missing key counts as `T::default()`. Returns what
-    /// `change` returned. If `change` leaves the value as it is, nothing is written, so it can refuse by returning an
-    /// `Err`.
+    /// Changes a key's value, read and written as JSON, without losing concurrent changes: when another
+    /// writer was faster, `change` is called again with the value they wrote. A missing key counts as
+    /// `T::default()`. Returns what `change` returned. If `change` leaves the value as it is, nothing is
+    /// written, so it can refuse by returning an `Err`.
     ///
     /// ```no_run
     /// # use std::collections::BTreeSet;
@@ -174,8 +174,8 @@ impl State {
     /// ```
     ///
     /// # Errors
-    /// [`StateError::Contended`] when other writers were faster 64 times in a row; otherwise as [`State::compare_and_set`]
-    /// and [`State::get_json`].
+    /// [`StateError::Contended`] when other writers were faster 64 times in a row; otherwise as
+    /// [`State::compare_and_set`] and [`State::get_json`].
     pub async fn update_json<T, R>(
         &self,
         key: &str,

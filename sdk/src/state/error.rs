@@ -28,8 +28,9 @@ pub enum StateError {
         /// How much there would be.
         wanted: u64,
     },
-    /// The host's state is not available now: try later. Reads may simply be repeated; whether a change was made is
-    /// unknown, so check first, or make it with [`State::compare_and_set`](crate::State::compare_and_set).
+    /// The host's state is not available now: try later. Reads may simply be repeated; whether a change was
+    /// made is unknown, so check first, or make it with
+    /// [`State::compare_and_set`](crate::State::compare_and_set).
     #[error("the host's state is not available for now: {message}")]
     Unavailable {
         /// The text of the host or the connection.
@@ -102,8 +103,8 @@ impl From<Status> for StateError {
         }
         match status.code() {
             Code::InvalidArgument | Code::OutOfRange => Self::Invalid { message },
-            // Without a quota's numbers it is the machine that is out of space, or too many requests at once; a timeout
-            // on this side appears as "cancelled".
+            // Without a quota's numbers it is the machine that is out of space, or too many requests at once;
+            // a timeout on this side appears as "cancelled".
             Code::Unavailable | Code::DeadlineExceeded | Code::Cancelled | Code::ResourceExhausted => {
                 Self::Unavailable { message }
             }

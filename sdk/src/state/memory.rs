@@ -1,7 +1,9 @@
-//! State in memory, for tests. It has the host's limits, so that a test meets the errors that the plugin will.
+//! State in memory, for tests. It has the host's limits, so that a test meets the errors that the plugin
+//! will.
+
+use std::collections::BTreeMap;
 
 use parking_lot::Mutex;
-use std::collections::BTreeMap;
 
 use super::Swap;
 use super::error::{StateError, StateResource};

@@ -18,8 +18,8 @@ use crate::{Output, Tool, ToolError, context};
 /// Runs a tool with these arguments, a JSON object. Use [`Call`] to set more.
 ///
 /// # Errors
-/// The tool's error: [`ToolError::message`] is what the caller would read and [`ToolError::cause`] what the log would
-/// show.
+/// The tool's error: [`ToolError::message`] is what the caller would read and [`ToolError::cause`] what the
+/// log would show.
 ///
 /// # Panics
 /// When the tool panics, or `args` is no object.
@@ -61,20 +61,22 @@ impl Call {
         self
     }
 
-    /// Sets the value that [`Context::config`](crate::Context::config) or [`Context::shared`](crate::Context::shared)
-    /// returns.
+    /// Sets the value that [`Context::config`](crate::Context::config) or
+    /// [`Context::shared`](crate::Context::shared) returns.
     pub fn with<T: Send + Sync + 'static>(mut self, value: T) -> Self {
         self.settings.insert(value);
         self
     }
 
-    /// Makes the call part of a trace: a `traceparent` for [`Context::trace_parent`](crate::Context::trace_parent).
+    /// Makes the call part of a trace: a `traceparent` for
+    /// [`Context::trace_parent`](crate::Context::trace_parent).
     pub fn trace_parent(mut self, parent: &str) -> Self {
         self.call.trace.parent = Some(parent.to_owned());
         self
     }
 
-    /// Sets a value of the session context. As with a real host, the tool sees it only if it declares the name.
+    /// Sets a value of the session context. As with a real host, the tool sees it only if it declares the
+    /// name.
     pub fn injected(mut self, name: &str, value: &str) -> Self {
         self.call.injected.insert(name.to_owned(), value.to_owned());
         self

@@ -20,8 +20,8 @@ use super::launch::{LaunchError, PrivateDir, Process, launch};
 use super::{Answer, CallError, MemoryState, Notices, to_text};
 use crate::state::SOCKET_ENV;
 
-/// How long a plugin may take until its handshake line, unless [`Builder::start_timeout`] sets another limit. Generous,
-/// because test machines are busy.
+/// How long a plugin may take until its handshake line, unless [`Builder::start_timeout`] sets another limit.
+/// Generous, because test machines are busy.
 const START_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long one call may take, unless [`Host::call_within`] sets another limit; as in real hosts.
 const CALL_TIMEOUT: Duration = Duration::from_secs(30);
@@ -177,8 +177,8 @@ impl Host {
         accept(&id, self.client.execute(request, Some(timeout)).await?)
     }
 
-    /// Sends a request unchanged and returns the answer unchecked. Dropping the future cancels the call on the
-    /// wire.
+    /// Sends a request unchanged and returns the answer unchecked. Dropping the future cancels the call on
+    /// the wire.
     ///
     /// # Errors
     /// The gRPC status.
@@ -244,8 +244,8 @@ impl Host {
         self.process.log()
     }
 
-    /// Waits until the plugin has written a line with `text` to stderr, and returns the line. There is no timeout: set
-    /// one yourself, or rely on the test runner's.
+    /// Waits until the plugin has written a line with `text` to stderr, and returns the line. There is no
+    /// timeout: set one yourself, or rely on the test runner's.
     pub async fn wait_for_log(&self, text: &str) -> String {
         self.process.line_with(text).await
     }

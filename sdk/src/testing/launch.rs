@@ -1,6 +1,5 @@
 //! Starts a plugin binary and reads its handshake.
 
-use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::fs::DirBuilder;
 use std::io;
@@ -13,6 +12,7 @@ use std::time::Duration;
 
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
+use parking_lot::Mutex;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader};
 use tokio::process::{Child, Command};
 use tokio::sync::Notify;
@@ -179,8 +179,8 @@ pub(super) async fn launch(
                 Ok(status) => status.map_err(start)?,
                 Err(_) => return Err(LaunchError::Silent { after: timeout, log: log.text() }),
             };
-            // The end of the log explains the exit. A grandchild may hold the pipe open, so this does not wait for
-            // ever.
+            // The end of the log explains the exit. A grandchild may hold the pipe open, so this does not
+            // wait for ever.
             let _ = tokio::time::timeout(Duration::from_secs(1), reading).await;
             return Err(LaunchError::Ended { status, log: log.text() });
         }

@@ -1,11 +1,11 @@
 //! Testing a plugin without a daemon.
 //!
-//! [`call`] runs one tool in the test's own process: the arguments are converted to text and parsed as on the wire, so
-//! a test sees what a caller would. [`Call`] sets what [`call`] leaves out: settings, injected values,
-//! credentials, state, a deadline; and it collects progress reports.
+//! [`call`] runs one tool in the test's own process: the arguments are converted to text and parsed as on the
+//! wire, so a test sees what a caller would. [`Call`] sets what [`call`] leaves out: settings, injected
+//! values, credentials, state, a deadline; and it collects progress reports.
 //!
-//! [`Host`] launches a plugin binary as a host does and calls it over its socket. It has neither guard nor jail;
-//! `talon exec PATH ACTION` has both.
+//! [`Host`] launches a plugin binary as a host does and calls it over its socket. It has neither guard nor
+//! jail; `talon exec PATH ACTION` has both.
 //!
 //! ```
 //! use serde_json::json;

@@ -27,8 +27,8 @@ impl Notices {
         Self { stream }
     }
 
-    /// Waits for the next notice; `None` once the plugin ends, or another client listens. There is no timeout: set one
-    /// yourself, or rely on the test runner's.
+    /// Waits for the next notice; `None` once the plugin ends, or another client listens. There is no
+    /// timeout: set one yourself, or rely on the test runner's.
     ///
     /// # Errors
     /// The gRPC status.

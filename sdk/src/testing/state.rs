@@ -15,8 +15,8 @@ use crate::state::{StateError, Swap};
 /// Keys on one page when the client sets no size; small, so that tests use several pages.
 const PAGE_KEYS: usize = 100;
 
-/// A plugin's key-value state in memory. Clones share it, so a test can check what a tool wrote. It has the limits of a
-/// real host: the quota is 64 MiB and 100,000 keys until the test sets another.
+/// A plugin's key-value state in memory. Clones share it, so a test can check what a tool wrote. It has the
+/// limits of a real host: the quota is 64 MiB and 100,000 keys until the test sets another.
 #[derive(Debug, Clone, Default)]
 pub struct MemoryState(Arc<Memory>);
 
@@ -41,12 +41,14 @@ impl MemoryState {
         self.0.put(key, value.into()).expect("a test sets what a host would keep");
     }
 
-    /// Sets the plugin's quota, as an operator does: the bytes of keys and values together, and the number of keys.
+    /// Sets the plugin's quota, as an operator does: the bytes of keys and values together, and the number of
+    /// keys.
     pub fn set_quota(&self, bytes: u64, keys: u64) {
         self.0.set_quota(bytes, keys);
     }
 
-    /// With `false`, all operations of the plugin fail with [`StateError::Unavailable`] until it is `true` again.
+    /// With `false`, all operations of the plugin fail with [`StateError::Unavailable`] until it is `true`
+    /// again.
     pub fn set_available(&self, available: bool) {
         self.0.set_available(available);
     }

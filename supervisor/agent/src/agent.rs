@@ -8,10 +8,10 @@
 //! | `spec` | the specification of a turn, from configuration, session and request |
 //! | `session_metadata` | a session's open turn, title and tools |
 
-use parking_lot::RwLock;
 use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::RwLock;
 use talon_agent_settings::SettingsBundle;
 use talon_guard::Sanitizer;
 use talon_proto::agent::Ready;
@@ -42,8 +42,8 @@ pub(crate) use session_metadata::{OPEN_TURN, TITLE, TOOLS, tools_of};
 pub(crate) use setup::Setup;
 pub(crate) use spec::{TurnRequest, thinking};
 
-/// How long a status request waits for each part of the agent. The supervisor allows 5 s for the answer, and kills an
-/// agent that misses three.
+/// How long a status request waits for each part of the agent. The supervisor allows 5 s for the answer, and
+/// kills an agent that misses three.
 const PROBLEM_WAIT: Duration = Duration::from_secs(1);
 
 /// The agent.
@@ -137,8 +137,8 @@ impl Agent {
         Ready { engine: self.store.engine().to_owned(), place: self.store.location(), problems }
     }
 
-    /// All present problems, each with what to do. A part that does not answer within [`PROBLEM_WAIT`] counts as one;
-    /// otherwise the agent might be taken for dead.
+    /// All present problems, each with what to do. A part that does not answer within [`PROBLEM_WAIT`] counts
+    /// as one; otherwise the agent might be taken for dead.
     pub(crate) async fn problems(&self) -> Vec<String> {
         let setup = self.setup();
         let mut problems = setup.problems.clone();

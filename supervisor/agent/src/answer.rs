@@ -1,9 +1,9 @@
 //! Whether the model's last message is a valid answer.
 //!
-//! Without a schema, any text but an empty one is. With a schema ([`Schema`]), it has to be JSON that fits. Models like
-//! to add words or a fence, so the first fitting JSON in the text counts. An answer that does not fit goes back to the
-//! model with its mismatches ([`AnswerError::feedback`]), as often as [`crate::budget::Budgets::structured_retries`]
-//! allows.
+//! Without a schema, any text but an empty one is. With a schema ([`Schema`]), it has to be JSON that fits.
+//! Models like to add words or a fence, so the first fitting JSON in the text counts. An answer that does not
+//! fit goes back to the model with its mismatches ([`AnswerError::feedback`]), as often as
+//! [`crate::budget::Budgets::structured_retries`] allows.
 
 use serde_json::Value;
 use talon_llm::model::{Answer, Finish};

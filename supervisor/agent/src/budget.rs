@@ -1,6 +1,7 @@
 //! The limits of a turn, and the texts about them.
 //!
-//! [`LoopContext::check_budgets`](crate::loop_context::LoopContext::check_budgets) compares a turn with its limits.
+//! [`LoopContext::check_budgets`](crate::loop_context::LoopContext::check_budgets) compares a turn with its
+//! limits.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -18,8 +19,8 @@ pub use warning::{Warning, note};
 pub struct Budgets {
     /// Questions to the model: 10, the founding number. More seldom help, and each carries the whole context.
     pub iterations: NonZeroU32,
-    /// Calls of one answer that run, concurrently: 10. Further calls of the answer are rejected, and the model is
-    /// notified.
+    /// Calls of one answer that run, concurrently: 10. Further calls of the answer are rejected, and the
+    /// model is notified.
     pub calls_at_once: NonZeroU32,
     /// Errors of one tool: 8. A success cancels one of them ([`crate::loop_context::ToolStats`]).
     pub tool_errors: NonZeroU32,
@@ -29,10 +30,12 @@ pub struct Budgets {
     pub no_progress: NonZeroU32,
     /// How often an answer that does not fit the asked schema goes back to the model: 2.
     pub structured_retries: u32,
-    /// The time from message to answer: 10 minutes, which is ten questions of half a minute and as much for tools.
+    /// The time from message to answer: 10 minutes, which is ten questions of half a minute and as much for
+    /// tools.
     pub wall_time: Duration,
-    /// The cost of all questions, in millionths of a US dollar: 1 $, about ten times the price of ten questions of
-    /// 6,000 tokens on a mid-tier model. `None` is no limit. Models without a known price are not counted.
+    /// The cost of all questions, in millionths of a US dollar: 1 $, about ten times the price of ten
+    /// questions of 6,000 tokens on a mid-tier model. `None` is no limit. Models without a known price are
+    /// not counted.
     pub micro_usd: Option<u64>,
 }
 

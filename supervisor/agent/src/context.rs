@@ -1,8 +1,8 @@
 //! Selects what a model sees of a session: never the whole history, never whole tool logs.
 //!
-//! [`assemble()`] builds one question from the prompt, the running summary, the latest turns and the tools that fit,
-//! each within its [section](Sections). It reports what has to be summarized first, and how full the model's
-//! [window](Window) is. What is left out of a question stays in the store.
+//! [`assemble()`] builds one question from the prompt, the running summary, the latest turns and the tools
+//! that fit, each within its [section](Sections). It reports what has to be summarized first, and how full
+//! the model's [window](Window) is. What is left out of a question stays in the store.
 //!
 //! | section | tokens | when there is more |
 //! |---|---|---|

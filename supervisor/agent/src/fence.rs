@@ -8,9 +8,9 @@
 //! [/memories]
 //! ```
 //!
-//! Every line of the data starts with the guard's quote mark, where everything counts as a line end that any reader may
-//! take for one. A line without the mark is the agent's, so data cannot imitate the closing line. The text is
-//! neutralized as well: guarded text already is, but a memory may have come another way.
+//! Every line of the data starts with the guard's quote mark, where everything counts as a line end that any
+//! reader may take for one. A line without the mark is the agent's, so data cannot imitate the closing line.
+//! The text is neutralized as well: guarded text already is, but a memory may have come another way.
 
 use talon_guard::{QUOTE_MARK, Raw};
 

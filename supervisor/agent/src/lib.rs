@@ -1,7 +1,7 @@
 //! The agent: an explicit state machine that lets a model use guarded tools.
 //!
-//! The deciding code is pure: no IO, no clock, and only typed errors. A driver performs the decisions and reports
-//! facts.
+//! The deciding code is pure: no IO, no clock, and only typed errors. A driver performs the decisions and
+//! reports facts.
 //!
 //! Pure:
 //!

@@ -1,7 +1,8 @@
 //! The context of a turn.
 //!
-//! Facts change it through [`crate::machine::Turn`]; guards, effects and records read it. The counters are private, so
-//! that only facts change them, and only increase: what remains of a budget is computed, and never below 0.
+//! Facts change it through [`crate::machine::Turn`]; guards, effects and records read it. The counters are
+//! private, so that only facts change them, and only increase: what remains of a budget is computed, and
+//! never below 0.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

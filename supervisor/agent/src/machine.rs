@@ -1,13 +1,13 @@
 //! The loop as a pure state machine.
 //!
-//! [`TRANSITIONS`] is the whole machine: a list of state, event, guard, next state and effects. [`step`] looks a
-//! transition up in it, the diagram in `docs/agent-loop.md` is generated from it ([`diagram()`]), and the property
-//! tests walk it. An event that a state does not accept, or whose guard fails, is a [`TransitionError`], never a panic, and
-//! changes nothing.
+//! [`TRANSITIONS`] is the whole machine: a list of state, event, guard, next state and effects. [`step`]
+//! looks a transition up in it, the diagram in `docs/agent-loop.md` is generated from it ([`diagram()`]), and
+//! the property tests walk it. An event that a state does not accept, or whose guard fails, is a
+//! [`TransitionError`], never a panic, and changes nothing.
 //!
 //! Events carry no data. What happened is in the [`LoopContext`], where guards check it, so that no event can
-//! contradict the facts: `budget_ok` is rejected while a budget is exceeded, whatever sends it. [`Turn`] combines both:
-//! it writes a [`Fact`] into the context, and sends the events that follow from it.
+//! contradict the facts: `budget_ok` is rejected while a budget is exceeded, whatever sends it. [`Turn`]
+//! combines both: it writes a [`Fact`] into the context, and sends the events that follow from it.
 
 mod diagram;
 mod effect;

@@ -8,12 +8,12 @@ use talon_llm::model::{Arguments, ToolCall};
 
 use crate::tool_result::{CallOutcome, ToolResult};
 
-/// The longest cycle of batches that is detected. A model that reads one file, then another, then the first one again
-/// repeats in cycles of two or three; longer cycles run into the limit of iterations.
+/// The longest cycle of batches that is detected. A model that reads one file, then another, then the first
+/// one again repeats in cycles of two or three; longer cycles run into the limit of iterations.
 const LONGEST_ROUND: usize = 3;
 
-/// SHA-256 over a batch of calls: names, arguments as [`stable`] JSON, outcomes and outputs. The calls' order does not
-/// count, since they run concurrently.
+/// SHA-256 over a batch of calls: names, arguments as [`stable`] JSON, outcomes and outputs. The calls' order
+/// does not count, since they run concurrently.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Fingerprint([u8; 32]);
 
@@ -67,7 +67,8 @@ impl fmt::Debug for Fingerprint {
     }
 }
 
-/// How often in a row the last batch, or the last cycle of up to three batches, was the same; 0 without any batch.
+/// How often in a row the last batch, or the last cycle of up to three batches, was the same; 0 without any
+/// batch.
 #[must_use]
 pub fn repeats(history: &[Fingerprint]) -> u32 {
     let rounds = (1..=LONGEST_ROUND).filter_map(|length| {
@@ -78,7 +79,8 @@ pub fn repeats(history: &[Fingerprint]) -> u32 {
     rounds.max().unwrap_or_default()
 }
 
-/// Canonical JSON: sorted keys, no white space. Providers and models write the same arguments in different orders.
+/// Canonical JSON: sorted keys, no white space. Providers and models write the same arguments in different
+/// orders.
 #[must_use]
 pub fn stable(value: &Value) -> String {
     fn sorted(value: &Value) -> Value {

@@ -5,7 +5,8 @@
 //! 1. the safety rules ([`safety_rules`]), in every language, always
 //! 2. the operator's rules (`orchestrator.rules`), which add to them; they are never cut
 //! 3. identity, soul and user of the [`Workspace`]
-//! 4. as data inside a [`fence`]: daily memory, recalled memories, hints from workflows, and notes of trusted plugins
+//! 4. as data inside a [`fence`]: daily memory, recalled memories, hints from workflows, and notes of trusted
+//!    plugins
 //!
 //! Items 3 and 4 share what the section has left; each piece is truncated with a notice.
 

@@ -2,21 +2,21 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The name under which calls of tools that were never offered are counted together: if each name counted separately, a
-/// model that makes up a new name each time would never reach the limit. The space makes it different from any tool's
-/// name.
+/// The name under which calls of tools that were never offered are counted together: if each name counted
+/// separately, a model that makes up a new name each time would never reach the limit. The space makes it
+/// different from any tool's name.
 pub const NEVER_OFFERED: &str = "tools that do not exist";
 
 /// The result of one call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolResult {
-    /// The call's outcome, as the host reports it. It is not guessed from words like "failed" in the text, which a page
-    /// about failures contains, too.
+    /// The call's outcome, as the host reports it. It is not guessed from words like "failed" in the text,
+    /// which a page about failures contains, too.
     pub outcome: CallOutcome,
     /// The text for the model: the guarded block, or a message of the agent.
     pub block: String,
-    /// The tool's output without its envelope, for comparing results: delimiters may contain a nonce and the call's id,
-    /// so that no two blocks would be equal.
+    /// The tool's output without its envelope, for comparing results: delimiters may contain a nonce and the
+    /// call's id, so that no two blocks would be equal.
     pub output: String,
 }
 

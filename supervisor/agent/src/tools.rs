@@ -1,12 +1,13 @@
 //! The tools offered to a model, its calls, and their results.
 //!
 //! - [`Offer`]: tools under the names that models see, made from the plugins' declarations
-//! - [`Offer::check`]: checks a call against the offer; a bad one is a [`Refusal`], which the model receives as its
-//!   result
-//! - [`Batch`]: the calls of one answer, whose results may arrive in any order and are returned in the calls' order
+//! - [`Offer::check`]: checks a call against the offer; a bad one is a [`Refusal`], which the model receives
+//!   as its result
+//! - [`Batch`]: the calls of one answer, whose results may arrive in any order and are returned in the calls'
+//!   order
 //!
-//! The plugins' descriptions have been through the host's guard. They are sanitized again, as everything that arrives
-//! over a socket, which is harmless since sanitizing is idempotent.
+//! The plugins' descriptions have been through the host's guard. They are sanitized again, as everything that
+//! arrives over a socket, which is harmless since sanitizing is idempotent.
 //!
 //! Whether a call is *allowed* is decided by the host, at every call: an offer only says what a model sees.
 
@@ -33,7 +34,8 @@ pub(crate) use pattern_intersection::{PatternIntersection, intersect};
 pub use refusal::Refusal;
 pub use result::{denied, from_builtin, from_host};
 
-/// The longest description, since it costs tokens with every question. Useful ones have a few hundred characters.
+/// The longest description, since it costs tokens with every question. Useful ones have a few hundred
+/// characters.
 const MAX_DESCRIPTION_BYTES: usize = 1024;
 
 /// One tool.
@@ -96,8 +98,8 @@ pub(crate) fn neutralize_json(value: Value) -> Value {
 pub struct Offer(BTreeMap<String, Tool>);
 
 impl Offer {
-    /// Makes an offer from plugins, each with its name at the host, and their actions as the host lists them for a
-    /// model. Parts for people are left out here, too.
+    /// Makes an offer from plugins, each with its name at the host, and their actions as the host lists them
+    /// for a model. Parts for people are left out here, too.
     #[must_use]
     pub fn new<'a>(actions: impl IntoIterator<Item = (&'a str, &'a Action)>) -> Self {
         let tools = actions.into_iter().filter(|(_, action)| !action.user_only).map(|(plugin, action)| {

@@ -12,8 +12,9 @@ use crate::output::Output;
 
 /// Prints a guarded answer.
 ///
-/// `raw` prints only the content and moves an error to stderr. The guard has already sanitized content and error. They
-/// are sanitized again, which changes nothing, because a plain string does not prove that it went through the guard.
+/// `raw` prints only the content and moves an error to stderr. The guard has already sanitized content and
+/// error. They are sanitized again, which changes nothing, because a plain string does not prove that it went
+/// through the guard.
 pub(crate) fn print(answer: &ExecuteResponse, raw: bool, out: &mut Output) -> u8 {
     let block = Wrapped::parse(&answer.block, &Sanitizer::default());
     if out.is_json() {

@@ -10,8 +10,8 @@ use talon_plugin_config::units::{self, ParseDurationError};
 use crate::failure::Failure;
 use crate::input::{InputError, InputSource};
 
-/// The most bytes to read of a file. The supervisor enforces the real limit, `guard.max_argument_bytes` (1 MiB by
-/// default); this only keeps a wrong file, such as a device, from filling the memory.
+/// The most bytes to read of a file. The supervisor enforces the real limit, `guard.max_argument_bytes` (1
+/// MiB by default); this only keeps a wrong file, such as a device, from filling the memory.
 const MAX_FILE_BYTES: u64 = 64 << 20;
 
 /// The arguments for an action.

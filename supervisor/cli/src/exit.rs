@@ -38,7 +38,7 @@ pub(crate) const TABLE: &[(u8, &str)] = &[
     (
         TOOL_ERROR,
         "the tool answered with an error; `doctor` found something missing, `status --check` something that needs attention; \
-         `guard check` made something inert; `import` refused a record; a check of `conformance` failed; `audit verify` found the \
+         `guard check` neutralized something; `import` refused a record; a check of `conformance` failed; `audit verify` found the \
          log broken; a turn of the agent ended at a limit or without a fitting answer",
     ),
     (USAGE, "the command line is wrong"),

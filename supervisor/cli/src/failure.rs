@@ -18,8 +18,8 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
-    /// A failure with an exit code of [`crate::exit`] and a message that ends with what to do next. The message may
-    /// quote a plugin or a file name, so it is neutralized here, line by line.
+    /// A failure with an exit code of [`crate::exit`] and a message that ends with what to do next. The
+    /// message may quote a plugin or a file name, so it is neutralized here, line by line.
     pub(crate) fn new<'t>(code: u8, message: impl Into<Raw<'t>>) -> Self {
         let message = message.into();
         let message = Sanitized::join(message.expose().lines().map(sanitized_line), "\n");

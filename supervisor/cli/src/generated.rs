@@ -1,8 +1,8 @@
 //! Output that this program generates for other programs: scripts, configuration, schemas.
 //!
-//! It bypasses the sanitizer, because a program reads it and a marker would break it. That is safe because it is
-//! generated here from the operator's files and from the program itself. Text of a plugin can only enter if it was
-//! sanitized piece by piece, and it is escaped for the output format.
+//! It bypasses the sanitizer, because a program reads it and a marker would break it. That is safe because it
+//! is generated here from the operator's files and from the program itself. Text of a plugin can only enter
+//! if it was sanitized piece by piece, and it is escaped for the output format.
 
 use std::fmt::Write as _;
 
@@ -56,8 +56,8 @@ impl GeneratedText<'_> {
     }
 }
 
-/// JSON in which invisible characters and those that act on a terminal are written as JSON escapes, so that the strings
-/// keep their exact values.
+/// JSON in which invisible characters and those that act on a terminal are written as JSON escapes, so that
+/// the strings keep their exact values.
 fn escaped(value: &Value) -> String {
     let sanitizer = Sanitizer::default();
     let text = format!("{value:#}");

@@ -7,8 +7,8 @@ use clap::{Args, ValueEnum};
 /// Options that every verb accepts.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Global {
-    /// The supervisor's socket. Otherwise $TALON_HOST_SOCKET, then host.sock in the runtime directory that the
-    /// configuration names, then /run/talon/host.sock.
+    /// The supervisor's socket. Otherwise $TALON_HOST_SOCKET, then host.sock in the runtime directory that
+    /// the configuration names, then /run/talon/host.sock.
     #[arg(long, global = true, value_name = "PATH", help_heading = "Global options")]
     pub(crate) socket: Option<PathBuf>,
     /// The configuration file. Otherwise $TALON_CONFIG, then /etc/talon/talon.yaml for root and

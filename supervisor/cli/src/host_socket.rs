@@ -15,8 +15,8 @@ const CONFIG_VARIABLE: &str = "TALON_CONFIG";
 /// The runtime directory of the system service.
 const SYSTEM_RUNTIME_DIR: &str = "/run/talon";
 
-/// The socket of the supervisor that a client verb asks. It is looked for when it is needed, because some verbs end
-/// before that.
+/// The socket of the supervisor that a client verb asks. It is looked for when it is needed, because some
+/// verbs end before that.
 #[derive(Debug)]
 pub(crate) struct HostSocket<'g> {
     global: &'g Global,
@@ -27,11 +27,11 @@ impl<'g> HostSocket<'g> {
         Self { global }
     }
 
-    /// The socket to connect to: `--socket`, the environment, the configuration's runtime directory, or else that of
-    /// the system service.
+    /// The socket to connect to: `--socket`, the environment, the configuration's runtime directory, or else
+    /// that of the system service.
     ///
-    /// A configuration that this user cannot read (it may hold credentials) is ignored unless it was named explicitly:
-    /// the defaults apply then.
+    /// A configuration that this user cannot read (it may hold credentials) is ignored unless it was named
+    /// explicitly: the defaults apply then.
     pub(crate) fn path(&self) -> Result<PathBuf, Failure> {
         if let Some(path) = &self.global.socket {
             return Ok(path.clone());

@@ -1,8 +1,8 @@
 //! Results as JSON. The keys are those of `proto/talon/host/v1/host.proto` and are stable.
 //!
-//! [`fields`] is what `serde` derives for a message. The functions below are for messages whose keys are printed in another
-//! order than the contract has them, and for those with a value that a program reads better otherwise: a word for a number, `null`
-//! for a process that is not there.
+//! [`fields`] is what `serde` derives for a message. The functions below are for messages whose keys are
+//! printed in another order than the contract has them, and for those with a value that a program reads
+//! better otherwise: a word for a number, `null` for a process that is not there.
 
 use serde::Serialize;
 use serde_json::{Value, json};

@@ -1,4 +1,5 @@
-//! What programs read of the host API's messages: the bytes of each message, and that no control syntax gets through.
+//! What programs read of the host API's messages: the bytes of each message, and that no control syntax gets
+//! through.
 
 use insta::assert_snapshot;
 use serde_json::json;

@@ -29,8 +29,8 @@ impl Line {
         self
     }
 
-    /// The line as text. If pieces form control syntax together, their colours are dropped, and the line is sanitized
-    /// as a whole.
+    /// The line as text. If pieces form control syntax together, their colours are dropped, and the line is
+    /// sanitized as a whole.
     pub(crate) fn render(&self, color: bool) -> String {
         let plain: String = self.pieces.iter().map(|(_, text)| text.as_str()).collect();
         let sanitized = Raw::from(&plain).text();

@@ -1,10 +1,10 @@
 //! Writes results to stdout, coloured if requested, and without a panic if the reader closes the pipe.
 //!
-//! The supervisor's messages may quote a plugin, and another program could be listening on the given socket. So
-//! plain strings are never written: the methods take [`Line`]s and [`Sanitized`] texts, or sanitize their input
-//! (tables, JSON, failures). Three things are written unchanged: the guarded block of an answer, which has a type that
-//! proves it, output that this program generates for other programs ([`GeneratedText`]), and a plugin's raw message that an
-//! administrator writes to a file.
+//! The supervisor's messages may quote a plugin, and another program could be listening on the given socket.
+//! So plain strings are never written: the methods take [`Line`]s and [`Sanitized`] texts, or sanitize their
+//! input (tables, JSON, failures). Three things are written unchanged: the guarded block of an answer, which
+//! has a type that proves it, output that this program generates for other programs ([`GeneratedText`]), and
+//! a plugin's raw message that an administrator writes to a file.
 
 use std::ffi::OsString;
 use std::io::{self, BufWriter, ErrorKind, IsTerminal, Stdout, Write};
@@ -27,8 +27,8 @@ const PAGE_COLUMNS: usize = 80;
 
 /// The output of a verb.
 ///
-/// If the reader closes the pipe, further output is dropped silently: the verb continues, and its exit code is not
-/// affected. Any other write error is stored and reported by [`Output::finish`].
+/// If the reader closes the pipe, further output is dropped silently: the verb continues, and its exit code
+/// is not affected. Any other write error is stored and reported by [`Output::finish`].
 pub(crate) struct Output {
     writer: BufWriter<Stdout>,
     format: Format,
@@ -55,8 +55,8 @@ impl Output {
         self.format == Format::Json
     }
 
-    /// The page width: the terminal's, or [`PAGE_COLUMNS`] without one, so that a script's input does not depend on a
-    /// window.
+    /// The page width: the terminal's, or [`PAGE_COLUMNS`] without one, so that a script's input does not
+    /// depend on a window.
     pub(crate) fn columns(&self) -> usize {
         let stdout = io::stdout();
         let size = stdout.is_terminal().then(|| rustix::termios::tcgetwinsize(&stdout)).and_then(Result::ok);
@@ -135,8 +135,8 @@ impl Output {
         Ok(())
     }
 
-    /// Writes one JSON value, indented. Its strings are sanitized; strings that are sanitized already, as all of the
-    /// supervisor's are, do not change.
+    /// Writes one JSON value, indented. Its strings are sanitized; strings that are sanitized already, as all
+    /// of the supervisor's are, do not change.
     pub(crate) fn json(&mut self, value: &Value) {
         let text = format!("{:#}", sanitized_json::value(value));
         self.whole(&text);

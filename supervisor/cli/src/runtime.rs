@@ -8,8 +8,9 @@ use tokio::runtime::Runtime;
 use crate::failure::Failure;
 use crate::signals::termination_signal;
 
-/// How long threads that still read or write may go on once a verb is over. What they do in pieces ends with the verb, well
-/// within that; a thread that waits for a pipe or for a file of a server that is away ends with the process.
+/// How long threads that still read or write may go on once a verb is over. What they do in pieces ends with
+/// the verb, well within that; a thread that waits for a pipe or for a file of a server that is away ends
+/// with the process.
 const BLOCKED_THREADS_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Runs a verb, and does not wait for blocked threads after it. Dropping the runtime would, for ever.

@@ -6,8 +6,8 @@ use std::task::Poll;
 
 use tokio::signal::unix::{SignalKind, signal};
 
-/// Resolves at the first signal that asks this process to exit. From now on these signals do not kill it, so that the
-/// verb can clean up first.
+/// Resolves at the first signal that asks this process to exit. From now on these signals do not kill it, so
+/// that the verb can clean up first.
 pub(crate) fn termination_signal() -> io::Result<impl Future<Output = ()>> {
     first_of([SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()])
 }

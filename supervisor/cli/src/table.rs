@@ -1,4 +1,5 @@
-//! Tables for people: columns separated by two spaces and without frames, so that `awk` and `cut` work on them too.
+//! Tables for people: columns separated by two spaces and without frames, so that `awk` and `cut` work on
+//! them too.
 
 use std::fmt::Write as _;
 

@@ -7,8 +7,8 @@ const PAGE_COLUMNS: usize = 100;
 /// The narrowest text column, whatever precedes it.
 const TEXT_COLUMNS: usize = 30;
 
-/// Breaks a text at spaces into lines that fit a page of which `used` columns are taken. A longer word, such as a path,
-/// is not broken, so that it can be copied. There is at least one line.
+/// Breaks a text at spaces into lines that fit a page of which `used` columns are taken. A longer word, such
+/// as a path, is not broken, so that it can be copied. There is at least one line.
 pub(crate) fn wrapped(text: &str, used: usize) -> Vec<String> {
     wrapped_on(PAGE_COLUMNS, text, used)
 }

@@ -117,8 +117,8 @@ impl Program {
         let _ = timeout(output::DRAIN_TIMEOUT, &mut self.drained).await;
     }
 
-    /// Ends it as its original host did: SIGINT, a grace period, SIGKILL. SIGINT goes to its whole group, since a shell
-    /// in front of the program would not pass it on. Its directory is removed with it.
+    /// Ends it as its original host did: SIGINT, a grace period, SIGKILL. SIGINT goes to its whole group,
+    /// since a shell in front of the program would not pass it on. Its directory is removed with it.
     pub(crate) async fn stop(mut self) {
         if process::end(&mut self.child, &[(Some(Signal::INT), GRACE)]).await.killed {
             logging::warn(format_args!("its program did not end within {GRACE:?} of SIGINT and was killed"));
@@ -156,7 +156,8 @@ impl Drop for SocketDir {
     }
 }
 
-/// Reads its output to the end: parses it up to the handshake line, and passes everything else to standard error.
+/// Reads its output to the end: parses it up to the handshake line, and passes everything else to standard
+/// error.
 fn forward_output(mut stdout: impl BufRead, found: oneshot::Sender<Result<PathBuf, HandshakeError>>) {
     let line = handshake(&mut stdout);
     // If the receiver is gone, the rest still has to be read.

@@ -1,17 +1,17 @@
 //! Calls to the program: one request and one response at a time on a connection.
 //!
-//! Only the connection ties a response to its request (the program copies the id, or not). So a connection serves one
-//! call at a time. It is never reused after a cancelled call or an invalid response: a late response on it would be
-//! taken for the response to another request.
+//! Only the connection ties a response to its request (the program copies the id, or not). So a connection
+//! serves one call at a time. It is never reused after a cancelled call or an invalid response: a late
+//! response on it would be taken for the response to another request.
 //!
-//! An idle connection is kept only while no other is in use. The original host had one connection for all calls, and a
-//! hand-written program may serve its connections one after the other: it would wait for ever for the next request on
-//! the idle connection, and never accept the next one.
+//! An idle connection is kept only while no other is in use. The original host had one connection for all
+//! calls, and a hand-written program may serve its connections one after the other: it would wait for ever
+//! for the next request on the idle connection, and never accept the next one.
 
-use parking_lot::Mutex;
 use std::io;
 use std::path::PathBuf;
 
+use parking_lot::Mutex;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv};
 use talon_bridge::text::quoted;
@@ -21,8 +21,8 @@ use tokio::sync::Semaphore;
 use crate::frame::{self, FrameError};
 use crate::message::{self, Request, Response};
 
-/// How many calls the program serves at once; further ones wait here, within their deadline. Twice as many as a
-/// supervisor admits by default, and each may hold a response of 4 MiB.
+/// How many calls the program serves at once; further ones wait here, within their deadline. Twice as many as
+/// a supervisor admits by default, and each may hold a response of 4 MiB.
 const MAX_CONNECTIONS: usize = 32;
 
 /// Why a request has no response.
@@ -76,8 +76,8 @@ impl Exchange {
         Self { socket, connections: Mutex::default(), turns: Semaphore::new(MAX_CONNECTIONS) }
     }
 
-    /// Sends a request and waits for the response, for as long as the caller does. Dropping this future closes the
-    /// connection; the protocol has no other cancellation.
+    /// Sends a request and waits for the response, for as long as the caller does. Dropping this future
+    /// closes the connection; the protocol has no other cancellation.
     pub(crate) async fn request(&self, request: &Request<'_>) -> Result<Response, ExchangeError> {
         let body = serde_json::to_vec(request).map_err(ExchangeError::Encode)?;
         // The semaphore is never closed, so there is no error.

@@ -4,8 +4,8 @@ use std::io;
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
-/// The longest message in both directions: the protocol's own limit, so that no program sends or takes more. A longer
-/// request is not sent; of a longer response only the length is read.
+/// The longest message in both directions: the protocol's own limit, so that no program sends or takes more.
+/// A longer request is not sent; of a longer response only the length is read.
 pub(crate) const MAX_FRAME_BYTES: usize = 4 << 20;
 
 const LENGTH_BYTES: usize = 4;

@@ -1,5 +1,6 @@
-//! Lines for the host's log. They begin with their level where hosts look for one. They also work before there is a
-//! server, which is when most errors happen: the plugin's last line is reported with the failure of its start.
+//! Lines for the host's log. They begin with their level where hosts look for one. They also work before
+//! there is a server, which is when most errors happen: the plugin's last line is reported with the failure
+//! of its start.
 
 use std::fmt;
 use std::io::Write as _;
@@ -20,6 +21,7 @@ pub(crate) fn error(text: impl fmt::Display) {
 }
 
 fn line(level: &str, text: impl fmt::Display) {
-    // In one write, because the program writes to the same pipe. If it fails there is nowhere to report the error.
+    // In one write, because the program writes to the same pipe. If it fails there is nowhere to report the
+    // error.
     let _ = std::io::stderr().write_all(format!("[{level}] {text}\n").as_bytes());
 }

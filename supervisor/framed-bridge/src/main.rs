@@ -1,12 +1,13 @@
-//! Translates for the oldest OpenTalon plugins, those of v0.0.1, which use length-prefixed JSON instead of gRPC.
+//! Translates for the oldest OpenTalon plugins, those of v0.0.1, which use length-prefixed JSON instead of
+//! gRPC.
 //!
 //! ```text
 //! host ── gRPC (our SDK) ── talon-framed-bridge ── 4-byte length + JSON, a unix socket ── PROGRAM
 //! ```
 //!
-//! It is a plugin: it runs in the plugin's jail with the plugin's rights, and starts the plugin's program as its child.
-//! When the program ends, the bridge ends and the host restarts both; when the host stops the bridge, it ends the
-//! program.
+//! It is a plugin: it runs in the plugin's jail with the plugin's rights, and starts the plugin's program as
+//! its child. When the program ends, the bridge ends and the host restarts both; when the host stops the
+//! bridge, it ends the program.
 
 mod child;
 mod exchange;
@@ -32,8 +33,8 @@ use crate::tools::CapabilitiesError;
 
 /// The exit code for a wrong command line.
 const USAGE: u8 = 2;
-/// How long the program may take to print its handshake line, and then to declare its capabilities, as in later hosts.
-/// A supervisor's start_timeout usually passes first, and its error names the step.
+/// How long the program may take to print its handshake line, and then to declare its capabilities, as in
+/// later hosts. A supervisor's start_timeout usually passes first, and its error names the step.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(60);
 const CAPABILITIES_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long the exit of the program may take to be noticed.
@@ -167,8 +168,8 @@ async fn serve(line: HandshakeReceiver, step: &Cell<Phase>) -> Result<(), Failur
     step.set(Phase::Serving);
     let unheard = async {
         stop_signals.recv().await;
-        // The SDK receives the same signal and drains. This is for a signal that came just before the SDK began to
-        // listen.
+        // The SDK receives the same signal and drains. This is for a signal that came just before the SDK
+        // began to listen.
         sleep(DEFAULT_GRACE * 2).await;
     };
     tokio::select! {

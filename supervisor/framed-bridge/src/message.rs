@@ -1,8 +1,8 @@
 //! The messages of OpenTalon v0.0.1, as JSON.
 //!
-//! They come from an untrusted program. The frame limits their size, and this module limits their lists: an empty
-//! object costs three bytes on the wire and a hundred in memory. No message type is recursive, and unknown fields are
-//! skipped without recursion, however deep they nest.
+//! They come from an untrusted program. The frame limits their size, and this module limits their lists: an
+//! empty object costs three bytes on the wire and a hundred in memory. No message type is recursive, and
+//! unknown fields are skipped without recursion, however deep they nest.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use crate::http::address::{Address, AddressError};
 
-/// The server's URL. It is not an argument, because every user of the machine could read it there, and it may hold a
-/// key.
+/// The server's URL. It is not an argument, because every user of the machine could read it there, and it may
+/// hold a key.
 pub(crate) const URL_VARIABLE: &str = "TALON_PLUGIN_URL";
 /// How long a start may take by default, as in the supervisor.
 const DEFAULT_START_TIMEOUT: Duration = Duration::from_secs(30);

@@ -1,9 +1,9 @@
 //! Connects to a target and agrees on a revision of MCP, or returns an error that says why that failed.
 //!
-//! Servers of the current revision answer `server/discover`, those of older ones `initialize`. The bridge first sends
-//! `server/discover`; if the server refuses it or does not answer, the bridge sends `initialize`. Unusual servers need
-//! a second start: one that exits on an unknown request, and one of the current revision that starts so slowly that it
-//! was taken for an old one.
+//! Servers of the current revision answer `server/discover`, those of older ones `initialize`. The bridge
+//! first sends `server/discover`; if the server refuses it or does not answer, the bridge sends `initialize`.
+//! Unusual servers need a second start: one that exits on an unknown request, and one of the current revision
+//! that starts so slowly that it was taken for an old one.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -23,9 +23,9 @@ use crate::server::child::Child;
 use crate::server::message_filter::{MessageFilter, NO_ANSWER, Updates};
 use crate::server::stdio::Stdio;
 
-/// How long `server/discover` may go unanswered before `initialize` is tried. Longer than interpreters take to start on
-/// a machine that is busy starting others (5 seconds were too short). Few servers ignore it: those of older revisions
-/// answer that the method is unknown.
+/// How long `server/discover` may go unanswered before `initialize` is tried. Longer than interpreters take
+/// to start on a machine that is busy starting others (5 seconds were too short). Few servers ignore it:
+/// those of older revisions answer that the method is unknown.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long the exit of a process may take to be noticed after its pipes were closed.
 const EXIT_REPORT_TIMEOUT: Duration = Duration::from_secs(1);

@@ -1,8 +1,8 @@
 //! Translates MCP: a plugin that runs in the jail of the MCP server it represents.
 //!
-//! To the supervisor it is a plugin like any other, built with `talon-sdk`; to the server it is a client, built with
-//! the official `rmcp`. So the supervisor never parses MCP, and the process that does is trusted as little as the
-//! server.
+//! To the supervisor it is a plugin like any other, built with `talon-sdk`; to the server it is a client,
+//! built with the official `rmcp`. So the supervisor never parses MCP, and the process that does is trusted
+//! as little as the server.
 //!
 //! | module | what it does |
 //! |---|---|

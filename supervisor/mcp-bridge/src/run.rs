@@ -106,8 +106,8 @@ async fn serve(command: Command) -> ExitCode {
 }
 
 impl Bridge {
-    /// A deadline at this percentage of the start timeout. The rest is for the following steps, so that the bridge's
-    /// error about a slow server comes before the supervisor's error about a slow bridge.
+    /// A deadline at this percentage of the start timeout. The rest is for the following steps, so that the
+    /// bridge's error about a slow server comes before the supervisor's error about a slow bridge.
     fn phase_deadline(&self, percent: u32) -> Instant {
         self.started + self.command.start_timeout * percent / 100
     }
@@ -166,8 +166,9 @@ impl Bridge {
     }
 }
 
-/// Exits when the server is unreachable or has ended, with the reason as the last line. The settings are not refused,
-/// because no operator can fix this there. Calls in flight get no answer; the supervisor reports that.
+/// Exits when the server is unreachable or has ended, with the reason as the last line. The settings are not
+/// refused, because no operator can fix this there. Calls in flight get no answer; the supervisor reports
+/// that.
 fn give_up(why: &str) -> ! {
     eprintln!("{why}");
     std::process::exit(1)

@@ -27,10 +27,12 @@ pub(crate) struct ServerHandle {
 }
 
 impl ServerHandle {
-    /// For a call that ended without a response: returns only if the server did not end, too. Otherwise the bridge
-    /// exits before this returns, so that the supervisor gives the caller a retryable error instead of a refusal.
+    /// For a call that ended without a response: returns only if the server did not end, too. Otherwise the
+    /// bridge exits before this returns, so that the supervisor gives the caller a retryable error instead of
+    /// a refusal.
     pub(crate) async fn ended(&self) {
-        // The call may notice it before the process monitor does, and before a server that does not read is ended.
+        // The call may notice it before the process monitor does, and before a server that does not read is
+        // ended.
         let mut over = self.over.clone();
         let is_over = async { over.wait_for(|over| *over).await.is_ok() };
         if timeout(EXIT_REPORT_TIMEOUT + END_GRACE, is_over).await == Ok(true) {

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use rmcp::model::JsonObject;
 use serde_json::Value;
 
-/// A string is passed as it is, everything else as its JSON text. `null` counts as an omitted argument: models write
-/// it for optional ones, and a plugin would get the word "null".
+/// A string is passed as it is, everything else as its JSON text. `null` counts as an omitted argument:
+/// models write it for optional ones, and a plugin would get the word "null".
 pub(crate) fn on_wire(arguments: Option<JsonObject>) -> BTreeMap<String, String> {
     let given = arguments.unwrap_or_default().into_iter();
     given

@@ -13,7 +13,8 @@ use crate::tools::OfferedTool;
 
 /// Machine-readable details of the outcome: `outcome`, `reason`, `retryable`, `call_id` of `talon.host.v1`.
 const META_KEY: &str = "talon/answer";
-/// Queued progress notifications for a slow client, as many as in the supervisor: a little more than a second's worth.
+/// Queued progress notifications for a slow client, as many as in the supervisor: a little more than a
+/// second's worth.
 const PROGRESS_CAPACITY: usize = 16;
 
 /// Runs a call to its end. `None`: the client cancelled it, and dropping the request has cancelled it at the
@@ -78,8 +79,8 @@ fn progress_notification(token: ProgressToken, progress: &Progress) -> Option<Pr
     Some(notice)
 }
 
-/// Converts the guard's answer to MCP. The text is the guarded block, never the bare content: a plugin's output
-/// is between delimiters that it cannot forge, and the host passes it to a model unchanged.
+/// Converts the guard's answer to MCP. The text is the guarded block, never the bare content: a plugin's
+/// output is between delimiters that it cannot forge, and the host passes it to a model unchanged.
 fn result(offered: &OfferedTool, answer: ExecuteResponse) -> CallToolResult {
     let ok = answer.outcome() == Outcome::Ok;
     let meta = meta(&answer);
@@ -89,8 +90,8 @@ fn result(offered: &OfferedTool, answer: ExecuteResponse) -> CallToolResult {
         CallToolResult::error(vec![block])
     } else if offered.matches_output_schema(structured.as_ref()) {
         let mut result = CallToolResult::success(vec![block]);
-        // It is outside of the delimiters, so it goes only to hosts that know its schema and parse it accordingly. The
-        // block contains it in any case.
+        // It is outside of the delimiters, so it goes only to hosts that know its schema and parse it
+        // accordingly. The block contains it in any case.
         result.structured_content = structured.filter(|_| offered.tool.output_schema.is_some());
         result
     } else {

@@ -13,7 +13,8 @@ use crate::tools::{OfferedTool, of_plugin};
 /// The most tools to offer, far more than a model can choose from. Those beyond it, in order of plugins, are
 /// omitted with a log line. `--allow` makes a list shorter.
 const MAX_TOOLS: usize = 4096;
-/// The total size of their declarations: a single plugin may declare 4 MiB. The rest is omitted with a log line.
+/// The total size of their declarations: a single plugin may declare 4 MiB. The rest is omitted with a log
+/// line.
 const MAX_TOOLS_BYTES: usize = 32 << 20;
 /// How many plugins are queried concurrently, so that a long list does not take one round trip for each.
 const MAX_CONCURRENT_REQUESTS: usize = 8;

@@ -13,10 +13,11 @@ use crate::host::Host;
 use crate::patterns::Filter;
 use crate::private_supervisor::PrivateSupervisor;
 
-/// Delay between a change and rereading the catalog. Changes come in bursts (a starting plugin passes four states),
-/// and a crash-looping plugin costs at most four lists per second.
+/// Delay between a change and rereading the catalog. Changes come in bursts (a starting plugin passes four
+/// states), and a crash-looping plugin costs at most four lists per second.
 const DEBOUNCE: Duration = Duration::from_millis(250);
-/// How often to read the catalog if the supervisor does not let this user follow events. A list takes a millisecond.
+/// How often to read the catalog if the supervisor does not let this user follow events. A list takes a
+/// millisecond.
 const POLL: Duration = Duration::from_secs(5);
 /// Delays before a reconnect: short at first, in the end rarely enough to cost nothing.
 const MIN_BACKOFF: Duration = Duration::from_millis(100);
@@ -44,8 +45,8 @@ impl CatalogWatcher {
         self.catalog.subscribe()
     }
 
-    /// Runs forever; returns the reason if a private supervisor cannot be started, or an untrusted process listens on
-    /// its socket.
+    /// Runs forever; returns the reason if a private supervisor cannot be started, or an untrusted process
+    /// listens on its socket.
     pub(crate) async fn run(mut self) -> String {
         let mut pause = MIN_BACKOFF;
         loop {

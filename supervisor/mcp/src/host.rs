@@ -8,8 +8,8 @@ use talon_proto::host::host_client::HostClient;
 use tonic::transport::Channel;
 use tonic::{Code, Status};
 
-/// The largest message to accept from the supervisor. Its configuration limits answers, and declarations have at most 4
-/// MiB; this is a backstop against limits of gigabytes, and a larger answer fails the call.
+/// The largest message to accept from the supervisor. Its configuration limits answers, and declarations have
+/// at most 4 MiB; this is a backstop against limits of gigabytes, and a larger answer fails the call.
 const MAX_MESSAGE_BYTES: usize = 64 << 20;
 
 /// A supervisor, by its socket. Cheap to clone; each request reconnects if the last connection was lost.

@@ -1,8 +1,8 @@
 //! Offers the actions of a supervisor as an MCP server, on standard input and output.
 //!
-//! It is an ordinary client of `host.sock`: the supervisor and its guard stack decide what it may call and what comes
-//! back. So it has no privileges and no plugins, and parses an MCP host's input in a separate process. `talon mcp`
-//! finds the socket and executes this program.
+//! It is an ordinary client of `host.sock`: the supervisor and its guard stack decide what it may call and
+//! what comes back. So it has no privileges and no plugins, and parses an MCP host's input in a separate
+//! process. `talon mcp` finds the socket and executes this program.
 //!
 //! ```text
 //! MCP host ── stdin, stdout (JSON-RPC) ── server.rs ── call.rs ── host.sock: ExecuteStreaming
@@ -41,7 +41,8 @@ use crate::transport::Stdio;
 
 /// The log filter's environment variable, as for all of Talon's programs.
 const FILTER_VARIABLE: &str = "TALON_LOG";
-/// The libraries log whole messages, including tool arguments, so they are limited to errors; our own level is `info`.
+/// The libraries log whole messages, including tool arguments, so they are limited to errors; our own level
+/// is `info`.
 const FILTER: &str = "h2=error,hyper=error,rmcp=error,info";
 
 /// Offers the actions of a supervisor as an MCP server, on standard input and output. Started by `talon mcp`.
@@ -57,7 +58,8 @@ struct Args {
     /// Do not offer actions that match one of these patterns; overrides --allow.
     #[arg(long, value_name = "PATTERN")]
     deny: Vec<Pattern>,
-    /// The command that starts a supervisor on that socket if none answers; it exits at the end of its standard input.
+    /// The command that starts a supervisor on that socket if none answers; it exits at the end of its
+    /// standard input.
     #[arg(last = true, value_name = "COMMAND")]
     own: Vec<OsString>,
 }

@@ -1,8 +1,8 @@
 //! Filters the actions that this client offers.
 //!
-//! `talon mcp` validates patterns with the configuration's own type (`host.peers`) before it starts this program, which
-//! must not depend on the supervisor's crates. So this is a second parser of the same syntax, and
-//! `tests/fixtures/patterns.json` tests both.
+//! `talon mcp` validates patterns with the configuration's own type (`host.peers`) before it starts this
+//! program, which must not depend on the supervisor's crates. So this is a second parser of the same syntax,
+//! and `tests/fixtures/patterns.json` tests both.
 
 use std::str::FromStr;
 
@@ -87,8 +87,8 @@ pub(crate) struct Filter {
 }
 
 impl Filter {
-    /// Without --allow patterns everything is offered; --deny overrides. `read_more` is always allowed along with other
-    /// actions, as under `host.peers`: it only reads the client's own answers.
+    /// Without --allow patterns everything is offered; --deny overrides. `read_more` is always allowed along
+    /// with other actions, as under `host.peers`: it only reads the client's own answers.
     pub(crate) fn new(allow: Vec<Pattern>, deny: Vec<Pattern>) -> Self {
         Self { allow, deny }
     }

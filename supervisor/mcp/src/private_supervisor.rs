@@ -1,7 +1,8 @@
-//! A private supervisor for this client: started if none listens on the socket, and stopped with this process.
+//! A private supervisor for this client: started if none listens on the socket, and stopped with this
+//! process.
 //!
-//! Its standard input is a pipe whose other end this process holds. However this process ends, the kernel closes the
-//! pipe, and the supervisor exits.
+//! Its standard input is a pipe whose other end this process holds. However this process ends, the kernel
+//! closes the pipe, and the supervisor exits.
 
 use std::ffi::OsString;
 use std::io;
@@ -9,10 +10,11 @@ use std::process::{ExitStatus, Stdio};
 
 use tokio::process::{Child, Command};
 
-/// The exit code of `talon` if another supervisor uses the directory: that one will answer soon, or is just exiting.
+/// The exit code of `talon` if another supervisor uses the directory: that one will answer soon, or is just
+/// exiting.
 const BUSY: i32 = 8;
-/// How many times a supervisor may exit before it was reachable. Its errors are on standard error. With the backoff
-/// this is half a minute, enough for another supervisor to finish exiting.
+/// How many times a supervisor may exit before it was reachable. Its errors are on standard error. With the
+/// backoff this is half a minute, enough for another supervisor to finish exiting.
 const MAX_TRIES: u32 = 10;
 
 /// Why there will be no private supervisor.

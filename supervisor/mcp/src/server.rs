@@ -1,10 +1,10 @@
 //! The MCP server: offers tools, and nothing else.
 
-use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use parking_lot::Mutex;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CompleteRequestMethod, CompleteRequestParams, CompleteResult,
     Implementation, ListPromptsRequestMethod, ListPromptsResult, ListResourceTemplatesRequestMethod,
@@ -22,13 +22,13 @@ use crate::catalog::Catalog;
 use crate::host::Host;
 use crate::{arguments, call};
 
-/// Concurrent calls. A model makes a handful in parallel; a connection of the supervisor takes 128 requests. Further
-/// ones are refused at once with the advice to retry.
+/// Concurrent calls. A model makes a handful in parallel; a connection of the supervisor takes 128 requests.
+/// Further ones are refused at once with the advice to retry.
 const MAX_CALLS: usize = 64;
 /// Concurrent subscriptions to changes. A client needs one; further ones get an error.
 const MAX_LISTENERS: usize = 8;
-/// How long a list request waits for starting plugins: most MCP hosts ask only once, right after the start. After that
-/// they get the current list, and notifications of changes.
+/// How long a list request waits for starting plugins: most MCP hosts ask only once, right after the start.
+/// After that they get the current list, and notifications of changes.
 const STARTUP_WAIT: Duration = Duration::from_secs(10);
 /// Tools per page of the list, and their total size. Large enough that hosts which read only the first page
 /// miss tools only in the largest installations.
@@ -51,7 +51,8 @@ pub(crate) struct Server {
     listeners: Arc<Semaphore>,
     /// The catalog that the client has listed, or was notified of: only differences from it are announced.
     listed: Arc<Mutex<Option<Arc<Catalog>>>>,
-    /// Whether the wait for starting plugins is over: a plugin that never gets ready must not delay every list.
+    /// Whether the wait for starting plugins is over: a plugin that never gets ready must not delay every
+    /// list.
     waited: Arc<AtomicBool>,
     /// Distinguishes the conversations of one user's clients: stored answers and taint are kept for each.
     session: Arc<str>,
@@ -76,7 +77,8 @@ impl Server {
         }
     }
 
-    /// The catalog, after starting plugins had time to get ready. It waits only once; later changes are announced.
+    /// The catalog, after starting plugins had time to get ready. It waits only once; later changes are
+    /// announced.
     async fn settled_catalog(&self) -> Result<Arc<Catalog>, ErrorData> {
         let mut catalog = self.catalog.clone();
         let waited = self.waited.load(Ordering::Relaxed);

@@ -40,8 +40,8 @@ impl OfferedTool {
         Self { plugin: plugin.to_owned(), action: action.name.clone(), tool, bytes }
     }
 
-    /// Whether structured content matches the top level of the output schema: an object with the required properties.
-    /// MCP hosts check the rest themselves.
+    /// Whether structured content matches the top level of the output schema: an object with the required
+    /// properties. MCP hosts check the rest themselves.
     pub(crate) fn matches_output_schema(&self, structured: Option<&Value>) -> bool {
         let Some(schema) = &self.tool.output_schema else { return true };
         let Some(Value::Object(given)) = structured else { return false };

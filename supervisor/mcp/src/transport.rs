@@ -1,12 +1,12 @@
 //! MCP's stdio transport: that of the SDK, with a limit on open requests.
 
-use parking_lot::Mutex;
 use std::collections::HashSet;
 use std::io;
 use std::sync::Arc;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use rmcp::model::{
     ClientJsonRpcMessage, ClientNotification, JsonRpcMessage, RequestId, ServerJsonRpcMessage,
 };
@@ -17,11 +17,12 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-/// The longest line to read. The arguments of one call are at most 1 MiB unless the supervisor's configuration says
-/// otherwise; JSON escapes can multiply that by six. A longer line is dropped with a log line.
+/// The longest line to read. The arguments of one call are at most 1 MiB unless the supervisor's
+/// configuration says otherwise; JSON escapes can multiply that by six. A longer line is dropped with a log
+/// line.
 const MAX_LINE_BYTES: usize = 16 << 20;
-/// Requests without a written answer. More than the concurrent calls, since lists may wait as well; the next line is
-/// read only below this limit, so that a client that does not read its answers blocks only itself.
+/// Requests without a written answer. More than the concurrent calls, since lists may wait as well; the next
+/// line is read only below this limit, so that a client that does not read its answers blocks only itself.
 const MAX_OPEN: usize = 128;
 
 /// The error for a request with the id of an open request: the answers would be indistinguishable.
@@ -45,8 +46,8 @@ impl OpenRequests {
         }
     }
 
-    /// Resolves when another request may be opened. There is a single reader, so the capacity cannot be taken in
-    /// between.
+    /// Resolves when another request may be opened. There is a single reader, so the capacity cannot be taken
+    /// in between.
     async fn wait_for_capacity(&self) {
         while self.with(|requests| requests.len() >= MAX_OPEN) {
             self.closed_one.notified().await;
@@ -57,8 +58,8 @@ impl OpenRequests {
 pub(crate) struct Stdio<R: AsyncRead, W: AsyncWrite> {
     inner: AsyncRwTransport<RoleServer, R, W>,
     open: Arc<OpenRequests>,
-    /// The pending error for a rejected request. Reading resumes after it is written. It is stored here because the
-    /// future of `receive` may be dropped and created again.
+    /// The pending error for a rejected request. Reading resumes after it is written. It is stored here
+    /// because the future of `receive` may be dropped and created again.
     objection: Option<BoxFuture<'static, io::Result<()>>>,
     ended: CancellationToken,
 }

@@ -36,8 +36,8 @@ pub(super) struct Readiness {
     state_service: Option<StateProblem>,
 }
 
-/// Why plugins cannot read or write all of their state. It does not make the supervisor unready: plugins that keep nothing
-/// answer as before.
+/// Why plugins cannot read or write all of their state. It does not make the supervisor unready: plugins that
+/// keep nothing answer as before.
 #[derive(Debug, Serialize)]
 struct StateProblem {
     state: &'static str,

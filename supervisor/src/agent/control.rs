@@ -1,11 +1,11 @@
 //! The control protocol with a process of `talon-agent`.
 
-use parking_lot::Mutex;
 use std::io;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use talon_control::{ControlError, memfd};
 use talon_listen::LogThrottle;
 use talon_proto::agent::{

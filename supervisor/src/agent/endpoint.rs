@@ -1,13 +1,13 @@
 //! The agent's connection to the plugins: one at a time, on which the host API is served to a peer that may
 //! only call.
 
-use parking_lot::Mutex;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::net;
 use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use talon_guard::Origin;
 
 use super::host_connection::AgentConnection;

@@ -1,8 +1,8 @@
 //! Health checks of the agent: if it hangs, all its clients are blocked.
 
 use talon_plugin::Service;
-use talon_proto::agent::{GetSessionRequest, GetStatusRequest};
 use talon_proto::agent::agent_client::AgentClient;
+use talon_proto::agent::{GetSessionRequest, GetStatusRequest};
 
 use super::supervisor::AgentSupervisor;
 use crate::service::{self, HealthChecks};
@@ -20,8 +20,8 @@ pub async fn watch(keeper: AgentSupervisor, service: Service, checks: HealthChec
             Ok(())
         }
     };
-    // No session has an empty id: it refuses that at once, and accesses neither its database nor the workspace, which may
-    // both be slow.
+    // No session has an empty id: it refuses that at once, and accesses neither its database nor the
+    // workspace, which may both be slow.
     let ping = {
         let client = AgentClient::new(keeper.channel());
         move || {

@@ -70,7 +70,8 @@ fn another_secret_is_another_value() {
 // Promises: RELOAD-7
 #[test]
 fn every_secret_of_the_schema_is_compared() {
-    // `secrets` names them one by one: the two of `state`, those of a plugin's entry and of its override, and the two of a provider.
+    // `secrets` names them one by one: the two of `state`, those of a plugin's entry and of its override, and
+    // the two of a provider.
     let schema = crate::config::json_schema().to_string();
     assert_eq!(
         schema.matches("\"x-secret\":true").count(),

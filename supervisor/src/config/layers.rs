@@ -1,7 +1,8 @@
 //! The sources of a configuration, weakest first: built-in defaults, the file, the environment, flags.
 //!
-//! Each is walked along the schema, which finds every problem with its line and column. figment merges the results; its own
-//! providers for files and variables stop at the first problem, and know the source of a value but not its position.
+//! Each is walked along the schema, which finds every problem with its line and column. figment merges the
+//! results; its own providers for files and variables stop at the first problem, and know the source of a
+//! value but not its position.
 
 use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;

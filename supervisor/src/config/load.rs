@@ -18,8 +18,8 @@ pub struct Loaded {
     pub config: Config,
     /// The file that was read; `None` if there was none.
     pub file: Option<PathBuf>,
-    /// Whether the file says something: it exists and has a key with a value. An editor that saves in place, or a full disk,
-    /// leaves an empty one.
+    /// Whether the file says something: it exists and has a key with a value. An editor that saves in place,
+    /// or a full disk, leaves an empty one.
     pub file_has_values: bool,
     /// What is allowed but probably a mistake.
     pub warnings: Vec<Problem>,

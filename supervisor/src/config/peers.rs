@@ -82,8 +82,8 @@ impl PeerPolicy {
         self.classify_with(uid, gid, || groups.to_vec())
     }
 
-    /// The same; the supplementary groups are looked up only if an entry before the one that decides names a group.
-    /// The lookup may take long, and all other peers wait meanwhile.
+    /// The same; the supplementary groups are looked up only if an entry before the one that decides names a
+    /// group. The lookup may take long, and all other peers wait meanwhile.
     #[must_use]
     pub fn classify_with(&self, uid: u32, gid: u32, groups: impl FnOnce() -> Vec<u32>) -> Option<&Rights> {
         let groups = LazyCell::new(groups);
@@ -102,7 +102,8 @@ impl Config {
         PeerPolicy::new(&self.host, nix::unistd::Uid::effective().as_raw())
     }
 
-    /// The uids and gids of `host.peers`, without those that may connect anyway: root and this process's own user.
+    /// The uids and gids of `host.peers`, without those that may connect anyway: root and this process's own
+    /// user.
     #[must_use]
     pub fn named_peers(&self) -> (Vec<u32>, Vec<u32>) {
         let own = nix::unistd::Uid::effective().as_raw();

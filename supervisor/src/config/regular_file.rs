@@ -1,7 +1,7 @@
 //! Opens a file that an operator names, without waiting for it.
 //!
-//! A FIFO without a writer would hold the thread that opens it for ever, a device may do anything, and a terminal would
-//! become the supervisor's.
+//! A FIFO without a writer would hold the thread that opens it for ever, a device may do anything, and a
+//! terminal would become the supervisor's.
 
 use std::fs::{File, FileType, OpenOptions};
 use std::io::{self, Read as _};

@@ -1,9 +1,9 @@
 //! The configuration in the form that plugins and the guard stack need.
 //!
-//! Values from several places are resolved here and in [`talon_plugin_config::discover`], the most specific first:
-//! `overrides.<plugin>`, then the plugin's entry under `plugins`, then its manifest, then `defaults`, then
-//! `guard`. The operator's settings have precedence over the author's: a plugin-wide timeout of the operator
-//! also replaces the action timeouts of a manifest.
+//! Values from several places are resolved here and in [`talon_plugin_config::discover`], the most specific
+//! first: `overrides.<plugin>`, then the plugin's entry under `plugins`, then its manifest, then `defaults`,
+//! then `guard`. The operator's settings have precedence over the author's: a plugin-wide timeout of the
+//! operator also replaces the action timeouts of a manifest.
 
 use std::collections::BTreeSet;
 use std::num::NonZeroU32;

@@ -2,8 +2,8 @@
 //! through the sanitizer.
 //!
 //! Names that are used in calls must come through unchanged. An action whose name would change is never part
-//! of a [`Capability`](talon_plugin_client::Capability). Names go through the built-in sanitizer only, which made
-//! that decision, and not through the operator's patterns.
+//! of a [`Capability`](talon_plugin_client::Capability). Names go through the built-in sanitizer only, which
+//! made that decision, and not through the operator's patterns.
 
 use talon_proto::plugin::{Action, GlossaryEntry, KnowledgeArticle, Parameter, PluginCapabilities};
 use talon_sanitize::{FamilyCounts, Raw, Sanitizer};

@@ -1,9 +1,9 @@
 //! Builds the stacks: those of a configuration, and each plugin's at its first call.
 
-use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use parking_lot::Mutex;
 use talon_guard::trace::UNKNOWN_PLUGIN_LABEL;
 use talon_guard::{Quarantine, QuarantineSettings, TraceLayer};
 use talon_plugin::{Plugin, Registry};

@@ -1,10 +1,10 @@
 //! Counters of a plugin's calls and their outcomes.
 
-use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use talon_guard::{Guarded, Outcome, reason};
 use talon_plugin::Plugin;
 use talon_proto::host::PluginCounters;

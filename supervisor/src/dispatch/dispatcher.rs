@@ -1,12 +1,12 @@
 //! The dispatcher: the stacks of all plugins, their limits and their state.
 
-use parking_lot::RwLock;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
+use parking_lot::RwLock;
 use talon_guard::{Call, RawStore};
 use talon_plugin::{Events, Plugin, Registry};
 use talon_plugin_client::Capability;

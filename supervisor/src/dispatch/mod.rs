@@ -1,8 +1,8 @@
 //! The dispatcher: every call to a plugin, from any client, goes through here and takes that plugin's guard
 //! stack.
 //!
-//! This is the only place where `talon-plugin` and `talon-guard` meet. `execute.rs` is the way of one call, to
-//! the plugin and back, in one file: read that first.
+//! This is the only place where `talon-plugin` and `talon-guard` meet. `execute.rs` is the way of one call,
+//! to the plugin and back, in one file: read that first.
 //!
 //! | module | contents |
 //! |---|---|

@@ -36,8 +36,8 @@ pub(super) fn plugin_request(call: Call) -> ExecuteRequest {
 /// An answer that was received and rejected is a refusal, as in the layers above. Everything else is a fault
 /// of the plugin and counts for its breaker.
 ///
-/// It is unknown what a call did whose process ended, so the same call is worth a retry only if the action declares
-/// that it changes nothing (`read_only`).
+/// It is unknown what a call did whose process ended, so the same call is worth a retry only if the action
+/// declares that it changes nothing (`read_only`).
 pub(super) fn call_error(plugin: &str, read_only: bool, error: ExecuteError) -> CallError {
     let retryable = match error {
         ExecuteError::Died { .. } | ExecuteError::Stopped => read_only && error.retryable(),

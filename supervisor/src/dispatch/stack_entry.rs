@@ -1,9 +1,9 @@
 //! The stacks of a dispatcher, each with its counters and its state.
 
-use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use parking_lot::Mutex;
 use talon_guard::{AdmissionGauge, BreakerGauge, Quarantine, QuarantineInfo, Stack};
 use talon_plugin::{EventKind, Events, NewEvent, Plugin};
 use talon_plugin_client::Capability;

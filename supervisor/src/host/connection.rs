@@ -30,8 +30,8 @@ use super::{FRAME_BYTES, WINDOW_BYTES};
 /// Maximum size of a request's headers; usual ones have a few hundred bytes.
 const MAX_HEADER_BYTES: u32 = 16 << 10;
 
-/// How many requests of a connection without a role are refused with the reason; then it is closed. A client asks once or
-/// twice before it gives up.
+/// How many requests of a connection without a role are refused with the reason; then it is closed. A client
+/// asks once or twice before it gives up.
 const MAX_REFUSALS: u32 = 4;
 
 const EXECUTE: &str = "/talon.host.v1.Host/Execute";

@@ -17,7 +17,7 @@ pub const MAX_REQUESTS: usize = 512;
 /// queue.
 pub const MAX_FOLLOWERS: usize = 64;
 
-/// How long connections may take to close once all their requests are answered. A client needs a moment to answer the
-/// GOAWAY; one that says nothing (stopped, hung, or connected without a request) must not hold up the end of this
-/// supervisor, and with it the start of the next.
+/// How long connections may take to close once all their requests are answered. A client needs a moment to
+/// answer the GOAWAY; one that says nothing (stopped, hung, or connected without a request) must not hold up
+/// the end of this supervisor, and with it the start of the next.
 pub(super) const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);

@@ -1,7 +1,7 @@
 //! Reads from file systems that may not answer, such as a mount whose server is away.
 //!
-//! Nothing ends a thread that the kernel holds. So the wait for it is bounded, and while one is held no second one is sent
-//! after it.
+//! Nothing ends a thread that the kernel holds. So the wait for it is bounded, and while one is held no
+//! second one is sent after it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,8 +11,8 @@ use tokio::time::timeout;
 
 use crate::blocking::blocking;
 
-/// How long files may take. A configuration is read in a millisecond; where digests are configured, whole programs are read,
-/// gigabytes of them on a slow disk within this. After it the reload is refused.
+/// How long files may take. A configuration is read in a millisecond; where digests are configured, whole
+/// programs are read, gigabytes of them on a slow disk within this. After it the reload is refused.
 const READ_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Why nothing was read.

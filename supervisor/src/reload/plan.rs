@@ -120,8 +120,8 @@ fn compare(
     (!same_guard).then(|| (StepAction::Change(None), "guard".to_owned()))
 }
 
-/// Whether there should be a plugin directory but it cannot be read, be it the one that was or another: then it is not known
-/// which plugins are wanted.
+/// Whether there should be a plugin directory but it cannot be read, be it the one that was or another: then
+/// it is not known which plugins are wanted.
 fn lost_dir(wanted: &Config, refused: &[RejectedPlugin]) -> bool {
     let dir = &wanted.plugins.tools.plugin_dir;
     refused.iter().any(|refused| dir.as_ref() == Some(&refused.path))

@@ -286,7 +286,8 @@ impl Reloader {
         Ok(())
     }
 
-    /// Why a file that said something and now says nothing is refused: to remove every plugin was hardly meant.
+    /// Why a file that said something and now says nothing is refused: to remove every plugin was hardly
+    /// meant.
     fn emptied(&self, loaded: &Loaded, plan: &Plan) -> Option<String> {
         let removed = plan.removed();
         if loaded.file_has_values || !self.inner.running.load().file_has_values || removed.is_empty() {

@@ -1,7 +1,8 @@
 //! A queue for items that wait until a service has started or is no longer busy.
 
-use parking_lot::Mutex;
 use std::collections::VecDeque;
+
+use parking_lot::Mutex;
 
 /// A bounded queue.
 #[derive(Debug)]

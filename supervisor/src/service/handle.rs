@@ -1,9 +1,9 @@
 //! The state of a service that outlives its processes.
 
-use parking_lot::Mutex;
 use std::fmt;
 use std::sync::Arc;
 
+use parking_lot::Mutex;
 use talon_plugin::{EventKind, Events, NewEvent};
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;

@@ -23,9 +23,9 @@ pub struct HealthChecks {
     pub threshold: u32,
 }
 
-/// How often a service is asked whether it lives. All its clients wait for a process that hangs, so it is asked more often
-/// than a plugin; the answer takes no work, so a service that is only busy gives it in time. One that was stopped is
-/// reported within 4 s, and replaced within 8 s.
+/// How often a service is asked whether it lives. All its clients wait for a process that hangs, so it is
+/// asked more often than a plugin; the answer takes no work, so a service that is only busy gives it in time.
+/// One that was stopped is reported within 4 s, and replaced within 8 s.
 const LIVENESS: HealthChecks =
     HealthChecks { interval: Duration::from_secs(2), timeout: Duration::from_secs(2), threshold: 3 };
 
@@ -40,8 +40,9 @@ impl HealthChecks {
     }
 }
 
-/// Kills the service if it does not answer. `ping` asks whether its process lives; `check`, which is called more seldom,
-/// asks whether it works. A refusal counts as an answer, and so does the report that its database does not answer.
+/// Kills the service if it does not answer. `ping` asks whether its process lives; `check`, which is called
+/// more seldom, asks whether it works. A refusal counts as an answer, and so does the report that its
+/// database does not answer.
 pub(crate) async fn watch<K, P, C>(
     held: ServiceHandle<K>,
     service: Service,
@@ -66,8 +67,8 @@ struct Watch<K> {
 }
 
 impl<K: ManagedService> Watch<K> {
-    /// Asks in intervals while the service is open, and at once again after a missing answer. With `reports`, the status
-    /// says meanwhile that the service does not answer.
+    /// Asks in intervals while the service is open, and at once again after a missing answer. With `reports`,
+    /// the status says meanwhile that the service does not answer.
     async fn run<A>(self, mut ask: impl FnMut() -> A + Send, reports: bool)
     where
         A: Future<Output = Result<(), Status>> + Send,

@@ -17,10 +17,11 @@ pub(crate) const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 static AT_CAPACITY: LogThrottle = LogThrottle::new();
 static REJECTED: LogThrottle = LogThrottle::new();
 
-/// How many of the connections only administrators can use, so that an operator gets in whatever other users do.
+/// How many of the connections only administrators can use, so that an operator gets in whatever other users
+/// do.
 const RESERVED_FOR_ADMINISTRATORS: usize = 16;
-/// How many connections peers without a role may have, and each uid of them: enough to be refused with the reason, one
-/// request after the other. Further ones are closed at once.
+/// How many connections peers without a role may have, and each uid of them: enough to be refused with the
+/// reason, one request after the other. Further ones are closed at once.
 const MAX_WITHOUT_ROLE: usize = 8;
 const MAX_WITHOUT_ROLE_PER_UID: usize = 2;
 

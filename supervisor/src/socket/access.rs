@@ -1,8 +1,8 @@
 //! Who may connect to a socket: the users and groups of `host.peers`, as an access control list on its file.
 //!
-//! The socket's mode admits its owner and one group. Without more, a user of `host.peers` outside that group could not
-//! connect. A mode that admits everybody would let users without a role fill the listener's queue, in front of
-//! administrators; with a list the kernel refuses them before they take a place in it.
+//! The socket's mode admits its owner and one group. Without more, a user of `host.peers` outside that group
+//! could not connect. A mode that admits everybody would let users without a role fill the listener's queue,
+//! in front of administrators; with a list the kernel refuses them before they take a place in it.
 
 use std::io;
 use std::path::Path;
@@ -68,8 +68,8 @@ impl ConnectGrants {
     }
 }
 
-/// Lets the peers of a configuration connect to a socket in its runtime directory. With a `host.group`, a file system
-/// without access control lists is only logged, because that group can connect. Blocking.
+/// Lets the peers of a configuration connect to a socket in its runtime directory. With a `host.group`, a
+/// file system without access control lists is only logged, because that group can connect. Blocking.
 ///
 /// # Errors
 /// [`BindError`]
@@ -96,8 +96,8 @@ pub fn grant_peers(config: &Config, name: &str) -> Result<(), BindError> {
 /// Replaces the list of a socket in the runtime directory. Existing connections are not affected. Blocking.
 ///
 /// # Errors
-/// [`BindError::Grants`] if the file system has no such lists; without any grants that is no error. [`BindError::Inherited`]
-/// for a socket of the service manager.
+/// [`BindError::Grants`] if the file system has no such lists; without any grants that is no error.
+/// [`BindError::Inherited`] for a socket of the service manager.
 pub fn set_grants(runtime_dir: &Path, name: &str, grants: &ConnectGrants) -> Result<(), BindError> {
     let path = runtime_dir.join(name);
     let found = statat(CWD, &path, AtFlags::SYMLINK_NOFOLLOW).map_err(|source| BindError::Io {

@@ -1,6 +1,5 @@
 //! The control protocol with a process of `talon-state`.
 
-use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -8,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use arc_swap::ArcSwap;
+use parking_lot::Mutex;
 use talon_control::ControlError;
 use talon_plugin_config::PluginName;
 use talon_proto::state::{

@@ -8,8 +8,8 @@ use super::supervisor::StateSupervisor;
 use crate::service::{self, HealthChecks};
 
 /// Checks the service in intervals while it runs, and kills it if it does not answer. The report that its
-/// database does not answer counts as an answer. Whether its process lives is asked without the database, which may be
-/// busy for long, as with a restore.
+/// database does not answer counts as an answer. Whether its process lives is asked without the database,
+/// which may be busy for long, as with a restore.
 pub async fn watch(keeper: StateSupervisor, service: Service, checks: HealthChecks) {
     let operator = OperatorClient::new(keeper.channel());
     let describe = |unchecked| {

@@ -75,8 +75,8 @@ impl StateSupervisor {
     /// answer yet.
     ///
     /// # Errors
-    /// [`StateOpenError`] if it refused for a reason that does not pass within seconds, or reported nothing for
-    /// half a minute.
+    /// [`StateOpenError`] if it refused for a reason that does not pass within seconds, or reported nothing
+    /// for half a minute.
     pub async fn wait_until_open(&self) -> Result<(), StateOpenError> {
         let mut status = self.handle.subscribe();
         let began = Instant::now();

@@ -1,11 +1,11 @@
 //! The open store, the layers it was opened for, and whether it answers.
 
-use parking_lot::Mutex;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use talon_child::error_chain;
 use talon_proto::state::{Availability, Layers, from_state};
 use talon_store::{Counters, Engine, Error, KeyValues, OpenedForRestore, Restored, Store};
@@ -17,7 +17,8 @@ use crate::failure::{Requester, status, truncate};
 use crate::fullness::{CHECK_INTERVAL, Fullness};
 use crate::gate::RequestBudgets;
 
-/// The shortest wait between two checks of a database that does not answer. The store's own wait may be longer.
+/// The shortest wait between two checks of a database that does not answer. The store's own wait may be
+/// longer.
 const MIN_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// What was opened.
@@ -107,7 +108,8 @@ impl Database {
         }
     }
 
-    /// The engine's name, the location of the database without credentials, and its version (0: not a Talon database).
+    /// The engine's name, the location of the database without credentials, and its version (0: not a Talon
+    /// database).
     pub(crate) fn describe(&self) -> (&'static str, String, u32) {
         match &self.opened {
             OpenState::Store(store) => (store.engine(), store.location(), store.schema_version()),
@@ -189,8 +191,8 @@ impl Database {
         }
     }
 
-    /// Notifies the starter when the database stops answering or taking writes, and when it does so again. It polls only
-    /// in between.
+    /// Notifies the starter when the database stops answering or taking writes, and when it does so again. It
+    /// polls only in between.
     pub(crate) async fn watch(&self, starter: &ControlSocket) {
         tokio::join!(self.watch_availability(starter), self.watch_room(starter));
     }

@@ -1,7 +1,7 @@
 //! Converts the store's errors to gRPC statuses.
 //!
-//! A plugin gets the errors that it can do something about. A failure of the database itself is for the operator and
-//! the log: a plugin gets a generic text.
+//! A plugin gets the errors that it can do something about. A failure of the database itself is for the
+//! operator and the log: a plugin gets a generic text.
 
 use std::time::Duration;
 

@@ -7,8 +7,8 @@ use talon_child::error_chain;
 use talon_store::Error;
 use tokio::sync::Notify;
 
-/// The time between two checks while there is no room. It bounds what the starter hears of a disk that is nearly full:
-/// two messages each time.
+/// The time between two checks while there is no room. It bounds what the starter hears of a disk that is
+/// nearly full: two messages each time.
 pub(crate) const CHECK_INTERVAL: Duration = Duration::from_secs(2);
 
 /// What the last refused write said, while there is no room.

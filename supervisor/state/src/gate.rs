@@ -1,10 +1,9 @@
 //! The limits that every request passes before a service sees it: number, size and time.
 //!
-//! A service reads a request's message before it checks it, and holds what it has read for as long as the client
-//! wants. So half-sent requests are bounded in number, bytes and time, for each plugin separately, however many sockets
-//! its instances have: one plugin cannot use up the capacity of another.
+//! A service reads a request's message before it checks it, and holds what it has read for as long as the
+//! client wants. So half-sent requests are bounded in number, bytes and time, for each plugin separately,
+//! however many sockets its instances have: one plugin cannot use up the capacity of another.
 
-use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -16,6 +15,7 @@ use std::time::Duration;
 use futures_util::future::{BoxFuture, FutureExt as _};
 use http_body::{Body as HttpBody, Frame, SizeHint};
 use hyper::body::{Bytes, Incoming};
+use parking_lot::Mutex;
 use talon_listen::PermitBody;
 use talon_store::PluginId;
 use tokio::sync::{Semaphore, SemaphorePermit};
@@ -62,8 +62,8 @@ impl RequestBudget {
         Self::with_max_bytes(MAX_REQUEST_BYTES)
     }
 
-    /// The budget of an operator's connection. Its requests may be streams of many gigabytes, of which little is held
-    /// at once.
+    /// The budget of an operator's connection. Its requests may be streams of many gigabytes, of which little
+    /// is held at once.
     pub(crate) fn new_operator() -> Arc<Self> {
         Self::with_max_bytes(usize::MAX)
     }

@@ -1,8 +1,9 @@
 //! `talon-state`: serves stored state from a separate, unprivileged process.
 //!
-//! The process that starts it (the supervisor; the command line, for a database that no process serves) holds the other
-//! end of its standard input, says which database to open, and passes sockets to it: a listening one for each plugin,
-//! which is that plugin's namespace, and connections for operators. There is no other way to reach it.
+//! The process that starts it (the supervisor; the command line, for a database that no process serves) holds
+//! the other end of its standard input, says which database to open, and passes sockets to it: a listening
+//! one for each plugin, which is that plugin's namespace, and connections for operators. There is no other
+//! way to reach it.
 //!
 //! | module | contents |
 //! |---|---|

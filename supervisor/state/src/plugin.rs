@@ -1,4 +1,5 @@
-//! `talon.state.v1.State`: one plugin's key-values. The message that passed the socket says which plugin it is for.
+//! `talon.state.v1.State`: one plugin's key-values. The message that passed the socket says which plugin it
+//! is for.
 
 use std::sync::Arc;
 

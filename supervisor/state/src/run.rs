@@ -1,5 +1,5 @@
-//! The lifecycle of the process: it opens the requested database, serves the sockets that it gets, and ends with its
-//! lifeline.
+//! The lifecycle of the process: it opens the requested database, serves the sockets that it gets, and ends
+//! with its lifeline.
 
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
@@ -129,7 +129,8 @@ fn control_socket_lost(error: &ControlError) -> ExitReason {
     ExitReason::ProtocolError
 }
 
-/// Why a message was ignored. It is only logged: the starter made a mistake, and the other sockets are still served.
+/// Why a message was ignored. It is only logged: the starter made a mistake, and the other sockets are still
+/// served.
 #[derive(Debug, thiserror::Error)]
 enum ControlMessageError {
     #[error("the database is open already")]

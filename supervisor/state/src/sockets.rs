@@ -34,7 +34,8 @@ pub(crate) struct PluginSocket {
     server: StateServer<plugin::Service>,
     /// How many connections of other users were refused.
     refused: u64,
-    /// One throttle for each socket: the log lines name its plugin, and one plugin's refusals must not hide another's.
+    /// One throttle for each socket: the log lines name its plugin, and one plugin's refusals must not hide
+    /// another's.
     unknown_peer_log: LogThrottle,
     full_socket_log: LogThrottle,
 }

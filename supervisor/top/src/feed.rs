@@ -14,12 +14,13 @@ use crate::model::Update;
 use crate::reading::{Reading, neutralized};
 use crate::timeline::TimelineEntry;
 
-/// Queued updates for the screen. If the queue is full, the tasks read more slowly, and the supervisor's own limits
-/// apply.
+/// Queued updates for the screen. If the queue is full, the tasks read more slowly, and the supervisor's own
+/// limits apply.
 const QUEUE_CAPACITY: usize = 256;
 /// Stored log lines of a plugin to fetch first: a screenful.
 const TAIL: u32 = 200;
-/// Delay before the next reconnect attempt, at first and after many attempts. A restart takes a second or two.
+/// Delay before the next reconnect attempt, at first and after many attempts. A restart takes a second or
+/// two.
 const MIN_BACKOFF: Duration = Duration::from_millis(250);
 const MAX_BACKOFF: Duration = Duration::from_secs(5);
 

@@ -20,7 +20,8 @@ pub(crate) const HELP: [(&str, &str); 11] = [
     ("q", "quit; so does Ctrl-C. Ctrl-Z goes to the background"),
 ];
 
-/// The command for a key in the current state. Ctrl-Z is handled elsewhere, because it does not concern the model.
+/// The command for a key in the current state. Ctrl-Z is handled elsewhere, because it does not concern the
+/// model.
 pub(crate) fn command(model: &Model, key: &KeyEvent) -> Option<Command> {
     if key.kind == KeyEventKind::Release {
         return None;

@@ -1,7 +1,7 @@
 //! `talon top`: a live view of a supervisor and its plugins.
 //!
-//! An ordinary client of `host.sock`. It is a separate program, so that the privileged one does not link a terminal
-//! library. `talon top` finds the socket and executes this program.
+//! An ordinary client of `host.sock`. It is a separate program, so that the privileged one does not link a
+//! terminal library. `talon top` finds the socket and executes this program.
 //!
 //! ```text
 //! host.sock ── feed.rs ── Update ──► model.rs ──► view/ ──► screen.rs ── terminal

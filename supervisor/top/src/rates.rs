@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use crate::reading::{Instance, Plugin, Reading, Usage};
 
-/// Rates per second. `None` if two readings cannot be compared: at the first one, or after a restart of the supervisor
-/// or the process.
+/// Rates per second. `None` if two readings cannot be compared: at the first one, or after a restart of the
+/// supervisor or the process.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Rates {
     pub(crate) calls: Option<f64>,

@@ -1,7 +1,7 @@
 //! One status of the supervisor and its plugins, with sanitized texts and optional numbers.
 //!
-//! Anything that arrives over the socket may quote a plugin, so every text is sanitized here, on arrival: no other
-//! module handles untrusted plain strings.
+//! Anything that arrives over the socket may quote a plugin, so every text is sanitized here, on arrival: no
+//! other module handles untrusted plain strings.
 
 use std::collections::HashMap;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};

@@ -1,7 +1,7 @@
 //! The terminal: switched to raw mode while the screen is shown, and restored however this program ends.
 //!
-//! It is restored when [`Screen`] is dropped, and by a panic hook (set by ratatui, so that the panic message stays
-//! readable). The signals that end a program are handled here. After SIGKILL only `reset` helps.
+//! It is restored when [`Screen`] is dropped, and by a panic hook (set by ratatui, so that the panic message
+//! stays readable). The signals that end a program are handled here. After SIGKILL only `reset` helps.
 
 use std::io;
 use std::time::Duration;
@@ -19,7 +19,8 @@ use crate::model::Model;
 use crate::view::draw;
 use crate::view::theme::Theme;
 
-/// The shortest time between two frames. Twenty per second look smooth, and bound the cost of a flood of events.
+/// The shortest time between two frames. Twenty per second look smooth, and bound the cost of a flood of
+/// events.
 const FRAME: Duration = Duration::from_millis(50);
 
 /// The terminal in raw mode.

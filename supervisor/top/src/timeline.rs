@@ -7,8 +7,8 @@ use talon_sanitize::{Raw, Sanitized, sanitized};
 
 use crate::reading::neutralized;
 
-/// The most events to store, for all plugins together: some screens of history before the event of interest. The oldest
-/// is dropped.
+/// The most events to store, for all plugins together: some screens of history before the event of interest.
+/// The oldest is dropped.
 pub(crate) const MAX_EVENTS: usize = 1000;
 /// The most log lines to store of the selected plugin. The oldest is dropped; `talon plugin logs` has more.
 pub(crate) const MAX_LINES: usize = 500;
@@ -35,8 +35,8 @@ pub(crate) struct TimelineEntry {
 }
 
 impl TimelineEntry {
-    /// Converts an event. `None` for routine events of each call: the counters include these, and they would displace
-    /// all others.
+    /// Converts an event. `None` for routine events of each call: the counters include these, and they would
+    /// displace all others.
     pub(crate) fn from_event(event: &Event) -> Option<Self> {
         let outcome = event.fields.get("outcome").map(String::as_str);
         let tone = match (event.kind.as_str(), outcome) {

@@ -1,9 +1,9 @@
-//! What a plugin's read and durable write cost over its socket, next to SQLite alone on the same disk and to a bare
-//! gRPC call over the same kind of socket, in the same run.
+//! What a plugin's read and durable write cost over its socket, next to SQLite alone on the same disk and to
+//! a bare gRPC call over the same kind of socket, in the same run.
 //!
-//! `cargo bench -p talon-bench --bench state`, once `talon-state` is built in release. The table at the end compares
-//! sums over turns: the time of an fsync varies with the other users of the disk by far more than the differences
-//! measured here.
+//! `cargo bench -p talon-bench --bench state`, once `talon-state` is built in release. The table at the end
+//! compares sums over turns: the time of an fsync varies with the other users of the disk by far more than
+//! the differences measured here.
 
 use std::os::fd::AsFd;
 use std::os::unix::net;

@@ -1,7 +1,8 @@
 //! Finds what got worse from one run to another.
 //!
-//! Two runs are two machines, or one machine in two states. A figure with a yardstick is compared as its ratio to that,
-//! round by round. Only the others are compared directly, which is meaningful only on the same quiet machine.
+//! Two runs are two machines, or one machine in two states. A figure with a yardstick is compared as its
+//! ratio to that, round by round. Only the others are compared directly, which is meaningful only on the same
+//! quiet machine.
 
 use std::fmt::Write as _;
 
@@ -24,15 +25,16 @@ pub struct Change {
     pub before: Spread,
     /// The new value.
     pub after: Spread,
-    /// By what part of the old value it got worse; negative if it got better, infinite if the old value was zero.
+    /// By what part of the old value it got worse; negative if it got better, infinite if the old value was
+    /// zero.
     pub worse_by: f64,
-    /// Whether that is more than the spreads of both together explain, more than [`MIN_RELATIVE_CHANGE`], and for a figure
-    /// itself more than its unit's [minimum](crate::figures::Unit::min_difference).
+    /// Whether that is more than the spreads of both together explain, more than [`MIN_RELATIVE_CHANGE`], and
+    /// for a figure itself more than its unit's [minimum](crate::figures::Unit::min_difference).
     pub told: bool,
 }
 
-/// The figures that were measured before and are missing now, since a missing figure could hide a regression. Empty if
-/// none is missing.
+/// The figures that were measured before and are missing now, since a missing figure could hide a regression.
+/// Empty if none is missing.
 #[must_use]
 pub fn missing<'d>(before: &'d Document, after: &Document) -> Vec<&'d Key> {
     let old = before.figures.iter().map(|figure| &figure.key);

@@ -1,5 +1,5 @@
-//! The contenders of the call suites: raw frames, bare tonic with one hop and with two, go-plugin's host, and Talon in
-//! process and through `host.sock`. Each is a driver process with all the processes that it calls.
+//! The contenders of the call suites: raw frames, bare tonic with one hop and with two, go-plugin's host, and
+//! Talon in process and through `host.sock`. Each is a driver process with all the processes that it calls.
 
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader};

@@ -19,8 +19,8 @@ pub fn text(bytes: usize) -> String {
     let mut text = String::with_capacity(bytes + 100);
     let mut number = 0_usize;
     while text.len() < bytes {
-        // Two strides through the list that share no divisor with its length, so that the order changes from turn to
-        // turn.
+        // Two strides through the list that share no divisor with its length, so that the order changes from
+        // turn to turn.
         text.push_str(SENTENCES[(number * 3 + number / SENTENCES.len()) % SENTENCES.len()]);
         number += 1;
     }

@@ -1,5 +1,5 @@
-//! The parent's side of a load driver: sends it one load after the other, and reads its CPU time together with that of
-//! all processes that it calls.
+//! The parent's side of a load driver: sends it one load after the other, and reads its CPU time together
+//! with that of all processes that it calls.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Write};
@@ -113,7 +113,8 @@ impl Drop for Driver {
     }
 }
 
-/// The CPU time of a process and of its threads that have ended, in seconds, counted by the kernel in hundredths.
+/// The CPU time of a process and of its threads that have ended, in seconds, counted by the kernel in
+/// hundredths.
 #[must_use]
 pub fn cpu_seconds(pid: u32) -> Option<f64> {
     /// The kernel's unit for these fields, on every machine (`USER_HZ`).

@@ -62,8 +62,8 @@ impl Unit {
         }
     }
 
-    /// A difference below this is noise in any figure: the clock's resolution, one page of memory, or the error of a
-    /// difference between two times that are nearly equal.
+    /// A difference below this is noise in any figure: the clock's resolution, one page of memory, or the
+    /// error of a difference between two times that are nearly equal.
     #[must_use]
     pub fn min_difference(self) -> f64 {
         match self {
@@ -92,7 +92,8 @@ pub struct Figure {
     pub key: Key,
     /// Its unit.
     pub unit: Unit,
-    /// The contender that the others of the case are compared with: the one without guard, jail or supervisor.
+    /// The contender that the others of the case are compared with: the one without guard, jail or
+    /// supervisor.
     pub yardstick: Option<String>,
     /// The rounds.
     pub samples: Samples,
@@ -120,7 +121,8 @@ impl Figures {
         CaseRecorder { book: self, case, yardstick }
     }
 
-    /// From now on this is appended to the name of every case: the condition under which it is measured. Empty: none.
+    /// From now on this is appended to the name of every case: the condition under which it is measured.
+    /// Empty: none.
     pub fn set_condition(&mut self, condition: &'static str) {
         self.condition = condition;
     }

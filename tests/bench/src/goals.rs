@@ -75,13 +75,14 @@ impl Goal {
     }
 }
 
-/// How many times worse than its quiet value a goal's ratio may be beside busy neighbours. That leaves room for the noise of a
-/// loaded machine, and is far from what waiting costs that relies on idle cores: 3.3 for one caller over `host.sock`.
+/// How many times worse than its quiet value a goal's ratio may be beside busy neighbours. That leaves room
+/// for the noise of a loaded machine, and is far from what waiting costs that relies on idle cores: 3.3 for
+/// one caller over `host.sock`.
 pub const MAX_TIMES_WORSE: f64 = 1.3;
 
 impl Bound {
-    /// How many times worse `busy` is than `quiet`: 1 is the same, less is better. `None` if there is no bound, which says
-    /// what is worse, or if one of them is no positive number.
+    /// How many times worse `busy` is than `quiet`: 1 is the same, less is better. `None` if there is no
+    /// bound, which says what is worse, or if one of them is no positive number.
     #[must_use]
     pub fn times_worse(self, quiet: f64, busy: f64) -> Option<f64> {
         let worse = match self {
@@ -110,8 +111,8 @@ pub fn suites_of_ratios() -> Vec<&'static str> {
 }
 
 impl Formula {
-    /// The value in each round, if all its figures were measured. `condition` is what their cases' names end with:
-    /// empty, or what [`Figures::set_condition`] was given.
+    /// The value in each round, if all its figures were measured. `condition` is what their cases' names end
+    /// with: empty, or what [`Figures::set_condition`] was given.
     #[must_use]
     pub fn evaluate(self, book: &Figures, condition: &str) -> Option<Samples> {
         let samples = |FigureRef(case, contender, metric)| {

@@ -1,8 +1,8 @@
-//! The guard's stack without IO, whole and layer by layer, timed and counted row by row. It runs the guard's own
-//! benchmarks.
+//! The guard's stack without IO, whole and layer by layer, timed and counted row by row. It runs the guard's
+//! own benchmarks.
 //!
-//! A row builds on another one, and is reported as the difference to it, because alone it does not show the cost of its
-//! layer. The two always run directly after each other.
+//! A row builds on another one, and is reported as the difference to it, because alone it does not show the
+//! cost of its layer. The two always run directly after each other.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -21,8 +21,8 @@ pub const WHOLE: &str = "whole stack";
 /// The same, boxed, recorded and in a log span, as in a supervisor.
 const RECORDED: &str = "whole, recorded";
 
-/// How long a row runs before the next has its turn: a thousand times the cost of reading the clock, and short enough
-/// that a pause of the machine affects few of them.
+/// How long a row runs before the next has its turn: a thousand times the cost of reading the clock, and
+/// short enough that a pause of the machine affects few of them.
 const ROW_TIME: Duration = Duration::from_micros(100);
 
 /// How often a turn goes through all rows of a table; the median of the differences is reported.
@@ -112,8 +112,8 @@ impl LayerTable {
         })
     }
 
-    /// Counts all rows for one turn. `count` runs something and returns how often it allocated memory, and how many
-    /// bytes.
+    /// Counts all rows for one turn. `count` runs something and returns how often it allocated memory, and
+    /// how many bytes.
     pub fn counted(&mut self, mut count: impl FnMut(&mut dyn FnMut()) -> (u64, u64)) -> Vec<Measurement> {
         let counts: Vec<(f64, f64)> = self
             .rows

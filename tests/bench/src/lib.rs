@@ -1,8 +1,8 @@
 //! Benchmarks of Talon against what it replaces, in one run: `make bench`.
 //!
-//! Absolute times describe a machine; a ratio between two contenders that took turns on it describes the contenders. So
-//! everything here is measured in rounds in which all contenders have a turn (A B A B …). Each round gives a ratio, and
-//! the tables show the median of the ratios with its spread.
+//! Absolute times describe a machine; a ratio between two contenders that took turns on it describes the
+//! contenders. So everything here is measured in rounds in which all contenders have a turn (A B A B …). Each
+//! round gives a ratio, and the tables show the median of the ratios with its spread.
 //!
 //! ```text
 //!  talon-bench run ── suites ──► Figures (of every round) ──► Document (JSON) ──► table, docs/benchmarks.md

@@ -1,5 +1,5 @@
-//! A load, its result, and the closed loop in between: a number of callers, each of which calls again as soon as it has
-//! its answer.
+//! A load, its result, and the closed loop in between: a number of callers, each of which calls again as soon
+//! as it has its answer.
 
 use std::future::Future;
 use std::time::{Duration, Instant};

@@ -8,8 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::samples::Samples;
 
-/// The largest interquartile range of the noise probe's times, as a part of the median; above it the table says that
-/// the machine was too noisy. Measured: 0.01 to 0.03 on a quiet virtual machine, 0.20 and more next to a compiler.
+/// The largest interquartile range of the noise probe's times, as a part of the median; above it the table
+/// says that the machine was too noisy. Measured: 0.01 to 0.03 on a quiet virtual machine, 0.20 and more next
+/// to a compiler.
 pub const NOISY: f64 = 0.10;
 
 /// Where and when a run was made.
@@ -25,10 +26,11 @@ pub struct RunOrigin {
     pub quick: bool,
     /// How long the run took, in seconds.
     pub seconds: u64,
-    /// The noise of the machine during each suite: the spread of the same work's times, as a part of their median. Kept
-    /// for each suite, because a noisy period in one of them would disappear in the whole run.
+    /// The noise of the machine during each suite: the spread of the same work's times, as a part of their
+    /// median. Kept for each suite, because a noisy period in one of them would disappear in the whole run.
     pub noise: BTreeMap<String, f64>,
-    /// How many cores the busy neighbours took, by the suite that was measured beside them; empty if none was.
+    /// How many cores the busy neighbours took, by the suite that was measured beside them; empty if none
+    /// was.
     #[serde(default)]
     pub neighbour_cores: BTreeMap<String, f64>,
 }
@@ -75,7 +77,8 @@ impl Probe {
 }
 
 impl RunOrigin {
-    /// The suites in which the machine was too noisy, for people: `many (14 %)`; `None` if it was quiet in all.
+    /// The suites in which the machine was too noisy, for people: `many (14 %)`; `None` if it was quiet in
+    /// all.
     #[must_use]
     pub fn noisy(&self) -> Option<String> {
         let noisy = self.noise.iter().filter(|(_, noise)| **noise > NOISY);

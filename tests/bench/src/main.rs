@@ -34,7 +34,8 @@ enum Verb {
     },
     /// Load one contender of the calls for as long as a command runs, which may look at its processes.
     Load(load_command::Options),
-    /// Use everything at once for a long time, and say whether what it takes stays the same; exit code 1 if not.
+    /// Use everything at once for a long time, and say whether what it takes stays the same; exit code 1 if
+    /// not.
     Soak(soak::Options),
 }
 

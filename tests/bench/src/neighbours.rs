@@ -1,5 +1,5 @@
-//! Busy neighbours: processes that do nothing but burn CPU. Beside them a run measures the ratios of the goals once more,
-//! because a supervisor that wins on idle cores can lose where none is idle.
+//! Busy neighbours: processes that do nothing but burn CPU. Beside them a run measures the ratios of the
+//! goals once more, because a supervisor that wins on idle cores can lose where none is idle.
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{Child, Command, Stdio};
@@ -10,14 +10,16 @@ use anyhow::{Context, Result, ensure};
 use crate::driver::cpu_seconds;
 use crate::worker;
 
-/// How many run at once. The number is fixed, so that runs on one machine are comparable. Four are two for each core of the
-/// smallest machine that Talon is measured on; with the contenders the load is then 5 to 10, as beside a compiler.
+/// How many run at once. The number is fixed, so that runs on one machine are comparable. Four are two for
+/// each core of the smallest machine that Talon is measured on; with the contenders the load is then 5 to 10,
+/// as beside a compiler.
 pub const NEIGHBOURS: usize = 4;
 
 /// Appended to the name of a case that was measured beside them.
 pub const CONDITION: &str = ", beside busy neighbours";
 
-/// The neighbours' side: burns one core's time until standard input ends. It ends when the parent does, however that ends.
+/// The neighbours' side: burns one core's time until standard input ends. It ends when the parent does,
+/// however that ends.
 ///
 /// # Errors
 /// If standard output or input fails.

@@ -18,8 +18,9 @@ pub fn memory_mib(pid: u32) -> Result<f64> {
     rolled_up_mib(pid, "Pss:")
 }
 
-/// The anonymous part of that, which is where a leak shows. File-backed pages, above all the program's text, are left
-/// out: they come in when they are first used, and a process's share of them grows when other users end.
+/// The anonymous part of that, which is where a leak shows. File-backed pages, above all the program's text,
+/// are left out: they come in when they are first used, and a process's share of them grows when other users
+/// end.
 ///
 /// # Errors
 /// If it is gone, or we may not read it.
@@ -62,8 +63,8 @@ fn count(directory: &Path) -> Result<usize> {
     Ok(std::fs::read_dir(directory).with_context(|| directory.display().to_string())?.count())
 }
 
-/// The CPU time of each of its threads, in nanoseconds: two orders finer than the unit of `/proc/PID/stat`, which an
-/// idle process takes minutes to change.
+/// The CPU time of each of its threads, in nanoseconds: two orders finer than the unit of `/proc/PID/stat`,
+/// which an idle process takes minutes to change.
 #[derive(Debug, Clone)]
 pub struct CpuTime(BTreeMap<u32, u64>);
 

@@ -1,4 +1,5 @@
-//! Pseudo-random numbers that are the same in each run, so that two runs call the same plugins in the same order.
+//! Pseudo-random numbers that are the same in each run, so that two runs call the same plugins in the same
+//! order.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -25,8 +26,9 @@ impl SplitMix64 {
     }
 }
 
-/// Picks one of many plugins: each of them once, and from then on at random. A plugin's first call allocates memory on
-/// both sides that later calls reuse, and with hundreds of plugins one call in ten would otherwise be a first one.
+/// Picks one of many plugins: each of them once, and from then on at random. A plugin's first call allocates
+/// memory on both sides that later calls reuse, and with hundreds of plugins one call in ten would otherwise
+/// be a first one.
 #[derive(Debug, Clone)]
 pub(crate) struct PluginPicker {
     count: usize,

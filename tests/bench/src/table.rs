@@ -11,11 +11,12 @@ use crate::machine::NOISY;
 use crate::neighbours::NEIGHBOURS;
 use crate::samples::Spread;
 
-/// The value of a goal that a run did not measure: if its row were left out, the goal would seem not to exist.
+/// The value of a goal that a run did not measure: if its row were left out, the goal would seem not to
+/// exist.
 pub const NOT_MEASURED: &str = "not measured";
 
-/// From this interquartile range on, as a part of the median, the table marks a figure: if it varies by more than a
-/// quarter, only its order of magnitude is certain.
+/// From this interquartile range on, as a part of the median, the table marks a figure: if it varies by more
+/// than a quarter, only its order of magnitude is certain.
 pub const UNSTEADY: f64 = 0.25;
 
 /// The table of goals alone, with the notes about the run.
@@ -151,7 +152,8 @@ fn by_suite(figures: &[Figure]) -> Vec<(&str, Cases<'_>)> {
     suites
 }
 
-/// A line for each contender, a column for each metric; after a figure its ratio to the yardstick of the case.
+/// A line for each contender, a column for each metric; after a figure its ratio to the yardstick of the
+/// case.
 fn case_table(out: &mut String, figures: &[&Figure]) {
     let mut metrics: Vec<&str> = Vec::new();
     let mut lines: Vec<(&str, BTreeMap<&str, &Figure>)> = Vec::new();

@@ -1,5 +1,5 @@
-//! A process that measures on request, one turn at a time: other processes have their turns in between, and the noise
-//! probe runs between two of them.
+//! A process that measures on request, one turn at a time: other processes have their turns in between, and
+//! the noise probe runs between two of them.
 
 use std::process::Command;
 

@@ -1,4 +1,5 @@
-//! The driver's own side: reads a load as a line of JSON from stdin, and writes its result as a line of JSON to stdout.
+//! The driver's own side: reads a load as a line of JSON from stdin, and writes its result as a line of JSON
+//! to stdout.
 
 use std::io::{BufRead, Write};
 

@@ -1,5 +1,5 @@
-//! Checks the documents of runs: that all of them agree, that reading returns what was written, and that a regression
-//! is found. Only files are read, nothing is measured.
+//! Checks the documents of runs: that all of them agree, that reading returns what was written, and that a
+//! regression is found. Only files are read, nothing is measured.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -182,8 +182,8 @@ fn what_is_no_run_is_refused() {
     }
 }
 
-/// Three rounds of calls by 64 callers, quiet and beside busy neighbours; the bare contender answers a thousand a second in
-/// both.
+/// Three rounds of calls by 64 callers, quiet and beside busy neighbours; the bare contender answers a
+/// thousand a second in both.
 fn loaded_run(quiet: f64, busy: f64) -> Document {
     let mut book = Figures::default();
     for (condition, ours) in [("", quiet), (CONDITION, busy)] {

@@ -1,4 +1,5 @@
-//! The busy neighbours as real processes: they burn, they end, and a run does not take a quiet machine for a busy one.
+//! The busy neighbours as real processes: they burn, they end, and a run does not take a quiet machine for a
+//! busy one.
 
 use std::path::Path;
 use std::process::Command;

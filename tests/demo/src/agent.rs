@@ -1,4 +1,5 @@
-//! The second part: a model answers a question with two of the tools, through the same dispatcher as every client.
+//! The second part: a model answers a question with two of the tools, through the same dispatcher as every
+//! client.
 
 use anyhow::{Context, Result};
 use serde_json::Value;

@@ -1,5 +1,5 @@
-//! `make demo`: shows Talon's main features on real input, in plain words. Every step checks what it shows, and
-//! the program exits with 0 only when all checks passed.
+//! `make demo`: shows Talon's main features on real input, in plain words. Every step checks what it shows,
+//! and the program exits with 0 only when all checks passed.
 
 mod agent;
 mod command;

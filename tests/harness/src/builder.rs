@@ -1,11 +1,11 @@
 //! Configures and starts a supervisor.
 
-use parking_lot::Mutex;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
 use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tokio::process::Command;
 
 use crate::processes::is_root;

@@ -16,8 +16,8 @@ use tokio_stream::StreamExt;
 use tonic::transport::{Channel, Endpoint, Uri};
 use tonic::{Status, Streaming};
 
-/// After this time a test gives up waiting. It is only a limit for hangs, not an expectation of speed: noisy machines
-/// take their time.
+/// After this time a test gives up waiting. It is only a limit for hangs, not an expectation of speed: noisy
+/// machines take their time.
 const WAIT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A connection to one supervisor.

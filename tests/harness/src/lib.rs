@@ -1,8 +1,8 @@
-//! A real supervisor for the tests, the benchmarks and the demo: a scratch directory, a `talon serve` in it, a client of
-//! its `host.sock`, and checks of what is left behind.
+//! A real supervisor for the tests, the benchmarks and the demo: a scratch directory, a `talon serve` in it,
+//! a client of its `host.sock`, and checks of what is left behind.
 //!
-//! Nothing of the supervisor is mocked. Each one has a separate uid range, so that its leftovers can be told from the
-//! processes of others. The dependencies are few and light, because `make demo` builds them.
+//! Nothing of the supervisor is mocked. Each one has a separate uid range, so that its leftovers can be told
+//! from the processes of others. The dependencies are few and light, because `make demo` builds them.
 
 mod builder;
 mod cli;

@@ -1,11 +1,11 @@
 //! Starts a `talon serve`, collects its log, and waits until it answers.
 
-use parking_lot::Mutex;
 use std::path::Path;
 use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 

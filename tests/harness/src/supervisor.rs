@@ -1,6 +1,5 @@
 //! A running `talon serve`, and what it leaves behind.
 
-use parking_lot::Mutex;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Output};
@@ -9,6 +8,7 @@ use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use parking_lot::Mutex;
 use tokio::process::{Child, Command};
 
 use crate::cli::cli;

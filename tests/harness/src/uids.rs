@@ -17,15 +17,16 @@ struct UidRangePool {
     ranges: u32,
 }
 
-/// For most tests: more plugins than any of them has. Below 70,000, where the uids of single crates' tests and of
-/// commands like `talon exec` begin, and above the ids that 16 bits hold.
+/// For most tests: more plugins than any of them has. Below 70,000, where the uids of single crates' tests
+/// and of commands like `talon exec` begin, and above the ids that 16 bits hold.
 const SMALL_RANGES: UidRangePool = UidRangePool { first: 65_600, each: 20, ranges: 220 };
 
 /// For tests of many plugins: above all of the others, and below those that container tools assign.
 const LARGE_RANGES: UidRangePool = UidRangePool { first: 80_000, each: 1000, ranges: 10 };
 
-/// A range of uids. Two supervisors with the same range would count, and stop, each other's plugins; so a range is
-/// locked by an abstract socket name that only one process of the machine can hold, and that is released with it.
+/// A range of uids. Two supervisors with the same range would count, and stop, each other's plugins; so a
+/// range is locked by an abstract socket name that only one process of the machine can hold, and that is
+/// released with it.
 #[derive(Debug, Clone)]
 pub(crate) struct Uids {
     range: RangeInclusive<u32>,
@@ -53,8 +54,8 @@ impl Deref for Uids {
 }
 
 impl UidRangePool {
-    /// A free range of this many uids. Searches start at different places, and a range is not reused at once: a process
-    /// that was started just before may still be switching to its uid.
+    /// A free range of this many uids. Searches start at different places, and a range is not reused at once:
+    /// a process that was started just before may still be switching to its uid.
     fn take(&self, uids: u32) -> Uids {
         static TAKEN: AtomicU32 = AtomicU32::new(0);
         let start = std::process::id().wrapping_add(TAKEN.fetch_add(1, Ordering::Relaxed)) % self.ranges;

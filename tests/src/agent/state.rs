@@ -1,9 +1,9 @@
 //! The state of the scripted agent, and the steps of its turns.
 
-use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use parking_lot::Mutex;
 use talon_proto::agent::{Approval, AskRequest, Chunk, ProviderState, Started, chunk};
 use tokio::sync::{mpsc, watch};
 use tonic::Status;
@@ -30,7 +30,8 @@ pub enum Step {
 pub(super) struct AgentState {
     /// The questions, and the steps that answer them.
     pub(super) turns: Mutex<HashMap<String, Vec<Step>>>,
-    /// The steps for a client that attaches, and the decisions since they were set: the client may have decided first.
+    /// The steps for a client that attaches, and the decisions since they were set: the client may have
+    /// decided first.
     pub(super) attached: Mutex<Option<(Vec<Step>, watch::Receiver<u32>)>>,
     pub(super) providers: Mutex<Vec<ProviderState>>,
     pub(super) approvals: Mutex<Vec<Approval>>,

@@ -1,5 +1,5 @@
-//! Execs another program with descriptors from a test's service manager, as `sd_listen_fds(3)` specifies: from 3 on,
-//! named in the environment, with this process's pid.
+//! Execs another program with descriptors from a test's service manager, as `sd_listen_fds(3)` specifies:
+//! from 3 on, named in the environment, with this process's pid.
 //!
 //! `talon-handed SOCKET COMMAND [ARGS]`
 

@@ -1,4 +1,5 @@
-//! A plugin that counts how often each entry was written, so that a test sees what was lost and what was done twice.
+//! A plugin that counts how often each entry was written, so that a test sees what was lost and what was done
+//! twice.
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;

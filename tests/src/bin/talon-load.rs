@@ -1,5 +1,5 @@
-//! Clients that work while a plugin is replaced: calls that only read, and writes with unique names. At the end every
-//! acknowledged write has to be found exactly once.
+//! Clients that work while a plugin is replaced: calls that only read, and writes with unique names. At the
+//! end every acknowledged write has to be found exactly once.
 //!
 //! ```text
 //! talon-load SOCKET PLUGIN [READERS WRITERS NEWCOMERS]
@@ -8,10 +8,9 @@
 //!          {"phases": …}       at the end, as JSON in one line
 //! ```
 //!
-//! The plugin is `talon-ledger`. Readers and writers keep their connection, and rely on `talon-client` alone to survive; a newcomer
-//! opens a new connection for each of its calls.
+//! The plugin is `talon-ledger`. Readers and writers keep their connection, and rely on `talon-client` alone
+//! to survive; a newcomer opens a new connection for each of its calls.
 
-use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,14 +18,15 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
 use anyhow::{Context as _, Result, ensure};
+use parking_lot::Mutex;
 use serde::Serialize;
 use talon_client::{CallError, Client, RequestFate};
 use talon_proto::host::{ExecuteRequest, ExecuteResponse, Outcome};
 use talon_tests::args;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 
-/// Reads, acknowledged writes and answers to newcomers that complete a phase: each client got several, and a machine
-/// that is busy with other tests gets there within seconds.
+/// Reads, acknowledged writes and answers to newcomers that complete a phase: each client got several, and a
+/// machine that is busy with other tests gets there within seconds.
 const PHASE_MINIMUMS: [u64; 3] = [100, 50, 20];
 /// Entries that are looked up in one call; their counts fit into one answer.
 const LOOKED_UP: usize = 200;

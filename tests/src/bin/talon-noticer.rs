@@ -1,15 +1,15 @@
-//! A plugin that sends its host any notices that a test wants: progress of its own calls and of others', floods,
-//! changed tools. Written without the SDK, which would prevent invalid ones.
+//! A plugin that sends its host any notices that a test wants: progress of its own calls and of others',
+//! floods, changed tools. Written without the SDK, which would prevent invalid ones.
 //!
 //! `talon-noticer [--echo DESCRIPTION]`
 
-use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use parking_lot::Mutex;
 use talon_proto::notices::notice::Kind;
 use talon_proto::notices::notices_server::{Notices, NoticesServer};
 use talon_proto::notices::{CapabilitiesChanged, ListenRequest, Notice, Progress};

@@ -1,4 +1,5 @@
-//! Makes the pictures in `docs/images`: `talon top` and `talon status` of a real supervisor with busy plugins.
+//! Makes the pictures in `docs/images`: `talon top` and `talon status` of a real supervisor with busy
+//! plugins.
 //!
 //! Usage: talon-screens DIR
 

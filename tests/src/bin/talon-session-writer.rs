@@ -6,11 +6,11 @@
 //! append SEQUENCE NAME TASK NUMBER …
 //! ```
 
-use parking_lot::Mutex;
 use std::io::Write as _;
 use std::sync::Arc;
 
 use anyhow::bail;
+use parking_lot::Mutex;
 use talon_store::{Engine, Expected, SessionId, Sessions, StoreOptions};
 use talon_tests::message_batches::batch;
 

@@ -7,7 +7,6 @@
 //! torn WHAT                   refused WHAT       an error, after which it ends
 //! ```
 
-use parking_lot::Mutex;
 use std::error::Error as _;
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -16,6 +15,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
+use parking_lot::Mutex;
 use talon_proto::state::state_client::StateClient;
 use talon_proto::state::{CompareAndSetRequest, GetRequest, KeysRequest, SetRequest};
 use talon_tests::state::{ValueNumbers, number_of, value};

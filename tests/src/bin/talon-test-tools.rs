@@ -48,7 +48,8 @@ fn conformance_tools() -> Vec<Tool> {
             log("a line of the log");
             Ok::<_, ToolError>("logged".to_owned())
         });
-    // For these two the suite requires that the caller is asked for nothing meanwhile, which no plugin can do.
+    // For these two the suite requires that the caller is asked for nothing meanwhile, which no plugin can
+    // do.
     let quiet = ["test_streaming_elicitation", "test_tool_with_logging"].map(|name| {
         Tool::dynamic(action(name, "Answers, and nothing else."), |_, _| async {
             Ok::<_, ToolError>("answered".to_owned())

@@ -28,7 +28,8 @@ impl ModuleGraph {
         imports
     }
 
-    /// The module that defines what a path inside `from` names, and the name; `None` for the names of other crates.
+    /// The module that defines what a path inside `from` names, and the name; `None` for the names of other
+    /// crates.
     fn definition(
         &self,
         from: &ModulePath,

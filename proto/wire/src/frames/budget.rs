@@ -4,21 +4,22 @@ use std::time::Instant;
 
 use super::scanner::{DATA, FrameHead, HEADERS};
 
-/// How many control frames a peer may send at once: SETTINGS, PING, WINDOW_UPDATE, PRIORITY, RST_STREAM, CONTINUATION,
-/// unknown ones, HEADERS, and empty DATA. The requests of 128 streams begin with some five of them each, and three
-/// times as many are read within some milliseconds. At more, and none left of the following two, the connection ends.
+/// How many control frames a peer may send at once: SETTINGS, PING, WINDOW_UPDATE, PRIORITY, RST_STREAM,
+/// CONTINUATION, unknown ones, HEADERS, and empty DATA. The requests of 128 streams begin with some five of
+/// them each, and three times as many are read within some milliseconds. At more, and none left of the
+/// following two, the connection ends.
 pub const CONTROL_BURST: u32 = 2048;
 /// How many more each second. Answering a thousand of them takes some milliseconds of a core.
 pub const CONTROL_PER_SECOND: u32 = 1000;
-/// How many more for each HEADERS or DATA frame that was sent to the peer. A call is two frames each way; the most
-/// talkative servers known (gRPC for Go and for C) add two WINDOW_UPDATE and two PING to each call.
+/// How many more for each HEADERS or DATA frame that was sent to the peer. A call is two frames each way; the
+/// most talkative servers known (gRPC for Go and for C) add two WINDOW_UPDATE and two PING to each call.
 pub const CREDIT_PER_FRAME: u32 = 4;
 /// And one more for each KiB of it, because a receiver reports how much it has read.
 pub const CREDIT_BYTES: usize = 1 << 10;
 /// The most that is kept of this credit: a thousand calls at once, as many as a plugin of the SDK takes.
 pub const MAX_CREDIT: u32 = 8192;
-/// DATA below this size is tiny: it costs more to handle than to send. A message of a tool's answer or of progress is
-/// longer, because it names the call.
+/// DATA below this size is tiny: it costs more to handle than to send. A message of a tool's answer or of
+/// progress is longer, because it names the call.
 pub const TINY_DATA_BYTES: usize = 32;
 /// How many tiny frames of DATA may come at once, such as lines of a program's output.
 pub const TINY_BURST: u32 = 32 << 10;
@@ -82,8 +83,8 @@ impl FrameBudget {
         }
     }
 
-    /// Charges a frame that the peer sent. The clock is read only if there is not enough left. Returns whether it cost
-    /// something.
+    /// Charges a frame that the peer sent. The clock is read only if there is not enough left. Returns
+    /// whether it cost something.
     ///
     /// # Errors
     /// The budget is exceeded.

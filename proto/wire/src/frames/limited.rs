@@ -11,8 +11,8 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use super::budget::{FrameBudget, FrameFloodError};
 use super::scanner::FrameScanner;
 
-/// How many frames that cost something are read in one poll: a fraction of a millisecond. Then other tasks of the
-/// thread come first.
+/// How many frames that cost something are read in one poll: a fraction of a millisecond. Then other tasks of
+/// the thread come first.
 pub const MAX_FRAMES_PER_POLL: u32 = 256;
 
 /// The length of the HTTP/2 client preface.
@@ -27,8 +27,8 @@ pub enum ConnectionSide {
     Server,
 }
 
-/// A connection below h2, whose peer may not send [control frames without end](crate::frames). Beyond the budget reading
-/// fails with an error that holds a [`FrameFloodError`]: h2 then ends the connection.
+/// A connection below h2, whose peer may not send [control frames without end](crate::frames). Beyond the
+/// budget reading fails with an error that holds a [`FrameFloodError`]: h2 then ends the connection.
 pub struct FrameLimited<S> {
     stream: S,
     received: FrameScanner,

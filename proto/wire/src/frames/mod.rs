@@ -1,9 +1,9 @@
 //! A budget of HTTP/2 frames that carry nothing for the application.
 //!
-//! PING and SETTINGS have to be answered, and every frame has to be read. A peer that sends them without end keeps a
-//! thread busy at no cost of its own, whatever the limits of streams and bytes are, and h2 has no limit for them. So a
-//! layer below h2 reads the heads of frames, in both directions, and ends the connection of a peer that exceeds its
-//! budget.
+//! PING and SETTINGS have to be answered, and every frame has to be read. A peer that sends them without end
+//! keeps a thread busy at no cost of its own, whatever the limits of streams and bytes are, and h2 has no
+//! limit for them. So a layer below h2 reads the heads of frames, in both directions, and ends the connection
+//! of a peer that exceeds its budget.
 //!
 //! | module | contents |
 //! |---|---|

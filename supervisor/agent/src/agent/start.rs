@@ -22,11 +22,12 @@ use crate::turns::{RunningTurn, Subscription, TurnSlot};
 const SUPERSEDED_MESSAGE: &str = "this turn was interrupted when the agent ended, and was not gone on with, since you asked something else; what it did stays";
 
 impl Agent {
-    /// Starts a turn, and follows it from the first chunk. An interrupted turn is closed: what it did stays in the
-    /// session.
+    /// Starts a turn, and follows it from the first chunk. An interrupted turn is closed: what it did stays
+    /// in the session.
     ///
     /// # Errors
-    /// As [`RunningTurns::reserve`](crate::turns::RunningTurns::reserve), and when the database cannot be read or written.
+    /// As [`RunningTurns::reserve`](crate::turns::RunningTurns::reserve), and when the database cannot be
+    /// read or written.
     pub(crate) async fn ask(
         self: &Arc<Self>,
         session: &Session,
@@ -86,8 +87,8 @@ impl Agent {
         Ok(Some(self.run_turn(slot, setup, spec)))
     }
 
-    /// The running turn of a session, after resuming it if it was interrupted; and whether it was. `None` if there is
-    /// none.
+    /// The running turn of a session, after resuming it if it was interrupted; and whether it was. `None` if
+    /// there is none.
     ///
     /// # Errors
     /// As [`Agent::ask`].
@@ -108,7 +109,8 @@ impl Agent {
         }
     }
 
-    /// Resumes all turns that wait for a person, at the agent's start. Other interrupted turns wait for a client.
+    /// Resumes all turns that wait for a person, at the agent's start. Other interrupted turns wait for a
+    /// client.
     pub(crate) async fn resume_parked(self: &Arc<Self>) {
         let parked = self.approvals.list(false).await;
         let mut ids: Vec<SessionId> =

@@ -63,8 +63,8 @@ impl AnswerError {
     }
 }
 
-/// A sentence of the agent, followed by the mismatches, quoted: their values come from the model, and may come from a
-/// plugin.
+/// A sentence of the agent, followed by the mismatches, quoted: their values come from the model, and may
+/// come from a plugin.
 pub(crate) fn quoted(sentence: &str, mismatches: impl IntoIterator<Item = String>) -> String {
     let each: Vec<String> = mismatches.into_iter().collect();
     fence::closed("mismatches", sentence, &each.join("\n"))

@@ -2,11 +2,12 @@
 
 use serde_json::Value;
 
-/// The most JSON values of one answer that are examined. The answer is one of them; models quote few others before it.
+/// The most JSON values of one answer that are examined. The answer is one of them; models quote few others
+/// before it.
 const MAX_VALUES: usize = 32;
 
-/// The whole text if it is JSON; otherwise its balanced objects and lists that are JSON, in order. Linear in the text,
-/// except for text that only looks like JSON, which [`MAX_VALUES`] bounds as well.
+/// The whole text if it is JSON; otherwise its balanced objects and lists that are JSON, in order. Linear in
+/// the text, except for text that only looks like JSON, which [`MAX_VALUES`] bounds as well.
 pub(super) fn values(text: &str) -> Vec<Value> {
     if let Ok(whole) = serde_json::from_str(text) {
         return vec![whole];

@@ -1,7 +1,7 @@
 //! Checks values against a JSON Schema.
 //!
-//! References to other documents are not fetched, and patterns run on an engine without backtracking, since both the
-//! schema and the value may be hostile.
+//! References to other documents are not fetched, and patterns run on an engine without backtracking, since
+//! both the schema and the value may be hostile.
 
 use std::fmt;
 
@@ -15,7 +15,8 @@ const MAX_SCHEMA_BYTES: usize = 256 * 1024;
 const MAX_PROGRAM_BYTES: usize = 256 * 1024;
 /// The most mismatches reported for one answer. More do not help the model, and cost tokens.
 const MAX_MISMATCHES: usize = 8;
-/// The longest message and path that is shown: the validator quotes the value, and the path consists of its keys.
+/// The longest message and path that is shown: the validator quotes the value, and the path consists of its
+/// keys.
 const MAX_MESSAGE_BYTES: usize = 200;
 
 /// A schema, compiled.

@@ -1,7 +1,7 @@
 //! Destructive commands that can be recognized by their text: `rm -rf` and the like.
 //!
-//! Each pattern is an expression of the `regex` crate, so matching is linear in the text. `[^;&|\n]*` stays within one
-//! command. Flags may come in any order, combined or separate, before or after their operands.
+//! Each pattern is an expression of the `regex` crate, so matching is linear in the text. `[^;&|\n]*` stays
+//! within one command. Flags may come in any order, combined or separate, before or after their operands.
 
 use std::sync::LazyLock;
 

@@ -11,8 +11,8 @@
 //! | `destructive`: it declares that it does not | no |
 //! | the default says `never`, and no rule names it | no, but for a pattern |
 //!
-//! The default `never` leaves the patterns on, since it was not written with `rm -rf` in mind. A rule that names the
-//! action switches them off.
+//! The default `never` leaves the patterns on, since it was not written with `rm -rf` in mind. A rule that
+//! names the action switches them off.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -23,7 +23,8 @@ use talon_agent_settings::{ConfirmKeys, ConfirmMode, ConfirmRule, confirm_patter
 
 use super::patterns;
 
-/// Calls with longer arguments always need approval, so that matching time is bounded. The host accepts less than this.
+/// Calls with longer arguments always need approval, so that matching time is bounded. The host accepts less
+/// than this.
 const MAX_INSPECTED_BYTES: usize = 4 * 1024 * 1024;
 
 /// Why a call needs approval.
@@ -83,9 +84,9 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// Creates the policy from the configuration. If an expression does not compile, every call to which patterns apply
-    /// needs approval: the configuration check rejects such an expression, and if one gets past it, nothing is let
-    /// through.
+    /// Creates the policy from the configuration. If an expression does not compile, every call to which
+    /// patterns apply needs approval: the configuration check rejects such an expression, and if one gets
+    /// past it, nothing is let through.
     #[must_use]
     pub fn new(keys: &ConfirmKeys) -> Self {
         let (mut patterns, mut unreadable) = (Vec::new(), None);
@@ -156,9 +157,9 @@ impl Policy {
     }
 }
 
-/// The texts that patterns are matched against: each argument; the argument without shell quoting; the strings inside
-/// its JSON, joined, since that may be an argument list; and all arguments joined, for a program in one and its flags
-/// in the next.
+/// The texts that patterns are matched against: each argument; the argument without shell quoting; the
+/// strings inside its JSON, joined, since that may be an argument list; and all arguments joined, for a
+/// program in one and its flags in the next.
 fn texts(args: &BTreeMap<String, String>) -> Vec<String> {
     let mut texts = Vec::new();
     let mut flat: Vec<String> = Vec::new();
@@ -171,7 +172,8 @@ fn texts(args: &BTreeMap<String, String>) -> Vec<String> {
         flat.push(words);
     }
     if flat.len() > 1 {
-        // Arguments have no order: both `command`, `args` and `program`, `flags` have to come out as one command.
+        // Arguments have no order: both `command`, `args` and `program`, `flags` have to come out as one
+        // command.
         texts.push(unquote(&flat.join(" ")));
         flat.reverse();
         texts.push(unquote(&flat.join(" ")));

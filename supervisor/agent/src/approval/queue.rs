@@ -1,11 +1,11 @@
 //! The queue of calls that wait for a person's approval.
 
-use parking_lot::RwLock;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use parking_lot::RwLock;
 use talon_agent_settings::{ConfirmKeys, ConfirmMode};
 use talon_proto::agent;
 use talon_proto::agent::chunk::Kind;
@@ -82,8 +82,8 @@ impl ApprovalQueue {
         Arc::clone(&self.settings.read())
     }
 
-    /// Cancels the calls that a turn's sub-agents parked: after a restart the turn is resumed, but its sub-agents are
-    /// not.
+    /// Cancels the calls that a turn's sub-agents parked: after a restart the turn is resumed, but its
+    /// sub-agents are not.
     pub(crate) async fn forget_subagents(&self, session: &str, turn: u64) {
         let session = session.to_owned();
         self.parking
@@ -91,8 +91,8 @@ impl ApprovalQueue {
             .await;
     }
 
-    /// Approves or denies a call, for good. `digest` is the digest of what the person saw, or empty; `reason` goes with
-    /// a denial; `by` names the person.
+    /// Approves or denies a call, for good. `digest` is the digest of what the person saw, or empty; `reason`
+    /// goes with a denial; `by` names the person.
     ///
     /// # Errors
     /// [`DecideError`]; nothing was decided.
@@ -153,8 +153,8 @@ impl CallApprover for ApprovalQueue {
         };
         listener.on_chunk(Kind::Approval((*place.shown).clone()));
         loop {
-            // Either there is an answer or the time is over; the queue says which. The sender lives as long as the
-            // queue.
+            // Either there is an answer or the time is over; the queue says which. The sender lives as long
+            // as the queue.
             let decided = place.state.wait_for(|state| *state != ApprovalState::Pending);
             let _ = tokio::time::timeout_at(place.deadline, decided).await;
             let id = place.id.clone();

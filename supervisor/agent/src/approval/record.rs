@@ -12,10 +12,11 @@ use ulid::Ulid;
 use super::policy::{ConfirmReason, PolicyInput};
 use crate::driver::Caller;
 
-/// The largest arguments of a parked call. A person does not review more before approving; a larger call is denied at
-/// once. A rule `never` for its action lets it run without approval.
+/// The largest arguments of a parked call. A person does not review more before approving; a larger call is
+/// denied at once. A rule `never` for its action lets it run without approval.
 pub(super) const MAX_SHOWN_BYTES: usize = 256 * 1024;
-/// What is stored of each argument of a decided call: enough to recognize the call. The digest covers the whole.
+/// What is stored of each argument of a decided call: enough to recognize the call. The digest covers the
+/// whole.
 const MAX_DECIDED_ARGUMENT_BYTES: usize = 1024;
 
 /// The state of a parked call.
@@ -73,8 +74,8 @@ pub(super) struct ApprovalRecord {
     pub(super) reason: String,
 }
 
-/// How a call is recognized after a restart. The digest is part of it: an id does not say what is called, and models
-/// use the same id twice.
+/// How a call is recognized after a restart. The digest is part of it: an id does not say what is called, and
+/// models use the same id twice.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Identity {
     pub(super) session: String,
@@ -103,8 +104,8 @@ impl Identity {
     }
 }
 
-/// SHA-256 over plugin, action and arguments, in hex. Each piece is prefixed with its length, so that pieces cannot be
-/// shifted into each other.
+/// SHA-256 over plugin, action and arguments, in hex. Each piece is prefixed with its length, so that pieces
+/// cannot be shifted into each other.
 #[must_use]
 pub fn digest(plugin: &str, action: &str, args: &BTreeMap<String, String>) -> String {
     let mut hash = Sha256::new();
@@ -175,8 +176,8 @@ impl ApprovalRecord {
         }
     }
 
-    /// Returns the record in another state. Decided records are shortened: they need not be shown in full, and may be
-    /// many.
+    /// Returns the record in another state. Decided records are shortened: they need not be shown in full,
+    /// and may be many.
     pub(super) fn with_state(&self, state: ApprovalState, by: &str, reason: &str) -> Self {
         let mut next = Self { state, ..self.clone() };
         if state != ApprovalState::Taken {

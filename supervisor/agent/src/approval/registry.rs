@@ -17,15 +17,15 @@ use super::record::{ApprovalRecord, ApprovalState};
 use super::store::ApprovalStore;
 use crate::driver::{Caller, Confirmation};
 
-/// The most calls that wait in total. A person does not review more than 100, and with at most 256 KiB of arguments
-/// each they fit into 25 MiB of memory and into the namespace's quota. A further call is denied at once, and the model
-/// receives the reason.
+/// The most calls that wait in total. A person does not review more than 100, and with at most 256 KiB of
+/// arguments each they fit into 25 MiB of memory and into the namespace's quota. A further call is denied at
+/// once, and the model receives the reason.
 pub const MAX_PENDING: usize = 100;
-/// The most calls of one session that wait: three answers' worth of parallel calls, so that one session cannot use
-/// every slot.
+/// The most calls of one session that wait: three answers' worth of parallel calls, so that one session
+/// cannot use every slot.
 pub const MAX_PENDING_PER_SESSION: usize = 30;
-/// The most calls of one sender that wait: neither one user with many sessions nor two users can use every slot. A
-/// further call is denied at once, and the model receives the reason. Not configurable.
+/// The most calls of one sender that wait: neither one user with many sessions nor two users can use every
+/// slot. A further call is denied at once, and the model receives the reason. Not configurable.
 pub const MAX_PENDING_PER_SENDER: usize = 40;
 /// The most decided calls that are stored for `talon approval list --all`: the newest.
 pub(super) const MAX_DECIDED: usize = 200;
@@ -35,7 +35,8 @@ const DECIDED_RETENTION: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 /// All parked calls.
 pub(super) struct ApprovalRegistry {
     store: ApprovalStore,
-    /// By id, which sorts by age. Locked during a write: decisions are made by people, and rarely two at once.
+    /// By id, which sorts by age. Locked during a write: decisions are made by people, and rarely two at
+    /// once.
     parked: Mutex<BTreeMap<String, ParkedCall>>,
 }
 
@@ -192,7 +193,8 @@ impl ApprovalRegistry {
         for one in parked.values_mut() {
             let call = &one.record.call;
             let is_of_turn = call.session == caller.session && call.turn == caller.turn;
-            // Two sub-agents of the same name may run at once: a call that still has a waiter belongs to the other one.
+            // Two sub-agents of the same name may run at once: a call that still has a waiter belongs to the
+            // other one.
             let is_its = of_agent || (call.subagent == caller.subagent && !one.is_waited_for());
             if is_of_turn && is_its && one.is_open() {
                 self.transition_best_effort(one, ApprovalState::Cancelled).await;
@@ -257,8 +259,8 @@ impl ApprovalRegistry {
         Ok(())
     }
 
-    /// The same for a final state that need not reach the disk: after a restart it follows from the deadline or from
-    /// the turn's end.
+    /// The same for a final state that need not reach the disk: after a restart it follows from the deadline
+    /// or from the turn's end.
     async fn transition_best_effort(&self, one: &mut ParkedCall, state: ApprovalState) {
         if let Err(error) = self.transition(one, state, "", "").await {
             tracing::warn!(target: "agent", approval = one.record.id, %error, ?state, "the end of a parked call cannot be stored");

@@ -26,8 +26,8 @@ impl ApprovalStore {
         Self { kv, namespace: Namespace::of(plugin) }
     }
 
-    /// Loads all records, oldest first. Removes a record that cannot be read: another version wrote it, and a call that
-    /// cannot be shown cannot be approved.
+    /// Loads all records, oldest first. Removes a record that cannot be read: another version wrote it, and a
+    /// call that cannot be shown cannot be approved.
     pub(super) async fn load(&self) -> Result<Vec<ApprovalRecord>, Error> {
         let mut records = Vec::new();
         let mut page = PageRequest::first(PAGE);

@@ -1,8 +1,8 @@
 //! The running summary of what is no longer shown, written by a cheap model.
 //!
-//! One question covers as many messages as fit; more messages take several questions, each of which continues from the
-//! previous summary. Summarized messages stay in the store. Without a model that summarizes, they are only no longer
-//! shown: a question says how much of the conversation is missing.
+//! One question covers as many messages as fit; more messages take several questions, each of which continues
+//! from the previous summary. Summarized messages stay in the store. Without a model that summarizes, they
+//! are only no longer shown: a question says how much of the conversation is missing.
 
 use std::time::SystemTime;
 
@@ -17,12 +17,13 @@ use crate::context::{HistoryMessage, Sections, Summary, Window, count_messages, 
 use crate::journal::{Journal, JournalError};
 use crate::tokens::{Estimate, TokenCounter, counter_for, cut};
 
-/// The most tokens that one question covers. 8,000 tokens are about twenty turns, and fit into the window of every
-/// current model.
+/// The most tokens that one question covers. 8,000 tokens are about twenty turns, and fit into the window of
+/// every current model.
 const MAX_QUESTION_TOKENS: usize = 8_000;
 /// The tokens of one message: it is truncated to 400, plus its fence.
 const MAX_MESSAGE_TOKENS: usize = 450;
-/// A summary may be this many times longer than what is shown of it; a model that writes more has not summarized.
+/// A summary may be this many times longer than what is shown of it; a model that writes more has not
+/// summarized.
 const KEPT_SECTIONS: usize = 2;
 /// The most questions to compact a session: about 250,000 tokens. A longer session needs another run.
 const MAX_QUESTIONS: usize = 32;
@@ -124,8 +125,8 @@ fn count_question(chain: &Chain, ask: &ChainRequest<'_>) -> (&'static dyn TokenC
     }
 }
 
-/// How many messages one question covers: as many turns as fit, or the beginning of one that does not. A call and its
-/// results stay together, and at least one message is covered.
+/// How many messages one question covers: as many turns as fit, or the beginning of one that does not. A call
+/// and its results stay together, and at least one message is covered.
 fn prefix_len(past: &[HistoryMessage], room: usize, counter: &dyn TokenCounter) -> usize {
     let (mut tokens, mut whole, mut part) = (0, 0, 0);
     for (i, one) in past.iter().enumerate() {
@@ -235,7 +236,8 @@ pub(crate) struct RunningSummary {
 }
 
 impl RunningSummary {
-    /// Continues a summary. `before` is the number of messages that it covers already and that the journal still has.
+    /// Continues a summary. `before` is the number of messages that it covers already and that the journal
+    /// still has.
     pub(crate) fn new(summary: Summary, before: usize) -> Self {
         Self { summary, taken: 0, before, known: 0, whole: true, pico_usd: 0, usage: Usage::default() }
     }

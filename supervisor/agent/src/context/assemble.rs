@@ -41,8 +41,8 @@ pub struct AssembledRequest {
     pub messages: Vec<Message>,
     /// The tools.
     pub tools: Vec<ToolSpec>,
-    /// The messages that have to be summarized; if there are any, summarize them and assemble the question again. If no
-    /// summary is available, the question can be asked as it is: it says what is missing.
+    /// The messages that have to be summarized; if there are any, summarize them and assemble the question
+    /// again. If no summary is available, the question can be asked as it is: it says what is missing.
     pub to_summarize: Vec<Range<usize>>,
     /// How full the window is. A [`WindowStatus::Full`] question must not be asked.
     pub status: WindowStatus,

@@ -1,8 +1,8 @@
 //! Selects the tools to offer where not all fit.
 //!
-//! First come tools marked `always_include`, and those that this session or a recalled workflow uses; then the order is
-//! by how well name, description and arguments match the request. Words that fewer tools have count more. That is a
-//! heuristic: an allow-list of the session is the better way to few tools.
+//! First come tools marked `always_include`, and those that this session or a recalled workflow uses; then
+//! the order is by how well name, description and arguments match the request. Words that fewer tools have
+//! count more. That is a heuristic: an allow-list of the session is the better way to few tools.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,10 +1,11 @@
 //! Selects the turns that are shown verbatim; older ones go into the summary.
 //!
-//! - The current turn is shown: its request, and the latest exchange with tools, whole but for the results' budget;
-//!   then the exchanges before it, newest first, as long as they fit.
-//! - Earlier turns are shown up to [`MAX_TURNS`] in total, as long as they fit. Once one does not, only [`KEPT_TURNS`]
-//!   stay, so that a summary is due every few turns and not with each.
-//! - Older tool results are shown with [`MIN_RESULT_TOKENS`] each: by then the model has repeated what matters.
+//! - The current turn is shown: its request, and the latest exchange with tools, whole but for the results'
+//!   budget; then the exchanges before it, newest first, as long as they fit.
+//! - Earlier turns are shown up to [`MAX_TURNS`] in total, as long as they fit. Once one does not, only
+//!   [`KEPT_TURNS`] stay, so that a summary is due every few turns and not with each.
+//! - Older tool results are shown with [`MIN_RESULT_TOKENS`] each: by then the model has repeated what
+//!   matters.
 //!
 //! A call and its results are shown or left out together (`units.rs`).
 
@@ -24,8 +25,8 @@ pub const MAX_TURNS: usize = 10;
 /// The turns that stay when older ones go into the summary, if they fit.
 pub const KEPT_TURNS: usize = 5;
 
-/// The least tokens of a tool result: the envelope with all its attributes takes about 80, and a result that is only an
-/// envelope says nothing.
+/// The least tokens of a tool result: the envelope with all its attributes takes about 80, and a result that
+/// is only an envelope says nothing.
 pub const MIN_RESULT_TOKENS: usize = 150;
 
 /// The part of a session that is shown.
@@ -86,8 +87,8 @@ struct Selection<'c> {
 }
 
 impl Selection<'_> {
-    /// Shows the current turn: its request, and its exchanges as far as they fit, the latest in any case. Returns the
-    /// tokens of the latest results, and the exchanges that are left out.
+    /// Shows the current turn: its request, and its exchanges as far as they fit, the latest in any case.
+    /// Returns the tokens of the latest results, and the exchanges that are left out.
     fn show_current<'u>(&mut self, current: &'u [Unit]) -> (usize, &'u [Unit]) {
         // The latest exchange and everything after it, then the request.
         let latest = current.iter().rposition(|unit| unit.is_exchange).unwrap_or(current.len());

@@ -107,8 +107,8 @@ fn any_message() -> impl Strategy<Value = Message> {
 }
 
 proptest! {
-    /// Whatever the history holds, crashed turns too: calls have their results, in order and right behind them, and what is said is
-    /// either shown or left out to be summarized, never both or neither.
+    /// Whatever the history holds, crashed turns too: calls have their results, in order and right behind
+    /// them, and what is said is either shown or left out to be summarized, never both or neither.
     // Promises: AGENT-9
     #[test]
     fn what_is_shown_is_well_formed(turns in prop::collection::vec(prop::collection::vec(any_message(), 1..12), 0..14)) {

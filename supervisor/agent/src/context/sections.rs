@@ -2,8 +2,8 @@
 
 use super::Window;
 
-/// Tokens by section: the founding numbers, 5,300 in all. With the safety rules, which are never cut and belong to no section, a
-/// question has about 6,000.
+/// Tokens by section: the founding numbers, 5,300 in all. With the safety rules, which are never cut and
+/// belong to no section, a question has about 6,000.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 pub struct Sections {
     /// Prompt without the safety rules: the operator's rules, the workspace's files, memories, hints. 500.
@@ -31,8 +31,9 @@ impl Sections {
         self.system + self.summary + self.recent + self.tool_results + self.tools
     }
 
-    /// Shrinks all sections evenly if the window has no room for them beside the `fixed` tokens: then they use what the
-    /// window has [comfortably](Window::comfortable), so that the agent's own question never causes a warning.
+    /// Shrinks all sections evenly if the window has no room for them beside the `fixed` tokens: then they
+    /// use what the window has [comfortably](Window::comfortable), so that the agent's own question never
+    /// causes a warning.
     #[must_use]
     pub fn within(self, window: Window, fixed: usize) -> Self {
         let (room, total) = (window.comfortable().saturating_sub(fixed), self.total());

@@ -36,6 +36,7 @@ pub struct Stats {
     pub tools_offered: usize,
     /// Tools for which there was no room.
     pub tools_left_out: usize,
-    /// Tokens of the summary per token that it replaces: 0.05 means that 95 % were saved. `None` without a summary.
+    /// Tokens of the summary per token that it replaces: 0.05 means that 95 % were saved. `None` without a
+    /// summary.
     pub compression_ratio: Option<f64>,
 }

@@ -1,7 +1,7 @@
 //! A history in units that stay together.
 //!
-//! A call and its results are one [`Unit`]. A call without a result, as a crash leaves it, gets one that says so; a result without a call
-//! is dropped. Providers reject transcripts with either.
+//! A call and its results are one [`Unit`]. A call without a result, as a crash leaves it, gets one that says
+//! so; a result without a call is dropped. Providers reject transcripts with either.
 
 use std::ops::Range;
 
@@ -60,7 +60,8 @@ fn units(turn: &[HistoryMessage], start: usize) -> Vec<Unit> {
     units
 }
 
-/// A message with calls and one result for each, in their order. Ids may occur twice: then each result is used once.
+/// A message with calls and one result for each, in their order. Ids may occur twice: then each result is
+/// used once.
 fn exchange(message: &Message, mut results: Vec<&Message>) -> Vec<Message> {
     let Message::Assistant { calls, .. } = message else { return vec![message.clone()] };
     let mut messages = vec![message.clone()];

@@ -5,8 +5,8 @@
 //! | warn | less than a quarter, at most 32,000 | 32,000 | 2,000 |
 //! | refuse | less than an eighth, at most 16,000 | 16,000 | 1,000 |
 //!
-//! The founding numbers are for windows of 128,000; a smaller window keeps the same shares. What is left is what the model answers
-//! with, and thinks with.
+//! The founding numbers are for windows of 128,000; a smaller window keeps the same shares. What is left is
+//! what the model answers with, and thinks with.
 
 use serde::Serialize;
 

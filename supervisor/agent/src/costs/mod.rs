@@ -1,15 +1,15 @@
 //! Durable costs by session and by day, each by model.
 //!
-//! The chain reports each charge between two steps of a request, so the report does not write: charges are collected,
-//! and a task adds them to the store. It is the only writer, so that it needs no lock to read, add and write. A killed
-//! process loses the charges since the last write.
+//! The chain reports each charge between two steps of a request, so the report does not write: charges are
+//! collected, and a task adds them to the store. It is the only writer, so that it needs no lock to read, add
+//! and write. A killed process loses the charges since the last write.
 
 mod record;
 
-use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use parking_lot::Mutex;
 use talon_llm::route::catalog::ModelRef;
 use talon_llm::route::cost::{Day, Ledgers};
 use talon_llm::route::fallback::{Event, EventObserver};
@@ -20,8 +20,8 @@ pub use record::CostTotals;
 
 /// The key-value namespace, in the agent's own database.
 const NAMESPACE: &str = "agent-costs";
-/// The most sessions and days that are stored. A million: more sessions than a database has. Beyond that nothing more
-/// is stored, and the log says so.
+/// The most sessions and days that are stored. A million: more sessions than a database has. Beyond that
+/// nothing more is stored, and the log says so.
 const MAX_RECORDS: u64 = 1_000_000;
 /// How many days are stored: more than a year, so that the same day of the last year can be compared.
 const KEPT_DAYS: u64 = 400;

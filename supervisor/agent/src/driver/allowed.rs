@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use talon_agent_settings::{AllowKeys, covers};
 
-/// The lists of `agent.allow` for a turn's sender and its channel. Each list has to cover the call; an empty one covers
-/// nothing.
+/// The lists of `agent.allow` for a turn's sender and its channel. Each list has to cover the call; an empty
+/// one covers nothing.
 ///
-/// They are separate from [`super::TurnSpec::within`]: the list sent to the host is bounded, and the host checks plugin
-/// calls against its own copy of `agent.allow`. The agent's built-in tools never reach the host, so this is their only
-/// check.
+/// They are separate from [`super::TurnSpec::within`]: the list sent to the host is bounded, and the host
+/// checks plugin calls against its own copy of `agent.allow`. The agent's built-in tools never reach the
+/// host, so this is their only check.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AllowedTools(Arc<[Vec<String>]>);
 

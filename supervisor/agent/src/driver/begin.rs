@@ -103,8 +103,8 @@ impl TurnRun<'_> {
         (recalled, Offer::new(actions))
     }
 
-    /// Warns of patterns that match no action: a typing error, or a plugin that is not running. Without the notice the
-    /// model would silently do without. What the operator grants a sub-agent may match nothing.
+    /// Warns of patterns that match no action: a typing error, or a plugin that is not running. Without the
+    /// notice the model would silently do without. What the operator grants a sub-agent may match nothing.
     fn notify_unmatched_patterns(&self, all: &[(String, PluginCapabilities)]) {
         // Without plugins nothing can match, and a notice has already said that they are missing.
         if self.spec.no_tools || all.is_empty() || !self.spec.caller.subagent.is_empty() {
@@ -129,8 +129,8 @@ impl TurnRun<'_> {
         );
     }
 
-    /// Whether the turn may call an action: its own restriction and the operator's lists have to allow it. The host
-    /// checks a plugin call again; a built-in tool is checked only here.
+    /// Whether the turn may call an action: its own restriction and the operator's lists have to allow it.
+    /// The host checks a plugin call again; a built-in tool is checked only here.
     pub(super) fn may_call(&self, plugin: &str, action: &str) -> bool {
         let patterns = &self.spec.within;
         (patterns.is_empty() || patterns.iter().any(|pattern| covers(pattern, plugin, action)))

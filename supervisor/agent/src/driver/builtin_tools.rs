@@ -22,11 +22,11 @@ pub struct BuiltinCall {
     pub action: String,
     /// Its arguments on the wire.
     pub args: BTreeMap<String, String>,
-    /// The turn's restriction, [`TurnSpec::within`](super::TurnSpec::within). It binds everything that this call
-    /// starts.
+    /// The turn's restriction, [`TurnSpec::within`](super::TurnSpec::within). It binds everything that this
+    /// call starts.
     pub within: Vec<String>,
-    /// The operator's lists for the caller, [`TurnSpec::allowed`](super::TurnSpec::allowed). They bind everything that
-    /// this call starts.
+    /// The operator's lists for the caller, [`TurnSpec::allowed`](super::TurnSpec::allowed). They bind
+    /// everything that this call starts.
     pub allowed: AllowedTools,
     /// Receives the call's chunks.
     pub listener: Arc<dyn Listener>,
@@ -34,7 +34,8 @@ pub struct BuiltinCall {
     pub clock: Clock,
 }
 
-/// Built-in actions. The model sees them as a plugin's, and their answers pass the guard's layers like a plugin's.
+/// Built-in actions. The model sees them as a plugin's, and their answers pass the guard's layers like a
+/// plugin's.
 #[async_trait]
 pub trait BuiltinTools: Send + Sync {
     /// The actions offered to this caller; `None` for none.

@@ -90,8 +90,8 @@ impl TurnRun<'_> {
         }
     }
 
-    /// Makes the planned calls concurrently, and puts their results into the batch. A call that an interrupted turn had
-    /// started is not made again.
+    /// Makes the planned calls concurrently, and puts their results into the batch. A call that an
+    /// interrupted turn had started is not made again.
     ///
     /// # Errors
     /// Why the turn ends; calls that still ran have no result then.
@@ -167,8 +167,8 @@ impl TurnRun<'_> {
         let (tool, args) = (checked.tool, checked.to_wire());
         let listener: Arc<dyn Listener> = Arc::clone(costs) as _;
         let (result, truncated, latency) = 'made: {
-            // Tools that may not be called are not offered. This check protects the built-in tools, which have no
-            // other.
+            // Tools that may not be called are not offered. This check protects the built-in tools, which
+            // have no other.
             if !self.may_call(&tool.plugin, &tool.action) {
                 break 'made (tools::denied(NOT_GRANTED), false, Duration::ZERO);
             }

@@ -1,16 +1,16 @@
 //! The time that a turn has used, without the time for which it waited for a person.
 
-use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
 /// A turn's clock. Clones share one clock.
 ///
-/// It is paused while a call waits for approval and nothing else of the turn runs: a person who is away takes no time
-/// from the model, but a tool that hangs does.
+/// It is paused while a call waits for approval and nothing else of the turn runs: a person who is away takes
+/// no time from the model, but a tool that hangs does.
 #[derive(Debug, Clone)]
 pub struct Clock(Arc<Inner>);
 
@@ -75,8 +75,8 @@ impl State {
 }
 
 impl Clock {
-    /// Starts a clock. `outer` is the clock of the outer turn: the call that runs this turn counts as waiting there
-    /// while this clock is paused.
+    /// Starts a clock. `outer` is the clock of the outer turn: the call that runs this turn counts as waiting
+    /// there while this clock is paused.
     #[must_use]
     pub fn start(outer: Option<Self>) -> Self {
         let state = State { counted: Duration::ZERO, since: Instant::now(), waiting: 0, working: 0 };

@@ -1,8 +1,8 @@
 //! A listener between calls and clients that adds up costs.
 
-use parking_lot::Mutex;
 use std::sync::Arc;
 
+use parking_lot::Mutex;
 use talon_proto::agent::chunk::Kind;
 
 use super::Listener;

@@ -77,11 +77,12 @@ pub(super) struct TurnRun<'w> {
     /// The event that led there.
     event: Event,
     pub(super) turn: Turn,
-    /// What a model may be shown: the messages of earlier turns and of this one, and the summary of what came before.
+    /// What a model may be shown: the messages of earlier turns and of this one, and the summary of what came
+    /// before.
     pub(super) transcript: Transcript,
     pub(super) summary: Summary,
-    /// How many messages at the journal's beginning the summary covers without the journal knowing it: a part of a
-    /// turn.
+    /// How many messages at the journal's beginning the summary covers without the journal knowing it: a part
+    /// of a turn.
     pub(super) unkept: usize,
     pub(super) schema: Option<Arc<Schema>>,
     pub(super) prompt: Prompt,
@@ -128,8 +129,8 @@ pub(super) struct TurnAccount {
     pub(super) warned_tight: bool,
 }
 
-/// The most attempts of a turn that are stored and reported. A turn exceeds it only if nearly every question falls
-/// back; then the earliest are dropped, and a notice says how many. Not configurable.
+/// The most attempts of a turn that are stored and reported. A turn exceeds it only if nearly every question
+/// falls back; then the earliest are dropped, and a notice says how many. Not configurable.
 pub(super) const MAX_ATTEMPTS: usize = 64;
 
 impl TurnAccount {
@@ -146,8 +147,8 @@ impl TurnAccount {
         self.pico_usd = self.pico_usd.saturating_add(pico_usd);
     }
 
-    /// The cost that the machine receives with an answer: everything since the previous one, in millionths of a dollar.
-    /// Rounded up over the whole turn instead of each time.
+    /// The cost that the machine receives with an answer: everything since the previous one, in millionths of
+    /// a dollar. Rounded up over the whole turn instead of each time.
     pub(super) fn take_unreported_micro_usd(&mut self) -> u64 {
         let all = u64::try_from(self.pico_usd.div_ceil(PICOS_PER_MICRO)).unwrap_or(u64::MAX);
         self.last_micro_usd = all.saturating_sub(self.micro_usd);
@@ -214,8 +215,8 @@ impl<'w> TurnRun<'w> {
         Fact::Failed(failure)
     }
 
-    /// Passes a fact to the machine and reports its transitions. A fact that the machine rejects is a defect, which
-    /// ends the turn.
+    /// Passes a fact to the machine and reports its transitions. A fact that the machine rejects is a defect,
+    /// which ends the turn.
     fn advance(&mut self, fact: Fact) -> Vec<Effect> {
         let rebuilt = std::mem::take(&mut self.rebuilt);
         self.already_written = rebuilt;

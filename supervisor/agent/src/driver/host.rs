@@ -15,11 +15,11 @@ pub struct HostCall {
     pub action: String,
     /// Its arguments on the wire.
     pub args: BTreeMap<String, String>,
-    /// `session_id`, `conversation_id`, `sender`, `channel`, `subagent`, `correlation_id`: the host checks its
-    /// allow-lists against them, and passes on to the plugin those that it declares and is granted.
+    /// `session_id`, `conversation_id`, `sender`, `channel`, `subagent`, `correlation_id`: the host checks
+    /// its allow-lists against them, and passes on to the plugin those that it declares and is granted.
     pub context: BTreeMap<String, String>,
-    /// The patterns of the session and of the sub-agent; the host refuses calls that they do not cover. Empty restricts
-    /// nothing.
+    /// The patterns of the session and of the sub-agent; the host refuses calls that they do not cover. Empty
+    /// restricts nothing.
     pub within: Vec<String>,
 }
 

@@ -1,7 +1,8 @@
 //! Performs what the machine decides.
 //!
-//! One task runs a turn: it passes facts to [`machine::Turn`](crate::machine::Turn), and performs the resulting effects
-//! in the [`TurnEnvironment`]. Everything outside is behind one of these traits, which tests replace.
+//! One task runs a turn: it passes facts to [`machine::Turn`](crate::machine::Turn), and performs the
+//! resulting effects in the [`TurnEnvironment`]. Everything outside is behind one of these traits, which
+//! tests replace.
 //!
 //! | trait | implemented by |
 //! |---|---|

@@ -16,7 +16,8 @@ use crate::loop_context::{Failure, FailureReport, FinishedTurn};
 use crate::machine::{Activity, Event, Phase, State};
 use crate::tokens::Accuracy;
 
-/// How much of a request is shown as the turn's goal: it is part of each transition, and a request may have 256 KiB.
+/// How much of a request is shown as the turn's goal: it is part of each transition, and a request may have
+/// 256 KiB.
 const MAX_GOAL_CHARS: usize = 200;
 /// The most tool names in a transition; by default a turn has ten iterations of ten calls.
 const MAX_NAMES: usize = 100;

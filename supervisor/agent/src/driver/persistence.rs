@@ -15,11 +15,11 @@ use crate::machine::State;
 use crate::tokens::{Estimate, cut};
 use crate::tool_result::ToolResult;
 
-/// The longest text of an answer. The store takes a megabyte per message; a longer text is truncated, and the answer
-/// marked as cut off.
+/// The longest text of an answer. The store takes a megabyte per message; a longer text is truncated, and the
+/// answer marked as cut off.
 const MAX_TEXT_BYTES: usize = 1_000_000;
-/// The most bytes of arguments of all calls of one answer, since they share a megabyte with the metadata. A call whose
-/// arguments exceed it goes back to the model as unreadable.
+/// The most bytes of arguments of all calls of one answer, since they share a megabyte with the metadata. A
+/// call whose arguments exceed it goes back to the model as unreadable.
 const MAX_ARGUMENTS_BYTES: usize = 640 << 10;
 /// The longest name that a model or provider made up: tool names have at most 64 bytes, model names fewer.
 const MAX_NAME_BYTES: usize = 256;
@@ -27,21 +27,21 @@ const MAX_NAME_BYTES: usize = 256;
 const MAX_SHOWN_BYTES: usize = 200;
 /// Longer thoughts are not sent back to the model.
 const MAX_THOUGHTS_BYTES: usize = 256 << 10;
-/// The longest result. A model is shown 500 tokens of it, and 150 of an older one; 50,000 are for people who read the
-/// session, and stay below the store's megabyte in any script.
+/// The longest result. A model is shown 500 tokens of it, and 150 of an older one; 50,000 are for people who
+/// read the session, and stay below the store's megabyte in any script.
 const MAX_RESULT_TOKENS: usize = 50_000;
 /// The longest tool output that is stored to compare results; a longer one is replaced by its digest.
 const MAX_SAID_BYTES: usize = 4 << 10;
-/// How long a finished turn waits until its parked calls are cancelled, and until its lessons are stored: both write to
-/// the agent's own database.
+/// How long a finished turn waits until its parked calls are cancelled, and until its lessons are stored:
+/// both write to the agent's own database.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long a turn waits for one entry to reach the disk. 10 s: a write that usually takes milliseconds then takes a
-/// thousand times as long, and the turn ends because it cannot be stored. Not configurable.
+/// How long a turn waits for one entry to reach the disk. 10 s: a write that usually takes milliseconds then
+/// takes a thousand times as long, and the turn ends because it cannot be stored. Not configurable.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Ends the turn if a write hangs, as if it had failed. The entry may still reach the disk; the journal is read so that
-/// such an entry only adds knowledge.
+/// Ends the turn if a write hangs, as if it had failed. The entry may still reach the disk; the journal is
+/// read so that such an entry only adds knowledge.
 async fn with_write_timeout(write: impl Future<Output = Result<(), JournalError>>) -> Result<(), Failure> {
     match tokio::time::timeout(WRITE_TIMEOUT, write).await {
         Ok(written) => written.map_err(store_failure),
@@ -102,13 +102,15 @@ impl TurnRun<'_> {
         self.write(entry).await
     }
 
-    /// Writes that a call starts, and waits for the disk: a call without this entry is made again after a restart.
+    /// Writes that a call starts, and waits for the disk: a call without this entry is made again after a
+    /// restart.
     pub(super) async fn journal_began(&self, place: usize) -> Result<(), Failure> {
         let Some(journal) = &self.spec.journal else { return Ok(()) };
         with_write_timeout(journal.add(self.spec.caller.turn, JournalEntry::CallStarted { place })).await
     }
 
-    /// Stores a result while other calls still run. If this write fails, the entry with all results reports it.
+    /// Stores a result while other calls still run. If this write fails, the entry with all results reports
+    /// it.
     pub(super) async fn journal_early_result(&self, place: usize, result: &ToolResult) {
         let Some(journal) = &self.spec.journal else { return };
         let entry = JournalEntry::CallFinished { place, result: result.clone() };
@@ -117,8 +119,8 @@ impl TurnRun<'_> {
         }
     }
 
-    /// Closes the turn in the journal, and stores what can be learned from it. Failures do not take the answer away
-    /// from the client: everything that happened is stored already.
+    /// Closes the turn in the journal, and stores what can be learned from it. Failures do not take the
+    /// answer away from the client: everything that happened is stored already.
     pub(super) async fn store(&mut self) {
         self.replay.clear();
         let success = self.turn.state() == State::Finalize;
@@ -203,8 +205,8 @@ fn truncate_name(name: &mut String) {
     name.truncate(name.floor_char_boundary(MAX_NAME_BYTES));
 }
 
-/// Limits a result to what can be stored. Machine and journal get the same, so that a resumed turn compares equal
-/// results.
+/// Limits a result to what can be stored. Machine and journal get the same, so that a resumed turn compares
+/// equal results.
 pub(super) fn bound_result(result: ToolResult, sanitizer: &Sanitizer) -> ToolResult {
     let ToolResult { outcome: ran, mut block, output: mut said } = result;
     // A token has at least one byte, so most results need not be counted.

@@ -85,8 +85,8 @@ impl TurnRun<'_> {
         }
     }
 
-    /// The counter and window of the model that would be asked now. If another one answers in the end, its window was
-    /// checked when it was chosen.
+    /// The counter and window of the model that would be asked now. If another one answers in the end, its
+    /// window was checked when it was chosen.
     fn target_model(&self, input_tokens: u64) -> (&'static dyn TokenCounter, Window) {
         let request = Request {
             tools: self.offer.tools().map(|tool| tool.spec.clone()).collect(),
@@ -135,8 +135,8 @@ impl TurnRun<'_> {
         said.any(|past| past.turn == now && matches!(past.message, Message::Tool { .. }))
     }
 
-    /// The complexity of what the person asked; the agent's notes in the transcript, which have the same role, are
-    /// excluded.
+    /// The complexity of what the person asked; the agent's notes in the transcript, which have the same
+    /// role, are excluded.
     fn complexity(&self, request: &Request) -> Complexity {
         let now = self.spec.caller.turn;
         let mut messages: Vec<Message> = Vec::new();
@@ -190,8 +190,8 @@ impl TurnRun<'_> {
         question
     }
 
-    /// Whether the provider enforces the schema. When tools are offered as well, several servers then let the model
-    /// call none; so the prompt asks for the form until the model has tried to answer.
+    /// Whether the provider enforces the schema. When tools are offered as well, several servers then let the
+    /// model call none; so the prompt asks for the form until the model has tried to answer.
     pub(super) fn enforces_schema(&self, tools: &[ToolSpec]) -> bool {
         tools.is_empty() || self.turn.context().retries() > 0
     }
@@ -205,8 +205,8 @@ fn schema_instructions(schema: &Schema) -> String {
     fence::closed("schema", &introduction, &schema.text().to_string())
 }
 
-/// The window that a question of this size needs, with its answer: a question is refused if less than an eighth of the
-/// window, or less than 16,000 tokens of a large one, would be left ([`Window::refuse_left`]).
+/// The window that a question of this size needs, with its answer: a question is refused if less than an
+/// eighth of the window, or less than 16,000 tokens of a large one, would be left ([`Window::refuse_left`]).
 fn required_window(tokens: usize) -> u64 {
     let all = tokens.saturating_add((tokens / 7).min(16_000)).saturating_add(1);
     u64::try_from(all).unwrap_or(u64::MAX)

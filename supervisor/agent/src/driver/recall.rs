@@ -47,7 +47,7 @@ pub trait Recall: Send + Sync {
     /// Returns what matches a request.
     async fn recall(&self, caller: &Caller, request: &str) -> Recollection;
 
-    /// Stores what can be learned: the workflow of a successful turn with two or more calls; a failure mark on the
-    /// workflow that a failed turn followed.
+    /// Stores what can be learned: the workflow of a successful turn with two or more calls; a failure mark
+    /// on the workflow that a failed turn followed.
     async fn learn(&self, learned: CompletedTurn);
 }

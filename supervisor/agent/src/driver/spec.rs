@@ -68,8 +68,8 @@ pub struct TurnSpec {
     pub listener: Arc<dyn Listener>,
     /// Cancels it.
     pub cancel: CancellationToken,
-    /// The interrupted turn to resume ([`crate::journal::unfinished`]), with the request and options that the journal
-    /// has. `within` and `no_tools` restrict it further.
+    /// The interrupted turn to resume ([`crate::journal::unfinished`]), with the request and options that the
+    /// journal has. `within` and `no_tools` restrict it further.
     pub resumes: Option<UnfinishedTurn>,
     /// The clock of the outer turn, for a sub-agent ([`super::BuiltinCall::clock`]).
     pub outer: Option<Clock>,
@@ -103,8 +103,8 @@ pub struct TurnEnd {
 /// Runs turns.
 #[async_trait]
 pub trait TurnRunner: Send + Sync {
-    /// Runs a turn to its end. A failure is a [`TurnEnd`], too. The last chunk is the `done` or `error`; the caller,
-    /// who knows the listeners, sends `started`.
+    /// Runs a turn to its end. A failure is a [`TurnEnd`], too. The last chunk is the `done` or `error`; the
+    /// caller, who knows the listeners, sends `started`.
     ///
     /// Dropping the future leaves the turn interrupted, to be resumed later ([`TurnSpec::resumes`]).
     async fn run(&self, environment: &TurnEnvironment, spec: TurnSpec) -> TurnEnd;
@@ -122,8 +122,8 @@ pub enum Confirmation {
 /// Approves calls, if necessary by asking a person.
 #[async_trait]
 pub trait CallApprover: Send + Sync {
-    /// Whether this call may be made. Waits for a person's decision where the policy requires one, and notifies the
-    /// listener. `destructive` and `read_only` are what the action declares.
+    /// Whether this call may be made. Waits for a person's decision where the policy requires one, and
+    /// notifies the listener. `destructive` and `read_only` are what the action declares.
     #[expect(
         clippy::too_many_arguments,
         reason = "a call and all that policy looks at; it is made in one place"
@@ -140,7 +140,7 @@ pub trait CallApprover: Send + Sync {
         listener: &Arc<dyn Listener>,
     ) -> Confirmation;
 
-    /// The turn is over: its parked calls are cancelled, since nothing would make them any more. Not called when the
-    /// agent itself ends, so that parked calls survive a restart.
+    /// The turn is over: its parked calls are cancelled, since nothing would make them any more. Not called
+    /// when the agent itself ends, so that parked calls survive a restart.
     async fn turn_ended(&self, _caller: &Caller) {}
 }

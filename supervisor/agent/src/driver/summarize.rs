@@ -10,13 +10,13 @@ use crate::context::count_messages;
 use crate::loop_context::Failure;
 use crate::tokens::TokenCounter;
 
-/// The most summarizing questions before one question of the turn. Three of them cover 24,000 tokens; the rest follows
-/// before the next question, and is marked as missing until then.
+/// The most summarizing questions before one question of the turn. Three of them cover 24,000 tokens; the
+/// rest follows before the next question, and is marked as missing until then.
 const MAX_SUMMARIES: usize = 3;
 
 impl TurnRun<'_> {
-    /// Summarizes what does not fit, as far as a few questions can. Without a summary the question says what is
-    /// missing.
+    /// Summarizes what does not fit, as far as a few questions can. Without a summary the question says what
+    /// is missing.
     pub(super) async fn summarize(
         &mut self,
         left_out: &[Range<usize>],
@@ -33,7 +33,8 @@ impl TurnRun<'_> {
         let Some(within) = left_out.iter().find(|range| range.start >= gone && !range.is_empty()) else {
             return Ok(());
         };
-        // This turn's messages stay in the journal until its end; a summary of a part of them is for this turn alone.
+        // This turn's messages stay in the journal until its end; a summary of a part of them is for this
+        // turn alone.
         let within = self.older_turn_messages(within.start - gone..within.end - gone, counter);
         self.summarize_range(within, false, &mut left).await.map(drop)
     }
@@ -79,8 +80,8 @@ impl TurnRun<'_> {
         Ok(all)
     }
 
-    /// The messages of this turn that do not fit, with enough of the following ones to free half of the section:
-    /// otherwise a summary would be due before each question.
+    /// The messages of this turn that do not fit, with enough of the following ones to free half of the
+    /// section: otherwise a summary would be due before each question.
     fn older_turn_messages(&self, range: Range<usize>, counter: &dyn TokenCounter) -> Range<usize> {
         let messages = self.transcript.messages();
         let is_exchange =

@@ -1,12 +1,12 @@
 //! The client of the supervisor's host service, over a connection that the supervisor passes to the agent.
 //!
-//! The agent cannot open the supervisor's sockets; it requests a connection and receives one ([`HostConnector`]). A broken
-//! connection is replaced at the next request, and a supervisor that is being replaced is waited for
-//! ([`talon_client::RECONNECT_WINDOW`]). Requests that can be repeated safely are; a call that may have been made is a
-//! [`HostError`].
+//! The agent cannot open the supervisor's sockets; it requests a connection and receives one
+//! ([`HostConnector`]). A broken connection is replaced at the next request, and a supervisor that is being
+//! replaced is waited for ([`talon_client::RECONNECT_WINDOW`]). Requests that can be repeated safely are; a
+//! call that may have been made is a [`HostError`].
 //!
-//! The list of actions is requested for each turn. That takes two requests over a local socket, and a cached list would
-//! have to be invalidated when plugins start, stop, change, or are approved.
+//! The list of actions is requested for each turn. That takes two requests over a local socket, and a cached
+//! list would have to be invalidated when plugins start, stop, change, or are approved.
 
 use std::io;
 use std::sync::Arc;
@@ -22,10 +22,11 @@ use tonic::{Code, Status};
 
 use crate::driver::{Host, HostCall, HostError, Progress};
 
-/// The most tools that are accepted from the supervisor, far more than a model can choose from. Further ones, in the
-/// order of the plugins, are dropped and logged. `agent.allow` shortens the list.
+/// The most tools that are accepted from the supervisor, far more than a model can choose from. Further ones,
+/// in the order of the plugins, are dropped and logged. `agent.allow` shortens the list.
 const MAX_TOOLS: usize = 4096;
-/// The largest total size of their declarations: a plugin may declare 4 MiB. Further ones are dropped and logged.
+/// The largest total size of their declarations: a plugin may declare 4 MiB. Further ones are dropped and
+/// logged.
 const MAX_TOOLS_BYTES: usize = 32 << 20;
 /// How many plugins are queried concurrently, so that a long list does not take one round trip per plugin.
 const MAX_CONCURRENT_QUERIES: usize = 8;
@@ -33,12 +34,12 @@ const MAX_CONCURRENT_QUERIES: usize = 8;
 /// Provides connections to the host.
 #[async_trait]
 pub trait HostConnector: Send + Sync {
-    /// Returns a connected stream on which `talon.host.v1` is served. Called when there is no connection, or the last
-    /// one broke.
+    /// Returns a connected stream on which `talon.host.v1` is served. Called when there is no connection, or
+    /// the last one broke.
     ///
     /// # Errors
-    /// Why there is none. [`io::ErrorKind::NotFound`], `ConnectionRefused` and `WouldBlock` mean that there may be one
-    /// soon, and are retried.
+    /// Why there is none. [`io::ErrorKind::NotFound`], `ConnectionRefused` and `WouldBlock` mean that there
+    /// may be one soon, and are retried.
     async fn connect(&self) -> io::Result<UnixStream>;
 }
 

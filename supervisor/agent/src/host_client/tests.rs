@@ -1,12 +1,12 @@
 //! The host client over real sockets, with a supervisor that answers three requests.
 
-use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::task::Poll;
 
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use talon_proto::host::{
     ExecuteUpdate, GetPluginResponse, ListPluginsResponse, Plugin, Progress as Told, execute_update,
 };

@@ -7,8 +7,8 @@ use talon_store::{Message, Role};
 use super::record::EntryMetadata;
 use crate::tool_result::CallOutcome;
 
-/// The messages for people, in order; the journal's bookkeeping is left out. A result's call is known only if the
-/// answer with the call is among the messages.
+/// The messages for people, in order; the journal's bookkeeping is left out. A result's call is known only if
+/// the answer with the call is among the messages.
 #[must_use]
 pub fn client_messages(messages: &[Message]) -> Vec<agent::Message> {
     let mut calls: Vec<ToolCall> = Vec::new();

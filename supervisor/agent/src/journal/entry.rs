@@ -25,8 +25,8 @@ pub enum JournalEntry {
         /// What question and answer cost.
         micro_usd: u64,
     },
-    /// A call is about to be made: it was approved, if it had to be. A call of an interrupted turn without this entry
-    /// was never made.
+    /// A call is about to be made: it was approved, if it had to be. A call of an interrupted turn without
+    /// this entry was never made.
     CallStarted {
         /// Which of the answer's calls, from 0.
         place: usize,
@@ -51,8 +51,8 @@ pub enum JournalEntry {
     Ended(TurnOutcome),
 }
 
-/// A person's options for one turn. Stored with the message, so that a turn that resumes after a restart may not do
-/// more than before.
+/// A person's options for one turn. Stored with the message, so that a turn that resumes after a restart may
+/// not do more than before.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct TurnOptions {
     /// See [`TurnSpec::within`](crate::driver::TurnSpec::within).
@@ -107,8 +107,8 @@ pub trait Journal: Send + Sync {
     /// [`JournalError`]
     async fn past(&self) -> Result<(Vec<HistoryMessage>, Summary), JournalError>;
 
-    /// Replaces the oldest messages by a summary: the first `messages` of those that [`Journal::past`] returned, which
-    /// have to be whole turns.
+    /// Replaces the oldest messages by a summary: the first `messages` of those that [`Journal::past`]
+    /// returned, which have to be whole turns.
     ///
     /// # Errors
     /// [`JournalError`]

@@ -9,8 +9,9 @@ use super::record::{DecodedMessage, decode};
 use super::{JournalEntry, JournalError, TurnOptions, TurnOutcome};
 use crate::context::Summary;
 
-/// How many of a session's latest messages are read: 20,000. A session reaches that only if its summaries fail for
-/// thousands of turns; then the oldest messages are no longer shown, and stay in the store. Not configurable.
+/// How many of a session's latest messages are read: 20,000. A session reaches that only if its summaries
+/// fail for thousands of turns; then the oldest messages are no longer shown, and stay in the store. Not
+/// configurable.
 const MAX_MESSAGES: usize = 20_000;
 /// The largest total size of these messages, since a message may have a megabyte.
 const MAX_BYTES: usize = 64 << 20;

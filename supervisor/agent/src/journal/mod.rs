@@ -1,8 +1,9 @@
 //! The journal of a session, in the store.
 //!
-//! Each [`JournalEntry`] of a turn is written before it takes effect, so that after a crash at any moment the journal says how
-//! far the turn was. `record` encodes entries as messages of the store, [`Transcript`] is what a model sees of them,
-//! and [`UnfinishedTurn`] is a turn without an end, which a driver can resume ([`crate::driver::TurnSpec::resumes`]).
+//! Each [`JournalEntry`] of a turn is written before it takes effect, so that after a crash at any moment the
+//! journal says how far the turn was. `record` encodes entries as messages of the store, [`Transcript`] is
+//! what a model sees of them, and [`UnfinishedTurn`] is a turn without an end, which a driver can resume
+//! ([`crate::driver::TurnSpec::resumes`]).
 //!
 //! One turn writes to a session at a time; the caller that runs turns ensures that.
 

@@ -1,4 +1,5 @@
-//! Whatever was written of a turn when it was interrupted, its session can be read, shown, closed, and gone on with.
+//! Whatever was written of a turn when it was interrupted, its session can be read, shown, closed, and gone
+//! on with.
 
 use proptest::prelude::*;
 use talon_guard::Sanitizer;
@@ -9,8 +10,8 @@ use super::*;
 use crate::context::{Sections, Summary, history};
 use crate::tokens::Estimate;
 
-/// The entries of a turn as a driver writes them: some answers with calls, each call begun or not, results early or not; notes;
-/// answers that go back; an end.
+/// The entries of a turn as a driver writes them: some answers with calls, each call begun or not, results
+/// early or not; notes; answers that go back; an end.
 fn turn() -> impl Strategy<Value = Vec<JournalEntry>> {
     let ids = ["a", "b", "a", "c"];
     let batch = (1..=ids.len()).prop_flat_map(move |n| {

@@ -11,9 +11,9 @@
 //! | ended | system | the message to the person | how it ended, the note to the model |
 //! | a summary | system | the summary | what it replaces |
 //!
-//! The JSON is stored in the message's calls, or in its results if it has any. All messages of an entry are appended at
-//! once, so that a crash leaves all of them or none. A message without such JSON, of an imported session, is
-//! interpreted by its role.
+//! The JSON is stored in the message's calls, or in its results if it has any. All messages of an entry are
+//! appended at once, so that a crash leaves all of them or none. A message without such JSON, of an imported
+//! session, is interpreted by its role.
 
 use serde::{Deserialize, Serialize};
 use talon_llm::model::{Answer, Finish, Thoughts, ToolCall, Usage};

@@ -10,17 +10,18 @@ use crate::context::HistoryMessage;
 use crate::tool_result::{CallOutcome, ToolResult};
 use crate::tools;
 
-/// The result of a call that started and whose result is lost. It is not repeated, since it may have succeeded.
+/// The result of a call that started and whose result is lost. It is not repeated, since it may have
+/// succeeded.
 pub const UNKNOWN: &str = "error: the agent was interrupted during this call, and it is not known what the call did; look before it is repeated";
 /// The result of a call that never started.
 const NOT_MADE: &str = "error: not made, the turn was interrupted before";
 
-/// Builds messages from entries. The driver applies entries as they happen, and a journal applies them as it reads
-/// them; the messages are the same.
+/// Builds messages from entries. The driver applies entries as they happen, and a journal applies them as it
+/// reads them; the messages are the same.
 ///
 /// - A call without a result gets one that says so as soon as the next message follows.
-/// - Feedback replaces the previous feedback and the answer to which it belongs: the model sees only its latest
-///   attempt.
+/// - Feedback replaces the previous feedback and the answer to which it belongs: the model sees only its
+///   latest attempt.
 #[derive(Debug, Clone, Default)]
 pub struct Transcript {
     messages: Vec<HistoryMessage>,

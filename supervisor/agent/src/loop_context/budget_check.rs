@@ -1,8 +1,8 @@
 //! Whether a turn has reached one of its limits.
 //!
-//! The check runs between two questions to the model, and uses the context alone. Before a limit ends a turn, the model
-//! gets a warning ([`Warning`]), so that it can change course or answer with what it has. Only a limit of 1 leaves no
-//! room for one.
+//! The check runs between two questions to the model, and uses the context alone. Before a limit ends a turn,
+//! the model gets a warning ([`Warning`]), so that it can change course or answer with what it has. Only a
+//! limit of 1 leaves no room for one.
 
 use talon_agent_settings::milliseconds;
 
@@ -10,8 +10,8 @@ use super::{LoopContext, ToolStats};
 use crate::budget::{BudgetCheck, BudgetUse, Limit, Warning};
 use crate::progress;
 
-/// The share of time and money from which the model is warned, in hundredths. 80 leaves room for a last question or
-/// two.
+/// The share of time and money from which the model is warned, in hundredths. 80 leaves room for a last
+/// question or two.
 const WARN_AT_PERCENT: u32 = 80;
 
 impl LoopContext {
@@ -68,8 +68,8 @@ impl LoopContext {
         BudgetCheck::Within(warnings)
     }
 
-    /// The limit of time or money that is reached. It also ends a turn that waits for a model or a tool: then the driver
-    /// sends [`Failure::Limit`](super::Failure::Limit).
+    /// The limit of time or money that is reached. It also ends a turn that waits for a model or a tool: then
+    /// the driver sends [`Failure::Limit`](super::Failure::Limit).
     #[must_use]
     pub fn exhausted_limit(&self) -> Option<Limit> {
         let (budgets, spent) = (self.budgets(), self.spent());

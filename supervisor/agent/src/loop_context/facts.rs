@@ -40,8 +40,8 @@ impl LoopContext {
             for (call, result) in calls.iter().zip(&results) {
                 let name = if result.outcome == CallOutcome::NotOffered { NEVER_OFFERED } else { &call.name };
                 match result.outcome {
-                    // The same call several times in one answer counts as one repetition: the model has not seen its
-                    // result yet, and a limit must not be reached before a warning.
+                    // The same call several times in one answer counts as one repetition: the model has not
+                    // seen its result yet, and a limit must not be reached before a warning.
                     CallOutcome::Succeeded => {
                         let print = Fingerprint::of_call(call, result);
                         if counted.insert(print) {

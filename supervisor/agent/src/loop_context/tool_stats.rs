@@ -22,8 +22,8 @@ impl ToolStats {
         self.streak.map_or(0, |(_, times)| times)
     }
 
-    /// A success cancels one error. If it cancelled all, a tool that fails seven times out of eight would go on for
-    /// ever; if it cancelled none, a long turn would end over a tool that mostly works.
+    /// A success cancels one error. If it cancelled all, a tool that fails seven times out of eight would go
+    /// on for ever; if it cancelled none, a long turn would end over a tool that mostly works.
     pub(super) fn succeeded(&mut self, print: Fingerprint) {
         self.errors = self.errors.saturating_sub(1);
         self.streak = match self.streak {

@@ -53,8 +53,8 @@ pub enum Effect {
     },
     /// Add the answer to the transcript and make it durable, before it takes effect.
     AppendAnswer,
-    /// Run these calls concurrently, and return a result for each, in this order. [`crate::tools::plan`] decides which
-    /// can be made.
+    /// Run these calls concurrently, and return a result for each, in this order. [`crate::tools::plan`]
+    /// decides which can be made.
     RunTools {
         /// The answer's calls.
         calls: Vec<ToolCall>,
@@ -68,8 +68,8 @@ pub enum Effect {
         /// The note to the model.
         note: String,
     },
-    /// Send the model the problems of its answer. Replaces the previous feedback, so that the transcript does not fill
-    /// with it.
+    /// Send the model the problems of its answer. Replaces the previous feedback, so that the transcript does
+    /// not fill with it.
     Feedback {
         /// The feedback to the model.
         text: String,

@@ -156,8 +156,8 @@ proptest! {
         }
     }
 
-    /// Every path ends: a driver that always brings what is waited for gets to an end within the bound, the end is told exactly
-    /// once, and the same facts lead there again.
+    /// Every path ends: a driver that always brings what is waited for gets to an end within the bound, the
+    /// end is told exactly once, and the same facts lead there again.
     // Promises: AGENT-2
     #[test]
     fn every_path_ends_and_tells_so_once(budgets in budgets(), wishes in prop::collection::vec(brought(), 1..30), ms in 0..40u64) {

@@ -39,7 +39,8 @@ pub struct Advance {
     pub records: Vec<TransitionRecord>,
 }
 
-/// A turn. It depends on its facts alone, so that the facts stored with the session rebuild it after a restart.
+/// A turn. It depends on its facts alone, so that the facts stored with the session rebuild it after a
+/// restart.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Turn {
     state: State,
@@ -65,15 +66,15 @@ impl Turn {
         &self.context
     }
 
-    /// The most transitions of a turn: one at its start, one at its end, and at most four for each question to the
-    /// model.
+    /// The most transitions of a turn: one at its start, one at its end, and at most four for each question
+    /// to the model.
     #[must_use]
     pub fn max_transitions(budgets: &Budgets) -> u64 {
         2 + 4 * u64::from(budgets.iterations.get())
     }
 
-    /// Applies a fact, and sends all events that follow from it without an effect in between. `elapsed` is the driver's
-    /// clock since the turn started.
+    /// Applies a fact, and sends all events that follow from it without an effect in between. `elapsed` is
+    /// the driver's clock since the turn started.
     ///
     /// # Errors
     /// [`TransitionError`] if the turn does not expect this fact; the turn is unchanged.

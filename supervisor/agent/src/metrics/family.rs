@@ -1,13 +1,13 @@
 //! Counters, gauges and histograms with labels, and a bound on their series.
 
-use parking_lot::Mutex;
 use std::collections::BTreeMap;
 
+use parking_lot::Mutex;
 use talon_proto::agent::{Bucket, MetricFamily, Sample};
 use talon_sanitize::prefix;
 
-/// The most series of one family. 500: a hundred tools with five outcomes. Further label values are counted under
-/// [`OTHER`], so that sums stay correct.
+/// The most series of one family. 500: a hundred tools with five outcomes. Further label values are counted
+/// under [`OTHER`], so that sums stay correct.
 const MAX_SERIES: usize = 500;
 /// The longest value of a label; names are far shorter, and longer values are truncated.
 const MAX_VALUE_BYTES: usize = 128;

@@ -1,8 +1,8 @@
 //! The metrics `talon_agent_*`.
 //!
-//! Label values are fixed words, names from the configuration, and names of tools and plugins; each family bounds their
-//! number. The share of questions that fell back is `fallbacks_total` over `routed_total`. A counter without events has
-//! a sample of 0, without labels if their values are not known in advance.
+//! Label values are fixed words, names from the configuration, and names of tools and plugins; each family
+//! bounds their number. The share of questions that fell back is `fallbacks_total` over `routed_total`. A
+//! counter without events has a sample of 0, without labels if their values are not known in advance.
 
 mod family;
 mod provider_metrics;
@@ -47,8 +47,8 @@ pub struct Metrics {
 
 /// Creates each family, and lists them all in this order.
 ///
-/// An entry has a field of [`Metrics`], the kind, the name, the labels and the help text. `from_zero` starts these label
-/// values at 0, where all of them are known in advance.
+/// An entry has a field of [`Metrics`], the kind, the name, the labels and the help text. `from_zero` starts
+/// these label values at 0, where all of them are known in advance.
 macro_rules! families {
     ($($field:ident: $kind:ident $name:literal $labels:tt $help:literal $(from_zero $zero:tt)?;)*) => {
         impl Default for Metrics {

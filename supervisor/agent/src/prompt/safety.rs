@@ -1,8 +1,8 @@
 //! The safety rules.
 //!
-//! They are in several languages, because an injected text may be in any, and a model follows a rule best in the
-//! language that it is reading. They come first, are never truncated, and cannot be switched off. They only instruct
-//! the model: what it can do is decided by the host and its guard.
+//! They are in several languages, because an injected text may be in any, and a model follows a rule best in
+//! the language that it is reading. They come first, are never truncated, and cannot be switched off. They
+//! only instruct the model: what it can do is decided by the host and its guard.
 
 use std::sync::LazyLock;
 

@@ -1,8 +1,8 @@
-//! The files of a person's workspace: the assistant's identity (`IDENTITY.md`) and behaviour (`SOUL.md`), the user
-//! (`USER.md`), and notes by day.
+//! The files of a person's workspace: the assistant's identity (`IDENTITY.md`) and behaviour (`SOUL.md`), the
+//! user (`USER.md`), and notes by day.
 //!
-//! They are the person's own words, and are only read. This module gets their contents; [`crate::workspace`] reads the
-//! files.
+//! They are the person's own words, and are only read. This module gets their contents; [`crate::workspace`]
+//! reads the files.
 
 /// How much of a file is used: 16 KiB, more than a prompt has room for.
 const MAX_FILE_BYTES: usize = 16 * 1024;

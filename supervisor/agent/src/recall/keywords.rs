@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 /// How much of a request is used: as much as the store takes; the beginning says what it is about.
 const MAX_BYTES: usize = talon_store::limits::MAX_QUERY_BYTES;
 
-/// Stop words: common words of three letters and more. The store does not search for shorter ones, except in scripts
-/// where a character is a word.
+/// Stop words: common words of three letters and more. The store does not search for shorter ones, except in
+/// scripts where a character is a word.
 const STOP_WORDS: &str = "
 all and any are but can did for get had has her him his how its let may new not now old one our out put say see she the too use was way
 who why you

@@ -3,18 +3,18 @@
 //! - [`StoreRecall`] adds what matches a request to the prompt, as quoted data, and learns from a turn's end
 //! - [`MemoryTools`] lets the model itself save and search: `memory.save`, `memory.search`
 //!
-//! The founding documents speak of a hybrid search by vectors and keywords. This search uses words alone: those that a
-//! request and a memory share, in any of their forms, in any script ([`talon_store::Memory::related`]). It needs no
-//! model, and its results are reproducible.
+//! The founding documents speak of a hybrid search by vectors and keywords. This search uses words alone:
+//! those that a request and a memory share, in any of their forms, in any script
+//! ([`talon_store::Memory::related`]). It needs no model, and its results are reproducible.
 //!
-//! **Owner of a memory.** What is saved or learned in a person's session has the tag `sender:NAME`, and is recalled and
-//! found only in that person's sessions: no one's words enter another person's prompt. A memory without such a tag, as
-//! an operator imports it, is visible to all.
+//! **Owner of a memory.** What is saved or learned in a person's session has the tag `sender:NAME`, and is
+//! recalled and found only in that person's sessions: no one's words enter another person's prompt. A memory
+//! without such a tag, as an operator imports it, is visible to all.
 //!
-//! **Workflows.** A turn becomes a workflow if it ended with an answer and made two or more different successful calls
-//! of plugins. The short form of the request ([`trigger`]), the steps, and the last outcome are stored. The same steps
-//! again increase its count. A failed run marks the workflow that it followed, which then comes after all others and
-//! says so, until it works again.
+//! **Workflows.** A turn becomes a workflow if it ended with an answer and made two or more different
+//! successful calls of plugins. The short form of the request ([`trigger`]), the steps, and the last outcome
+//! are stored. The same steps again increase its count. A failed run marks the workflow that it followed,
+//! which then comes after all others and says so, until it works again.
 
 mod arguments;
 mod error;

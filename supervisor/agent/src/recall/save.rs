@@ -12,11 +12,11 @@ use super::store_recall::source;
 use super::tools::MemoryTools;
 use crate::driver::Caller;
 
-/// The longest memory: a few sentences. The prompt has about 200 tokens for all memories; a document belongs into a
-/// file.
+/// The longest memory: a few sentences. The prompt has about 200 tokens for all memories; a document belongs
+/// into a file.
 const MAX_BYTES: usize = 2000;
-/// The most memories that a session may save, so that a model that saves every sentence, or is made to, cannot fill the
-/// store.
+/// The most memories that a session may save, so that a model that saves every sentence, or is made to,
+/// cannot fill the store.
 pub(super) const MAX_PER_SESSION: u32 = 50;
 /// The kind of a memory if the model gives none.
 const FACT: &str = "fact";

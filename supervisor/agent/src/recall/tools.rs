@@ -1,8 +1,8 @@
 //! `memory.save` and `memory.search`, as a model is offered them.
 //!
-//! Both answers pass the guard's layers like a plugin's: they are neutralized, limited, and put into an envelope whose
-//! every line is marked. What an injected text made a model save comes back as a quotation, now and in any later
-//! session. It is neutralized before it is stored, too, for others who read the store.
+//! Both answers pass the guard's layers like a plugin's: they are neutralized, limited, and put into an
+//! envelope whose every line is marked. What an injected text made a model save comes back as a quotation,
+//! now and in any later session. It is neutralized before it is stored, too, for others who read the store.
 
 use std::sync::Arc;
 
@@ -17,8 +17,8 @@ use crate::driver::{BuiltinCall, BuiltinTools, Caller};
 use crate::tool_result::ToolResult;
 use crate::tools::from_builtin;
 
-/// The longest answer: ten memories of the length to which a search truncates them. A prompt has less room still, and
-/// the loop truncates again.
+/// The longest answer: ten memories of the length to which a search truncates them. A prompt has less room
+/// still, and the loop truncates again.
 const MAX_ANSWER_BYTES: usize = 8 * 1024;
 const SAVE: &str = "save";
 const SEARCH: &str = "search";
@@ -33,8 +33,8 @@ impl MemoryTools {
     /// Creates the tools on a store, with the sanitizer of all texts for models.
     #[must_use]
     pub fn new(memory: Arc<dyn Memory>, sanitizer: Arc<Sanitizer>) -> Self {
-        // Stored text cannot contain the random delimiters, and its lines are marked, so none of them opens an
-        // envelope.
+        // Stored text cannot contain the random delimiters, and its lines are marked, so none of them opens
+        // an envelope.
         let settings = GuardSettings {
             envelope: EnvelopeMode::Quoted,
             max_response_bytes: MAX_ANSWER_BYTES,

@@ -1,9 +1,9 @@
 //! The short form of a request by which a workflow is found: `analyze code, post issue, create PR`.
 //!
-//! "analyze GitLab code and post issue to Jira and create PR" becomes that, with the steps `gitlab`, `jira`, `gitlab`:
-//! its parts, without filler words and without the plugins' names, which are in the steps. A request for another
-//! project then finds the same workflow. The result is neutralized, one line, and at most [`MAX_BYTES`] long; the
-//! request's arguments are not used.
+//! "analyze GitLab code and post issue to Jira and create PR" becomes that, with the steps `gitlab`, `jira`,
+//! `gitlab`: its parts, without filler words and without the plugins' names, which are in the steps. A
+//! request for another project then finds the same workflow. The result is neutralized, one line, and at most
+//! [`MAX_BYTES`] long; the request's arguments are not used.
 
 use talon_guard::Raw;
 

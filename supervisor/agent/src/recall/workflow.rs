@@ -15,7 +15,8 @@ const MIN_STEPS: usize = 2;
 /// Plugins whose calls belong to no task: the supervisor's own, and the agent's memory.
 const NO_STEPS: [&str; 2] = ["talon", super::MEMORY];
 
-/// The steps of a workflow: successful calls of plugins, without immediate repetitions. `None` if there are too few.
+/// The steps of a workflow: successful calls of plugins, without immediate repetitions. `None` if there are
+/// too few.
 pub(super) fn steps(calls: &[(String, String, bool)]) -> Option<Vec<(String, String)>> {
     let mut steps: Vec<(String, String)> = calls
         .iter()

@@ -11,8 +11,8 @@ use crate::agent::Agent;
 
 /// The shortest time between two checks for due probes, whatever the chain says.
 const MIN_PROBE_INTERVAL: Duration = Duration::from_millis(100);
-/// How often idle sessions are searched. A minute: a session becomes idle half an hour after its last message, give or
-/// take a minute.
+/// How often idle sessions are searched. A minute: a session becomes idle half an hour after its last
+/// message, give or take a minute.
 const IDLE_CHECK_INTERVAL: Duration = Duration::from_secs(60);
 /// The most sessions marked idle per pass; the rest follow a minute later.
 const MAX_IDLE_PER_PASS: u32 = 1000;

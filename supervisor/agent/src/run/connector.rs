@@ -1,6 +1,5 @@
 //! Connections to the host, requested over the control socket.
 
-use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -9,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use parking_lot::Mutex;
 use talon_child::inherited::{InheritedFdError, connected};
 use talon_control::Control;
 use talon_proto::agent::{FromAgent, NeedHost, ToAgent, from_agent};
@@ -20,8 +20,8 @@ use crate::host_client::HostConnector;
 /// The control socket to the supervisor.
 pub(super) type SupervisorControl = Control<FromAgent, ToAgent>;
 
-/// How long to wait for a connection. The supervisor creates a pair of sockets and sends one; if that takes longer, it
-/// is being replaced or hangs, and the caller retries as long as that makes sense.
+/// How long to wait for a connection. The supervisor creates a pair of sockets and sends one; if that takes
+/// longer, it is being replaced or hangs, and the caller retries as long as that makes sense.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Why a connection to the host was not taken.

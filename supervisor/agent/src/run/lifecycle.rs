@@ -1,5 +1,5 @@
-//! The life cycle of the process: opens its store, serves the connections that it receives, and ends with the control
-//! socket.
+//! The life cycle of the process: opens its store, serves the connections that it receives, and ends with the
+//! control socket.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -23,8 +23,8 @@ use super::connector::{HostConnectionError, SupervisorConnector, SupervisorContr
 use crate::agent::Agent;
 use crate::serve::{Client, ClientError, Server};
 
-/// How long requests may take to finish at shutdown; streams that follow a turn end at once. The supervisor waits
-/// somewhat longer.
+/// How long requests may take to finish at shutdown; streams that follow a turn end at once. The supervisor
+/// waits somewhat longer.
 const CLOSE_GRACE: Duration = Duration::from_secs(3);
 
 /// Serves the supervisor at the other end of `control`, until it is closed or SIGTERM arrives.

@@ -105,8 +105,8 @@ fn no_running_turn(session: &Session) -> Status {
 /// The channel of clients at a terminal.
 const CLI: &str = "cli";
 
-/// The channel of a request. `agent.allow.channels` restricts what may be called on it, so restricted clients cannot
-/// choose it.
+/// The channel of a request. `agent.allow.channels` restricts what may be called on it, so restricted clients
+/// cannot choose it.
 fn channel_of(client: &Client, channel: &str) -> Result<String, Status> {
     let channel = known_channel(channel)?;
     if channel == CLI || client.is_operator() {
@@ -143,7 +143,8 @@ fn parse_schema(schema: &str) -> Result<Option<Schema>, Status> {
     Ok(Some(schema))
 }
 
-/// The stream of a turn's chunks. Dropping it cancels the turn, unless the turn waits, or has waited, for a person.
+/// The stream of a turn's chunks. Dropping it cancels the turn, unless the turn waits, or has waited, for a
+/// person.
 struct CancelOnDropStream {
     following: Subscription,
     running: Arc<RunningTurn>,

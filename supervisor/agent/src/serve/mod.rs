@@ -1,14 +1,15 @@
 //! `talon.agent.v1.Agent`, on the connections that the supervisor passes to the agent.
 //!
-//! One file for each group of requests. Each connection carries its client ([`Client`]), whose role decides what it may
-//! see and do:
+//! One file for each group of requests. Each connection carries its client ([`Client`]), whose role decides
+//! what it may see and do:
 //!
 //! | role | sessions, turns, approvals | beyond |
 //! |---|---|---|
 //! | call | their own | models, tools, memories that are theirs or everybody's |
 //! | operate, admin | everybody's, when asked for by id or with `all` | costs of all, metrics |
 //!
-//! Only people may decide approvals, whatever the role. A session that a client may not see is reported as missing.
+//! Only people may decide approvals, whatever the role. A session that a client may not see is reported as
+//! missing.
 
 mod approvals;
 mod ask;

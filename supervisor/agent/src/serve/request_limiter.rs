@@ -1,7 +1,8 @@
 //! Limits requests before their bodies are read.
 //!
-//! The server reads a request's message before it calls the service, and holds what it has read for as long as the
-//! client likes. So incomplete requests are bounded in number and time, and one user cannot use up the slots of others.
+//! The server reads a request's message before it calls the service, and holds what it has read for as long
+//! as the client likes. So incomplete requests are bounded in number and time, and one user cannot use up the
+//! slots of others.
 
 use std::convert::Infallible;
 use std::sync::Arc;

@@ -20,8 +20,8 @@ use crate::driver::{BuiltinCall, BuiltinTools, Caller, TurnEnvironment, TurnRunn
 use crate::tool_result::ToolResult;
 use crate::tools::from_builtin;
 
-/// The most sub-agents that run at once in the whole agent; others wait. Each is a separate conversation with a
-/// provider, and providers limit those.
+/// The most sub-agents that run at once in the whole agent; others wait. Each is a separate conversation with
+/// a provider, and providers limit those.
 pub const MAX_AT_ONCE: usize = 8;
 /// The most sub-agents that are defined; each is a tool that every question of the model carries.
 const MAX_AGENTS: usize = 32;
@@ -58,8 +58,8 @@ pub struct SubAgents {
 }
 
 impl SubAgents {
-    /// The built-in sub-agents and the operator's, and the problems of those, each with what to do. An unusable one is
-    /// left out.
+    /// The built-in sub-agents and the operator's, and the problems of those, each with what to do. An
+    /// unusable one is left out.
     #[must_use]
     pub fn new(
         keys: &SubAgentKeys,
@@ -158,7 +158,8 @@ impl BuiltinTools for SubAgents {
                 no(format!("{} gave no result: {why}", call.action))
             }
             Ok((outcome, json)) => {
-                // Neutralized again as JSON text: truncation may cut it anywhere, and must not produce an instruction.
+                // Neutralized again as JSON text: truncation may cut it anywhere, and must not produce an
+                // instruction.
                 let result = serde_json::from_str(&json).unwrap_or_default();
                 (Answer::from_tool(outcome.to_json(&call.action, &result).to_string()), Some(json))
             }

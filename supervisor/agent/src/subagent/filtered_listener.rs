@@ -6,8 +6,8 @@ use talon_proto::agent::chunk::Kind;
 
 use crate::driver::Listener;
 
-/// Forwards the chunks that require action or attention. The sub-agent's text, thoughts and calls are dropped: mixed
-/// with the session's, they could not be distinguished.
+/// Forwards the chunks that require action or attention. The sub-agent's text, thoughts and calls are
+/// dropped: mixed with the session's, they could not be distinguished.
 pub(super) struct FilteredListener(pub(super) Arc<dyn Listener>);
 
 impl Listener for FilteredListener {

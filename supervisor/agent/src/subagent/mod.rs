@@ -1,7 +1,8 @@
 //! Helpers with a focused task: the built-in ones, the operator's, and how they run.
 //!
-//! To the model a sub-agent is an action of the pseudo plugin `subagent`: `subagent__ResearchAgent {task, context?, output_schema?}`.
-//! Several calls in one answer run at once, as all calls do, at most [`MAX_AT_ONCE`] in the whole agent.
+//! To the model a sub-agent is an action of the pseudo plugin `subagent`:
+//! `subagent__ResearchAgent {task, context?, output_schema?}`. Several calls in one answer run at once, as
+//! all calls do, at most [`MAX_AT_ONCE`] in the whole agent.
 //!
 //! | | |
 //! |---|---|
@@ -12,8 +13,8 @@
 //! | keeps | nothing: it has no journal, and learns nothing |
 //! | answers | JSON that was checked against its schema: `{agent, result, tokens_used, cost, duration_ms}`, in the guard's envelope |
 //!
-//! Its costs count for the session. An interrupted turn ends its sub-agents; they are not restarted with it, since it
-//! is unknown how far they were.
+//! Its costs count for the session. An interrupted turn ends its sub-agents; they are not restarted with it,
+//! since it is unknown how far they were.
 
 mod agents;
 mod built_in;

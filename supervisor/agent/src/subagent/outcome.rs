@@ -16,8 +16,8 @@ pub(super) struct SubAgentOutcome {
 }
 
 impl SubAgentOutcome {
-    /// The outcome of a turn. The runner has checked the answer against the schema; it is checked again, since nothing
-    /// else may pass.
+    /// The outcome of a turn. The runner has checked the answer against the schema; it is checked again,
+    /// since nothing else may pass.
     pub(super) fn of(end: TurnEnd, schema: &Schema) -> Self {
         let result = match end.outcome {
             Ok(text) => checked(&text, schema),

@@ -1,8 +1,8 @@
-use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use talon_agent_settings::{SubAgentEntry, SubAgentKeys, TimeSpan};
 use talon_guard::{Sanitizer, Wrapped};

@@ -6,8 +6,9 @@
 //! | OpenAI's `gpt-4`, `gpt-3.5` | `cl100k_base` | exact |
 //! | all others | [`Estimate`] | an estimate, and named as such wherever it is shown |
 //!
-//! The tokenizers are embedded; each is unpacked when it is first asked. Anthropic publishes none, and those of open models are files
-//! of many megabytes each, one a family: the estimate does for choosing what to send, and what was really used the provider says.
+//! The tokenizers are embedded; each is unpacked when it is first asked. Anthropic publishes none, and those
+//! of open models are files of many megabytes each, one a family: the estimate does for choosing what to
+//! send, and what was really used the provider says.
 
 use std::fmt;
 
@@ -30,7 +31,8 @@ pub trait TokenCounter: fmt::Debug + Send + Sync {
     fn accuracy(&self) -> Accuracy;
 }
 
-/// The counter for a model, by the name that its provider has for it; `openai/gpt-4o` is the same as `gpt-4o`.
+/// The counter for a model, by the name that its provider has for it; `openai/gpt-4o` is the same as
+/// `gpt-4o`.
 #[must_use]
 pub fn counter_for(model: &str) -> &'static dyn TokenCounter {
     let name = model.rsplit('/').next().unwrap_or(model).to_ascii_lowercase();
@@ -53,9 +55,9 @@ pub enum OpenAiTokenizer {
     Cl100k,
 }
 
-/// The tokenizer's expressions backtrack, and panic on white space of about a million characters, which a tool can
-/// produce. In pieces the time is linear in the text and nothing panics; each boundary adds at most one token in about
-/// eight thousand.
+/// The tokenizer's expressions backtrack, and panic on white space of about a million characters, which a
+/// tool can produce. In pieces the time is linear in the text and nothing panics; each boundary adds at most
+/// one token in about eight thousand.
 const MAX_PIECE_BYTES: usize = 32 * 1024;
 
 impl TokenCounter for OpenAiTokenizer {
@@ -99,8 +101,9 @@ fn pieces(text: &str) -> impl Iterator<Item = &str> {
 /// | Han, kana, hangul | 1 |
 /// | emoji and all else | ½ |
 ///
-/// Four characters a token is the founding rule, for English. The rest was set by comparing with `o200k_base`, so that the estimate is
-/// rather too high than too low: what is over a window is refused, what is under it only leaves room.
+/// Four characters a token is the founding rule, for English. The rest was set by comparing with
+/// `o200k_base`, so that the estimate is rather too high than too low: what is over a window is refused, what
+/// is under it only leaves room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Estimate;
 
@@ -132,11 +135,12 @@ fn twentieths(c: char) -> u8 {
     }
 }
 
-/// The longest tokens on average of any tokenizer, except for runs of white space: it bounds how far to look, and is
-/// not a promise about the text.
+/// The longest tokens on average of any tokenizer, except for runs of white space: it bounds how far to look,
+/// and is not a promise about the text.
 const MAX_BYTES_PER_TOKEN: usize = 32;
 
-/// The length in bytes of about the longest prefix with at most so many tokens; it ends between two characters.
+/// The length in bytes of about the longest prefix with at most so many tokens; it ends between two
+/// characters.
 #[must_use]
 pub fn fit(counter: &dyn TokenCounter, text: &str, tokens: usize) -> usize {
     let most = text.floor_char_boundary(tokens.saturating_mul(MAX_BYTES_PER_TOKEN));

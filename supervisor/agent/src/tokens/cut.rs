@@ -1,9 +1,10 @@
 //! Truncates tool output to its budget.
 //!
-//! The envelope stays whole: its first line says `truncated=yes` where it says anything, its last line is never
-//! changed. Only the text between them is truncated, at a place where the sanitizer allows it, and replaced by a
-//! notice. Structured content is dropped as a whole, since half of it is not JSON. The result is checked against the
-//! rules for a block again, so that truncation cannot produce a block that no guard would have made.
+//! The envelope stays whole: its first line says `truncated=yes` where it says anything, its last line is
+//! never changed. Only the text between them is truncated, at a place where the sanitizer allows it, and
+//! replaced by a notice. Structured content is dropped as a whole, since half of it is not JSON. The result
+//! is checked against the rules for a block again, so that truncation cannot produce a block that no guard
+//! would have made.
 
 use std::fmt::Write as _;
 

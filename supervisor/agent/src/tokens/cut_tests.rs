@@ -84,7 +84,8 @@ fn own_words_are_cut_between_characters() {
 }
 
 proptest! {
-    /// Whatever a tool says and however much is cut off: what is left is a block that a guard could have made.
+    /// Whatever a tool says and however much is cut off: what is left is a block that a guard could have
+    /// made.
     // Promises: AGENT-7
     #[test]
     fn a_cut_block_is_a_block(

@@ -1,7 +1,7 @@
 //! Divides a budget of tokens among texts.
 
-/// Divides a budget among texts of these sizes: a text smaller than an even share gets its size, and the others share
-/// the rest.
+/// Divides a budget among texts of these sizes: a text smaller than an even share gets its size, and the
+/// others share the rest.
 #[must_use]
 pub fn shares(sizes: &[usize], budget: usize) -> Vec<usize> {
     let mut order: Vec<usize> = (0..sizes.len()).collect();

@@ -8,8 +8,8 @@ use super::{CheckedCall, Offer};
 use crate::budget::{self, Budgets};
 use crate::tool_result::{CallOutcome, ToolResult};
 
-/// The results of one answer's calls. They arrive in any order, each with its call's index, and are returned in the
-/// calls' order. The index is used since models use the same id twice.
+/// The results of one answer's calls. They arrive in any order, each with its call's index, and are returned
+/// in the calls' order. The index is used since models use the same id twice.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Batch(Vec<Option<ToolResult>>);
 
@@ -93,8 +93,8 @@ impl Batch {
         Ok(self.0.into_iter().flatten().collect())
     }
 
-    /// All results, with this text for missing ones: when a turn ends during its calls, the transcript still needs a
-    /// result for each.
+    /// All results, with this text for missing ones: when a turn ends during its calls, the transcript still
+    /// needs a result for each.
     #[must_use]
     pub fn give_up(self, why: impl fmt::Display) -> Vec<ToolResult> {
         let text = format!("error: {why}");

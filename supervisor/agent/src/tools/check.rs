@@ -69,8 +69,8 @@ impl Offer {
 /// The most unknown arguments named to the model. It sees the schema; more than a few are a misunderstanding.
 const MAX_UNKNOWN: usize = 4;
 
-/// Normalizes arguments for the check: `null` is an omitted argument, and a number or list inside a string is that
-/// number or list. Both are the same on the wire, so rejecting them would only cost tokens.
+/// Normalizes arguments for the check: `null` is an omitted argument, and a number or list inside a string is
+/// that number or list. Both are the same on the wire, so rejecting them would only cost tokens.
 fn coerce_arguments(arguments: Vec<(&String, &Value)>, properties: Option<&Map<String, Value>>) -> Value {
     let meant = arguments.into_iter().map(|(name, value)| {
         let wants =

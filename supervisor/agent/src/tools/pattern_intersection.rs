@@ -11,8 +11,8 @@ pub(crate) enum PatternIntersection {
     Nothing,
 }
 
-/// Intersects the session's patterns with the sub-agent's (`None` if the operator does not restrict it; an empty list
-/// grants nothing).
+/// Intersects the session's patterns with the sub-agent's (`None` if the operator does not restrict it; an
+/// empty list grants nothing).
 pub(crate) fn intersect(session: &[String], granted: Option<&[String]>) -> PatternIntersection {
     let Some(granted) = granted else { return PatternIntersection::Patterns(session.to_vec()) };
     let mut both: Vec<String> = if session.is_empty() {

@@ -5,8 +5,8 @@ use talon_proto::host::{ExecuteResponse, Outcome};
 
 use crate::tool_result::{CallOutcome, ToolResult};
 
-/// The result for an answer that is no guarded block. The supervisor sends none; but the agent cannot know what else is
-/// behind the socket, and only a block may reach a prompt.
+/// The result for an answer that is no guarded block. The supervisor sends none; but the agent cannot know
+/// what else is behind the socket, and only a block may reach a prompt.
 const NO_BLOCK: &str = "error: the answer was not a guarded block and is withheld";
 
 /// The result of a host call.
@@ -20,8 +20,8 @@ pub fn from_host(response: &ExecuteResponse, sanitizer: &Sanitizer) -> ToolResul
     ToolResult { outcome: ran, block: block.into_string(), output: said }
 }
 
-/// The result of a call that was not made or whose answer is not shown, as a message of the agent: denied by the user,
-/// host missing.
+/// The result of a call that was not made or whose answer is not shown, as a message of the agent: denied by
+/// the user, host missing.
 #[must_use]
 pub fn denied(words: &str) -> ToolResult {
     ToolResult { outcome: CallOutcome::Failed, block: words.to_owned(), output: words.to_owned() }

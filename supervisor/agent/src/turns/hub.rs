@@ -1,11 +1,10 @@
 //! Distributes one turn's chunks to all followers.
 //!
-//! The turn never waits for a follower. Each follower has a queue bounded in chunks and in bytes. One that reads too
-//! slowly first loses pieces of text, which the final chunk repeats in full, and is notified how many. Other chunks are
-//! never dropped; a follower that does not keep up even with those is disconnected with a reason. The end is in no
-//! queue: every follower gets it.
+//! The turn never waits for a follower. Each follower has a queue bounded in chunks and in bytes. One that
+//! reads too slowly first loses pieces of text, which the final chunk repeats in full, and is notified how
+//! many. Other chunks are never dropped; a follower that does not keep up even with those is disconnected
+//! with a reason. The end is in no queue: every follower gets it.
 
-use parking_lot::Mutex;
 use std::collections::{BTreeMap, VecDeque};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -13,6 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Waker};
 
 use futures_util::Stream;
+use parking_lot::Mutex;
 use talon_proto::agent::chunk::Kind;
 use talon_proto::agent::{Approval, Chunk, LoopState, Notice};
 use talon_store::Timestamp;
@@ -24,16 +24,18 @@ use crate::metrics::Metrics;
 
 /// Queued chunks of one follower beyond which pieces of text are dropped. 256: some seconds of a fast model.
 const MAX_PIECES: usize = 256;
-/// Queued bytes of one follower beyond which pieces of text are dropped. 1 MiB: more than a model writes in one answer.
+/// Queued bytes of one follower beyond which pieces of text are dropped. 1 MiB: more than a model writes in
+/// one answer.
 const MAX_PIECE_BYTES: usize = 1 << 20;
-/// Queued chunks of one follower beyond which it is disconnected. 1024: all transitions, calls and results of a turn
-/// with its default limits, four times over.
+/// Queued chunks of one follower beyond which it is disconnected. 1024: all transitions, calls and results of
+/// a turn with its default limits, four times over.
 const MAX_WAITING: usize = 1024;
-/// Queued bytes of one follower beyond which it is disconnected. 4 MiB: some tool results, of at most 1 MiB each. A
-/// disconnected client can follow again.
+/// Queued bytes of one follower beyond which it is disconnected. 4 MiB: some tool results, of at most 1 MiB
+/// each. A disconnected client can follow again.
 const MAX_WAITING_BYTES: usize = 4 << 20;
-/// Queued bytes of the followers of all turns, beyond which further chunks are dropped or followers disconnected. 64
-/// MiB: a chunk is in memory once but counted for each follower, so this bounds the memory if all turns send at once.
+/// Queued bytes of the followers of all turns, beyond which further chunks are dropped or followers
+/// disconnected. 64 MiB: a chunk is in memory once but counted for each follower, so this bounds the memory
+/// if all turns send at once.
 const MAX_ALL_WAITING_BYTES: usize = 64 << 20;
 /// The most followers of one turn. 16: the windows of one person; one more is rejected.
 const MAX_FOLLOWERS: usize = 16;

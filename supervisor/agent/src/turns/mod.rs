@@ -1,7 +1,8 @@
 //! The running turns.
 //!
-//! There is one turn per session and a bounded number in total; each is a detached task. Its [`Hub`] distributes its
-//! chunks to its followers. A turn that is interrupted because the agent ends is resumed later: its journal has no end.
+//! There is one turn per session and a bounded number in total; each is a detached task. Its [`Hub`]
+//! distributes its chunks to its followers. A turn that is interrupted because the agent ends is resumed
+//! later: its journal has no end.
 
 mod hub;
 mod registry;

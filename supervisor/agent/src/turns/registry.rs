@@ -1,11 +1,11 @@
 //! The registry of running turns, which limits them: one per session, and a number in total.
 
-use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use parking_lot::Mutex;
 use talon_proto::agent::LoopState;
 use talon_store::SessionId;
 use tokio_util::sync::CancellationToken;
@@ -17,11 +17,11 @@ use super::Hub;
 use super::hub::QueuedBytes;
 use crate::metrics::Metrics;
 
-/// The most turns at once. 64: each has a question to a model or a batch of tools in flight, and a session's history in
-/// memory. One more is rejected with RESOURCE_EXHAUSTED.
+/// The most turns at once. 64: each has a question to a model or a batch of tools in flight, and a session's
+/// history in memory. One more is rejected with RESOURCE_EXHAUSTED.
 const MAX_TURNS: usize = 64;
-/// The most turns of one sender. 24: more than a person follows, and two senders at their limit leave slots to others.
-/// One more is rejected with RESOURCE_EXHAUSTED. Not configurable.
+/// The most turns of one sender. 24: more than a person follows, and two senders at their limit leave slots
+/// to others. One more is rejected with RESOURCE_EXHAUSTED. Not configurable.
 const MAX_TURNS_PER_SENDER: usize = 24;
 
 /// The message to followers of a turn that ends without a last chunk, because of a defect.
@@ -87,8 +87,8 @@ impl RunningTurns {
     /// Reserves the slot of a sender's session.
     ///
     /// # Errors
-    /// FAILED_PRECONDITION if the session has a turn, RESOURCE_EXHAUSTED if there are too many turns in total or of the
-    /// sender, UNAVAILABLE if the agent ends.
+    /// FAILED_PRECONDITION if the session has a turn, RESOURCE_EXHAUSTED if there are too many turns in total
+    /// or of the sender, UNAVAILABLE if the agent ends.
     pub(crate) fn reserve(
         &self,
         session: SessionId,
@@ -144,7 +144,8 @@ impl RunningTurns {
         (running.len(), running.values().map(|turn| turn.hub.followers()).sum())
     }
 
-    /// Runs a turn in a new task, until its end or that of the agent. Its slot is free before its end is sent.
+    /// Runs a turn in a new task, until its end or that of the agent. Its slot is free before its end is
+    /// sent.
     pub(crate) fn spawn(&self, slot: TurnSlot, turn: impl Future<Output = ()> + Send + 'static) {
         let ending = self.ending.clone();
         self.inner.tasks.spawn(async move {

@@ -1,11 +1,11 @@
 //! The files of the workspace, read again when they change.
 
-use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use talon_store::Timestamp;
 
 use super::file::{self, ReadOutcome, Stamp};
@@ -16,8 +16,8 @@ const SOUL: &str = "SOUL.md";
 const USER: &str = "USER.md";
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// How long a turn waits for the files: a disk that takes longer hangs, and a prompt with the previous texts is better
-/// than none.
+/// How long a turn waits for the files: a disk that takes longer hangs, and a prompt with the previous texts
+/// is better than none.
 pub(crate) const REFRESH_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The files below a directory. They are read on demand.
@@ -28,7 +28,8 @@ pub struct WorkspaceFiles {
     cache: Mutex<FileCache>,
     /// The result of the last refresh. Never locked while something is read.
     snapshot: Mutex<Snapshot>,
-    /// Held by the one refresh with a time limit that may run, so that a disk that hangs blocks only one thread.
+    /// Held by the one refresh with a time limit that may run, so that a disk that hangs blocks only one
+    /// thread.
     refresh_lock: Arc<tokio::sync::Mutex<()>>,
 }
 
@@ -78,7 +79,8 @@ impl WorkspaceFiles {
         self.snapshot.lock().problems.clone()
     }
 
-    /// The current contents; if they cannot be read within this time, the previous ones or the built-in texts.
+    /// The current contents; if they cannot be read within this time, the previous ones or the built-in
+    /// texts.
     pub async fn current_within(self: &Arc<Self>, wait: Duration) -> Workspace {
         if !self.refresh_within(wait).await {
             tracing::warn!(target: "agent", "the workspace's files cannot be looked at: the texts that were read last stand");
@@ -86,7 +88,8 @@ impl WorkspaceFiles {
         self.snapshot.lock().workspace.clone()
     }
 
-    /// The files' problems, each with what to do; one of them may be that they cannot be read within this time.
+    /// The files' problems, each with what to do; one of them may be that they cannot be read within this
+    /// time.
     pub async fn problems_within(self: &Arc<Self>, wait: Duration) -> Vec<String> {
         let looked = self.refresh_within(wait).await;
         let mut problems = self.snapshot.lock().problems.clone();
@@ -193,9 +196,9 @@ fn of_day(day: &str) -> String {
     format!("memory/{day}.md")
 }
 
-/// The days whose notes may be today's or yesterday's, newest first; the prompt shows the first two that exist. A
-/// service does not know the person's time zone, in which today is this day by UTC, the previous or the next one;
-/// yesterday is the day before that.
+/// The days whose notes may be today's or yesterday's, newest first; the prompt shows the first two that
+/// exist. A service does not know the person's time zone, in which today is this day by UTC, the previous or
+/// the next one; yesterday is the day before that.
 fn days(now: Timestamp) -> Vec<String> {
     let millis = i64::try_from(DAY.as_millis()).unwrap_or(i64::MAX);
     let tomorrow = Timestamp::from_millis(now.as_millis().saturating_add(millis));

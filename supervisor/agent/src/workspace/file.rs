@@ -13,8 +13,8 @@ use rustix::fs::{Mode, OFlags, open, openat, readlinkat};
 use rustix::io::Errno;
 use talon_store::Timestamp;
 
-/// How much of a file is read: far more than a prompt has room for ([`crate::prompt::Workspace`] shows 16 KiB and says
-/// what it left out), and little enough that a large file put there by mistake costs nothing.
+/// How much of a file is read: far more than a prompt has room for ([`crate::prompt::Workspace`] shows 16 KiB
+/// and says what it left out), and little enough that a large file put there by mistake costs nothing.
 const MAX_READ_BYTES: u64 = 1024 * 1024;
 
 /// The most links on the path to one file, as many as the kernel follows. More count as a loop.
@@ -32,8 +32,8 @@ const FILE_FLAGS: OFlags = OFlags::RDONLY
 const DIRECTORY_FLAGS: OFlags =
     OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC).union(OFlags::NOFOLLOW);
 
-/// A file that was changed this recently before it was read may change again within the same tick of the file system's
-/// clock, without a visible difference; so it is read again.
+/// A file that was changed this recently before it was read may change again within the same tick of the file
+/// system's clock, without a visible difference; so it is read again.
 const SETTLED_AFTER_SECONDS: i64 = 2;
 
 /// How an unchanged file is recognized: same inode, content size and times.
@@ -102,9 +102,10 @@ pub(super) fn read(root: &OwnedFd, path: &str, before: Option<Stamp>) -> ReadOut
 
 const NOT_REGULAR: &str = "it is no regular file; put one there";
 
-/// Opens a file below `root`, component by component, and resolves links itself. The kernel could do it in one call
-/// (`openat2` with `RESOLVE_BENEATH`), but a jail with a writable directory forbids it, since its filter cannot see the
-/// mode with which a file would be created. So this is the only way, in a jail and outside.
+/// Opens a file below `root`, component by component, and resolves links itself. The kernel could do it in
+/// one call (`openat2` with `RESOLVE_BENEATH`), but a jail with a writable directory forbids it, since its
+/// filter cannot see the mode with which a file would be created. So this is the only way, in a jail and
+/// outside.
 fn opened(root: &OwnedFd, path: &str) -> Result<OwnedFd, Errno> {
     let mut left = parts(Path::new(path))?;
     let mut within: Vec<OwnedFd> = Vec::new();

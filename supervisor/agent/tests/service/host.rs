@@ -1,6 +1,5 @@
 //! A fake of the supervisor's host service with two plugins that answer as a test needs.
 
-use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
@@ -8,6 +7,7 @@ use std::sync::Arc;
 use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{self, BoxStream};
+use parking_lot::Mutex;
 use talon_guard::{Answer, EnvelopeMode, Guard, GuardSettings};
 use talon_proto::host::host_server::{Host, HostServer};
 use talon_proto::host::{

@@ -17,8 +17,9 @@ use crate::output::Output;
 
 /// Call one action of a plugin through the guard stack.
 ///
-/// Prints the answer as a model gets it: between [plugin_output] and [/plugin_output]. The exit code tells failures
-/// apart: 1 the tool reported an error, 3 the guard refused, 4 the plugin died, timed out or is not available.
+/// Prints the answer as a model gets it: between [plugin_output] and [/plugin_output]. The exit code tells
+/// failures apart: 1 the tool reported an error, 3 the guard refused, 4 the plugin died, timed out or is not
+/// available.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   talon call hello.greet name=World
@@ -31,8 +32,8 @@ pub(crate) struct CallArgs {
     target: Target,
     #[command(flatten)]
     arguments: Arguments,
-    /// A value of the session context, such as session_id. A plugin gets it only if its action declares it and
-    /// the operator grants it.
+    /// A value of the session context, such as session_id. A plugin gets it only if its action declares it
+    /// and the operator grants it.
     #[arg(long, value_name = "KEY=VALUE", value_parser = key_value)]
     context: Vec<(String, String)>,
     /// Print only the guarded content, without the envelope; an error goes to stderr.

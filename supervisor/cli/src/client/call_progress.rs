@@ -10,7 +10,8 @@ const STEPS: u64 = 1000;
 /// The longest message to show, in characters: about one line of a terminal.
 const MAX_SHOWN_CHARS: usize = 60;
 
-/// Appears with the first progress report and disappears when dropped, so that the answer starts on a fresh line.
+/// Appears with the first progress report and disappears when dropped, so that the answer starts on a fresh
+/// line.
 pub(crate) struct CallProgressBar(Option<TransientBar>);
 
 impl CallProgressBar {

@@ -27,7 +27,8 @@ impl Client {
         Self::connect_to(socket.path()?).await
     }
 
-    /// Connects if there is a supervisor. One that was named with `--socket` or in the environment is required.
+    /// Connects if there is a supervisor. One that was named with `--socket` or in the environment is
+    /// required.
     pub(crate) async fn connect_if_there(socket: &HostSocket<'_>) -> Result<Option<Self>, Failure> {
         let path = socket.path()?;
         match dial(&path).await {

@@ -17,15 +17,16 @@ use crate::line::{Line, sanitized_line};
 use crate::output::Output;
 use crate::{json, show::timestamp};
 
-/// Delay before the next reconnect attempt, at first and after many attempts. A restart takes a second or two.
+/// Delay before the next reconnect attempt, at first and after many attempts. A restart takes a second or
+/// two.
 const MIN_BACKOFF: Duration = Duration::from_millis(100);
 const MAX_BACKOFF: Duration = Duration::from_secs(5);
 
 /// Print events as they happen: state changes, exits, finished calls, failed health checks.
 ///
-/// Runs until it is interrupted or the supervisor exits. With --follow it waits for the next supervisor and continues
-/// there; an event of the kind `reconnected` marks the place where events may be missing. A reader that is too slow
-/// learns how many events it missed. Each supervisor numbers its events from 1.
+/// Runs until it is interrupted or the supervisor exits. With --follow it waits for the next supervisor and
+/// continues there; an event of the kind `reconnected` marks the place where events may be missing. A reader
+/// that is too slow learns how many events it missed. Each supervisor numbers its events from 1.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   talon events

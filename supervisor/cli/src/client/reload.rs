@@ -17,10 +17,10 @@ use crate::transient_bar::TransientBar;
 
 /// Make the supervisor reread its configuration, as SIGHUP does.
 ///
-/// The new configuration is checked as a whole and compared with the active one, and only changes are applied: a plugin
-/// whose program, arguments or jail differ gets new processes next to the old ones, and no call is lost. A refused
-/// configuration changes nothing. Files of plugins with unchanged configuration are not checked; use `talon plugin
-/// reload` for that.
+/// The new configuration is checked as a whole and compared with the active one, and only changes are
+/// applied: a plugin whose program, arguments or jail differ gets new processes next to the old ones, and no
+/// call is lost. A refused configuration changes nothing. Files of plugins with unchanged configuration are
+/// not checked; use `talon plugin reload` for that.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   talon reload --dry-run

@@ -37,15 +37,15 @@ const UNIT_VARIABLE: &str = "UNIT";
 
 /// Stop the supervisor and its plugins, and wait until the process is gone.
 ///
-/// New calls are refused, calls in flight may finish within the grace period, then the plugins are stopped, and then
-/// the state service. Needs the role admin.
+/// New calls are refused, calls in flight may finish within the grace period, then the plugins are stopped,
+/// and then the state service. Needs the role admin.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   talon stop
   talon stop --unless-restarting=talon.service      # for ExecStop= in a unit")]
 pub(crate) struct StopArgs {
-    /// Do nothing if systemd is restarting this unit, since the plugins should keep running then. Otherwise $UNIT, then
-    /// talon.service.
+    /// Do nothing if systemd is restarting this unit, since the plugins should keep running then. Otherwise
+    /// $UNIT, then talon.service.
     #[arg(
         long,
         value_name = "UNIT",
@@ -67,8 +67,8 @@ impl StopArgs {
                     out.err_line("it is being restarted: the plugins run on");
                     return Ok(exit::OK);
                 }
-                // If unsure, prefer a handover without a successor over stopping the plugins in the middle of an
-                // upgrade.
+                // If unsure, prefer a handover without a successor over stopping the plugins in the middle of
+                // an upgrade.
                 Err(why) => {
                     out.err_line(sanitized!("nothing is stopped: {}", Raw::of(why).line()));
                     return Ok(exit::OK);

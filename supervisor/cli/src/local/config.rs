@@ -66,8 +66,8 @@ fn check(global: &Global, out: &mut Output) -> Result<u8, Failure> {
     Ok(exit::OK)
 }
 
-/// What is to know about single plugins: those that a supervisor would refuse, and overrides of none. The rest of the
-/// configuration holds all the same, and a program may be installed later.
+/// What is to know about single plugins: those that a supervisor would refuse, and overrides of none. The
+/// rest of the configuration holds all the same, and a program may be installed later.
 fn of_plugins(loaded: &Loaded) -> Vec<String> {
     let found = serve::find_plugins(&loaded.config);
     let unknown = serve::unknown_overrides(loaded, &FoundNames::of(&found, &loaded.config));

@@ -39,9 +39,9 @@ const STOP_GRACE: Duration = Duration::from_secs(2);
 
 /// Test a plugin from the outside: its start, its answers, its exit.
 ///
-/// The plugin is started in its jail as often as the checks need, and called as a host calls it: only actions that are
-/// `read_only`, unless --action or --allow-calls says otherwise. `talon conformance --list` explains what each check
-/// does, why, and how to fix what it finds.
+/// The plugin is started in its jail as often as the checks need, and called as a host calls it: only actions
+/// that are `read_only`, unless --action or --allow-calls says otherwise. `talon conformance --list` explains
+/// what each check does, why, and how to fix what it finds.
 ///
 /// Exits with 1 if a check failed.
 #[derive(Debug, Args)]
@@ -52,14 +52,15 @@ const STOP_GRACE: Duration = Duration::from_secs(2);
   talon conformance --plugin git --config talon.yaml --allow-calls
   talon conformance --list --output json | jq -r '.checks[].id'")]
 pub(crate) struct ConformanceArgs {
-    /// An executable file, or a directory with a plugin.yaml. If the configuration has an entry for it, that entry
-    /// applies.
+    /// An executable file, or a directory with a plugin.yaml. If the configuration has an entry for it, that
+    /// entry applies.
     #[arg(value_name = "PATH", required_unless_present_any = ["list", "plugin"])]
     path: Option<PathBuf>,
     /// The plugin with this name in the configuration, instead of a PATH.
     #[arg(long, value_name = "NAME", conflicts_with = "path")]
     plugin: Option<String>,
-    /// List the checks instead of running them: their documentation, or with --output json a list for programs.
+    /// List the checks instead of running them: their documentation, or with --output json a list for
+    /// programs.
     #[arg(long, conflicts_with_all = ["path", "plugin", "report", "only", "skip"])]
     list: bool,
     /// The format of the result; --output json means the same as json here.
@@ -71,8 +72,8 @@ pub(crate) struct ConformanceArgs {
     /// Skip this check, or the checks of this group; may be given several times.
     #[arg(long, value_name = "ID")]
     skip: Vec<String>,
-    /// An action that may be called, with arguments of a valid call: 'slow ms=500', or 'slow {"ms": 500}'; may be given
-    /// several times.
+    /// An action that may be called, with arguments of a valid call: 'slow ms=500', or 'slow {"ms": 500}';
+    /// may be given several times.
     #[arg(long = "action", value_name = "CALL", value_parser = parse_call)]
     actions: Vec<NamedAction>,
     /// Allow calls of every action, including those that change something.

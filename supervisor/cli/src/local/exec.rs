@@ -30,16 +30,17 @@ use crate::runtime::{not_started, run};
 use crate::signals::termination_signal;
 use crate::{answer, json};
 
-/// Of Talon's own log, only show why the guard rejected an answer. The answer itself does not say so, because its
-/// reader may be a model. `TALON_LOG` overrides this.
+/// Of Talon's own log, only show why the guard rejected an answer. The answer itself does not say so, because
+/// its reader may be a model. `TALON_LOG` overrides this.
 const LOG_LEVEL: &str = "off,talon_guard::rescue=warn";
 /// How long the plugin may take to exit after the call. Its author waits for it.
 const STOP_GRACE: Duration = Duration::from_secs(2);
 
 /// Run one action of one plugin file under a private supervisor, then exit.
 ///
-/// The plugin runs in the same jail and behind the same guard stack as under `talon serve`, so that an author needs
-/// no daemon. It is started once and never restarted; its log goes to stderr. Its state is discarded afterwards.
+/// The plugin runs in the same jail and behind the same guard stack as under `talon serve`, so that an author
+/// needs no daemon. It is started once and never restarted; its log goes to stderr. Its state is discarded
+/// afterwards.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   talon exec ./target/debug/hello greet name=World

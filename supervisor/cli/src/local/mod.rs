@@ -1,5 +1,6 @@
-//! Verbs that do their work in this process, with the supervisor's library: those that are a supervisor or run a
-//! part of one, those that read the configuration or the files of a supervisor, and those that need neither.
+//! Verbs that do their work in this process, with the supervisor's library: those that are a supervisor or
+//! run a part of one, those that read the configuration or the files of a supervisor, and those that need
+//! neither.
 
 pub(crate) mod audit;
 pub(crate) mod completions;

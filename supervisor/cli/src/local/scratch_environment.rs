@@ -33,7 +33,8 @@ impl ScratchEnvironment {
             .with(verb, "runtime_dir", runtime_dir.to_string_lossy())
             .with(verb, "state.data_dir", data_dir.to_string_lossy());
         let mut config = configuration::load(&options)?.config;
-        // A trial run must not change a supervisor's state. If the configuration turns state off, it stays off.
+        // A trial run must not change a supervisor's state. If the configuration turns state off, it stays
+        // off.
         if config.state.engine != Engine::Off {
             config.state.engine = Engine::Sqlite;
         }

@@ -16,8 +16,8 @@ use crate::runtime::{not_started, run};
 
 /// Run the supervisor: start the plugins, keep them running, and accept calls on host.sock.
 ///
-/// Logs to stderr and exits on SIGTERM or SIGINT: calls in flight may finish within the grace period, then the
-/// plugins are stopped. A second signal stops them at once.
+/// Logs to stderr and exits on SIGTERM or SIGINT: calls in flight may finish within the grace period, then
+/// the plugins are stopped. A second signal stops them at once.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   talon serve
@@ -37,10 +37,12 @@ pub(crate) struct ServeArgs {
     /// A configuration value; overrides the file and the environment.
     #[arg(long, value_name = "KEY=VALUE", value_parser = crate::arguments::key_value)]
     set: Vec<(String, String)>,
-    /// Also exit in an orderly way at the end of standard input: for a program that runs a private supervisor.
+    /// Also exit in an orderly way at the end of standard input: for a program that runs a private
+    /// supervisor.
     #[arg(long)]
     until_stdin_ends: bool,
-    /// Take over from the supervisor that uses the same runtime directory: its plugins keep running, and it exits.
+    /// Take over from the supervisor that uses the same runtime directory: its plugins keep running, and it
+    /// exits.
     ///
     /// If the takeover fails, the old supervisor continues. If none is running, this is a normal start.
     #[arg(long)]
@@ -86,12 +88,12 @@ impl ServeArgs {
     }
 }
 
-/// The number of threads for calls: half of the cores, because the client and the plugin do the other half of a call's
-/// work.
+/// The number of threads for calls: half of the cores, because the client and the plugin do the other half of
+/// a call's work.
 ///
-/// An extra thread costs more than it helps: each step of a call wakes it to look for work to steal, and on two cores a
-/// single call has a third of the context switches with one thread that it has with two. Slow work runs on the
-/// runtime's threads for blocking work anyway.
+/// An extra thread costs more than it helps: each step of a call wakes it to look for work to steal, and on
+/// two cores a single call has a third of the context switches with one thread that it has with two. Slow
+/// work runs on the runtime's threads for blocking work anyway.
 fn workers() -> usize {
     std::thread::available_parallelism().map_or(1, |cores| (cores.get() / 2).max(1))
 }

@@ -26,7 +26,8 @@ impl Global {
     }
 }
 
-/// The destination of traces. The configuration has been validated, so an invalid collector does not occur here.
+/// The destination of traces. The configuration has been validated, so an invalid collector does not occur
+/// here.
 fn traces(configured: &config::Traces) -> Option<TraceSettings> {
     let endpoint = configured.endpoint.as_ref()?.parse().ok()?;
     Some(TraceSettings { endpoint, sample: configured.sample })

@@ -24,8 +24,8 @@ const ORDERS: [&str; 9] =
 
 /// Show the supervisor and its plugins live: calls, errors, latencies, CPU and memory, the worst first.
 ///
-/// Keys: ? shows the help, Enter shows one plugin in full, with its events and log lines, / filters, q quits. After a
-/// restart of the supervisor it reconnects and says so. Rates are differences between two readings.
+/// Keys: ? shows the help, Enter shows one plugin in full, with its events and log lines, / filters, q quits.
+/// After a restart of the supervisor it reconnects and says so. Rates are differences between two readings.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   talon top
@@ -74,7 +74,8 @@ impl TopArgs {
             return Err(Failure::usage("this is no terminal: add --once, which prints one picture"));
         }
         let program = program_lookup::find(PROGRAM).map_err(|error| Failure::failed(error.to_string()))?;
-        // Connect here, so that a missing supervisor gives the same message and exit code as in every other verb.
+        // Connect here, so that a missing supervisor gives the same message and exit code as in every other
+        // verb.
         let path = block_on(async { Ok(Client::connect(socket).await?.path().to_owned()) })?;
         let mut command = Command::new(program);
         command.arg("--socket").arg(path);

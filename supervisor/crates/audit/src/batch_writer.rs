@@ -1,16 +1,18 @@
-//! Writes queued records: usually on the task of a call, and on the log's thread where a write would hold calls up.
+//! Writes queued records: usually on the task of a call, and on the log's thread where a write would hold
+//! calls up.
 //!
-//! A write goes into the kernel's memory and takes microseconds. Handing it to a thread costs two context switches,
-//! each more expensive than the write. So the first call to record in a turn of the runtime writes for all of them.
-//! Everything that may wait for the disk is done by the thread: opening, syncing, beginning the next file, retrying and
-//! closing. While writes [take long](crate::disk_latency), the thread does all of them.
+//! A write goes into the kernel's memory and takes microseconds. Handing it to a thread costs two context
+//! switches, each more expensive than the write. So the first call to record in a turn of the runtime writes
+//! for all of them. Everything that may wait for the disk is done by the thread: opening, syncing, beginning
+//! the next file, retrying and closing. While writes [take long](crate::disk_latency), the thread does all of
+//! them.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::oneshot;
 
 use crate::damage::{Continuation, Damage};
@@ -53,8 +55,8 @@ pub(crate) struct Shared {
     batch_writer: Mutex<BatchWriter>,
 }
 
-/// The open file. The lock's holder takes records out of the queue and writes them, which keeps the file in queue
-/// order.
+/// The open file. The lock's holder takes records out of the queue and writes them, which keeps the file in
+/// queue order.
 #[derive(Debug, Default)]
 struct BatchWriter {
     /// None while the log is not open.
@@ -104,8 +106,8 @@ impl Shared {
         }
     }
 
-    /// Writes the queued records, unless that may take long: then it leaves them to the thread. `Err` if the thread
-    /// holds the file at this moment.
+    /// Writes the queued records, unless that may take long: then it leaves them to the thread. `Err` if the
+    /// thread holds the file at this moment.
     pub(crate) fn try_write<'w>(&self, wake: WakeGuard<'w>) -> Result<(), WakeGuard<'w>> {
         let Some(mut batch_writer) = self.batch_writer.try_lock() else { return Err(wake) };
         self.write_batches(&mut batch_writer, wake);
@@ -220,8 +222,8 @@ impl Shared {
         }
     }
 
-    /// Closes a log that cannot be written. What is not in it is lost: counted, noted in the file if possible, and
-    /// reported. Returns whether a handle is left.
+    /// Closes a log that cannot be written. What is not in it is lost: counted, noted in the file if
+    /// possible, and reported. Returns whether a handle is left.
     fn give_up(&self) -> bool {
         let mut queued = Unwritten::default();
         for item in self.queue.drain() {
@@ -338,9 +340,9 @@ impl Shared {
         batch_writer.continuation.end = Some(writer.end());
     }
 
-    /// Writes the appended records to the file, and begins the next file if this one is full, however long that takes.
-    /// Takes nothing out of the queue meanwhile. `Err` if the log is to be closed before that succeeds, or has to be
-    /// opened again.
+    /// Writes the appended records to the file, and begins the next file if this one is full, however long
+    /// that takes. Takes nothing out of the queue meanwhile. `Err` if the log is to be closed before that
+    /// succeeds, or has to be opened again.
     fn settle<'d>(
         &'d self,
         mut batch_writer: MutexGuard<'d, BatchWriter>,
@@ -363,7 +365,8 @@ impl Shared {
                     let gone = error.kind() == io::ErrorKind::NotFound;
                     self.report_failure(&self.io_error(error));
                     if gone {
-                        // The next file cannot be begun in a directory that is gone; this one has all records.
+                        // The next file cannot be begun in a directory that is gone; this one has all
+                        // records.
                         self.acknowledge(std::mem::take(&mut batch_writer.unacknowledged));
                         return Err(AfterWrite::Reopen);
                     }
@@ -396,8 +399,8 @@ impl Shared {
     fn report_recovery(&self) {
         self.late.store(false, Ordering::Relaxed);
         let trouble = self.state().problem.is_some() || self.dropping.load(Ordering::Relaxed);
-        // The notification says that the file records the gap, so that record has to be written first, after everything
-        // queued before it.
+        // The notification says that the file records the gap, so that record has to be written first, after
+        // everything queued before it.
         if !trouble || self.queue.has_lost() {
             return;
         }

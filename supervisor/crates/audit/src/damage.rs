@@ -5,8 +5,8 @@ use std::io::{self, BufRead as _, BufReader, Seek as _};
 
 use crate::line::Hash;
 
-/// The end of the chain as this process wrote it. It outlives the open file, so that the chain continues from it
-/// whatever happened to the file.
+/// The end of the chain as this process wrote it. It outlives the open file, so that the chain continues from
+/// it whatever happened to the file.
 #[derive(Debug, Clone)]
 pub(crate) struct ChainEnd {
     /// The number of the file.

@@ -84,7 +84,8 @@ impl Directory {
         }
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let fd = openat(CWD, path, flags, Mode::empty()).map_err(io::Error::from)?;
-        // Two writers would fork the chain. The kernel releases the lock when the process ends, however it ends.
+        // Two writers would fork the chain. The kernel releases the lock when the process ends, however it
+        // ends.
         match flock(&fd, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => Ok(Self { path: path.to_owned(), fd }),
             Err(rustix::io::Errno::WOULDBLOCK) => Err(DirectoryError::Busy),
@@ -123,7 +124,8 @@ impl Directory {
         }
     }
 
-    /// Reserves room on the disk for the last records, which have to be written even if the disk is full by then.
+    /// Reserves room on the disk for the last records, which have to be written even if the disk is full by
+    /// then.
     pub(crate) fn reserve(&self) -> io::Result<()> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         let file = openat(&self.fd, RESERVE_NAME, flags, Mode::from_raw_mode(FILE_MODE))?;

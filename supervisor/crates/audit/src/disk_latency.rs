@@ -4,11 +4,12 @@ use std::time::{Duration, Instant};
 
 use nix::sys::resource::{UsageWho, getrusage};
 
-/// A write is slow if it made its thread wait and took longer than this. A write that does not wait goes into the
-/// kernel's memory and takes microseconds. This is far above that, and still too short for a call to notice.
+/// A write is slow if it made its thread wait and took longer than this. A write that does not wait goes into
+/// the kernel's memory and takes microseconds. This is far above that, and still too short for a call to
+/// notice.
 const SLOW_WRITE: Duration = Duration::from_millis(2);
-/// After a slow write, the thread does all writing for this many times as long as the write took. So a thread that
-/// serves calls waits for the disk for at most a hundredth of its time.
+/// After a slow write, the thread does all writing for this many times as long as the write took. So a thread
+/// that serves calls waits for the disk for at most a hundredth of its time.
 const BACKOFF_FACTOR: u32 = 100;
 /// The longest backoff: a disk that stalled once is tried again after that.
 const MAX_BACKOFF: Duration = Duration::from_secs(10);

@@ -5,7 +5,8 @@ use sha2::{Digest as _, Sha256};
 /// How many digits a hash has.
 pub(crate) const HEX_BYTES: usize = 64;
 
-/// A hash in hexadecimal. Written in place: `hex::encode`'s character iterator takes longer than the rest of a line.
+/// A hash in hexadecimal. Written in place: `hex::encode`'s character iterator takes longer than the rest of
+/// a line.
 pub(crate) fn hex_digits(hash: [u8; 32]) -> [u8; HEX_BYTES] {
     let mut digits = [0; HEX_BYTES];
     hex::encode_to_slice(hash, &mut digits).expect("each byte has two digits");

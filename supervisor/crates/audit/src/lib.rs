@@ -7,9 +7,9 @@
 //!                       └─► lost: counted, and a record in their place says how many
 //! ```
 //!
-//! Each line is one JSON object. A line's `hash` covers its bytes up to that field, and `prev` is the hash of the line
-//! before, so each hash stands for everything before it. A process that can write the files can also rewrite all of
-//! them: only a hash noted elsewhere shows that, see [`head`] and [`VerifyRequest::anchor`].
+//! Each line is one JSON object. A line's `hash` covers its bytes up to that field, and `prev` is the hash of
+//! the line before, so each hash stands for everything before it. A process that can write the files can also
+//! rewrite all of them: only a hash noted elsewhere shows that, see [`head`] and [`VerifyRequest::anchor`].
 //!
 //! | file | content |
 //! |---|---|

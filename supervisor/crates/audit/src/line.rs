@@ -1,7 +1,7 @@
 //! Encodes a record as a line, and parses and checks a line.
 //!
-//! The hash is the last field and covers the bytes before it. So writer and reader need not agree on how JSON is
-//! formatted: the bytes in the file are the bytes that were hashed.
+//! The hash is the last field and covers the bytes before it. So writer and reader need not agree on how JSON
+//! is formatted: the bytes in the file are the bytes that were hashed.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,8 +12,8 @@ use sha2::{Digest as _, Sha256};
 use crate::hex_digest::{HEX_BYTES, hex_digits};
 use crate::record::Body;
 
-/// The longest line. The limits of `record.rs` make a line of 80 KiB if every byte of every text has to be escaped. A
-/// reader treats a longer line as invalid, and keeps no more of it than this.
+/// The longest line. The limits of `record.rs` make a line of 80 KiB if every byte of every text has to be
+/// escaped. A reader treats a longer line as invalid, and keeps no more of it than this.
 pub const MAX_LINE_BYTES: usize = 128 << 10;
 /// Separates these hashes from SHA-256 of the same text elsewhere, and from those of a later format.
 const DOMAIN: &[u8] = b"talon-audit-1\n";

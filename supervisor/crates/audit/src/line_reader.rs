@@ -75,8 +75,8 @@ impl LineReader {
     }
 }
 
-/// Reads a line. Keeps at most [`MAX_LINE_BYTES`] of it and skips the rest. `None` at the end of the file; otherwise
-/// whether the line has a line break.
+/// Reads a line. Keeps at most [`MAX_LINE_BYTES`] of it and skips the rest. `None` at the end of the file;
+/// otherwise whether the line has a line break.
 fn bounded_line(reader: &mut impl BufRead, to: &mut Vec<u8>) -> io::Result<Option<bool>> {
     let room = MAX_LINE_BYTES as u64 + 1;
     if reader.by_ref().take(room).read_until(b'\n', to)? == 0 {

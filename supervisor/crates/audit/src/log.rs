@@ -1,9 +1,9 @@
 //! The handle that records calls and operations.
 //!
-//! A record is in the file before its call is answered, unless that takes longer than a call may wait. So every
-//! answered call is in the log even if the supervisor is killed right after. A power cut loses what the kernel had not
-//! synced to the disk, at most the records of one sync interval. While writing fails, or has just taken too long, no
-//! call waits.
+//! A record is in the file before its call is answered, unless that takes longer than a call may wait. So
+//! every answered call is in the log even if the supervisor is killed right after. A power cut loses what the
+//! kernel had not synced to the disk, at most the records of one sync interval. While writing fails, or has
+//! just taken too long, no call waits.
 
 use std::io;
 use std::path::PathBuf;
@@ -19,8 +19,9 @@ use crate::writer::{Settings, unix_ms};
 /// How long the supervisor waits for the remaining records to be written when it ends.
 pub const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How often a call retries to get the file while the thread holds it, which usually is about to be done with it.
-/// Without retries the thread would hold it again at the next call, and would go on to write for all of them.
+/// How often a call retries to get the file while the thread holds it, which usually is about to be done with
+/// it. Without retries the thread would hold it again at the next call, and would go on to write for all of
+/// them.
 const FILE_ATTEMPTS: u32 = 4;
 
 /// The state of a log.
@@ -30,8 +31,8 @@ pub struct LogStatus {
     pub file: PathBuf,
     /// Why writing fails, if it does.
     pub problem: Option<String>,
-    /// What happened to a file that was written, if something did since the process started: it was removed, replaced
-    /// or shortened.
+    /// What happened to a file that was written, if something did since the process started: it was removed,
+    /// replaced or shortened.
     pub damage: Option<String>,
     /// Records that this process wrote, without those about the chain itself.
     pub records: u64,
@@ -39,7 +40,8 @@ pub struct LogStatus {
     pub lost: u64,
 }
 
-/// Writes records. Cheap to clone. When the last clone is dropped, the thread writes the remaining records and ends.
+/// Writes records. Cheap to clone. When the last clone is dropped, the thread writes the remaining records
+/// and ends.
 #[derive(Debug, Clone)]
 pub struct AuditLog(Arc<Handle>);
 
@@ -62,8 +64,8 @@ pub enum Concurrency {
 }
 
 impl AuditLog {
-    /// Starts the log. What cannot be opened is retried and reported: a failing log never stops the supervisor.
-    /// `notify` must not block.
+    /// Starts the log. What cannot be opened is retried and reported: a failing log never stops the
+    /// supervisor. `notify` must not block.
     ///
     /// # Errors
     /// The error of starting the thread.
@@ -74,8 +76,9 @@ impl AuditLog {
         Ok(Self(Arc::new(Handle(shared))))
     }
 
-    /// Records `body`, and returns when it is in the file or [`Settings::wait`] has passed. A record that did not fit
-    /// into the queue by then is lost. If the future is dropped, the record is still queued or counted as lost.
+    /// Records `body`, and returns when it is in the file or [`Settings::wait`] has passed. A record that did
+    /// not fit into the queue by then is lost. If the future is dropped, the record is still queued or
+    /// counted as lost.
     pub async fn record(&self, body: Body, concurrency: Concurrency) {
         let shared = &self.0.0;
         let now = unix_ms(SystemTime::now());
@@ -96,7 +99,8 @@ impl AuditLog {
         if let Some(mut wake) = shared.queue.wake_guard() {
             for _ in 0..FILE_ATTEMPTS {
                 if concurrency == Concurrency::Concurrent {
-                    // Every call that has come this far queues its record first, so that they are written together.
+                    // Every call that has come this far queues its record first, so that they are written
+                    // together.
                     tokio::task::yield_now().await;
                 }
                 match shared.try_write(wake) {
@@ -115,8 +119,8 @@ impl AuditLog {
         drop(UnqueuedRecord { shared: &self.0.0, body: Some((body, unix_ms(SystemTime::now()))) });
     }
 
-    /// Writes the remaining records, closes the file in order and releases the directory, so that another supervisor
-    /// may write to it. A later record opens it again.
+    /// Writes the remaining records, closes the file in order and releases the directory, so that another
+    /// supervisor may write to it. A later record opens it again.
     pub async fn close(&self) {
         let shared = &self.0.0;
         let closed = shared.queue.close();
@@ -126,8 +130,8 @@ impl AuditLog {
         }
     }
 
-    /// The current state of the log. Also makes the thread look at the file soon, so that damage to a log without new
-    /// records shows in the next state.
+    /// The current state of the log. Also makes the thread look at the file soon, so that damage to a log
+    /// without new records shows in the next state.
     #[must_use]
     pub fn status(&self) -> LogStatus {
         let shared = &self.0.0;
@@ -147,8 +151,8 @@ impl AuditLog {
     }
 }
 
-/// A record that is not queued yet. When this is dropped, the record is queued if there is room, and otherwise counted
-/// as lost.
+/// A record that is not queued yet. When this is dropped, the record is queued if there is room, and
+/// otherwise counted as lost.
 struct UnqueuedRecord<'s> {
     shared: &'s Shared,
     body: Option<(Body, u64)>,

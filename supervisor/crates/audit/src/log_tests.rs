@@ -1,6 +1,7 @@
-use parking_lot::Mutex;
 use std::fs;
 use std::path::Path;
+
+use parking_lot::Mutex;
 
 use super::*;
 use crate::queue::{QUEUE_RECORDS, Queue, ThreadTask};
@@ -66,8 +67,8 @@ async fn many_at_once_are_all_there() {
     assert_eq!((verified.records, verified.lost), (5003, 0));
 }
 
-/// Calls on several threads write each other's records, and the log's own thread the rest: the files are rotated
-/// meanwhile. A record that no call and no thread took care of would be waited for.
+/// Calls on several threads write each other's records, and the log's own thread the rest: the files are
+/// rotated meanwhile. A record that no call and no thread took care of would be waited for.
 // Promises: AUDIT-12
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn what_is_left_to_others_is_written_by_them() {
@@ -184,7 +185,8 @@ async fn a_log_that_was_closed_goes_on_with_the_next_record() {
     assert_eq!(text.matches("\"kind\":\"operation\"").count(), 3);
 }
 
-/// A log whose thread is blocked until it is released: it reports an event before it writes, and the report blocks.
+/// A log whose thread is blocked until it is released: it reports an event before it writes, and the report
+/// blocks.
 fn stalled(dir: &Path, wait: Duration) -> (AuditLog, Settings, std::sync::mpsc::Sender<()>) {
     use std::os::unix::fs::PermissionsExt as _;
     let settings = settings(dir, wait);
@@ -247,7 +249,8 @@ async fn a_record_that_finds_no_room_in_time_is_lost() {
 async fn a_call_writes_its_record_itself_while_the_thread_is_busy() {
     let dir = tempfile::tempdir().unwrap();
     let settings = settings(dir.path(), LONG);
-    // Something in the way, of which the thread says that it is gone once the file is open: and it says it slowly.
+    // Something in the way, of which the thread says that it is gone once the file is open: and it says it
+    // slowly.
     fs::write(&settings.dir, "in the way").unwrap();
     let (let_go, held) = std::sync::mpsc::channel::<()>();
     let (said, mut heard) = tokio::sync::mpsc::unbounded_channel();

@@ -1,16 +1,17 @@
-//! The bounded queue of records to write. Records that do not fit are counted at the position where they are missing.
+//! The bounded queue of records to write. Records that do not fit are counted at the position where they are
+//! missing.
 
-use parking_lot::{Condvar, Mutex};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use parking_lot::{Condvar, Mutex};
 use tokio::sync::{Semaphore, oneshot};
 
 use crate::record::Body;
 
-/// How many records may wait: a burst from all clients at once. They take some MiB of memory at the usual size and 80
-/// MiB at the largest. Beyond that, calls wait for room, and then their records are lost.
+/// How many records may wait: a burst from all clients at once. They take some MiB of memory at the usual
+/// size and 80 MiB at the largest. Beyond that, calls wait for room, and then their records are lost.
 pub const QUEUE_RECORDS: usize = 1024;
 
 /// An entry of the queue.
@@ -160,8 +161,9 @@ impl Queue {
     pub(crate) fn next_task(&self, until: Option<Instant>) -> ThreadTask {
         let mut state = self.state.lock();
         loop {
-            // Records that a call takes care of are left to it. If the thread took them, it would get all later ones as
-            // well, since the next call would find the file locked. Closing and ending wait for no call.
+            // Records that a call takes care of are left to it. If the thread took them, it would get all
+            // later ones as well, since the next call would find the file locked. Closing and ending wait for
+            // no call.
             let ending = !state.closing.is_empty() || state.abandoned;
             let seen_to = !ending && self.waking.load(Ordering::SeqCst);
             if std::mem::take(&mut state.woken) || (!state.items.is_empty() && !seen_to) {
@@ -213,7 +215,8 @@ impl Queue {
         state.items.iter().filter(|item| matches!(item, Item::Record { .. })).count() as u64
     }
 
-    /// Releases those who wait for the file to be closed. Returns whether a handle is left that could queue a record.
+    /// Releases those who wait for the file to be closed. Returns whether a handle is left that could queue a
+    /// record.
     pub(crate) fn finish_close(&self) -> bool {
         let mut state = self.state.lock();
         state.closing.clear();
@@ -226,8 +229,8 @@ impl Queue {
 pub(crate) struct QueuePermit<'q>(&'q Queue);
 
 impl QueuePermit<'_> {
-    /// Queues a record; the receiver is notified when it is in the file. The thread does not see it before it is
-    /// [woken](Queue::wake).
+    /// Queues a record; the receiver is notified when it is in the file. The thread does not see it before it
+    /// is [woken](Queue::wake).
     pub(crate) fn send(self, body: Body, unix_ms: u64) -> oneshot::Receiver<()> {
         let (written, told) = oneshot::channel();
         let queue = self.0;

@@ -31,7 +31,8 @@ pub struct Caller {
 /// The arguments of a call.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Arguments {
-    /// SHA-256 of the arguments as a JSON object with sorted keys and without spaces; absent if they are not recorded.
+    /// SHA-256 of the arguments as a JSON object with sorted keys and without spaces; absent if they are not
+    /// recorded.
     #[serde(rename = "arguments_sha256", skip_serializing_if = "Option::is_none")]
     pub sha256: Option<String>,
     /// That object itself, truncated to [`MAX_ARGUMENT_TEXT_BYTES`]; absent unless configured.
@@ -201,7 +202,8 @@ pub enum Body {
         /// Its process id.
         pid: u32,
     },
-    /// A supervisor stopped writing. If this is missing, it did not end in order, or could not write any more.
+    /// A supervisor stopped writing. If this is missing, it did not end in order, or could not write any
+    /// more.
     Stopped {
         /// Its process id.
         pid: u32,

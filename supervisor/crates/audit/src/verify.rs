@@ -11,7 +11,8 @@ use crate::line_reader::{Line, LineReader};
 pub struct VerifyRequest {
     /// The files, oldest first.
     pub files: Vec<PathBuf>,
-    /// Whether these are all files of the log. If so, the chain has to account for what is missing before the first.
+    /// Whether these are all files of the log. If so, the chain has to account for what is missing before the
+    /// first.
     pub all: bool,
     /// The number and hash of a record, noted elsewhere, which has to be in the log.
     pub anchor: Option<(u64, Hash)>,
@@ -325,8 +326,8 @@ impl<'r> Verifier<'r> {
         Ok(if self.true_successor(&last, &mut None)?.is_some() { Fault::Inserted } else { Fault::Changed })
     }
 
-    /// Searches the rest of the log for the record that follows `last`. Reads to the end. If the next line says why
-    /// records are lost, puts that into `said`.
+    /// Searches the rest of the log for the record that follows `last`. Reads to the end. If the next line
+    /// says why records are lost, puts that into `said`.
     fn true_successor(
         &mut self,
         last: &ChainLink,

@@ -357,7 +357,8 @@ fn tampering() -> impl Strategy<Value = Tampering> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
 
-    /// With the last hash noted elsewhere nothing at all can be changed without showing, and without it nothing but the end.
+    /// With the last hash noted elsewhere nothing at all can be changed without showing, and without it
+    /// nothing but the end.
     // Promises: AUDIT-4
     #[test]
     fn no_tampering_goes_unseen(records in 1_usize..30, file_bytes in 500_u64..4000, tampering in tampering()) {

@@ -103,8 +103,8 @@ pub(crate) struct OpenedLog {
 }
 
 impl Writer {
-    /// Continues where the last process stopped, or begins a chain. If this process wrote before and less than that is
-    /// left, the chain continues from where it stopped.
+    /// Continues where the last process stopped, or begins a chain. If this process wrote before and less
+    /// than that is left, the chain continues from where it stopped.
     pub(crate) fn open(settings: &Settings, from: &Continuation) -> Result<OpenedLog, OpenError> {
         let failed = |source| OpenError::Io { path: settings.dir.clone(), source };
         let directory = Directory::open(&settings.dir).map_err(|error| match error {
@@ -135,8 +135,8 @@ impl Writer {
         Ok(OpenedLog { writer, findings, damage })
     }
 
-    /// Continues from the end that this process wrote, in another file if that end is not there any more. Another
-    /// process may have continued the chain meanwhile, as at a handover.
+    /// Continues from the end that this process wrote, in another file if that end is not there any more.
+    /// Another process may have continued the chain meanwhile, as at a handover.
     fn resume_after(
         end: &ChainEnd,
         directory: Directory,
@@ -177,7 +177,8 @@ impl Writer {
 
     fn resume(directory: Directory, settings: &Settings, findings: &mut Vec<String>) -> io::Result<Self> {
         let mut numbers = directory.numbers()?;
-        // A file without a whole line was just created when its process ended. The chain's end is in the one before it.
+        // A file without a whole line was just created when its process ended. The chain's end is in the one
+        // before it.
         let mut emptied = None;
         while let Some(number) = numbers.pop() {
             let mut file = directory.open_to_append(number)?;
@@ -313,7 +314,8 @@ impl Writer {
         self.unsynced
     }
 
-    /// Writes what is pending, and nothing else. After an error the next attempt continues where this one stopped.
+    /// Writes what is pending, and nothing else. After an error the next attempt continues where this one
+    /// stopped.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         while self.written < self.pending.len() {
             match self.file.write(&self.pending[self.written..]) {
@@ -336,7 +338,8 @@ impl Writer {
         self.written = 0;
     }
 
-    /// Syncs what was written to the disk. If the file was removed or shortened meanwhile, continues in another one.
+    /// Syncs what was written to the disk. If the file was removed or shortened meanwhile, continues in
+    /// another one.
     ///
     /// # Errors
     /// [`io::ErrorKind::NotFound`] if the directory is gone: then writing cannot continue.
@@ -372,8 +375,8 @@ impl Writer {
         Ok(Some(Damage { records, why: format!("{name} was shortened while it was written to") }))
     }
 
-    /// Writes what is pending, and begins the next file if this one is full. After an error nothing may be appended
-    /// until another attempt succeeds.
+    /// Writes what is pending, and begins the next file if this one is full. After an error nothing may be
+    /// appended until another attempt succeeds.
     pub(crate) fn settle(&mut self) -> io::Result<()> {
         self.flush()?;
         if self.next.is_none() {
@@ -442,8 +445,9 @@ impl Writer {
         self.file.sync_data()
     }
 
-    /// Closes a log that takes no more writes, and returns what is not in it, and whether it says so. `queued` is what
-    /// was not even appended. The file then ends in a whole record; the reserve gives room for the last ones.
+    /// Closes a log that takes no more writes, and returns what is not in it, and whether it says so.
+    /// `queued` is what was not even appended. The file then ends in a whole record; the reserve gives room
+    /// for the last ones.
     pub(crate) fn close_incomplete(&mut self, queued: Unwritten) -> (Unwritten, bool) {
         let rewound = self.rewind();
         // If the end of the file cannot be read, none of what was to be written counts as written.

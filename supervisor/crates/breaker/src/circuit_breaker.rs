@@ -107,8 +107,8 @@ impl CircuitBreaker {
         }
     }
 
-    /// The epoch, if the breaker is closed and there is no failure to forget: then neither admitting a call nor settling
-    /// one that did not fail changes anything.
+    /// The epoch, if the breaker is closed and there is no failure to forget: then neither admitting a call
+    /// nor settling one that did not fail changes anything.
     #[must_use]
     pub fn healthy_epoch(&self) -> Option<u64> {
         match &self.phase {
@@ -117,8 +117,8 @@ impl CircuitBreaker {
         }
     }
 
-    /// Admits a call. A half-open breaker admits one as the trial, without waiting until it is due: the call is there
-    /// already.
+    /// Admits a call. A half-open breaker admits one as the trial, without waiting until it is due: the call
+    /// is there already.
     ///
     /// # Errors
     /// How long to wait; zero while a trial is running.

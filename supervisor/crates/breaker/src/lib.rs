@@ -1,5 +1,5 @@
-//! The state machine of a circuit breaker: of plugins (`talon-guard`) and of model providers (`talon-llm`). It is pure:
-//! time is passed in, and what surrounds it decides what counts as a failure.
+//! The state machine of a circuit breaker: of plugins (`talon-guard`) and of model providers (`talon-llm`).
+//! It is pure: time is passed in, and what surrounds it decides what counts as a failure.
 //!
 //! ```text
 //!            `failures` in a row within `window`
@@ -9,8 +9,9 @@
 //!     └──────── `successes` in a row ────────── HalfOpen ───────────────────┘
 //! ```
 //!
-//! In the half-open state one trial runs at a time. Each change of state starts a new epoch. The verdict on a call that
-//! was admitted in an earlier epoch is ignored, so that late results neither reopen nor close the breaker.
+//! In the half-open state one trial runs at a time. Each change of state starts a new epoch. The verdict on a
+//! call that was admitted in an earlier epoch is ignored, so that late results neither reopen nor close the
+//! breaker.
 
 mod circuit_breaker;
 mod settings;

@@ -1,4 +1,5 @@
-//! With the settings of a provider's breaker: no window, several trials, and a longer time whenever one fails.
+//! With the settings of a provider's breaker: no window, several trials, and a longer time whenever one
+//! fails.
 
 use proptest::prelude::*;
 
@@ -164,8 +165,8 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    /// Whatever happens in whatever order: it takes every step, changes only along its arrows, has one trial at most, and what
-    /// is out always has a way back.
+    /// Whatever happens in whatever order: it takes every step, changes only along its arrows, has one trial
+    /// at most, and what is out always has a way back.
     #[test]
     fn no_sequence_of_events_leaves_the_machine(
         steps in prop::collection::vec(step(), 0..200), failures: u32, successes in 0_u32..5, open_for in 0_u64..1000,

@@ -3,8 +3,8 @@
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
 
-/// Names that are for the bridge: its inherited socket, its limit of a message, its log filter, and what a service
-/// manager gave an ancestor.
+/// Names that are for the bridge: its inherited socket, its limit of a message, its log filter, and what a
+/// service manager gave an ancestor.
 const BRIDGE_VARIABLES: [&str; 5] =
     ["TALON_LISTEN_FD", "OPENTALON_GRPC_MAX_MSG_BYTES", "TALON_LOG", "NOTIFY_SOCKET", "LISTEN_FDS"];
 /// The handshake between a host and a go-plugin program, which would mislead the program.

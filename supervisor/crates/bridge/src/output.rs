@@ -7,16 +7,17 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
-/// The longest line that is passed on: below the 8 KiB at which the supervisor cuts. A longer one ends with `…`.
+/// The longest line that is passed on: below the 8 KiB at which the supervisor cuts. A longer one ends with
+/// `…`.
 pub const MAX_LINE_BYTES: usize = 8000;
-/// How long the last output of an ended child may take to be passed on. It is in a pipe already; this passes only if
-/// another process holds the other end.
+/// How long the last output of an ended child may take to be passed on. It is in a pipe already; this passes
+/// only if another process holds the other end.
 pub const DRAIN_TIMEOUT: Duration = Duration::from_millis(500);
 
 const CUT: &str = "…";
 
-/// Reads a pipe in a thread, because passing output on blocks while the supervisor reads slowly. The returned channel
-/// is closed when `read` has returned.
+/// Reads a pipe in a thread, because passing output on blocks while the supervisor reads slowly. The returned
+/// channel is closed when `read` has returned.
 ///
 /// # Errors
 /// When the system starts no thread.
@@ -40,8 +41,8 @@ pub fn read_line(output: &mut impl BufRead, limit: usize) -> Option<Vec<u8>> {
     read.is_ok_and(|bytes| bytes > 0).then_some(piece)
 }
 
-/// Passes on lines up to the end of the output. The rest of a line that is too long is left out: alone it means
-/// nothing.
+/// Passes on lines up to the end of the output. The rest of a line that is too long is left out: alone it
+/// means nothing.
 pub fn forward_lines(output: &mut impl BufRead, to: &mut impl Write) {
     let mut within = false;
     while let Some(mut piece) = read_line(output, MAX_LINE_BYTES) {

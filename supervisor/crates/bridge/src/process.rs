@@ -11,8 +11,8 @@ use tokio::time::timeout;
 
 use crate::environment::program_environment;
 
-/// A command for the program, in a separate process group: the bridge decides when the program ends, and asks the
-/// children of a wrapper script, too. Dropping the child kills it.
+/// A command for the program, in a separate process group: the bridge decides when the program ends, and asks
+/// the children of a wrapper script, too. Dropping the child kills it.
 #[must_use]
 pub fn command(program: &OsStr, args: &[OsString]) -> Command {
     let mut command = Command::new(program);
@@ -20,8 +20,8 @@ pub fn command(program: &OsStr, args: &[OsString]) -> Command {
     command
 }
 
-/// A step of ending a child: a signal to its process group, or none where it was asked in another way, and how long it
-/// may take then.
+/// A step of ending a child: a signal to its process group, or none where it was asked in another way, and
+/// how long it may take then.
 pub type EndStep = (Option<Signal>, Duration);
 
 /// How a child ended.

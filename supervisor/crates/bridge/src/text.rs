@@ -24,7 +24,8 @@ pub fn quoted(text: &str) -> String {
     format!("{:?}{mark}", &text[..end])
 }
 
-/// An error with its causes, without repetitions, as one line of at most [`MAX_ERROR_TEXT_BYTES`] and the mark of a cut.
+/// An error with its causes, without repetitions, as one line of at most [`MAX_ERROR_TEXT_BYTES`] and the
+/// mark of a cut.
 #[must_use]
 pub fn error_chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();

@@ -107,9 +107,10 @@ impl Visit for Fields {
 
 #[cfg(test)]
 mod tests {
-    use parking_lot::Mutex;
     use std::io::Write;
     use std::sync::Arc;
+
+    use parking_lot::Mutex;
 
     use super::*;
 

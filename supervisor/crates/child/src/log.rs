@@ -11,8 +11,8 @@ use crate::json_format::FlatJson;
 /// What is logged if the variable is not set, or no filter.
 const DEFAULT_FILTER: &str = "info";
 
-/// Initializes the log, with the program's short names for targets. An invalid filter is reported, and `info` is used
-/// instead: the process works all the same.
+/// Initializes the log, with the program's short names for targets. An invalid filter is reported, and `info`
+/// is used instead: the process works all the same.
 pub fn init(names: &[ShortName]) {
     let wanted = filter::from_environment().unwrap_or_else(|| DEFAULT_FILTER.to_owned());
     let (filter, wrong) = match filter::parse(&wanted, names) {

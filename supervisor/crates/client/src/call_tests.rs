@@ -1,4 +1,3 @@
-use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::convert::Infallible;
 use std::path::Path;
@@ -7,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::Poll;
 
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use talon_proto::host::{Plugin, WatchEventsRequest};
 use talon_proto::plugin::{Action, PluginCapabilities};
 use tokio::net::UnixListener;

@@ -16,19 +16,19 @@ use tokio::time::Instant;
 use tonic::Status;
 use tonic::transport::{Channel, Endpoint};
 
-/// How long to wait for a place in the listener's queue: a supervisor that accepts connections frees thousands of them a
-/// second. Then connecting fails with [`io::ErrorKind::WouldBlock`].
+/// How long to wait for a place in the listener's queue: a supervisor that accepts connections frees
+/// thousands of them a second. Then connecting fails with [`io::ErrorKind::WouldBlock`].
 const QUEUE_WAIT: Duration = Duration::from_secs(5);
-/// The pause between two attempts: it doubles from the first to the longest. Short, because other clients wait for the
-/// same places.
+/// The pause between two attempts: it doubles from the first to the longest. Short, because other clients
+/// wait for the same places.
 const FIRST_PAUSE: Duration = Duration::from_millis(1);
 const LONGEST_PAUSE: Duration = Duration::from_millis(16);
 
 /// Connects to a supervisor's socket; its path may be of any length.
 ///
 /// # Errors
-/// The error of connecting, or one that holds a [`talon_listen::UntrustedListenerError`] if the listener is not trusted to
-/// be a supervisor; nothing is sent to it then.
+/// The error of connecting, or one that holds a [`talon_listen::UntrustedListenerError`] if the listener is
+/// not trusted to be a supervisor; nothing is sent to it then.
 pub async fn dial(path: &Path) -> io::Result<UnixStream> {
     let short = ShortPath::of_file(path)?;
     let stream = connect_in_turn(short.as_path()).await?;
@@ -36,7 +36,8 @@ pub async fn dial(path: &Path) -> io::Result<UnixStream> {
     Ok(stream)
 }
 
-/// Connects as a blocking socket does, which waits while the listener's queue is full; a non-blocking one fails.
+/// Connects as a blocking socket does, which waits while the listener's queue is full; a non-blocking one
+/// fails.
 async fn connect_in_turn(path: &Path) -> io::Result<UnixStream> {
     let until = Instant::now() + QUEUE_WAIT;
     let mut pause = FIRST_PAUSE;

@@ -1,8 +1,9 @@
 //! Tests a plugin from outside: whether it keeps to its protocol, check by check.
 //!
-//! The checks are data ([`CHECKS`]): an id, a reason, and what to do about a failure. The documentation page is
-//! generated from them ([`page`]). A run starts the plugin in its jail as often as needed, performs the checks, and
-//! leaves nothing behind. It knows only what a host knows about the plugin: its output, its answers, and how it exits.
+//! The checks are data ([`CHECKS`]): an id, a reason, and what to do about a failure. The documentation page
+//! is generated from them ([`page`]). A run starts the plugin in its jail as often as needed, performs the
+//! checks, and leaves nothing behind. It knows only what a host knows about the plugin: its output, its
+//! answers, and how it exits.
 //!
 //! | module | responsibility |
 //! |---|---|

@@ -40,8 +40,8 @@ pub enum RunError {
     Start(#[from] ProbeError),
 }
 
-/// Checks a plugin. All started processes are gone once `Prober::wait_until_gone` has returned, also if this future is
-/// dropped.
+/// Checks a plugin. All started processes are gone once `Prober::wait_until_gone` has returned, also if this
+/// future is dropped.
 ///
 /// # Errors
 /// [`RunError`], when the program cannot be started at all, so that nothing is known about it.
@@ -89,8 +89,8 @@ fn outcome(check: &'static Check, finding: Finding, took: Duration) -> Outcome {
     Outcome { check, verdict, detail: detail.cut(MAX_DETAIL_BYTES), took }
 }
 
-/// Performs a check within its time limit. After a failure the process is discarded, so that the next check gets a new
-/// one.
+/// Performs a check within its time limit. After a failure the process is discarded, so that the next check
+/// gets a new one.
 async fn perform_within_limit(check: &'static Check, bench: &mut Harness<'_>) -> Finding {
     let life = &bench.spec.lifecycle;
     let limit = CALL_ALLOWANCE + MAX_STARTS * (life.start_timeout + 2 * life.grace_period);

@@ -13,20 +13,21 @@ use talon_plugin_config::allow_list::AllowList;
 use talon_plugin_config::host_port::{Host, HostPort};
 use talon_public_address::{is_public, is_same_machine};
 
-/// The time limit for resolving a name. Resolvers try each server for 5 s, so a second server gets its turn. After it
-/// the request is answered with 504.
+/// The time limit for resolving a name. Resolvers try each server for 5 s, so a second server gets its turn.
+/// After it the request is answered with 504.
 pub const LOOKUP_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The time limit for connecting, all addresses of a name together. 10 s: room for TCP's first tries, which are sent at
-/// 0, 1, 3 and 7 s. After it the request is answered with 504.
+/// The time limit for connecting, all addresses of a name together. 10 s: room for TCP's first tries, which
+/// are sent at 0, 1, 3 and 7 s. After it the request is answered with 504.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The most lookups of one plugin at once. Each of them blocks a thread until the resolver returns, and the supervisor
-/// has 512 such threads. With 4, sixty plugins with a dead resolver cannot take all of them. Further lookups wait,
-/// within [`LOOKUP_TIMEOUT`].
+/// The most lookups of one plugin at once. Each of them blocks a thread until the resolver returns, and the
+/// supervisor has 512 such threads. With 4, sixty plugins with a dead resolver cannot take all of them.
+/// Further lookups wait, within [`LOOKUP_TIMEOUT`].
 pub const MAX_LOOKUPS: usize = 4;
 
-/// The most addresses of a name that are tried. 8: large services have four to eight. Further ones are ignored.
+/// The most addresses of a name that are tried. 8: large services have four to eight. Further ones are
+/// ignored.
 const MAX_ADDRESSES: usize = 8;
 
 /// Why a connection failed.
@@ -58,7 +59,8 @@ impl Connector {
         self.allowed.allows(place)
     }
 
-    /// Connects to an allowed target. A name is resolved once, so that the checked addresses are the ones connected to.
+    /// Connects to an allowed target. A name is resolved once, so that the checked addresses are the ones
+    /// connected to.
     pub(super) async fn connect(&self, place: &HostPort) -> Result<TcpStream, ConnectorError> {
         let addresses = match &place.host {
             // The exact address is on the list.
@@ -70,7 +72,8 @@ impl Connector {
             stream.peer_addr().map_err(ConnectorError::Connect)?,
             stream.local_addr().map_err(ConnectorError::Connect)?,
         );
-        // The peer is this machine, by an address that may be public. A local service is not what the list means.
+        // The peer is this machine, by an address that may be public. A local service is not what the list
+        // means.
         if is_same_machine(peer.ip(), own.ip()) && !self.allowed.names_address(peer.ip(), peer.port()) {
             return Err(ConnectorError::NotPublic(peer.ip()));
         }
@@ -95,7 +98,8 @@ impl Connector {
         let lookup = async {
             let permit = self.lookups.clone().acquire_owned().await.map_err(io::Error::other)?;
             tokio::task::spawn_blocking(move || {
-                // A resolver call cannot be cancelled, not even by our timeout, so the permit is held until it returns.
+                // A resolver call cannot be cancelled, not even by our timeout, so the permit is held until
+                // it returns.
                 let _permit = permit;
                 let found = (asked.as_str(), port).to_socket_addrs()?;
                 Ok(found.map(|a| SocketAddr::new(a.ip().to_canonical(), port)).take(MAX_ADDRESSES).collect())

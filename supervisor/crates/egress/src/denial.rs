@@ -24,8 +24,8 @@ pub enum Denial {
     },
 }
 
-/// Called for each denial, from within the proxy's task. It must not block, and it must limit its own log rate: up to
-/// [`MAX_CONNECTIONS`](crate::MAX_CONNECTIONS) denials come every tenth of a second.
+/// Called for each denial, from within the proxy's task. It must not block, and it must limit its own log
+/// rate: up to [`MAX_CONNECTIONS`](crate::MAX_CONNECTIONS) denials come every tenth of a second.
 pub type OnDenied = Arc<dyn Fn(&Denial) + Send + Sync>;
 
 impl fmt::Display for Denial {

@@ -1,15 +1,15 @@
-//! Network access for plugins in a jail without network: a unix socket to a proxy in the supervisor, which connects
-//! only to the hosts and ports of an allow-list.
+//! Network access for plugins in a jail without network: a unix socket to a proxy in the supervisor, which
+//! connects only to the hosts and ports of an allow-list.
 //!
 //! ```text
 //! plugin ──unix socket── Proxy: CONNECT host:port ── allow-list ── lookup ── public? ── TCP ──► host
 //! ```
 //!
-//! The plugin's network namespace stays empty, so a plugin cannot bypass the proxy. The proxy sees names and counts
-//! bytes; it does not inspect tunnels. `docs/egress.md` is the documentation for users.
+//! The plugin's network namespace stays empty, so a plugin cannot bypass the proxy. The proxy sees names and
+//! counts bytes; it does not inspect tunnels. `docs/egress.md` is the documentation for users.
 //!
-//! Everything is bounded: connections, the time of each phase, buffers, lookups, and the texts about denials. Dropping
-//! the [`Proxy`] ends all of it.
+//! Everything is bounded: connections, the time of each phase, buffers, lookups, and the texts about denials.
+//! Dropping the [`Proxy`] ends all of it.
 
 mod connector;
 mod counters;
@@ -39,16 +39,17 @@ use connector::Connector;
 use counters::Counters;
 use proxy_state::ProxyState;
 
-/// The most connections of one plugin at once. 64: as many as its calls may wait (`guard.queue`), with one connection
-/// each. A further connection waits for [`SLOT_WAIT`] and is then answered with 503; those after it wait in the
-/// kernel.
+/// The most connections of one plugin at once. 64: as many as its calls may wait (`guard.queue`), with one
+/// connection each. A further connection waits for [`SLOT_WAIT`] and is then answered with 503; those after
+/// it wait in the kernel.
 pub const MAX_CONNECTIONS: usize = 64;
 
-/// How long a connection waits for a free slot. A burst passes in that time, and a plugin that leaks connections
-/// notices.
+/// How long a connection waits for a free slot. A burst passes in that time, and a plugin that leaks
+/// connections notices.
 pub const SLOT_WAIT: Duration = Duration::from_secs(10);
 
-/// The pause after the kernel refused an accept because descriptors ran out. Another connection has to end first.
+/// The pause after the kernel refused an accept because descriptors ran out. Another connection has to end
+/// first.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// Fits into the send buffer of a new socket, so that writing never waits for the reader.
@@ -67,8 +68,8 @@ pub struct Proxy {
 impl Proxy {
     /// Serves the listener until the handle is dropped.
     ///
-    /// If `only_uid` is set, connections from other uids are closed. `None` accepts every process that can reach the
-    /// socket, for a supervisor that cannot give each plugin a uid.
+    /// If `only_uid` is set, connections from other uids are closed. `None` accepts every process that can
+    /// reach the socket, for a supervisor that cannot give each plugin a uid.
     ///
     /// # Panics
     /// Outside of a tokio runtime.

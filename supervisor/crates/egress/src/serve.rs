@@ -1,6 +1,5 @@
 //! Serves one connection of the plugin: a CONNECT request, the response, and the tunnel after it.
 
-use parking_lot::Mutex;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,6 +12,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use parking_lot::Mutex;
 use talon_plugin_config::host_port::HostPort;
 use talon_sanitize::{Raw, Sanitized};
 use tokio::net::{TcpStream, UnixStream};
@@ -26,19 +26,20 @@ use super::tunnel;
 /// The largest request head, in bytes: the usual limit of servers. A larger one is answered with 431.
 pub const MAX_HEAD_BYTES: usize = 8 << 10;
 
-/// The time limit for the request head. The plugin runs on the same machine, so 10 s is generous. After it the
-/// connection is closed.
+/// The time limit for the request head. The plugin runs on the same machine, so 10 s is generous. After it
+/// the connection is closed.
 pub const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The time limit from the connection to the response: all limits above, and some time for the response itself. A
-/// plugin that does not read its response cannot hold a slot for longer.
+/// The time limit from the connection to the response: all limits above, and some time for the response
+/// itself. A plugin that does not read its response cannot hold a slot for longer.
 const ANSWER_TIMEOUT: Duration = HEAD_TIMEOUT
     .saturating_add(LOOKUP_TIMEOUT)
     .saturating_add(CONNECT_TIMEOUT)
     .saturating_add(Duration::from_secs(5));
 
-/// How long a connection that got no tunnel keeps its slot. With 64 slots that allows 640 refusals a second: a plugin
-/// that retries in a loop cannot keep the supervisor busy, and an occasional refusal is hardly slower.
+/// How long a connection that got no tunnel keeps its slot. With 64 slots that allows 640 refusals a second:
+/// a plugin that retries in a loop cannot keep the supervisor busy, and an occasional refusal is hardly
+/// slower.
 const REFUSED_PAUSE: Duration = Duration::from_millis(100);
 
 /// The longest text of a target in messages: a whole name and its port.

@@ -1,9 +1,9 @@
 //! Real sockets on both sides. Where time has to pass, the runtime's clock is paused and jumps.
 
-use parking_lot::Mutex;
 use std::os::unix::net::UnixStream as StdUnixStream;
 use std::path::PathBuf;
 
+use parking_lot::Mutex;
 use proptest::prelude::*;
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};

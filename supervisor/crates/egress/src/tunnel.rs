@@ -1,30 +1,31 @@
 //! Copies the bytes of an open tunnel in both directions.
 
-use parking_lot::Mutex;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite, copy_bidirectional_with_sizes};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::io::InspectReader;
 
 use super::counters::Counters;
 
-/// How long a tunnel may be idle in both directions. 5 min: more than the keep-alive of every common server and client.
-/// After it the tunnel is closed, so that forgotten connections do not fill the plugin's slots.
+/// How long a tunnel may be idle in both directions. 5 min: more than the keep-alive of every common server
+/// and client. After it the tunnel is closed, so that forgotten connections do not fill the plugin's slots.
 pub const IDLE_TIMEOUT: Duration = Duration::from_secs(5 * 60);
 
 /// The buffer of each direction, in bytes: 64 tunnels of a plugin take 1 MiB together.
 const BUFFER_BYTES: usize = 8 << 10;
 
-/// Copies until both sides have ended, one of them fails, or nothing has moved for [`IDLE_TIMEOUT`]. The end of one
-/// direction is passed on while the other keeps running, because some protocols use half-closed connections.
+/// Copies until both sides have ended, one of them fails, or nothing has moved for [`IDLE_TIMEOUT`]. The end
+/// of one direction is passed on while the other keeps running, because some protocols use half-closed
+/// connections.
 pub(super) async fn run<P, T>(plugin: P, target: T, counters: &Counters)
 where
     P: AsyncRead + AsyncWrite + Unpin,
     T: AsyncRead + AsyncWrite + Unpin,
 {
-    // Never contended: this one task copies both directions. The lock is needed only because the task can move between
-    // threads.
+    // Never contended: this one task copies both directions. The lock is needed only because the task can
+    // move between threads.
     let moved = Mutex::new(Instant::now());
     let moved = || moved.lock();
     let mut plugin = InspectReader::new(plugin, |bytes: &[u8]| {

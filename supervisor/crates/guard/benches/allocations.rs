@@ -1,8 +1,9 @@
-//! How often a call through the guard stack asks the allocator for memory, and for how many bytes: the cases of `stack`.
+//! How often a call through the guard stack asks the allocator for memory, and for how many bytes: the cases
+//! of `stack`.
 //!
-//! Allocations are exact, so one machine's figures are every machine's. A case's own figures are those beyond the case
-//! that it stands over. `cargo bench -p talon-guard --bench allocations` prints a table, and with `-- --json` one line of
-//! JSON for each row:
+//! Allocations are exact, so one machine's figures are every machine's. A case's own figures are those beyond
+//! the case that it stands over. `cargo bench -p talon-guard --bench allocations` prints a table, and with
+//! `-- --json` one line of JSON for each row:
 //!
 //! ```json
 //! {"group":"whole","name":"prose","over":"a call","allocations":12,"bytes":4711}

@@ -1,7 +1,8 @@
 //! The guard around tools of one's own: no supervisor, no process, no gRPC.
 //!
-//! A host that already talks to its tools keeps doing so. It writes one service that makes an [`Answer`] of whatever
-//! the tool said, and puts in front of it the layers it wants: here everything but the wire's own ones.
+//! A host that already talks to its tools keeps doing so. It writes one service that makes an [`Answer`] of
+//! whatever the tool said, and puts in front of it the layers it wants: here everything but the wire's own
+//! ones.
 //!
 //! Run it with `cargo run -p talon-guard --example standalone`.
 

@@ -1,12 +1,13 @@
 //! Lets a bounded number of calls run in the plugin and a bounded number wait in a queue.
 //!
-//! Waiting calls are served in the order in which they came. When the queue is full too, a call is refused at once as
-//! retryable. A caller that gives up frees its place in the queue. Waiting ends with
-//! [`CallFields::deadline`](crate::CallFields::deadline): a call that never ran fails with `overloaded`, which the
-//! breaker does not count as a fault of the plugin.
+//! Waiting calls are served in the order in which they came. When the queue is full too, a call is refused at
+//! once as retryable. A caller that gives up frees its place in the queue. Waiting ends with
+//! [`CallFields::deadline`](crate::CallFields::deadline): a call that never ran fails with `overloaded`,
+//! which the breaker does not count as a fault of the plugin.
 //!
-//! tower's `ConcurrencyLimit` waits in `poll_ready`, before there is a call: neither its waiters nor their time
-//! can be counted, and a `LoadShed` in front of it has no queue at all. Here the wait is part of the call.
+//! tower's `ConcurrencyLimit` waits in `poll_ready`, before there is a call: neither its waiters nor their
+//! time can be counted, and a `LoadShed` in front of it has no queue at all. Here the wait is part of the
+//! call.
 //!
 //! All services made by one layer share its limits.
 
@@ -28,13 +29,14 @@ use crate::error::CallError;
 use crate::reason;
 use crate::text::Quoted;
 
-/// Calls that one plugin works on at the same time. A tool is a process with a handful of threads and the calls
-/// of one session rarely exceed a few at once; 16 keeps a plugin with asynchronous work busy without letting a
-/// burst multiply its memory. Further calls wait. Set with [`AdmissionSettings::concurrency`].
+/// Calls that one plugin works on at the same time. A tool is a process with a handful of threads and the
+/// calls of one session rarely exceed a few at once; 16 keeps a plugin with asynchronous work busy without
+/// letting a burst multiply its memory. Further calls wait. Set with [`AdmissionSettings::concurrency`].
 pub const DEFAULT_CONCURRENCY: usize = 16;
 
-/// Calls that wait in the queue. Four rounds of [`DEFAULT_CONCURRENCY`]: a call further back would most likely reach
-/// its deadline in the queue, so it is better refused at once. Set with [`AdmissionSettings::queue`].
+/// Calls that wait in the queue. Four rounds of [`DEFAULT_CONCURRENCY`]: a call further back would most
+/// likely reach its deadline in the queue, so it is better refused at once. Set with
+/// [`AdmissionSettings::queue`].
 pub const DEFAULT_QUEUE: usize = 64;
 
 /// How many calls run and wait.
@@ -148,8 +150,8 @@ struct Gate {
 }
 
 impl Gate {
-    /// A permit, if one is free. It never overtakes a waiter: the semaphore gives a released permit to the first
-    /// waiter, so a free permit means that no call is waiting.
+    /// A permit, if one is free. It never overtakes a waiter: the semaphore gives a released permit to the
+    /// first waiter, so a free permit means that no call is waiting.
     #[inline]
     fn try_enter(self: &Arc<Self>) -> Option<RunningCall> {
         self.permits.try_acquire().ok()?.forget();
@@ -328,8 +330,8 @@ where
     }
 }
 
-/// Ready once the deadline has passed, checked against the clock as well as this timer: the deadline layer above sleeps
-/// until the same instant, and whichever timer fires first, this layer has to notice.
+/// Ready once the deadline has passed, checked against the clock as well as this timer: the deadline layer
+/// above sleeps until the same instant, and whichever timer fires first, this layer has to notice.
 fn poll_deadline(sleep: Option<&mut Pin<Box<Sleep>>>, cx: &mut Context<'_>) -> Poll<()> {
     let Some(sleep) = sleep else { return Poll::Pending };
     if Instant::now() >= sleep.deadline() { Poll::Ready(()) } else { sleep.as_mut().poll(cx) }

@@ -1,9 +1,9 @@
 //! The types of an answer on its way up the stack: four types, one for each level of trust.
 //!
 //! [`RawAnswer`] (bytes off the wire) → [`Answer`] (valid, text untouched) →
-//! [`SanitizedAnswer`](crate::SanitizedAnswer) (text neutralized) → [`Guarded`](crate::Guarded) (wrapped, ready for a
-//! model). The last two have no public constructor. Each is made by one layer only, so nothing reaches a prompt without
-//! passing that layer.
+//! [`SanitizedAnswer`](crate::SanitizedAnswer) (text neutralized) → [`Guarded`](crate::Guarded) (wrapped,
+//! ready for a model). The last two have no public constructor. Each is made by one layer only, so nothing
+//! reaches a prompt without passing that layer.
 
 use bytes::Bytes;
 use talon_sanitize::Raw;
@@ -62,7 +62,8 @@ impl Outcome {
         }
     }
 
-    /// Whether the same call may succeed a little later. The host does not judge an error that the tool reported.
+    /// Whether the same call may succeed a little later. The host does not judge an error that the tool
+    /// reported.
     #[must_use]
     pub fn is_retryable(&self) -> bool {
         matches!(self, Self::Refused { retryable: true, .. } | Self::HostFault { retryable: true, .. })
@@ -85,10 +86,11 @@ pub struct Answer {
     pub error: Raw<'static>,
     /// JSON text, or empty.
     pub structured_content: Raw<'static>,
-    /// The digest of the message that it was decoded from. `None` if there was no message: the host itself answered.
+    /// The digest of the message that it was decoded from. `None` if there was no message: the host itself
+    /// answered.
     pub digest: Option<Digest>,
-    /// The plugin that wrote the text, if it is not the one that was called: a core action that reads the rest of
-    /// another plugin's answer sets this.
+    /// The plugin that wrote the text, if it is not the one that was called: a core action that reads the
+    /// rest of another plugin's answer sets this.
     pub written_by: Option<String>,
 }
 
@@ -117,8 +119,8 @@ impl Answer {
         }
     }
 
-    /// Whether a plugin wrote text in it: it answered, or it failed with an error text. An error of the host may quote
-    /// a caller, so it does not count against the plugin.
+    /// Whether a plugin wrote text in it: it answered, or it failed with an error text. An error of the host
+    /// may quote a caller, so it does not count against the plugin.
     #[inline]
     pub(crate) fn is_from_plugin(&self) -> bool {
         self.digest.is_some() || is_from_plugin(&self.outcome)

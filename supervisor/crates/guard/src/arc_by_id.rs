@@ -4,7 +4,8 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// A shared value that the host passes along with a call. Equal only to itself; its `Debug` shows nothing of it.
+/// A shared value that the host passes along with a call. Equal only to itself; its `Debug` shows nothing of
+/// it.
 pub struct ArcById<T: ?Sized>(Arc<T>);
 
 impl<T: ?Sized> ArcById<T> {

@@ -1,4 +1,5 @@
-//! One text of an answer: what the plugin wrote, and the host's notices where a size limit left something out.
+//! One text of an answer: what the plugin wrote, and the host's notices where a size limit left something
+//! out.
 
 use talon_sanitize::{Raw, Sanitized, Sanitizer};
 
@@ -11,8 +12,8 @@ pub(crate) enum Part {
     Notice(String),
 }
 
-/// A sanitized text that knows which parts of it are the host's notices: a quoting envelope leaves those outside the
-/// quotation, where no text of a plugin can appear.
+/// A sanitized text that knows which parts of it are the host's notices: a quoting envelope leaves those
+/// outside the quotation, where no text of a plugin can appear.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Body {
     whole: Sanitized,
@@ -34,9 +35,9 @@ impl Body {
     /// A text of several parts, each on separate lines.
     pub(crate) fn from_parts(parts: Vec<Part>) -> Self {
         let texts: Vec<&str> = parts.iter().map(Part::as_str).collect();
-        // Without an operator's patterns: the plugin's parts have been matched already, and the notices need not be.
-        // The sanitizer guarantees that the joined parts are neutralized too. The second pass is cheap and affects only
-        // answers that were cut.
+        // Without an operator's patterns: the plugin's parts have been matched already, and the notices need
+        // not be. The sanitizer guarantees that the joined parts are neutralized too. The second pass is
+        // cheap and affects only answers that were cut.
         let whole = Sanitizer::default().sanitize(Raw::from(texts.join("\n")), &mut Default::default());
         Self { whole, parts }
     }

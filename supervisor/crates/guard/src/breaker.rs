@@ -1,25 +1,25 @@
 //! Refuses calls to a plugin for a while after it failed too often.
 //!
-//! A fault is a plugin that died, timed out or was not there. An error of the tool, a gRPC error and an answer
-//! that is too large show that the plugin is alive. A refusal below (`overloaded`) and a defect of the host say
-//! nothing about it. Neither does `unavailable` where no retry can help: a plugin that is switched off fails at once,
-//! for a reason that the caller should read, so opening the breaker would save nothing.
+//! A fault is a plugin that died, timed out or was not there. An error of the tool, a gRPC error and an
+//! answer that is too large show that the plugin is alive. A refusal below (`overloaded`) and a defect of the
+//! host say nothing about it. Neither does `unavailable` where no retry can help: a plugin that is switched
+//! off fails at once, for a reason that the caller should read, so opening the breaker would save nothing.
 //!
-//! A call that is dropped after its deadline counts as a time-out: that is how the deadline layer above ends calls.
-//! A caller that gives up early says nothing about the plugin, whether it disconnects or sets a shorter timeout
-//! ([`CallFields::timeout`](crate::CallFields::timeout)): otherwise a caller with a short timeout could close the
-//! plugin to all others.
+//! A call that is dropped after its deadline counts as a time-out: that is how the deadline layer above ends
+//! calls. A caller that gives up early says nothing about the plugin, whether it disconnects or sets a
+//! shorter timeout ([`CallFields::timeout`](crate::CallFields::timeout)): otherwise a caller with a short
+//! timeout could close the plugin to all others.
 //!
 //! The clock is tokio's, so a test that pauses it drives the breaker. All services made by one layer share
 //! its state.
 
-use parking_lot::Mutex;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use pin_project_lite::pin_project;
 use talon_breaker::{CircuitBreaker, Permit, Verdict};
 use tokio::sync::watch;
@@ -123,9 +123,9 @@ impl BreakerGauge {
 struct Shared {
     machine: Mutex<CircuitBreaker>,
     state: watch::Sender<BreakerState>,
-    /// The machine's epoch while it is healthy, else [`NO_HEALTHY_EPOCH`]. Written under the machine's lock and read without
-    /// it: a healthy breaker, which nearly every one is, admits and settles calls without a lock and without reading
-    /// the clock.
+    /// The machine's epoch while it is healthy, else [`NO_HEALTHY_EPOCH`]. Written under the machine's lock
+    /// and read without it: a healthy breaker, which nearly every one is, admits and settles calls without a
+    /// lock and without reading the clock.
     healthy_epoch: AtomicU64,
 }
 

@@ -69,16 +69,16 @@ pub const SESSION_KEY: &str = "session_id";
 
 /// One call to a plugin.
 ///
-/// Its [fields](CallFields) are on the heap: a call is moved from layer to layer and into each of their futures. Moving
-/// half a kilobyte each time took a tenth of the time of a small call.
+/// Its [fields](CallFields) are on the heap: a call is moved from layer to layer and into each of their
+/// futures. Moving half a kilobyte each time took a tenth of the time of a small call.
 #[derive(Clone, PartialEq)]
 pub struct Call(Box<CallFields>);
 
 /// The fields of a [`Call`].
 ///
-/// The dispatcher makes a call with the caller's values. `resolve` sets what only the host may set (`declared_name`,
-/// injected context arguments, `credentials`); `deadline` sets `deadline`. The names that several layers keep until
-/// there is an answer are shared, so that keeping one copies nothing.
+/// The dispatcher makes a call with the caller's values. `resolve` sets what only the host may set
+/// (`declared_name`, injected context arguments, `credentials`); `deadline` sets `deadline`. The names that
+/// several layers keep until there is an answer are shared, so that keeping one copies nothing.
 #[derive(Clone, PartialEq)]
 pub struct CallFields {
     /// Identifies the call in logs, on the wire and in the answer, which must carry the same id.
@@ -87,9 +87,9 @@ pub struct CallFields {
     pub plugin: Arc<str>,
     /// The action to run.
     pub action: String,
-    /// Identifies the caller in the guard's stores: text stored for one scope cannot be read by another, and taint does
-    /// not cross scopes. The dispatcher decides it, for instance from uid and session; callers that may see each
-    /// other's answers may share one.
+    /// Identifies the caller in the guard's stores: text stored for one scope cannot be read by another, and
+    /// taint does not cross scopes. The dispatcher decides it, for instance from uid and session; callers
+    /// that may see each other's answers may share one.
     pub scope: Arc<str>,
     /// The plugins whose recent answers share text with the arguments, sorted. Set by `taint`.
     pub tainted_by: Vec<String>,
@@ -105,12 +105,14 @@ pub struct CallFields {
     pub progress_observer: Option<ArcById<dyn ProgressObserver>>,
     /// The trace that the call belongs to, if there is one.
     pub trace: Option<ArcById<dyn TraceContext>>,
-    /// The caller's session context. A plugin gets of it only what its action declares and the operator grants.
+    /// The caller's session context. A plugin gets of it only what its action declares and the operator
+    /// grants.
     pub context: BTreeMap<String, String>,
     /// When the call came in. Its time counts from here, wherever it waits.
     pub accepted: Instant,
-    /// The time the caller is willing to wait; it shortens the configured timeout, never lengthens it. `deadline`
-    /// clears one that shortens nothing, so below `deadline` it means that the caller's timeout ends the call.
+    /// The time the caller is willing to wait; it shortens the configured timeout, never lengthens it.
+    /// `deadline` clears one that shortens nothing, so below `deadline` it means that the caller's timeout
+    /// ends the call.
     pub timeout: Option<Duration>,
     /// When the call times out. Set by `deadline`.
     pub deadline: Option<Instant>,
@@ -153,8 +155,8 @@ impl Call {
         }))
     }
 
-    /// Whether the caller may call this action. The grant is asked once: plugin, action and grant must not change
-    /// afterwards.
+    /// Whether the caller may call this action. The grant is asked once: plugin, action and grant must not
+    /// change afterwards.
     #[inline]
     pub fn is_granted(&mut self) -> bool {
         let CallFields { granted, grant_verdict, plugin, action, .. } = &mut **self;

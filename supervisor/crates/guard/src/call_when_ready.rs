@@ -1,8 +1,9 @@
 //! Calls an inner service as soon as it is ready.
 //!
-//! The layers from rescue down are always ready and wait for the service below them inside the call. tower's `Oneshot`
-//! does that too, but in each of these layers it clones everything below and stores the call until it is polled. Here a
-//! service that is ready, which is the usual case, is called at once, without a clone and without storing the call.
+//! The layers from rescue down are always ready and wait for the service below them inside the call. tower's
+//! `Oneshot` does that too, but in each of these layers it clones everything below and stores the call until
+//! it is polled. Here a service that is ready, which is the usual case, is called at once, without a clone
+//! and without storing the call.
 
 use std::mem;
 use std::pin::Pin;
@@ -23,8 +24,8 @@ where
         Poll::Ready(Ok(())) => State::Called { future: inner.call(call) },
         Poll::Ready(Err(error)) => State::Failed { error: Some(error) },
         Poll::Pending => {
-            // The service that was polled goes with the call, because it may already be in a queue; a clone stays
-            // behind.
+            // The service that was polled goes with the call, because it may already be in a queue; a clone
+            // stays behind.
             let next = inner.clone();
             let asked = mem::replace(inner, next);
             State::Waiting { ahead: Some(Box::new((asked, call))) }
@@ -74,7 +75,8 @@ impl<S: Service<Call>> Future for CallWhenReady<S> {
             match state.as_mut().project() {
                 StateProj::Called { future } => {
                     let answer = ready!(future.poll(cx));
-                    // Drop the inner future, and what the call holds, before a layer above judges the outcome.
+                    // Drop the inner future, and what the call holds, before a layer above judges the
+                    // outcome.
                     state.set(State::Done);
                     return Poll::Ready(answer);
                 }
@@ -152,8 +154,8 @@ mod tests {
                 _ => Ok::<_, Infallible>(call.id.clone()),
             }
         });
-        // `poll_ready` reserves the only permit. If it reserved one for a service that no caller waits on, that permit
-        // would be lost.
+        // `poll_ready` reserves the only permit. If it reserved one for a service that no caller waits on,
+        // that permit would be lost.
         let mut service = ConcurrencyLimit::new(until, 1);
         let mut running = spawn(call_when_ready(&mut service, call("never")));
         assert_pending!(running.poll());

@@ -1,11 +1,12 @@
 //! Gives every call a deadline and ends it there.
 //!
-//! The time counts from [`CallFields::accepted`](crate::CallFields::accepted), so what the call waited in layers above
-//! is part of it. The layer stands above breaker and admission, so that the time spent waiting for a permit or for a
-//! restart counts too. The deadline is passed on in [`CallFields::deadline`](crate::CallFields::deadline), from which
-//! the transport sets the gRPC timeout. When it passes, the inner future is dropped, which resets the stream on the
-//! wire, and the caller gets an error that names the plugin and the timeout. A transport that watches the same deadline
-//! may notice first; its `timed_out` gets the same text and is kept as the cause.
+//! The time counts from [`CallFields::accepted`](crate::CallFields::accepted), so what the call waited in
+//! layers above is part of it. The layer stands above breaker and admission, so that the time spent waiting
+//! for a permit or for a restart counts too. The deadline is passed on in
+//! [`CallFields::deadline`](crate::CallFields::deadline), from which the transport sets the gRPC timeout.
+//! When it passes, the inner future is dropped, which resets the stream on the wire, and the caller gets an
+//! error that names the plugin and the timeout. A transport that watches the same deadline may notice first;
+//! its `timed_out` gets the same text and is kept as the cause.
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
@@ -27,8 +28,8 @@ use crate::text::Quoted;
 /// The default timeout: that of the founding design. Set with [`Timeouts`].
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The longest timeout: a longer call is a job and must not hold a permit. Longer configured timeouts are reduced to
-/// it.
+/// The longest timeout: a longer call is a job and must not hold a permit. Longer configured timeouts are
+/// reduced to it.
 pub const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// How long the calls of one plugin may last.
@@ -143,7 +144,8 @@ pin_project! {
         #[pin]
         future: Option<CallWhenReady<S>>,
         deadline: Instant,
-        // Created when there is something to wait for: a call that is answered or refused at once needs no timer.
+        // Created when there is something to wait for: a call that is answered or refused at once needs no
+        // timer.
         #[pin]
         sleep: Option<Sleep>,
         plugin: Arc<str>,
@@ -161,8 +163,8 @@ where
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let mut this = self.project();
-        // Poll the answer first: one that arrives together with the deadline is still an answer, and a layer below
-        // that knows better why the time ran out (admission) can report that.
+        // Poll the answer first: one that arrives together with the deadline is still an answer, and a layer
+        // below that knows better why the time ran out (admission) can report that.
         if let Some(future) = this.future.as_mut().as_pin_mut()
             && let Poll::Ready(answer) = future.poll(cx)
         {

@@ -10,9 +10,9 @@ use sha2::{Digest as _, Sha256};
 
 /// SHA-256 of an answer as it came off the wire, before any change. Displayed in hexadecimal.
 ///
-/// It is computed on first use, because not every host uses it: at two gigabytes a second, with the processor's SHA
-/// instructions, it is among the most expensive steps of an answer. Until it is computed, dropped or cloned it holds
-/// the message, which is immutable. `Debug` shows nothing of the message.
+/// It is computed on first use, because not every host uses it: at two gigabytes a second, with the
+/// processor's SHA instructions, it is among the most expensive steps of an answer. Until it is computed,
+/// dropped or cloned it holds the message, which is immutable. `Debug` shows nothing of the message.
 ///
 /// ```
 /// use talon_guard::Digest;

@@ -14,10 +14,11 @@
 //! [/plugin_output nonce=9f86d081884c7d659a2feaa0c55ad015]
 //! ```
 //!
-//! `bytes` counts the plugin's sanitized text in the block, `truncated` says whether a size limit left something out.
-//! The host writes the attributes: a name or an id that is not a plain word is left out, because the caller chooses the
-//! ids. Lines without the mark in a quoted block are the host's too, and a plugin cannot imitate them. In the other
-//! modes a plugin can imitate the notices; the attribute `truncated` is reliable.
+//! `bytes` counts the plugin's sanitized text in the block, `truncated` says whether a size limit left
+//! something out. The host writes the attributes: a name or an id that is not a plain word is left out,
+//! because the caller chooses the ids. Lines without the mark in a quoted block are the host's too, and a
+//! plugin cannot imitate them. In the other modes a plugin can imitate the notices; the attribute `truncated`
+//! is reliable.
 //!
 //! Text that looks wrapped already gets no shortcut: it is text like any other.
 
@@ -33,8 +34,8 @@ mod parse;
 
 use nonce::Nonce;
 
-/// The prefix of every line of a plugin's text in a quoted envelope. The dot is the sanitizer's mark too, so a model
-/// has to know one sign only.
+/// The prefix of every line of a plugin's text in a quoted envelope. The dot is the sanitizer's mark too, so
+/// a model has to know one sign only.
 pub const QUOTE_MARK: &str = "· ";
 
 const NAME: &str = "plugin_output";
@@ -72,8 +73,8 @@ impl EnvelopeMode {
     }
 }
 
-/// A text in its envelope, fit for a model's prompt. The wrap layer and the [`Guard`](crate::Guard) make it, and
-/// [`Wrapped::parse`] parses it from one that came over a wire.
+/// A text in its envelope, fit for a model's prompt. The wrap layer and the [`Guard`](crate::Guard) make it,
+/// and [`Wrapped::parse`] parses it from one that came over a wire.
 ///
 /// ```compile_fail
 /// # fn sanitized() -> talon_guard::Sanitized { unimplemented!() }
@@ -292,8 +293,8 @@ fn is_attribute_value(value: &str) -> bool {
         && value.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.:-".contains(&byte))
 }
 
-/// What some reader takes for the end of a line. Sanitizing leaves a line feed, alone or behind a carriage return, and
-/// the separators of Unicode; the others are here so that the envelope does not depend on that.
+/// What some reader takes for the end of a line. Sanitizing leaves a line feed, alone or behind a carriage
+/// return, and the separators of Unicode; the others are here so that the envelope does not depend on that.
 fn is_line_end(c: char) -> bool {
     matches!(c, '\n' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}')
 }

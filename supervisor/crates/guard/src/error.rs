@@ -10,9 +10,9 @@ use crate::reason;
 
 /// An error of a layer or of the plugin below it.
 ///
-/// It has two texts: [`fmt::Display`] is what the model and the client may see, [`CallError::detail`] is the whole
-/// chain for the log. `Display` may hold text that a plugin wrote, which is why the sanitize layer stands above
-/// `rescue`.
+/// It has two texts: [`fmt::Display`] is what the model and the client may see, [`CallError::detail`] is the
+/// whole chain for the log. `Display` may hold text that a plugin wrote, which is why the sanitize layer
+/// stands above `rescue`.
 #[derive(Debug, Clone)]
 pub enum CallError {
     /// A layer refused the call.
@@ -146,8 +146,8 @@ impl From<Infallible> for CallError {
     }
 }
 
-/// The error of tower's own layers: a [`CallError`] that passed through them is taken out again. Anything else
-/// is a defect, because its meaning to a caller is unknown.
+/// The error of tower's own layers: a [`CallError`] that passed through them is taken out again. Anything
+/// else is a defect, because its meaning to a caller is unknown.
 impl From<Box<dyn Error + Send + Sync>> for CallError {
     fn from(error: Box<dyn Error + Send + Sync>) -> Self {
         match error.downcast::<Self>() {

@@ -1,12 +1,12 @@
 //! Where the work on an answer runs.
 //!
-//! A layer processes an answer in one go and occupies its thread meanwhile. With one worker thread on a machine of two
-//! cores, every small call would wait behind an answer of several megabytes. So each layer that reads all of an answer
-//! hands the work on a large one to the host's [`Executor`]. The layer knows the size of what it works on: after a cut,
-//! the layers above have little to do.
+//! A layer processes an answer in one go and occupies its thread meanwhile. With one worker thread on a
+//! machine of two cores, every small call would wait behind an answer of several megabytes. So each layer
+//! that reads all of an answer hands the work on a large one to the host's [`Executor`]. The layer knows the
+//! size of what it works on: after a cut, the layers above have little to do.
 
-/// Answers of at least this size go to the executor. Processing 256 KiB takes some hundred microseconds; moving the
-/// other tasks of a thread to another one costs some tens.
+/// Answers of at least this size go to the executor. Processing 256 KiB takes some hundred microseconds;
+/// moving the other tasks of a thread to another one costs some tens.
 pub const LARGE_ANSWER_BYTES: usize = 256 << 10;
 
 /// Runs the work on large answers. The default runs it in place, as all work on small answers.
@@ -16,8 +16,8 @@ pub struct Executor {
 }
 
 impl Executor {
-    /// An executor that passes work on large answers to this function. It must call the work exactly once before it
-    /// returns, on any thread that it likes to occupy.
+    /// An executor that passes work on large answers to this function. It must call the work exactly once
+    /// before it returns, on any thread that it likes to occupy.
     #[must_use]
     pub const fn new(run_large: fn(&mut dyn FnMut())) -> Self {
         Self { run_large: Some(run_large) }

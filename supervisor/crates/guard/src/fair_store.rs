@@ -1,12 +1,13 @@
 //! A bounded store in which no owner can crowd out another.
 //!
-//! Each entry has an owner. When the store is full, the owner that takes up most of it loses its oldest entry. An owner
-//! that floods the store evicts its own entries; others keep theirs as long as they use less than an equal share.
+//! Each entry has an owner. When the store is full, the owner that takes up most of it loses its oldest
+//! entry. An owner that floods the store evicts its own entries; others keep theirs as long as they use less
+//! than an equal share.
 
 use std::collections::{BTreeMap, HashMap};
 
-/// What an entry costs beyond its own bytes: keys, table entries and counters, roughly. Without it a store of empty
-/// entries would have no bound.
+/// What an entry costs beyond its own bytes: keys, table entries and counters, roughly. Without it a store of
+/// empty entries would have no bound.
 pub(crate) const OVERHEAD: usize = 256;
 
 /// A store bounded by bytes and count. Keys are unique across all owners.
@@ -55,7 +56,8 @@ impl<V> FairStore<V> {
         if bytes > self.max_bytes || self.max_count == 0 {
             return false;
         }
-        // Insert first, so that the owner's share includes the new entry. It is the newest, so it is evicted last.
+        // Insert first, so that the owner's share includes the new entry. It is the newest, so it is evicted
+        // last.
         self.bytes += bytes;
         self.insertions += 1;
         let put = self.insertions;

@@ -83,8 +83,8 @@ impl Guard {
         Ok(Self::with_sanitizer(sanitizer, settings))
     }
 
-    /// A guard with an existing sanitizer, for a host that uses one for many guards. The patterns in `settings` are
-    /// ignored.
+    /// A guard with an existing sanitizer, for a host that uses one for many guards. The patterns in
+    /// `settings` are ignored.
     #[must_use]
     pub fn with_sanitizer(sanitizer: Sanitizer, settings: GuardSettings) -> Self {
         let GuardSettings { envelope, max_response_bytes, max_structured_bytes, oversize, executor, .. } =
@@ -127,8 +127,8 @@ impl Guard {
         Some((json, report))
     }
 
-    /// A tool's answer as a model gets it: sanitized, limited, and in its envelope. `scope` decides who may read the
-    /// stored rest of it, see [`CallFields::scope`](crate::CallFields::scope).
+    /// A tool's answer as a model gets it: sanitized, limited, and in its envelope. `scope` decides who may
+    /// read the stored rest of it, see [`CallFields::scope`](crate::CallFields::scope).
     #[must_use]
     pub fn answer(&self, scope: &str, plugin: &str, call_id: &str, answer: Answer) -> Guarded {
         Guarded::new(self.envelope, Subject { plugin, call_id }, self.neutralize(scope, plugin, answer))

@@ -90,8 +90,8 @@ impl LayerTimings {
         self.marks[layer.index()].1.store(self.now(), Ordering::Relaxed);
     }
 
-    /// Each layer's self time. A layer that was cancelled has no end mark; its time counts for the layer that cancelled
-    /// it.
+    /// Each layer's self time. A layer that was cancelled has no end mark; its time counts for the layer that
+    /// cancelled it.
     pub(crate) fn self_times(&self) -> impl Iterator<Item = (LayerKind, Duration)> {
         let marked = |layer: &LayerKind| {
             let (down, up) = &self.marks[layer.index()];

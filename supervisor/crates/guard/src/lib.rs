@@ -1,13 +1,14 @@
 //! The guard: the tower layers between a caller and a tool plugin.
 //!
-//! The answer of a tool ends up in a model's prompt. There, some strings are more than text. This crate neutralizes
-//! control syntax, limits sizes, puts the rest into an envelope that nothing inside can close, and reports what it did.
-//! It neutralizes syntax; it does not protect a model from persuasion.
+//! The answer of a tool ends up in a model's prompt. There, some strings are more than text. This crate
+//! neutralizes control syntax, limits sizes, puts the rest into an envelope that nothing inside can close,
+//! and reports what it did. It neutralizes syntax; it does not protect a model from persuasion.
 //!
 //! There are two ways to use it, with one implementation:
 //!
 //! - [`Guard`], for hosts and gateways that have an answer and want it guarded;
-//! - a stack of tower layers around the service that calls the tools, with deadlines, a queue and a breaker as well.
+//! - a stack of tower layers around the service that calls the tools, with deadlines, a queue and a breaker
+//!   as well.
 //!
 //! Neither does any IO, and each layer can be used alone.
 //!
@@ -64,8 +65,8 @@
 //! | [`breaker`] | [`Call`] | any | [`CallError`] | above the queue, so that no call queues for a plugin that gets no calls |
 //! | [`admission`] | [`Call`] | any | [`CallError`] | right above what it protects |
 //!
-//! The layers from rescue down to admission are always ready and wait for the service below them inside the call:
-//! that way a refusal does not wait, and all waiting counts against the deadline.
+//! The layers from rescue down to admission are always ready and wait for the service below them inside the
+//! call: that way a refusal does not wait, and all waiting counts against the deadline.
 //!
 //! ```
 //! use std::convert::Infallible;
@@ -127,8 +128,8 @@
 //!
 //! # The types enforce the order
 //!
-//! A text is [`Raw`] until it is sanitized, [`Sanitized`] until it is wrapped, and then [`Wrapped`]. Code that shows
-//! text takes one of the latter two, so that the compiler reports a missing step:
+//! A text is [`Raw`] until it is sanitized, [`Sanitized`] until it is wrapped, and then [`Wrapped`]. Code
+//! that shows text takes one of the latter two, so that the compiler reports a missing step:
 //!
 //! ```compile_fail
 //! fn show(text: &talon_guard::Sanitized) {}

@@ -1,15 +1,16 @@
 //! Stores answers that were too large for one block, so that a model can read on where the excerpt ends.
 //!
-//! A host offers a separate action for reading on (`talon.read_more`), whose answers pass the guard like any other. The
-//! store holds sanitized text, bounded in bytes, number and age. A handle is 128 random bits and works for callers of
-//! the same scope ([`CallFields::scope`](crate::CallFields::scope)) only. When the store is full, the scope that takes
-//! up most of it loses its oldest text: no caller evicts what another one still reads.
+//! A host offers a separate action for reading on (`talon.read_more`), whose answers pass the guard like any
+//! other. The store holds sanitized text, bounded in bytes, number and age. A handle is 128 random bits and
+//! works for callers of the same scope ([`CallFields::scope`](crate::CallFields::scope)) only. When the store
+//! is full, the scope that takes up most of it loses its oldest text: no caller evicts what another one still
+//! reads.
 
-use parking_lot::Mutex;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use talon_sanitize::{FamilyCounts, Raw, Sanitized, Sanitizer};
 use tokio::time::Instant;
 
@@ -21,26 +22,27 @@ use crate::random;
 /// [`PagesSettings::max_bytes`]; beyond it the largest scope loses its oldest text.
 pub const DEFAULT_MAX_BYTES: usize = 16 * 1024 * 1024;
 
-/// One text: more than a model reads in pages of 64 KiB. Set with [`PagesSettings::max_text_bytes`]; a longer text
-/// is stored up to there.
+/// One text: more than a model reads in pages of 64 KiB. Set with [`PagesSettings::max_text_bytes`]; a longer
+/// text is stored up to there.
 pub const DEFAULT_MAX_TEXT_BYTES: usize = 1024 * 1024;
 
-/// How many texts: more than callers have open at a time. Set with [`PagesSettings::max_texts`]; beyond it the scope
-/// with the most texts loses its oldest.
+/// How many texts: more than callers have open at a time. Set with [`PagesSettings::max_texts`]; beyond it
+/// the scope with the most texts loses its oldest.
 pub const DEFAULT_MAX_TEXTS: usize = 256;
 
 /// How long a text is stored: long enough for a model to come back to it within one task. Set with
 /// [`PagesSettings::max_age`]; after it the handle is unknown.
 pub const DEFAULT_MAX_AGE: Duration = Duration::from_secs(15 * 60);
 
-/// The smallest page: a smaller one could consist of a single long token that cannot be cut. A request for less
-/// gets this.
+/// The smallest page: a smaller one could consist of a single long token that cannot be cut. A request for
+/// less gets this.
 pub const MIN_PAGE_BYTES: usize = 256;
 
 /// The action that the notice of an excerpt names for reading the rest. The host offers it.
 pub const READ_MORE: &str = "talon.read_more";
 
-/// How often to shorten a page that its marks make too long. Each time it is shortened by the length of the marks.
+/// How often to shorten a page that its marks make too long. Each time it is shortened by the length of the
+/// marks.
 const MAX_TRIES: usize = 4;
 
 /// The bounds of a [`Pages`].
@@ -71,11 +73,12 @@ impl Default for PagesSettings {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Page {
-    /// The text of the page, sanitized separately: a line that was harmless in its place can be a turn marker at the
-    /// beginning of a page. It then carries a mark here, which is the only difference from the stored text.
+    /// The text of the page, sanitized separately: a line that was harmless in its place can be a turn marker
+    /// at the beginning of a page. It then carries a mark here, which is the only difference from the stored
+    /// text.
     pub text: Sanitized,
-    /// Where it begins, in bytes of the stored text. The offset asked for, or a little before it if that was inside a
-    /// character.
+    /// Where it begins, in bytes of the stored text. The offset asked for, or a little before it if that was
+    /// inside a character.
     pub offset: usize,
     /// Where the next page begins; `None` for the last.
     pub next_offset: Option<usize>,
@@ -88,7 +91,8 @@ pub struct Page {
 /// Why there is no page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PageError {
-    /// The handle is unknown, its text has expired, or it was given to another caller. The three look the same.
+    /// The handle is unknown, its text has expired, or it was given to another caller. The three look the
+    /// same.
     #[error("there is no text for this handle; texts are kept for a while only, so make the call again")]
     Unknown,
     /// The offset is at or behind the end.
@@ -100,7 +104,8 @@ pub enum PageError {
 }
 
 impl Page {
-    /// The page as an action's answer: the text, the next offset as structured content, and the plugin that wrote it.
+    /// The page as an action's answer: the text, the next offset as structured content, and the plugin that
+    /// wrote it.
     #[must_use]
     pub fn into_answer(self) -> Answer {
         let Self { text, offset, next_offset, total, plugin } = self;
@@ -136,7 +141,8 @@ impl fmt::Debug for Pages {
 }
 
 impl Pages {
-    /// An empty store. The sanitizer must be the one that the texts went through; it decides where a page may end.
+    /// An empty store. The sanitizer must be the one that the texts went through; it decides where a page may
+    /// end.
     #[must_use]
     pub fn new(settings: PagesSettings, sanitizer: Sanitizer) -> Self {
         let shelf = FairStore::new(settings.max_bytes, settings.max_texts);
@@ -149,8 +155,9 @@ impl Pages {
         self.settings
     }
 
-    /// A page of at most `max_bytes` (and of at least [`MIN_PAGE_BYTES`], if there is so much), ending at a line end
-    /// where possible. Pages that follow each other's `next_offset` leave nothing out and repeat nothing.
+    /// A page of at most `max_bytes` (and of at least [`MIN_PAGE_BYTES`], if there is so much), ending at a
+    /// line end where possible. Pages that follow each other's `next_offset` leave nothing out and repeat
+    /// nothing.
     ///
     /// # Errors
     ///
@@ -214,8 +221,8 @@ impl Pages {
             return rest.len();
         }
         let safe = self.sanitizer.safe_cut(rest, max_bytes).min(max_bytes);
-        // A page that ends with a line reads better, and the next page then begins with a whole line. Searched in
-        // the last quarter, so that pages stay about as large as asked for.
+        // A page that ends with a line reads better, and the next page then begins with a whole line.
+        // Searched in the last quarter, so that pages stay about as large as asked for.
         let line_end = rest[..safe].rfind('\n').map(|at| at + 1).filter(|end| *end > safe - safe / 4);
         let length = line_end.map_or(safe, |end| self.sanitizer.safe_cut(rest, end).min(end));
         // No cut that fits is safe, which takes an offset that was never given out. Sanitizing the page

@@ -1,22 +1,23 @@
 //! Refuses calls to a plugin whose answers hold control syntax too often.
 //!
-//! The sanitizer neutralizes such syntax, so it does no harm. But a plugin that keeps sending it is either compromised
-//! or passes on what strangers write, and an operator may want to inspect it first. Off unless a threshold is set: a
-//! plugin that reads web pages or mail meets such text in its normal work.
+//! The sanitizer neutralizes such syntax, so it does no harm. But a plugin that keeps sending it is either
+//! compromised or passes on what strangers write, and an operator may want to inspect it first. Off unless a
+//! threshold is set: a plugin that reads web pages or mail meets such text in its normal work.
 //!
 //! It counts what the sanitize layer neutralized in text that the plugin wrote. It does not count
 //!
 //! - invisible and control characters and matches of an operator's patterns: terminal colours are no attack;
-//! - answers to calls whose action or arguments hold control syntax themselves, and the host's own texts, because
-//!   otherwise a caller, or another plugin that talked a model into a call, could have a plugin quarantined.
+//! - answers to calls whose action or arguments hold control syntax themselves, and the host's own texts,
+//!   because otherwise a caller, or another plugin that talked a model into a call, could have a plugin
+//!   quarantined.
 //!
-//! That is decided for each call: a plugin that gets a model to put such syntax into its arguments is not counted for
-//! that call.
+//! That is decided for each call: a plugin that gets a model to put such syntax into its arguments is not
+//! counted for that call.
 //!
-//! A quarantined plugin gets no calls ([`reason::QUARANTINED`]) until an operator lifts the quarantine: it does not
-//! expire. The layer stands above the breaker, below rescue. Calls that are running are still answered, and sanitized.
+//! A quarantined plugin gets no calls ([`reason::QUARANTINED`]) until an operator lifts the quarantine: it
+//! does not expire. The layer stands above the breaker, below rescue. Calls that are running are still
+//! answered, and sanitized.
 
-use parking_lot::Mutex;
 use std::num::NonZeroU32;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -25,6 +26,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use metrics::{Counter, Gauge};
+use parking_lot::Mutex;
 use pin_project_lite::pin_project;
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -42,8 +44,8 @@ mod window;
 
 use window::Window;
 
-/// The time within which the threshold has to be reached: long enough for a plugin that is called now and then,
-/// short enough that the text it met last week does not count. Set with [`QuarantineSettings::window`].
+/// The time within which the threshold has to be reached: long enough for a plugin that is called now and
+/// then, short enough that the text it met last week does not count. Set with [`QuarantineSettings::window`].
 pub const DEFAULT_WINDOW: Duration = Duration::from_secs(10 * 60);
 
 /// Families that are not syntax: see the [module](self).
@@ -52,7 +54,8 @@ const NOT_SYNTAX: [&str; 3] = ["invisible", "control", "pattern"];
 /// When a plugin is quarantined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QuarantineSettings {
-    /// The number of neutralized places within the window that causes a quarantine. `None`, the default, means never.
+    /// The number of neutralized places within the window that causes a quarantine. `None`, the default,
+    /// means never.
     pub threshold: Option<NonZeroU32>,
     /// The time within which they are counted. Default [`DEFAULT_WINDOW`].
     pub window: Duration,
@@ -90,8 +93,8 @@ impl From<QuarantineError> for CallError {
     }
 }
 
-/// The quarantine of one plugin: counts, refuses calls, and can be lifted by an operator. Clones share it, so it
-/// outlives the stack when a changed configuration replaces that.
+/// The quarantine of one plugin: counts, refuses calls, and can be lifted by an operator. Clones share it, so
+/// it outlives the stack when a changed configuration replaces that.
 #[derive(Debug, Clone)]
 pub struct Quarantine {
     shared: Arc<Shared>,
@@ -152,8 +155,8 @@ impl Quarantine {
         lifted
     }
 
-    /// Quarantines the plugin without a count, because of a quarantine that was decided elsewhere and still holds, such as
-    /// that of the previous supervisor. Does nothing if it is quarantined already.
+    /// Quarantines the plugin without a count, because of a quarantine that was decided elsewhere and still
+    /// holds, such as that of the previous supervisor. Does nothing if it is quarantined already.
     pub fn impose(&self, neutralised: u32) {
         // The window's lock keeps lifting and counting in order.
         let _window = self.shared.window.lock();

@@ -1,14 +1,14 @@
 //! Stores answers as they came, for an operator who wants to know what a plugin really sent.
 //!
-//! Nothing in the stack reads from it, and no text in it is fit to be shown: a caller has to sanitize it or return it
-//! as bytes. A model must not be able to reach it.
+//! Nothing in the stack reads from it, and no text in it is fit to be shown: a caller has to sanitize it or
+//! return it as bytes. A model must not be able to reach it.
 
-use parking_lot::Mutex;
 use std::fmt;
 use std::sync::Arc;
 use std::time::SystemTime;
 
 use bytes::Bytes;
+use parking_lot::Mutex;
 
 use crate::digest::Digest;
 use crate::fair_store::FairStore;
@@ -44,8 +44,9 @@ impl fmt::Debug for RawMessage {
 
 /// The newest messages, as many as fit. Clones share the store.
 ///
-/// When it is full, the plugin that takes up most of it loses its oldest message, so that one plugin cannot evict the
-/// messages of another. Messages are stored without a copy, so a message may keep alive the buffer it came in.
+/// When it is full, the plugin that takes up most of it loses its oldest message, so that one plugin cannot
+/// evict the messages of another. Messages are stored without a copy, so a message may keep alive the buffer
+/// it came in.
 #[derive(Debug, Clone)]
 pub struct RawStore {
     /// `None` if nothing is stored.
@@ -53,8 +54,8 @@ pub struct RawStore {
 }
 
 impl RawStore {
-    /// A store of at most this many bytes. Each message counts with its name and some bytes of overhead. 0 stores
-    /// nothing, at no cost.
+    /// A store of at most this many bytes. Each message counts with its name and some bytes of overhead. 0
+    /// stores nothing, at no cost.
     #[must_use]
     pub fn new(max_bytes: usize) -> Self {
         // The bytes bound the count too, because each message has an overhead.

@@ -1,7 +1,7 @@
 //! The reasons for programs: why a call did not succeed.
 //!
-//! They are part of the wire contract (`ExecuteResponse.reason` of `talon.host.v1`) and label metrics, so the set
-//! is closed: a host with additional errors uses the nearest reason.
+//! They are part of the wire contract (`ExecuteResponse.reason` of `talon.host.v1`) and label metrics, so the
+//! set is closed: a host with additional errors uses the nearest reason.
 
 /// No plugin has that name.
 pub const UNKNOWN_PLUGIN: &str = "unknown_plugin";
@@ -13,7 +13,8 @@ pub const BAD_ARGUMENTS: &str = "bad_arguments";
 pub const USER_ONLY: &str = "user_only";
 /// The caller is not granted the action.
 pub const NOT_GRANTED: &str = "not_granted";
-/// The plugin's declaration of the action differs from the approved one, and the operator wants such calls refused.
+/// The plugin's declaration of the action differs from the approved one, and the operator wants such calls
+/// refused.
 pub const CHANGED: &str = "changed";
 /// The arguments are larger than the limit.
 pub const ARGUMENTS_TOO_LARGE: &str = "arguments_too_large";

@@ -8,8 +8,8 @@ use crate::digest::Digest;
 
 /// What the guard did to one answer, and what it noticed.
 ///
-/// It holds only numbers, constants of the guard and names of plugins: no text of a plugin, so it may be shown, logged
-/// and counted without further checks.
+/// It holds only numbers, constants of the guard and names of plugins: no text of a plugin, so it may be
+/// shown, logged and counted without further checks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Report {

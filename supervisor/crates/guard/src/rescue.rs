@@ -1,8 +1,8 @@
 //! Turns every error below into an error result, so that a caller always gets an answer.
 //!
 //! It stands inside sanitize because error texts come from plugins too: a gRPC status message, a declared
-//! parameter name in a refusal. It stands outside validate, so that an answer that is not accepted becomes an error
-//! result like any other refusal.
+//! parameter name in a refusal. It stands outside validate, so that an answer that is not accepted becomes an
+//! error result like any other refusal.
 //!
 //! The caller gets [`CallError`]'s `Display`; the log gets the whole chain:
 //!
@@ -31,7 +31,8 @@ use talon_sanitize::prefix;
 /// How much of an error's chain one log line holds. A cause may quote a plugin; 4 KiB is a screenful.
 const MAX_LOGGED_BYTES: usize = 4096;
 
-/// How much of a call's id or plugin name one log line holds: by contract they are at most 128 and 64 characters.
+/// How much of a call's id or plugin name one log line holds: by contract they are at most 128 and 64
+/// characters.
 const MAX_NAME_BYTES: usize = 128;
 
 /// Makes [`Rescue`] services.
@@ -68,8 +69,8 @@ where
     type Error = Infallible;
     type Future = ResponseFuture<S>;
 
-    /// Always ready: an inner service that fails to become ready has to become an answer too, so the call waits
-    /// for it.
+    /// Always ready: an inner service that fails to become ready has to become an answer too, so the call
+    /// waits for it.
     #[inline]
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
         Poll::Ready(Ok(()))
@@ -134,7 +135,8 @@ fn log(error: &CallError, call_id: &str, plugin: &str) {
     let (call_id, plugin) = (prefix(call_id, MAX_NAME_BYTES), prefix(plugin, MAX_NAME_BYTES));
     let reason = error.reason();
     let whole = error.detail();
-    // A string field, which subscribers escape: line breaks and escape sequences of a plugin cannot forge log lines.
+    // A string field, which subscribers escape: line breaks and escape sequences of a plugin cannot forge log
+    // lines.
     let detail = prefix(&whole, MAX_LOGGED_BYTES);
     match error {
         CallError::Defect { .. } => {

@@ -1,27 +1,29 @@
 //! Checks a call against what its plugin declared, before anything of it reaches the plugin.
 //!
-//! It checks in this order: the caller is granted the action; the plugin exists; its capabilities are known; it has the
-//! action; the action is what was approved; the caller may run it (`user_only` is for people and programs, not for
-//! models); the arguments are not too large; and each argument is known, present where required and of its type (see
-//! [`arguments`](self#arguments)). Then it sets the host's own values: the declared name, the session context that the
-//! action asks for *and* the operator grants, and the operator's credentials. A refusal lists all problems of the
-//! arguments at once, with the nearest names, so that a model can repair its call in one step.
+//! It checks in this order: the caller is granted the action; the plugin exists; its capabilities are known;
+//! it has the action; the action is what was approved; the caller may run it (`user_only` is for people and
+//! programs, not for models); the arguments are not too large; and each argument is known, present where
+//! required and of its type (see [`arguments`](self#arguments)). Then it sets the host's own values: the
+//! declared name, the session context that the action asks for *and* the operator grants, and the operator's
+//! credentials. A refusal lists all problems of the arguments at once, with the nearest names, so that a
+//! model can repair its call in one step.
 //!
-//! The directory is read on each call, so refreshed capabilities take effect at once. A plugin whose capabilities were
-//! never read is refused as `unavailable`, retryable: without them it is unknown whether a model may run the action.
+//! The directory is read on each call, so refreshed capabilities take effect at once. A plugin whose
+//! capabilities were never read is refused as `unavailable`, retryable: without them it is unknown whether a
+//! model may run the action.
 //!
 //! # Arguments
 //!
 //! Arguments are strings on the wire. `type` says how to parse one: `string` (and the empty type) unchanged,
-//! `integer`, `number` and `boolean` in their JSON spelling (`5`, `-1.5`, `true`), `array` and `object` as JSON
-//! text. An unknown type is not checked. The value is then checked against the parameter's JSON Schema fragment:
-//! `type`, `enum`, `const`, `minimum`, `maximum`, `exclusiveMinimum`, `exclusiveMaximum`, `minLength`,
-//! `maxLength`, `pattern`, `items`, `required` and `properties`. Other keywords are ignored, and so is a schema
-//! that is not a JSON object or is too large: the check spares a plugin mistaken calls, it does not replace the
-//! plugin's own checks.
+//! `integer`, `number` and `boolean` in their JSON spelling (`5`, `-1.5`, `true`), `array` and `object` as
+//! JSON text. An unknown type is not checked. The value is then checked against the parameter's JSON Schema
+//! fragment: `type`, `enum`, `const`, `minimum`, `maximum`, `exclusiveMinimum`, `exclusiveMaximum`,
+//! `minLength`, `maxLength`, `pattern`, `items`, `required` and `properties`. Other keywords are ignored, and
+//! so is a schema that is not a JSON object or is too large: the check spares a plugin mistaken calls, it
+//! does not replace the plugin's own checks.
 //!
-//! An argument named in `inject_context_args` is set by the host: a caller that sends it is refused, and it never
-//! counts as missing.
+//! An argument named in `inject_context_args` is set by the host: a caller that sends it is refused, and it
+//! never counts as missing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -48,8 +50,8 @@ pub use arguments::Problems;
 pub use error::{ResolveError, Suggestions};
 use schema::Patterns;
 
-/// The limit for all arguments of a call, names and values: 1 MiB, as the issue asks. Larger input belongs in a file
-/// whose path the tool gets. Set with [`ResolveLayer::max_argument_bytes`].
+/// The limit for all arguments of a call, names and values: 1 MiB, as the issue asks. Larger input belongs in
+/// a file whose path the tool gets. Set with [`ResolveLayer::max_argument_bytes`].
 pub const DEFAULT_MAX_ARGUMENT_BYTES: usize = 1024 * 1024;
 
 /// The plugins that calls can be made to. Read on each call.
@@ -65,8 +67,8 @@ pub trait Directory: Clone + Send + Sync + 'static {
 pub struct Target {
     /// The name it declared for itself.
     pub declared_name: String,
-    /// Its actions by name. Shared for as long as the declaration stays the same, because the parsed schemas are cached
-    /// in it.
+    /// Its actions by name. Shared for as long as the declaration stays the same, because the parsed schemas
+    /// are cached in it.
     pub actions: Arc<Actions>,
     /// Actions that are refused because they differ from what was approved.
     pub withheld: Arc<BTreeSet<String>>,
@@ -195,8 +197,8 @@ impl<D: Directory> Rules<D> {
         Err(ResolveError::ArgumentsTooLarge { action: call.action.clone(), bytes, limit })
     }
 
-    /// Sets the context values that the session has, the operator grants and the action asks for. Empty values are not
-    /// sent.
+    /// Sets the context values that the session has, the operator grants and the action asks for. Empty
+    /// values are not sent.
     fn inject(&self, call: &mut Call, action: &Action) -> Result<(), ResolveError> {
         let wanted = action.inject_context_args.iter().filter(|name| self.grants.context.contains(*name));
         let mut injected = false;

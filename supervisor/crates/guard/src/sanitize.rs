@@ -1,19 +1,20 @@
-//! Neutralizes control syntax in the text of an answer, so that it cannot pass for a tool call or close its envelope.
+//! Neutralizes control syntax in the text of an answer, so that it cannot pass for a tool call or close its
+//! envelope.
 //!
-//! It works on `content`, `error` and `structured_content`, no matter who wrote them: `rescue` stands below, so error
-//! texts of the host, which may quote a plugin, are sanitized too. `talon-sanitize` does the work; the changes are
-//! counted by family in the [`Report`].
+//! It works on `content`, `error` and `structured_content`, no matter who wrote them: `rescue` stands below,
+//! so error texts of the host, which may quote a plugin, are sanitized too. `talon-sanitize` does the work;
+//! the changes are counted by family in the [`Report`].
 //!
-//! Structured content stays JSON of the same shape. If it does not parse (or is nested too deeply), it is appended to
-//! `content` as text, after a blank line, `structured_content` is left empty, and [`Report::structured_as_text`] is
-//! set.
+//! Structured content stays JSON of the same shape. If it does not parse (or is nested too deeply), it is
+//! appended to `content` as text, after a blank line, `structured_content` is left empty, and
+//! [`Report::structured_as_text`] is set.
 //!
 //! # The coarse cut
 //!
-//! Sanitizing is linear, but a plugin may send as much as the transport accepts. So each field is first cut to a
-//! multiple of what the truncate layer above will keep of it; structured content that is larger is replaced by
-//! a notice. The exact limit is applied later, to sanitized text, and its notice counts what was cut here. The
-//! multiple leaves room for text that shrinks, such as runs of invisible characters.
+//! Sanitizing is linear, but a plugin may send as much as the transport accepts. So each field is first cut
+//! to a multiple of what the truncate layer above will keep of it; structured content that is larger is
+//! replaced by a notice. The exact limit is applied later, to sanitized text, and its notice counts what was
+//! cut here. The multiple leaves room for text that shrinks, such as runs of invisible characters.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -35,12 +36,12 @@ use crate::sanitized_answer::{Fields, SanitizedAnswer, structured_notice};
 /// The coarse limit as a multiple of the response limit. See [the coarse cut](self#the-coarse-cut).
 const COARSE_FACTOR: usize = 4;
 
-/// The smallest coarse limit, so that with a small response limit a long text that shrinks does not end early.
-/// It suits limits up to 64 KiB, which is the default one.
+/// The smallest coarse limit, so that with a small response limit a long text that shrinks does not end
+/// early. It suits limits up to 64 KiB, which is the default one.
 const MIN_COARSE_BYTES: usize = 256 * 1024;
 
-/// The one invisible character that the sanitizer leaves at the beginning of a text, where it marks the encoding of a
-/// file. An answer is not a file, and inside an envelope the character would be in the middle.
+/// The one invisible character that the sanitizer leaves at the beginning of a text, where it marks the
+/// encoding of a file. An answer is not a file, and inside an envelope the character would be in the middle.
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
 /// Makes [`Sanitize`] services.
@@ -154,8 +155,8 @@ where
 }
 
 impl SanitizeLayer {
-    /// Whether the arguments hold control syntax themselves. A plugin that repeats them ("no such file: …") is not
-    /// counted, because otherwise a caller could have it quarantined by choosing the arguments.
+    /// Whether the arguments hold control syntax themselves. A plugin that repeats them ("no such file: …")
+    /// is not counted, because otherwise a caller could have it quarantined by choosing the arguments.
     fn arguments_hold_syntax(&self, call: &Call) -> bool {
         self.quarantine.as_ref().is_some_and(Quarantine::is_enabled)
             && !call.args.values().chain([&call.action]).all(|text| self.sanitizer.is_clean(text))
@@ -186,8 +187,8 @@ impl SanitizeLayer {
         }))
     }
 
-    /// Runs first: structured content that does not parse is appended to the content and sanitized with it as one text,
-    /// so that no syntax can be split between the two.
+    /// Runs first: structured content that does not parse is appended to the content and sanitized with it as
+    /// one text, so that no syntax can be split between the two.
     fn structured(
         &self,
         json: Raw<'static>,
@@ -240,7 +241,8 @@ impl Findings {
         sanitizer.sanitize(raw, &mut self.tally)
     }
 
-    /// `None` if it is not valid JSON within the limits. Then nothing is counted here, because it is counted as text.
+    /// `None` if it is not valid JSON within the limits. Then nothing is counted here, because it is counted
+    /// as text.
     pub(crate) fn json(&mut self, sanitizer: &Sanitizer, raw: &Raw<'_>) -> Option<Sanitized> {
         let mut seen = FamilyCounts::default();
         let inert = sanitizer.sanitize_json(raw.expose(), &mut seen)?;

@@ -88,8 +88,8 @@ impl SanitizedAnswer {
         self.0.unreported_bytes[field as usize]
     }
 
-    /// Replaces a field by a text with notices. `left_out` is what the notices report beyond the coarse cut, which is
-    /// counted already.
+    /// Replaces a field by a text with notices. `left_out` is what the notices report beyond the coarse cut,
+    /// which is counted already.
     pub(crate) fn replace(&mut self, field: Field, with: Body, left_out: usize) {
         let Fields { content, error, report, unreported_bytes: unannounced, .. } = &mut *self.0;
         let body = match field {

@@ -1,13 +1,14 @@
 //! A whole stack behind one type, for a host that calls it from many tasks.
 //!
-//! tower has each task clone the service that it calls. A clone of a whole stack increments and decrements some twenty
-//! reference counts and allocates memory. A call needs the service only until it has passed down through the layers,
-//! which happens before anything is awaited. So one idle clone, kept here, serves call after call.
+//! tower has each task clone the service that it calls. A clone of a whole stack increments and decrements
+//! some twenty reference counts and allocates memory. A call needs the service only until it has passed down
+//! through the layers, which happens before anything is awaited. So one idle clone, kept here, serves call
+//! after call.
 
-use parking_lot::Mutex;
 use std::convert::Infallible;
 use std::fmt;
 
+use parking_lot::Mutex;
 use tower::util::BoxCloneSyncService;
 use tower_service::Service;
 
@@ -74,7 +75,8 @@ impl Stack {
         }
     }
 
-    /// Takes the idle clone. Makes a new one if it is in use or another task holds the lock: this never waits.
+    /// Takes the idle clone. Makes a new one if it is in use or another task holds the lock: this never
+    /// waits.
     fn take(&self) -> Layers {
         let spare = self.idle.try_lock().and_then(|mut spare| spare.take());
         spare.unwrap_or_else(|| self.layers.clone())

@@ -1,12 +1,12 @@
 //! Measures how much time each layer of a stack takes, without the layers below it.
 //!
-//! A [`Stopwatch`] wraps layers: each records when a call comes in and when its answer goes out. A layer's self time is
-//! the time between its two marks minus the time between those of the next layer below it. The outermost layer adds up
-//! the times when the answer leaves the stack.
+//! A [`Stopwatch`] wraps layers: each records when a call comes in and when its answer goes out. A layer's
+//! self time is the time between its two marks minus the time between those of the next layer below it. The
+//! outermost layer adds up the times when the answer leaves the stack.
 //!
-//! It runs only while a client reads the metrics ([`Stopwatch::run_for`]), and measures one call in [`SAMPLE_INTERVAL`]: reading
-//! the clock twice for each layer takes one microsecond a call, and four on a virtual machine whose clock is slow. A
-//! stopped stopwatch costs one memory read a call.
+//! It runs only while a client reads the metrics ([`Stopwatch::run_for`]), and measures one call in
+//! [`SAMPLE_INTERVAL`]: reading the clock twice for each layer takes one microsecond a call, and four on a
+//! virtual machine whose clock is slow. A stopped stopwatch costs one memory read a call.
 //!
 //! | metric | labels | meaning |
 //! |---|---|---|
@@ -29,8 +29,8 @@ use crate::arc_by_id::ArcById;
 use crate::call::Call;
 use crate::layer_timings::{LayerKind, LayerTimings};
 
-/// One call in this many is measured, starting with the first. That is at most half a microsecond a call on average,
-/// and enough calls for a histogram. The other calls are not recorded.
+/// One call in this many is measured, starting with the first. That is at most half a microsecond a call on
+/// average, and enough calls for a histogram. The other calls are not recorded.
 pub const SAMPLE_INTERVAL: u64 = 8;
 
 /// Measures the layers of any number of stacks. Clones share their state.
@@ -84,8 +84,8 @@ impl Stopwatch {
 
     /// The same for the service inside the stack.
     pub fn service<S>(&self, layer_kind: LayerKind, inner: S) -> Timed<S> {
-        // Only the outermost layer needs it. A copy in each layer would cost a reference count for each clone of the
-        // stack.
+        // Only the outermost layer needs it. A copy in each layer would cost a reference count for each clone
+        // of the stack.
         Timed { inner, layer_kind, watch: (layer_kind == LayerKind::Trace).then(|| self.clone()) }
     }
 

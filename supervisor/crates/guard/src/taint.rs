@@ -1,29 +1,30 @@
 //! Marks calls whose arguments carry text that a plugin's answer contained before.
 //!
-//! A model that was talked into something by a tool's answer acts through its next calls. This layer remembers
-//! fingerprints of recent answers to a scope ([`CallFields::scope`](crate::CallFields::scope)) and compares the
-//! arguments of that scope's later calls with them: [`CallFields::tainted_by`](crate::CallFields::tainted_by) and
-//! [`Report::tainted_by`](crate::Report::tainted_by) name the plugins. It blocks nothing; it is for policies, approvals
-//! and people who read reports. A plugin's own text going back to it counts too.
+//! A model that was talked into something by a tool's answer acts through its next calls. This layer
+//! remembers fingerprints of recent answers to a scope ([`CallFields::scope`](crate::CallFields::scope)) and
+//! compares the arguments of that scope's later calls with them:
+//! [`CallFields::tainted_by`](crate::CallFields::tainted_by) and
+//! [`Report::tainted_by`](crate::Report::tainted_by) name the plugins. It blocks nothing; it is for policies,
+//! approvals and people who read reports. A plugin's own text going back to it counts too.
 //!
 //! # What is found
 //!
 //! Every run of [`MIN_PIECE`] or more letters and digits that the answer and an argument have in common.
-//! Case, white space and punctuation do not count, so quoting, wrapping, marks and other indentation hide nothing.
-//! Paraphrase, translation and encodings do: this compares text, not meaning. It does not count
+//! Case, white space and punctuation do not count, so quoting, wrapping, marks and other indentation hide
+//! nothing. Paraphrase, translation and encodings do: this compares text, not meaning. It does not count
 //!
-//! - what the call itself contained and the plugin only repeated: a path that the model made up is not the plugin's;
+//! - what the call itself contained and the plugin only repeated: a path that the model made up is not the
+//!   plugin's;
 //! - the host's notices and the host's own answers.
 //!
 //! # Costs and limits
 //!
-//! Every ninth position of an answer is stored, and every position of the arguments is looked up, as `rsync` does it.
-//! That finds every common run at less cost than winnowing, because only one of the sides is stored. Work is linear in
-//! the text, and most of it is deferred until a call has arguments long enough to look up. Space is bounded by
-//! [`TaintSettings`]. The newest fingerprints are kept; a plugin that sends a lot evicts its own first. Scopes share
-//! nothing: whether text is known in one of them does not show in another.
+//! Every ninth position of an answer is stored, and every position of the arguments is looked up, as `rsync`
+//! does it. That finds every common run at less cost than winnowing, because only one of the sides is stored.
+//! Work is linear in the text, and most of it is deferred until a call has arguments long enough to look up.
+//! Space is bounded by [`TaintSettings`]. The newest fingerprints are kept; a plugin that sends a lot evicts
+//! its own first. Scopes share nothing: whether text is known in one of them does not show in another.
 
-use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::fmt;
 use std::pin::Pin;
@@ -31,6 +32,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use foldhash::quality::RandomState;
+use parking_lot::Mutex;
 use pin_project_lite::pin_project;
 use tower_layer::Layer;
 use tower_service::Service;
@@ -53,21 +55,22 @@ use gram_length::GRAM_BYTES;
 use ngrams::{NGramHasher, STRIDE};
 use scope_memory::ScopeMemory;
 
-/// The shortest run that is certain to be found, in letters and digits: five to seven words, or one key or digest.
-/// Shorter runs are in common by chance, as phrases and paths are.
+/// The shortest run that is certain to be found, in letters and digits: five to seven words, or one key or
+/// digest. Shorter runs are in common by chance, as phrases and paths are.
 pub const MIN_PIECE: usize = GRAM_BYTES + STRIDE - 1;
 
-/// How many scopes are remembered: more than a host has sessions at a time. Set with [`TaintSettings::max_scopes`];
-/// beyond it the least recently used one is forgotten.
+/// How many scopes are remembered: more than a host has sessions at a time. Set with
+/// [`TaintSettings::max_scopes`]; beyond it the least recently used one is forgotten.
 pub const DEFAULT_MAX_SCOPES: usize = 64;
 
-/// How many fingerprints a scope keeps: those of some 190 KiB of prose, which is more than a model's next step depends
-/// on. They take 128 KiB, and the deferred texts up to 300 KiB, half of it unused capacity. Set with
-/// [`TaintSettings::max_fingerprints`]; beyond it old ones are evicted.
+/// How many fingerprints a scope keeps: those of some 190 KiB of prose, which is more than a model's next
+/// step depends on. They take 128 KiB, and the deferred texts up to 300 KiB, half of it unused capacity. Set
+/// with [`TaintSettings::max_fingerprints`]; beyond it old ones are evicted.
 pub const DEFAULT_MAX_FINGERPRINTS: usize = 16 * 1024;
 
-/// How much of a call's arguments is compared: the default limit of arguments. Longer ones are refused further down
-/// in a stack with default limits; in others the rest is not compared. Fixed, because it bounds the work of one call.
+/// How much of a call's arguments is compared: the default limit of arguments. Longer ones are refused
+/// further down in a stack with default limits; in others the rest is not compared. Fixed, because it bounds
+/// the work of one call.
 pub const MAX_LOOKED_AT: usize = 1024 * 1024;
 
 /// The bounds of a [`Taint`].
@@ -134,7 +137,8 @@ impl Taint {
         self.shared.scopes.lock().known.remove(scope);
     }
 
-    /// The plugins whose answers share text with these arguments, sorted, and the fingerprints of the arguments.
+    /// The plugins whose answers share text with these arguments, sorted, and the fingerprints of the
+    /// arguments.
     fn examine<'a>(
         &self,
         memory: Option<&Mutex<ScopeMemory>>,
@@ -178,7 +182,8 @@ impl Taint {
             let Some(memory) = &memory else { return };
             let at_once = memory.lock().defer(grams, plugin, text, own);
             if let Some(source) = at_once {
-                // A long text is inserted in batches, so that other calls of the scope get the lock in between.
+                // A long text is inserted in batches, so that other calls of the scope get the lock in
+                // between.
                 let own = own.filter();
                 grams.hash_every_stride(text, |some| memory.lock().insert(own.exclude(some), source));
             }

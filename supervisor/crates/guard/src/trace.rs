@@ -1,12 +1,12 @@
 //! Puts every call into a span and counts how it ended.
 //!
-//! It stands outermost, so that it sees every outcome, refusals included, and also the calls whose caller went
-//! away (`cancelled`).
+//! It stands outermost, so that it sees every outcome, refusals included, and also the calls whose caller
+//! went away (`cancelled`).
 //!
-//! The span is called `call`, its target is `talon::call`, and it carries `call_id`, `plugin`, `action`, `origin` and
-//! `session`. The layer that selects one of the plugin's processes sets `instance`. At the end of a traced call
-//! `outcome`, `reason` and `duration_us` are added, which the log has in a separate line. The span has the level of
-//! errors, so that every event inside it names its call.
+//! The span is called `call`, its target is `talon::call`, and it carries `call_id`, `plugin`, `action`,
+//! `origin` and `session`. The layer that selects one of the plugin's processes sets `instance`. At the end
+//! of a traced call `outcome`, `reason` and `duration_us` are added, which the log has in a separate line.
+//! The span has the level of errors, so that every event inside it names its call.
 //!
 //! # Metrics
 //!
@@ -29,9 +29,9 @@
 //!
 //! The last two are recorded by [`quarantine`](crate::quarantine).
 //!
-//! Every label is bounded: `plugin` is a name from the configuration, never from a call; `outcome`, `reason`, `family`,
-//! `kind` and `flag` are closed sets. The action is in the span but not a label: a caller can make up actions, and a
-//! plugin may declare hundreds. A series is registered with its first count.
+//! Every label is bounded: `plugin` is a name from the configuration, never from a call; `outcome`, `reason`,
+//! `family`, `kind` and `flag` are closed sets. The action is in the span but not a label: a caller can make
+//! up actions, and a plugin may declare hundreds. A series is registered with its first count.
 
 mod meters;
 
@@ -58,7 +58,8 @@ use talon_sanitize::prefix;
 /// The `plugin` label of calls to plugins that do not exist. No plugin can have this name.
 pub const UNKNOWN_PLUGIN_LABEL: &str = "(unknown)";
 
-/// How much of a caller's text a span field holds: names and ids are at most 64 and 128 characters by contract.
+/// How much of a caller's text a span field holds: names and ids are at most 64 and 128 characters by
+/// contract.
 const MAX_FIELD_BYTES: usize = 128;
 
 /// Describes the series to the installed metrics recorder. Call it once.

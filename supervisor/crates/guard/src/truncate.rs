@@ -1,15 +1,15 @@
 //! Limits the size of what a model gets.
 //!
-//! It stands above sanitize, so that the limit applies exactly to the text that goes out: content and error are
-//! each cut to `max_response_bytes`, between two characters and never through a mark or a token, and a notice
-//! after the cut says how much was left out. Only the notice goes beyond the limit.
+//! It stands above sanitize, so that the limit applies exactly to the text that goes out: content and error
+//! are each cut to `max_response_bytes`, between two characters and never through a mark or a token, and a
+//! notice after the cut says how much was left out. Only the notice goes beyond the limit.
 //!
-//! The host chooses what an answer over the limit looks like ([`Oversize`]): its beginning, or beginning and end with
-//! the notice between them, and then also stored for reading on ([`Pages`]). An error is always cut: its beginning says
-//! what is wrong.
+//! The host chooses what an answer over the limit looks like ([`Oversize`]): its beginning, or beginning and
+//! end with the notice between them, and then also stored for reading on ([`Pages`]). An error is always cut:
+//! its beginning says what is wrong.
 //!
-//! Structured content is never cut, because a part of it is not valid JSON: if it is over the limit, a JSON string that
-//! says so replaces it. A program that expects an object notices that at once.
+//! Structured content is never cut, because a part of it is not valid JSON: if it is over the limit, a JSON
+//! string that says so replaces it. A program that expects an object notices that at once.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -29,8 +29,8 @@ use talon_sanitize::prefix;
 
 mod excerpt;
 
-/// The default limit of content and of an error: 64 KiB as in the founding design, some 16 thousand tokens. Set
-/// with [`TruncateLayer::new`].
+/// The default limit of content and of an error: 64 KiB as in the founding design, some 16 thousand tokens.
+/// Set with [`TruncateLayer::new`].
 pub const DEFAULT_MAX_RESPONSE_BYTES: usize = 64 * 1024;
 
 /// What happens to content that is over the limit.

@@ -12,8 +12,8 @@
 //! | unknown fields | dropped |
 //! | a field sent twice | the last one counts, as protobuf specifies |
 //!
-//! The digest is taken here, of the message as it came ([`Digest::of_message`]). If the host has a [`RawStore`], the
-//! message is stored here for an operator, valid or not.
+//! The digest is taken here, of the message as it came ([`Digest::of_message`]). If the host has a
+//! [`RawStore`], the message is stored here for an operator, valid or not.
 //!
 //! The sanitizer handles control characters and structured content that is not JSON.
 
@@ -194,7 +194,8 @@ where
 }
 
 thread_local! {
-    /// An empty buffer into which the next answer's id is decoded. It is only compared, so it needs no new allocation.
+    /// An empty buffer into which the next answer's id is decoded. It is only compared, so it needs no new
+    /// allocation.
     static ID: Cell<String> = const { Cell::new(String::new()) };
 }
 

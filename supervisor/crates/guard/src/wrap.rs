@@ -1,7 +1,7 @@
 //! Puts the answer into its envelope for the model.
 //!
-//! It is the last change to the text; only taint and trace stand further out, and they leave the block unchanged.
-//! The mode `plain` is the format of the founding design; [`EnvelopeMode`] has two stronger ones.
+//! It is the last change to the text; only taint and trace stand further out, and they leave the block
+//! unchanged. The mode `plain` is the format of the founding design; [`EnvelopeMode`] has two stronger ones.
 //!
 //! ```text
 //! [plugin_output]          [plugin_output]          [plugin_output]
@@ -13,8 +13,8 @@
 //!                                                   [/plugin_output]
 //! ```
 //!
-//! An error takes precedence: the block then holds nothing else, and programs get content and structured content as
-//! fields of [`Guarded`]. Without content the structured block stands alone. The text inside
+//! An error takes precedence: the block then holds nothing else, and programs get content and structured
+//! content as fields of [`Guarded`]. Without content the structured block stands alone. The text inside
 //! cannot close the envelope, because only sanitized text gets here:
 //!
 //! ```compile_fail
@@ -149,7 +149,8 @@ pub struct WrapLayer {
 }
 
 impl WrapLayer {
-    /// A layer with this envelope. There is no mode without an envelope, because a host could then switch it off.
+    /// A layer with this envelope. There is no mode without an envelope, because a host could then switch it
+    /// off.
     #[must_use]
     pub fn new(mode: EnvelopeMode) -> Self {
         Self { mode, executor: Executor::default() }

@@ -1,5 +1,5 @@
-//! How often a clean call asks the allocator for memory. Allocations are exact, whatever else the machine does, so this is
-//! the one part of the guard's speed that a test can hold; the rest is in `benches/`.
+//! How often a clean call asks the allocator for memory. Allocations are exact, whatever else the machine
+//! does, so this is the one part of the guard's speed that a test can hold; the rest is in `benches/`.
 
 use allocation_counter::measure;
 
@@ -10,15 +10,15 @@ mod fixture;
 use fixture::{KIB, Shape, call, run, short_call};
 use talon_guard::Call;
 
-/// The plugin's text, the block that holds it, and the answer around both; and the name that the plugin declared, which goes down to
-/// it with the call.
+/// The plugin's text, the block that holds it, and the answer around both; and the name that the plugin
+/// declared, which goes down to it with the call.
 const FOR_A_CLEAN_CALL: u64 = 4;
 
 /// A copy of the text with its letters turned, to look for what is hidden that way.
 const OF_THE_SANITIZER: u64 = 1;
 
-/// The letters of an answer, which wait for a call that could carry a piece of it. A small one's memory is used again once one
-/// asks.
+/// The letters of an answer, which wait for a call that could carry a piece of it. A small one's memory is
+/// used again once one asks.
 const OF_WHAT_WAITS: u64 = 1;
 
 /// So many calls go first: tables, buffers and thread-locals are made once and are no cost of a call.

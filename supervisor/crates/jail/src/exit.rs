@@ -24,20 +24,20 @@ pub enum ExitStatus {
         /// The limit.
         limit: u64,
     },
-    /// The program and its children held too many locks on byte ranges of files, whose memory nothing else limits without
-    /// a cgroup; all of them were killed.
+    /// The program and its children held too many locks on byte ranges of files, whose memory nothing else
+    /// limits without a cgroup; all of them were killed.
     TooManyLocks {
         /// The most that they may hold together.
         limit: u64,
     },
-    /// The memory of its processes could not be read any more, so all of them were killed: otherwise they could have
-    /// exceeded the limit unnoticed.
+    /// The memory of its processes could not be read any more, so all of them were killed: otherwise they
+    /// could have exceeded the limit unnoticed.
     Unwatched {
         /// The error.
         errno: i32,
     },
-    /// The monitor ended without a report, so the program's exit is unknown. The processes that the monitor watched
-    /// were killed as far as this can be determined from outside.
+    /// The monitor ended without a report, so the program's exit is unknown. The processes that the monitor
+    /// watched were killed as far as this can be determined from outside.
     MonitorLost,
 }
 

@@ -1,8 +1,8 @@
 //! Hands a monitor over from one supervisor to another.
 //!
-//! A supervisor holds three descriptors for each program; a process that holds them is its supervisor. For a while both
-//! may hold them: the lifeline ends when the last copy is closed. The new supervisor is not the monitor's parent, so it
-//! cannot reap it; the process that adopts orphans does.
+//! A supervisor holds three descriptors for each program; a process that holds them is its supervisor. For a
+//! while both may hold them: the lifeline ends when the last copy is closed. The new supervisor is not the
+//! monitor's parent, so it cannot reap it; the process that adopts orphans does.
 
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -74,14 +74,15 @@ impl Monitor {
         })
     }
 
-    /// Takes over what another supervisor shared. The monitor and the program must be alive and have the stated
-    /// identities.
+    /// Takes over what another supervisor shared. The monitor and the program must be alive and have the
+    /// stated identities.
     ///
     /// # Errors
     /// [`AdoptError`]
     pub fn adopt(parts: MonitorParts) -> Result<Self, AdoptError> {
         let MonitorParts { monitor, program, control, pidfd, program_pidfd } = parts;
-        // From here on, dropping it kills the processes behind the descriptors, even if they are not the stated ones.
+        // From here on, dropping it kills the processes behind the descriptors, even if they are not the
+        // stated ones.
         let adopted = Self::new(monitor.pid, pidfd, control, program_pidfd);
         if !matches!(socket_type(adopted.control()), Ok(SocketType::SEQPACKET)) {
             return Err(AdoptError::Control);

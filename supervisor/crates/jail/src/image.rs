@@ -18,19 +18,20 @@ use crate::zygote::{Zygote, ZygoteSlot};
 /// The stage's first argument, by which [`crate::become_stage_if_asked`] recognizes it.
 pub(crate) const STAGE_NAME: &str = "talon-jail-stage";
 
-/// Seals that make a memory file immutable. Of the two seals against writing this is the one for future writes: a never
-/// mapped file needs no other. The older seal waits for pages that the kernel holds for a moment, and fails with EBUSY
-/// on a busy machine.
+/// Seals that make a memory file immutable. Of the two seals against writing this is the one for future
+/// writes: a never mapped file needs no other. The older seal waits for pages that the kernel holds for a
+/// moment, and fails with EBUSY on a busy machine.
 pub(crate) const SEALS: SealFlags =
     SealFlags::SEAL.union(SealFlags::SHRINK).union(SealFlags::GROW).union(SealFlags::FUTURE_WRITE);
 
 /// Sealed copy of our own image, made once when the supervisor starts.
 ///
-/// It is a copy, so that an upgrade of the file on disk does not swap the stage under a running supervisor. It is
-/// sealed, so that no process can write to it. It takes the size of the executable in memory, once for all stages.
+/// It is a copy, so that an upgrade of the file on disk does not swap the stage under a running supervisor.
+/// It is sealed, so that no process can write to it. It takes the size of the executable in memory, once for
+/// all stages.
 ///
-/// The first program that is started in a jail executes it once, as the zygote: a small process of which every stage is
-/// a clone. The zygote ends when this value is dropped.
+/// The first program that is started in a jail executes it once, as the zygote: a small process of which
+/// every stage is a clone. The zygote ends when this value is dropped.
 #[derive(Debug)]
 pub struct Stage {
     image: OwnedFd,
@@ -66,8 +67,8 @@ impl Stage {
         Self::from_image(File::open("/proc/self/exe").map_err(StageError::Open)?)
     }
 
-    /// Copies another executable, whose `main` must begin with [`crate::become_stage_if_asked`]. For tests, whose own
-    /// `main` belongs to the test harness.
+    /// Copies another executable, whose `main` must begin with [`crate::become_stage_if_asked`]. For tests,
+    /// whose own `main` belongs to the test harness.
     pub fn from_image(mut image: File) -> Result<Self, StageError> {
         let mut copy = File::from(create_memory_file()?);
         io::copy(&mut image, &mut copy).map_err(StageError::Copy)?;
@@ -75,7 +76,8 @@ impl Stage {
         Ok(Self { image: copy.into(), standby: StandbySlot::default(), zygote: ZygoteSlot::default() })
     }
 
-    /// Requests a stage that gets these three descriptors and nothing else of ours; returns the zygote that makes it.
+    /// Requests a stage that gets these three descriptors and nothing else of ours; returns the zygote that
+    /// makes it.
     pub(crate) fn start(
         &self,
         call: &StageRequest,
@@ -86,8 +88,8 @@ impl Stage {
         self.zygote.call(|| self.command(STAGE_NAME), call, &descriptors, deadline)
     }
 
-    /// From now on keeps a standby stage, made whenever a program was started in a jail. For supervisors that start
-    /// many programs or restart them. It takes one more small process.
+    /// From now on keeps a standby stage, made whenever a program was started in a jail. For supervisors that
+    /// start many programs or restart them. It takes one more small process.
     #[must_use]
     pub fn with_standby(self) -> Self {
         self.standby.enable();
@@ -99,8 +101,8 @@ impl Stage {
         self.standby.take(call)
     }
 
-    /// Requests a standby stage for the next request like this one, if enabled. Does not wait for it; a failure shows
-    /// when the standby stage is used.
+    /// Requests a standby stage for the next request like this one, if enabled. Does not wait for it; a
+    /// failure shows when the standby stage is used.
     pub(crate) fn prepare_standby(&self, call: &StageRequest) {
         let Some(call) = self.standby.next_request(call) else { return };
         let Ok((ends, theirs)) = StageEndpoints::create() else { return };

@@ -1,10 +1,10 @@
 //! Starts a program in a jail.
 //!
-//! The supervisor has threads, so it must not fork and set things up between fork and exec (`pre_exec`):
-//! that is unsound with allocation, and from a large parent it is slow (59 ms against 0.8 ms from 1.5 GB).
-//! Instead it starts *itself* again with posix_spawn, once, from a sealed copy of its executable, as a small
-//! single-threaded **zygote**. A clone of that for each program is the **stage**, which builds the jail step by step
-//! and executes what was checked.
+//! The supervisor has threads, so it must not fork and set things up between fork and exec (`pre_exec`): that
+//! is unsound with allocation, and from a large parent it is slow (59 ms against 0.8 ms from 1.5 GB). Instead
+//! it starts *itself* again with posix_spawn, once, from a sealed copy of its executable, as a small
+//! single-threaded **zygote**. A clone of that for each program is the **stage**, which builds the jail step
+//! by step and executes what was checked.
 //!
 //! ```text
 //! supervisor ──posix_spawn──► zygote ──clone──► stage (monitor) ──fork──► program

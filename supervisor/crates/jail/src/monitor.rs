@@ -1,10 +1,10 @@
 //! The supervisor's side of a monitor.
 
-use parking_lot::Mutex;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use parking_lot::Mutex;
 use rustix::io::Errno;
 use rustix::process::{Signal, pidfd_send_signal};
 
@@ -12,8 +12,8 @@ use crate::exit::ExitStatus;
 use crate::wire::{self, ReceiveOutcome, StageCommand, StageNote};
 use crate::{reaper, sys};
 
-/// The supervisor's handle on the monitor: its pidfd and the control socket, whose closing is the lifeline. Dropping it
-/// kills everything that the program started.
+/// The supervisor's handle on the monitor: its pidfd and the control socket, whose closing is the lifeline.
+/// Dropping it kills everything that the program started.
 #[derive(Debug)]
 pub struct Monitor {
     pid: u32,
@@ -51,14 +51,15 @@ impl Monitor {
         self.program.as_fd()
     }
 
-    /// Releases the program without ending it. From here on dropping the handle kills nothing, and commands have no
-    /// effect. The program lives as long as another process holds what was [shared](Self::share).
+    /// Releases the program without ending it. From here on dropping the handle kills nothing, and commands
+    /// have no effect. The program lives as long as another process holds what was [shared](Self::share).
     pub fn release(&self) {
         self.released.store(true, Ordering::Release);
     }
 
-    /// Sends a standard signal (1 to 31) to the program and its process group. The monitor sends it: as the program's
-    /// parent, it knows whether the pid is still the program's. It is no error if the program has ended already.
+    /// Sends a standard signal (1 to 31) to the program and its process group. The monitor sends it: as the
+    /// program's parent, it knows whether the pid is still the program's. It is no error if the program has
+    /// ended already.
     pub fn signal(&self, signal: i32) -> io::Result<()> {
         if Signal::from_named_raw(signal).is_none() {
             let text = format!("{signal} is not the number of a standard signal (1 to 31)");
@@ -80,8 +81,8 @@ impl Monitor {
         ordered
     }
 
-    /// Kills the monitor itself, if it does not respond to commands. In a pid namespace everything dies with it;
-    /// without one, only the program does.
+    /// Kills the monitor itself, if it does not respond to commands. In a pid namespace everything dies with
+    /// it; without one, only the program does.
     pub fn kill_monitor(&self) {
         if self.released.load(Ordering::Acquire) {
             return;
@@ -90,8 +91,8 @@ impl Monitor {
         let _ = pidfd_send_signal(&self.pidfd, Signal::KILL);
     }
 
-    /// How the program ended, once that is reported; does not block. [`ExitStatus::MonitorLost`] if the monitor ended
-    /// without a report; then this kills the program and its process group.
+    /// How the program ended, once that is reported; does not block. [`ExitStatus::MonitorLost`] if the
+    /// monitor ended without a report; then this kills the program and its process group.
     pub fn try_exit_status(&self) -> io::Result<Option<ExitStatus>> {
         let mut ended = self.exit_status.lock();
         while ended.is_none() {
@@ -109,7 +110,8 @@ impl Monitor {
         Ok(*ended)
     }
 
-    /// Reaps the monitor if it has exited; does not block. True from then on, also if another process has to reap it.
+    /// Reaps the monitor if it has exited; does not block. True from then on, also if another process has to
+    /// reap it.
     pub fn reap(&self) -> io::Result<bool> {
         Ok(reaper::reap(self.pidfd.as_fd())?)
     }
@@ -124,8 +126,8 @@ impl Monitor {
         }
     }
 
-    /// Kills by pidfd, so that no other process can be hit. Failures do not matter: it is dead, or the monitor kills
-    /// it.
+    /// Kills by pidfd, so that no other process can be hit. Failures do not matter: it is dead, or the
+    /// monitor kills it.
     fn kill_program(&self) {
         let _ = sys::signal_group(self.program.as_fd(), Signal::KILL);
         let _ = pidfd_send_signal(&self.program, Signal::KILL);

@@ -8,18 +8,19 @@ use rustix::io::Errno;
 
 const PATH_FLAGS: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
 
-/// Opens a path with `O_PATH`, following no link: a link fails with [`Errno::LOOP`]. An absolute path starts at the
-/// root, a relative one at `from`.
+/// Opens a path with `O_PATH`, following no link: a link fails with [`Errno::LOOP`]. An absolute path starts
+/// at the root, a relative one at `from`.
 pub(crate) fn open(from: impl AsFd, path: &Path) -> Result<OwnedFd, Errno> {
     match openat2(from.as_fd(), path, PATH_FLAGS, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
-        // Under a service's `RestrictSUIDSGID=`, a filter answers so, as it cannot see the mode that a new file would
-        // get.
+        // Under a service's `RestrictSUIDSGID=`, a filter answers so, as it cannot see the mode that a new
+        // file would get.
         Err(Errno::NOSYS) => step_by_step(from, path),
         other => other,
     }
 }
 
-/// The same for a path that must not lead out of `from`, neither by being absolute nor by `..` ([`Errno::XDEV`]).
+/// The same for a path that must not lead out of `from`, neither by being absolute nor by `..`
+/// ([`Errno::XDEV`]).
 pub fn open_beneath(from: impl AsFd, path: &Path) -> Result<OwnedFd, Errno> {
     let how = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
     match openat2(from.as_fd(), path, PATH_FLAGS, Mode::empty(), how) {

@@ -1,5 +1,5 @@
-//! Identifies a process: by its pid, and by what distinguishes it from processes that had that pid before or get it
-//! later.
+//! Identifies a process: by its pid, and by what distinguishes it from processes that had that pid before or
+//! get it later.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};

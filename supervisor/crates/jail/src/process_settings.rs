@@ -1,8 +1,8 @@
 //! Settings of the supervisor's own process, made before it has threads.
 //!
-//! A service manager's hardening is inherited by everything that the service starts. Hardening that plugins could not
-//! live with, the supervisor applies to itself only. Hardening that it cannot live with itself, it undoes for itself
-//! only.
+//! A service manager's hardening is inherited by everything that the service starts. Hardening that plugins
+//! could not live with, the supervisor applies to itself only. Hardening that it cannot live with itself, it
+//! undoes for itself only.
 
 use std::fs;
 use std::io;
@@ -14,8 +14,8 @@ use rustix::thread::{CapabilitySet, capabilities};
 
 use crate::sys;
 
-/// From now on this process cannot execute memory that was writable. Processes that it starts are not bound by this: a
-/// Java or a JavaScript program generates code as it runs.
+/// From now on this process cannot execute memory that was writable. Processes that it starts are not bound
+/// by this: a Java or a JavaScript program generates code as it runs.
 ///
 /// # Errors
 /// The kernel's. Before Linux 6.6 the setting cannot be kept from children, and nothing is changed.
@@ -23,9 +23,9 @@ pub fn forbid_new_code() -> io::Result<()> {
     sys::memory::forbid_new_code()
 }
 
-/// From now on this process uses memory pages of the ordinary size only. With huge pages, an allocator holds some 2 MiB
-/// pages for each thread, however little it uses of them; that was most of a supervisor's memory. Processes started in
-/// a jail are not bound by this.
+/// From now on this process uses memory pages of the ordinary size only. With huge pages, an allocator holds
+/// some 2 MiB pages for each thread, however little it uses of them; that was most of a supervisor's memory.
+/// Processes started in a jail are not bound by this.
 ///
 /// # Errors
 /// The kernel's.
@@ -33,16 +33,16 @@ pub fn forgo_huge_pages() -> io::Result<()> {
     Ok(set_thp_disable(true)?)
 }
 
-/// Makes sure that `/proc` shows the processes of other uids, which programs with their own uid run as. If `/proc`
-/// hides them (`ProtectProc=`, `ProcSubset=`, `hidepid=`) and this process may mount, it gets its own `/proc` in its
-/// own mount namespace. Programs never see that one, since each has a `/proc` of its own processes only. Returns
-/// whether this was done.
+/// Makes sure that `/proc` shows the processes of other uids, which programs with their own uid run as. If
+/// `/proc` hides them (`ProtectProc=`, `ProcSubset=`, `hidepid=`) and this process may mount, it gets its own
+/// `/proc` in its own mount namespace. Programs never see that one, since each has a `/proc` of its own
+/// processes only. Returns whether this was done.
 ///
 /// The process must have a single thread: others would keep the old `/proc`.
 ///
 /// # Errors
-/// The kernel's, or that there are threads. The process can continue with the `/proc` that it has, but does not find
-/// programs.
+/// The kernel's, or that there are threads. The process can continue with the `/proc` that it has, but does
+/// not find programs.
 pub fn see_all_processes() -> io::Result<bool> {
     let may_mount = capabilities(None).is_ok_and(|held| held.effective.contains(CapabilitySet::SYS_ADMIN));
     if !may_mount || !hides(&fs::read_to_string("/proc/self/mountinfo")?) {

@@ -1,7 +1,7 @@
 //! The progress of a stage: the name of its current step, in a small memory file that both sides have open.
 //!
-//! It is read only when a stage hangs or is lost, so it should not cost a packet for each step: each packet would wake
-//! the supervisor, some forty times a start.
+//! It is read only when a stage hangs or is lost, so it should not cost a packet for each step: each packet
+//! would wake the supervisor, some forty times a start.
 
 use std::fs::File;
 use std::io;

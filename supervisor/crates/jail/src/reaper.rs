@@ -1,11 +1,12 @@
 //! Ended monitors that are still to be reaped.
 //!
-//! A dropped [`crate::Monitor`] ends a moment later, and would stay a zombie of the supervisor. Its pidfd is kept here,
-//! and the next spawn or drop reaps it. There are never more entries than monitors that are just ending.
+//! A dropped [`crate::Monitor`] ends a moment later, and would stay a zombie of the supervisor. Its pidfd is
+//! kept here, and the next spawn or drop reaps it. There are never more entries than monitors that are just
+//! ending.
 
-use parking_lot::Mutex;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use parking_lot::Mutex;
 use rustix::io::Errno;
 use rustix::process::{WaitId, WaitIdOptions, waitid};
 
@@ -17,7 +18,8 @@ static UNREAPED: Mutex<Vec<OwnedFd>> = Mutex::new(Vec::new());
 pub(crate) fn reap(pidfd: BorrowedFd<'_>) -> Result<bool, Errno> {
     match waitid(WaitId::PidFd(pidfd), WaitIdOptions::EXITED | WaitIdOptions::NOHANG) {
         Ok(status) => Ok(status.is_some()),
-        // Already reaped, or not our child: nothing is left to do once it has ended, since its parent reaps it.
+        // Already reaped, or not our child: nothing is left to do once it has ended, since its parent reaps
+        // it.
         Err(Errno::CHILD) => process_identity::has_ended(pidfd),
         Err(errno) => Err(errno),
     }

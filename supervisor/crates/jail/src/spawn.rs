@@ -114,8 +114,8 @@ pub fn descriptor_help(error: &io::Error) -> Option<&'static str> {
     )
 }
 
-/// How long a failed stage may take to exit before it is killed, and again after that. It only has to exit, so one
-/// second is a thousand times what it needs. After that, it is left to be reaped later.
+/// How long a failed stage may take to exit before it is killed, and again after that. It only has to exit,
+/// so one second is a thousand times what it needs. After that, it is left to be reaped later.
 const STAGE_EXIT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Descriptors that are passed along with a spec.
@@ -231,9 +231,9 @@ fn stage_request(spec: &JailSpec) -> StageRequest {
     StageRequest { namespaces, ahead: false }
 }
 
-/// The spec with every host path replaced by its real path, if it has any. The stage follows no links, since it may see
-/// other owners than the host does. An untrusted link refuses the program in every mode: otherwise its owner could
-/// disable another program's protection.
+/// The spec with every host path replaced by its real path, if it has any. The stage follows no links, since
+/// it may see other owners than the host does. An untrusted link refuses the program in every mode: otherwise
+/// its owner could disable another program's protection.
 fn resolve_paths(spec: &JailSpec) -> Result<Option<JailSpec>, SpawnError> {
     let mut spec = spec.clone();
     match (&mut spec.isolation, spec.mode) {
@@ -332,8 +332,8 @@ fn missing_pidfd(who: &str) -> SpawnError {
     SpawnError::Protocol(io::Error::other(format!("the {who} came without its pidfd")))
 }
 
-/// Ends a stage whose program will not run. For a working stage, closing the control socket is enough. One that hangs
-/// is killed, and its child with it (parent-death signal).
+/// Ends a stage whose program will not run. For a working stage, closing the control socket is enough. One
+/// that hangs is killed, and its child with it (parent-death signal).
 fn clean_up(pidfd: OwnedFd, control: OwnedFd) {
     drop(control);
     if !wait_ready(pidfd.as_fd(), PollFlags::IN, STAGE_EXIT_TIMEOUT).unwrap_or(false) {

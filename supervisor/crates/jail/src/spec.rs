@@ -10,9 +10,9 @@ use crate::network::Network;
 use crate::profile::CompiledProfile;
 use crate::view::View;
 
-/// The largest encoded spec. The kernel accepts arguments and environment of 2 MiB together (a quarter of the usual 8
-/// MiB stack), and a byte needs up to four characters in the encoding. A larger spec is refused before anything is
-/// started; raising this limit only moves the error to execve.
+/// The largest encoded spec. The kernel accepts arguments and environment of 2 MiB together (a quarter of the
+/// usual 8 MiB stack), and a byte needs up to four characters in the encoding. A larger spec is refused
+/// before anything is started; raising this limit only moves the error to execve.
 pub(crate) const SPEC_MAX_BYTES: u64 = 8 << 20;
 
 /// One program to start and the jail around it.
@@ -35,8 +35,8 @@ pub struct JailSpec {
     pub limits: Limits,
     /// What to do when a protection cannot be provided.
     pub mode: Mode,
-    /// What it sees and may ask the kernel for. With `None`, and with [`Mode::Off`], it uses the host's files, network
-    /// and pids, which the report says.
+    /// What it sees and may ask the kernel for. With `None`, and with [`Mode::Off`], it uses the host's
+    /// files, network and pids, which the report says.
     pub isolation: Option<Isolation>,
 }
 
@@ -54,9 +54,11 @@ pub struct Isolation {
 /// What is executed.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum Program {
-    /// The open file passed with the spec: the checked file is the one that runs, whatever happens to its path.
+    /// The open file passed with the spec: the checked file is the one that runs, whatever happens to its
+    /// path.
     Descriptor,
-    /// A path, for scripts (whose interpreter needs one); it must lie in a read-only view of what was checked.
+    /// A path, for scripts (whose interpreter needs one); it must lie in a read-only view of what was
+    /// checked.
     Path(#[serde(with = "crate::path_bytes")] PathBuf),
 }
 
@@ -65,8 +67,8 @@ pub enum Program {
 pub struct Limits {
     /// Open files. 1,024: what select() can count to, and more than a tool that serves one socket needs.
     pub nofile: u64,
-    /// Processes and threads of the uid. 256: room for a runtime's thread pools, none for a fork bomb. Set only
-    /// with an [`Identity`]: the kernel would count everything else that a shared uid runs.
+    /// Processes and threads of the uid. 256: room for a runtime's thread pools, none for a fork bomb. Set
+    /// only with an [`Identity`]: the kernel would count everything else that a shared uid runs.
     pub nproc: u64,
     /// The largest file it may write, in bytes.
     pub fsize_bytes: u64,
@@ -74,21 +76,23 @@ pub struct Limits {
     pub memlock_bytes: u64,
     /// Data segment and private anonymous memory, in bytes; `None` leaves it open.
     pub data_bytes: Option<u64>,
-    /// Core dumps, in bytes. 1: too small for any dump, and the one value for which the kernel does not pipe a dump to
-    /// a program either (`/proc/sys/kernel/core_pattern` with a `|`), as it does for 0. Dumps would carry secrets to
-    /// disk.
+    /// Core dumps, in bytes. 1: too small for any dump, and the one value for which the kernel does not pipe
+    /// a dump to a program either (`/proc/sys/kernel/core_pattern` with a `|`), as it does for 0. Dumps would
+    /// carry secrets to disk.
     pub core_bytes: u64,
     /// The main thread's stack, in bytes. 8 MiB: Linux's default.
     pub stack_bytes: u64,
-    /// Address space, in bytes; `None` does not limit it, because Go, Java and Node reserve far more than they use.
+    /// Address space, in bytes; `None` does not limit it, because Go, Java and Node reserve far more than
+    /// they use.
     pub as_bytes: Option<u64>,
     /// Seconds of CPU time, after which it is killed; `None` does not limit it, as a plugin runs for weeks.
     pub cpu_seconds: Option<u64>,
-    /// Memory of the whole tree together, in bytes: files in its private directory count where a cgroup counts.
+    /// Memory of the whole tree together, in bytes: files in its private directory count where a cgroup
+    /// counts.
     pub memory_bytes: u64,
-    /// Memory of the whole tree together, in bytes, above which the kernel slows it down and reclaims memory. `None`
-    /// leaves it at full speed up to `memory_bytes`. Between the two limits a runaway process is slowed down for
-    /// minutes (Linux 6.1), instead of being killed. Needs a cgroup.
+    /// Memory of the whole tree together, in bytes, above which the kernel slows it down and reclaims memory.
+    /// `None` leaves it at full speed up to `memory_bytes`. Between the two limits a runaway process is
+    /// slowed down for minutes (Linux 6.1), instead of being killed. Needs a cgroup.
     pub memory_high_bytes: Option<u64>,
     /// CPU time of the whole tree together, in percent of one core; `None` leaves it open. Needs a cgroup.
     pub cpu_percent: Option<u32>,
@@ -123,7 +127,8 @@ pub enum Mode {
     Enforce,
     /// Start it, and report what is not enforced.
     BestEffort,
-    /// No protections beyond a separate process (and the [`Identity`], if one is given); reported prominently.
+    /// No protections beyond a separate process (and the [`Identity`], if one is given); reported
+    /// prominently.
     Off,
 }
 

@@ -1,26 +1,27 @@
 //! A standby stage: made before it is needed.
 //!
-//! Namespaces are the most expensive part of a start, most of all the network's, and to make a stage in them, only
-//! their kinds have to be known. So a long-running supervisor keeps one stage ready for the next program like the last
-//! one. It waits for its command as every stage does, and ends when its control socket is closed. Only its mount
-//! namespace is made later: otherwise it would keep unmounted file systems busy, and not see new mounts.
+//! Namespaces are the most expensive part of a start, most of all the network's, and to make a stage in them,
+//! only their kinds have to be known. So a long-running supervisor keeps one stage ready for the next program
+//! like the last one. It waits for its command as every stage does, and ends when its control socket is
+//! closed. Only its mount namespace is made later: otherwise it would keep unmounted file systems busy, and
+//! not see new mounts.
 
-use parking_lot::Mutex;
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use rustix::event::PollFlags;
 
 use crate::reaper;
 use crate::wire::{self, NamespaceRequest, ReceiveOutcome, StageNote, StageRequest};
 use crate::zygote::{Zygote, wait_ready};
 
-/// How long an unneeded standby stage may take to send its pidfd, so that it can be reaped. That is the first thing it
-/// does, so a second is a thousand times what it needs. After that, it is left to the process that reaps the
-/// supervisor's orphans.
+/// How long an unneeded standby stage may take to send its pidfd, so that it can be reaped. That is the first
+/// thing it does, so a second is a thousand times what it needs. After that, it is left to the process that
+/// reaps the supervisor's orphans.
 const START_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The supervisor's endpoints of a stage's descriptors.
@@ -32,8 +33,8 @@ pub(crate) struct StageEndpoints {
 }
 
 impl StageEndpoints {
-    /// Our endpoints, and the stage's: control socket, standard output, standard error. An error names what could not
-    /// be made.
+    /// Our endpoints, and the stage's: control socket, standard output, standard error. An error names what
+    /// could not be made.
     pub(crate) fn create() -> Result<(Self, [OwnedFd; 3]), (&'static str, io::Error)> {
         let failed = |what| move |error| (what, error);
         let (control, stage_control) = wire::socket_pair().map_err(failed("control socket"))?;
@@ -85,7 +86,8 @@ impl StandbySlot {
         Some(newborn)
     }
 
-    /// The request for a standby stage that fits the next request like this one; `None` if disabled or if there is one.
+    /// The request for a standby stage that fits the next request like this one; `None` if disabled or if
+    /// there is one.
     pub(crate) fn next_request(&self, call: &StageRequest) -> Option<StageRequest> {
         let namespaces = call.namespaces.clone()?;
         let wants = self.enabled.load(Ordering::Relaxed) && self.slot.lock().is_none();

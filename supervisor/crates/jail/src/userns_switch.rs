@@ -11,8 +11,8 @@ const SWITCHES: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// The command for the first switch that forbids them. `read` returns the text of a file. To be asked only if making a
-/// user namespace failed.
+/// The command for the first switch that forbids them. `read` returns the text of a file. To be asked only if
+/// making a user namespace failed.
 pub(crate) fn disabled_userns_switch(read: &dyn Fn(&str) -> Option<String>) -> Option<&'static str> {
     let is = |path: &str, value: &str| read(path).is_some_and(|text| text.trim() == value);
     SWITCHES.iter().find(|(path, value, _)| is(path, value)).map(|(_, _, command)| *command)

@@ -2,8 +2,8 @@
 //!
 //! The supervisor and its zygote have a separate socket, for [`Call`]s; everything else is about one program.
 //!
-//! Both ends are this crate, from the same image. The packets have a size limit nevertheless, so that a compromised or
-//! broken monitor cannot use up the supervisor's memory.
+//! Both ends are this crate, from the same image. The packets have a size limit nevertheless, so that a
+//! compromised or broken monitor cannot use up the supervisor's memory.
 //!
 //! | packet | from | descriptors |
 //! |---|---|---|
@@ -32,8 +32,8 @@ use serde::{Deserialize, Serialize};
 use crate::exit::ExitStatus;
 use crate::report::Protection;
 
-/// The largest packet. The longest is a failure's text of [`TEXT_MAX_BYTES`], six times as long if every byte needs a
-/// JSON escape. A larger one is an error at the sender.
+/// The largest packet. The longest is a failure's text of [`TEXT_MAX_BYTES`], six times as long if every byte
+/// needs a JSON escape. A larger one is an error at the sender.
 const PACKET_MAX_BYTES: usize = 16 << 10;
 
 /// The longest text that a stage reports: a sentence and two paths of moderate length. Longer ones are cut.
@@ -42,8 +42,8 @@ const TEXT_MAX_BYTES: usize = 2 << 10;
 /// The most descriptors with one packet: the spec and one for each [`DescriptorRole`].
 const DESCRIPTORS_MAX: usize = 5;
 
-/// The supervisor's request to its zygote, over a separate socket: make a stage from the three attached descriptors,
-/// its control socket and the program's standard output and standard error.
+/// The supervisor's request to its zygote, over a separate socket: make a stage from the three attached
+/// descriptors, its control socket and the program's standard output and standard error.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct StageRequest {
     /// The namespaces that it is cloned into.
@@ -64,7 +64,8 @@ pub(crate) struct NamespaceRequest {
 /// A command from the supervisor to a stage or monitor.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum StageCommand {
-    /// Build the jail of the attached spec, and execute the program. The other attached descriptors have these roles.
+    /// Build the jail of the attached spec, and execute the program. The other attached descriptors have
+    /// these roles.
     Start(Vec<DescriptorRole>),
     /// Send the program and its process group this signal.
     Signal(i32),
@@ -99,8 +100,8 @@ pub(crate) enum StageNote {
         /// What went wrong and what to do about it.
         reason: String,
     },
-    /// A filter that reports calls is loaded; its listener is attached. To the supervisor: that of a program that learns. To
-    /// the monitor, over a channel of its own: that of a program whose sockets it makes.
+    /// A filter that reports calls is loaded; its listener is attached. To the supervisor: that of a program
+    /// that learns. To the monitor, over a channel of its own: that of a program whose sockets it makes.
     Listening,
     /// The program was executed.
     Running,
@@ -115,13 +116,14 @@ impl StageNote {
     }
 }
 
-/// One end for the supervisor, one for the stage. Both are close-on-exec; the stage gets its end as standard input.
+/// One end for the supervisor, one for the stage. Both are close-on-exec; the stage gets its end as standard
+/// input.
 pub(crate) fn socket_pair() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok(socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?)
 }
 
-/// Sends one packet without blocking. The few packets of a jail fit into the socket's buffer; a full buffer means that
-/// the other side has stopped, which returns `WouldBlock`.
+/// Sends one packet without blocking. The few packets of a jail fit into the socket's buffer; a full buffer
+/// means that the other side has stopped, which returns `WouldBlock`.
 pub(crate) fn send<M: Serialize>(
     socket: BorrowedFd<'_>,
     message: &M,
@@ -189,8 +191,8 @@ fn receive_with<M: DeserializeOwned>(
         retry_on_intr(|| recvmsg(socket, &mut parts, &mut beside, flags | RecvFlags::CMSG_CLOEXEC))
     };
     let taken = match take() {
-        // The other side closed with unread packets of ours. The kernel reports that once, before it delivers what that
-        // side had sent earlier, which may be the exit status.
+        // The other side closed with unread packets of ours. The kernel reports that once, before it delivers
+        // what that side had sent earlier, which may be the exit status.
         Err(Errno::CONNRESET) => take(),
         other => other,
     };

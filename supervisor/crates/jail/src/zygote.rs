@@ -1,16 +1,16 @@
 //! The supervisor's side of its zygote: the executed stage of which all others are clones.
 //!
-//! Executing an image costs as much as the rest of a start: the dynamic loader, relocations, and in a virtual machine
-//! each CPU query of the loader. Cloning a small single-threaded process costs a tenth of that, and its memory is
-//! shared by all clones.
+//! Executing an image costs as much as the rest of a start: the dynamic loader, relocations, and in a virtual
+//! machine each CPU query of the loader. Cloning a small single-threaded process costs a tenth of that, and
+//! its memory is shared by all clones.
 
-use parking_lot::Mutex;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, retry_on_intr};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
@@ -18,8 +18,8 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use crate::reaper;
 use crate::wire::{self, StageRequest};
 
-/// How long a killed zygote may take to end. It only has to exit, so one second is a thousand times what it needs.
-/// After that, it is left to be reaped later.
+/// How long a killed zygote may take to end. It only has to exit, so one second is a thousand times what it
+/// needs. After that, it is left to be reaped later.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A running zygote. It ends when its socket is closed, and is killed when this is dropped.

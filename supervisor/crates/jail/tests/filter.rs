@@ -401,8 +401,8 @@ fn a_filter_that_cannot_be_loaded_refuses_the_program() {
 
 /// What runtimes do at their start and after: each ends with "fine".
 ///
-/// By hand, with the same result: Go (HTTP, child processes, signals), Java 17 and 25 (HTTP server and client,
-/// child processes, garbage collection on all cores), a PyInstaller bundle, `npm`, `python -m venv`.
+/// By hand, with the same result: Go (HTTP, child processes, signals), Java 17 and 25 (HTTP server and
+/// client, child processes, garbage collection on all cores), a PyInstaller bundle, `npm`, `python -m venv`.
 #[test]
 fn runtimes_work_behind_strict() {
     const MODULES: &str = "\

@@ -1,5 +1,5 @@
-//! Programs in their own cgroups. Needs cgroup v2 with the controllers memory and pids, and a group that is ours
-//! alone; `make test-vm` starts a machine that has both.
+//! Programs in their own cgroups. Needs cgroup v2 with the controllers memory and pids, and a group that is
+//! ours alone; `make test-vm` starts a machine that has both.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 

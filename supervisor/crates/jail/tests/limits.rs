@@ -173,7 +173,8 @@ fn it_stands_behind_everybody_else() {
     }
 }
 
-/// Starts a supervisor by way of something that changes how it runs, and gives what its program says of itself.
+/// Starts a supervisor by way of something that changes how it runs, and gives what its program says of
+/// itself.
 fn under(changed: &[&str], inside: &str) -> Option<String> {
     if !Path::new(changed[0]).exists() {
         eprintln!("skipped: there is no {}", changed[0]);

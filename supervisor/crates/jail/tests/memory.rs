@@ -56,7 +56,8 @@ fn one_whose_first_thread_has_ended_is_killed() {
     if skipped_without_python("one_whose_first_thread_has_ended_is_killed") {
         return;
     }
-    // A thread takes it; the first one exits (exit, not exit_group), and then its status has no memory any more.
+    // A thread takes it; the first one exits (exit, not exit_group), and then its status has no memory any
+    // more.
     let script = "import ctypes, threading, time
 def take():
     held = []

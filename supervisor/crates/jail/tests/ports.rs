@@ -14,7 +14,8 @@ use talon_jail::{ExitStatus, Isolation, JailSpec, Limits, Network, Profile, Stat
 
 const PYTHON: &str = "/usr/bin/python3";
 
-/// A Python program in `strict`, with these TCP ports of the host's network. `None` where that cannot be tried.
+/// A Python program in `strict`, with these TCP ports of the host's network. `None` where that cannot be
+/// tried.
 fn python(test: &str, script: &str, connect: &[u16], bind: &[u16]) -> Option<JailSpec> {
     let has_rule = |line: &talon_jail::ProtectionSupport| line.detail().contains("TCP ports");
     if !Path::new(PYTHON).exists() || !talon_jail::probe(&stage()).protections.iter().any(has_rule) {
@@ -77,7 +78,8 @@ fn nothing_else_of_the_hosts_network_is_its() {
     let name = format!("talon-test-{}", std::process::id());
     let address = std::os::unix::net::SocketAddr::from_abstract_name(&name).unwrap();
     let _taken = std::os::unix::net::UnixListener::bind_addr(&address).unwrap();
-    // The host's name is free inside. A socket that listens without having been bound is not reached, or reported.
+    // The host's name is free inside. A socket that listens without having been bound is not reached, or
+    // reported.
     let script = format!(
         "import socket, time
 own = socket.socket(socket.AF_UNIX)

@@ -10,7 +10,8 @@ use common::*;
 use rustix::process::{Pid, Signal, kill_process};
 use talon_jail::{InheritedFds, spawn};
 
-/// The living children of this process that have this name: a stage has its zygote's until it watches a program.
+/// The living children of this process that have this name: a stage has its zygote's until it watches a
+/// program.
 fn children_named(name: &str) -> Vec<String> {
     let tasks = std::fs::read_dir("/proc/self/task").unwrap().flatten();
     let lists = tasks.map(|task| std::fs::read_to_string(task.path().join("children")).unwrap_or_default());

@@ -13,8 +13,8 @@ use talon_jail::{SpawnError, Stage, spawn};
 // Promises: LAUNCH-24
 #[test]
 fn a_stage_that_hangs_is_ended_after_the_timeout() {
-    // Neither answers. `yes` does not even listen; `cat` takes what it is asked and loses what came along, which is
-    // the end of the program's control socket.
+    // Neither answers. `yes` does not even listen; `cat` takes what it is asked and loses what came along,
+    // which is the end of the program's control socket.
     for (program, hangs) in [("/usr/bin/yes", true), ("/bin/cat", false)] {
         let stage = Stage::from_image(File::open(program).unwrap()).unwrap();
         let timeout = Duration::from_millis(200);

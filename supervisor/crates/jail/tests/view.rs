@@ -49,8 +49,8 @@ fn directory() -> tempfile::TempDir {
     directory
 }
 
-/// What is in some of its directories, seen from outside: Landlock keeps it from listing those that are only there
-/// because something below them is shown.
+/// What is in some of its directories, seen from outside: Landlock keeps it from listing those that are only
+/// there because something below them is shown.
 fn names_in<const N: usize>(spec: &JailSpec, directories: [&str; N]) -> [String; N] {
     let jailed = start(spec).unwrap();
     line(&jailed.stdout);
@@ -287,7 +287,8 @@ fn what_a_program_plants_shows_another_nothing() {
     fs::create_dir_all(work.join("sub")).unwrap();
     fs::create_dir(&secret).unwrap();
     fs::write(secret.join("key"), "hidden").unwrap();
-    // Whatever uids the programs have, both may use all of it, and the path leads through a link of the operator's.
+    // Whatever uids the programs have, both may use all of it, and the path leads through a link of the
+    // operator's.
     for path in [&work, &work.join("sub"), &secret] {
         fs::set_permissions(path, Permissions::from_mode(0o777)).unwrap();
     }

@@ -18,8 +18,8 @@ pub fn body_timed_out() -> Status {
     Status::deadline_exceeded(format!("the request was not sent whole within {} s", BODY_TIMEOUT.as_secs()))
 }
 
-/// A request's body with the timeout [`BODY_TIMEOUT`], which applies to each piece if the body is streamed. It
-/// fails with DEADLINE_EXCEEDED.
+/// A request's body with the timeout [`BODY_TIMEOUT`], which applies to each piece if the body is streamed.
+/// It fails with DEADLINE_EXCEEDED.
 #[derive(Debug)]
 pub struct BodyTimeout<B> {
     body: B,

@@ -1,8 +1,9 @@
 //! Limits the number of concurrent connections or requests, in total and per user.
 
-use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 /// Counts connections, or requests, in total and per uid.
 #[derive(Debug)]

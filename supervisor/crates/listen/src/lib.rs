@@ -32,7 +32,8 @@ pub use preface_timeout::{PREFACE_TIMEOUT, PrefaceTimeout};
 pub use throttle::LogThrottle;
 pub use trust::{UntrustedListenerError, check_listener};
 
-/// HTTP/2 frames of up to 1 MiB, on both ends of `host.sock`: with the default of 16 KiB a 64 KiB answer takes twice as long.
+/// HTTP/2 frames of up to 1 MiB, on both ends of `host.sock`: with the default of 16 KiB a 64 KiB answer
+/// takes twice as long.
 pub const FRAME_BYTES: u32 = 1 << 20;
 /// The flow control window of a stream, and of a connection: a whole request of the largest size.
 pub const WINDOW_BYTES: u32 = 2 << 20;

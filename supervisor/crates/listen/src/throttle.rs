@@ -1,7 +1,8 @@
 //! Keeps clients from flooding the log.
 
-use parking_lot::Mutex;
 use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 /// The shortest time between two log lines about the same problem: enough to see that it persists.
 const PAUSE: Duration = Duration::from_secs(1);

@@ -1,18 +1,20 @@
-//! The log filter of the supervisor and its child processes, in the syntax of `tracing_subscriber::EnvFilter`.
+//! The log filter of the supervisor and its child processes, in the syntax of
+//! `tracing_subscriber::EnvFilter`.
 
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::ParseError;
 
-/// The environment variable with the filter: `info`, `talon_plugin=debug,warn`. The supervisor passes it on to its child
-/// processes.
+/// The environment variable with the filter: `info`, `talon_plugin=debug,warn`. The supervisor passes it on
+/// to its child processes.
 pub const FILTER_VARIABLE: &str = "TALON_LOG";
 
-/// The HTTP/2 library warns about single frames, which a plugin or client can send by the million. Problems of a
-/// connection as a whole are logged by the code that uses it. A filter that names these targets overrides this.
+/// The HTTP/2 library warns about single frames, which a plugin or client can send by the million. Problems
+/// of a connection as a whole are logged by the code that uses it. A filter that names these targets
+/// overrides this.
 const DEFAULT_DIRECTIVES: &str = "h2=error,hyper=error";
 
-/// A short name in a filter, and its targets: with `agent` for `talon_agent` and `talon_llm`, `agent=debug` means
-/// `talon_agent=debug,talon_llm=debug`.
+/// A short name in a filter, and its targets: with `agent` for `talon_agent` and `talon_llm`, `agent=debug`
+/// means `talon_agent=debug,talon_llm=debug`.
 pub type ShortName = (&'static str, &'static [&'static str]);
 
 /// The value of the variable, unless it is unset or empty.
@@ -29,8 +31,8 @@ pub fn parse(filter: &str, names: &[ShortName]) -> Result<EnvFilter, ParseError>
     EnvFilter::builder().parse(format!("{DEFAULT_DIRECTIVES},{}", expand(filter, names)))
 }
 
-/// Replaces short names by their targets. A filter with a short name asks for more of it, not for less of everything
-/// else: without a general level, all other targets are at `info`.
+/// Replaces short names by their targets. A filter with a short name asks for more of it, not for less of
+/// everything else: without a general level, all other targets are at `info`.
 fn expand(filter: &str, names: &[ShortName]) -> String {
     let mut known = false;
     let directives: Vec<String> = filter

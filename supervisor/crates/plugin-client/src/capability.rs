@@ -36,13 +36,13 @@ const MAX_DECODE_ERROR_BYTES: usize = 400;
 pub struct Capability {
     /// The name that it declared, which it sees on the wire; the configured name if it declared none.
     pub declared_name: DeclaredName,
-    /// The actions that it offers, by name. The names of actions and parameters are safe to show as declared; every
-    /// other text in them is unsanitized.
+    /// The actions that it offers, by name. The names of actions and parameters are safe to show as declared;
+    /// every other text in them is unsanitized.
     pub actions: BTreeMap<String, Action>,
     /// Everything the plugin declared, without the omitted actions. No text in it is sanitized.
     pub raw: PluginCapabilities,
-    /// Why actions are omitted: one message each for at most [`MAX_REPORTED_OMISSIONS`] of them, and one that counts the
-    /// rest.
+    /// Why actions are omitted: one message each for at most [`MAX_REPORTED_OMISSIONS`] of them, and one that
+    /// counts the rest.
     pub omitted: Vec<Sanitized>,
 }
 

@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use talon_sanitize::Sanitized;
 
-/// How many characters of a plugin's own error message are kept: enough for a sentence or two, and short enough for a
-/// log line.
+/// How many characters of a plugin's own error message are kept: enough for a sentence or two, and short
+/// enough for a log line.
 pub const MAX_STATUS_MESSAGE_CHARS: usize = 2048;
 
-/// Why a call has no answer. [`ExecuteError::retryable`] says whether the same call may succeed a little later.
+/// Why a call has no answer. [`ExecuteError::retryable`] says whether the same call may succeed a little
+/// later.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExecuteError {

@@ -1,11 +1,12 @@
-//! The client of a plugin's wire: what it prints when it listens, verified connections to it, and calls over them.
+//! The client of a plugin's wire: what it prints when it listens, verified connections to it, and calls over
+//! them.
 //!
 //! ```text
 //! handshake line ── handshake ──► Target (connect) ──► Client ── execute, health, capabilities, notices ──► plugin
 //! ```
 //!
-//! Nothing here starts or watches a process, and nothing that a plugin sends is trusted: addresses are checked on
-//! every connection, and texts are bounded and sanitized.
+//! Nothing here starts or watches a process, and nothing that a plugin sends is trusted: addresses are
+//! checked on every connection, and texts are bounded and sanitized.
 
 pub mod capability;
 mod client;

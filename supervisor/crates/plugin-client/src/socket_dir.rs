@@ -1,15 +1,16 @@
-//! The directory of one process, as its sockets are reached: by descriptors, so that no path can be swapped meanwhile.
+//! The directory of one process, as its sockets are reached: by descriptors, so that no path can be swapped
+//! meanwhile.
 
-use parking_lot::Mutex;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
+use parking_lot::Mutex;
 use rustix::fs::{Mode, OFlags, openat};
 
-/// The name of the inherited listening socket. It differs from those of the plugin's own sockets, which are in
-/// subdirectories.
+/// The name of the inherited listening socket. It differs from those of the plugin's own sockets, which are
+/// in subdirectories.
 pub const LISTENING: &str = "l";
 
 /// The private directory of one process.
@@ -63,7 +64,8 @@ impl SocketDir {
         *self.inside.lock() = None;
     }
 
-    /// Opens a path below it as the plugin sees it, even if the directory was renamed. No symlink is followed.
+    /// Opens a path below it as the plugin sees it, even if the directory was renamed. No symlink is
+    /// followed.
     ///
     /// # Errors
     /// Why it cannot be opened; a symlink shows as ELOOP.

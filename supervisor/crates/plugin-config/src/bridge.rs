@@ -9,8 +9,8 @@ use std::path::Path;
 
 use crate::spec::{Bridges, Dialect, PluginSpec};
 
-/// The variable with the address of a bridge's server. In the environment, because every user of the machine can read
-/// command lines, and an address may hold a key.
+/// The variable with the address of a bridge's server. In the environment, because every user of the machine
+/// can read command lines, and an address may hold a key.
 pub const URL_VARIABLE: &str = "TALON_PLUGIN_URL";
 
 /// A bridge that a plugin needs.

@@ -1,5 +1,5 @@
-//! `host:port`, as written in an allow-list and requested by CONNECT. Both use the same parser, so that they cannot
-//! disagree about the meaning of a text.
+//! `host:port`, as written in an allow-list and requested by CONNECT. Both use the same parser, so that they
+//! cannot disagree about the meaning of a text.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
@@ -19,7 +19,8 @@ pub struct HostPort {
     pub port: u16,
 }
 
-/// A host in canonical form: a name in lower case without its trailing dot, or an address that is not IPv4-mapped.
+/// A host in canonical form: a name in lower case without its trailing dot, or an address that is not
+/// IPv4-mapped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Host {
     /// A name to resolve.
@@ -86,7 +87,8 @@ impl Host {
         let name = parse_name(text)?;
         match name.parse() {
             Ok(ip) => Ok(Self::Ip(IpAddr::V4(ip))),
-            // Resolvers read 127.1, 0x7f.1 and 2130706433 as addresses; the last label of a name is never a number.
+            // Resolvers read 127.1, 0x7f.1 and 2130706433 as addresses; the last label of a name is never a
+            // number.
             Err(_) if ends_in_a_number(&name) => Err(HostPortError::BadV4),
             Err(_) => Ok(Self::Name(name)),
         }

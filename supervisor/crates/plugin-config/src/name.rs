@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use talon_sanitize::SafeDisplay;
 
-/// The name under which the plugin's own texts appear among its actions: in notices, approvals and digests. No action
-/// can have this name.
+/// The name under which the plugin's own texts appear among its actions: in notices, approvals and digests.
+/// No action can have this name.
 pub const PLUGIN_TEXTS: &str = "(plugin)";
 
 /// The longest name: 64 characters, so that names such as `plugin__action` and unix socket paths stay short.
@@ -20,8 +20,8 @@ pub struct PluginName(Arc<str>);
 /// a plugin's action cannot be taken for one of them.
 pub const RESERVED_NAME: &str = "talon";
 
-/// The names of Talon's own parts: its actions, and its services, which have uids, homes and logs by these names like
-/// plugins. No plugin can have one.
+/// The names of Talon's own parts: its actions, and its services, which have uids, homes and logs by these
+/// names like plugins. No plugin can have one.
 pub const RESERVED_NAMES: [&str; 3] = [RESERVED_NAME, "talon-state", "talon-agent"];
 
 /// Why a text is not a plugin name.

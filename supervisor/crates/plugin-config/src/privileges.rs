@@ -2,7 +2,8 @@
 
 use rustix::thread::CapabilitySet;
 
-/// The uid that the kernel shows for an owner without a mapping in this user namespace; `nobody` on most systems.
+/// The uid that the kernel shows for an owner without a mapping in this user namespace; `nobody` on most
+/// systems.
 pub const OVERFLOW_UID: u32 = 65_534;
 
 /// Whether this process has the capabilities to give other processes their own uids.

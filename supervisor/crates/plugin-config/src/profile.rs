@@ -1,9 +1,9 @@
 //! A plugin's system call profile: found by name or path, and compiled for the plugin's network.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use parking_lot::{Mutex, MutexGuard};
 use rustix::fs::{FileType, Mode, OFlags, fstat};
 use talon_jail::{CompiledProfile, Network, Profile, ProfileError};
 
@@ -97,7 +97,8 @@ fn compiled_builtins() -> MutexGuard<'static, Vec<(String, Network, CompiledProf
     KNOWN.lock()
 }
 
-/// The current text of an operator's profile; `None` for a built-in one, and for one that cannot be read. Blocking.
+/// The current text of an operator's profile; `None` for a built-in one, and for one that cannot be read.
+/// Blocking.
 pub fn custom_text(sandbox: &SandboxSettings) -> Option<String> {
     if Profile::builtin(&sandbox.profile).is_some() {
         return None;

@@ -24,12 +24,13 @@ pub const MANIFEST_FILE: &str = "plugin.yaml";
 
 /// The most connections to one process that may be asked for.
 pub const MAX_CONNECTIONS: u32 = 16;
-/// The most connections to one process unless its `connections` says otherwise. A second one is opened only when many
-/// calls are in flight, so that an idle plugin holds one. Measured: more than 4 gain nothing.
+/// The most connections to one process unless its `connections` says otherwise. A second one is opened only
+/// when many calls are in flight, so that an idle plugin holds one. Measured: more than 4 gain nothing.
 pub const DEFAULT_CONNECTIONS: u32 = 4;
 /// The smallest limit on a message: below it, Capabilities would not fit.
 pub const MIN_MESSAGE_BYTES: usize = 64 << 10;
-/// The largest limit on a message. gRPC's length field ends at 4 GiB; half of it is more than anything should buffer.
+/// The largest limit on a message. gRPC's length field ends at 4 GiB; half of it is more than anything should
+/// buffer.
 pub const MAX_MESSAGE_BYTES: usize = 2 << 30;
 
 /// The most instances of one plugin; more than the cores of a large machine gain nothing.
@@ -200,7 +201,8 @@ pub enum Tls {
     AutoMtls,
 }
 
-/// What happens to an action whose declaration (name, description, parameters, hints) changed after it was approved.
+/// What happens to an action whose declaration (name, description, parameters, hints) changed after it was
+/// approved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ChangedTools {
@@ -233,7 +235,8 @@ pub enum Dialect {
     Mcp,
 }
 
-/// The magic cookie of go-plugin's handshake. It tells a program that it was started by a host; it is not a secret.
+/// The magic cookie of go-plugin's handshake. It tells a program that it was started by a host; it is not a
+/// secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Cookie {
     /// The environment variable.

@@ -6,10 +6,10 @@
 //! useful and safe. One case gets a note for the operator: a plugin that declares the *configured* name of
 //! another, because a person who reads its output may take it for that one.
 
-use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use parking_lot::Mutex;
 use talon_plugin_config::name::PluginName;
 use talon_sanitize::{Sanitized, sanitized};
 

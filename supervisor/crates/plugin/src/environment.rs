@@ -1,5 +1,5 @@
-//! A plugin's environment: variables on an allow-list, the operator's additions, and the handshake's variables, which
-//! cannot be overridden.
+//! A plugin's environment: variables on an allow-list, the operator's additions, and the handshake's
+//! variables, which cannot be overridden.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -46,8 +46,8 @@ pub(super) fn build(
     env.insert("HOME".into(), dir.home_dir().into());
     env.extend(spec.env.iter().map(|(name, value)| (name.into(), value.into())));
     let versions = spec.app_versions.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
-    // Whatever its source: where another host starts Talon as a plugin, the supervisor's own environment holds these
-    // names. PLUGIN_MULTIPLEX_GRPC is never set, to any value: programs that find it speak yamux.
+    // Whatever its source: where another host starts Talon as a plugin, the supervisor's own environment
+    // holds these names. PLUGIN_MULTIPLEX_GRPC is never set, to any value: programs that find it speak yamux.
     env.retain(|name, _| !name.to_str().is_some_and(|name| is_reserved(name, &spec.cookie.key)));
     if let Some(certificate) = client_cert {
         env.insert("PLUGIN_CLIENT_CERT".into(), certificate.into());

@@ -1,12 +1,12 @@
 //! Events about plugins, for subscribers: a bounded broadcast whose sender never waits.
 
-use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
 
+use parking_lot::Mutex;
 use talon_sanitize::{Raw, Sanitized};
 use tokio::sync::broadcast;
 
@@ -38,7 +38,8 @@ pub enum EventKind {
     ToolsChanged,
     /// A plugin's processes were replaced without losing a call: `old_digest`, `new_digest`.
     PluginReplaced,
-    /// The processes that should have replaced a plugin's did not become ready; the old ones keep serving: `reason`.
+    /// The processes that should have replaced a plugin's did not become ready; the old ones keep serving:
+    /// `reason`.
     ReplacementFailed,
     /// The configuration was reloaded: `changed`, `needs_restart`.
     ConfigReloaded,
@@ -128,8 +129,8 @@ impl Events {
         Self { sender, without_calls, sequence: Arc::default(), lost: Arc::default() }
     }
 
-    /// All events from now on. A receiver that lags more than [`CAPACITY`] events behind gets `RecvError::Lagged` and
-    /// continues with the oldest event that is still stored.
+    /// All events from now on. A receiver that lags more than [`CAPACITY`] events behind gets
+    /// `RecvError::Lagged` and continues with the oldest event that is still stored.
     #[must_use]
     pub fn subscribe(&self) -> broadcast::Receiver<Arc<Event>> {
         // Under the lock, so that the subscriber misses no number after its first.

@@ -32,7 +32,8 @@ pub const MAX_METADATA_PAIRS: usize = 8;
 /// The longest value of [`Metadata`], in bytes: twice what a trace context may have. A longer one is dropped.
 pub const MAX_METADATA_BYTES: usize = 1024;
 
-/// Provides the gRPC metadata of a call when it is sent: names and values, computed from the span of the request.
+/// Provides the gRPC metadata of a call when it is sent: names and values, computed from the span of the
+/// request.
 #[derive(Clone)]
 pub struct Metadata(Arc<MetadataFn>);
 

@@ -4,7 +4,6 @@
 //! number. A plugin that was removed keeps its number, because its files may still exist. Talon's own
 //! services are in the same file, by their reserved names.
 
-use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -12,6 +11,7 @@ use std::ops::RangeInclusive;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use parking_lot::Mutex;
 use rustix::fs::{FlockOperation, OFlags, flock};
 use serde::{Deserialize, Serialize};
 use talon_jail::Identity;
@@ -101,8 +101,8 @@ impl Identities {
         self.dir.join(FILE)
     }
 
-    /// The identity of a plugin: its stored one, or the lowest that was never used. Blocking: it waits for another
-    /// supervisor that shares the data directory and is allocating one.
+    /// The identity of a plugin: its stored one, or the lowest that was never used. Blocking: it waits for
+    /// another supervisor that shares the data directory and is allocating one.
     pub(crate) fn get_or_allocate(&self, plugin: &PluginName) -> Result<Identity, IdentityError> {
         let mut known = self.known.lock();
         if let Some(uid) = known.get(plugin.as_str()) {

@@ -1,7 +1,6 @@
 //! The instances of one plugin as its callers see them: which are ready, which will be, and which takes the
 //! next call.
 
-use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
@@ -9,6 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use bytes::Bytes;
+use parking_lot::Mutex;
 use talon_plugin_client::ExecuteError;
 use talon_plugin_config::name::PluginName;
 use talon_plugin_config::spec::{Dialect, PluginSpec};
@@ -131,7 +131,8 @@ pub(crate) struct InstancePool {
 }
 
 impl InstancePool {
-    /// The pool of a plugin that is to be started or not. Generations continue from those of the pool `before`.
+    /// The pool of a plugin that is to be started or not. Generations continue from those of the pool
+    /// `before`.
     pub(crate) fn new(spec: &PluginSpec, starts: bool, before: Option<&Self>) -> Self {
         let desired = if starts { Desired::Up } else { Desired::Down };
         let slot = |index| {
@@ -261,8 +262,8 @@ impl InstancePool {
         let first = *turn;
         let count = self.slots.len();
         let ready = (0..count).filter_map(|step| ready(&self.slots[first.wrapping_add(step) % count]));
-        // A driver publishes that it is no longer ready before it closes the process to calls, so after a refusal
-        // here there is no point in searching again at once.
+        // A driver publishes that it is no longer ready before it closes the process to calls, so after a
+        // refusal here there is no point in searching again at once.
         ready.min_by_key(|live| live.in_flight())?.enter(deadline)
     }
 
@@ -272,7 +273,9 @@ impl InstancePool {
         let view = summary(&views);
         match (&view.reason, view.state) {
             (Some(reason), state) => sanitized!("{}: {}", state, reason),
-            (None, State::Discovered) => sanitized!("not started; `talon plugin start {}` starts it", self.name),
+            (None, State::Discovered) => {
+                sanitized!("not started; `talon plugin start {}` starts it", self.name)
+            }
             (None, state) => sanitized!("{}", state),
         }
     }
@@ -290,8 +293,8 @@ pub(crate) fn total_restarts(
     sums
 }
 
-/// The status that represents the plugin: that of the instance most useful to a caller. A plugin is ready if one
-/// instance is; it is failed only if no instance is better.
+/// The status that represents the plugin: that of the instance most useful to a caller. A plugin is ready if
+/// one instance is; it is failed only if no instance is better.
 pub(crate) fn summary(views: &[Arc<InstanceStatus>]) -> Arc<InstanceStatus> {
     let usefulness = |view: &&Arc<InstanceStatus>| match view.state {
         State::Ready => 0,

@@ -56,7 +56,8 @@ pub(crate) trait Launch: Send + Sync + 'static {
         Box::pin(std::future::ready(()))
     }
 
-    /// Disables the delegated cgroup controllers again, if the next supervisor could not be started otherwise.
+    /// Disables the delegated cgroup controllers again, if the next supervisor could not be started
+    /// otherwise.
     fn release_cgroup_controllers(&self) -> bool {
         false
     }

@@ -7,9 +7,9 @@
 //!                 └─ Executor ──► the live client of the least loaded ready instance
 //! ```
 //!
-//! Services ([`service`]) run beside the plugins: programs that belong to Talon, started and jailed by the same
-//! launcher. The launcher also passes them what no plugin may have, such as the sockets through which plugins reach
-//! their key-value store ([`state_sockets`]).
+//! Services ([`service`]) run beside the plugins: programs that belong to Talon, started and jailed by the
+//! same launcher. The launcher also passes them what no plugin may have, such as the sockets through which
+//! plugins reach their key-value store ([`state_sockets`]).
 
 mod approvals;
 mod declared_names;

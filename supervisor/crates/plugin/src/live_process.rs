@@ -1,11 +1,12 @@
-//! One process that takes calls: its client, the calls in flight, and the signal that ends all of them at once.
+//! One process that takes calls: its client, the calls in flight, and the signal that ends all of them at
+//! once.
 
-use parking_lot::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
+use parking_lot::Mutex;
 use slab::Slab;
 use talon_plugin_client::{ExecuteError, PendingCall};
 use talon_plugin_config::name::PluginName;
@@ -22,8 +23,9 @@ use crate::overdue_call::{OverdueCall, StreamGuard};
 use crate::progress_throttle::{ProgressThrottle, ProgressUpdate};
 use crate::traits::client::PluginClient;
 
-/// How long a call whose connection broke waits for the report that its process died: the kernel closes a dying
-/// process's sockets shortly before its exit is reported. Without that report the call fails as a broken connection.
+/// How long a call whose connection broke waits for the report that its process died: the kernel closes a
+/// dying process's sockets shortly before its exit is reported. Without that report the call fails as a
+/// broken connection.
 const EXIT_NEWS_WAIT: Duration = Duration::from_millis(500);
 
 /// A process of one generation, from ready until it is gone.
@@ -136,8 +138,8 @@ impl LiveProcess {
         self.notices_enabled.store(heard, Ordering::Relaxed);
     }
 
-    /// Records the progress of a call, if it is in flight here: a process can report only its own calls. Returns the
-    /// update to publish now; an update that comes too soon is stored until [`LiveProcess::due`].
+    /// Records the progress of a call, if it is in flight here: a process can report only its own calls.
+    /// Returns the update to publish now; an update that comes too soon is stored until [`LiveProcess::due`].
     pub(crate) fn record_progress(&self, call_id: &str, progress: CallProgress) -> Option<ProgressUpdate> {
         let mut calls = self.calls.lock();
         let mut followed = calls.entries.iter_mut().filter_map(|(_, flight)| flight.throttle.as_mut());

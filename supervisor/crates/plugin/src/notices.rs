@@ -37,12 +37,13 @@ const RETRY: Duration = Duration::from_secs(1);
 const RETRY_MAX: Duration = Duration::from_secs(60);
 
 /// The shortest interval between two refreshes of capabilities that the plugin asked for. It doubles up to
-/// [`REFRESH_PAUSE_MAX`] for a plugin that keeps asking, and is reset after [`IDLE_PAUSES`] without a request.
+/// [`REFRESH_PAUSE_MAX`] for a plugin that keeps asking, and is reset after [`IDLE_PAUSES`] without a
+/// request.
 const REFRESH_PAUSE: Duration = Duration::from_secs(1);
 const REFRESH_PAUSE_MAX: Duration = Duration::from_secs(60);
 
-/// After how many intervals without a request a plugin counts as idle. With a single one, a plugin that asks in every
-/// other interval would never wait longer than the first.
+/// After how many intervals without a request a plugin counts as idle. With a single one, a plugin that asks
+/// in every other interval would never wait longer than the first.
 const IDLE_PAUSES: u32 = 3;
 
 /// Reads the notices of one process.
@@ -54,7 +55,8 @@ pub(crate) struct NoticeListener {
 }
 
 impl NoticeListener {
-    /// Reads notices until the process turns out not to serve them. The owner of the task ends it with the process.
+    /// Reads notices until the process turns out not to serve them. The owner of the task ends it with the
+    /// process.
     pub(crate) async fn listen(self) {
         let mut wait = RETRY;
         // One budget for the process: reopening the stream gives it no more.
@@ -99,8 +101,11 @@ impl NoticeListener {
             any = true;
             let heard = budget.spend().await;
             if let Some(dropped) = budget.take_dropped() {
-                let text =
-                    sanitized!("{} notices were dropped: it sends more than {} a second", dropped, MAX_HANDLED);
+                let text = sanitized!(
+                    "{} notices were dropped: it sends more than {} a second",
+                    dropped,
+                    MAX_HANDLED
+                );
                 self.common.logs.note(self.instance, Level::Warn, text);
             }
             if !heard {

@@ -27,8 +27,8 @@ pub(crate) struct OverdueCall {
     pub(crate) stream_end: BoxFuture<'static, ()>,
 }
 
-/// Holds the stream of a call in flight. If the call is dropped after its deadline, the stream goes to the driver, if
-/// one was set; if it is dropped for any other reason, the stream is reset.
+/// Holds the stream of a call in flight. If the call is dropped after its deadline, the stream goes to the
+/// driver, if one was set; if it is dropped for any other reason, the stream is reset.
 pub(crate) struct StreamGuard<'a> {
     message: &'a ToolCallRequest,
     stream_end: Option<BoxFuture<'static, ()>>,
@@ -68,11 +68,13 @@ impl<'a> StreamGuard<'a> {
 impl Drop for StreamGuard<'_> {
     fn drop(&mut self) {
         let (Some(rest), Some(driver)) = (self.stream_end.take(), self.on_overdue) else { return };
-        // Before the deadline a call is dropped only because its caller left, which is not the plugin's fault.
+        // Before the deadline a call is dropped only because its caller left, which is not the plugin's
+        // fault.
         if Instant::now() < driver.deadline {
             return;
         }
-        // Boxed: a channel allocates room for 32 items at its creation, in every plugin, and is almost always empty.
+        // Boxed: a channel allocates room for 32 items at its creation, in every plugin, and is almost always
+        // empty.
         let overdue = Box::new(OverdueCall {
             generation: driver.generation,
             call_id: self.message.id.clone(),

@@ -3,12 +3,12 @@
 mod error;
 mod operate;
 
-use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use parking_lot::Mutex;
 use talon_plugin_client::Capability;
 use talon_plugin_config::name::PluginName;
 use talon_plugin_config::spec::PluginSpec;
@@ -34,8 +34,8 @@ pub struct ReviewedCapability {
     pub withheld: Arc<BTreeSet<String>>,
     /// Whether callers do not see the plugin's own texts, for the same reason.
     pub withheld_texts: bool,
-    /// For each action that differs from what was approved, a digest of everything it declares; for the plugin's own
-    /// texts, under [`PLUGIN_TEXTS`](talon_plugin_config::PLUGIN_TEXTS).
+    /// For each action that differs from what was approved, a digest of everything it declares; for the
+    /// plugin's own texts, under [`PLUGIN_TEXTS`](talon_plugin_config::PLUGIN_TEXTS).
     pub digests: BTreeMap<String, String>,
 }
 
@@ -159,8 +159,8 @@ impl Plugin {
         self.inner.context.logs.tail()
     }
 
-    /// Resolves once every instance is ready, failed, refused or stopped: only a call, a fault or an operator can
-    /// change it from there.
+    /// Resolves once every instance is ready, failed, refused or stopped: only a call, a fault or an operator
+    /// can change it from there.
     pub async fn settled(&self) {
         let settled = |view: &Arc<InstanceStatus>| match view.state {
             State::Ready | State::Failed | State::Refused | State::Stopped => true,
@@ -172,8 +172,8 @@ impl Plugin {
         self.inner.context.pool.wait_until(|views| views.iter().all(settled)).await;
     }
 
-    /// The instances whose driver does not answer a ping within this time. A driver that has ended does not answer
-    /// either.
+    /// The instances whose driver does not answer a ping within this time. A driver that has ended does not
+    /// answer either.
     pub async fn unresponsive_instances(&self, within: Duration) -> Vec<u32> {
         let asked = self.inner.drivers.iter().zip(0_u32..).map(async |(driver, instance)| {
             let (answers, answer) = oneshot::channel();
@@ -218,7 +218,8 @@ impl Plugin {
         join_all(asked).await.into_iter().filter_map(|told| told.ok().flatten()).collect()
     }
 
-    /// Ends the drivers, and with them any process that is still running. Waits at most [`END_WAIT`] for each.
+    /// Ends the drivers, and with them any process that is still running. Waits at most [`END_WAIT`] for
+    /// each.
     pub(crate) async fn end(&self) {
         for driver in &self.inner.drivers {
             // A driver whose queue is full or that has ended is aborted below.

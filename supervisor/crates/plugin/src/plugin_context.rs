@@ -1,11 +1,11 @@
 //! The state that the handle and the drivers of one plugin share.
 
-use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
+use parking_lot::Mutex;
 use talon_plugin_client::Capability;
 use talon_plugin_config::spec::{ChangedTools, PluginSpec};
 use talon_sanitize::Sanitized;
@@ -18,8 +18,8 @@ use crate::instances::{InstancePool, total_restarts};
 use crate::launch::LastGoodCache;
 use crate::logs::LogSink;
 
-/// Timeout for a refresh of capabilities. They are a small message; if a plugin is busy for longer than this, the
-/// caller retries.
+/// Timeout for a refresh of capabilities. They are a small message; if a plugin is busy for longer than this,
+/// the caller retries.
 pub(crate) const REFRESH_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The state that the handle and the drivers of one plugin share.
@@ -35,7 +35,8 @@ pub(crate) struct PluginContext {
     pub(crate) declared: DeclaredNames,
     /// Belongs to the plugin and not to its current processes: shared with predecessors and successors.
     pub(crate) approvals: Arc<Approvals>,
-    /// Locked while a declaration is stored: what is approved and what is offered must belong to the same one.
+    /// Locked while a declaration is stored: what is approved and what is offered must belong to the same
+    /// one.
     pub(crate) role: Mutex<PluginRole>,
     /// The registry's counter: incremented when capabilities change.
     pub(crate) changes: watch::Sender<u64>,
@@ -43,8 +44,8 @@ pub(crate) struct PluginContext {
     pub(crate) paused: watch::Receiver<bool>,
     /// Held while the plugin is replaced or removed; shared like the approvals.
     pub(crate) replace_lock: Arc<tokio::sync::Mutex<()>>,
-    /// The last program that became ready, for restarts while there is a `replacement_problem`. Not shared with
-    /// successors.
+    /// The last program that became ready, for restarts while there is a `replacement_problem`. Not shared
+    /// with successors.
     pub(crate) last_good: LastGoodCache,
     /// Why the last replacement failed.
     pub(crate) replacement_problem: ArcSwapOption<Sanitized>,
@@ -115,7 +116,8 @@ impl PluginContext {
         }
     }
 
-    /// Stores what an instance declared. All instances run the same program, so the latest declaration counts.
+    /// Stores what an instance declared. All instances run the same program, so the latest declaration
+    /// counts.
     pub(crate) fn set_capability(self: &Arc<Self>, capability: Arc<Capability>) {
         let name = &self.spec.name;
         let mut part = self.role.lock();

@@ -2,7 +2,6 @@
 
 mod handover;
 
-use parking_lot::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,6 +10,7 @@ use std::time::Duration;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use futures_util::future::join_all;
+use parking_lot::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use talon_plugin_client::Capability;
 use talon_plugin_config::name::PluginName;
 use talon_plugin_config::spec::{ChangedTools, MAX_INSTANCES, PluginSpec};
@@ -30,8 +30,8 @@ use crate::service::{Service, ServiceHooks};
 use crate::service_spec::ServiceSpec;
 use crate::settings::{Settings, SetupError};
 
-/// The most plugins of one supervisor: each has a task, a uid and a log, and a longer list is unreadable. More are
-/// refused when they are registered.
+/// The most plugins of one supervisor: each has a task, a uid and a log, and a longer list is unreadable.
+/// More are refused when they are registered.
 pub const MAX_PLUGINS: usize = 1024;
 
 /// How long a killed plugin may take to end, on top of the grace periods, before it is left to its monitor.
@@ -289,8 +289,8 @@ impl Registry {
     }
 
     /// Pauses all drivers between two events: nothing is started, checked, restarted or stopped until
-    /// [`resume`](Self::resume), and operations on plugins wait. Used while another supervisor tries to take the
-    /// processes over: if both restarted a plugin, it would run twice.
+    /// [`resume`](Self::resume), and operations on plugins wait. Used while another supervisor tries to take
+    /// the processes over: if both restarted a plugin, it would run twice.
     pub fn pause(&self) {
         self.inner.paused.send_replace(true);
     }
@@ -300,13 +300,13 @@ impl Registry {
         self.inner.paused.send_replace(false);
     }
 
-    /// Stops all plugins at the same time: no new calls, calls in flight may finish within `grace` (or a plugin's own
-    /// shorter grace period), then Shutdown, SIGTERM and SIGKILL within `grace` once more. When this returns, at the
-    /// latest some seconds after four times `grace`, no process and no socket is left. No plugin can be registered
-    /// afterwards.
+    /// Stops all plugins at the same time: no new calls, calls in flight may finish within `grace` (or a
+    /// plugin's own shorter grace period), then Shutdown, SIGTERM and SIGKILL within `grace` once more. When
+    /// this returns, at the latest some seconds after four times `grace`, no process and no socket is left.
+    /// No plugin can be registered afterwards.
     ///
-    /// Services stop after the plugins, which may need them to the end: they are asked to exit, then get SIGTERM and
-    /// SIGKILL within twice `grace` (or their own shorter grace period).
+    /// Services stop after the plugins, which may need them to the end: they are asked to exit, then get
+    /// SIGTERM and SIGKILL within twice `grace` (or their own shorter grace period).
     pub async fn shutdown(&self, grace: Duration) {
         {
             // Under the lock, so that a concurrent registration is either complete or sees `closing`.

@@ -1,4 +1,5 @@
-//! Whatever a plugin writes: where it is stored or reported, no control character and no control syntax is left.
+//! Whatever a plugin writes: where it is stored or reported, no control character and no control syntax is
+//! left.
 
 use proptest::prelude::*;
 use prost::Message;
@@ -53,7 +54,8 @@ fn inert(text: &str) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// An error becomes one line where it is reported; its text is clean already, except for line breaks from the sanitizer.
+/// An error becomes one line where it is reported; its text is clean already, except for line breaks from the
+/// sanitizer.
 fn error_is_inert(error: impl std::fmt::Display) -> Result<(), TestCaseError> {
     let text = error.to_string();
     prop_assert!(!text.contains(char::is_control), "{text:?}");

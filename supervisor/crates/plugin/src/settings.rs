@@ -10,8 +10,9 @@ use crate::state_sockets::StateSockets;
 /// Everything the plugins of one supervisor share. The binary fills it from its configuration.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// The directory of sockets and the plugins' runtime directories. Created with mode 0711 and locked; a second
-    /// supervisor on the same directory is refused. Short: a socket path below it must fit into 107 bytes.
+    /// The directory of sockets and the plugins' runtime directories. Created with mode 0711 and locked; a
+    /// second supervisor on the same directory is refused. Short: a socket path below it must fit into 107
+    /// bytes.
     pub runtime_dir: PathBuf,
     /// The directory of the plugins' log files; `None` keeps log lines in memory and in the supervisor's own
     /// log only.
@@ -19,10 +20,11 @@ pub struct Settings {
     /// The directory of `identities.json` (the uid of each plugin) and the homes of services. It is private:
     /// created with mode 0700, or 0711 if plugins have their own uids, and refused if it is more open.
     pub data_dir: PathBuf,
-    /// The uids for plugins, one each. `None` keeps the supervisor's own uid, as an unprivileged supervisor must.
+    /// The uids for plugins, one each. `None` keeps the supervisor's own uid, as an unprivileged supervisor
+    /// must.
     pub uid_range: Option<RangeInclusive<u32>>,
-    /// How many plugins start at once; the others wait for their turn, and their start timeout begins only then. See
-    /// [`default_start_concurrency`].
+    /// How many plugins start at once; the others wait for their turn, and their start timeout begins only
+    /// then. See [`default_start_concurrency`].
     pub start_concurrency: usize,
     /// The names of environment variables that plugins inherit from the supervisor.
     pub env_allow_list: Vec<String>,
@@ -37,7 +39,8 @@ pub struct Settings {
 pub struct LogLimits {
     /// Lines kept in memory for `talon plugin logs`. 1,000 lines: what a person scrolls through.
     pub ring_lines: usize,
-    /// The longest line in bytes; the rest of a longer one is cut and counted. 8 KiB holds a stack trace's line.
+    /// The longest line in bytes; the rest of a longer one is cut and counted. 8 KiB holds a stack trace's
+    /// line.
     pub line_bytes: usize,
     /// Lines a second that a plugin may log over a long time; more are dropped and counted. 1,000. Every 256
     /// bytes of a long line count as a line.

@@ -21,11 +21,11 @@ pub struct Snapshot {
     pub declared_name: Option<Sanitized>,
     /// The state that the operator requested.
     pub desired: Desired,
-    /// The observed state. With several instances, the one most useful to a caller counts: the plugin is ready if one
-    /// instance is, and failed only if no instance is better.
+    /// The observed state. With several instances, the one most useful to a caller counts: the plugin is
+    /// ready if one instance is, and failed only if no instance is better.
     pub state: State,
-    /// Why it is in this state and, for operators, what to do next. If some instances are in a worse state, their
-    /// reasons are appended.
+    /// Why it is in this state and, for operators, what to do next. If some instances are in a worse state,
+    /// their reasons are appended.
     pub reason: Option<Sanitized>,
     /// Its instances by index.
     pub instances: Vec<InstanceSnapshot>,
@@ -37,7 +37,8 @@ pub struct Snapshot {
     pub changed_actions: Vec<String>,
     /// Whether the plugin's own texts differ from what was approved.
     pub changed_texts: bool,
-    /// Protections that are not in force, or only by a weaker substitute, each with its reason; of the last start.
+    /// Protections that are not in force, or only by a weaker substitute, each with its reason; of the last
+    /// start.
     pub not_enforced: Vec<Sanitized>,
     /// Further notes for the operator.
     pub notes: Vec<Sanitized>,

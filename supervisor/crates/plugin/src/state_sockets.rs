@@ -1,11 +1,12 @@
-//! The plugins' access to their key-value stores: each process gets its own socket, which another component serves.
+//! The plugins' access to their key-value stores: each process gets its own socket, which another component
+//! serves.
 //!
 //! ```text
 //! plugin ── TALON_STATE_SOCKET ──► k ──► the provider: StateSockets::attach(plugin, uid, socket)
 //! ```
 //!
-//! A process is identified by the socket in its private directory and by its uid; it cannot claim another name. So a
-//! plugin reaches only its own key-values, in any language.
+//! A process is identified by the socket in its private directory and by its uid; it cannot claim another
+//! name. So a plugin reaches only its own key-values, in any language.
 
 use std::fmt;
 use std::io;

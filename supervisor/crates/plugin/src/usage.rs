@@ -1,4 +1,5 @@
-//! Resource usage of a plugin's processes, as far as this crate can read it without looking at other processes.
+//! Resource usage of a plugin's processes, as far as this crate can read it without looking at other
+//! processes.
 
 use std::time::Duration;
 

@@ -1,16 +1,17 @@
 //! Tells addresses of the public internet from those of this machine and the network around it.
 //!
-//! The owner of a name controls its DNS, and may point it at the loopback, at the cloud's metadata service or at a
-//! printer. So a program that connects for others lets a resolved name lead to public addresses only ([`is_public`]).
-//! This machine may itself have a public address, where local services listen; that is known
+//! The owner of a name controls its DNS, and may point it at the loopback, at the cloud's metadata service or
+//! at a printer. So a program that connects for others lets a resolved name lead to public addresses only
+//! ([`is_public`]). This machine may itself have a public address, where local services listen; that is known
 //! once there is a connection ([`is_same_machine`]).
 //!
 //! The egress proxy of the supervisor and the example plugin `web-fetch` share this rule.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Whether an address is on the public internet. The ranges are from the IANA special-purpose registries (2026); the
-/// standard library's `is_global` is not stable. An address that is not known to be public counts as not public.
+/// Whether an address is on the public internet. The ranges are from the IANA special-purpose registries
+/// (2026); the standard library's `is_global` is not stable. An address that is not known to be public counts
+/// as not public.
 ///
 /// ```
 /// # use talon_public_address::is_public;
@@ -25,8 +26,8 @@ pub fn is_public(ip: IpAddr) -> bool {
     }
 }
 
-/// Whether a connection between these two addresses never left this machine: the kernel chooses the peer's address as
-/// ours if that is one of this machine's.
+/// Whether a connection between these two addresses never left this machine: the kernel chooses the peer's
+/// address as ours if that is one of this machine's.
 ///
 /// ```
 /// # use talon_public_address::is_same_machine;

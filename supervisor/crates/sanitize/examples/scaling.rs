@@ -1,8 +1,9 @@
 //! Whether the time per byte stays flat on the worst texts known:
-//! `cargo run --release -p talon-sanitize --example scaling [FILE…]`, with files to try besides (a fuzzer's corpus).
+//! `cargo run --release -p talon-sanitize --example scaling [FILE…]`, with files to try besides (a fuzzer's
+//! corpus).
 //!
-//! Each text is repeated up to 64 KiB, 512 KiB, 1 MiB and 8 MiB. What counts is the last column, the cost of a byte at
-//! 8 MiB against one at 1 MiB.
+//! Each text is repeated up to 64 KiB, 512 KiB, 1 MiB and 8 MiB. What counts is the last column, the cost of
+//! a byte at 8 MiB against one at 1 MiB.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};

@@ -1,6 +1,6 @@
 //! The guard's score on hostile and legitimate texts, beside two published rules and no rule at all:
-//! `score [--table FILE] [DIR…]`. The directories are legitimate trees to measure as well. In the file, the report
-//! goes between `<!-- score -->` and `<!-- /score -->`.
+//! `score [--table FILE] [DIR…]`. The directories are legitimate trees to measure as well. In the file, the
+//! report goes between `<!-- score -->` and `<!-- /score -->`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -1,5 +1,5 @@
-//! How often sanitizing changes ordinary files, rule by rule: `survey [--show] DIR…` walks the directories and prints rows
-//! of a table in Markdown. With `--show` it prints the first changed lines of each file too.
+//! How often sanitizing changes ordinary files, rule by rule: `survey [--show] DIR…` walks the directories
+//! and prints rows of a table in Markdown. With `--show` it prints the first changed lines of each file too.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

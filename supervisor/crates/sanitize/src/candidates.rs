@@ -1,7 +1,7 @@
 //! The first stage of a scan: finds the bytes at which syntax may begin, 64 bytes at a time.
 //!
-//! It checks what vector instructions can decide from a few adjacent bytes. Candidates go to [`crate::prefilter`], which
-//! checks the rest.
+//! It checks what vector instructions can decide from a few adjacent bytes. Candidates go to
+//! [`crate::prefilter`], which checks the rest.
 
 mod rules;
 mod simd_blocks;
@@ -9,8 +9,8 @@ mod simd_blocks;
 use self::simd_blocks::BlockCarry;
 use crate::sets::BLOCK;
 
-/// How many blocks are classified at a time. Short texts gain nothing from more; with fewer the tables are loaded more
-/// often.
+/// How many blocks are classified at a time. Short texts gain nothing from more; with fewer the tables are
+/// loaded more often.
 const BATCH: usize = 32;
 
 /// The offsets of a text at which syntax may begin, in order.

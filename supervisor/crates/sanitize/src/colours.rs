@@ -1,13 +1,13 @@
 //! Removes colours: the terminal sequences that change nothing but how text looks.
 //!
-//! Compilers and test runners write several of them a line. Shown like other terminal sequences they would make the text
-//! hard to read, and a model has no use for them. What they hide from a person (concealed or black text) is visible
-//! without them. Whatever their removal joins is scanned afterwards.
+//! Compilers and test runners write several of them a line. Shown like other terminal sequences they would
+//! make the text hard to read, and a model has no use for them. What they hide from a person (concealed or
+//! black text) is visible without them. Whatever their removal joins is scanned afterwards.
 
 use std::borrow::Cow;
 
-/// The longest parameters that count, in bytes: two colours of 24 bits and some attributes take 50. A longer sequence is
-/// shown like any other.
+/// The longest parameters that count, in bytes: two colours of 24 bits and some attributes take 50. A longer
+/// sequence is shown like any other.
 const MAX_PARAMETERS: usize = 64;
 
 /// The text without colours, and how many were removed.
@@ -32,8 +32,8 @@ pub(crate) fn strip(text: &str) -> (Cow<'_, str>, u32) {
     (Cow::Owned(out), count)
 }
 
-/// The length of the rest of a colour behind its escape: `[1;31m`, or the `[K` that compilers write behind each one, which
-/// erases the empty rest of the line.
+/// The length of the rest of a colour behind its escape: `[1;31m`, or the `[K` that compilers write behind
+/// each one, which erases the empty rest of the line.
 fn length(rest: &[u8]) -> Option<usize> {
     let parameters = rest.strip_prefix(b"[")?;
     let digits = parameters

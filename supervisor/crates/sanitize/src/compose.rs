@@ -28,15 +28,6 @@ macro_rules! sanitized {
     };
 }
 
-/// The former name of [`sanitized!`](crate::sanitized).
-#[doc(hidden)]
-#[macro_export]
-macro_rules! inert {
-    ($($pieces:tt)*) => {
-        $crate::sanitized!($($pieces)*)
-    };
-}
-
 /// Collects the arguments of [`sanitized!`](crate::sanitized), one by one.
 #[doc(hidden)]
 #[macro_export]

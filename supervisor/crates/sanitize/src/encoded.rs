@@ -1,8 +1,8 @@
 //! Finds text in base64, hexadecimal digits and rot13.
 //!
-//! The decoders are a table and a few lines each. A crate for them decodes whole, well-formed inputs into a buffer;
-//! here most runs of the alphabet are file paths and hashes, so it matters to stop at the first byte that no text
-//! contains.
+//! The decoders are a table and a few lines each. A crate for them decodes whole, well-formed inputs into a
+//! buffer; here most runs of the alphabet are file paths and hashes, so it matters to stop at the first byte
+//! that no text contains.
 
 use fearless_simd::{Level, Simd, dispatch};
 
@@ -22,8 +22,8 @@ pub(crate) enum Encoding {
 const NONE: u8 = 0xff;
 
 impl Encoding {
-    /// The shortest run that is decoded: 18 bytes from base64, 16 from hexadecimal digits. Shorter ones hold no
-    /// useful instruction, and decode to text by chance more often.
+    /// The shortest run that is decoded: 18 bytes from base64, 16 from hexadecimal digits. Shorter ones hold
+    /// no useful instruction, and decode to text by chance more often.
     const fn min_run(self) -> usize {
         match self {
             Self::Base64 => runs::MIN_RUN,
@@ -61,8 +61,8 @@ impl Encoding {
     }
 }
 
-/// How many digits are decoded at a time: a multiple of the digits of one byte. Each piece of a long run is checked
-/// alone.
+/// How many digits are decoded at a time: a multiple of the digits of one byte. Each piece of a long run is
+/// checked alone.
 const PIECE: usize = 4096;
 
 /// Whether runs of base64 and of hexadecimal digits decode to readable text.
@@ -135,8 +135,8 @@ fn decodes_to_text(piece: &[u8], encoding: Encoding) -> bool {
     }
 }
 
-/// The text that the piece holds in UTF-16, as `PowerShell` encodes its commands: nearly every other byte is zero, in text
-/// of western languages, which is enough to tell.
+/// The text that the piece holds in UTF-16, as `PowerShell` encodes its commands: nearly every other byte is
+/// zero, in text of western languages, which is enough to tell.
 fn utf16_inside(piece: &[u8]) -> Option<String> {
     /// Bytes that are looked at first; most pieces are no UTF-16.
     const FIRST: usize = 24;

@@ -5,8 +5,8 @@ use crate::unit::{END, OTHER, Unit};
 /// The longest body of a reference: the length of the longest name in [`NAMED`].
 pub(crate) const MAX_REFERENCE: usize = 12;
 
-/// The references that stand for ASCII punctuation, white space or nothing visible, lower-cased. Others cannot be
-/// part of a shape.
+/// The references that stand for ASCII punctuation, white space or nothing visible, lower-cased. Others
+/// cannot be part of a shape.
 const NAMED: [(&[u8], char); 47] = [
     (b"lt", '<'),
     (b"gt", '>'),
@@ -68,8 +68,8 @@ pub(crate) fn with_semicolon(body: &[Unit]) -> Option<char> {
     numeric(name).or_else(|| NAMED.iter().find(|(known, _)| *known == name).map(|&(_, c)| c))
 }
 
-/// Whether a reference that begins like this may lack its semicolon. An escape in its body may decode to its first
-/// character too.
+/// Whether a reference that begins like this may lack its semicolon. An escape in its body may decode to its
+/// first character too.
 pub(crate) fn may_lack_semicolon(first: u8) -> bool {
     matches!(first, b'#' | b'l' | b'g' | b'a' | b'q' | b'n' | b's' | b'%' | b'\\')
 }

@@ -1,5 +1,5 @@
-//! Applies the edits to the original: marks are inserted, invisible and control characters become notes. No visible
-//! character is removed.
+//! Applies the edits to the original: marks are inserted, invisible and control characters become notes. No
+//! visible character is removed.
 
 use std::fmt::Write as _;
 

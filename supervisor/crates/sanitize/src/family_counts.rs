@@ -16,7 +16,8 @@ pub(crate) enum Family {
     JsonCall,
     /// A fenced block that a model runtime executes.
     Fence,
-    /// A line that passes the turn to another speaker, or to a tool: `Human:`, `Action Input:`, `### Instruction`.
+    /// A line that passes the turn to another speaker, or to a tool: `Human:`, `Action Input:`,
+    /// `### Instruction`.
     Turn,
     /// `]<]` and `[>[`: brackets in an order that only sentinels use.
     Sentinel,
@@ -113,13 +114,14 @@ impl FamilyCounts {
         NAMES.into_iter().zip(self.counts.map(sum)).filter(|&(_, count)| count > 0)
     }
 
-    /// The same in more detail: family, kind, count. The counts of a family add up to the one of [`Self::families`].
+    /// The same in more detail: family, kind, count. The counts of a family add up to the one of
+    /// [`Self::families`].
     ///
-    /// - For syntax the kind is how its opener was written, for a turn how its line begins: `plain`, `look-alike`
-    ///   (`＜`), `spelled` (`&lt;`, `\u003c`, `%3c`). White space inside a delimiter is not a separate kind, because the
-    ///   shapes do not record it.
-    /// - For `invisible` it is the purpose of the first character of the run: `zero-width`, `direction`, `tag`,
-    ///   `selector`, `filler`, `other`.
+    /// - For syntax the kind is how its opener was written, for a turn how its line begins: `plain`,
+    ///   `look-alike` (`＜`), `spelled` (`&lt;`, `\u003c`, `%3c`). White space inside a delimiter is not a
+    ///   separate kind, because the shapes do not record it.
+    /// - For `invisible` it is the purpose of the first character of the run: `zero-width`, `direction`,
+    ///   `tag`, `selector`, `filler`, `other`.
     /// - For `control`: `escape`, `nul`, `backspace`, `return`, `other`, and `colour` for what is removed.
     /// - For `pattern` it is always `plain`.
     pub fn kinds(&self) -> impl Iterator<Item = (&'static str, &'static str, u32)> {

@@ -11,12 +11,14 @@ use crate::sanitizer::Sanitizer;
 /// | `hex` | 32 and more hexadecimal digits do |
 /// | `rot13` | with its letters rotated by 13, the text holds control syntax that it does not hold unrotated |
 ///
-/// Readable means UTF-8 without control characters that holds control syntax, or in which three quarters of the
-/// characters are letters and white space, in more than one word. So a hash, a key, an image, a compressed file do not
-/// count, nor does JSON as such: a JWT, a source map, a cursor of an API. A JWT whose claims hold a sentence counts.
+/// Readable means UTF-8 without control characters that holds control syntax, or in which three quarters of
+/// the characters are letters and white space, in more than one word. So a hash, a key, an image, a
+/// compressed file do not count, nor does JSON as such: a JWT, a source map, a cursor of an API. A JWT whose
+/// claims hold a sentence counts.
 ///
-/// Text that is broken into lines counts if one of its lines does. Behind base64 text may be in UTF-16, or in hexadecimal digits
-/// again. Digits in pairs (`48 65`, `\x48`) and other encodings inside encodings are not looked for.
+/// Text that is broken into lines counts if one of its lines does. Behind base64 text may be in UTF-16, or in
+/// hexadecimal digits again. Digits in pairs (`48 65`, `\x48`) and other encodings inside encodings are not
+/// looked for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Flags(u8);
 

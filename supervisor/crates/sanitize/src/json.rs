@@ -11,7 +11,8 @@ use crate::prefilter;
 
 /// How deep arrays and objects may nest. Tools' answers nest under 20; every level costs stack while parsing.
 pub const MAX_JSON_DEPTH: usize = 64;
-/// How large structured content may be, in bytes: as much as one message of the transport may hold by default.
+/// How large structured content may be, in bytes: as much as one message of the transport may hold by
+/// default.
 pub const MAX_JSON_BYTES: usize = 8 << 20;
 
 /// Whether the text is one JSON value within the limits, with no key twice in an object.
@@ -28,8 +29,8 @@ pub(crate) fn is_valid(json: &str) -> bool {
 pub(crate) enum StringFilter {
     /// Every one.
     All,
-    /// Those in which some shape could begin. Most strings are short, and scanning each separately would cost more than
-    /// finding the candidates in the whole text.
+    /// Those in which some shape could begin. Most strings are short, and scanning each separately would cost
+    /// more than finding the candidates in the whole text.
     Suspicious,
 }
 
@@ -47,8 +48,8 @@ pub(crate) fn rewrite<'t>(
     while let Some(open) = memchr::memchr(b'"', &bytes[at..]).map(|found| at + found) {
         let (close, escapes) = closing_quote(bytes, open + 1);
         at = close + 1;
-        // Escapes are only decoded later, so a string with one counts. The closing quote behind a string cannot begin
-        // anything that the end of the text could not.
+        // Escapes are only decoded later, so a string with one counts. The closing quote behind a string
+        // cannot begin anything that the end of the text could not.
         if strings == StringFilter::Suspicious
             && !escapes
             && candidates.next(open + 1).is_none_or(|candidate| candidate >= close)

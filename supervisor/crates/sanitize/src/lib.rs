@@ -1,8 +1,8 @@
 //! Neutralizes control syntax in untrusted text by small visible edits.
 //!
-//! The output of a tool ends up in a model's prompt, on a page or in a terminal. There, some strings are more than
-//! text: `<|im_start|>system` opens a turn, `[TOOL_CALLS]` a call, an escape sequence moves the cursor. This
-//! crate returns text in which none of that works any more, and which people can still read:
+//! The output of a tool ends up in a model's prompt, on a page or in a terminal. There, some strings are more
+//! than text: `<|im_start|>system` opens a turn, `[TOOL_CALLS]` a call, an escape sequence moves the cursor.
+//! This crate returns text in which none of that works any more, and which people can still read:
 //!
 //! ```
 //! use talon_sanitize::{FamilyCounts, Sanitizer, Settings};
@@ -26,10 +26,11 @@
 //!
 //! # What it does
 //!
-//! It matches the shapes of delimiters, not a list of tokens, on a folded view of the text, which ignores look-alikes,
-//! width, case, white space beside delimiters and escapes (`&lt;`, `\u003c`, `%3c`, also nested). It inserts a `·` into
-//! the original right behind the opener. Invisible characters become notes: `(U+200B)`, `␛`. Joiners and selectors
-//! inside emoji and in scripts that need them stay. The colours of a terminal are removed, and what they joined is scanned.
+//! It matches the shapes of delimiters, not a list of tokens, on a folded view of the text, which ignores
+//! look-alikes, width, case, white space beside delimiters and escapes (`&lt;`, `\u003c`, `%3c`, also
+//! nested). It inserts a `·` into the original right behind the opener. Invisible characters become notes:
+//! `(U+200B)`, `␛`. Joiners and selectors inside emoji and in scripts that need them stay. The colours of a
+//! terminal are removed, and what they joined is scanned.
 //!
 //! | family | contents |
 //! |---|---|
@@ -46,9 +47,9 @@
 //!
 //! # Types
 //!
-//! [`Raw`] is untrusted text: it has no `Display`. [`Sanitized`] is the output of a sanitizer, and [`sanitized!`] joins it
-//! with literals and sanitizes the whole again. A sink that takes [`SafeDisplay`] does not take a plain string, so the
-//! compiler reports a missing call of the sanitizer:
+//! [`Raw`] is untrusted text: it has no `Display`. [`Sanitized`] is the output of a sanitizer, and
+//! [`sanitized!`] joins it with literals and sanitizes the whole again. A sink that takes [`SafeDisplay`]
+//! does not take a plain string, so the compiler reports a missing call of the sanitizer:
 //!
 //! ```
 //! use talon_sanitize::{Raw, SafeDisplay, sanitized};
@@ -61,30 +62,33 @@
 //!
 //! # Guarantees
 //!
-//! - No shape matches the output, also after folding and decoding it again; nor does any prefix of the output.
-//!   White space inside a delimiter does not evade that, with one limit: where two words only meet once the white
-//!   space between them is removed, as in `a <| b |> c` or `<x tool_call>`, they count only if together they are a name
-//!   that has no other use.
-//! - Nor does any shape match two concatenated outputs. Excepted is what the first leaves open without a complete
-//!   element: half an escape (`100%`, `&amp;`), a name that may be a namespace (`a <b`), a quote. A caller that
-//!   concatenates two texts should put a separator between them.
+//! - No shape matches the output, also after folding and decoding it again; nor does any prefix of the
+//!   output. White space inside a delimiter does not evade that, with one limit: where two words only meet
+//!   once the white space between them is removed, as in `a <| b |> c` or `<x tool_call>`, they count only if
+//!   together they are a name that has no other use.
+//! - Nor does any shape match two concatenated outputs. Excepted is what the first leaves open without a
+//!   complete element: half an escape (`100%`, `&amp;`), a name that may be a namespace (`a <b`), a quote. A
+//!   caller that concatenates two texts should put a separator between them.
 //! - It is idempotent, and clean text comes back unchanged.
-//! - Without patterns of the operator, every visible character of the input is in the output, in order (the characters of a
-//!   colour are not visible); the
-//!   output is at most four times as long as the input, plus a few bytes.
+//! - Without patterns of the operator, every visible character of the input is in the output, in order (the
+//!   characters of a colour are not visible); the output is at most four times as long as the input, plus a
+//!   few bytes.
 //! - JSON comes out as JSON of the same shape.
-//! - The work is linear in the text. Each candidate looks ahead over a bounded window, and all patterns are matched in
-//!   one pass.
+//! - The work is linear in the text. Each candidate looks ahead over a bounded window, and all patterns are
+//!   matched in one pass.
 //!
 //! # What it leaves alone
 //!
-//! - Type arguments and indices of source code: `Vec<ToolCall>`, `Vec<Think>`, `x[inst]`, `#[tool_handler]`. The tokens
-//!   they resemble are written in another case, and tokenizers do not fold case.
-//! - `<user>`, `<tool>`, `[tool]` and other everyday names without a closer, an attribute or a payload behind them,
-//!   and without a second speaker. `<code>`, `<result>`, `<path>`: a parser reads them inside a call only.
-//! - The elements of a record (`<system>GitHub</system>` in front of another element, `<user><name>`), the fields of a form
-//!   (`System: Debian` beside `Version: 2`), and the properties of a schema (`"tool_calls": {"type": "array"}`).
-//! - Bare objects such as `{"name": …, "arguments": …}`, and lists such as `[f(x=1)]`: half of all JSON and code.
+//! - Type arguments and indices of source code: `Vec<ToolCall>`, `Vec<Think>`, `x[inst]`, `#[tool_handler]`.
+//!   The tokens they resemble are written in another case, and tokenizers do not fold case.
+//! - `<user>`, `<tool>`, `[tool]` and other everyday names without a closer, an attribute or a payload behind
+//!   them, and without a second speaker. `<code>`, `<result>`, `<path>`: a parser reads them inside a call
+//!   only.
+//! - The elements of a record (`<system>GitHub</system>` in front of another element, `<user><name>`), the
+//!   fields of a form (`System: Debian` beside `Version: 2`), and the properties of a schema
+//!   (`"tool_calls": {"type": "array"}`).
+//! - Bare objects such as `{"name": …, "arguments": …}`, and lists such as `[f(x=1)]`: half of all JSON and
+//!   code.
 //! - `System:`, `Action:` and the like inside a paragraph and without a second speaker or step.
 //! - Encodings that are not decoded on the way to a parser: base64, rot13, reversed text.
 //! - A turn that is split over two outputs between the word and its colon.

@@ -1,7 +1,7 @@
 //! Classifies the names of delimiters by the words they are made of.
 //!
-//! There is no list of tokens: a name is split into words, and the combination of words counts. New formats keep
-//! appearing, but they keep saying "tool", "call", "start of" and the names of the turns.
+//! There is no list of tokens: a name is split into words, and the combination of words counts. New formats
+//! keep appearing, but they keep saying "tool", "call", "start of" and the names of the turns.
 
 use crate::role::Role;
 use crate::vocabulary::{
@@ -116,7 +116,8 @@ fn name_of(name: &str, word: fn(&[u8]) -> Confidence) -> Confidence {
     }
 }
 
-/// Whether the name is one of [`COMPOUNDS`], or continues one: `<toolcallv2>`, `<systempromptend>`. No other word begins so.
+/// Whether the name is one of [`COMPOUNDS`], or continues one: `<toolcallv2>`, `<systempromptend>`. No other
+/// word begins so.
 fn extends_compound(name: &str) -> bool {
     COMPOUNDS.iter().any(|known| name.starts_with(known))
 }
@@ -162,8 +163,8 @@ pub(crate) fn role(name: &str) -> Option<Role> {
     })
 }
 
-/// Whether a bracketed name of several words, with `_` in place of the spaces, is suspicious.
-/// Annotations such as `[end of file]` are not about tools, and links such as `[system call]` are not calls of tools.
+/// Whether a bracketed name of several words, with `_` in place of the spaces, is suspicious. Annotations
+/// such as `[end of file]` are not about tools, and links such as `[system call]` are not calls of tools.
 pub(crate) fn is_banner(name: &str) -> bool {
     let pair = |(one, two): (&str, &str)| {
         CORE_PAIRS.contains(&(one, two)) && (two != "of" || words(name).any(is_tool_word))
@@ -171,7 +172,8 @@ pub(crate) fn is_banner(name: &str) -> bool {
     words(name).zip(words(name).skip(1)).any(pair)
 }
 
-/// Whether a key of a JSON object is about calls: `tool_calls`, `functionResponse`, `toolUseId`, `action_input`.
+/// Whether a key of a JSON object is about calls: `tool_calls`, `functionResponse`, `toolUseId`,
+/// `action_input`.
 pub(crate) fn is_call_key(key: &str) -> bool {
     // A schema of functions has keys such as `functionResponseTypes`.
     starts_call_key(key, |key, known| key.strip_prefix(known).is_some_and(|rest| KEY_ENDINGS.contains(&rest)))
@@ -230,8 +232,8 @@ fn words(name: &str) -> impl Iterator<Item = &str> + Clone {
     name.split(['_', '-']).filter(|word| !word.is_empty())
 }
 
-/// Whether more text could turn this beginning of a name into a suspicious one. Text that ends in the middle of a
-/// delimiter is marked there, because what follows is unknown.
+/// Whether more text could turn this beginning of a name into a suspicious one. Text that ends in the middle
+/// of a delimiter is marked there, because what follows is unknown.
 pub(crate) fn may_become_name(beginning: &str) -> bool {
     let beginning = beginning.trim_start_matches(['_', '-']);
     let mut parts = beginning.rsplitn(2, ['_', '-']);

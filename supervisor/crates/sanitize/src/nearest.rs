@@ -3,11 +3,12 @@
 /// Suggestions in one message: enough to include the right one, few enough to read.
 const MAX_SUGGESTIONS: usize = 3;
 
-/// Names considered. More would make a refusal more expensive than a call; names further back are not suggested.
+/// Names considered. More would make a refusal more expensive than a call; names further back are not
+/// suggested.
 const MAX_CANDIDATES: usize = 1000;
 
-/// Names are at most 64 characters by contract. The comparison is quadratic in the length, and a longer name is hardly
-/// a typing error.
+/// Names are at most 64 characters by contract. The comparison is quadratic in the length, and a longer name
+/// is hardly a typing error.
 const MAX_COMPARED_CHARS: usize = 80;
 
 /// The shortest text that counts as a part of a name: most names contain any one or two letters.
@@ -15,9 +16,9 @@ const MIN_CONTAINED_BYTES: usize = 3;
 
 /// The nearest names, nearest first; empty if none is near.
 ///
-/// Near means at most one edit in three characters, or that it contains the text: people know a model by the middle of its
-/// name. Case does not matter, and `-`, `_`, `.`, `:` and spaces are equal. Models also leave out the plugin's part of a
-/// tool's name (`plugin__action`), so a name with the same action is near, too.
+/// Near means at most one edit in three characters, or that it contains the text: people know a model by the
+/// middle of its name. Case does not matter, and `-`, `_`, `.`, `:` and spaces are equal. Models also leave
+/// out the plugin's part of a tool's name (`plugin__action`), so a name with the same action is near, too.
 #[must_use]
 pub fn nearest<'n>(name: &str, candidates: impl Iterator<Item = &'n str>) -> Vec<String> {
     if name.is_empty() || name.len() > MAX_COMPARED_CHARS {

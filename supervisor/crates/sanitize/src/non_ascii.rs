@@ -1,6 +1,6 @@
-//! A bitmap of the non-ASCII characters at which a scan has to stop. Curly quotes, Chinese full stops and the joiners
-//! of emoji share their first bytes with invisible characters and look-alikes, and are too frequent to decode and
-//! compare each of them.
+//! A bitmap of the non-ASCII characters at which a scan has to stop. Curly quotes, Chinese full stops and the
+//! joiners of emoji share their first bytes with invisible characters and look-alikes, and are too frequent
+//! to decode and compare each of them.
 
 use std::sync::LazyLock;
 

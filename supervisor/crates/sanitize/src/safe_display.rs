@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-/// A value whose text is a literal of the program or was sanitized: a number, a literal, [`Sanitized`](crate::Sanitized), a type with a
-/// fixed set of words.
+/// A value whose text is a literal of the program or was sanitized: a number, a literal,
+/// [`Sanitized`](crate::Sanitized), a type with a fixed set of words.
 ///
-/// Implement it for a type only if none of its values can hold text from outside: an enum of states, a name that
-/// was checked against a set of harmless characters, an error all of whose parts are `SafeDisplay`.
+/// Implement it for a type only if none of its values can hold text from outside: an enum of states, a name
+/// that was checked against a set of harmless characters, an error all of whose parts are `SafeDisplay`.
 ///
 /// ```compile_fail
 /// fn show(_: impl talon_sanitize::SafeDisplay) {}

@@ -1,19 +1,19 @@
 //! Sanitizes JSON for a terminal or a prompt, and keeps its shape.
 //!
-//! JSON's own escapes leave much unescaped: C1 controls, direction overrides, invisible characters, and the control
-//! syntax of models. What the supervisor sends was sanitized before, so sanitizing it once more changes nothing, and
-//! programs get the values unchanged.
+//! JSON's own escapes leave much unescaped: C1 controls, direction overrides, invisible characters, and the
+//! control syntax of models. What the supervisor sends was sanitized before, so sanitizing it once more
+//! changes nothing, and programs get the values unchanged.
 
 use crate::{FamilyCounts, Raw, Sanitizer};
 use serde_json::{Map, Value};
 
-/// The value with every string and key sanitized, and the text as a whole too: a key and its value can be control
-/// syntax together.
+/// The value with every string and key sanitized, and the text as a whole too: a key and its value can be
+/// control syntax together.
 #[must_use]
 pub fn value(value: &Value) -> Value {
     let whole = Sanitizer::default().sanitize_json(value.to_string(), &mut FamilyCounts::default());
     match whole.and_then(|inert| serde_json::from_str(&inert).ok()) {
-        Some(inert) => sanitized,
+        Some(inert) => inert,
         // Too deep or too large, or two keys would become equal: then string by string.
         None => piecewise(value),
     }

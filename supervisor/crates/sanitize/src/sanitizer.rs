@@ -12,15 +12,15 @@ use crate::scan::scan;
 use crate::shapes::TextEnd;
 
 /// How often patterns and shapes may alternate on one text. A replacement can create a new match of another
-/// pattern, and so can a mark; usually there are two rounds. A text that still changes then was built for that, and
-/// is replaced by the notice.
+/// pattern, and so can a mark; usually there are two rounds. A text that still changes then was built for
+/// that, and is replaced by the notice.
 const MAX_ROUNDS: usize = 8;
 
 /// The settings of an operator.
 #[derive(Debug, Clone, Default)]
 pub struct Settings {
-    /// Regular expressions (syntax of the `regex` crate, linear time). What they match in the original text is
-    /// replaced by [`NOTICE`]. Empty by default. At most [`crate::MAX_PATTERNS`].
+    /// Regular expressions (syntax of the `regex` crate, linear time). What they match in the original text
+    /// is replaced by [`NOTICE`]. Empty by default. At most [`crate::MAX_PATTERNS`].
     pub forbidden_patterns: Vec<String>,
 }
 
@@ -41,17 +41,17 @@ impl Sanitizer {
         Ok(Self { patterns: Patterns::new(&settings.forbidden_patterns)?.map(Arc::new) })
     }
 
-    /// The text with all control syntax neutralized, and without a terminal's colours. Clean text comes back borrowed,
-    /// byte for byte.
+    /// The text with all control syntax neutralized, and without a terminal's colours. Clean text comes back
+    /// borrowed, byte for byte.
     pub fn text<'t>(&self, text: &'t str, tally: &mut FamilyCounts) -> Cow<'t, str> {
         self.sanitize_without_colours(text, TextEnd::Open, tally)
     }
 
-    /// JSON of the same shape in which every string and key is sanitized, and the text as a whole too. Numbers,
-    /// order and white space stay unchanged; clean JSON comes back borrowed.
+    /// JSON of the same shape in which every string and key is sanitized, and the text as a whole too.
+    /// Numbers, order and white space stay unchanged; clean JSON comes back borrowed.
     ///
-    /// None if the text is not one JSON value within [`crate::MAX_JSON_DEPTH`] and [`crate::MAX_JSON_BYTES`], has
-    /// a key twice in one object or would have after sanitizing, or if a forbidden pattern matches across
+    /// None if the text is not one JSON value within [`crate::MAX_JSON_DEPTH`] and [`crate::MAX_JSON_BYTES`],
+    /// has a key twice in one object or would have after sanitizing, or if a forbidden pattern matches across
     /// strings. The caller then treats it as text.
     pub fn json<'t>(&self, json: &'t str, tally: &mut FamilyCounts) -> Option<Cow<'t, str>> {
         if !json::is_valid(json) {
@@ -89,8 +89,9 @@ impl Sanitizer {
         None
     }
 
-    /// For a string shown on one line (log lines, names, descriptions in a terminal): like [`Self::text`], but
-    /// line breaks, tabs and every other control character, those of colours too, come out visible (`\n`, `␛`, `(U+2028)`).
+    /// For a string shown on one line (log lines, names, descriptions in a terminal): like [`Self::text`],
+    /// but line breaks, tabs and every other control character, those of colours too, come out visible (`\n`,
+    /// `␛`, `(U+2028)`).
     pub fn line<'t>(&self, text: &'t str, tally: &mut FamilyCounts) -> Cow<'t, str> {
         let clean = self.sanitize_to_fixpoint(text, TextEnd::Open, tally);
         if !clean.contains(is_line_control) {
@@ -118,9 +119,9 @@ impl Sanitizer {
         self.first_finding(text).is_none()
     }
 
-    /// The longest length, at most `max_bytes`, at which sanitized text can be cut so that the part in front is clean
-    /// when it stands alone: at a character boundary, not inside a mark or a note, and not behind the first half of a
-    /// token that other text could complete.
+    /// The longest length, at most `max_bytes`, at which sanitized text can be cut so that the part in front
+    /// is clean when it stands alone: at a character boundary, not inside a mark or a note, and not behind
+    /// the first half of a token that other text could complete.
     pub fn safe_cut(&self, sanitized: &str, max_bytes: usize) -> usize {
         if sanitized.len() <= max_bytes {
             return sanitized.len();

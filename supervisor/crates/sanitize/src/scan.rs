@@ -223,7 +223,8 @@ impl<'t> Scan<'t> {
         match byte {
             b'<' | b'[' | b'"' | b'`' | b'#' | b'~' | SYMBOL => self.judge(at, byte, FindingKind::Spelled),
             b':' => self.speaker(at, FindingKind::Spelled),
-            // However often it is escaped, it decodes to nothing further, and neither does anything inside it.
+            // However often it is escaped, it decodes to nothing further, and neither does anything inside
+            // it.
             b'\\' | b'%' | b'&' => return window.end_of(0).max(next),
             _ => {}
         }
@@ -300,8 +301,8 @@ impl<'t> Scan<'t> {
     }
 }
 
-/// Whether the line that ends at `at` is blank; the beginning of the text is not a line. `spelled_break` is the end of the
-/// last escaped line break.
+/// Whether the line that ends at `at` is blank; the beginning of the text is not a line. `spelled_break` is
+/// the end of the last escaped line break.
 fn is_blank_before(text: &str, at: usize, spelled_break: usize) -> bool {
     let line = text[..at].trim_end_matches(|c: char| matches!(c, '\\') || c.is_whitespace() && c != '\n');
     // The backslash of an escaped `\n` is trimmed with the line before it, so check both.
@@ -309,8 +310,8 @@ fn is_blank_before(text: &str, at: usize, spelled_break: usize) -> bool {
     line.ends_with('\n') || spelled(line.len()) || spelled_break > 0 && spelled_break == line.len()
 }
 
-/// Whether the line at `at` is beside one that only a form has: `Version: 2.4`. Only whole lines that nothing disguises
-/// count.
+/// Whether the line at `at` is beside one that only a form has: `Version: 2.4`. Only whole lines that nothing
+/// disguises count.
 fn is_in_form(text: &str, at: usize) -> bool {
     /// The longest key, in bytes.
     const MAX_KEY: usize = 32;

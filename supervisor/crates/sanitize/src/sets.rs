@@ -6,11 +6,12 @@ use fearless_simd::u8x64;
 /// How many bytes are tested at once: as many as a word has bits.
 pub(crate) const BLOCK: usize = 64;
 
-/// Eight sets as lookup tables for vector instructions: for the low and for the high nibble of a byte, a bit for each
-/// set with such a byte.
+/// Eight sets as lookup tables for vector instructions: for the low and for the high nibble of a byte, a bit
+/// for each set with such a byte.
 ///
-/// A byte counts as a member if each of its nibbles occurs in some member, so a set may be too large, never too small.
-/// The tables of 16 are repeated to the width of a block and aligned to it, so that a load does not cross a cache line.
+/// A byte counts as a member if each of its nibbles occurs in some member, so a set may be too large, never
+/// too small. The tables of 16 are repeated to the width of a block and aligned to it, so that a load does
+/// not cross a cache line.
 #[repr(align(64))]
 pub(crate) struct NibbleTables([[u8; BLOCK]; 2]);
 

@@ -1,10 +1,10 @@
 //! The skeleton: a text with look-alikes, case, invisible characters and escapes folded.
 //!
-//! It is never built for a whole text. A [`Window`] grows it from one place, as far as a shape looks,
-//! and every unit has the range of the original bytes it stands for. Escapes are resolved as units are added:
-//! the unit that completes one (`;` in `&lt;`, the last digit of `\u003c` or `%3c`) replaces all of it by the character
-//! that it stands for. That character may complete the next escape, so nested ones (`&amp;amp;lt;`, `%253c`) are
-//! decoded to the end, in one pass and in time linear in the bytes read.
+//! It is never built for a whole text. A [`Window`] grows it from one place, as far as a shape looks, and
+//! every unit has the range of the original bytes it stands for. Escapes are resolved as units are added: the
+//! unit that completes one (`;` in `&lt;`, the last digit of `\u003c` or `%3c`) replaces all of it by the
+//! character that it stands for. That character may complete the next escape, so nested ones (`&amp;amp;lt;`,
+//! `%253c`) are decoded to the end, in one pass and in time linear in the bytes read.
 
 use crate::invisible::{is_invisible, stays};
 use crate::unit::{END, FAR, OTHER, Unit};
@@ -15,8 +15,8 @@ use decoder::{Decoder, settled_after};
 
 /// How many units a shape may look at. The longest token in use has 40; white space may triple that.
 const MAX_UNITS: usize = 160;
-/// How many bytes of the original a window may cover. Spelled-out characters take up to ten bytes each, so this
-/// covers a token of [`MAX_UNITS`] units twice over.
+/// How many bytes of the original a window may cover. Spelled-out characters take up to ten bytes each, so
+/// this covers a token of [`MAX_UNITS`] units twice over.
 const MAX_BYTES: usize = 4096;
 
 /// The skeleton from one place on, grown on demand.
@@ -147,8 +147,8 @@ impl<'t, 'u> Window<'t, 'u> {
         count > 0
     }
 
-    /// Skips the rest of a terminal's control sequence whose first character was escaped: a terminal, or a program that
-    /// strips such codes, leaves nothing of it.
+    /// Skips the rest of a terminal's control sequence whose first character was escaped: a terminal, or a
+    /// program that strips such codes, leaves nothing of it.
     #[inline]
     fn skip_escaped_sequence(&mut self) {
         /// Parameters are a few numbers.

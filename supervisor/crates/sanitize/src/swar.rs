@@ -1,5 +1,5 @@
-//! Eight bytes in a word, classified at once without a branch. The lengths of names in real text follow no pattern, and
-//! a loop over their bytes spends most of its time on mispredicted ends.
+//! Eight bytes in a word, classified at once without a branch. The lengths of names in real text follow no
+//! pattern, and a loop over their bytes spends most of its time on mispredicted ends.
 
 const ONES: u64 = 0x0101_0101_0101_0101;
 const HIGH: u64 = 0x8080_8080_8080_8080;

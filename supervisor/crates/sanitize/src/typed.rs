@@ -1,9 +1,9 @@
 //! Two types for text before and after sanitizing: untrusted text, and text that is safe to show.
 //!
-//! [`Raw`] cannot be printed; it has to be sanitized first. Code that shows text (a terminal, a page, a prompt, a log)
-//! takes [`Sanitized`] or what is [`SafeDisplay`], so that the compiler reports a missing call of the
-//! sanitizer. [`sanitized!`](crate::inert) joins literals and sanitized pieces and sanitizes the whole once more: two
-//! harmless pieces can make a token where they meet.
+//! [`Raw`] cannot be printed; it has to be sanitized first. Code that shows text (a terminal, a page, a
+//! prompt, a log) takes [`Sanitized`] or what is [`SafeDisplay`], so that the compiler reports a missing call
+//! of the sanitizer. [`sanitized!`](crate::inert) joins literals and sanitized pieces and sanitizes the whole
+//! once more: two harmless pieces can make a token where they meet.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -57,8 +57,8 @@ impl<'t> Raw<'t> {
         Raw(Cow::Owned(self.0.into_owned()))
     }
 
-    /// Keeps at most `max_bytes` of it, in whole characters, and returns how many bytes that left out. It bounds the
-    /// work of sanitizing; to cut text that is shown, see [`Sanitizer::safe_cut`].
+    /// Keeps at most `max_bytes` of it, in whole characters, and returns how many bytes that left out. It
+    /// bounds the work of sanitizing; to cut text that is shown, see [`Sanitizer::safe_cut`].
     pub fn truncate(&mut self, max_bytes: usize) -> usize {
         let end = self.0.floor_char_boundary(max_bytes);
         let left_out = self.0.len() - end;
@@ -69,7 +69,8 @@ impl<'t> Raw<'t> {
         left_out
     }
 
-    /// The text sanitized by the built-in sanitizer, without patterns of an operator. Line breaks and tabs stay.
+    /// The text sanitized by the built-in sanitizer, without patterns of an operator. Line breaks and tabs
+    /// stay.
     #[must_use]
     pub fn text(&self) -> Sanitized {
         Sanitizer::default().sanitize(self.borrowed(), &mut FamilyCounts::default())
@@ -156,8 +157,8 @@ impl Sanitized {
         Self(text.to_owned())
     }
 
-    /// At most `max_bytes` of it, with `…` where it was cut: never inside a mark or a note, and never so that the rest
-    /// begins a token.
+    /// At most `max_bytes` of it, with `…` where it was cut: never inside a mark or a note, and never so that
+    /// the rest begins a token.
     #[must_use]
     pub fn cut(self, max_bytes: usize) -> Self {
         if self.0.len() <= max_bytes { self } else { self.cut_and_mark(max_bytes) }
@@ -281,7 +282,8 @@ impl Sanitizer {
         Sanitized(self.line(&text, &mut FamilyCounts::default()).into_owned())
     }
 
-    /// Sanitizes JSON and keeps its shape: [`Sanitizer::json`] with types. `None` if it is invalid or over a limit.
+    /// Sanitizes JSON and keeps its shape: [`Sanitizer::json`] with types. `None` if it is invalid or over a
+    /// limit.
     pub fn sanitize_json<'t>(&self, raw: impl Into<Raw<'t>>, tally: &mut FamilyCounts) -> Option<Sanitized> {
         let Raw(text) = raw.into();
         self.json(&text, tally).map(|json| Sanitized(json.into_owned()))

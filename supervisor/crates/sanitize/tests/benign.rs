@@ -29,8 +29,8 @@ fn changed(set: &str) -> Vec<String> {
 // Promises: GUARD-18
 #[test]
 fn look_alikes_stay() {
-    // `<invoke name=` of Ant is a call's own opener; the documentation of token formats writes them; a soft hyphen,
-    // and a lone carriage return are what they are, and one SQL text selects `'[INST]'`.
+    // `<invoke name=` of Ant is a call's own opener; the documentation of token formats writes them; a soft
+    // hyphen, and a lone carriage return are what they are, and one SQL text selects `'[INST]'`.
     let wanted = ["ant_xml", "llm_docs", "soft_hyphen", "progress_cr", "sql"];
     assert_eq!(changed(include_str!("data/benign_tricky.jsonl")), wanted);
 }

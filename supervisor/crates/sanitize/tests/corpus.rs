@@ -62,7 +62,8 @@ fn the_known_tokens_do_not_survive_either() {
     for (family, tokens) in families {
         let text = format!("a\n\n{}\n\nb", tokens.join("\n\n"));
         let out = Sanitizer::default().text(&text, &mut FamilyCounts::default()).into_owned();
-        // The beginning of a tag that nothing closes is no tag yet, and `[ARGS]` without a payload a usage text.
+        // The beginning of a tag that nothing closes is no tag yet, and `[ARGS]` without a payload a usage
+        // text.
         for token in tokens.iter().filter(|token| !token.ends_with("invoke") && *token != "[ARGS]") {
             assert!(!out.contains(token.as_str()), "{family}: {token} in {out}");
         }

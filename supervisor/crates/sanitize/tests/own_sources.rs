@@ -31,7 +31,8 @@ fn source_code_is_left_alone() {
     assert!(changed.len() * 20 <= files.len(), "{} of {} changed: {changed:?}", changed.len(), files.len());
 }
 
-/// A sample of the sources of this project's dependencies, with a fixed seed; the whole is in `docs/guard-results.md`.
+/// A sample of the sources of this project's dependencies, with a fixed seed; the whole is in
+/// `docs/guard-results.md`.
 // Promises: GUARD-75
 #[test]
 fn a_sample_of_other_sources_is_left_alone() {

@@ -1,7 +1,7 @@
 //! The cost of a durable write and of a read, next to plain SQLite on the same disk in the same run.
 //!
-//! `cargo bench -p talon-store`. Each figure is the time of one operation with so many callers at once; behind each
-//! `set` stands how many commits, each one fsync, a write took.
+//! `cargo bench -p talon-store`. Each figure is the time of one operation with so many callers at once;
+//! behind each `set` stands how many commits, each one fsync, a write took.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,7 +12,8 @@ use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_m
 use talon_store::{Engine, Key, KeyValues, Namespace, PluginId, Quota, Store, StoreOptions};
 use tokio::runtime::Runtime;
 
-/// What a plugin keeps: a few hundred bytes, never the same, since SQLite neither writes nor syncs what is there already.
+/// What a plugin keeps: a few hundred bytes, never the same, since SQLite neither writes nor syncs what is
+/// there already.
 fn value(number: u64) -> [u8; 256] {
     let mut value = [7; 256];
     value[..8].copy_from_slice(&number.to_ne_bytes());
@@ -159,8 +160,8 @@ fn gets(criterion: &mut Criterion, runtime: &Runtime, store: &Store) {
     group.finish();
 }
 
-/// What a disk takes for an fsync changes with whoever else uses it, by far more than what is compared here. So raw SQLite,
-/// one caller and many take turns, and their sums are compared.
+/// What a disk takes for an fsync changes with whoever else uses it, by far more than what is compared here.
+/// So raw SQLite, one caller and many take turns, and their sums are compared.
 fn side_by_side(runtime: &Runtime, store: &Store) {
     const ROUNDS: u32 = 10;
     const SLICE: u32 = 100;

@@ -24,7 +24,8 @@ pub struct Restored {
     pub kept: Option<PathBuf>,
 }
 
-/// How a PostgreSQL database is backed up instead: the text of [`Error::Unsupported`](crate::Error::Unsupported).
+/// How a PostgreSQL database is backed up instead: the text of
+/// [`Error::Unsupported`](crate::Error::Unsupported).
 pub const POSTGRES_BACKUP: &str = "a PostgreSQL database is backed up by its own means:  pg_dump --format=custom --schema=talon --file=FILE DATABASE";
 /// The same for a restore.
 pub const POSTGRES_RESTORE: &str = "a PostgreSQL database is restored by its own means:  pg_restore --clean --if-exists --single-transaction --dbname=DATABASE FILE";

@@ -1,9 +1,9 @@
 //! Validated names: a value of these types need not be checked again.
 
-use parking_lot::Mutex;
 use std::fmt;
 use std::str::FromStr;
 
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use ulid::{Generator, Ulid};
 
@@ -185,6 +185,7 @@ ulid_id!(
 fn next() -> Ulid {
     static GENERATOR: Mutex<Generator> = Mutex::new(Generator::new());
     let mut generator = GENERATOR.lock();
-    // The 80 random bits practically never overflow. If they do, a random id is as unique, and only sorts differently.
+    // The 80 random bits practically never overflow. If they do, a random id is as unique, and only sorts
+    // differently.
     generator.generate().unwrap_or_else(|_| Ulid::generate())
 }

@@ -10,7 +10,8 @@ use crate::page::{Page, PageRequest};
 
 /// The plugins' key-values. The service that uses this decides which plugin is asking; nothing here does.
 ///
-/// When a method returns `Ok`, the change is on the disk: it survives the end of every process, and a power cut.
+/// When a method returns `Ok`, the change is on the disk: it survives the end of every process, and a power
+/// cut.
 #[async_trait]
 pub trait KeyValues: Send + Sync {
     /// The value of a key, `None` if there is none.
@@ -48,8 +49,8 @@ pub trait KeyValues: Send + Sync {
         page: &PageRequest,
     ) -> Result<Page<KeySize>, Error>;
 
-    /// The same with their values. A page ends early when its contents grow too large. Concurrent writes may or may not
-    /// appear in later pages; each value is complete.
+    /// The same with their values. A page ends early when its contents grow too large. Concurrent writes may
+    /// or may not appear in later pages; each value is complete.
     ///
     /// # Errors
     /// [`Error::Invalid`] for a page token of another request.
@@ -139,8 +140,8 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// The usage after a key gets another value. Only growth can be refused: a plugin above a lowered quota can still
-    /// free space.
+    /// The usage after a key gets another value. Only growth can be refused: a plugin above a lowered quota
+    /// can still free space.
     pub(crate) fn after_change(
         self,
         namespace: &Namespace,

@@ -1,8 +1,8 @@
 //! Durable state: the plugins' key-values, the conversations, the memory.
 //!
-//! Three interfaces with a trait each, [`KeyValues`], [`Sessions`] and [`Memory`], and two engines that implement all
-//! of them: SQLite, in a local file, and PostgreSQL, which several machines can share. [`StoreOptions`] opens a [`Store`] with
-//! either. No other crate of Talon uses SQL.
+//! Three interfaces with a trait each, [`KeyValues`], [`Sessions`] and [`Memory`], and two engines that
+//! implement all of them: SQLite, in a local file, and PostgreSQL, which several machines can share.
+//! [`StoreOptions`] opens a [`Store`] with either. No other crate of Talon uses SQL.
 //!
 //! | guarantee | SQLite | PostgreSQL |
 //! |---|---|---|
@@ -12,14 +12,15 @@
 //! | a damaged or newer database is not changed | checked by a read-only connection | the version is checked first |
 //! | calls do not wait for an unreachable server | | calls fail at once between attempts to reconnect |
 //!
-//! [`Store::backup`] copies a SQLite store to a file while others write to it. [`Store::restore`] replaces the contents
-//! of the store by such a copy, also while it is in use. [`StoreOptions::open_for_restore`] does so where the file cannot be
-//! opened any more. PostgreSQL has its own tools for both.
+//! [`Store::backup`] copies a SQLite store to a file while others write to it. [`Store::restore`] replaces
+//! the contents of the store by such a copy, also while it is in use. [`StoreOptions::open_for_restore`] does
+//! so where the file cannot be opened any more. PostgreSQL has its own tools for both.
 //!
-//! A PostgreSQL server on another machine is reached over TLS and has to prove its identity, see [`Engine::Postgres`].
+//! A PostgreSQL server on another machine is reached over TLS and has to prove its identity, see
+//! [`Engine::Postgres`].
 //!
-//! Nothing here checks permissions: a plugin's namespace is an argument, and the calling service has to know which
-//! plugin it serves.
+//! Nothing here checks permissions: a plugin's namespace is an argument, and the calling service has to know
+//! which plugin it serves.
 
 mod backup;
 mod change;

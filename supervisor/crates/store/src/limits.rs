@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use crate::invalid::InvalidError;
 
-/// The longest plugin id. It is also the name of a directory and of a socket, whose whole path the kernel limits
-/// to 107 bytes.
+/// The longest plugin id. It is also the name of a directory and of a socket, whose whole path the kernel
+/// limits to 107 bytes.
 pub const MAX_PLUGIN_ID_BYTES: usize = 64;
-/// The longest key. Long enough for a path or a digest with a prefix, short enough that an index page holds several.
+/// The longest key. Long enough for a path or a digest with a prefix, short enough that an index page holds
+/// several.
 pub const MAX_KEY_BYTES: usize = 512;
 /// The largest value: plugins store state here, not files, and a group of commits must fit into memory.
 pub const MAX_VALUE_BYTES: usize = 1024 * 1024;
@@ -22,22 +23,22 @@ pub const DEFAULT_QUOTA_KEYS: u64 = 100_000;
 pub const MAX_PAGE_ITEMS: u32 = 1_000;
 /// The page size for a request of 0.
 pub const DEFAULT_PAGE_ITEMS: u32 = 100;
-/// A page ends early when its contents reach this size, since one message may be [`MAX_CONTENT_BYTES`] long, one value
-/// [`MAX_VALUE_BYTES`], and a thousand of them would not fit into memory.
+/// A page ends early when its contents reach this size, since one message may be [`MAX_CONTENT_BYTES`] long,
+/// one value [`MAX_VALUE_BYTES`], and a thousand of them would not fit into memory.
 pub const MAX_PAGE_BYTES: usize = 4 * 1024 * 1024;
-/// How deep a ranked search can be paged. Ranks are computed anew for every page, so a page far behind costs as
-/// much as all before it. A more precise query is better than more pages.
+/// How deep a ranked search can be paged. Ranks are computed anew for every page, so a page far behind costs
+/// as much as all before it. A more precise query is better than more pages.
 pub const MAX_SEARCH_DEPTH: u32 = 10_000;
 
-/// After this long without a message a session is idle: long enough to read an answer or have lunch and continue; short
-/// enough that "active" means that the user is present. Nothing is lost by it, and the next message makes the session
-/// active again. The caller passes it to [`Sessions::idle`](crate::Sessions::idle).
+/// After this long without a message a session is idle: long enough to read an answer or have lunch and
+/// continue; short enough that "active" means that the user is present. Nothing is lost by it, and the next
+/// message makes the session active again. The caller passes it to [`Sessions::idle`](crate::Sessions::idle).
 pub const IDLE_AFTER: Duration = Duration::from_secs(30 * 60);
 
 /// The longest content of a message. More than any model accepts in one.
 pub const MAX_CONTENT_BYTES: usize = 1024 * 1024;
-/// The longest content of a memory. It is a fact that is written into prompts, not a document; and a recall compares a
-/// few hundred.
+/// The longest content of a memory. It is a fact that is written into prompts, not a document; and a recall
+/// compares a few hundred.
 pub const MAX_MEMORY_BYTES: usize = 64 * 1024;
 /// The longest JSON of a message's tool calls, and of its results.
 pub const MAX_TOOL_JSON_BYTES: usize = 1024 * 1024;
@@ -56,8 +57,8 @@ pub const MAX_STEPS: usize = 64;
 /// The longest trigger, outcome and search text.
 pub const MAX_QUERY_BYTES: usize = 8 * 1024;
 
-/// Only this many words of a text are found by a search. PostgreSQL counts positions only up to 16,383, and both
-/// engines are to find the same.
+/// Only this many words of a text are found by a search. PostgreSQL counts positions only up to 16,383, and
+/// both engines are to find the same.
 pub const MAX_INDEXED_WORDS: usize = 16_000;
 /// Only so many bytes of words are found: PostgreSQL stores less than a megabyte of them for one text.
 pub const MAX_INDEXED_BYTES: usize = 512 * 1024;

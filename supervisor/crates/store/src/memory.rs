@@ -19,7 +19,8 @@ pub use workflow::{Step, Workflow};
 /// The memories.
 #[async_trait]
 pub trait Memory: Send + Sync {
-    /// Stores a memory. A known workflow, with this trigger, these steps and these owners, is counted instead.
+    /// Stores a memory. A known workflow, with this trigger, these steps and these owners, is counted
+    /// instead.
     ///
     /// # Errors
     /// [`Error::Invalid`].
@@ -37,9 +38,9 @@ pub trait Memory: Send + Sync {
     /// [`Error::Invalid`] for a text without words.
     async fn search(&self, query: &MemoryQuery, page: &PageRequest) -> Result<Page<StoredMemory>, Error>;
 
-    /// The workflows whose trigger and steps are similar to a request, most similar first. With an `owner`, a whole tag
-    /// that begins with [`OWNER_TAG`], only those of that owner and those without an owner; others do not count against
-    /// the limit.
+    /// The workflows whose trigger and steps are similar to a request, most similar first. With an `owner`, a
+    /// whole tag that begins with [`OWNER_TAG`], only those of that owner and those without an owner; others
+    /// do not count against the limit.
     ///
     /// # Errors
     /// [`Error::Invalid`] for a request that is too long.
@@ -50,8 +51,9 @@ pub trait Memory: Send + Sync {
         limit: usize,
     ) -> Result<Vec<RecalledWorkflow>, Error>;
 
-    /// The memories other than workflows that share words with a text, those that share most first. Other forms of a
-    /// word count too, but a few equal letters are not enough. `owner` is as in [`recall`](Self::recall).
+    /// The memories other than workflows that share words with a text, those that share most first. Other
+    /// forms of a word count too, but a few equal letters are not enough. `owner` is as in
+    /// [`recall`](Self::recall).
     ///
     /// # Errors
     /// [`Error::Invalid`] for a text that is too long.
@@ -68,8 +70,8 @@ pub trait Memory: Send + Sync {
     /// When the database cannot be written.
     async fn forget(&self, what: &ForgetSelector) -> Result<u64, Error>;
 
-    /// Imports a memory from another store, with its id and times; returns whether it was new. An existing one, by its
-    /// id or as the same workflow, is not changed.
+    /// Imports a memory from another store, with its id and times; returns whether it was new. An existing
+    /// one, by its id or as the same workflow, is not changed.
     ///
     /// # Errors
     /// [`Error::Invalid`].

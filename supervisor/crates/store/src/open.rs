@@ -19,7 +19,8 @@ impl StoreOptions {
     /// [`StoreOptions::exclusive`].
     ///
     /// # Errors
-    /// See [`OpenError`]. PostgreSQL does not support this: [`Error::Unsupported`](crate::Error::Unsupported).
+    /// See [`OpenError`]. PostgreSQL does not support this:
+    /// [`Error::Unsupported`](crate::Error::Unsupported).
     pub async fn open_for_restore(self) -> Result<OpenedForRestore, OpenError> {
         OpenedForRestore::open(self).await
     }

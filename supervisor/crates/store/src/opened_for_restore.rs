@@ -8,8 +8,8 @@ use crate::open_error::OpenError;
 use crate::options::{Engine, StoreOptions};
 use crate::sqlite::ClosedSqlite;
 
-/// The path of a store that cannot be opened, since its file is damaged, too new or another program's. All that can be
-/// done there is to restore a copy. It is locked against other processes meanwhile.
+/// The path of a store that cannot be opened, since its file is damaged, too new or another program's. All
+/// that can be done there is to restore a copy. It is locked against other processes meanwhile.
 ///
 /// A store that can be opened is restored by [`Store::restore`](crate::Store::restore), while it is in use.
 #[derive(Debug)]
@@ -25,9 +25,9 @@ impl OpenedForRestore {
     }
 
     /// Replaces the unusable file by the copy at `from`. The unusable file is kept beside it with its log, as
-    /// `<file>.damaged-<time>`. `check_only` only checks whether the copy could be restored, and changes nothing. When
-    /// this is dropped afterwards, the store can be opened. An interruption at any moment leaves a file that is still
-    /// refused: it is never replaced by an empty database.
+    /// `<file>.damaged-<time>`. `check_only` only checks whether the copy could be restored, and changes
+    /// nothing. When this is dropped afterwards, the store can be opened. An interruption at any moment
+    /// leaves a file that is still refused: it is never replaced by an empty database.
     ///
     /// # Errors
     /// [`Error::BadCopy`], [`Error::Full`], [`Error::File`], [`Error::Busy`].

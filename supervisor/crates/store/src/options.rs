@@ -8,8 +8,8 @@ use std::time::Duration;
 const DEFAULT_READERS: usize = 4;
 /// How many connections to PostgreSQL are held at most. Its own default limit is 100 in total.
 const DEFAULT_CONNECTIONS: usize = 8;
-/// How long a writer waits for another process that writes to the same file. Transactions here take milliseconds; a
-/// process that holds the file this long is stopped or hangs.
+/// How long a writer waits for another process that writes to the same file. Transactions here take
+/// milliseconds; a process that holds the file this long is stopped or hangs.
 const DEFAULT_BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The engine, and where its data is.
@@ -25,10 +25,11 @@ pub enum Engine {
     Postgres {
         /// `postgresql://user:password@host/database`, or the `key=value` form.
         ///
-        /// `sslmode=verify-full` uses TLS, and refuses a server whose certificate is not for this host or not from an
-        /// authority in `sslrootcert=FILE` (PEM), or, without that, one that the system trusts. `sslmode=require` means
-        /// the same here: unlike libpq, nothing is encrypted for an unverified server. With `disable`, `prefer` or none
-        /// there is no TLS, and only `disable` allows another machine.
+        /// `sslmode=verify-full` uses TLS, and refuses a server whose certificate is not for this host or not
+        /// from an authority in `sslrootcert=FILE` (PEM), or, without that, one that the system trusts.
+        /// `sslmode=require` means the same here: unlike libpq, nothing is encrypted for an unverified
+        /// server. With `disable`, `prefer` or none there is no TLS, and only `disable` allows another
+        /// machine.
         url: String,
     },
 }
@@ -82,8 +83,8 @@ impl StoreOptions {
         }
     }
 
-    /// Refuses to share the file with another process, and with another store of this one. Has no effect on PostgreSQL,
-    /// which is meant to be shared.
+    /// Refuses to share the file with another process, and with another store of this one. Has no effect on
+    /// PostgreSQL, which is meant to be shared.
     #[must_use]
     pub fn exclusive(mut self) -> Self {
         self.exclusive = true;
@@ -111,22 +112,24 @@ impl StoreOptions {
         self
     }
 
-    /// How large the SQLite file may become; beyond it, writes get [`Error::Full`](crate::Error::Full). Otherwise the disk is the limit.
+    /// How large the SQLite file may become; beyond it, writes get [`Error::Full`](crate::Error::Full).
+    /// Otherwise the disk is the limit.
     #[must_use]
     pub fn max_bytes(mut self, bytes: u64) -> Self {
         self.max_bytes = Some(bytes);
         self
     }
 
-    /// Also opens if the PostgreSQL server cannot be reached: calls get [`Error::Unavailable`](crate::Error::Unavailable) until it can.
+    /// Also opens if the PostgreSQL server cannot be reached: calls get
+    /// [`Error::Unavailable`](crate::Error::Unavailable) until it can.
     #[must_use]
     pub fn even_if_unreachable(mut self) -> Self {
         self.even_if_unreachable = true;
         self
     }
 
-    /// Examines a SQLite file for a moment only, instead of up to five seconds: clients wait, and the file was examined
-    /// when it was opened a while ago.
+    /// Examines a SQLite file for a moment only, instead of up to five seconds: clients wait, and the file
+    /// was examined when it was opened a while ago.
     #[must_use]
     pub fn examined(mut self) -> Self {
         self.examined = true;

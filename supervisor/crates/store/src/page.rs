@@ -114,8 +114,8 @@ impl<T> PageBuilder<T> {
         Self { items: Vec::new(), capacity: request.size(), weight: 0, more: false }
     }
 
-    /// Adds an item of so many bytes; returns whether the page wants more. A page has at least one item, so that paging
-    /// always advances.
+    /// Adds an item of so many bytes; returns whether the page wants more. A page has at least one item, so
+    /// that paging always advances.
     pub(crate) fn push(&mut self, item: T, weight: usize) -> bool {
         self.weight += weight;
         self.more =

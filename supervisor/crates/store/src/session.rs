@@ -20,8 +20,8 @@ pub use overrides::Overrides;
 pub use query::{MessageHit, SessionFilter, SessionQuery};
 pub use record::{Expected, ExportedSession, NewSession, Session, SessionState};
 
-/// The conversations. Two writers to one session take turns, even in different processes; they use [`Expected`] to
-/// detect that another one wrote first.
+/// The conversations. Two writers to one session take turns, even in different processes; they use
+/// [`Expected`] to detect that another one wrote first.
 #[async_trait]
 pub trait Sessions: Send + Sync {
     /// Creates a session, which is active and has no messages.
@@ -71,9 +71,9 @@ pub trait Sessions: Send + Sync {
     /// [`Error::NoSession`], [`Error::Invalid`].
     async fn update(&self, id: SessionId, change: SessionChange) -> Result<Session, Error>;
 
-    /// Makes sessions idle that were not written to since `since`, at most `limit` of them; returns their ids. Their
-    /// messages are kept. To be called periodically, with the time [`IDLE_AFTER`](crate::limits::IDLE_AFTER) ago:
-    /// `Timestamp::now().before(IDLE_AFTER)`.
+    /// Makes sessions idle that were not written to since `since`, at most `limit` of them; returns their
+    /// ids. Their messages are kept. To be called periodically, with the time
+    /// [`IDLE_AFTER`](crate::limits::IDLE_AFTER) ago: `Timestamp::now().before(IDLE_AFTER)`.
     ///
     /// # Errors
     /// When the database cannot be written.

@@ -68,9 +68,9 @@ impl Store {
         }
     }
 
-    /// Copies a snapshot of the whole store to a new file of mode 0600, while others may write. The copy is checked and
-    /// on the disk before it gets its name. Dropping the future cancels the backup; a process that is killed leaves at
-    /// most an unfinished `<to>.new-*`.
+    /// Copies a snapshot of the whole store to a new file of mode 0600, while others may write. The copy is
+    /// checked and on the disk before it gets its name. Dropping the future cancels the backup; a process
+    /// that is killed leaves at most an unfinished `<to>.new-*`.
     ///
     /// # Errors
     /// [`Error::File`] if there is a file of that name already or none can be created, [`Error::Full`],
@@ -82,16 +82,16 @@ impl Store {
         }
     }
 
-    /// Replaces the contents of the store by the copy at `from`, while it is open. `check_only` only checks whether
-    /// that is possible, and changes nothing. First the copy is checked completely and migrated to this schema, in a
-    /// copy of the copy. The replaced database is kept beside the current one as `<file>.before-restore-<time>`; the
-    /// last three such files are kept. It is one transaction: readers see the old or the new contents, and an
-    /// interruption leaves the old. Other writes wait meanwhile. Once the replacing has begun, dropping the future does
-    /// not stop it.
+    /// Replaces the contents of the store by the copy at `from`, while it is open. `check_only` only checks
+    /// whether that is possible, and changes nothing. First the copy is checked completely and migrated to
+    /// this schema, in a copy of the copy. The replaced database is kept beside the current one as
+    /// `<file>.before-restore-<time>`; the last three such files are kept. It is one transaction: readers see
+    /// the old or the new contents, and an interruption leaves the old. Other writes wait meanwhile. Once the
+    /// replacing has begun, dropping the future does not stop it.
     ///
     /// # Errors
-    /// [`Error::BadCopy`] with what is wrong with the copy, [`Error::Full`], [`Error::File`], [`Error::Busy`], and
-    /// [`Error::Unsupported`] for PostgreSQL. Nothing was changed then.
+    /// [`Error::BadCopy`] with what is wrong with the copy, [`Error::Full`], [`Error::File`],
+    /// [`Error::Busy`], and [`Error::Unsupported`] for PostgreSQL. Nothing was changed then.
     pub async fn restore(&self, from: &Path, check_only: bool) -> Result<Restored, Error> {
         match &self.backend {
             Backend::Sqlite(store) => store.restore(from, check_only).await,
@@ -146,8 +146,9 @@ impl Store {
         }
     }
 
-    /// Checks whether the database takes writes again that it refused with [`Error::Full`]: there is room for the largest
-    /// value, or for a sixteenth of a disk or limit that is small, and a write succeeds that changes nothing.
+    /// Checks whether the database takes writes again that it refused with [`Error::Full`]: there is room for
+    /// the largest value, or for a sixteenth of a disk or limit that is small, and a write succeeds that
+    /// changes nothing.
     ///
     /// # Errors
     /// [`Error::Full`], or the error that any write would get now.
@@ -158,8 +159,8 @@ impl Store {
         }
     }
 
-    /// Closes the store. When this returns, pending work is finished, files are closed and the lock is released. Later
-    /// calls get [`Error::Closed`]. A store that is only dropped is closed a moment later.
+    /// Closes the store. When this returns, pending work is finished, files are closed and the lock is
+    /// released. Later calls get [`Error::Closed`]. A store that is only dropped is closed a moment later.
     pub async fn close(&self) {
         match &self.backend {
             Backend::Sqlite(store) => store.close().await,

@@ -6,7 +6,8 @@
 //! | [`traces`] | spans of calls, sent to an OpenTelemetry collector on this machine |
 //! | [`setup`] | start and end of both, and the filter, which can be changed in between |
 //!
-//! The heavy telemetry dependencies stay in this crate: other crates use `tracing` and pass trace contexts on unparsed.
+//! The heavy telemetry dependencies stay in this crate: other crates use `tracing` and pass trace contexts on
+//! unparsed.
 
 pub mod log;
 pub mod setup;

@@ -43,7 +43,8 @@ pub enum TelemetryError {
     AlreadyInitialized,
 }
 
-/// Dropping this writes the remaining log lines, for at most a second, and sends the remaining spans, for at most two.
+/// Dropping this writes the remaining log lines, for at most a second, and sends the remaining spans, for at
+/// most two.
 #[must_use = "what is still queued is lost without it"]
 pub struct TelemetryGuard {
     // Dropped before the log, because it logs what is lost.

@@ -21,8 +21,8 @@ use super::address::Address;
 
 /// Where the supervisor's proxy listens (docs/egress.md).
 const PROXY_VARIABLE: &str = "TALON_PROXY_SOCKET";
-/// How long a connection may take, TLS included. The proxy needs up to 20 s for a slow name and a slow host together,
-/// and its answer then says which of them it was.
+/// How long a connection may take, TLS included. The proxy needs up to 20 s for a slow name and a slow host
+/// together, and its answer then says which of them it was.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(25);
 /// The largest head of the proxy's response, and how much of its text is shown.
 const MAX_HEAD_BYTES: usize = 8 << 10;
@@ -100,7 +100,8 @@ fn tls(address: &Address) -> Result<(TlsConnector, ServerName<'static>), TlsErro
     if trusted == 0 {
         return Err(TlsError::NoRoots);
     }
-    // Named here rather than taken from the process: there is only one provider, and no other code installs one.
+    // Named here rather than taken from the process: there is only one provider, and no other code installs
+    // one.
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let config = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()?

@@ -10,8 +10,8 @@ use sse_stream::{Error, Sse, SseStream};
 
 use crate::server::scan::Scan;
 
-/// The events of a body. One event may have `max_bytes`; an event that would be costly to decode becomes an error of
-/// the call that it answers.
+/// The events of a body. One event may have `max_bytes`; an event that would be costly to decode becomes an
+/// error of the call that it answers.
 pub(crate) fn events<S, E>(body: S, max_bytes: usize) -> BoxStream<'static, Result<Sse, Error>>
 where
     S: Stream<Item = Result<Bytes, E>> + Send + 'static,

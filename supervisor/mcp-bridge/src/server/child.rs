@@ -1,5 +1,5 @@
-//! The server's process: started, monitored, and ended as MCP requires: its standard input is closed, then it gets
-//! SIGTERM, then it is killed.
+//! The server's process: started, monitored, and ended as MCP requires: its standard input is closed, then it
+//! gets SIGTERM, then it is killed.
 
 use std::ffi::OsString;
 use std::io;
@@ -15,8 +15,8 @@ use tokio::sync::{oneshot, watch};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-/// How long the server may take to end once its standard input is closed. Together with the next one well within the
-/// grace period that the supervisor gives the bridge.
+/// How long the server may take to end once its standard input is closed. Together with the next one well
+/// within the grace period that the supervisor gives the bridge.
 const CLOSED_GRACE: Duration = Duration::from_secs(2);
 /// How long it may take after SIGTERM.
 const TERMINATED_GRACE: Duration = Duration::from_secs(2);
@@ -135,7 +135,8 @@ async fn supervise(
         (Ok(status), None) => described(status),
         (Err(error), _) => format!("ended, and its exit status is unknown: {error}"),
     };
-    // Its last output is passed on before our message about it, unless another process holds its standard error.
+    // Its last output is passed on before our message about it, unless another process holds its standard
+    // error.
     let _ = timeout(output::DRAIN_TIMEOUT, drained).await;
     ended.send_replace(Some(report));
 }

@@ -1,15 +1,15 @@
 //! A server's standard output, split into messages.
 //!
-//! It should carry one JSON-RPC message a line. Banners and debug output are recognised by their first character
-//! and left out; a line that is too large is read to its end but not stored.
+//! It should carry one JSON-RPC message a line. Banners and debug output are recognised by their first
+//! character and left out; a line that is too large is read to its end but not stored.
 
 use talon_bridge::text::cut;
 use tokio::io::{AsyncRead, AsyncReadExt};
 
 use super::scan::Scan;
 
-/// The largest message that is read, in bytes. Twice what can be passed on as an answer, because images are described
-/// instead of passed on; a larger one becomes an error of the call that it answers.
+/// The largest message that is read, in bytes. Twice what can be passed on as an answer, because images are
+/// described instead of passed on; a larger one becomes an error of the call that it answers.
 pub(crate) const MAX_MESSAGE_BYTES: usize = 16 << 20;
 /// How much of a non-message line is shown.
 const MAX_SHOWN_BYTES: usize = 500;

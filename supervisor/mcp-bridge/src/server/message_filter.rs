@@ -1,8 +1,8 @@
 //! Decides which of a server's messages the library gets, and which the bridge handles.
 //!
-//! A response passes only if its request is still pending. Requests of the server are answered here: a `ping` with
-//! success, everything else with an error, because no plugin may ask its caller for anything. Progress and
-//! notifications of changed tools are passed on in the order in which they arrive.
+//! A response passes only if its request is still pending. Requests of the server are answered here: a `ping`
+//! with success, everything else with an error, because no plugin may ask its caller for anything. Progress
+//! and notifications of changed tools are passed on in the order in which they arrive.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,11 +22,11 @@ use tokio::time::{Instant, sleep_until};
 
 use super::progress::Progress;
 
-/// Replies to a server's own requests that are being sent at once. A server that asks faster than it reads gets no
-/// further ones.
+/// Replies to a server's own requests that are being sent at once. A server that asks faster than it reads
+/// gets no further ones.
 const MAX_REPLIES: usize = 32;
-/// Requests that wait for a response. The supervisor admits far fewer calls, and a cancelled one is no longer pending;
-/// beyond this the oldest, which will hardly be answered, counts as cancelled.
+/// Requests that wait for a response. The supervisor admits far fewer calls, and a cancelled one is no longer
+/// pending; beyond this the oldest, which will hardly be answered, counts as cancelled.
 const MAX_PENDING: usize = 1024;
 /// How much of a log message is passed on.
 const MAX_LOG_BYTES: usize = 1000;

@@ -1,7 +1,7 @@
-use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::convert::Infallible;
 
+use parking_lot::Mutex;
 use rmcp::model::DiscoverResult;
 use serde_json::json;
 

@@ -1,9 +1,9 @@
 //! Which call a server's progress belongs to.
 
-use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use parking_lot::Mutex;
 use rmcp::model::ProgressToken;
 use talon_sdk::Context;
 

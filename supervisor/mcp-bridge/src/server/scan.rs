@@ -1,13 +1,14 @@
 //! Scans one JSON-RPC message without building values from it.
 //!
-//! For a message that is too large to be decoded, two facts are needed: which call it answers, so that this call can
-//! fail with an error, and whether decoding would be cheap. `[[],[],…` costs a hundred times its size in memory, so the
-//! size alone does not bound what decoding allocates.
+//! For a message that is too large to be decoded, two facts are needed: which call it answers, so that this
+//! call can fail with an error, and whether decoding would be cheap. `[[],[],…` costs a hundred times its
+//! size in memory, so the size alone does not bound what decoding allocates.
 
 use rmcp::model::{NumberOrString, RequestId};
 
-/// The most values in one message, lists and objects counted with their content. Half a million take some hundred MiB
-/// of memory once decoded, a tenth of what a plugin may use; a real answer of 8 MiB has some ten thousand.
+/// The most values in one message, lists and objects counted with their content. Half a million take some
+/// hundred MiB of memory once decoded, a tenth of what a plugin may use; a real answer of 8 MiB has some ten
+/// thousand.
 pub(crate) const MAX_VALUES: u64 = 500_000;
 /// The longest id, as it is written. Our ids are numbers.
 const MAX_ID_BYTES: usize = 32;

@@ -21,11 +21,11 @@ use super::lines::{Line, Lines};
 const INBOX_CAPACITY: usize = 4;
 /// Messages that wait to be written.
 const OUTBOX_CAPACITY: usize = 64;
-/// How long writing one message may take. A server that reads nothing for that long never will, and all its callers
-/// would wait until their deadlines; so it is ended.
+/// How long writing one message may take. A server that reads nothing for that long never will, and all its
+/// callers would wait until their deadlines; so it is ended.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long reading the last output of an ended server may take. Another process that holds its output, such as a child
-/// that it left behind, would keep it open for ever.
+/// How long reading the last output of an ended server may take. Another process that holds its output, such
+/// as a child that it left behind, would keep it open for ever.
 const OUTPUT_DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 /// How many non-message lines are shown. A banner has a few; a server that logs there would fill the log.
 const MAX_TEXT_LINES: u32 = 100;
@@ -50,8 +50,8 @@ pub(crate) enum SendError {
 }
 
 impl Stdio {
-    /// Starts to read and write. `closing` closes the server's standard input, and ends a server that does not read it;
-    /// `gone` resolves when its process ended.
+    /// Starts to read and write. `closing` closes the server's standard input, and ends a server that does
+    /// not read it; `gone` resolves when its process ended.
     pub(crate) fn new<R, W>(
         output: R,
         input: W,
@@ -115,8 +115,8 @@ async fn read<R: AsyncRead + Unpin>(mut lines: Lines<R>, inbox: mpsc::Sender<Ser
     }
 }
 
-/// Decodes one message. Results are passed on undecoded: the requester knows their type, and reports errors in them
-/// better than a decoder of all of MCP can.
+/// Decodes one message. Results are passed on undecoded: the requester knows their type, and reports errors
+/// in them better than a decoder of all of MCP can.
 pub(crate) fn message(bytes: &[u8]) -> Option<ServerJsonRpcMessage> {
     let value: Value = match serde_json::from_slice(bytes) {
         Ok(value) => value,

@@ -55,7 +55,8 @@ impl Reader {
         let mut read = Map::new();
         for (name, text) in args {
             let (kind, optional) = self.kinds.get(&name).copied().unwrap_or((Kind::Any, true));
-            // Some callers write null instead of leaving an argument out; only a string may really mean that word.
+            // Some callers write null instead of leaving an argument out; only a string may really mean that
+            // word.
             if optional && kind != Kind::String && kind != Kind::Any && text.trim() == "null" {
                 continue;
             }

@@ -1,4 +1,5 @@
-//! One call of a tool: sends the arguments, passes progress on, and returns the answer or cancels the request.
+//! One call of a tool: sends the arguments, passes progress on, and returns the answer or cancels the
+//! request.
 
 use std::collections::BTreeMap;
 
@@ -85,8 +86,8 @@ async fn transport_error(server: &ServerHandle, error: &ServiceError) -> ToolErr
     }
 }
 
-/// Cancels the request at the server when it is dropped: the caller disconnected, or the deadline passed. From then on
-/// the request is no longer pending.
+/// Cancels the request at the server when it is dropped: the caller disconnected, or the deadline passed.
+/// From then on the request is no longer pending.
 struct CancelOnDrop(Option<RequestHandle<RoleClient>>);
 
 /// Sends a request other than a tool call.

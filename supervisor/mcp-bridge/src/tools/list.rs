@@ -10,7 +10,8 @@ use super::offer::MAX_TOOLS;
 use super::result_value;
 use crate::server::lines::MAX_MESSAGE_BYTES;
 
-/// The most pages: enough for a server that returns one tool on each page, up to one more than the limit on tools.
+/// The most pages: enough for a server that returns one tool on each page, up to one more than the limit on
+/// tools.
 const MAX_PAGES: usize = MAX_TOOLS + 1;
 /// The longest pagination cursor, in bytes.
 const MAX_CURSOR_BYTES: usize = 64 << 10;

@@ -1,7 +1,7 @@
 //! Tool names as action names, and back.
 //!
-//! MCP allows any text as the name of a tool; an action's name is 1 to 64 of `a-z A-Z 0-9 _ -`. A valid action name
-//! stays as it is, unless it holds `_-`, which begins every escape:
+//! MCP allows any text as the name of a tool; an action's name is 1 to 64 of `a-z A-Z 0-9 _ -`. A valid
+//! action name stays as it is, unless it holds `_-`, which begins every escape:
 //!
 //! | in a tool's name | in the action's |
 //! |---|---|
@@ -10,8 +10,9 @@
 //! | the empty name | `_-n` |
 //! | what would be longer than 64 | its first 40 characters as above, `_-h`, and 20 hexadecimal digits of its SHA-256 |
 //!
-//! So every action names one tool. Only the last form cannot be decoded from the name alone; for it the bridge
-//! remembers the tool. Names do not depend on which other tools there are: a tool keeps its action's name for ever.
+//! So every action names one tool. Only the last form cannot be decoded from the name alone; for it the
+//! bridge remembers the tool. Names do not depend on which other tools there are: a tool keeps its action's
+//! name for ever.
 
 use sha2::{Digest, Sha256};
 

@@ -15,8 +15,8 @@ pub(crate) const MAX_TOOLS: usize = 1024;
 const MAX_DESCRIPTION_BYTES: usize = 8 << 10;
 /// The longest schema of structured answers, in bytes.
 const MAX_OUTPUT_SCHEMA_BYTES: usize = 32 << 10;
-/// The most bytes that all actions have together; the supervisor takes 4 MiB, and the overhead around texts is only
-/// estimated here.
+/// The most bytes that all actions have together; the supervisor takes 4 MiB, and the overhead around texts
+/// is only estimated here.
 const MAX_TOTAL_BYTES: usize = 3 << 20;
 /// The most parameters of all tools together: each costs six fields, and the supervisor takes 100,000.
 const MAX_TOTAL_PARAMETERS: usize = 10_000;

@@ -1,8 +1,8 @@
 //! Converts a server's result to a tool's answer.
 //!
-//! Texts are joined. Other content is described instead of passed on: an image cannot be shown on the way to the model,
-//! and its bytes would fill the model's context. A result is decoded field by field from JSON, so that a malformed item
-//! costs only that item and not the answer.
+//! Texts are joined. Other content is described instead of passed on: an image cannot be shown on the way to
+//! the model, and its bytes would fill the model's context. A result is decoded field by field from JSON, so
+//! that a malformed item costs only that item and not the answer.
 
 use rmcp::model::ErrorData;
 use serde_json::Value;

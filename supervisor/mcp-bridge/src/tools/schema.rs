@@ -1,9 +1,9 @@
 //! A tool's input schema as the parameters of an action.
 //!
-//! Each top-level property becomes one parameter with its own part of the schema. A tool whose arguments are not an
-//! object with valid property names takes one parameter, `arguments`, which is the whole object. A part that cannot be
-//! inlined becomes a parameter that takes anything, and its description says so: the tool stays usable, and the server
-//! checks the value.
+//! Each top-level property becomes one parameter with its own part of the schema. A tool whose arguments are
+//! not an object with valid property names takes one parameter, `arguments`, which is the whole object. A
+//! part that cannot be inlined becomes a parameter that takes anything, and its description says so: the tool
+//! stays usable, and the server checks the value.
 
 use serde_json::{Map, Value};
 use talon_bridge::text::cut;
@@ -67,7 +67,8 @@ impl Parameters {
     }
 }
 
-/// The properties, if the arguments are an object whose properties can be parameters. The inner `None`: it has none.
+/// The properties, if the arguments are an object whose properties can be parameters. The inner `None`: it
+/// has none.
 #[expect(
     clippy::option_option,
     reason = "no properties is something else than not an object with properties"

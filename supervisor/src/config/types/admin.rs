@@ -3,7 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// `admin.sock` in `runtime_dir`: HTTP for monitoring. `/healthz`, `/readyz` and `/metrics`; nothing can be changed there.
+/// `admin.sock` in `runtime_dir`: HTTP for monitoring. `/healthz`, `/readyz` and `/metrics`; nothing can be
+/// changed there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Admin {

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 pub struct Host {
     /// The group that owns `host.sock`, by name. Its members may call, as persons.
     ///
-    /// Without it the socket belongs to the supervisor's own group, and only root, the supervisor's own user and
-    /// who is named in `peers` may do anything.
+    /// Without it the socket belongs to the supervisor's own group, and only root, the supervisor's own user
+    /// and who is named in `peers` may do anything.
     #[schemars(example = &"talon")]
     pub group: Option<String>,
     /// Further users and groups, or other roles for those above. The first entry that fits decides.
@@ -42,10 +42,11 @@ pub struct Peer {
     /// `program` unless said otherwise, because a person is the one thing a socket cannot recognise.
     #[serde(default)]
     pub origin: Origin,
-    /// What it may call: patterns of actions such as `git` (all actions of that plugin), `git__status`, `fs__read_*` or `*`.
+    /// What it may call: patterns of actions such as `git` (all actions of that plugin), `git__status`,
+    /// `fs__read_*` or `*`.
     ///
-    /// Left out: everything. An empty list: nothing but `talon.read_more`. With the role `call`, other plugins and actions are
-    /// not shown either; who operates plugins sees them all, and calls only these.
+    /// Left out: everything. An empty list: nothing but `talon.read_more`. With the role `call`, other
+    /// plugins and actions are not shown either; who operates plugins sees them all, and calls only these.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allow: Option<Vec<String>>,
 }

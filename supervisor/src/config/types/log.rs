@@ -57,7 +57,8 @@ pub struct Log {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum LogFormat {
-    /// For people on a terminal; the journal where stderr is connected to it, as under systemd; JSON otherwise.
+    /// For people on a terminal; the journal where stderr is connected to it, as under systemd; JSON
+    /// otherwise.
     #[default]
     Auto,
     /// Entries of systemd's journal, with the fields kept as fields.

@@ -46,11 +46,11 @@ pub struct Config {
     pub runtime_dir: std::path::PathBuf,
     /// What stands between every plugin and its callers: one guard stack, the same for every call.
     ///
-    /// These values hold for every plugin; `plugins.tools.defaults` and `plugins.tools.overrides` change some of
-    /// them.
+    /// These values hold for every plugin; `plugins.tools.defaults` and `plugins.tools.overrides` change some
+    /// of them.
     pub guard: Guard,
-    /// The jail around every plugin: what a plugin gets about which nothing else is said, and the most that its
-    /// `plugin.yaml` may ask for.
+    /// The jail around every plugin: what a plugin gets about which nothing else is said, and the most that
+    /// its `plugin.yaml` may ask for.
     pub sandbox: Sandbox,
     /// What runs.
     pub plugins: Plugins,
@@ -58,9 +58,10 @@ pub struct Config {
     pub state: State,
     /// Who may use `host.sock`, and for what.
     ///
-    /// The socket has mode 0660, and an access control list that lets the users and groups of `peers` connect. The
-    /// kernel identifies clients (by uid and groups), never a field of a request. Entries of `peers` are tried from first to last; then root and the supervisor's own user are
-    /// administrators, and members of `group` may call, both as persons. All others are refused.
+    /// The socket has mode 0660, and an access control list that lets the users and groups of `peers`
+    /// connect. The kernel identifies clients (by uid and groups), never a field of a request. Entries of
+    /// `peers` are tried from first to last; then root and the supervisor's own user are administrators, and
+    /// members of `group` may call, both as persons. All others are refused.
     pub host: Host,
     /// The supervisor's own log, and its plugins' logs.
     pub log: Log,

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 pub struct Reload {
     /// Also when the config file changes.
     ///
-    /// Off, so that nothing happens while a file is being edited. A file that is refused changes nothing, and is reported in the log, as
-    /// an event and in `talon status`.
+    /// Off, so that nothing happens while a file is being edited. A file that is refused changes nothing, and
+    /// is reported in the log, as an event and in `talon status`.
     pub watch: bool,
 }

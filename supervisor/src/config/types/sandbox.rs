@@ -21,11 +21,12 @@ pub struct Sandbox {
     /// machine, nor ranges in `/etc/subuid` and `/etc/subgid`, nor those that systemd assigns itself (61184
     /// to 65535, and from 524288 on).
     pub uid_range: UidRange,
-    /// Which system calls plugins may make, and which Landlock the kernel must have: one of the built-in profiles
-    /// `strict`, `ports` and `wide`, the name of a file in `profile_dir` without its `.toml`, or a file's absolute path.
+    /// Which system calls plugins may make, and which Landlock the kernel must have: one of the built-in
+    /// profiles `strict`, `ports` and `wide`, the name of a file in `profile_dir` without its `.toml`, or a
+    /// file's absolute path.
     ///
-    /// `strict` lets every common runtime work and nothing reach into the kernel's corners. A profile that cannot be
-    /// read or understood refuses the plugins that name it; the others run on.
+    /// `strict` lets every common runtime work and nothing reach into the kernel's corners. A profile that
+    /// cannot be read or understood refuses the plugins that name it; the others run on.
     pub profile: String,
     /// Where profiles are looked for, besides the built-in ones. Only root and the supervisor's user may have
     /// write access there.
@@ -36,28 +37,30 @@ pub struct Sandbox {
     /// `none`, because most tools work on what they are given, and a plugin that cannot call out cannot carry
     /// anything out.
     pub network: NetworkAccess,
-    /// The TCP ports of plugins with `network: full`. Needs Landlock ABI 4 (Linux 6.7), which is then asked for whatever
-    /// the profile says. There is no UDP then: names are resolved over TCP, for which 53 has to be in `connect`.
+    /// The TCP ports of plugins with `network: full`. Needs Landlock ABI 4 (Linux 6.7), which is then asked
+    /// for whatever the profile says. There is no UDP then: names are resolved over TCP, for which 53 has to
+    /// be in `connect`.
     pub ports: SandboxPorts,
-    /// What plugins with `network: proxy` may connect to: `HOST:PORT`, where `*.` at the front stands for everything
-    /// below a domain.
+    /// What plugins with `network: proxy` may connect to: `HOST:PORT`, where `*.` at the front stands for
+    /// everything below a domain.
     #[schemars(example = &["api.example.org:443", "*.example.org:443"])]
     pub allow: Vec<String>,
-    /// Files and directories of the host's that plugins see besides the system's own (`/usr`, and of `/etc` what
-    /// programs need), at the paths that they have on the host. Their own permissions still count.
+    /// Files and directories of the host's that plugins see besides the system's own (`/usr`, and of `/etc`
+    /// what programs need), at the paths that they have on the host. Their own permissions still count.
     pub fs: SandboxFs,
     /// The most that one process and its children may write into their private directory; their `/tmp` and
     /// `/dev/shm` lie there, too.
     ///
-    /// 64 MiB: what a tool unpacks on the way to an answer, and little enough that many plugins that fill theirs do
-    /// not fill the machine's memory, where it lies. A write beyond it fails with "no space left on device".
+    /// 64 MiB: what a tool unpacks on the way to an answer, and little enough that many plugins that fill
+    /// theirs do not fill the machine's memory, where it lies. A write beyond it fails with "no space left on
+    /// device".
     pub tmp_bytes: ByteSize,
     /// Whether plugins may execute what they write there. Off, so that what was checked is all that runs.
     ///
     /// Programs that unpack themselves before they start, such as PyInstaller's, need it.
     pub tmp_exec: bool,
-    /// Resource limits of every plugin's processes. One that lies above what the supervisor itself may have is
-    /// lowered to that.
+    /// Resource limits of every plugin's processes. One that lies above what the supervisor itself may have
+    /// is lowered to that.
     pub limits: SandboxLimits,
 }
 

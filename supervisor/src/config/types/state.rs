@@ -8,8 +8,8 @@ use talon_plugin_config::units::ByteSize;
 
 use crate::config::secret::Secret;
 
-/// What must survive a restart: the plugins' own key-values, which uid each plugin has, and the agent's sessions and
-/// memory.
+/// What must survive a restart: the plugins' own key-values, which uid each plugin has, and the agent's
+/// sessions and memory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct State {
     /// Where it is stored.
@@ -24,11 +24,12 @@ pub struct State {
     pub data_dir: PathBuf,
     /// What keeps it.
     pub engine: Engine,
-    /// The PostgreSQL server and database, as `postgresql://user:password@host/database`. Needed with `engine: postgres`.
+    /// The PostgreSQL server and database, as `postgresql://user:password@host/database`. Needed with
+    /// `engine: postgres`.
     ///
-    /// Never shown by `talon config show` nor logged. `sslmode=verify-full` in it, or `require`, asks for TLS with a
-    /// certificate for that host, from who the system trusts or from who is in `sslrootcert=/absolute/file.pem`. Without, a
-    /// server on another machine is refused.
+    /// Never shown by `talon config show` nor logged. `sslmode=verify-full` in it, or `require`, asks for TLS
+    /// with a certificate for that host, from who the system trusts or from who is in
+    /// `sslrootcert=/absolute/file.pem`. Without, a server on another machine is refused.
     #[schemars(example = &"${TALON_STATE_URL}")]
     #[serde(default)]
     pub url: Option<Secret>,
@@ -69,7 +70,8 @@ pub enum Engine {
 pub struct Quota {
     /// Bytes of keys and values together.
     ///
-    /// 64 MiB: what a tool remembers is state, not files. A write beyond it is refused, and says how much is used.
+    /// 64 MiB: what a tool remembers is state, not files. A write beyond it is refused, and says how much is
+    /// used.
     pub bytes: ByteSize,
     /// Keys.
     ///

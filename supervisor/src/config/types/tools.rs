@@ -19,14 +19,16 @@ pub struct Tools {
     /// The directory in which plugins are looked for: every executable file is one, named after the file, and
     /// every directory with a `plugin.yaml`.
     ///
-    /// Without it only the plugins under `plugins` run. A relative path starts at the config file's directory.
+    /// Without it only the plugins under `plugins` run. A relative path starts at the config file's
+    /// directory.
     #[schemars(extend("format" = "path"), example = &"./plugins")]
     #[serde(default)]
     pub plugin_dir: Option<PathBuf>,
-    /// Where `talon-mcp-bridge` and `talon-framed-bridge` are, which translate for plugins that speak something else than
-    /// gRPC.
+    /// Where `talon-mcp-bridge` and `talon-framed-bridge` are, which translate for plugins that speak
+    /// something else than gRPC.
     ///
-    /// Unless set, they are looked for beside `talon`, and in `../libexec/talon` and `../lib/talon` from there.
+    /// Unless set, they are looked for beside `talon`, and in `../libexec/talon` and `../lib/talon` from
+    /// there.
     #[schemars(extend("format" = "path"), example = &"/usr/libexec/talon")]
     #[serde(default)]
     pub bridge_dir: Option<PathBuf>,
@@ -39,21 +41,21 @@ pub struct Tools {
     /// How plugins are started, checked, restarted and stopped.
     #[serde(flatten)]
     pub lifecycle: Lifecycle,
-    /// How many plugins start at once; the others wait for their turn. A plugin's start timeout begins when its start
-    /// gets its turn.
+    /// How many plugins start at once; the others wait for their turn. A plugin's start timeout begins when
+    /// its start gets its turn.
     ///
-    /// Twice the cores: a start waits for the plugin's own work about half of its time, and more at once would
-    /// only make each of them slower.
+    /// Twice the cores: a start waits for the plugin's own work about half of its time, and more at once
+    /// would only make each of them slower.
     #[schemars(range(min = 1, max = 10_000), extend("x-default" = "2 × cores"))]
     #[serde(default)]
     pub start_concurrency: Option<usize>,
     /// The variables that plugins get from the supervisor's own environment; `LC_*` means all that begin so.
     ///
-    /// How to find programs, the language and the time zone. Everything else is withheld, because the supervisor's
-    /// environment may hold secrets.
+    /// How to find programs, the language and the time zone. Everything else is withheld, because the
+    /// supervisor's environment may hold secrets.
     pub env_allow_list: Vec<String>,
-    /// Limits of the calls of every tool plugin, where they differ from `guard`. One that is left out keeps the
-    /// value there.
+    /// Limits of the calls of every tool plugin, where they differ from `guard`. One that is left out keeps
+    /// the value there.
     pub defaults: CallLimits,
     /// What differs for one plugin, wherever it was found, by its name. Wins over its entry, its manifest
     /// and `defaults`; a timeout here also over the timeouts that a manifest gives to single actions.
@@ -69,7 +71,8 @@ pub struct Tools {
 pub struct Lifecycle {
     /// The time between two health checks of a plugin.
     ///
-    /// 30 seconds: an exit is seen at once without any check, so that checks only have to find plugins that hang.
+    /// 30 seconds: an exit is seen at once without any check, so that checks only have to find plugins that
+    /// hang.
     pub health_check_interval: Duration,
     /// How long one health check may take.
     ///
@@ -82,8 +85,8 @@ pub struct Lifecycle {
     pub health_failure_threshold: u32,
     /// Whether a plugin that died is started again.
     pub restart_on_failure: bool,
-    /// How many deaths within `restart_window` are followed by a restart. After one more the plugin is `failed`
-    /// until `talon plugin start`.
+    /// How many deaths within `restart_window` are followed by a restart. After one more the plugin is
+    /// `failed` until `talon plugin start`.
     ///
     /// 3: a plugin that does not live after that has a fault that a restart does not mend.
     #[schemars(range(max = 4096))]
@@ -93,8 +96,8 @@ pub struct Lifecycle {
     /// 5 minutes, longer than `max_restarts` restarts with their backoffs take.
     pub restart_window: Duration,
     /// The wait before the first restart. It doubles with each death in the window and is varied a little at
-    /// random, so that plugins that died together do not start together. What was ready and dies for the first time in the
-    /// window is restarted at once.
+    /// random, so that plugins that died together do not start together. What was ready and dies for the
+    /// first time in the window is restarted at once.
     ///
     /// 200 milliseconds go unnoticed by callers, which wait for a restarting plugin.
     pub backoff_initial: Duration,
@@ -104,8 +107,8 @@ pub struct Lifecycle {
     ///
     /// 30 seconds start a large interpreter on a busy machine. Then it is killed, which counts as a death.
     pub start_timeout: Duration,
-    /// How long calls in flight may go on once a plugin is stopped, and then again how long it may take to exit
-    /// before it is killed.
+    /// How long calls in flight may go on once a plugin is stopped, and then again how long it may take to
+    /// exit before it is killed.
     pub grace_period: Duration,
     /// How long a call waits for a plugin that is restarting, within the call's own timeout.
     ///

@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Traces {
-    /// Where the collector listens: `unix:/run/otel/otlp.sock`, or `http://127.0.0.1:4317` for one on this machine.
+    /// Where the collector listens: `unix:/run/otel/otlp.sock`, or `http://127.0.0.1:4317` for one on this
+    /// machine.
     ///
     /// Other machines are refused: what a supervisor sends leaves its machine through a collector alone.
     #[schemars(example = &"unix:/run/otelcol/otlp.sock")]

@@ -4,13 +4,13 @@
 //! the directory it is in; for a directory plugin also everything below it. If a directory does not exist,
 //! its nearest existing ancestor is watched.
 
-use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use notify::event::{AccessKind, AccessMode};
 use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
+use parking_lot::Mutex;
 use talon_plugin::Plugin;
 use tokio::sync::Notify;
 

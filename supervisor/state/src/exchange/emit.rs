@@ -1,9 +1,9 @@
 //! Writes YAML, in one fixed form for each value.
 //!
-//! The files are compared byte by byte, kept in version control, and written record by record, so the form is defined
-//! here and does not change with the release of a library. It is a small subset of YAML: block collections, plain
-//! words, literal blocks for text of several lines, and double quotes with escapes for everything that a reader of YAML
-//! 1.1 or 1.2 could take for something else.
+//! The files are compared byte by byte, kept in version control, and written record by record, so the form is
+//! defined here and does not change with the release of a library. It is a small subset of YAML: block
+//! collections, plain words, literal blocks for text of several lines, and double quotes with escapes for
+//! everything that a reader of YAML 1.1 or 1.2 could take for something else.
 
 use std::fmt::Write as _;
 
@@ -181,8 +181,8 @@ impl YamlWriter {
 /// Words that some YAML reader takes for a boolean, for null or for a number.
 const RESERVED_WORDS: &[&str] = &["y", "n", "yes", "no", "on", "off", "true", "false", "null", "nan", "inf"];
 
-/// Whether a text needs no quotes. Only text that looks like words does not: it begins with a letter, so it is no
-/// number, date or YAML indicator.
+/// Whether a text needs no quotes. Only text that looks like words does not: it begins with a letter, so it
+/// is no number, date or YAML indicator.
 fn is_plain(text: &str) -> bool {
     let inner = |c: char| {
         c.is_alphanumeric() || matches!(c, ' ' | '_' | '-' | '.' | '/' | '@' | '+' | ',' | '(' | ')')

@@ -2,8 +2,8 @@
 
 use super::limits::EXCERPT_CHARS;
 
-/// The beginning of a text in one line. The program that prints it has to escape terminal control characters; line
-/// breaks and the like are removed here already, since a report is one line.
+/// The beginning of a text in one line. The program that prints it has to escape terminal control characters;
+/// line breaks and the like are removed here already, since a report is one line.
 pub(super) fn excerpt(text: &str) -> String {
     excerpt_within(text, EXCERPT_CHARS)
 }

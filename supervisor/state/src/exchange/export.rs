@@ -29,7 +29,8 @@ pub enum ExportError {
 }
 
 /// Writes everything of the opened layers to `to`: first the number of files, then the files. A file and its
-/// records are one consistent snapshot; different files may not be. Only one page of records is held in memory.
+/// records are one consistent snapshot; different files may not be. Only one page of records is held in
+/// memory.
 ///
 /// # Errors
 /// [`ExportError`]. The chunks that were sent before are incomplete then, and `done` was not sent.

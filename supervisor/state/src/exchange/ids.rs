@@ -1,5 +1,5 @@
-//! Derives ids for records without a valid one: the same each time, so that a second import finds the first one's
-//! records.
+//! Derives ids for records without a valid one: the same each time, so that a second import finds the first
+//! one's records.
 
 use sha2::{Digest as _, Sha256};
 use talon_store::Timestamp;

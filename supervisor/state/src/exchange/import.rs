@@ -40,8 +40,8 @@ pub struct Importer {
 }
 
 impl Importer {
-    /// An import into the layers that `store` was opened for. With `dry_run` nothing is changed, and the reports say
-    /// what would be.
+    /// An import into the layers that `store` was opened for. With `dry_run` nothing is changed, and the
+    /// reports say what would be.
     #[must_use]
     pub fn new(store: Store, layers: Layers, dry_run: bool) -> Self {
         Self { layers, writer: RecordWriter::new(store, dry_run), files: 0, counts: ImportCounts::default() }

@@ -1,9 +1,9 @@
-//! A memory as YAML: ours, the founding form of a fact (`id`, `content`, `tags`, `created_at`), and the founding forms
-//! of a workflow.
+//! A memory as YAML: ours, the founding form of a fact (`id`, `content`, `tags`, `created_at`), and the
+//! founding forms of a workflow.
 //!
-//! A workflow is a memory with `trigger` and `steps`, with or without an id and a content; or one tagged `workflow`
-//! whose content is the text of a workflow (see [`workflow`](super::workflow)). A memory with that tag and some other
-//! content is a fact here: the tag becomes [`TEXT_WORKFLOW_TAG`].
+//! A workflow is a memory with `trigger` and `steps`, with or without an id and a content; or one tagged
+//! `workflow` whose content is the text of a workflow (see [`workflow`](super::workflow)). A memory with that
+//! tag and some other content is a fact here: the tag becomes [`TEXT_WORKFLOW_TAG`].
 
 use std::collections::BTreeSet;
 

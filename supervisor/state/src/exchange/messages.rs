@@ -11,7 +11,8 @@ use super::node::{Mark, Node, Problem};
 use super::omitted::OmittedFields;
 use super::scalar;
 
-/// A field of which only the number of values is reported: pictures and the like, which the store does not hold.
+/// A field of which only the number of values is reported: pictures and the like, which the store does not
+/// hold.
 pub(super) const FILES: &str = "files";
 
 /// Writes a message as the next item of a list.

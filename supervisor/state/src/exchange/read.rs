@@ -1,8 +1,8 @@
 //! Parses YAML text to records, one at a time: a file is never a tree in memory.
 //!
-//! It is parsed twice. The first pass checks the whole file, so that a file that breaks off in the middle gives one
-//! refusal and changes nothing; the second pass yields the records. Aliases are refused: no writer of
-//! these files uses them, and with them a small file can expand to a huge one.
+//! It is parsed twice. The first pass checks the whole file, so that a file that breaks off in the middle
+//! gives one refusal and changes nothing; the second pass yields the records. Aliases are refused: no writer
+//! of these files uses them, and with them a small file can expand to a huge one.
 
 use granit_parser::{Event, Parser, ScalarStyle, options};
 

@@ -1,5 +1,5 @@
-//! Writes records into the store and never changes existing ones: a second import, or an import into a store that has
-//! changed since, loses nothing.
+//! Writes records into the store and never changes existing ones: a second import, or an import into a store
+//! that has changed since, loses nothing.
 
 use std::collections::HashSet;
 
@@ -237,9 +237,9 @@ async fn same_workflow(store: &dyn talon_store::Memory, memory: &StoredMemory) -
     }))
 }
 
-/// Compares a session with the stored one of the same id. A session that has grown since the export already has
-/// everything that is to be imported. It is compared message by message, a page at a time; its other fields may have
-/// changed.
+/// Compares a session with the stored one of the same id. A session that has grown since the export already
+/// has everything that is to be imported. It is compared message by message, a page at a time; its other
+/// fields may have changed.
 async fn compare_session(
     store: &dyn talon_store::Sessions,
     session: &ExportedSession,

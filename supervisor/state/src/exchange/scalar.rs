@@ -8,8 +8,8 @@ pub(super) fn is_null(text: &str) -> bool {
     matches!(text, "" | "~" | "null" | "Null" | "NULL")
 }
 
-/// The value of an unquoted text: the core schema of YAML 1.2, as far as JSON can represent it. A number that JSON
-/// cannot represent, or that older YAML reads differently (`0755`), stays a text.
+/// The value of an unquoted text: the core schema of YAML 1.2, as far as JSON can represent it. A number that
+/// JSON cannot represent, or that older YAML reads differently (`0755`), stays a text.
 pub(super) fn resolve(text: String) -> Value {
     match text.as_str() {
         text if is_null(text) => return Value::Null,
@@ -30,8 +30,9 @@ pub(super) fn resolve(text: String) -> Value {
 #[error("must be a time like 2026-02-21T15:00:00+01:00, between 1970 and 9999")]
 pub(super) struct InvalidTimeError;
 
-/// A point in time: RFC 3339 with any offset and fraction, and the variants that YAML allows: a space instead of the
-/// `T`, no offset for UTC, a date alone. `None` for the year 1, which the founding files use for "no time".
+/// A point in time: RFC 3339 with any offset and fraction, and the variants that YAML allows: a space instead
+/// of the `T`, no offset for UTC, a date alone. `None` for the year 1, which the founding files use for "no
+/// time".
 pub(super) fn time(text: &str) -> Result<Option<Timestamp>, InvalidTimeError> {
     let text = text.trim();
     if text.is_empty() || text.starts_with("0001-01-01") {

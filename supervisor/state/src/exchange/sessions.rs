@@ -1,5 +1,5 @@
-//! A conversation as YAML: Talon's form with all stored fields, and the founding form, which has no numbers and no
-//! times of messages, and ids of any kind.
+//! A conversation as YAML: Talon's form with all stored fields, and the founding form, which has no numbers
+//! and no times of messages, and ids of any kind.
 
 use std::collections::BTreeMap;
 
@@ -102,8 +102,8 @@ impl SessionReader {
         }
     }
 
-    /// The session, and its omitted fields. A log with a gap would have another meaning, so one message that cannot be
-    /// imported refuses the whole session.
+    /// The session, and its omitted fields. A log with a gap would have another meaning, so one message that
+    /// cannot be imported refuses the whole session.
     pub(super) fn finish(mut self, stem: &str) -> Result<(ExportedSession, OmittedFields), Problem> {
         if let Some((problem, count)) = self.problem.take() {
             let more = if count > 1 { format!(", and {} more like this", count - 1) } else { String::new() };

@@ -1,7 +1,8 @@
 //! The founding forms of a workflow.
 //!
-//! Besides the fields of a memory, it can be the text of one: as YAML or JSON, or as these lines, which look like YAML
-//! and are not (two colons in a line; a trigger as the person typed it, with colons and line breaks):
+//! Besides the fields of a memory, it can be the text of one: as YAML or JSON, or as these lines, which look
+//! like YAML and are not (two colons in a line; a trigger as the person typed it, with colons and line
+//! breaks):
 //!
 //! ```text
 //! trigger: what the person said

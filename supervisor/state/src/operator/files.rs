@@ -62,8 +62,8 @@ pub(super) fn import(
     }))
 }
 
-/// Runs the task that fills a stream, and ends the stream with the task's error if it fails. The task ends with the
-/// process, and when the client has gone, since nothing can be sent then.
+/// Runs the task that fills a stream, and ends the stream with the task's error if it fails. The task ends
+/// with the process, and when the client has gone, since nothing can be sent then.
 fn stream_from<T, F>(closed: CancellationToken, fill: impl FnOnce(mpsc::Sender<T>) -> F) -> ResponseStream<T>
 where
     T: Send + 'static,

@@ -15,7 +15,8 @@ const NAME_INFIX: &str = ".copying-";
 #[derive(Debug)]
 pub(crate) struct ScratchDir {
     path: PathBuf,
-    /// Locked while the directory is used: the kernel releases the lock when the process ends, for whatever reason.
+    /// Locked while the directory is used: the kernel releases the lock when the process ends, for whatever
+    /// reason.
     _lock: File,
 }
 

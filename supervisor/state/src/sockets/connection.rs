@@ -14,8 +14,8 @@ use tower_service::Service;
 use crate::gate::{CountedBody, Gate};
 use crate::limits::{FRAME_BYTES, MAX_HEADER_BYTES, MAX_STREAMS, WINDOW_BYTES};
 
-/// Serves a connection until its client closes it. After `closed` running requests are finished and no new ones
-/// accepted; dropping the future cuts the connection off.
+/// Serves a connection until its client closes it. After `closed` running requests are finished and no new
+/// ones accepted; dropping the future cuts the connection off.
 pub(super) async fn serve<S>(stream: UnixStream, gate: Gate<S>, closed: CancellationToken)
 where
     S: Service<http::Request<CountedBody>, Response = http::Response<Body>, Error = Infallible>,

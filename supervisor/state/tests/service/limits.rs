@@ -101,8 +101,8 @@ async fn requests_beyond_the_most_are_refused_and_their_places_come_back() {
     // In a separate runtime: its connections end with it.
     let hoarding =
         tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-    // Requests whose messages never come hold their places. Some more than there is room for, and each that is refused comes again:
-    // one of ours may have had the last place just then.
+    // Requests whose messages never come hold their places. Some more than there is room for, and each that
+    // is refused comes again: one of ours may have had the last place just then.
     for _ in 0..=MAX_REQUESTS.div_ceil(MAX_STREAMS as usize) {
         let socket = socket.clone();
         hoarding.spawn(async move {

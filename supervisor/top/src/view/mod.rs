@@ -1,7 +1,7 @@
 //! Renders the model. Nothing here depends on a terminal: everything is drawn into a buffer.
 //!
-//! All untrusted text is `Sanitized` when it gets here, so no plugin can draw on the terminal: control characters and
-//! characters that change the text direction are replaced by visible marks.
+//! All untrusted text is `Sanitized` when it gets here, so no plugin can draw on the terminal: control
+//! characters and characters that change the text direction are replaced by visible marks.
 
 mod columns;
 mod detail;

@@ -2,7 +2,8 @@
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// Breaks a text at spaces into lines that fit; a word that is wider than a line is cut. There is at least one line.
+/// Breaks a text at spaces into lines that fit; a word that is wider than a line is cut. There is at least
+/// one line.
 pub(crate) fn wrapped(text: &str, width: usize) -> Vec<String> {
     let width = width.max(1);
     let mut lines = vec![String::new()];

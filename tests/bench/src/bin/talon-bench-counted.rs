@@ -1,5 +1,5 @@
-//! Counts the guard's allocations. A separate program, because it needs a counting allocator, under which times are
-//! meaningless.
+//! Counts the guard's allocations. A separate program, because it needs a counting allocator, under which
+//! times are meaningless.
 
 use talon_bench::{layers, turns};
 use tokio::task::unconstrained;

@@ -1,9 +1,9 @@
 //! A plugin written with the SDK whose answers are prepared in advance.
 
-use parking_lot::Mutex;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use parking_lot::Mutex;
 use talon_sdk::{Context, Plugin, StateError, ToolError};
 
 /// The allocator that the guide recommends for plugins with large answers.

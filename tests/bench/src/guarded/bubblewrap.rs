@@ -1,5 +1,5 @@
-//! Bubblewrap as a jail, with the usual options: all of its namespaces, the host's files read-only, and private
-//! devices, processes and `/tmp`.
+//! Bubblewrap as a jail, with the usual options: all of its namespaces, the host's files read-only, and
+//! private devices, processes and `/tmp`.
 
 use std::path::Path;
 use std::process::Command;

@@ -11,11 +11,12 @@ use talon_proto::host::{GetPluginRequest, PluginCounters};
 use super::{PLUGIN, host};
 use crate::load::Caller;
 
-/// Lines of one call: about a dozen times the capacity of a pipe, so that the plugin cannot finish long before its
-/// reader.
+/// Lines of one call: about a dozen times the capacity of a pipe, so that the plugin cannot finish long
+/// before its reader.
 pub const LINES: usize = 10_000;
 
-/// The interval for polling a counter, which has no notification; a tenth or less of the time for so many lines.
+/// The interval for polling a counter, which has no notification; a tenth or less of the time for so many
+/// lines.
 const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
 #[derive(Clone)]

@@ -1,5 +1,6 @@
-//! Listeners to a supervisor's events, each on a separate connection, and calls that cause events. The next calls are
-//! made once every listener has received the events of the last ones, so that all counted events were delivered.
+//! Listeners to a supervisor's events, each on a separate connection, and calls that cause events. The next
+//! calls are made once every listener has received the events of the last ones, so that all counted events
+//! were delivered.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,8 +14,8 @@ use tonic::Streaming;
 use super::{PLUGIN, host};
 use crate::load::Caller;
 
-/// Concurrent calls, each of which causes one event: far fewer than a supervisor buffers for a slow reader, and enough
-/// that their round trips do not dominate.
+/// Concurrent calls, each of which causes one event: far fewer than a supervisor buffers for a slow reader,
+/// and enough that their round trips do not dominate.
 pub const EVENTS: usize = 128;
 
 /// The event that every call causes.

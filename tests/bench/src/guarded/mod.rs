@@ -1,4 +1,5 @@
-//! Talon's own contenders: a program that embeds the guard and runs the plugins, and a client of a supervisor.
+//! Talon's own contenders: a program that embeds the guard and runs the plugins, and a client of a
+//! supervisor.
 
 pub(crate) mod bubblewrap;
 mod echo;

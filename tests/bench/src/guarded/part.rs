@@ -66,8 +66,8 @@ pub enum Part {
     StartTrue,
 }
 
-/// Makes this process record metrics and log as `talon serve` does, although no one reads either: each call then has a
-/// span, and is counted.
+/// Makes this process record metrics and log as `talon serve` does, although no one reads either: each call
+/// then has a span, and is counted.
 fn recording() -> Result<talon_telemetry::TelemetryGuard> {
     talon_supervisor::admin::metrics::install();
     // The default of `log.level`, which does not log single calls.

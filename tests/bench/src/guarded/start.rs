@@ -1,5 +1,6 @@
-//! How long a plugin takes to become ready: started directly, in bubblewrap, and by Talon's own plugin manager with and
-//! without a jail. One process starts them all with the same clock, so that only the method of starting differs.
+//! How long a plugin takes to become ready: started directly, in bubblewrap, and by Talon's own plugin
+//! manager with and without a jail. One process starts them all with the same clock, so that only the method
+//! of starting differs.
 
 mod bare;
 mod supervised;
@@ -12,8 +13,8 @@ use self::supervised::{JailKind, TalonPlugins};
 use crate::figures::Unit;
 use crate::turns::{self, Measurement};
 
-/// Without Talon a plugin is ready once it has returned its capabilities; with Talon once it takes calls, which
-/// includes more.
+/// Without Talon a plugin is ready once it has returned its capabilities; with Talon once it takes calls,
+/// which includes more.
 pub(super) async fn serve(at_once: usize) -> Result<()> {
     let (case, metric, kinds) = match at_once {
         1 => ("start/one".to_owned(), "ready", &JailKind::ALL[..]),

@@ -1,5 +1,5 @@
-//! What a jail costs a program that does nothing: from before its start until it was reaped, because the jail also has
-//! to be taken down.
+//! What a jail costs a program that does nothing: from before its start until it was reaped, because the jail
+//! also has to be taken down.
 
 use std::path::Path;
 use std::process::{Command, Stdio};

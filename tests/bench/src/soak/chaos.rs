@@ -1,5 +1,5 @@
-//! The faults injected into a supervisor in a soak: a plugin is killed, the configuration changes, a plugin is
-//! replaced.
+//! The faults injected into a supervisor in a soak: a plugin is killed, the configuration changes, a plugin
+//! is replaced.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -12,7 +12,8 @@ use super::fixture::{Fixture, KILLED, REPLACED};
 use super::totals::SoakTotals;
 use crate::machine::Probe;
 
-/// Seconds between two of each: without a common divisor, so that each comes before, after and together with the others.
+/// Seconds between two of each: without a common divisor, so that each comes before, after and together with
+/// the others.
 const KILL_SECONDS: u64 = 3;
 const RELOAD_SECONDS: u64 = 7;
 const REPLACE_SECONDS: u64 = 11;

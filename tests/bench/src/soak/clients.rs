@@ -110,8 +110,8 @@ const PROFILES: [LoadProfile; 7] = [
 const LISTENERS: usize = 3;
 /// Events that a short-lived listener reads before it reconnects.
 const SHORT_VISIT_EVENTS: usize = 50;
-/// How long the slow listener takes for an event, during which a dozen more arrive: slow enough that it misses some and
-/// is notified within the first minutes, once it has read what its connection buffers.
+/// How long the slow listener takes for an event, during which a dozen more arrive: slow enough that it
+/// misses some and is notified within the first minutes, once it has read what its connection buffers.
 const SLOW_READER_DELAY: Duration = millis(20);
 /// How often the operator's client polls everything.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
@@ -189,7 +189,8 @@ impl SoakClient {
                     self.tally.calls.fetch_add(1, Ordering::Relaxed);
                     continue;
                 }
-                // A call in flight dies with its plugin. That must be reported as a host fault and nothing else.
+                // A call in flight dies with its plugin. That must be reported as a host fault and nothing
+                // else.
                 Ok(answer) if kind.plugin == KILLED && answer.outcome() == Outcome::HostFault => {
                     self.tally.died.fetch_add(1, Ordering::Relaxed);
                     continue;

@@ -1,5 +1,5 @@
-//! The supervisor of a soak and its plugins: a healthy one with two processes, one that is replaced again and again,
-//! one that stores state, and one that is killed.
+//! The supervisor of a soak and its plugins: a healthy one with two processes, one that is replaced again and
+//! again, one that stores state, and one that is killed.
 
 use talon_tests::{Builder, Supervisor, program};
 
@@ -13,8 +13,8 @@ pub(super) const KILLED: &str = "killed";
 /// All plugins.
 const PLUGINS: [&str; 4] = [SAYS, REPLACED, KEEPS, KILLED];
 
-/// For the plugin that is killed every few seconds: the deaths fall out of the restart window, so that it is never
-/// given up and the backoff never grows.
+/// For the plugin that is killed every few seconds: the deaths fall out of the restart window, so that it is
+/// never given up and the backoff never grows.
 const RESTART_POLICY: &str = "max_restarts: 4096\nrestart_window: 1s\nbackoff_initial: 50ms";
 
 /// A supervisor, and its current configuration.
@@ -37,7 +37,8 @@ pub(super) async fn start() -> Fixture {
     Fixture { supervisor, text, turn: 0 }
 }
 
-/// The settings that change: alternately one that a running process can apply, and one that needs a new process.
+/// The settings that change: alternately one that a running process can apply, and one that needs a new
+/// process.
 fn plugin_settings(turn: u32) -> String {
     format!("timeout: {}s\nenv: {{ TURN: \"{}\" }}", 30 + turn % 2, turn / 2)
 }

@@ -1,8 +1,8 @@
 //! A long run of everything at once: `talon-bench soak`, `make soak`.
 //!
-//! A supervisor serves clients of every kind while plugins are killed and replaced and its configuration changes. It is
-//! sampled all the time, and at the end each metric has to be flat: a process that lives for months must not take a
-//! little more of anything with every call, every crash or every reload.
+//! A supervisor serves clients of every kind while plugins are killed and replaced and its configuration
+//! changes. It is sampled all the time, and at the end each metric has to be flat: a process that lives for
+//! months must not take a little more of anything with every call, every crash or every reload.
 //!
 //! | file | what |
 //! |---|---|
@@ -57,8 +57,8 @@ pub struct Options {
 }
 
 impl Options {
-    /// Runs the soak, prints the result, and returns by the exit code whether all metrics were flat and nothing failed
-    /// unexpectedly.
+    /// Runs the soak, prints the result, and returns by the exit code whether all metrics were flat and
+    /// nothing failed unexpectedly.
     ///
     /// # Errors
     /// If the run itself could not be made.

@@ -22,10 +22,11 @@ const fn metric(name: &'static str, unit: &'static str, absolute: f64, relative:
     MetricSpec { name, unit, allowed: Allowance { absolute, relative } }
 }
 
-/// All metrics. Memory may differ by what allocators retain and return: up to half a mebibyte was seen between any two
-/// samples of the supervisor's, and less between their medians. Descriptors and processes may differ by a replacement
-/// in progress, which hardly affects a median; threads by how many pieces of blocking work ever coincided, because
-/// tokio keeps threads that have work now and then; CPU time by the state of the machine.
+/// All metrics. Memory may differ by what allocators retain and return: up to half a mebibyte was seen
+/// between any two samples of the supervisor's, and less between their medians. Descriptors and processes may
+/// differ by a replacement in progress, which hardly affects a median; threads by how many pieces of blocking
+/// work ever coincided, because tokio keeps threads that have work now and then; CPU time by the state of the
+/// machine.
 pub(super) const METRICS: [MetricSpec; 7] = [
     metric("memory", "MiB", 0.5, 0.01),
     metric("descriptors", "", 2.0, 0.0),

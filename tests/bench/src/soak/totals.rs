@@ -1,7 +1,8 @@
 //! The counters of a soak, which its clients and its chaos share.
 
-use parking_lot::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::Mutex;
 
 /// Problems whose text is kept; all are counted.
 const MAX_MESSAGES: usize = 20;

@@ -1,12 +1,13 @@
-//! Decides whether a metric is flat: by the slope of a regression line through its samples with the slope's standard
-//! error, and by the medians of the two halves.
+//! Decides whether a metric is flat: by the slope of a regression line through its samples with the slope's
+//! standard error, and by the medians of the two halves.
 
 use serde::{Deserialize, Serialize};
 
 use crate::samples::Samples;
 
-/// A slope is significant from this many standard errors on. Three leave a chance of one in some hundreds, and
-/// consecutive samples are less independent than the formula assumes; so the halves have to agree as well.
+/// A slope is significant from this many standard errors on. Three leave a chance of one in some hundreds,
+/// and consecutive samples are less independent than the formula assumes; so the halves have to agree as
+/// well.
 pub const ERRORS: f64 = 3.0;
 
 /// One metric over a run.
@@ -32,7 +33,8 @@ pub struct Allowance {
 }
 
 impl Trend {
-    /// The trend of samples, each with its time in seconds; `None` for fewer than four, or if all have the same time.
+    /// The trend of samples, each with its time in seconds; `None` for fewer than four, or if all have the
+    /// same time.
     #[must_use]
     pub fn of(samples: &[(f64, f64)]) -> Option<Self> {
         const HOUR: f64 = 3600.0;
@@ -67,8 +69,8 @@ impl Trend {
         })
     }
 
-    /// Flat means not growing: the slope is at most [`ERRORS`] of its standard errors above zero, or the second half's
-    /// median is above the first's by no more than is allowed. A shrinking metric is flat.
+    /// Flat means not growing: the slope is at most [`ERRORS`] of its standard errors above zero, or the
+    /// second half's median is above the first's by no more than is allowed. A shrinking metric is flat.
     #[must_use]
     pub fn is_flat(&self, allowed: Allowance) -> bool {
         let rises = self.slope_per_hour > ERRORS * self.error_per_hour;

@@ -1,10 +1,10 @@
 //! Unmodified tonic: the same messages over the same kind of socket, without guard, supervisor or tuning.
 
-use parking_lot::Mutex;
 use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Result, ensure};
+use parking_lot::Mutex;
 use talon_proto::plugin::plugin_service_client::PluginServiceClient;
 use talon_proto::plugin::plugin_service_server::{PluginService, PluginServiceServer};
 use talon_proto::plugin::{
@@ -33,8 +33,8 @@ pub(super) trait CallHandler: Send + Sync + 'static {
     ) -> impl Future<Output = Result<ToolResultResponse, Status>> + Send;
 }
 
-/// Answers with as much text as the argument `bytes` asks for. The text is cached, as in a plugin with prepared
-/// answers.
+/// Answers with as much text as the argument `bytes` asks for. The text is cached, as in a plugin with
+/// prepared answers.
 #[derive(Default)]
 pub(super) struct TextHandler {
     text: Mutex<Arc<str>>,

@@ -1,5 +1,5 @@
-//! What Talon is compared with: unmodified sockets and tonic, on one thread each, with the system's allocator. One
-//! thread, because measured that is tonic's fastest configuration on a single core.
+//! What Talon is compared with: unmodified sockets and tonic, on one thread each, with the system's
+//! allocator. One thread, because measured that is tonic's fastest configuration on a single core.
 
 mod bare;
 mod listen;

@@ -1,5 +1,5 @@
-//! Frames on a unix socket: a request of 128 bytes that names a number of bytes, and a response of that length. This is
-//! the lower limit for any kind of call.
+//! Frames on a unix socket: a request of 128 bytes that names a number of bytes, and a response of that
+//! length. This is the lower limit for any kind of call.
 
 use std::path::{Path, PathBuf};
 

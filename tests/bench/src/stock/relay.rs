@@ -1,5 +1,5 @@
-//! Two bare hops: a process in the middle that receives a call by tonic and forwards it by tonic. This is the minimum
-//! cost of any process between a client and a plugin.
+//! Two bare hops: a process in the middle that receives a call by tonic and forwards it by tonic. This is the
+//! minimum cost of any process between a client and a plugin.
 
 use std::path::Path;
 

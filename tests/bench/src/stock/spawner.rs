@@ -1,5 +1,5 @@
-//! What a program with many plugins and no supervisor does: it starts them with the handshake's environment, connects
-//! to each, asks for its capabilities, and keeps them all running. No jail, no guard, no monitoring.
+//! What a program with many plugins and no supervisor does: it starts them with the handshake's environment,
+//! connects to each, asks for its capabilities, and keeps them all running. No jail, no guard, no monitoring.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;

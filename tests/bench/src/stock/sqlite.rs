@@ -1,4 +1,5 @@
-//! SQLite alone, as durable as the store: the alternative for a plugin that keeps its state in a private file.
+//! SQLite alone, as durable as the store: the alternative for a plugin that keeps its state in a private
+//! file.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;

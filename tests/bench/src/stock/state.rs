@@ -1,12 +1,12 @@
-//! Reading and writing state: by a plugin through its state socket, and directly in a private database. Both use the
-//! system's allocator, as plugins do.
+//! Reading and writing state: by a plugin through its state socket, and directly in a private database. Both
+//! use the system's allocator, as plugins do.
 
-use parking_lot::Mutex;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Result, ensure};
+use parking_lot::Mutex;
 use rusqlite::Connection;
 use talon_proto::state::state_client::StateClient;
 use talon_proto::state::{GetRequest, SetRequest};

@@ -1,5 +1,5 @@
-//! Calls in a closed loop, by one caller up to 256: raw frames, bare tonic with one hop and with two, go-plugin's host,
-//! and Talon in process and through `host.sock`.
+//! Calls in a closed loop, by one caller up to 256: raw frames, bare tonic with one hop and with two,
+//! go-plugin's host, and Talon in process and through `host.sock`.
 
 use anyhow::Result;
 

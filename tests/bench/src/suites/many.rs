@@ -1,5 +1,5 @@
-//! Many plugins: how long until all are ready, what running them costs, how long a call to one of them takes, and how
-//! much a neighbour that crashes again and again costs the others.
+//! Many plugins: how long until all are ready, what running them costs, how long a call to one of them takes,
+//! and how much a neighbour that crashes again and again costs the others.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -108,7 +108,8 @@ async fn one_round(
         page.add(name, "memory", Unit::Mebibytes, memory_mib(pid)?);
         page.add(name, "with monitors", Unit::Mebibytes, with_monitors_mib(pid)?);
     }
-    // Not counted: the first calls open connections and fill caches on both sides. Each plugin is called once.
+    // Not counted: the first calls open connections and fill caches on both sides. Each plugin is called
+    // once.
     for driver in [&mut talon.driver, &mut spawner.driver] {
         driver.run_load(Load { millis: WARM_UP_MS + WARM_UP_MS_EACH * count as u64, ..much.load })?;
     }
@@ -130,8 +131,8 @@ async fn one_round(
     talon.end().await
 }
 
-/// The memory of a process and of its monitors: a supervisor has a small process next to each jail, which shares the
-/// supervisor's program text and so would reduce the supervisor's own share.
+/// The memory of a process and of its monitors: a supervisor has a small process next to each jail, which
+/// shares the supervisor's program text and so would reduce the supervisor's own share.
 fn with_monitors_mib(pid: u32) -> Result<f64> {
     with_monitors(pid).map(memory_mib).sum()
 }
@@ -166,12 +167,13 @@ impl IdleCpu {
     }
 }
 
-/// Ten healthy plugins and one that exits as soon as it is started, as often as a supervisor can be made to restart it.
-/// It is stopped and started in turns, so that the others' calls with it and without it go to the same processes.
+/// Ten healthy plugins and one that exits as soon as it is started, as often as a supervisor can be made to
+/// restart it. It is stopped and started in turns, so that the others' calls with it and without it go to the
+/// same processes.
 async fn beside_a_crash_loop(bench: &mut Bench<'_>, much: &Effort, manager: &ServiceManager) -> Result<()> {
     const OTHERS: usize = 10;
-    // The restart window is a tenth of a second, so that the backoff never grows and the number of deaths never exceeds
-    // the limit.
+    // The restart window is a tenth of a second, so that the backoff never grows and the number of deaths
+    // never exceeds the limit.
     const IMMEDIATE_RESTARTS: &str =
         "enabled: false\nbackoff_initial: 1ms\nbackoff_max: 1ms\nrestart_window: 100ms\nmax_restarts: 4096";
     let case = format!("many/{OTHERS} beside a crash loop");
@@ -211,8 +213,8 @@ struct Talon {
 }
 
 impl Talon {
-    /// It is ready when it notifies its service manager, which it does once every plugin is ready; a client that polled
-    /// each plugin would add load.
+    /// It is ready when it notifies its service manager, which it does once every plugin is ready; a client
+    /// that polled each plugin would add load.
     async fn start(manager: &ServiceManager, count: usize) -> Result<Self> {
         Self::with(numbered_plugins(count), manager, count).await
     }

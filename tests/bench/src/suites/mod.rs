@@ -1,5 +1,5 @@
-//! What is measured, one file each. A suite starts its contenders, lets them take turns round by round, and records
-//! every figure in [`Figures`](crate::figures::Figures).
+//! What is measured, one file each. A suite starts its contenders, lets them take turns round by round, and
+//! records every figure in [`Figures`](crate::figures::Figures).
 
 mod bench;
 mod calls;

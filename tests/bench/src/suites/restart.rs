@@ -1,5 +1,5 @@
-//! Kills a plugin, and measures the time until its supervisor reports that, the time until it answers again, and how
-//! many calls fail.
+//! Kills a plugin, and measures the time until its supervisor reports that, the time until it answers again,
+//! and how many calls fail.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -30,8 +30,8 @@ const CALLERS: usize = 8;
 /// How many are killed together.
 const MANY: usize = 100;
 
-/// Uids that are unused on this machine, for the plugins when run as root; the ranges of tests' supervisors are
-/// smaller.
+/// Uids that are unused on this machine, for the plugins when run as root; the ranges of tests' supervisors
+/// are smaller.
 const UIDS: &str = "92300-92500";
 
 /// Only a limit for hangs, not an expectation of speed.
@@ -139,8 +139,8 @@ async fn cold_start(client: &Client) -> Result<Duration> {
 struct FailedCalls {
     /// Those in flight, and those that did not reach it.
     failed: u32,
-    /// Those that the circuit breaker refused after so many faults at once. How many depends on how soon callers retry,
-    /// and these retry at once.
+    /// Those that the circuit breaker refused after so many faults at once. How many depends on how soon
+    /// callers retry, and these retry at once.
     refused: u32,
 }
 

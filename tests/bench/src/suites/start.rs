@@ -1,5 +1,5 @@
-//! The start of a plugin until it is ready: directly, in bubblewrap and in each of Talon's jails, one and a hundred at
-//! once; and the same for a program that does nothing.
+//! The start of a plugin until it is ready: directly, in bubblewrap and in each of Talon's jails, one and a
+//! hundred at once; and the same for a program that does nothing.
 
 use std::process::Command;
 
@@ -48,7 +48,8 @@ pub(super) async fn run(bench: &mut Bench<'_>) -> Result<()> {
     Ok(())
 }
 
-/// The contenders, and the suffix of their cases' names: this user, and if that is root an ordinary user, too.
+/// The contenders, and the suffix of their cases' names: this user, and if that is root an ordinary user,
+/// too.
 fn contenders(
     bench: &mut Bench<'_>,
     words: &[&str],

@@ -9,8 +9,8 @@ use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 use rustix::process::{Pid as RustixPid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
-/// How long processes may take to die. It only has to be longer than on a busy machine; it only passes fully if
-/// something stays.
+/// How long processes may take to die. It only has to be longer than on a busy machine; it only passes fully
+/// if something stays.
 pub(crate) const DYING: Duration = Duration::from_secs(5);
 
 /// The polling interval.

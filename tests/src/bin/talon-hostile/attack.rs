@@ -14,7 +14,8 @@ use talon_jail::{ExitStatus, Group, JailedProgram};
 /// How long an attack may take; the longest takes five seconds here.
 pub(crate) const ATTACK_TIME: Duration = Duration::from_secs(40);
 
-/// How long a program may take to end after SIGTERM. The supervisor's own is longer; the attacks ignore it anyway.
+/// How long a program may take to end after SIGTERM. The supervisor's own is longer; the attacks ignore it
+/// anyway.
 const GRACE: Duration = Duration::from_millis(100);
 
 /// A running program, in a jail or without one.
@@ -96,7 +97,8 @@ impl Running {
         }
     }
 
-    /// Ends it as a supervisor does: SIGTERM, grace period, SIGKILL. Its other processes are ended only by a jail.
+    /// Ends it as a supervisor does: SIGTERM, grace period, SIGKILL. Its other processes are ended only by a
+    /// jail.
     pub(crate) fn stop(mut self) -> anyhow::Result<Option<End>> {
         self.ask_to_end()?;
         let mut end = self.wait(GRACE)?;

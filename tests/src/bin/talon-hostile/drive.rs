@@ -45,7 +45,8 @@ pub(crate) fn run(side: &str, choice: &Choice) -> anyhow::Result<()> {
     // All processes that an attack leaves behind are reparented to us.
     set_child_subreaper(Some(rustix::process::getpid()))?;
     let expected = expected::load()?;
-    // Before anything else is started, as a supervisor does. If there are no groups, each jail's report says why.
+    // Before anything else is started, as a supervisor does. If there are no groups, each jail's report says
+    // why.
     let groups = Groups::open(&format!("hostile-{}", side.name())).ok();
     let mut parts = Some((Stage::from_current_exe()?, groups));
     for column in choice.columns().iter().filter(|column| column.side == side) {
@@ -213,7 +214,8 @@ const BWRAP: &[&str] = &[
     OWN,
 ];
 
-/// An ordinary process of the host with the attack's own uid, which is the worst case; and the file it created.
+/// An ordinary process of the host with the attack's own uid, which is the worst case; and the file it
+/// created.
 fn stand_in(side: Side) -> anyhow::Result<(Child, String)> {
     let mut command = Command::new(attack_program());
     command.args(["--helper", "stand-in"]).env_clear().env("SECRET", SECRET);

@@ -17,8 +17,8 @@ use crate::column::{Net, Side};
 use crate::outer::attack_program;
 use crate::targets::{ATTACKER, BIN, GRANTED_PORT, NEIGHBOUR, NEIGHBOUR_UID, PRIVATE};
 
-/// How long an attack keeps the memory that it got. The monitor checks at least once a second; the rest is for busy
-/// machines.
+/// How long an attack keeps the memory that it got. The monitor checks at least once a second; the rest is
+/// for busy machines.
 const HOLD_MS: &str = "3000";
 
 /// How long a jail may take to be built; it takes a few milliseconds.
@@ -168,7 +168,8 @@ const PRIVATE_BYTES: u64 = 32 << 20;
 /// The same for files, of which they try five times as many.
 const PRIVATE_INODES: u64 = 1000;
 
-/// A plugin's default limits, except for memory: the attacks stop at 512 MiB, so that they fit on every machine.
+/// A plugin's default limits, except for memory: the attacks stop at 512 MiB, so that they fit on every
+/// machine.
 fn limits() -> Limits {
     Limits { memory_bytes: 192 << 20, data_bytes: Some(256 << 20), ..Limits::default() }
 }

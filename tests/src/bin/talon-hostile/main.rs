@@ -1,5 +1,5 @@
-//! The hostile suite: programs that try to escape, run without a jail, in bubblewrap's and in ours, and one table
-//! with the results.
+//! The hostile suite: programs that try to escape, run without a jail, in bubblewrap's and in ours, and one
+//! table with the results.
 //!
 //! ```text
 //! talon-hostile                    judges; fails when anything differs from `tests/jail/expected.toml`
@@ -11,9 +11,9 @@
 //! A successful attack cannot damage the machine: the outer namespace has its own files
 //! where it matters, its own network and its own processes, and dies with this program.
 //!
-//! `--only PART,…` runs the attacks whose name contains one of them; `--column PART` those columns; `--table FILE` writes
-//! the table there; `--attacks FILE` takes attacks that were compiled elsewhere (`cc tests/jail/attacks/*.c`), for
-//! machines without a compiler.
+//! `--only PART,…` runs the attacks whose name contains one of them; `--column PART` those columns;
+//! `--table FILE` writes the table there; `--attacks FILE` takes attacks that were compiled elsewhere
+//! (`cc tests/jail/attacks/*.c`), for machines without a compiler.
 
 mod aftermath;
 mod attack;

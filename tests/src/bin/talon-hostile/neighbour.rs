@@ -1,6 +1,5 @@
 //! Another plugin, which must keep serving during an attack: a separate thread calls it all the time.
 
-use parking_lot::{Condvar, Mutex};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -8,10 +7,12 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use parking_lot::{Condvar, Mutex};
+
 use crate::listeners::echo;
 
-/// How long an answer may take. Not a matter of speed: an answer takes well below a millisecond, and a few on two cores
-/// with four spinning programs; a neighbour that an attack blocks does not answer at all.
+/// How long an answer may take. Not a matter of speed: an answer takes well below a millisecond, and a few on
+/// two cores with four spinning programs; a neighbour that an attack blocks does not answer at all.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The interval between two calls.

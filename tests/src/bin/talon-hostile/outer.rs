@@ -1,5 +1,5 @@
-//! The throw-away environment: private files where it matters, a private network with listeners, and the attack
-//! programs.
+//! The throw-away environment: private files where it matters, a private network with listeners, and the
+//! attack programs.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -45,7 +45,8 @@ pub(crate) fn run(choice: &Choice) -> anyhow::Result<()> {
     // Read before anything is covered: the file may be below a covered directory.
     let attacks = choice.attacks.as_ref().map(fs::read).transpose().context("cannot read the attacks")?;
     cover()?;
-    // Where that is not allowed, pids may collide, and an attack on another process may hit itself: it would look open.
+    // Where that is not allowed, pids may collide, and an attack on another process may hit itself: it would
+    // look open.
     fs::write("/proc/sys/kernel/ns_last_pid", FIRST_PID.to_string())
         .context("cannot choose the next process number")?;
     files()?;
@@ -153,7 +154,8 @@ fn cover_file(path: &str, text: &str) -> anyhow::Result<()> {
     mount_bind(&ours, path).with_context(|| format!("cannot cover {path}"))
 }
 
-/// The attack program, in three places, and our own, which another uid may not be able to reach at its original path.
+/// The attack program, in three places, and our own, which another uid may not be able to reach at its
+/// original path.
 fn programs(attacks: Option<Vec<u8>>) -> anyhow::Result<()> {
     match attacks {
         Some(program) => fs::write(attack_program(), program)?,

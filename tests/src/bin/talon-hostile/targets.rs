@@ -56,7 +56,8 @@ pub(crate) const GRANTED_PORT: u16 = 4104;
 /// Where attacks listen: a port that the kernel might pick, for a socket that has none.
 pub(crate) const LISTEN_PORT: u16 = 45_105;
 
-/// An unused uid, for everything without rights. Above all ranges that Debian assigns, below those of containers.
+/// An unused uid, for everything without rights. Above all ranges that Debian assigns, below those of
+/// containers.
 pub(crate) const USER: u32 = 69_100;
 /// The attack's own uid, if our side is root.
 pub(crate) const ATTACKER: u32 = 69_101;

@@ -1,5 +1,5 @@
-//! Stands in for `talon-agent` in tests of the supervisor's side: it implements its control protocol, serves its API,
-//! and executes its clients' commands. The commands are listed in `service.rs`.
+//! Stands in for `talon-agent` in tests of the supervisor's side: it implements its control protocol, serves
+//! its API, and executes its clients' commands. The commands are listed in `service.rs`.
 //!
 //! Its standard input is the control socket, as `talon-agent`'s is.
 

@@ -1,5 +1,5 @@
-//! The commands for its clients. A `GetLoop` carries a command in the place of a session, and returns the result the
-//! same way:
+//! The commands for its clients. A `GetLoop` carries a command in the place of a session, and returns the
+//! result the same way:
 //!
 //! | command | result |
 //! |---|---|

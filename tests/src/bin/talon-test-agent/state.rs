@@ -1,8 +1,8 @@
 //! The agent's state, and its control socket, which every service uses.
 
-use parking_lot::Mutex;
 use std::sync::Arc;
 
+use parking_lot::Mutex;
 use talon_agent_settings::SettingsBundle;
 use talon_control::Control;
 use talon_proto::agent::{FromAgent, ToAgent, from_agent};

@@ -1,7 +1,7 @@
 //! Clients of language models.
 //!
-//! [`model`] has the types that all providers share; a [`Provider`] translates them into one provider's format and
-//! back. [`config`] has the operator's configuration, and builds providers from it.
+//! [`model`] has the types that all providers share; a [`Provider`] translates them into one provider's
+//! format and back. [`config`] has the operator's configuration, and builds providers from it.
 
 mod anthropic;
 pub mod config;

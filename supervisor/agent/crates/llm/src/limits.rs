@@ -1,7 +1,8 @@
 //! Size limits of answers. Providers are on the internet, so none of them may decide how much memory is used.
 
-/// The bytes of one whole answer on the wire. 32 MiB: a streamed token costs about 300 bytes, so this is 100,000 tokens, more
-/// than models answer at once. Beyond it the answer is refused and the connection closed.
+/// The bytes of one whole answer on the wire. 32 MiB: a streamed token costs about 300 bytes, so this is
+/// 100,000 tokens, more than models answer at once. Beyond it the answer is refused and the connection
+/// closed.
 pub const MAX_ANSWER_BYTES: usize = 32 << 20;
 
 /// The text of an answer, and separately its thinking. 4 MiB is a million tokens.
@@ -11,7 +12,8 @@ pub const MAX_TEXT_BYTES: usize = 4 << 20;
 /// [`MAX_ARGUMENTS_BYTES`].
 pub const MAX_EVENT_BYTES: usize = 1 << 20;
 
-/// The name and arguments of one call. 512 KiB holds a file that a model writes; the host takes messages of 4 MiB.
+/// The name and arguments of one call. 512 KiB holds a file that a model writes; the host takes messages of 4
+/// MiB.
 pub const MAX_ARGUMENTS_BYTES: usize = 512 << 10;
 
 /// Calls in one answer. 128 is what OpenAI allows in tools; the loop runs far fewer at once.

@@ -35,8 +35,8 @@ pub trait Provider: Send + Sync {
     /// [`ProviderError`]
     async fn probe(&self) -> Result<(), ProviderError>;
 
-    /// Why the provider cannot be used until its configuration changes, if an earlier response showed that; with what
-    /// to do. It is then skipped like one that is not set up.
+    /// Why the provider cannot be used until its configuration changes, if an earlier response showed that;
+    /// with what to do. It is then skipped like one that is not set up.
     fn permanent_refusal(&self) -> Option<String> {
         None
     }

@@ -11,36 +11,41 @@ use crate::{AllowKeys, ConfirmKeys, ContextKeys, MemoryKeys, SubAgentKeys, TurnK
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct AgentKeys {
-    /// Whether the agent runs. This key, `program` and `workspace` need a restart of the supervisor; the other keys take effect
-    /// at a reload.
+    /// Whether the agent runs. This key, `program` and `workspace` need a restart of the supervisor; the
+    /// other keys take effect at a reload.
     pub enabled: bool,
     /// The agent's program.
     ///
-    /// By default `talon-agent` is searched for beside `talon` itself, then in `../libexec/talon` and `../lib/talon` from there.
+    /// By default `talon-agent` is searched for beside `talon` itself, then in `../libexec/talon` and
+    /// `../lib/talon` from there.
     #[schemars(extend("format" = "path"), example = &"/usr/libexec/talon/talon-agent")]
     pub program: Option<PathBuf>,
-    /// The directory with `SOUL.md`, `USER.md`, `IDENTITY.md` and `memory/YYYY-MM-DD.md`. The agent reads it and never writes to it.
+    /// The directory with `SOUL.md`, `USER.md`, `IDENTITY.md` and `memory/YYYY-MM-DD.md`. The agent reads it
+    /// and never writes to it.
     ///
     /// A built-in text replaces a file that is missing or empty.
     #[schemars(extend("format" = "path"), example = &"/etc/talon/workspace")]
     pub workspace: Option<PathBuf>,
-    /// The limits of one turn. A turn is everything between a person's message and its answer. At a limit it ends with a message and
-    /// with the partial answer, if there is one.
+    /// The limits of one turn. A turn is everything between a person's message and its answer. At a limit it
+    /// ends with a message and with the partial answer, if there is one.
     pub turn: TurnKeys,
-    /// How much of a session a model sees, in tokens by section. The safety rules belong to no section and are never cut.
+    /// How much of a session a model sees, in tokens by section. The safety rules belong to no section and
+    /// are never cut.
     pub context: ContextKeys,
-    /// Which calls wait for a person's approval. A call of an action that declares `read_only` waits only if a rule that names the
-    /// action says `always`.
+    /// Which calls wait for a person's approval. A call of an action that declares `read_only` waits only if
+    /// a rule that names the action says `always`.
     pub confirm: ConfirmKeys,
-    /// Which actions a sender, a channel or a sub-agent may call: `plugin.action`, or `plugin.*` for all actions of a plugin. The
-    /// supervisor refuses all other calls with `not_granted`, whatever the agent requests. Without a list, everything is allowed that the
-    /// agent may call. If several lists apply to a call, it needs the permission of each.
+    /// Which actions a sender, a channel or a sub-agent may call: `plugin.action`, or `plugin.*` for all
+    /// actions of a plugin. The supervisor refuses all other calls with `not_granted`, whatever the agent
+    /// requests. Without a list, everything is allowed that the agent may call. If several lists apply to a
+    /// call, it needs the permission of each.
     pub allow: AllowKeys,
-    /// Helpers to which the model can delegate a task, each with its own prompt, a small context, a cheap model and a small budget. A
-    /// sub-agent cannot start another one.
+    /// Helpers to which the model can delegate a task, each with its own prompt, a small context, a cheap
+    /// model and a small budget. A sub-agent cannot start another one.
     pub subagents: SubAgentKeys,
     /// What is remembered beyond a session.
     pub memory: MemoryKeys,
-    /// Plugins whose `system_prompt_addition` is shown to the model, as quoted data. That of any other plugin is not shown.
+    /// Plugins whose `system_prompt_addition` is shown to the model, as quoted data. That of any other plugin
+    /// is not shown.
     pub trusted_plugins: Vec<String>,
 }

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 /// `plugin.action` or `plugin.*`.
 pub type ToolPattern = String;
 
-/// Which actions a sender, a channel or a sub-agent may call. The supervisor refuses all other calls with `not_granted`, whatever the
-/// agent requests. Without a list, everything is allowed that the agent may call.
+/// Which actions a sender, a channel or a sub-agent may call. The supervisor refuses all other calls with
+/// `not_granted`, whatever the agent requests. Without a list, everything is allowed that the agent may call.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct AllowKeys {
@@ -26,7 +26,8 @@ fn allow_example() -> BTreeMap<&'static str, [ToolPattern; 2]> {
     BTreeMap::from([("alice", ["files.*".to_owned(), "hello.greet".to_owned()])])
 }
 
-/// The keys of a call's context that identify the caller. The host trusts them on the agent's own connection only.
+/// The keys of a call's context that identify the caller. The host trusts them on the agent's own connection
+/// only.
 pub const SENDER_KEY: &str = "sender";
 /// See [`SENDER_KEY`].
 pub const CHANNEL_KEY: &str = "channel";

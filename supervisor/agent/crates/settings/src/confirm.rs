@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{TimeSpan, ToolPattern};
 
-/// Which calls wait for a person's approval. A call of an action that declares `read_only` waits only if a rule that names the action
-/// says `always`.
+/// Which calls wait for a person's approval. A call of an action that declares `read_only` waits only if a
+/// rule that names the action says `always`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ConfirmKeys {
@@ -15,8 +15,8 @@ pub struct ConfirmKeys {
     pub default: ConfirmMode,
     /// The modes of the actions that they name. If several rules name an action, the first applies.
     pub rules: Vec<ConfirmRule>,
-    /// Regular expressions for the text of an argument, in addition to the built-in ones (`rm -rf` and the like). A call that one of
-    /// them matches counts as destructive, whatever its action declares.
+    /// Regular expressions for the text of an argument, in addition to the built-in ones (`rm -rf` and the
+    /// like). A call that one of them matches counts as destructive, whatever its action declares.
     #[schemars(example = pattern_example())]
     pub patterns: Vec<String>,
     /// How long a call waits. After that it counts as denied.
@@ -40,8 +40,8 @@ pub struct ConfirmRule {
     pub ask: ConfirmMode,
 }
 
-/// The largest compiled expression. 1 MiB: the built-in ones take a tenth of it, and usual expressions take some KiB; a larger one has nested counted repetitions, and is
-/// rejected.
+/// The largest compiled expression. 1 MiB: the built-in ones take a tenth of it, and usual expressions take
+/// some KiB; a larger one has nested counted repetitions, and is rejected.
 const MAX_PROGRAM_BYTES: usize = 1 << 20;
 
 /// A text is no expression, or too large a one; in one line.
@@ -72,7 +72,8 @@ pub fn confirm_pattern(expression: &str) -> Result<Regex, ConfirmPatternError> {
 pub enum ConfirmMode {
     /// Always. As the default mode: unless the action declares `read_only`.
     Always,
-    /// If it may destroy something: its action declares so or declares nothing, or a pattern matches the call.
+    /// If it may destroy something: its action declares so or declares nothing, or a pattern matches the
+    /// call.
     #[default]
     Destructive,
     /// Never.

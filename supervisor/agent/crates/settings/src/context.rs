@@ -3,7 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How much of a session a model sees, in tokens by section. The safety rules belong to no section and are never cut.
+/// How much of a session a model sees, in tokens by section. The safety rules belong to no section and are
+/// never cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ContextKeys {

@@ -20,7 +20,8 @@ pub struct ProviderEntry {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = &"https://openrouter.ai/api/v1")]
     pub base_url: Option<String>,
-    /// How its format differs from OpenAI's, for `openai`. Default: chosen by the host of `base_url`, and `plain` for unknown hosts.
+    /// How its format differs from OpenAI's, for `openai`. Default: chosen by the host of `base_url`, and
+    /// `plain` for unknown hosts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dialect: Option<Dialect>,
     /// The variable in the supervisor's environment with the key.
@@ -40,8 +41,8 @@ pub struct ProviderEntry {
     /// How long each step may take.
     #[serde(default)]
     pub timeouts: Timeouts,
-    /// The proxy: a URL, or `direct` for none. Default: `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY` of the
-    /// environment, which do not apply to loopback.
+    /// The proxy: a URL, or `direct` for none. Default: `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and
+    /// `NO_PROXY` of the environment, which do not apply to loopback.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = &"http://proxy.example.org:3128")]
     pub proxy: Option<Secret>,
@@ -49,8 +50,8 @@ pub struct ProviderEntry {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("format" = "path"))]
     pub ca_file: Option<PathBuf>,
-    /// The context with which a model is loaded, in tokens, for `ollama`. Default: Ollama's own, often 4,096. Ollama silently cuts
-    /// off what does not fit.
+    /// The context with which a model is loaded, in tokens, for `ollama`. Default: Ollama's own, often 4,096.
+    /// Ollama silently cuts off what does not fit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 512))]
     pub num_ctx: Option<u32>,

@@ -23,8 +23,8 @@ impl std::fmt::Display for EntryProblem {
 }
 
 impl ProviderEntry {
-    /// All problems of the entry under this name. Keys without effect on its kind are mistakes; ignoring them would
-    /// hide that.
+    /// All problems of the entry under this name. Keys without effect on its kind are mistakes; ignoring them
+    /// would hide that.
     #[must_use]
     pub fn problems(&self, name: &str) -> Vec<EntryProblem> {
         let mut found = Vec::new();

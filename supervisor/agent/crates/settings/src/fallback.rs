@@ -12,14 +12,15 @@ pub const MAX_RETRIES: u32 = 10;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct FallbackKeys {
-    /// The time for all attempts and waits of a request. Retries end at half of it if another model can be asked.
+    /// The time for all attempts and waits of a request. Retries end at half of it if another model can be
+    /// asked.
     ///
     /// 10m: the longest answers take no longer.
     pub patience: TimeSpan,
     /// How long an attempt may go without a piece of an answer.
     ///
-    /// 5m: a provider's `timeouts` usually end an attempt earlier; this is a second limit. It should be longer than all of them, and not
-    /// longer than `patience`.
+    /// 5m: a provider's `timeouts` usually end an attempt earlier; this is a second limit. It should be
+    /// longer than all of them, and not longer than `patience`.
     pub silence: TimeSpan,
     /// How often a model is asked again after a network error or a timeout. At most 10.
     #[schemars(range(max = 10))]
@@ -28,7 +29,8 @@ pub struct FallbackKeys {
     pub backoff_initial: TimeSpan,
     /// The longest wait between two attempts, unless a provider asks for more.
     pub backoff_max: TimeSpan,
-    /// A random time up to this is added to each wait, so that requests that failed together are not retried together.
+    /// A random time up to this is added to each wait, so that requests that failed together are not retried
+    /// together.
     pub jitter: TimeSpan,
     /// The longest `Retry-After` for which a request waits.
     ///

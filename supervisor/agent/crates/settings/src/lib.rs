@@ -1,8 +1,8 @@
 //! The operator's settings of the agent and its models.
 //!
-//! The supervisor reads them with the rest of the configuration, and sends them to the agent; both use these types.
-//! This crate has only types, their defaults, and checks beyond the types: no network, no clock, and no files except
-//! those that [`SettingsBundle`] collects.
+//! The supervisor reads them with the rest of the configuration, and sends them to the agent; both use these
+//! types. This crate has only types, their defaults, and checks beyond the types: no network, no clock, and
+//! no files except those that [`SettingsBundle`] collects.
 //!
 //! | key | type |
 //! |---|---|

@@ -7,12 +7,14 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct MemoryKeys {
-    /// Whether the model can use `memory.save` and `memory.search`, and whether memories that match a request are put into its prompt.
+    /// Whether the model can use `memory.save` and `memory.search`, and whether memories that match a request
+    /// are put into its prompt.
     pub enabled: bool,
     /// The most facts and preferences in a prompt.
     #[schemars(range(max = 50))]
     pub recalled: u32,
-    /// Whether successful turns with two or more calls are recorded as workflows and suggested for similar requests.
+    /// Whether successful turns with two or more calls are recorded as workflows and suggested for similar
+    /// requests.
     pub workflows: bool,
     /// The most workflows in a prompt.
     #[schemars(range(max = 10))]

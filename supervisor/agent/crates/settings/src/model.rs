@@ -10,7 +10,8 @@ use crate::tier::Tier;
 
 /// The models, by provider and name with a slash between them: `openai/gpt-4o-mini`.
 ///
-/// The provider has to be configured. The name is the provider's own and may contain slashes, as those of OpenRouter do.
+/// The provider has to be configured. The name is the provider's own and may contain slashes, as those of
+/// OpenRouter do.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct CatalogKeys(pub BTreeMap<String, Model>);

@@ -11,23 +11,25 @@ use crate::{Budget, CatalogKeys, FallbackKeys, ProviderEntry};
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ModelKeys {
-    /// The providers, by name. The catalog and all messages use this name. [providers.md](providers.md) has examples.
+    /// The providers, by name. The catalog and all messages use this name. [providers.md](providers.md) has
+    /// examples.
     ///
-    /// At its start and at each reload, the supervisor reads the files and variables that are named here, as its own user and from its own
-    /// environment. It passes them to the agent, which can read neither.
+    /// At its start and at each reload, the supervisor reads the files and variables that are named here, as
+    /// its own user and from its own environment. It passes them to the agent, which can read neither.
     #[schemars(extend("x-key" = "provider"))]
     pub providers: ProviderKeys,
-    /// The models, by provider and name with a slash between them: `openai/gpt-4o-mini`. The name is the provider's own and may contain
-    /// slashes. [models.md](models.md) explains how a model is chosen.
+    /// The models, by provider and name with a slash between them: `openai/gpt-4o-mini`. The name is the
+    /// provider's own and may contain slashes. [models.md](models.md) explains how a model is chosen.
     pub catalog: CatalogKeys,
     /// What happens when a model fails.
     pub fallback: FallbackKeys,
     /// The most that may be spent. Default: no limit.
     ///
-    /// A request whose estimate exceeds the rest of the budget is not sent; a limit never chooses another model. Requests that cost nothing are
-    /// always sent.
+    /// A request whose estimate exceeds the rest of the budget is not sent; a limit never chooses another
+    /// model. Requests that cost nothing are always sent.
     pub budget: Budget,
-    /// The model for sessions that do not choose one, by provider/name or alias. Default: the cheapest suitable model.
+    /// The model for sessions that do not choose one, by provider/name or alias. Default: the cheapest
+    /// suitable model.
     pub default: Option<String>,
     /// How long models think.
     pub thinking: Thinking,

@@ -1,8 +1,8 @@
 //! Money and prices, exact.
 //!
-//! The unit is the picodollar, a millionth of a millionth of a dollar. A price in dollars per million tokens with at most six
-//! decimals is then a whole number per token, so that nothing is ever divided, rounded or lost in a sum. Decimal numbers exist only
-//! at the edges, and are parsed by their digits.
+//! The unit is the picodollar, a millionth of a millionth of a dollar. A price in dollars per million tokens
+//! with at most six decimals is then a whole number per token, so that nothing is ever divided, rounded or
+//! lost in a sum. Decimal numbers exist only at the edges, and are parsed by their digits.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -22,7 +22,8 @@ pub const PICOS_PER_MICRO: u128 = 1_000_000;
 /// The decimals of a dollar in picodollars.
 const MONEY_DECIMALS: usize = 12;
 
-/// The decimals of a price: with six, the price of a token is a whole number of picodollars. The cheapest models have four.
+/// The decimals of a price: with six, the price of a token is a whole number of picodollars. The cheapest
+/// models have four.
 const PRICE_DECIMALS: usize = 6;
 
 /// The largest amount in dollars. A larger one is a typing error.

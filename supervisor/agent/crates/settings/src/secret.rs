@@ -11,8 +11,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 /// The text that is shown in place of a secret.
 pub const HIDDEN: &str = "[hidden]";
 
-/// A secret text: a key, a header's value, a proxy's URL with a password. It is sent to the provider and nowhere else. Wherever the
-/// configuration is shown or written, it is `[hidden]`.
+/// A secret text: a key, a header's value, a proxy's URL with a password. It is sent to the provider and
+/// nowhere else. Wherever the configuration is shown or written, it is `[hidden]`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(Arc<str>);
 
@@ -68,8 +68,8 @@ impl JsonSchema for Secret {
 pub enum KeySource {
     /// An environment variable that holds one key.
     Env(String),
-    /// A file with one key per line, which must not be readable by other users. Empty lines and lines that start with `#`
-    /// are ignored.
+    /// A file with one key per line, which must not be readable by other users. Empty lines and lines that
+    /// start with `#` are ignored.
     #[schemars(extend("format" = "path"))]
     File(PathBuf),
 }

@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use crate::{Money, TimeSpan};
 
-/// Helpers to which the model can delegate a task, each with its own prompt, some 500 tokens of context, a cheap model and a small
-/// budget. A sub-agent cannot start another one.
+/// Helpers to which the model can delegate a task, each with its own prompt, some 500 tokens of context, a
+/// cheap model and a small budget. A sub-agent cannot start another one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SubAgentKeys {
@@ -25,8 +25,8 @@ pub struct SubAgentKeys {
     /// The most tokens of the context of a task. A longer context is cut, with a notice.
     #[schemars(range(min = 50, max = 100_000))]
     pub context: u32,
-    /// Your own sub-agents, by name. One with the name of a built-in sub-agent (`ResearchAgent`, `PlannerAgent`, `WriterAgent`,
-    /// `CriticAgent`, `SummarizerAgent`) replaces it.
+    /// Your own sub-agents, by name. One with the name of a built-in sub-agent (`ResearchAgent`,
+    /// `PlannerAgent`, `WriterAgent`, `CriticAgent`, `SummarizerAgent`) replaces it.
     pub agents: BTreeMap<String, SubAgentEntry>,
 }
 

@@ -23,8 +23,8 @@ impl Tier {
 
     /// The order in which tiers are searched for a model that can be asked, this tier first.
     ///
-    /// Higher tiers come before lower ones: a better model does the same work for more money, which a budget limits. A weaker one may
-    /// fail, which is still better than no answer.
+    /// Higher tiers come before lower ones: a better model does the same work for more money, which a budget
+    /// limits. A weaker one may fail, which is still better than no answer.
     #[must_use]
     pub const fn ladder(self) -> [Self; 3] {
         match self {

@@ -5,14 +5,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::span::TimeSpan;
 
-/// How long each step of an answer may take. When a timeout passes, the connection is closed and the error has the class
-/// `timeout`.
+/// How long each step of an answer may take. When a timeout passes, the connection is closed and the error
+/// has the class `timeout`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Timeouts {
     /// To connect, including DNS, TLS and the proxy.
     ///
-    /// 10s: a connection takes less than one second even around the world, and a dead address should not delay a turn.
+    /// 10s: a connection takes less than one second even around the world, and a dead address should not
+    /// delay a turn.
     pub connect: TimeSpan,
     /// From the question to the first text, thought or call.
     ///

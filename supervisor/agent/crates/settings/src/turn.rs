@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Money, TimeSpan};
 
-/// The limits of one turn. A turn is everything between a person's message and its answer. At a limit it ends with a message and with
-/// the partial answer, if there is one.
+/// The limits of one turn. A turn is everything between a person's message and its answer. At a limit it ends
+/// with a message and with the partial answer, if there is one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct TurnKeys {
@@ -15,7 +15,8 @@ pub struct TurnKeys {
     /// 10: more rarely help, and each carries the whole context.
     #[schemars(range(min = 1, max = 1000))]
     pub iterations: u32,
-    /// The most calls of one answer, which run concurrently. Further calls of an answer are rejected, and the model is notified.
+    /// The most calls of one answer, which run concurrently. Further calls of an answer are rejected, and the
+    /// model is notified.
     #[schemars(range(min = 1, max = 100))]
     pub calls_at_once: u32,
     /// The most errors of one tool. A success cancels one error.
@@ -32,7 +33,8 @@ pub struct TurnKeys {
     pub structured_retries: u32,
     /// The most time from message to answer, without the time spent waiting for a person's approval.
     pub wall_time: TimeSpan,
-    /// The most that its questions may cost together, in US dollars. Models without a known price are not counted.
+    /// The most that its questions may cost together, in US dollars. Models without a known price are not
+    /// counted.
     ///
     /// 1 dollar: about ten times the cost of ten questions of 6,000 tokens on a mid-tier model.
     pub cost: Option<Money>,

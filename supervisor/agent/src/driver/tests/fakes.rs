@@ -1,11 +1,11 @@
 //! Fakes of the host, a person, memory and the store.
 
-use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use talon_guard::{Answer as ToolAnswer, EnvelopeMode, Guard, GuardSettings};
 use talon_proto::agent;
 use talon_proto::agent::chunk::Kind;

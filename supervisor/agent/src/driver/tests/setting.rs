@@ -1,11 +1,11 @@
 //! The environment of a test turn.
 
-use parking_lot::Mutex;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use parking_lot::Mutex;
 use talon_guard::Sanitizer;
 use talon_llm::config::Timeouts;
 use talon_llm::model::{Answer, ProviderError, Request, Thinking};

@@ -29,9 +29,10 @@ const MAX_SCHEMA_BYTES: u64 = 256 << 10;
 
 /// Ask the agent one thing and print its answer.
 ///
-/// The answer goes to stdout, streamed on a terminal; tools, thoughts and notes go to stderr. A call that needs an
-/// approval is shown exactly as it will run; on a terminal you are asked to decide, otherwise use `talon approval` in
-/// another shell. Ctrl-C cancels the turn. The conversation stays in its session, whose id is printed at the end.
+/// The answer goes to stdout, streamed on a terminal; tools, thoughts and notes go to stderr. A call that
+/// needs an approval is shown exactly as it will run; on a terminal you are asked to decide, otherwise use
+/// `talon approval` in another shell. Ctrl-C cancels the turn. The conversation stays in its session, whose
+/// id is printed at the end.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   talon ask 'What changed in the last release?'
@@ -63,7 +64,8 @@ pub(crate) struct AskArgs {
     /// Print only the answer, approvals and notes.
     #[arg(long)]
     quiet: bool,
-    /// With --output json: print each chunk of the turn as one line when it arrives, and the result as the last line.
+    /// With --output json: print each chunk of the turn as one line when it arrives, and the result as the
+    /// last line.
     #[arg(long)]
     stream: bool,
 }

@@ -11,7 +11,8 @@ pub(super) struct SessionOverrides {
     /// How long the model may think.
     #[arg(long, value_name = "LEVEL", value_parser = ["off", "low", "medium", "high"])]
     pub(super) thinking: Option<String>,
-    /// Offer only these tools: `plugin.action` or `plugin.*`. This can only narrow what is allowed. May be repeated.
+    /// Offer only these tools: `plugin.action` or `plugin.*`. This can only narrow what is allowed. May be
+    /// repeated.
     #[arg(long, value_name = "PATTERN")]
     pub(super) tools: Vec<String>,
 }

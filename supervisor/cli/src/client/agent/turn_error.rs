@@ -28,8 +28,8 @@ pub(super) fn print_error(error: &Error, out: &mut Output) -> u8 {
     failure.code()
 }
 
-/// The agent's error message without repetition: drops a prefix that occurs twice, and the attempts if they get their
-/// own lines.
+/// The agent's error message without repetition: drops a prefix that occurs twice, and the attempts if they
+/// get their own lines.
 fn error_summary(error: &Error) -> String {
     /// What introduces the attempts, which end the message.
     const ATTEMPTS: &str = ". Tried: ";

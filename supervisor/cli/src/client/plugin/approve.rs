@@ -18,9 +18,10 @@ use crate::{confirm, json};
 
 /// Approve what a plugin's actions declare now, after they changed.
 ///
-/// The first declaration of a plugin is approved automatically. A new or changed action is reported later, and refused
-/// until it is approved if `changed_tools: block` is set; `talon plugin show` marks it. The current declaration is
-/// shown first, and only that is approved: read it, because a model will read its description.
+/// The first declaration of a plugin is approved automatically. A new or changed action is reported later,
+/// and refused until it is approved if `changed_tools: block` is set; `talon plugin show` marks it. The
+/// current declaration is shown first, and only that is approved: read it, because a model will read its
+/// description.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   talon plugin show web-tools
@@ -30,7 +31,8 @@ pub(crate) struct ApproveArgs {
     /// The plugin's name.
     #[arg(value_name = "PLUGIN")]
     name: String,
-    /// Only these actions; otherwise all that changed. The plugin's description of itself is the action `(plugin)`.
+    /// Only these actions; otherwise all that changed. The plugin's description of itself is the action
+    /// `(plugin)`.
     #[arg(value_name = "ACTION")]
     actions: Vec<String>,
     /// Do not ask for confirmation. Without a terminal there is no confirmation anyway.
@@ -74,8 +76,8 @@ impl ApproveArgs {
         Ok(exit::OK)
     }
 
-    /// Shows the requested changed actions; returns their digests, and an empty digest for an action that did not
-    /// change.
+    /// Shows the requested changed actions; returns their digests, and an empty digest for an action that did
+    /// not change.
     fn shown(&self, seen: &GetPluginResponse, out: &mut Output) -> BTreeMap<String, String> {
         let mut digests = seen.declaration_digests.clone();
         if !self.actions.is_empty() {

@@ -1,5 +1,5 @@
-//! `talon plugin start`, `stop`, `restart`, `reload` and `refresh`: they return when the plugin reached the state or
-//! failed to.
+//! `talon plugin start`, `stop`, `restart`, `reload` and `refresh`: they return when the plugin reached the
+//! state or failed to.
 
 use clap::Args;
 use talon_proto::host::{
@@ -42,10 +42,10 @@ pub(crate) struct RestartArgs {
 
 /// Replace a plugin by the current version of its files, without losing a call.
 ///
-/// Starts new processes next to the running ones, from the current files and manifest, with the active configuration.
-/// Once all of them are ready they get the new calls, and the old ones finish theirs and stop. If they do not become
-/// ready they are removed, and the old ones keep running. New processes are started even if nothing changed; a stopped
-/// plugin is started.
+/// Starts new processes next to the running ones, from the current files and manifest, with the active
+/// configuration. Once all of them are ready they get the new calls, and the old ones finish theirs and stop.
+/// If they do not become ready they are removed, and the old ones keep running. New processes are started
+/// even if nothing changed; a stopped plugin is started.
 #[derive(Debug, Args)]
 pub(crate) struct ReloadArgs {
     /// The plugin's name.

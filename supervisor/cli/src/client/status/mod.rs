@@ -23,10 +23,11 @@ use crate::table::Table;
 use crate::wrap::wrapped_on;
 use crate::{json, show};
 
-/// Show the supervisor's state, its plugins (the worst first), what needs attention, and which protections are missing.
+/// Show the supervisor's state, its plugins (the worst first), what needs attention, and which protections
+/// are missing.
 ///
-/// The first line is a summary. With --check the exit code reflects it: 1 if something needs attention, that is,
-/// if that list is not empty.
+/// The first line is a summary. With --check the exit code reflects it: 1 if something needs attention, that
+/// is, if that list is not empty.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   talon status
@@ -103,7 +104,8 @@ fn items(title: &'static str, items: &[attention::AttentionItem], out: &mut Outp
     out.table(&table);
 }
 
-/// The widest list of names next to a text; more plugins are counted, and `talon plugin show` has the details.
+/// The widest list of names next to a text; more plugins are counted, and `talon plugin show` has the
+/// details.
 const MAX_NAMES_COLUMNS: usize = 24;
 
 /// Missing protections come last, where they are noticed; plugins with the same ones share a line.

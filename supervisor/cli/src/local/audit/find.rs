@@ -85,8 +85,8 @@ pub(super) fn since(text: &str) -> Result<u64, SinceError> {
     Ok(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }
 
-/// The files with records since then. A file is skipped if its successor started before that time; this assumes that
-/// the clock did not jump.
+/// The files with records since then. A file is skipped if its successor started before that time; this
+/// assumes that the clock did not jump.
 pub(super) fn files_since(files: Vec<PathBuf>, since: u64) -> Vec<PathBuf> {
     let began = |file: &PathBuf| {
         let line = LineReader::new(vec![file.clone()]).next_line().ok()??;

@@ -22,8 +22,8 @@ const MAX_LAST: usize = 100_000;
 
 /// Print records of the audit log, oldest first.
 ///
-/// Does not verify them. With --output json it prints each record on one line as it is in the log, with control
-/// characters escaped.
+/// Does not verify them. With --output json it prints each record on one line as it is in the log, with
+/// control characters escaped.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   talon audit show --last 20

@@ -18,9 +18,9 @@ use crate::output::Output;
 
 /// Check that no record of the audit log was changed, removed, inserted or moved.
 ///
-/// Reports the first place where the chain is broken and what should be there; the exit code is then 1. Records that
-/// were cut off at the very end are only noticed with --anchor, given a hash that was stored before (`talon audit
-/// head`). Works with and without a running supervisor.
+/// Reports the first place where the chain is broken and what should be there; the exit code is then 1.
+/// Records that were cut off at the very end are only noticed with --anchor, given a hash that was stored
+/// before (`talon audit head`). Works with and without a running supervisor.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   talon audit verify

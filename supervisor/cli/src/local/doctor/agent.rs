@@ -40,8 +40,8 @@ pub(super) fn running(status: &GetStatusResponse) -> Option<Check> {
     })
 }
 
-/// Whether the agent can read its workspace; a missing one is reported by the configuration's own checks. The owner of
-/// `home`, the agent's directory, is the uid that the agent runs as.
+/// Whether the agent can read its workspace; a missing one is reported by the configuration's own checks. The
+/// owner of `home`, the agent's directory, is the uid that the agent runs as.
 fn workspace(dir: &Path, home: Option<&Metadata>) -> Option<Check> {
     let of = CheckBuilder(Section::Files, "workspace");
     let about = dir.metadata().ok().filter(Metadata::is_dir)?;

@@ -62,8 +62,8 @@ pub(super) fn directory(of: CheckBuilder, dir: &Path) -> Check {
     }
 }
 
-/// The state directory. The supervisor refuses to start if others may read it; if plugins have their own uids, others
-/// may have execute permission on it.
+/// The state directory. The supervisor refuses to start if others may read it; if plugins have their own
+/// uids, others may have execute permission on it.
 fn data_dir(dir: &Path, own_uids: bool) -> Check {
     let of = check_named("data dir");
     let (mode, forbidden) = if own_uids { (0o711, 0o066) } else { (0o700, 0o077) };

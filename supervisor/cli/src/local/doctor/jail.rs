@@ -67,7 +67,8 @@ impl JailReport {
         vec![self.tier(), self.cgroup(), self.requested.check()]
     }
 
-    /// Whether plugins get cgroups: those of the running supervisor, or otherwise of one that is started from here.
+    /// Whether plugins get cgroups: those of the running supervisor, or otherwise of one that is started from
+    /// here.
     fn cgroup(&self) -> Check {
         let of = CheckBuilder(Section::Sandbox, "jail: cgroup");
         let Some(line) = self.machine.protections.iter().find(|line| line.name == MEMORY_GROUP) else {

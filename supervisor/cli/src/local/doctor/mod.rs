@@ -1,7 +1,8 @@
-//! `talon doctor`: what this machine supports, whether the configuration can work here, and how to fix problems.
+//! `talon doctor`: what this machine supports, whether the configuration can work here, and how to fix
+//! problems.
 //!
-//! Each file checks one area and changes nothing. Anything that may hang (a service manager, a collector, another
-//! program) has a timeout of a few seconds.
+//! Each file checks one area and changes nothing. Anything that may hang (a service manager, a collector,
+//! another program) has a timeout of a few seconds.
 
 mod agent;
 mod audit;
@@ -35,12 +36,13 @@ use crate::wrap::wrapped_on;
 /// The widest output: longer lines are hard to read.
 const MAX_COLUMNS: usize = 100;
 
-/// Check this machine, the configuration, the service and the running supervisor, and say how to fix what is wrong.
+/// Check this machine, the configuration, the service and the running supervisor, and say how to fix what is
+/// wrong.
 ///
-/// Each line is ok, a warning or a failure; a line that is not ok says why it matters and what to do. For each
-/// protection of the jail it shows what this machine supports for the current user, what the configuration requires,
-/// and for how many running plugins it is in force. Some checks need root: for other users the skipped checks are
-/// named.
+/// Each line is ok, a warning or a failure; a line that is not ok says why it matters and what to do. For
+/// each protection of the jail it shows what this machine supports for the current user, what the
+/// configuration requires, and for how many running plugins it is in force. Some checks need root: for other
+/// users the skipped checks are named.
 ///
 /// Exits with 1 if something failed.
 #[derive(Debug, Args)]

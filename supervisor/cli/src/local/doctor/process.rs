@@ -103,7 +103,8 @@ fn cgroup(text: &str) -> Check {
             .with_fix("mount it at /sys/fs/cgroup");
     };
     let own = root.join(path);
-    // If the supervisor has moved itself into a leaf, its parent group is the one that is divided among plugins.
+    // If the supervisor has moved itself into a leaf, its parent group is the one that is divided among
+    // plugins.
     let base = if own.ends_with("supervisor") { own.parent().unwrap_or(&own).to_owned() } else { own };
     let has = controllers(&base);
     let missing: Vec<&str> =

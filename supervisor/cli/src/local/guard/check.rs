@@ -25,8 +25,8 @@ const SOURCE: &str = "check";
 
 /// Neutralize the control syntax in a text, as the guard does with a plugin's answer.
 ///
-/// Reads FILE or stdin and writes the text to stdout, byte for byte the same if nothing was found. The exit code says
-/// whether anything was neutralized: 0 no, 1 yes.
+/// Reads FILE or stdin and writes the text to stdout, byte for byte the same if nothing was found. The exit
+/// code says whether anything was neutralized: 0 no, 1 yes.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   curl -s https://example.org | talon guard check > page.txt
@@ -146,7 +146,7 @@ fn report_json(report: &Report) -> Value {
 fn print_report(report: &Report, out: &mut Output) {
     let head = || Line::styled(AnsiColor::Yellow.on_default(), "talon:").and(" ");
     if report.neutralised.is_empty() {
-        out.err_line(head().and("nothing to make inert"));
+        out.err_line(head().and("nothing to neutralize"));
     }
     for ((family, kind), count) in &report.kinds {
         out.err_line(head().and(sanitized!("neutralized: {} × {} ({})", count, *family, *kind)));

@@ -19,8 +19,8 @@ use crate::table::Table;
 
 /// Show an answer as the plugin sent it, before the guard; without an id, list the stored answers.
 ///
-/// guard.keep_raw_bytes limits how many are stored, and only administrators can read them. Control and invisible
-/// characters are made visible and control syntax is marked; --message writes the unchanged bytes.
+/// guard.keep_raw_bytes limits how many are stored, and only administrators can read them. Control and
+/// invisible characters are made visible and control syntax is marked; --message writes the unchanged bytes.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   talon guard raw

@@ -1,8 +1,8 @@
-//! The exit codes of `talon jail run`, as in env(1), timeout(1) and shells: the command's own, or one that says why
-//! there is none.
+//! The exit codes of `talon jail run`, as in env(1), timeout(1) and shells: the command's own, or one that
+//! says why there is none.
 
 use talon_jail::{ExitStatus, SpawnError};
-use talon_sanitize::inert;
+use talon_sanitize::sanitized;
 
 use crate::failure::Failure;
 use crate::line::sanitized_line;
@@ -38,7 +38,7 @@ pub(super) fn code(status: ExitStatus) -> Result<u8, Failure> {
             } else {
                 ""
             };
-            write_stderr(inert!("talon: {}{}", sanitized_line(status), advice), false);
+            write_stderr(sanitized!("talon: {}{}", sanitized_line(status), advice), false);
             BY_SIGNAL + nix::sys::signal::Signal::SIGKILL as i32
         }
         ExitStatus::MonitorLost => {

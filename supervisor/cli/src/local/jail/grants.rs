@@ -22,8 +22,8 @@ pub(super) fn add(view: &mut View, option: &str, paths: &[PathBuf], access: Acce
     Ok(())
 }
 
-/// The path as it is named in the jail: absolute and normalized. A path with `..` may lead through symbolic links to
-/// another file than it seems to; it is resolved.
+/// The path as it is named in the jail: absolute and normalized. A path with `..` may lead through symbolic
+/// links to another file than it seems to; it is resolved.
 pub(super) fn absolute(path: &Path) -> io::Result<PathBuf> {
     if path.components().any(|part| part == Component::ParentDir) {
         return path.canonicalize();

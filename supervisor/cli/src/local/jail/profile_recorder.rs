@@ -13,8 +13,8 @@ use crate::failure::Failure;
 use crate::line::sanitized_line;
 use crate::output::write_stderr;
 
-/// The profile file and its header. The file is created at the start, so that an unwritable path fails before the run;
-/// it is removed if no profile is written.
+/// The profile file and its header. The file is created at the start, so that an unwritable path fails before
+/// the run; it is removed if no profile is written.
 pub(super) struct ProfileRecorder {
     path: PathBuf,
     file: File,

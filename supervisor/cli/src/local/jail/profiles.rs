@@ -13,8 +13,8 @@ use crate::table::Table;
 
 /// List the built-in profiles, or print the file of one.
 ///
-/// A profile lists the system calls that a program may make, each with a reason. A custom profile is a file that
-/// extends one of these; test it with `talon jail run --profile FILE`.
+/// A profile lists the system calls that a program may make, each with a reason. A custom profile is a file
+/// that extends one of these; test it with `talon jail run --profile FILE`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   talon jail profiles

@@ -24,9 +24,9 @@ pub(super) struct ResolvedProgram {
 
 /// Finds the command as a shell would, and makes it visible in the jail.
 ///
-/// A program that the view already contains is executed by path. A script is added at its own path, because its
-/// interpreter opens it by path. Any other program is executed by descriptor and appears alone at its path, without the
-/// files next to it.
+/// A program that the view already contains is executed by path. A script is added at its own path, because
+/// its interpreter opens it by path. Any other program is executed by descriptor and appears alone at its
+/// path, without the files next to it.
 pub(super) fn find(command: &OsStr, view: &mut View, namespaces: bool) -> Result<ResolvedProgram, Failure> {
     let path = look_up(command)?;
     if !namespaces || view.can_execute(&path) {

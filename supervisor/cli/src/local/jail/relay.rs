@@ -14,11 +14,12 @@ use talon_jail::{ExitStatus, Monitor};
 /// Signals that are forwarded to the command instead of ending this process.
 const FORWARDED: [Signal; 4] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT];
 
-/// How long to wait after everything was killed. The kernel needs milliseconds; a process that hangs on a disk
-/// must not block this one.
+/// How long to wait after everything was killed. The kernel needs milliseconds; a process that hangs on a
+/// disk must not block this one.
 const GONE_TIMEOUT: Timespec = Timespec { tv_sec: 5, tv_nsec: 0 };
 
-/// Receives signals through a descriptor. Create it before any other thread, so that all threads block these signals.
+/// Receives signals through a descriptor. Create it before any other thread, so that all threads block these
+/// signals.
 pub(super) struct SignalRelay {
     set: SigSet,
     incoming: SignalFd,
@@ -71,8 +72,8 @@ pub(super) fn wait_until_gone(monitor: &Monitor) -> io::Result<()> {
     monitor.reap().map(drop)
 }
 
-/// Copies the command's output unchanged to one of our own outputs. If the reader closes that, closes the command's
-/// pipe, so that the command gets EPIPE.
+/// Copies the command's output unchanged to one of our own outputs. If the reader closes that, closes the
+/// command's pipe, so that the command gets EPIPE.
 pub(super) fn copy(from: OwnedFd, to: impl AsFd) -> io::Result<JoinHandle<()>> {
     let mut to = File::from(to.as_fd().try_clone_to_owned()?);
     std::thread::Builder::new().name("output".into()).spawn(move || {

@@ -21,10 +21,10 @@ use super::{grants, program, relay, report};
 use crate::failure::Failure;
 use crate::output::Output;
 
-/// Uids for commands, if this process may set them. They lie in a range that systemd's list of uids leaves unassigned
-/// (65536 to 99999), next to the default `sandbox.uid_range` of plugins. The pid selects one: two commands get the same
-/// uid only if their pids differ by a multiple of ten thousand, and then share only a process limit. `--uid` overrides
-/// it.
+/// Uids for commands, if this process may set them. They lie in a range that systemd's list of uids leaves
+/// unassigned (65536 to 99999), next to the default `sandbox.uid_range` of plugins. The pid selects one: two
+/// commands get the same uid only if their pids differ by a multiple of ten thousand, and then share only a
+/// process limit. `--uid` overrides it.
 const UIDS: std::ops::RangeInclusive<u32> = 80_000..=89_999;
 
 /// Timeout for building the jail. It takes milliseconds, but a stuck file system must not hang a shell.
@@ -38,12 +38,12 @@ const INHERITED_VARIABLES: [&str; 5] = ["PATH", "LANG", "LC_ALL", "TZ", "TERM"];
 /// Run a command in the jail that plugins get.
 ///
 /// It sees the system's programs and libraries, the paths granted here, and a private /tmp and home that are
-/// deleted afterwards. Its output is passed through unchanged, its input is empty, and its exit code is passed on: 128
-/// plus the signal's number if a signal ended it, 125 if the jail could not be built, 126 if the command cannot be
-/// executed, 127 if it was not found.
+/// deleted afterwards. Its output is passed through unchanged, its input is empty, and its exit code is
+/// passed on: 128 plus the signal's number if a signal ended it, 125 if the jail could not be built, 126 if
+/// the command cannot be executed, 127 if it was not found.
 ///
-/// As root the command gets another uid, so granted paths must be accessible to that uid (or to everybody). Without
-/// root it keeps your uid, in a user namespace.
+/// As root the command gets another uid, so granted paths must be accessible to that uid (or to everybody).
+/// Without root it keeps your uid, in a user namespace.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   talon jail run -- /bin/sh -c 'id; ls /'
@@ -83,12 +83,13 @@ pub(crate) struct RunArgs {
     /// Allow executing files written to /tmp, as PyInstaller's programs need.
     #[arg(long)]
     tmp_exec: bool,
-    /// Report on stderr which protections are in force, and how the command ended; with `--output json` as one JSON
-    /// value a line.
+    /// Report on stderr which protections are in force, and how the command ended; with `--output json` as
+    /// one JSON value a line.
     #[arg(long)]
     report: bool,
-    /// Allow all system calls that no profile forbids outright, and write a profile to this new file with the calls
-    /// used beyond --profile. Read it before you use it: a call that was used was not necessarily needed.
+    /// Allow all system calls that no profile forbids outright, and write a profile to this new file with the
+    /// calls used beyond --profile. Read it before you use it: a call that was used was not necessarily
+    /// needed.
     #[arg(long, value_name = "FILE")]
     learn: Option<PathBuf>,
     /// The command and its arguments.
@@ -203,8 +204,8 @@ impl RunArgs {
         }
     }
 
-    /// A few inherited variables, the writable directories, and the requested variables; later ones override earlier
-    /// ones.
+    /// A few inherited variables, the writable directories, and the requested variables; later ones override
+    /// earlier ones.
     fn environment(&self, view: &View, namespaces: bool) -> Vec<(OsString, OsString)> {
         let mut env = std::collections::BTreeMap::from([(OsString::from("PATH"), DEFAULT_PATH.into())]);
         for name in INHERITED_VARIABLES {

@@ -11,8 +11,8 @@ use crate::output::Output;
 
 /// Offer the plugins' actions to an MCP host, such as an editor, on standard input and output.
 ///
-/// Every call passes through the supervisor's guard stack, and every plugin runs in its jail. The tools are named
-/// plugin__action. An MCP host starts this command itself; its configuration needs one entry:
+/// Every call passes through the supervisor's guard stack, and every plugin runs in its jail. The tools are
+/// named plugin__action. An MCP host starts this command itself; its configuration needs one entry:
 /// {"mcpServers": {"talon": {"command": "talon", "args": ["mcp"]}}}
 #[derive(Debug, Args)]
 #[command(

@@ -29,14 +29,14 @@ use crate::runtime::block_on;
 
 /// The program that speaks MCP.
 const PROGRAM: &str = "talon-mcp";
-/// The longest base of a private runtime directory: sockets are created below it, and a socket path holds at most 107
-/// bytes.
+/// The longest base of a private runtime directory: sockets are created below it, and a socket path holds at
+/// most 107 bytes.
 const MAX_BASE_BYTES: usize = 36;
 
 #[derive(Debug, Args)]
 pub(super) struct OfferArgs {
-    /// Offer only actions that match a pattern: git, git__status or git__read_*; may be given several times. Without
-    /// it: all that the supervisor grants this user.
+    /// Offer only actions that match a pattern: git, git__status or git__read_*; may be given several times.
+    /// Without it: all that the supervisor grants this user.
     #[arg(long, value_name = "PATTERN", value_parser = pattern)]
     allow: Vec<String>,
     /// Do not offer actions that match a pattern; overrides --allow.
@@ -144,8 +144,8 @@ impl PrivateSupervisor {
 }
 
 /// Where a private supervisor has its sockets: the configured directory, or else a directory derived from the
-/// configuration's path. It is the same each time, so that a second window of an editor finds the supervisor that the
-/// first one started. Also returns whether it is the derived one.
+/// configuration's path. It is the same each time, so that a second window of an editor finds the supervisor
+/// that the first one started. Also returns whether it is the derived one.
 fn runtime_dir(loaded: &Loaded, options: &LoadOptions) -> (PathBuf, bool) {
     let chosen = match loaded.source(&KeyPath::of(&["runtime_dir"])) {
         Source::Default => false,
@@ -190,7 +190,8 @@ enum UnfitDir {
     OpenToOthers(u32),
 }
 
-/// Creates the directory, or reports its owner: its name is predictable, so another user may have created it first.
+/// Creates the directory, or reports its owner: its name is predictable, so another user may have created it
+/// first.
 fn create_private_dir(path: &Path) -> Result<(), PrivateDirError> {
     let made = DirBuilder::new().mode(private_mode()).create(path);
     // Undo the umask. This process owns the directory, so it cannot have been replaced.
@@ -218,7 +219,8 @@ fn create_private_dir(path: &Path) -> Result<(), PrivateDirError> {
     Err(PrivateDirError::Unfit { path, unfit })
 }
 
-/// The directory's mode. Under root, plugins run with other uids and need execute permission to reach their sockets.
+/// The directory's mode. Under root, plugins run with other uids and need execute permission to reach their
+/// sockets.
 fn private_mode() -> u32 {
     if geteuid().is_root() { 0o711 } else { 0o700 }
 }

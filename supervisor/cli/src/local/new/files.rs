@@ -1,5 +1,5 @@
-//! The files of a new plugin: the example of its language and the helper library, included from the examples' own
-//! files, so that there is a single source.
+//! The files of a new plugin: the example of its language and the helper library, included from the examples'
+//! own files, so that there is a single source.
 
 use super::language::Language;
 

@@ -24,8 +24,8 @@ use crate::output::Output;
 
 /// Create a new, working plugin with tests, and set it up.
 ///
-/// It offers one action, `greet`. The helper library is copied into the plugin (Python, Go, Node) or comes from Talon's
-/// SDK (Rust). The last line of the output is the command that calls the plugin.
+/// It offers one action, `greet`. The helper library is copied into the plugin (Python, Go, Node) or comes
+/// from Talon's SDK (Rust). The last line of the output is the command that calls the plugin.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   talon new python my-tool
@@ -45,8 +45,8 @@ pub(crate) struct NewArgs {
     /// Write the files only: no virtual environment, no packages, no build.
     #[arg(long)]
     no_install: bool,
-    /// The path of talon-sdk's source, for Rust. Otherwise share/talon/sdk of the installation, or the source tree that
-    /// this program was built in.
+    /// The path of talon-sdk's source, for Rust. Otherwise share/talon/sdk of the installation, or the source
+    /// tree that this program was built in.
     #[arg(long, value_name = "PATH")]
     sdk: Option<PathBuf>,
 }

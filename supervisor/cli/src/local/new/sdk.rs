@@ -7,10 +7,11 @@ use crate::failure::Failure;
 
 /// Where packages install it, relative to the directory of `talon`.
 const PACKAGED: &str = "../share/talon/sdk";
-/// How many levels above this program to look for a source tree: target/debug is two levels below it, and with a target
-/// triple three.
+/// How many levels above this program to look for a source tree: target/debug is two levels below it, and
+/// with a target triple three.
 const MAX_ABOVE: usize = 4;
-/// Names that cargo reserves for its directories, of Rust's standard crates, and of the new crate's dependencies.
+/// Names that cargo reserves for its directories, of Rust's standard crates, and of the new crate's
+/// dependencies.
 const RESERVED: [&str; 12] = [
     "alloc",
     "build",

@@ -75,7 +75,8 @@ pub(super) fn steps(language: Language, name: &str) -> Vec<Step> {
     }
 }
 
-/// Prefers the system's interpreter: every uid can read it, and the plugin's virtual environment may link to it.
+/// Prefers the system's interpreter: every uid can read it, and the plugin's virtual environment may link to
+/// it.
 fn python() -> PathBuf {
     system_or("python3")
 }
@@ -152,8 +153,8 @@ impl Step {
     }
 }
 
-/// Makes a path in the plugin absolute without resolving symbolic links: an interpreter finds its environment by the
-/// name of the link.
+/// Makes a path in the plugin absolute without resolving symbolic links: an interpreter finds its environment
+/// by the name of the link.
 fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }

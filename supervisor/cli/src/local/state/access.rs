@@ -133,8 +133,8 @@ impl<'g> StateAccess<'g> {
         Ok(Configured { state: config.state, uid_range, mode })
     }
 
-    /// Fails unless the supervisor and the configuration use the same data directory: an export, for example, must not
-    /// combine halves of two states.
+    /// Fails unless the supervisor and the configuration use the same data directory: an export, for example,
+    /// must not combine halves of two states.
     async fn ensure_same_data_dir(&mut self, configured: &Path) -> Result<(), Failure> {
         if self.supervisor.is_none() {
             return Ok(());
@@ -166,8 +166,8 @@ fn was_ever_stored(state: &State, below: &str) -> Result<bool, Failure> {
     exists(&state.data_dir.join(below))
 }
 
-/// Whether the part has a database. For a database server this is decided by a local directory that the first use
-/// creates, because connecting to the server would create tables there.
+/// Whether the part has a database. For a database server this is decided by a local directory that the first
+/// use creates, because connecting to the server would create tables there.
 fn has_database(state: &State, part: StatePart) -> Result<bool, Failure> {
     let dir = state.data_dir.join(part.location().0);
     exists(&if state.engine == Engine::Sqlite { dir.join(part.file()) } else { dir })

@@ -16,9 +16,8 @@ use crate::show::counted;
 
 /// Show the value of a key.
 ///
-/// Control and invisible characters are made visible and control syntax is marked, since a plugin may have stored
-/// anything;
-/// --raw writes the unchanged bytes.
+/// Control and invisible characters are made visible and control syntax is marked, since a plugin may have
+/// stored anything; --raw writes the unchanged bytes.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   talon state get notes draft/1

@@ -19,8 +19,8 @@ use crate::table::Table;
 
 /// Entries per request; the service may return fewer.
 const PAGE_SIZE: u32 = 500;
-/// The most entries to list. A plugin's default quota allows a tenth of this; for more there is --prefix, and for
-/// plugins their names.
+/// The most entries to list. A plugin's default quota allows a tenth of this; for more there is --prefix, and
+/// for plugins their names.
 const MAX_ROWS: usize = 1_000_000;
 
 /// List the plugins that have stored state, or the keys of one plugin.

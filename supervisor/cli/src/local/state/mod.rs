@@ -21,8 +21,8 @@ use crate::runtime::block_on_pool;
 
 /// Show and change the state that plugins store.
 ///
-/// Works through the supervisor and needs the role admin. Without a supervisor the database is opened directly, as its
-/// owner.
+/// Works through the supervisor and needs the role admin. Without a supervisor the database is opened
+/// directly, as its owner.
 #[derive(Debug, Subcommand)]
 #[command(after_help = "Examples:
   talon state list

@@ -65,8 +65,8 @@ impl Operator {
 fn service_failure(status: &Status) -> Option<Failure> {
     let said = status.message();
     let code = match status.code() {
-        // Only gRPC's own errors have a source; all others were returned by the service, or by a supervisor without
-        // one.
+        // Only gRPC's own errors have a source; all others were returned by the service, or by a supervisor
+        // without one.
         Code::Unavailable | Code::Unknown | Code::Cancelled if status.source().is_some() => return None,
         Code::Unknown => return None,
         Code::PermissionDenied | Code::Unauthenticated => exit::DENIED,

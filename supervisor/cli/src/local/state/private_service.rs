@@ -1,9 +1,9 @@
-//! A private `talon-state` process for the duration of this command: for state without a running supervisor, and for
-//! the agent's sessions and memory, which no supervisor opens.
+//! A private `talon-state` process for the duration of this command: for state without a running supervisor,
+//! and for the agent's sessions and memory, which no supervisor opens.
 //!
-//! It runs as under a supervisor, in the same jail and with the same uid, managed by a registry without plugins. So a
-//! malicious import file or database gets no more access to this user's account than to a supervisor. The process is
-//! stopped when this one exits for any reason.
+//! It runs as under a supervisor, in the same jail and with the same uid, managed by a registry without
+//! plugins. So a malicious import file or database gets no more access to this user's account than to a
+//! supervisor. The process is stopped when this one exits for any reason.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -39,7 +39,8 @@ pub(super) struct OpenRequest {
     pub(super) open: Open,
 }
 
-/// The running program. Dropping it stops the program and waits, so connections to it have to be dropped first.
+/// The running program. Dropping it stops the program and waits, so connections to it have to be dropped
+/// first.
 pub(super) struct PrivateStateService {
     registry: Registry,
     supervisor: StateSupervisor,
@@ -51,7 +52,8 @@ pub(super) struct PrivateStateService {
 }
 
 impl PrivateStateService {
-    /// Starts the program and lets it open the database. Needs a multi-threaded runtime, because dropping blocks.
+    /// Starts the program and lets it open the database. Needs a multi-threaded runtime, because dropping
+    /// blocks.
     pub(super) async fn start(wanted: OpenRequest) -> Result<(Self, Channel), Failure> {
         let OpenRequest { name, program, home, mode, open } = wanted;
         let server = match &open.engine {

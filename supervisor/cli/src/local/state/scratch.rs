@@ -9,7 +9,8 @@ use tempfile::TempDir;
 
 use crate::failure::Failure;
 
-/// The longest base of the directory: a plugin's socket is below it, and a socket path holds at most 107 bytes.
+/// The longest base of the directory: a plugin's socket is below it, and a socket path holds at most 107
+/// bytes.
 const MAX_BASE_BYTES: usize = 36;
 
 /// A temporary directory with a path that is short enough for sockets.
@@ -32,8 +33,8 @@ pub(crate) fn dir() -> Result<TempDir, Failure> {
     })
 }
 
-/// Uids for this process's plugin and its state service. A supervisor on this machine allocates from the lower end of
-/// the range, so these come from the upper half.
+/// Uids for this process's plugin and its state service. A supervisor on this machine allocates from the
+/// lower end of the range, so these come from the upper half.
 pub(crate) fn uids(range: &RangeInclusive<u32>, pid: u32) -> RangeInclusive<u32> {
     let pairs = ((range.end() - range.start()) / 4).max(1);
     let last = range.end() - 2 * (pid % pairs);

@@ -22,7 +22,8 @@ const MAX_VALUE_BYTES: u64 = 1 << 20;
 
 /// Set the value of a key.
 ///
-/// Quotas do not apply to operators. The plugin is not notified; it sees the value when it next reads the key.
+/// Quotas do not apply to operators. The plugin is not notified; it sees the value when it next reads the
+/// key.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   talon state set notes greeting 'Hello there'

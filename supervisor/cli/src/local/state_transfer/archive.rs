@@ -7,8 +7,8 @@
 //!                  "parts": [{"name": "plugins.db", "layers": "key-values", "schema_version": …, "bytes": …, "sha256": …}]}
 //! ```
 //!
-//! The manifest is last, since a database is streamed while it is copied and its digest is known then. A file without
-//! one was not finished.
+//! The manifest is last, since a database is streamed while it is copied and its digest is known then. A file
+//! without one was not finished.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
@@ -296,7 +296,8 @@ fn examine(from: &mut impl Read, count: &impl Fn(u64)) -> io::Result<EntryConten
     }
 }
 
-/// The `user_version` in the header of a SQLite file (<https://www.sqlite.org/fileformat2.html>, 1.3): its schema's version.
+/// The `user_version` in the header of a SQLite file (<https://www.sqlite.org/fileformat2.html>, 1.3): its
+/// schema's version.
 fn schema_version(head: &[u8]) -> Option<u32> {
     const USER_VERSION: std::ops::Range<usize> = 60..64;
     let rest = head.starts_with(b"SQLite format 3\0").then(|| head.get(USER_VERSION)).flatten()?;

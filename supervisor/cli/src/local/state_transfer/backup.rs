@@ -28,7 +28,8 @@ use crate::transient_bar::TransientBar;
 
 /// Write all state into one file, with a consistent snapshot of each database.
 ///
-/// The databases stay in use meanwhile. `talon restore` restores the file. For a PostgreSQL server use pg_dump.
+/// The databases stay in use meanwhile. `talon restore` restores the file. For a PostgreSQL server use
+/// pg_dump.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   talon backup /var/backups/talon-$(date +%F).tar

@@ -33,8 +33,8 @@ use crate::transient_bar::TransientBar;
 /// Import state that `talon export`, or an OpenTalon, wrote.
 ///
 /// Existing records stay unchanged, so that the same directory can be imported twice. Invalid records are
-/// reported with file, line and column, and the others are imported; the exit code is then 1. A file of more than
-/// 256 MiB is reported and not read.
+/// reported with file, line and column, and the others are imported; the exit code is then 1. A file of more
+/// than 256 MiB is reported and not read.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   talon import ~/.opentalon --dry-run
@@ -88,8 +88,9 @@ impl ImportArgs {
         Ok(report.print(out))
     }
 
-    /// Writes a marker for the latest import into the data directory, so that the supervisor stops advising one. A user
-    /// who reached the state through a supervisor may lack the permission to write there; that is reported.
+    /// Writes a marker for the latest import into the data directory, so that the supervisor stops advising
+    /// one. A user who reached the state through a supervisor may lack the permission to write there; that is
+    /// reported.
     async fn write_import_marker(
         &self,
         reach: &mut StateAccess<'_>,
@@ -193,8 +194,8 @@ async fn import_part(
     Ok(())
 }
 
-/// Sends the files; returns those that could not be read. Stops early if the service closes the stream; its status says
-/// why.
+/// Sends the files; returns those that could not be read. Stops early if the service closes the stream; its
+/// status says why.
 fn send_files(
     tree: &Tree,
     files: Vec<FoundFile>,
@@ -235,7 +236,8 @@ fn send_files(
                     count(bytes as u64);
                 }
                 Err(error) => {
-                    // The part of the file that was sent may have been imported; this reports that it is incomplete.
+                    // The part of the file that was sent may have been imported; this reports that it is
+                    // incomplete.
                     let reason = format!("it cannot be read to its end: {error}");
                     unread.push(ImportRefused { path, reason, ..ImportRefused::default() });
                     break;

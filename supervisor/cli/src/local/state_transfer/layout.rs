@@ -1,7 +1,7 @@
 //! The directory layout: `sessions/<id>.yaml`, `memory/memories.yaml`, `plugins/<id>/state.yaml`.
 //!
-//! When reading, the id in a file name may be another program's; `talon-state` decides what to do with it. A file is
-//! written only if its id is a ULID in canonical form, as all our ids are.
+//! When reading, the id in a file name may be another program's; `talon-state` decides what to do with it. A
+//! file is written only if its id is a ULID in canonical form, as all our ids are.
 
 use talon_plugin_config::PluginName;
 use ulid::Ulid;
@@ -21,7 +21,8 @@ pub(super) const PLUGINS: &str = "plugins";
 /// The file with a plugin's key-values.
 pub(super) const STATE: &str = "state.yaml";
 
-/// The part that a path belongs to, if it may be written: this keeps a malicious service from creating other files.
+/// The part that a path belongs to, if it may be written: this keeps a malicious service from creating other
+/// files.
 pub(super) fn part(path: &str) -> Option<StatePart> {
     let words: Vec<&str> = path.split('/').collect();
     match words.as_slice() {

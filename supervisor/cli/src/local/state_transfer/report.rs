@@ -11,8 +11,8 @@ use crate::output::Output;
 use crate::show::counted;
 use crate::table::Table;
 
-/// Refused records that the JSON output lists; beyond this they are only counted. A directory with more of them was
-/// written by another program.
+/// Refused records that the JSON output lists; beyond this they are only counted. A directory with more of
+/// them was written by another program.
 const MAX_REFUSED: usize = 100_000;
 /// Refused records listed on a terminal, and files with separate rows.
 const MAX_SHOWN: usize = 100;

@@ -30,8 +30,8 @@ use crate::transient_bar::TransientBar;
 
 /// Replace all state by a backup of `talon backup`.
 ///
-/// The file is checked before anything is changed, and the replaced data is kept next to the database. Works while a
-/// supervisor runs, and also for a damaged database, which is moved aside.
+/// The file is checked before anything is changed, and the replaced data is kept next to the database. Works
+/// while a supervisor runs, and also for a damaged database, which is moved aside.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   talon restore today.tar --check
@@ -161,8 +161,8 @@ impl RestoreArgs {
     }
 }
 
-/// A failure after some databases were restored: lists what was done and what to do now, because the databases are then
-/// of different ages.
+/// A failure after some databases were restored: lists what was done and what to do now, because the
+/// databases are then of different ages.
 fn partial_failure(
     name: &str,
     places: &[&DatabaseEntry],

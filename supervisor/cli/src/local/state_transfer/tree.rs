@@ -1,4 +1,5 @@
-//! Files below one directory. Neither paths nor symbolic links that appear during the operation can lead outside of it.
+//! Files below one directory. Neither paths nor symbolic links that appear during the operation can lead
+//! outside of it.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -52,7 +53,8 @@ impl Tree {
         Ok(file.into())
     }
 
-    /// Creates a file below the root, under a temporary name until it is complete. `path` belongs to the layout.
+    /// Creates a file below the root, under a temporary name until it is complete. `path` belongs to the
+    /// layout.
     pub(super) fn begin_file(&self, path: &str) -> io::Result<Draft> {
         let (dirs, name) = path.rsplit_once('/').unwrap_or((".", path));
         let mut dir = self.dir(".")?;

@@ -1,7 +1,7 @@
 //! Finds the files of the layout in a directory.
 //!
-//! Names are not validated here: the ids in another program's directory may differ from ours, and the importer reports
-//! each invalid one. Files outside the layout are ignored.
+//! Names are not validated here: the ids in another program's directory may differ from ours, and the
+//! importer reports each invalid one. Files outside the layout are ignored.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -15,8 +15,8 @@ use crate::local::state::part::StatePart;
 
 /// Files per import. Each session is one file; a machine's users need years to start a million.
 pub(super) const MAX_FILES: usize = 1_000_000;
-/// Bytes per file: the most that `talon-state` holds in memory of one file, four times a plugin's default quota. A
-/// larger file is reported and not sent.
+/// Bytes per file: the most that `talon-state` holds in memory of one file, four times a plugin's default
+/// quota. A larger file is reported and not sent.
 pub(super) const MAX_FILE_BYTES: u64 = 256 << 20;
 /// Bytes per import. Larger ones have to be split into several directories.
 pub(super) const MAX_BYTES: u64 = 64 << 30;

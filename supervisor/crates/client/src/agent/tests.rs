@@ -1,4 +1,3 @@
-use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::path::Path;
@@ -6,6 +5,7 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use talon_proto::agent::{AttachRequest, Chunk, Done, Started, Text, chunk};
 use tokio::net::UnixListener;
 use tokio_stream::StreamExt as _;

@@ -119,7 +119,9 @@ pub(super) async fn stable(bench: &mut Harness<'_>) -> Result<Finding, Finding> 
     let decode = |bytes: bytes::Bytes| <PluginCapabilities as prost::Message>::decode(bytes).ok();
     let second = match again {
         Ok(bytes) => decode(bytes),
-        Err(problem) => return Ok(Finding::Fail(sanitized!("the second time it brought nothing: {}", problem))),
+        Err(problem) => {
+            return Ok(Finding::Fail(sanitized!("the second time it brought nothing: {}", problem)));
+        }
     };
     let (Some(first), Some(second)) = (&bench.facts.capabilities, second) else {
         return Ok(Finding::Fail("the second answer is not the message of opentalon.plugin.v1".into()));

@@ -66,7 +66,9 @@ pub(super) fn socket_mode(bench: &Harness<'_>) -> Finding {
             "its socket has mode {}: everybody may connect who can reach it",
             octal(mode)
         )),
-        Some(ListeningSocket::Bound { mode }) => Finding::Pass(sanitized!("its socket has mode {}", octal(mode))),
+        Some(ListeningSocket::Bound { mode }) => {
+            Finding::Pass(sanitized!("its socket has mode {}", octal(mode)))
+        }
         Some(ListeningSocket::Tcp) => Finding::Skip("it listens on TCP".into()),
         Some(ListeningSocket::Unknown) | None => Finding::Skip("its socket cannot be looked at".into()),
     }

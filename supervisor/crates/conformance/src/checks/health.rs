@@ -120,7 +120,9 @@ pub(super) async fn after_calls(bench: &mut Harness<'_>) -> Result<Finding, Find
             Ok(()) => Finding::Pass("it has no health service, and still answers Capabilities".into()),
             Err(how) => Finding::Fail(sanitized!("it no longer answers: {}", how)),
         },
-        HealthResult::Refused(text) => Finding::Fail(sanitized!("after the calls before it answers {}", text)),
+        HealthResult::Refused(text) => {
+            Finding::Fail(sanitized!("after the calls before it answers {}", text))
+        }
         HealthResult::Broken(how) => Finding::Fail(sanitized!("its health can no longer be read: {}", how)),
     })
 }

@@ -55,7 +55,9 @@ pub(super) async fn unknown_keys(bench: &mut Harness<'_>) -> Finding {
         InitResult::Done => Finding::Pass("it ignores what it does not know".into()),
         InitResult::NotImplemented => Finding::Pass("it has no Init".into()),
         InitResult::Refused(text) => Finding::Pass(sanitized!("it refuses what it does not know: {}", text)),
-        InitResult::Broken(how) => Finding::Fail(sanitized!("Init with an unknown key got no answer: {}", how)),
+        InitResult::Broken(how) => {
+            Finding::Fail(sanitized!("Init with an unknown key got no answer: {}", how))
+        }
     }
 }
 

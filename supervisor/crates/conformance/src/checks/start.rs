@@ -47,7 +47,8 @@ pub(super) fn stray_output(bench: &Harness<'_>) -> Finding {
 
 pub(super) async fn single_line(bench: &mut Harness<'_>) -> Result<Finding, Finding> {
     let session = bench.ensure_session().await?;
-    // Init and Capabilities came after the handshake, so a second line that was printed at once has been read by now.
+    // Init and Capabilities came after the handshake, so a second line that was printed at once has been read
+    // by now.
     let lines = stdout_lines(&session.probe).split_off(session.probe.stray_lines());
     Ok(match lines.iter().find(|line| looks_like_a_handshake(line)) {
         Some(line) => Finding::Fail(sanitized!("a second handshake line came: {}", line)),

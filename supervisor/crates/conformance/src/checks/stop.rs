@@ -39,7 +39,9 @@ pub(super) async fn shutdown(bench: &mut Harness<'_>) -> Result<Finding, Finding
     let exit = session.probe.wait_for_exit(grace).await;
     bench.discard(session.probe).await;
     Ok(match exit {
-        None => Finding::Fail(sanitized!("it agreed to end and was still there after {} s", grace.as_secs_f32())),
+        None => {
+            Finding::Fail(sanitized!("it agreed to end and was still there after {} s", grace.as_secs_f32()))
+        }
         Some(exit) if exit == "exit code 0" => Finding::pass(),
         Some(exit) => Finding::Warn(sanitized!("it ended with {}", exit)),
     })

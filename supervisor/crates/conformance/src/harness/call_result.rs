@@ -36,7 +36,9 @@ impl CallResult {
     pub(crate) fn describe(&self) -> Sanitized {
         match self {
             Self::Answer(answer) if answer.error.is_empty() => "an answer without an error".into(),
-            Self::Answer(answer) => sanitized!("the error {}", Raw::from(&answer.error).line_within(SHOWN_BYTES)),
+            Self::Answer(answer) => {
+                sanitized!("the error {}", Raw::from(&answer.error).line_within(SHOWN_BYTES))
+            }
             Self::Undecodable(problem) => sanitized!("bytes that are no answer ({})", problem),
             Self::Status(code, message) => describe_status(*code, message),
             Self::NoAnswer => sanitized!("no answer within {} s", CALL_TIMEOUT.as_secs()),

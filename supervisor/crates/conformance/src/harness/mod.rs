@@ -1,4 +1,5 @@
-//! The test harness: what is known about the plugin, and a serving process, which is replaced after a check spoilt it.
+//! The test harness: what is known about the plugin, and a serving process, which is replaced after a check
+//! spoilt it.
 
 mod call_result;
 pub(crate) mod targets;
@@ -191,8 +192,9 @@ impl<'r> Harness<'r> {
         };
         if ended {
             self.drop_session().await;
-            let again =
-                |problem: &ProbeError| Finding::Fail(sanitized!("it did not start once more: {}", problem.text));
+            let again = |problem: &ProbeError| {
+                Finding::Fail(sanitized!("it did not start once more: {}", problem.text))
+            };
             let session = self.start_session(|_| {}).await.map_err(|problem| again(&problem))?;
             match self.call_init(&session, self.spec.config.clone()).await {
                 InitResult::Done | InitResult::NotImplemented => {}
@@ -289,7 +291,9 @@ impl<'r> Harness<'r> {
             false => None,
         };
         match (exit, session.probe.last_line()) {
-            (Some(exit), Some(words)) => sanitized!("the process ended with {}; its last words: {}", exit, words),
+            (Some(exit), Some(words)) => {
+                sanitized!("the process ended with {}; its last words: {}", exit, words)
+            }
             (Some(exit), None) => sanitized!("the process ended with {} and said nothing", exit),
             (None, _) => Raw::of(error).line_within(2 * SHOWN_BYTES),
         }

@@ -1,12 +1,12 @@
-//! What the measurements of the guard stack measure: texts, a plugin that has its answer ready, the whole stack around it
-//! and each layer alone.
+//! What the measurements of the guard stack measure: texts, a plugin that has its answer ready, the whole
+//! stack around it and each layer alone.
 //!
 //! A [`Case`] runs one call. What a layer takes is the difference between its case and the one that it stands
-//! [`over`](Case::over); both run in turns, or the machine's mood is what is compared. Every case is handed a copy of the
-//! same call, so the difference has the copying in it on neither side.
+//! [`over`](Case::over); both run in turns, or the machine's mood is what is compared. Every case is handed a
+//! copy of the same call, so the difference has the copying in it on neither side.
 //!
-//! A runtime with a clock has to be entered before a case is made or run: `deadline` asks it for a timer. Nothing else is
-//! asked of what includes this file than the crates it names.
+//! A runtime with a clock has to be entered before a case is made or run: `deadline` asks it for a timer.
+//! Nothing else is asked of what includes this file than the crates it names.
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
@@ -202,7 +202,8 @@ pub(crate) struct Case {
     /// `whole`, `layer`, `schema` or `part`.
     pub(crate) group: &'static str,
     pub(crate) name: &'static str,
-    /// The case of the same list without which this one's figure says nothing about it; empty if it stands for itself.
+    /// The case of the same list without which this one's figure says nothing about it; empty if it stands
+    /// for itself.
     pub(crate) over: &'static str,
     run: Box<dyn FnMut()>,
 }

@@ -1,7 +1,8 @@
 //! What the guard stack costs a call, without any IO: the plugin is a function that has its answer ready.
 //!
-//! `whole` is every layer, for answers of 1 KiB; `layer` is each layer around the ones it needs below it, so that what it
-//! takes is the difference, as `fixture.rs` says. Run it with `cargo bench -p talon-guard --bench stack`.
+//! `whole` is every layer, for answers of 1 KiB; `layer` is each layer around the ones it needs below it, so
+//! that what it takes is the difference, as `fixture.rs` says. Run it with
+//! `cargo bench -p talon-guard --bench stack`.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 

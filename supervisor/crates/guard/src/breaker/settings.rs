@@ -2,16 +2,16 @@
 
 use std::time::Duration;
 
-/// Faults in a row that open the breaker. More than the calls that one crash usually takes down, and few enough to
-/// spare the sixth caller a time-out. Set with [`BreakerSettings::failures`].
+/// Faults in a row that open the breaker. More than the calls that one crash usually takes down, and few
+/// enough to spare the sixth caller a time-out. Set with [`BreakerSettings::failures`].
 pub const DEFAULT_FAILURES: u32 = 5;
 
-/// The time within which the faults must occur: two rounds of the default timeout, so that a plugin which only
-/// ever times out opens the breaker too. Set with [`BreakerSettings::window`].
+/// The time within which the faults must occur: two rounds of the default timeout, so that a plugin which
+/// only ever times out opens the breaker too. Set with [`BreakerSettings::window`].
 pub const DEFAULT_WINDOW: Duration = Duration::from_secs(60);
 
-/// How long an open breaker refuses calls. About as long as a restart with its backoff takes; a probe that comes too
-/// early costs one call. Set with [`BreakerSettings::open_for`].
+/// How long an open breaker refuses calls. About as long as a restart with its backoff takes; a probe that
+/// comes too early costs one call. Set with [`BreakerSettings::open_for`].
 pub const DEFAULT_OPEN_FOR: Duration = Duration::from_secs(10);
 
 /// When a breaker opens and for how long. One answered probe closes it, and it is open as long each time.

@@ -43,7 +43,8 @@ async fn opens_on_repeated_faults_and_says_when_to_come_back() {
     open(&mut service, &mut plugin).await;
     assert_eq!(gauge.state(), BreakerState::Open);
 
-    // A little more than three seconds: the remaining time is rounded up, so that no caller retries too early.
+    // A little more than three seconds: the remaining time is rounded up, so that no caller retries too
+    // early.
     tokio::time::advance(Duration::from_micros(3_000_500)).await;
     let error = service.call(call("3")).await.unwrap_err();
     assert_eq!(error.to_string(), "plugin \"x\" failed too often and gets no calls for now; try again in 7s");

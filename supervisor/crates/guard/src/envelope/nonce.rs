@@ -11,8 +11,8 @@ impl Nonce {
     /// Its length in characters.
     pub(super) const LENGTH: usize = BITS / 4;
 
-    /// A nonce that occurs in none of these texts. A counter is added to each further draw, so that the search ends
-    /// even with a source that repeats itself.
+    /// A nonce that occurs in none of these texts. A counter is added to each further draw, so that the
+    /// search ends even with a source that repeats itself.
     pub(super) fn absent_from<'a, T>(
         texts: impl Fn() -> T,
         mut random: impl FnMut() -> [u8; BITS / 8],

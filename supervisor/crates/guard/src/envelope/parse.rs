@@ -9,8 +9,9 @@ use super::{ERROR, NAME, QUOTE_MARK, STRUCTURED, Wrapped, is_attribute_value};
 const MAX_DIGITS: usize = 20;
 
 impl Wrapped {
-    /// For a client that got a block from a supervisor: returns it with its type if it is exactly one envelope of one
-    /// of the modes, which closes once, at its end, and contains only sanitized text. Anything else is plain text.
+    /// For a client that got a block from a supervisor: returns it with its type if it is exactly one
+    /// envelope of one of the modes, which closes once, at its end, and contains only sanitized text.
+    /// Anything else is plain text.
     ///
     /// It checks the form only: not whether a supervisor made the block, but whether one could have.
     ///
@@ -44,7 +45,8 @@ impl Wrapped {
     }
 }
 
-/// Parses ` nonce=… plugin=… call=… bytes=… truncated=…` and returns the nonce. The middle two may be missing.
+/// Parses ` nonce=… plugin=… call=… bytes=… truncated=…` and returns the nonce. The middle two may be
+/// missing.
 fn nonce_of(attributes: &str) -> Option<&str> {
     let is_hex = |value: &str| value.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
     let is_digits = |value: &str| value.bytes().all(|byte| byte.is_ascii_digit());
@@ -82,8 +84,8 @@ fn has_structured(inside: &str, nonce: &str) -> bool {
     split_structured(inside, Some(nonce)).is_some()
 }
 
-/// Content and structured content, if there is any. Sanitized text contains no such delimiter, so the first one is the
-/// host's; if it is not, the text before or behind it is not clean.
+/// Content and structured content, if there is any. Sanitized text contains no such delimiter, so the first
+/// one is the host's; if it is not, the text before or behind it is not clean.
 fn split_structured<'a>(inside: &'a str, nonce: Option<&str>) -> Option<(&'a str, &'a str)> {
     let rest = inside.strip_suffix(&delimiter("\n[/", STRUCTURED, nonce))?;
     let open = delimiter("[", STRUCTURED, nonce) + "\n";
@@ -101,7 +103,8 @@ fn is_clean_json(json: &str, may_be_quoted: bool, sanitizer: &Sanitizer) -> bool
     sanitizer.sanitize_json(json, &mut FamilyCounts::default()).is_some_and(|inert| inert == *json)
 }
 
-/// The text of a quotation, if it is one: every line begins with the mark, except for `error:` and the host's notices.
+/// The text of a quotation, if it is one: every line begins with the mark, except for `error:` and the host's
+/// notices.
 fn unquote(text: &str) -> Option<String> {
     let text = text.strip_prefix(ERROR).and_then(|rest| rest.strip_prefix('\n')).unwrap_or(text);
     let mut lines = Vec::new();

@@ -14,7 +14,7 @@ const SUBJECT: Subject<'_> = Subject { plugin: "files", call_id: "c-1" };
 
 fn inert(answer: Answer, max_bytes: usize, oversize: Oversize) -> SanitizedAnswer {
     let mut inert = SanitizeLayer::new(sanitizer()).sanitize(answer);
-    TruncateLayer::new(max_bytes, sanitizer()).oversize(oversize).apply(&mut sanitized, "", "files");
+    TruncateLayer::new(max_bytes, sanitizer()).oversize(oversize).apply(&mut inert, "", "files");
     inert
 }
 
@@ -114,7 +114,7 @@ fn a_text_that_holds_the_nonce_gets_another() {
 #[test]
 fn a_source_that_repeats_itself_does_not_hang_the_host() {
     let inert = inert(answer(&"0".repeat(32), "", ""), 1 << 16, Oversize::Cut);
-    let block = wrap_with(EnvelopeMode::Nonce, SUBJECT, &sanitized, || [0; 16]).into_string();
+    let block = wrap_with(EnvelopeMode::Nonce, SUBJECT, &inert, || [0; 16]).into_string();
     assert!(block.starts_with(&format!("[plugin_output nonce={}1 ", "0".repeat(31))), "{block}");
 }
 
@@ -245,7 +245,8 @@ proptest! {
                 || line == ERROR || line.is_empty();
             prop_assert!(ours || line.starts_with(QUOTE_MARK), "{}", block);
         }
-        // What begins like ours is ours: two delimiters, two nested ones, two notices, and the gap between the texts.
+        // What begins like ours is ours: two delimiters, two nested ones, two notices, and the gap between
+        // the texts.
         let unmarked = block.split(is_line_end).filter(|line| !line.starts_with(QUOTE_MARK)).count();
         prop_assert!(unmarked <= 8, "{}", block);
         let inside = without_delimiters(&block).join("\n");

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// The window moves in steps of a sixteenth of its length. A count is dropped at most one step early, which is finer
-/// than any useful threshold.
+/// The window moves in steps of a sixteenth of its length. A count is dropped at most one step early, which
+/// is finer than any useful threshold.
 const SLICES: usize = 16;
 
 /// The sum of what was counted within the last `length`.
@@ -32,8 +32,8 @@ impl Window {
         if passed > 0 {
             self.counts.copy_within(..SLICES - passed, passed);
             self.counts[..passed].fill(0);
-            // Advance by whole slices. Otherwise the rest of one would be lost each time and counts would stay too
-            // long.
+            // Advance by whole slices. Otherwise the rest of one would be lost each time and counts would
+            // stay too long.
             self.newest = Some(if passed < SLICES { newest + self.slice * passed as u32 } else { now });
         }
         self.counts[0] = self.counts[0].saturating_add(count);

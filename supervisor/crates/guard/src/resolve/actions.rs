@@ -9,14 +9,14 @@ use talon_proto::plugin::Action;
 
 use super::schema::Schema;
 
-/// Memory for the parsed schemas of one plugin, roughly. Twice what a plugin may declare in all (4 MiB). A parsed
-/// schema takes some ten times its text, so this caches the 800 KB of schemas that a very large plugin really uses, and
-/// a plugin with schemas that are built to use much memory gets no more. A schema that does not fit is parsed in each
-/// call that needs it.
+/// Memory for the parsed schemas of one plugin, roughly. Twice what a plugin may declare in all (4 MiB). A
+/// parsed schema takes some ten times its text, so this caches the 800 KB of schemas that a very large plugin
+/// really uses, and a plugin with schemas that are built to use much memory gets no more. A schema that does
+/// not fit is parsed in each call that needs it.
 const MAX_CACHED_BYTES: usize = 8 << 20;
 
-/// The actions that a plugin declared, by name, with the schemas parsed so far. A parsed schema lives as long as the
-/// declaration it came from, so no call sees one of an earlier declaration.
+/// The actions that a plugin declared, by name, with the schemas parsed so far. A parsed schema lives as long
+/// as the declaration it came from, so no call sees one of an earlier declaration.
 #[derive(Debug)]
 pub struct Actions {
     by_name: BTreeMap<String, Declared>,

@@ -148,8 +148,8 @@ fn check_value<'s>(
     first.map_or(Ok(()), |error| Err(error.into()))
 }
 
-/// The possible readings of a value under a declared type. An unknown type allows two, one of which has to satisfy
-/// the schema.
+/// The possible readings of a value under a declared type. An unknown type allows two, one of which has to
+/// satisfy the schema.
 fn parse_value(declared: &str, value: &str) -> Result<[Option<Value>; 2], ValueError> {
     let json = || serde_json::from_str::<Value>(value).ok();
     let one = |reading: Option<Value>, wanted| match reading {

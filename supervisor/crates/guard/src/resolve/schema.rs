@@ -1,13 +1,13 @@
 //! A small, bounded checker for the JSON Schema fragments that plugins attach to parameters.
 //!
-//! The keywords it knows are listed in [`resolve`](super#arguments). Both sides are untrusted, so everything has
-//! a limit: the size of the schema, the depth, the number of steps over one call, the size of a pattern and of the
-//! text it is matched against. What lies beyond a limit counts as valid.
+//! The keywords it knows are listed in [`resolve`](super#arguments). Both sides are untrusted, so everything
+//! has a limit: the size of the schema, the depth, the number of steps over one call, the size of a pattern
+//! and of the text it is matched against. What lies beyond a limit counts as valid.
 
-use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use parking_lot::Mutex;
 use regex::{Regex, RegexBuilder};
 use serde_json::{Map, Value};
 
@@ -28,8 +28,8 @@ const MAX_STEPS: usize = 50_000;
 /// Longer patterns are ignored; those of real schemas fit in one line.
 const MAX_PATTERN_BYTES: usize = 1024;
 
-/// Patterns whose program is larger are ignored. Together with [`MAX_MATCHED_BYTES`] it bounds the product that
-/// a linear-time match costs.
+/// Patterns whose program is larger are ignored. Together with [`MAX_MATCHED_BYTES`] it bounds the product
+/// that a linear-time match costs.
 const MAX_PROGRAM_BYTES: usize = 64 * 1024;
 
 /// Text matched against patterns for one call; the rest is not matched.

@@ -4,8 +4,8 @@ use smallvec::SmallVec;
 
 use super::gram_length::GRAM_BYTES;
 
-/// How many fingerprints of a call's arguments are kept. A bound on memory: it suits arguments of 16 KiB, and plugins
-/// usually repeat the beginning.
+/// How many fingerprints of a call's arguments are kept. A bound on memory: it suits arguments of 16 KiB, and
+/// plugins usually repeat the beginning.
 pub(super) const MAX_ARGUMENT_GRAMS: usize = 16 * 1024;
 
 /// This many are stored inline: those of arguments of about a line, as most are.
@@ -51,8 +51,8 @@ impl ArgumentGrams {
 /// The sorted fingerprints of a call's arguments, with a bit filter in front.
 pub(super) struct GramFilter<'o> {
     grams: &'o [u64],
-    /// One bit for each fingerprint, by its lowest bits. Nearly all fingerprints of an answer are not the call's, and
-    /// the filter rejects those without a search.
+    /// One bit for each fingerprint, by its lowest bits. Nearly all fingerprints of an answer are not the
+    /// call's, and the filter rejects those without a search.
     bits: [u64; FILTER_WORDS],
 }
 

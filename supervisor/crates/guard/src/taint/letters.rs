@@ -1,8 +1,8 @@
 //! Normalizes one character: the lower case of letters and digits of every script.
 //!
-//! Looking a letter up in the Unicode tables takes some twenty times as long as copying it. So the letters that make up
-//! most text beyond ASCII have fast paths: a table for two-byte characters (Cyrillic, Greek, Arabic, Hebrew, accents),
-//! a range for Chinese, Japanese and Korean.
+//! Looking a letter up in the Unicode tables takes some twenty times as long as copying it. So the letters
+//! that make up most text beyond ASCII have fast paths: a table for two-byte characters (Cyrillic, Greek,
+//! Arabic, Hebrew, accents), a range for Chinese, Japanese and Korean.
 
 use std::sync::LazyLock;
 
@@ -32,7 +32,8 @@ const NOT_COUNTED: [u8; 2] = [0, 0];
 /// Its lower case has another length.
 const OTHER_LENGTH: [u8; 2] = [1, 0];
 
-/// Writes the lower case of a letter or digit, and returns its length. Up to [`MAX_LOWER`] bytes may be written.
+/// Writes the lower case of a letter or digit, and returns its length. Up to [`MAX_LOWER`] bytes may be
+/// written.
 #[inline]
 pub(super) fn write_lower(c: char, to: &mut [u8]) -> usize {
     match c {

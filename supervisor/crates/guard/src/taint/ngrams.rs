@@ -8,12 +8,12 @@ use foldhash::fast::RandomState;
 use super::gram_length::GRAM_BYTES;
 use super::normalized_buffer::NormalizedBuffer;
 
-/// A fingerprint is stored for every position that is a multiple of this. Together with [`GRAM_BYTES`] it makes 32 the
-/// shortest run that is certain to be found.
+/// A fingerprint is stored for every position that is a multiple of this. Together with [`GRAM_BYTES`] it
+/// makes 32 the shortest run that is certain to be found.
 pub(super) const STRIDE: usize = 9;
 
-/// The largest number of fingerprints in one batch: all of a full buffer where they are stored, and a few microseconds'
-/// work for the caller.
+/// The largest number of fingerprints in one batch: all of a full buffer where they are stored, and a few
+/// microseconds' work for the caller.
 const BATCH: usize = 512;
 
 /// The buffers for computing fingerprints.
@@ -23,8 +23,8 @@ struct ScratchBuffers {
 }
 
 thread_local! {
-    /// Buffers that are not in use, for the thread's next texts: 8 KiB each, which need not be zeroed for each text.
-    /// There are at most two, because a lookup may have to insert deferred texts first.
+    /// Buffers that are not in use, for the thread's next texts: 8 KiB each, which need not be zeroed for
+    /// each text. There are at most two, because a lookup may have to insert deferred texts first.
     static SCRATCH_POOL: Cell<Vec<Box<ScratchBuffers>>> = const { Cell::new(Vec::new()) };
 }
 
@@ -43,8 +43,8 @@ impl ScratchBuffers {
     }
 }
 
-/// Whether a text is long enough for an n-gram; no character's lower case takes more than one and a half times its
-/// bytes.
+/// Whether a text is long enough for an n-gram; no character's lower case takes more than one and a half
+/// times its bytes.
 pub(super) fn may_contain_gram(text: &str) -> bool {
     text.len() * 3 >= GRAM_BYTES * 2
 }
@@ -71,8 +71,8 @@ impl NGramHasher {
         Self { state: RandomState::default() }
     }
 
-    /// For lookups. Passes the fingerprints to `found` in batches, like [`Self::hash_every_stride`], so that a caller
-    /// that holds a lock for each batch does not hold it for long. `found` may modify the batch.
+    /// For lookups. Passes the fingerprints to `found` in batches, like [`Self::hash_every_stride`], so that
+    /// a caller that holds a lock for each batch does not hold it for long. `found` may modify the batch.
     pub(super) fn hash_every_position(&self, text: &str, found: impl FnMut(&mut [u64])) {
         self.hash_text(text, 1, found);
     }

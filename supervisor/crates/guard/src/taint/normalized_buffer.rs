@@ -1,8 +1,8 @@
 //! Normalizes text for comparison: letters and digits only, in lower case.
 //!
-//! They are written into a buffer of fixed size. Fingerprints are taken from it before it is filled again, so a text of
-//! any length allocates nothing. ASCII is processed with the available vector instructions, without a branch for each
-//! byte: whether a byte counts is practically random.
+//! They are written into a buffer of fixed size. Fingerprints are taken from it before it is filled again, so
+//! a text of any length allocates nothing. ASCII is processed with the available vector instructions, without
+//! a branch for each byte: whether a byte counts is practically random.
 
 use fearless_simd::prelude::*;
 use fearless_simd::{Level, dispatch};
@@ -16,14 +16,16 @@ const CAPACITY: usize = 4096;
 /// With less free space than this the buffer counts as full: filling the rest would take ever smaller steps.
 const MIN_FREE: usize = 128;
 
-/// The widest vector: this many bytes are written without a bounds check for each, and what is written behind the last
-/// counted byte is overwritten next.
+/// The widest vector: this many bytes are written without a bounds check for each, and what is written behind
+/// the last counted byte is overwritten next.
 const MAX_VECTOR_BYTES: usize = 64;
 
-/// What may be written behind [`CAPACITY`]: a vector, or a character in lower case, which is up to three characters.
+/// What may be written behind [`CAPACITY`]: a vector, or a character in lower case, which is up to three
+/// characters.
 const SLACK: usize = MAX_VECTOR_BYTES;
 
-/// After this many ASCII characters vectors are used again: more than stand between two words of another script.
+/// After this many ASCII characters vectors are used again: more than stand between two words of another
+/// script.
 const RESUME_AFTER: usize = 4;
 
 /// The normalized part of a text.
@@ -110,8 +112,8 @@ impl NormalizedBuffer {
         ascii
     }
 
-    /// Normalizes the beginning of a text whose first character is beyond ASCII, and returns its length. In such
-    /// scripts spaces and full stops stand between words; they are included.
+    /// Normalizes the beginning of a text whose first character is beyond ASCII, and returns its length. In
+    /// such scripts spaces and full stops stand between words; they are included.
     #[cold]
     fn push_non_ascii(&mut self, text: &str) -> usize {
         let mut ascii = 0;

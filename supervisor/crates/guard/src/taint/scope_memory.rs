@@ -1,9 +1,9 @@
 //! The memory of one scope: fingerprints, and texts that are not fingerprinted yet.
 //!
-//! Taking the fingerprints of a large answer is the most expensive step of an answer, and is needed only once a call
-//! has an argument long enough to match. Many calls never do: a path, a number or a switch is too short. So the letters
-//! and digits of a text are stored, and the first lookup takes the fingerprints of all deferred texts. Texts that were
-//! evicted before cost no more than a copy.
+//! Taking the fingerprints of a large answer is the most expensive step of an answer, and is needed only once
+//! a call has an argument long enough to match. Many calls never do: a path, a number or a switch is too
+//! short. So the letters and digits of a text are stored, and the first lookup takes the fingerprints of all
+//! deferred texts. Texts that were evicted before cost no more than a copy.
 
 use std::collections::VecDeque;
 
@@ -11,8 +11,8 @@ use super::argument_grams::ArgumentGrams;
 use super::ngrams::{self, NGramHasher, STRIDE};
 use super::table::{FingerprintTable, SourceId};
 
-/// The largest number of deferred texts, because each takes some memory beside its own. Beyond it the fingerprints of
-/// all of them are taken, which is fast for short texts.
+/// The largest number of deferred texts, because each takes some memory beside its own. Beyond it the
+/// fingerprints of all of them are taken, which is fast for short texts.
 const MAX_DEFERRED: usize = 64;
 
 /// A buffer of up to this size, enough for most answers, is kept for the next text; a larger one is freed.
@@ -28,8 +28,8 @@ pub(super) struct ScopeMemory {
     deferred: VecDeque<DeferredText>,
     /// Their size in memory.
     bytes: usize,
-    /// As many letters and digits as the table has fingerprints of. So a text that newer ones evict from here would
-    /// hardly be in the table any more if its fingerprints had been taken at once.
+    /// As many letters and digits as the table has fingerprints of. So a text that newer ones evict from here
+    /// would hardly be in the table any more if its fingerprints had been taken at once.
     max_bytes: usize,
     spare: Vec<u8>,
 }
@@ -53,8 +53,9 @@ impl ScopeMemory {
         }
     }
 
-    /// Remembers what a plugin answered, except for what the call contained. If the text is too large to be deferred,
-    /// the caller has to take its fingerprints and [insert](Self::insert) them for the returned plugin.
+    /// Remembers what a plugin answered, except for what the call contained. If the text is too large to be
+    /// deferred, the caller has to take its fingerprints and [insert](Self::insert) them for the returned
+    /// plugin.
     #[must_use]
     pub(super) fn defer(
         &mut self,
@@ -116,8 +117,8 @@ impl ScopeMemory {
         letters
     }
 
-    /// Makes room for this many more bytes of a plugin. A plugin that has half of the deferred bytes loses its own
-    /// oldest text, as in the table; otherwise the oldest text is inserted into the table.
+    /// Makes room for this many more bytes of a plugin. A plugin that has half of the deferred bytes loses
+    /// its own oldest text, as in the table; otherwise the oldest text is inserted into the table.
     fn make_room(&mut self, grams: &NGramHasher, source: SourceId, bytes: usize) {
         if self.deferred.len() >= MAX_DEFERRED {
             self.index_all(grams);

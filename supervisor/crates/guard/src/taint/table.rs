@@ -1,7 +1,7 @@
 //! The fingerprints of one scope, in fixed space.
 //!
-//! A bucket is processed as a whole with vector instructions: positions in it are practically random, and a branch for
-//! each entry would be mispredicted once for every fingerprint.
+//! A bucket is processed as a whole with vector instructions: positions in it are practically random, and a
+//! branch for each entry would be mispredicted once for every fingerprint.
 
 use fearless_simd::prelude::*;
 use fearless_simd::{Level, dispatch, u64x8};
@@ -12,8 +12,8 @@ const WAYS: usize = 8;
 /// How many entries of a full bucket one plugin may take from others. From there on it evicts its own.
 const FAIR_WAYS: u32 = WAYS as u32 / 2;
 
-/// How many plugins a scope distinguishes, as many as fit beside a fingerprint. Further ones count as the last one,
-/// under [`OTHER_PLUGINS`].
+/// How many plugins a scope distinguishes, as many as fit beside a fingerprint. Further ones count as the
+/// last one, under [`OTHER_PLUGINS`].
 const MAX_SOURCES: usize = 255;
 
 /// The name for plugins beyond [`MAX_SOURCES`]. No plugin can have this name.
@@ -136,7 +136,8 @@ fn entry(gram: u64, source: SourceId) -> u64 {
     (gram & !0xff) | 0x100 | u64::from(source)
 }
 
-/// The oldest entry of the same plugin, whose positions are `own`, if it has its share already, else the oldest of all.
+/// The oldest entry of the same plugin, whose positions are `own`, if it has its share already, else the
+/// oldest of all.
 #[inline(always)]
 fn way_to_evict(own: u64) -> u32 {
     if own.count_ones() >= FAIR_WAYS { own.ilog2() } else { WAYS as u32 - 1 }

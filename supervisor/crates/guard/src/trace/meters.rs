@@ -1,8 +1,8 @@
 //! The series of one plugin.
 //!
-//! Each is registered with its first count. Most of the fifty that a plugin can have are never used, and one takes a
-//! quarter of a KiB wherever it is stored, mostly for its labels: with hundreds of plugins that is more than their
-//! connections take.
+//! Each is registered with its first count. Most of the fifty that a plugin can have are never used, and one
+//! takes a quarter of a KiB wherever it is stored, mostly for its labels: with hundreds of plugins that is
+//! more than their connections take.
 
 use std::sync::OnceLock;
 use std::time::Duration;

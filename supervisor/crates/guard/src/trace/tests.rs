@@ -1,10 +1,10 @@
-use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use metrics::{
     Counter, CounterFn, Gauge, Histogram, HistogramFn, Key, KeyName, Metadata, Recorder, SharedString,
 };
+use parking_lot::Mutex;
 use tokio_test::{assert_pending, assert_ready_ok, task};
 use tower_test::mock;
 

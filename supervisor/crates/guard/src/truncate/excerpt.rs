@@ -13,8 +13,8 @@ const TAIL_SHARE: usize = 4;
 /// With a limit below this the end would be a few words without context. Then the beginning gets all of it.
 const MIN_LIMIT: usize = 512;
 
-/// How often to shorten an end that becomes too long when it is sanitized separately. Each time it is shortened by the
-/// length of the marks. A text that still does not fit was built for that, and gets no end.
+/// How often to shorten an end that becomes too long when it is sanitized separately. Each time it is
+/// shortened by the length of the marks. A text that still does not fit was built for that, and gets no end.
 const MAX_TRIES: usize = 4;
 
 impl TruncateLayer {
@@ -52,8 +52,8 @@ impl TruncateLayer {
         answer.0.report.page = handle;
     }
 
-    /// The end of a sanitized text, sanitized separately and within the limit, and how many bytes of the text it
-    /// covers.
+    /// The end of a sanitized text, sanitized separately and within the limit, and how many bytes of the text
+    /// it covers.
     fn tail(&self, text: &Sanitized, limit: usize, after: usize) -> (Sanitized, usize) {
         let mut wanted = limit;
         for _ in 0..MAX_TRIES {
@@ -69,7 +69,8 @@ impl TruncateLayer {
     }
 }
 
-/// Where the first whole line of a text begins, if that is near: an end that begins with a whole line reads better.
+/// Where the first whole line of a text begins, if that is near: an end that begins with a whole line reads
+/// better.
 fn line_start(text: &str) -> usize {
     prefix(text, text.len() / 4).find('\n').map_or(0, |at| at + 1)
 }

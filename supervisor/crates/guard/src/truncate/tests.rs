@@ -184,7 +184,7 @@ async fn an_excerpt_that_is_kept_says_how_to_read_on() {
     let text = "all work and no play makes a dull text\n".repeat(100);
     let truncate = layer(1000).oversize(Oversize::Paged(pages.clone()));
     let mut inert = SanitizeLayer::new(sanitizer()).sanitize(answer(&text, "", ""));
-    truncate.apply(&mut sanitized, "alice", "x");
+    truncate.apply(&mut inert, "alice", "x");
     let handle = inert.report().page.clone().expect("it is kept");
     let more = format!("; talon.read_more handle={handle} offset=");
     let (_, offset) = inert.content().split_once(&more).expect("the notice says so");
@@ -201,7 +201,7 @@ async fn what_another_plugin_wrote_is_kept_as_its_own() {
     let mut read_on = answer(&"x".repeat(3000), "", "");
     read_on.written_by = Some("web".to_owned());
     let mut inert = SanitizeLayer::new(sanitizer()).sanitize(read_on);
-    layer(1000).oversize(Oversize::Paged(pages.clone())).apply(&mut sanitized, "alice", "talon");
+    layer(1000).oversize(Oversize::Paged(pages.clone())).apply(&mut inert, "alice", "talon");
     let handle = inert.report().page.clone().expect("it is kept");
     assert_eq!(pages.read("alice", &handle, 0, 5000).expect("it is there").plugin, "web");
 }
@@ -216,7 +216,7 @@ fn an_operators_pattern_does_not_touch_our_notices() {
         "",
         &format!("\"{}\"", "x".repeat(30)),
     ));
-    TruncateLayer::new(10, sanitizer).apply(&mut sanitized, "", "x");
+    TruncateLayer::new(10, sanitizer).apply(&mut inert, "", "x");
     assert!(inert.content().ends_with(" 20 bytes left out]"), "{}", inert.content());
     assert!(inert.structured_content().contains("of 32 bytes"), "{}", inert.structured_content());
 }

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use super::error::CgroupsUnavailableError;
 
-/// The controllers that are used. The first two are the reason for having a cgroup and are required; the others are
-/// used where they are available.
+/// The controllers that are used. The first two are the reason for having a cgroup and are required; the
+/// others are used where they are available.
 pub(super) const CONTROLLERS: [&str; 4] = ["memory", "pids", "cpu", "io"];
 /// How many of [`CONTROLLERS`], from the front, are required.
 const REQUIRED_CONTROLLERS: usize = 2;
@@ -66,8 +66,8 @@ impl CgroupLookup {
     /// Finds the base, or returns why there is none.
     pub(super) fn find(&self) -> Result<CgroupBase, CgroupsUnavailableError> {
         let own = self.own_cgroup()?;
-        // A supervisor that was started in its leaf, by an earlier one or by DelegateSubgroup=, divides the parent.
-        // If it may not, the leaf is a cgroup like any other.
+        // A supervisor that was started in its leaf, by an earlier one or by DelegateSubgroup=, divides the
+        // parent. If it may not, the leaf is a cgroup like any other.
         let above = own.parent().filter(|above| own.ends_with(SUPERVISOR) && !is_hierarchy_root(above));
         if let Some(place) = above.and_then(|above| self.check_usable(above, false).ok()) {
             return Ok(place);
@@ -142,8 +142,9 @@ impl CgroupLookup {
         Ok(CgroupBase { base: base.to_owned(), must_move, controllers })
     }
 
-    /// Root may write to every cgroup, so that proves nothing. systemd marks the cgroups that it does not manage
-    /// itself, and would undo changes to others. Where systemd does not run, no other process manages cgroups.
+    /// Root may write to every cgroup, so that proves nothing. systemd marks the cgroups that it does not
+    /// manage itself, and would undo changes to others. Where systemd does not run, no other process manages
+    /// cgroups.
     fn is_delegated_to_root(&self, base: &Path) -> Result<(), CgroupsUnavailableError> {
         if !rustix::process::geteuid().is_root() || !self.systemd.exists() {
             return Ok(());
@@ -179,13 +180,14 @@ impl CgroupLookup {
     }
 }
 
-/// Whether this is the root of the whole hierarchy, the only cgroup that may have processes and delegate controllers at
-/// the same time. It has no `cgroup.type`; the root of a cgroup namespace has one.
+/// Whether this is the root of the whole hierarchy, the only cgroup that may have processes and delegate
+/// controllers at the same time. It has no `cgroup.type`; the root of a cgroup namespace has one.
 fn is_hierarchy_root(group: &Path) -> bool {
     group.join("cgroup.controllers").exists() && !group.join("cgroup.type").exists()
 }
 
-/// How many processes other than ours are in a cgroup. Those outside of our pid namespace read as 0 and count.
+/// How many processes other than ours are in a cgroup. Those outside of our pid namespace read as 0 and
+/// count.
 fn foreign_processes(group: &Path) -> io::Result<usize> {
     let own = std::process::id().to_string();
     let procs = fs::read_to_string(group.join("cgroup.procs"))?;

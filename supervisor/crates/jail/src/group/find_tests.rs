@@ -122,7 +122,8 @@ fn what_an_earlier_supervisor_divided_is_found_again() {
     machine.we_are_in("/unit/supervisor");
     let place = machine.look.find().unwrap();
     assert_eq!((place.base, place.must_move), (machine.path("unit"), false));
-    // Before, it puts us into the unit's own group, whose controllers the earlier one took back; its leaf is still there.
+    // Before, it puts us into the unit's own group, whose controllers the earlier one took back; its leaf is
+    // still there.
     machine.group("unit", &we(), "memory pids\n");
     machine.group("unit/supervisor", "", "");
     machine.we_are_in("/unit");

@@ -25,8 +25,9 @@ pub struct Groups {
 impl Groups {
     /// Divides the cgroup that this process is in. To be called once, before any other process is started.
     ///
-    /// The label separates supervisors that share a base: a short text that stands for the runtime directory, whose
-    /// lock the caller holds. If other processes are in our cgroup, or it was not delegated to us, nothing is changed.
+    /// The label separates supervisors that share a base: a short text that stands for the runtime directory,
+    /// whose lock the caller holds. If other processes are in our cgroup, or it was not delegated to us,
+    /// nothing is changed.
     pub fn open(label: &str) -> Result<Self, CgroupsUnavailableError> {
         Self::open_in(&CgroupLookup::for_this_machine().find()?, label)
     }
@@ -44,8 +45,8 @@ impl Groups {
         }
         let divided = delegate_controllers(place, label);
         if divided.is_err() && place.must_move {
-            // Undo everything. Controllers that stay enabled would keep this process out of the base, so disable them
-            // first.
+            // Undo everything. Controllers that stay enabled would keep this process out of the base, so
+            // disable them first.
             for controller in &place.controllers {
                 let _ = write(&place.base.join("cgroup.subtree_control"), &format!("-{controller}"));
             }
@@ -60,8 +61,9 @@ impl Groups {
         &self.controllers
     }
 
-    /// Kills and removes everything below our label, which an earlier supervisor left. So it must be called before the
-    /// first [`Groups::create`]. Returns the number of removed cgroups. Blocks for at most five seconds.
+    /// Kills and removes everything below our label, which an earlier supervisor left. So it must be called
+    /// before the first [`Groups::create`]. Returns the number of removed cgroups. Blocks for at most five
+    /// seconds.
     pub fn clear(&self) -> Result<usize, GroupError> {
         self.clear_except(&[])
     }
@@ -109,7 +111,8 @@ fn move_to(leaf: &Path) -> io::Result<()> {
     })
 }
 
-/// Delegates the controllers to the base's children, makes the label's cgroup, and delegates them to its children.
+/// Delegates the controllers to the base's children, makes the label's cgroup, and delegates them to its
+/// children.
 fn delegate_controllers(place: &CgroupBase, label: &str) -> Result<Groups, CgroupsUnavailableError> {
     let dir = place.base.join(format!("talon-{label}"));
     let mut controllers = place.controllers.clone();

@@ -11,11 +11,11 @@ use super::{find, limits};
 use crate::spec::Limits;
 
 impl Groups {
-    /// Disables the controllers again if this process had to move from the base to a leaf. While they are enabled, no
-    /// process can be put into the base, so a service manager that starts the next supervisor there would fail (systemd
-    /// before 254, which does not know `DelegateSubgroup=`). Until the next supervisor [adopts](Group::adopt) them, the
-    /// cgroups in use limit nothing. Returns whether anything was changed. Must be the last step before this process
-    /// ends.
+    /// Disables the controllers again if this process had to move from the base to a leaf. While they are
+    /// enabled, no process can be put into the base, so a service manager that starts the next supervisor
+    /// there would fail (systemd before 254, which does not know `DelegateSubgroup=`). Until the next
+    /// supervisor [adopts](Group::adopt) them, the cgroups in use limit nothing. Returns whether anything was
+    /// changed. Must be the last step before this process ends.
     pub fn disable_controllers(&self) -> bool {
         if !self.moved {
             return false;

@@ -7,14 +7,15 @@ use super::control_file::write;
 use super::error::GroupError;
 use crate::spec::Limits;
 
-/// The weight for the cores when they are scarce. The supervisor and everything else has 100, so a plugin that spins
-/// takes at most a third from a supervisor that needs the same core.
+/// The weight for the cores when they are scarce. The supervisor and everything else has 100, so a plugin
+/// that spins takes at most a third from a supervisor that needs the same core.
 const WEIGHT: &str = "50";
 
 /// The period over which the kernel counts CPU time: its own default, 100 ms.
 const CPU_PERIOD_US: u64 = 100_000;
 
-/// How many of our own processes count along with the program's: its monitor, and the stage until it is reaped.
+/// How many of our own processes count along with the program's: its monitor, and the stage until it is
+/// reaped.
 const OWN_PROCESSES: u64 = 2;
 
 /// One file of a cgroup.
@@ -51,7 +52,8 @@ fn settings(limits: &Limits) -> Vec<Setting> {
     settings
 }
 
-/// Sets all limits. Returns those that this machine does not offer; one that it offers and refuses is an error.
+/// Sets all limits. Returns those that this machine does not offer; one that it offers and refuses is an
+/// error.
 pub(super) fn apply(dir: &Path, limits: &Limits, controllers: &[&str]) -> Result<Vec<String>, GroupError> {
     let mut lacking = Vec::new();
     for Setting { controller, file, value, needed } in settings(limits) {

@@ -12,8 +12,9 @@ use super::control_file::keyed_value;
 use super::remove;
 use crate::exit::ExitStatus;
 
-/// The cgroup of one program. Dropping it kills the remaining processes and removes it, which blocks for at most two
-/// seconds. Processes that the kernel cannot end in that time are left to the next [`Groups::clear`](super::Groups::clear).
+/// The cgroup of one program. Dropping it kills the remaining processes and removes it, which blocks for at
+/// most two seconds. Processes that the kernel cannot end in that time are left to the next
+/// [`Groups::clear`](super::Groups::clear).
 #[derive(Debug)]
 pub struct Group {
     pub(super) dir: PathBuf,
@@ -65,8 +66,8 @@ impl Group {
         self.number("pids.current")
     }
 
-    /// How the program ended, corrected if it ran out of memory. The kernel kills the whole cgroup then, including the
-    /// monitor, so that the supervisor only sees a lost monitor.
+    /// How the program ended, corrected if it ran out of memory. The kernel kills the whole cgroup then,
+    /// including the monitor, so that the supervisor only sees a lost monitor.
     pub fn explain(&self, status: ExitStatus) -> ExitStatus {
         let killed = Signal::KILL.as_raw();
         match status {

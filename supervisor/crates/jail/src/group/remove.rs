@@ -12,20 +12,20 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use super::control_file::{value_of, write};
 use super::error::GroupError;
 
-/// How long a killed cgroup may take to become empty. Milliseconds are usual; a process that takes longer waits for a
-/// disk or a network, possibly without end.
+/// How long a killed cgroup may take to become empty. Milliseconds are usual; a process that takes longer
+/// waits for a disk or a network, possibly without end.
 const GROUP_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The same for everything that an earlier supervisor left. All are killed before any is waited for, so their ends
-/// overlap.
+/// The same for everything that an earlier supervisor left. All are killed before any is waited for, so their
+/// ends overlap.
 const ALL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How many directories one tree of cgroups may have; a larger one is not touched. We make no cgroups below a
 /// program's, and a program sees none of them, unless it runs without a private view.
 const TREE_MAX: usize = 1024;
 
-/// How often the processes of a cgroup are listed and killed on a kernel without `cgroup.kill`. No process can be
-/// started meanwhile, so the second round finds what the first one missed.
+/// How often the processes of a cgroup are listed and killed on a kernel without `cgroup.kill`. No process
+/// can be started meanwhile, so the second round finds what the first one missed.
 const KILL_ROUNDS: usize = 4;
 
 /// Kills and removes one cgroup, if that can be done in time.
@@ -38,8 +38,8 @@ pub(super) fn group(dir: &Path) {
     }
 }
 
-/// Kills and removes every cgroup directly below `dir` except those in `except`; an error names one that could not be
-/// removed.
+/// Kills and removes every cgroup directly below `dir` except those in `except`; an error names one that
+/// could not be removed.
 pub(super) fn all_below(dir: &Path, except: &[&Path]) -> Result<usize, GroupError> {
     let mut groups =
         subgroups(dir).map_err(|source| GroupError::Directory { path: dir.to_owned(), source })?;
@@ -69,7 +69,8 @@ pub(super) fn kill(dir: &Path) -> io::Result<()> {
     }
 }
 
-/// Kills processes one by one. New processes are forbidden meanwhile, or a program that forks fast could escape.
+/// Kills processes one by one. New processes are forbidden meanwhile, or a program that forks fast could
+/// escape.
 fn kill_each(dir: &Path) -> io::Result<()> {
     for group in tree(dir)? {
         let _ = write(&group.join("pids.max"), "0");
@@ -79,8 +80,8 @@ fn kill_each(dir: &Path) -> io::Result<()> {
                 .iter()
                 .filter_map(|pid| Some((*pid, pidfd_open(*pid, PidfdFlags::empty()).ok()?)))
                 .collect();
-            // A process that is still a member now was one when its pidfd was opened: a pid is not reused while its
-            // process exists.
+            // A process that is still a member now was one when its pidfd was opened: a pid is not reused
+            // while its process exists.
             let still = self::members(&group)?;
             for (_, pidfd) in held.iter().filter(|(pid, _)| still.contains(pid)) {
                 let _ = pidfd_send_signal(pidfd, Signal::KILL);

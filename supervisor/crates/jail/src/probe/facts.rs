@@ -15,7 +15,8 @@ use crate::stage::limits;
 use crate::sys;
 use crate::userns_switch::disabled_userns_switch;
 
-/// Everything that determines the tier and the protections. Gathered once, so that a test can make up any machine.
+/// Everything that determines the tier and the protections. Gathered once, so that a test can make up any
+/// machine.
 #[derive(Debug, Clone)]
 pub(crate) struct MachineFacts {
     pub(super) uid: u32,

@@ -1,9 +1,9 @@
-//! Probes kernel features where that is harmless: a child of our own image makes namespaces and filters for itself,
-//! reports the results, and ends. The kernel's sysctls are no proof: a container's filter, a security module or a limit
-//! can still refuse.
+//! Probes kernel features where that is harmless: a child of our own image makes namespaces and filters for
+//! itself, reports the results, and ends. The kernel's sysctls are no proof: a container's filter, a security
+//! module or a limit can still refuse.
 //!
-//! It must be a separate process, since all of this is irreversible, and single-threaded, since a process with more
-//! threads cannot make a user namespace.
+//! It must be a separate process, since all of this is irreversible, and single-threaded, since a process
+//! with more threads cannot make a user namespace.
 
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::AsFd as _;
@@ -27,8 +27,8 @@ use crate::sys::{self, ForkSide};
 /// The child's first argument, by which [`crate::become_stage_if_asked`] recognizes it.
 pub(crate) const FEATURE_PROBE_NAME: &str = "talon-jail-trial";
 
-/// How long the child may take. It needs some milliseconds. If it takes five seconds, the machine cannot start plugins
-/// either, and the features count as missing.
+/// How long the child may take. It needs some milliseconds. If it takes five seconds, the machine cannot
+/// start plugins either, and the features count as missing.
 const FEATURE_PROBE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The largest answer that is read; it contains a dozen short texts.
@@ -240,8 +240,8 @@ fn mount_over_proc(kind: &str) -> ProbeResult {
     mount(kind, "/proc", kind, flags, None).map_err(FeatureError::new)
 }
 
-/// A rule set that forbids nothing we still do. By default the crate ignores a kernel that refuses; here it is to
-/// return an error instead.
+/// A rule set that forbids nothing we still do. By default the crate ignores a kernel that refuses; here it
+/// is to return an error instead.
 fn rules() -> ProbeResult {
     let status = Ruleset::default()
         .set_compatibility(CompatLevel::HardRequirement)

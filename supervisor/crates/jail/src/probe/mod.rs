@@ -35,8 +35,8 @@ pub struct Machine {
     pub protections: Vec<ProtectionSupport>,
 }
 
-/// Probes this machine; what only an attempt can show is tried in a child of `stage`. Blocks for some milliseconds, and
-/// for five seconds on a machine that is stuck. Changes nothing and leaves nothing behind.
+/// Probes this machine; what only an attempt can show is tried in a child of `stage`. Blocks for some
+/// milliseconds, and for five seconds on a machine that is stuck. Changes nothing and leaves nothing behind.
 pub fn probe(stage: &Stage) -> Machine {
     Machine::from_facts(&MachineFacts::gather(stage))
 }

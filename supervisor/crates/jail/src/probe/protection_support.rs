@@ -7,7 +7,8 @@ use crate::report::Status;
 pub struct ProtectionSupport {
     /// The stable word, as in a program's [`Report`](crate::Report).
     pub name: &'static str,
-    /// Whether it can be provided. With a [`Status::Missing`], `sandbox.mode: enforce` refuses to start plugins.
+    /// Whether it can be provided. With a [`Status::Missing`], `sandbox.mode: enforce` refuses to start
+    /// plugins.
     pub status: Status,
     /// What provides it: "Landlock ABI 7".
     pub provided_by: String,

@@ -13,15 +13,16 @@ use crate::report::{
 };
 use crate::stage::limits;
 
-/// The Landlock version that the built-in profiles request: that of Linux 6.1, Debian 12's. A profile that requests
-/// more is refused by name when a program is started with it.
+/// The Landlock version that the built-in profiles request: that of Linux 6.1, Debian 12's. A profile that
+/// requests more is refused by name when a program is started with it.
 const LANDLOCK_ABI_REQUESTED: u32 = 2;
 
 /// The advice where a container's own confinement is the likely reason.
 const CONTAINER_ADVICE: &str =
     "in a container: allow unshare and mount in its seccomp profile, or give it CAP_SYS_ADMIN";
 
-/// How to get what only root has. If this is root already, or has some of its capabilities: the missing capabilities.
+/// How to get what only root has. If this is root already, or has some of its capabilities: the missing
+/// capabilities.
 fn root_advice(facts: &MachineFacts) -> String {
     let needs = OWN_UID_CAPABILITIES | CapabilitySet::SYS_ADMIN;
     if facts.uid != 0 && !facts.held.intersects(needs) {
@@ -258,8 +259,8 @@ fn cpu_share(facts: &MachineFacts) -> ProtectionSupport {
     }
 }
 
-/// A session's keys are private to it. A uid's keys are private if the uid is, or if a user namespace counts them
-/// separately.
+/// A session's keys are private to it. A uid's keys are private if the uid is, or if a user namespace counts
+/// them separately.
 fn keyring(facts: &MachineFacts, isolated: bool) -> ProtectionSupport {
     let in_user_namespace = facts.features.as_ref().is_ok_and(|trial| trial.in_user_namespace);
     if facts.held.contains(OWN_UID_CAPABILITIES) || (isolated && in_user_namespace) {

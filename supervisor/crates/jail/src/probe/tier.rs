@@ -8,8 +8,8 @@ use super::facts::MachineFacts;
 pub(super) const OWN_UID_CAPABILITIES: CapabilitySet =
     CapabilitySet::SETUID.union(CapabilitySet::SETGID).union(CapabilitySet::KILL).union(CapabilitySet::CHOWN);
 
-/// Whether this process may give each program its own uid and namespaces, by the capabilities in effect now. Root may,
-/// and so may an ordinary user whose service manager grants just these capabilities.
+/// Whether this process may give each program its own uid and namespaces, by the capabilities in effect now.
+/// Root may, and so may an ordinary user whose service manager grants just these capabilities.
 pub fn can_assign_uids() -> bool {
     let needed = OWN_UID_CAPABILITIES | CapabilitySet::SYS_ADMIN;
     capabilities(None).is_ok_and(|held| held.effective.contains(needed))
@@ -77,7 +77,8 @@ impl Tier {
             Some(trial) if !trial.in_user_namespace && facts.held.contains(OWN_UID_CAPABILITIES) => {
                 if facts.cgroup_controllers.is_ok() { Self::RootCgroup } else { Self::Root }
             }
-            // Root that may make namespaces and may not change its uid isolates no worse than an ordinary user.
+            // Root that may make namespaces and may not change its uid isolates no worse than an ordinary
+            // user.
             Some(_) => Self::UserNamespaces,
             None if facts.landlock.is_ok() || trial.is_some_and(|trial| trial.filter.is_ok()) => Self::Bare,
             None => Self::None,

@@ -1,18 +1,19 @@
 //! Compiles a profile to BPF programs.
 //!
 //! seccompiler makes programs of one shape: calls that match get one action, everything else another. Several
-//! answers therefore need several programs, and the kernel runs them all: it takes the strictest action (kill,
-//! errno, notify, allow), and among errnos that of the program that was loaded last. So for each call exactly
-//! one program returns something else than "allow":
+//! answers therefore need several programs, and the kernel runs them all: it takes the strictest action
+//! (kill, errno, notify, allow), and among errnos that of the program that was loaded last. So for each call
+//! exactly one program returns something else than "allow":
 //!
 //! 1. one program for each answer of `never.toml`, matching what it forbids;
 //! 2. one for each answer of the profile itself, for the uses of a call that its `allow` does not cover;
 //! 3. the main one, which allows what the profile allows *and* what the others answer, and refuses the rest.
 //!
-//! They are in load order: the main one last, since no program could be loaded after it, and the first answer of
-//! `never.toml` just before it. The kernel remembers which numbers pass all programs whatever the arguments are, so
-//! more programs do not slow down a plain `read`. But each program has to be translated at every start. So they are
-//! [joined](join) into one, and that is [shortened](number_first), unless the last one reports calls to a listener.
+//! They are in load order: the main one last, since no program could be loaded after it, and the first answer
+//! of `never.toml` just before it. The kernel remembers which numbers pass all programs whatever the
+//! arguments are, so more programs do not slow down a plain `read`. But each program has to be translated at
+//! every start. So they are [joined](join) into one, and that is [shortened](number_first), unless the last
+//! one reports calls to a listener.
 
 use std::collections::BTreeMap;
 
@@ -37,7 +38,8 @@ type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 /// The bit in x86_64's numbers that selects x32 calls, which are not the calls that a profile names.
 const X32: u32 = 0x4000_0000;
 
-/// What seccompiler is asked for where it has no name for the action. It is replaced afterwards; we never use a tracer.
+/// What seccompiler is asked for where it has no name for the action. It is replaced afterwards; we never use
+/// a tracer.
 const PLACEHOLDER_ACTION: SeccompAction = SeccompAction::Trace(1);
 
 impl Profile {
@@ -48,8 +50,8 @@ impl Profile {
         compile(self, network, Architecture::native(&self.name)?, false)
     }
 
-    /// The same, but calls outside the profile are allowed and reported: see [`Learner`](super::Learner). What no profile can allow
-    /// stays forbidden.
+    /// The same, but calls outside the profile are allowed and reported: see [`Learner`](super::Learner).
+    /// What no profile can allow stays forbidden.
     pub fn compile_learning(&self, network: &Network) -> Result<CompiledProfile, ProfileError> {
         compile(self, network, Architecture::native(&self.name)?, true)
     }
@@ -143,7 +145,8 @@ fn answer_filters(
         let GroupAction::Answer(number) = group.verdict else { continue };
         let action = number.map_or_else(|| refusal.clone(), errno);
         for number in group.calls.iter().filter_map(|call| machine.number(call)).map(i64::from) {
-            // A call that is fully allowed already, or answered by an earlier group, has nothing left to answer.
+            // A call that is fully allowed already, or answered by an earlier group, has nothing left to
+            // answer.
             let rules = match allowed.get(&number) {
                 Some(rules) if rules.is_empty() => continue,
                 Some(rules) => Some(rules.clone()),
@@ -194,8 +197,8 @@ fn errno(number: i32) -> SeccompAction {
     SeccompAction::Errno(number.unsigned_abs())
 }
 
-/// Calls that match whatever their arguments are come first, found by binary search. seccompiler handles those with
-/// rules, and kills foreign architectures.
+/// Calls that match whatever their arguments are come first, found by binary search. seccompiler handles
+/// those with rules, and kills foreign architectures.
 fn main_program(
     rules: Rules,
     otherwise: SeccompAction,

@@ -258,7 +258,8 @@ fn what_is_forbidden_is_so_in_every_profile() {
     }
 }
 
-/// Calls that are partly allowed, and a use that is not: the call, its arguments, and the answer if it is not allowed.
+/// Calls that are partly allowed, and a use that is not: the call, its arguments, and the answer if it is not
+/// allowed.
 const IN_PART: &[(&str, &[u64], Option<i32>)] = &[
     ("prlimit64", &[1, 7, 0], Some(libc::EPERM)),
     ("prlimit64", &[4321, 7, 1], Some(libc::EPERM)),

@@ -1,13 +1,13 @@
 //! Rewrites a program so that it tests the call's number first.
 //!
-//! Joined programs test the same number again and again, each for its own answer. When the kernel loads a program, it
-//! checks and translates every instruction, and runs it once for each call it knows. Measured, a plugin's start spent
-//! more time there than on its mounts. So the result of the program is computed here for each number. Mostly it is one
-//! verdict; otherwise only the tests of arguments remain. Neighboring numbers with the same result form a range, and
-//! ranges are found by binary search.
+//! Joined programs test the same number again and again, each for its own answer. When the kernel loads a
+//! program, it checks and translates every instruction, and runs it once for each call it knows. Measured, a
+//! plugin's start spent more time there than on its mounts. So the result of the program is computed here for
+//! each number. Mostly it is one verdict; otherwise only the tests of arguments remain. Neighboring numbers
+//! with the same result form a range, and ranges are found by binary search.
 //!
-//! The results form a graph without duplicate nodes. It is written from its end to its beginning, so that all jumps go
-//! forward, as the kernel requires.
+//! The results form a graph without duplicate nodes. It is written from its end to its beginning, so that all
+//! jumps go forward, as the kernel requires.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -23,8 +23,8 @@ const MASK: u16 = 0x54;
 /// The longest conditional jump: the kernel has one byte for it, and inserted instructions need some room.
 const JUMP_MAX: usize = 250;
 
-/// Rewrites a program for this architecture to test the number first. `None` if it has unknown instructions, or does
-/// anything but kill calls of a foreign architecture.
+/// Rewrites a program for this architecture to test the number first. `None` if it has unknown instructions,
+/// or does anything but kill calls of a foreign architecture.
 pub(super) fn number_first(program: &[Instruction], audit: u32) -> Option<Vec<Instruction>> {
     let mut graph = Graph::default();
     let killed = graph.add(Node::Return(libc::SECCOMP_RET_KILL_PROCESS));
@@ -44,7 +44,8 @@ pub(super) fn number_first(program: &[Instruction], audit: u32) -> Option<Vec<In
     Some(decided)
 }
 
-/// The numbers where the program's result can change: any constant that is compared might be compared with the number.
+/// The numbers where the program's result can change: any constant that is compared might be compared with
+/// the number.
 fn range_starts(program: &[Instruction]) -> BTreeSet<u32> {
     let compared = program.iter().filter(|(code, ..)| matches!(*code, IF_EQUAL | IF_GREATER | IF_AT_LEAST));
     let borders = compared.flat_map(|(.., than)| [Some(*than), than.checked_add(1)]);

@@ -1,26 +1,27 @@
-//! Extra filters beside the profile, depending on what else the program has or lacks. Libraries do without such a call,
-//! or fall back to an older one, if the kernel does not seem to have it.
+//! Extra filters beside the profile, depending on what else the program has or lacks. Libraries do without
+//! such a call, or fall back to an older one, if the kernel does not seem to have it.
 
 use super::bpf::{IF_EQUAL, LOAD, NUMBER, RETURN, argument};
 use crate::sys::seccomp::Instruction;
 
-/// Calls that make memory which belongs to no process, so that the memory watch cannot count it: memory files, System V
-/// segments and queues, and sets of Landlock rules. Shared files can be made in `/dev/shm` instead, which is counted;
-/// a program that restricts itself with Landlock goes on without it, as on an older kernel.
+/// Calls that make memory which belongs to no process, so that the memory watch cannot count it: memory
+/// files, System V segments and queues, and sets of Landlock rules. Shared files can be made in `/dev/shm`
+/// instead, which is counted; a program that restricts itself with Landlock goes on without it, as on an
+/// older kernel.
 const UNACCOUNTED_MEMORY: &[i64] =
     &[libc::SYS_memfd_create, libc::SYS_shmget, libc::SYS_msgget, libc::SYS_landlock_create_ruleset];
 
-/// Enlarging a socket's buffers, which the memory watch counts at their default size. ENOBUFS is what POSIX has for a
-/// lack of room; programs keep the default size then. The privileged forms (SO_SNDBUFFORCE, SO_RCVBUFFORCE) need a
-/// capability.
+/// Enlarging a socket's buffers, which the memory watch counts at their default size. ENOBUFS is what POSIX
+/// has for a lack of room; programs keep the default size then. The privileged forms (SO_SNDBUFFORCE,
+/// SO_RCVBUFFORCE) need a capability.
 const LARGER_BUFFERS: Uses = Uses {
     call: libc::SYS_setsockopt,
     conditions: &[(1, &[libc::SOL_SOCKET]), (2, &[libc::SO_SNDBUF, libc::SO_RCVBUF])],
     errno: libc::ENOBUFS,
 };
 
-/// Locks of the open file instead of the process. `/proc/locks` names no process for them, so that they cannot be
-/// counted for one. EINVAL is the answer of kernels before 3.15, which do not have them.
+/// Locks of the open file instead of the process. `/proc/locks` names no process for them, so that they
+/// cannot be counted for one. EINVAL is the answer of kernels before 3.15, which do not have them.
 const FILE_LOCKS: Uses = Uses {
     call: libc::SYS_fcntl,
     conditions: &[(1, &[libc::F_OFD_SETLK, libc::F_OFD_SETLKW])],
@@ -43,13 +44,14 @@ pub(crate) fn refuse_unaccounted_memory() -> Vec<Vec<Instruction>> {
     vec![answer_enosys(UNACCOUNTED_MEMORY), answer_uses(&LARGER_BUFFERS), answer_uses(&FILE_LOCKS)]
 }
 
-/// For a program that may write where other users find its files. Other programs keep the call: careful programs use it
-/// to stay below a directory, and their files disappear when they end.
+/// For a program that may write where other users find its files. Other programs keep the call: careful
+/// programs use it to stay below a directory, and their files disappear when they end.
 pub(crate) fn refuse_hidden_modes() -> Vec<Instruction> {
     answer_enosys(HIDDEN_MODES)
 }
 
-/// A filter that reports `socket` for IPv4 and IPv6 to its listener, and leaves all other calls to the profile.
+/// A filter that reports `socket` for IPv4 and IPv6 to its listener, and leaves all other calls to the
+/// profile.
 pub(crate) fn report_internet_sockets() -> Vec<Instruction> {
     vec![
         (LOAD, 0, 0, NUMBER),

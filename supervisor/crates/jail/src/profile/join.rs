@@ -1,11 +1,11 @@
 //! Joins several programs into one with the same result.
 //!
-//! The kernel runs all programs of a process, takes the strictest action, and among equally strict ones that of the
-//! program that was loaded last. Programs run one after the other, the last loaded one first, have the same result as
-//! long as the first one that decides may decide: so those with stricter actions come first.
+//! The kernel runs all programs of a process, takes the strictest action, and among equally strict ones that
+//! of the program that was loaded last. Programs run one after the other, the last loaded one first, have the
+//! same result as long as the first one that decides may decide: so those with stricter actions come first.
 //!
-//! Of the programs that [`super::compile`] makes, each has one action beside "allow". The exception is the main one: it
-//! refuses what no other answers, and is loaded last.
+//! Of the programs that [`super::compile`] makes, each has one action beside "allow". The exception is the
+//! main one: it refuses what no other answers, and is loaded last.
 
 use super::bpf::{ARCHITECTURE, LOAD, RETURN, jump_over};
 use crate::sys::seccomp::Instruction;
@@ -31,8 +31,8 @@ pub(super) fn join(programs: &[Vec<Instruction>]) -> Option<Vec<Instruction>> {
     (joined.len() <= INSTRUCTIONS_MAX).then_some(joined)
 }
 
-/// The strictest action of a program, as the kernel compares them: lower is stricter. Killing calls of a foreign
-/// architecture is left out, since all of them do that.
+/// The strictest action of a program, as the kernel compares them: lower is stricter. Killing calls of a
+/// foreign architecture is left out, since all of them do that.
 fn strictest_action(program: &[Instruction]) -> i32 {
     let is_of_architecture = |at: usize| at >= 2 && program[at - 2] == (LOAD, 0, 0, ARCHITECTURE);
     let verdicts =

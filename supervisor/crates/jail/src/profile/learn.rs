@@ -1,12 +1,12 @@
 //! Learns which calls a program needs: calls outside its profile are allowed, and recorded here.
 
-use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
+use parking_lot::Mutex;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::retry_on_intr;
 
@@ -14,8 +14,8 @@ use super::compiled_profile::CompiledProfile;
 use super::syscalls::Architecture;
 use crate::sys::seccomp::{self, Notification};
 
-/// The most argument combinations of one call that are recorded; further ones are allowed without a record. The
-/// built-in profiles name at most some thirty values of one argument.
+/// The most argument combinations of one call that are recorded; further ones are allowed without a record.
+/// The built-in profiles name at most some thirty values of one argument.
 const ARGUMENT_SETS_MAX: usize = 64;
 
 /// A use of a system call outside the profile.
@@ -34,8 +34,8 @@ pub struct ObservedCall {
 /// Number of uses by call number and deciding arguments.
 type UseCounts = BTreeMap<u32, BTreeMap<Vec<(u8, u32)>, u64>>;
 
-/// Answers the filter notifications of a learning program on a separate thread, until no process is bound to the filter
-/// any more. Dropping this does not end the thread: unanswered calls would fail with ENOSYS.
+/// Answers the filter notifications of a learning program on a separate thread, until no process is bound to
+/// the filter any more. Dropping this does not end the thread: unanswered calls would fail with ENOSYS.
 #[derive(Debug)]
 pub struct Learner {
     counts: Arc<Mutex<UseCounts>>,
@@ -61,8 +61,8 @@ impl Learner {
         observed_calls(&self.counts)
     }
 
-    /// Waits until the last process under the filter has ended, and returns the calls that were used. Blocks as long as
-    /// the program runs.
+    /// Waits until the last process under the filter has ended, and returns the calls that were used. Blocks
+    /// as long as the program runs.
     pub fn finish(self) -> Vec<ObservedCall> {
         // The thread does not panic; if it did, what it recorded before would still be valid.
         let _ = self.thread.join();

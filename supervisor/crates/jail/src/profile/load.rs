@@ -15,7 +15,8 @@ pub(super) const BUILT_IN: &[(&str, &str)] = &[
     ("wide", include_str!("../../profiles/wide.toml")),
 ];
 
-/// The calls that the stage's child still makes behind the filter, up to and including the program's first instruction.
+/// The calls that the stage's child still makes behind the filter, up to and including the program's first
+/// instruction.
 pub(super) const REQUIRED_CALLS: &[&str] = &[
     "brk",
     "close",
@@ -55,8 +56,9 @@ impl Profile {
         BUILT_IN.iter().map(|(name, _)| *name)
     }
 
-    /// Parses a profile. `origin` is the path of its file, or its name: messages begin with it, and the profile's name
-    /// is its last component without the extension. The result includes the profile that it extends.
+    /// Parses a profile. `origin` is the path of its file, or its name: messages begin with it, and the
+    /// profile's name is its last component without the extension. The result includes the profile that it
+    /// extends.
     pub fn parse(text: &str, origin: &str) -> Result<Self, ProfileError> {
         let profile = parse_file(text, origin)?;
         let at = |start, problem| Err(line(text, origin, start, problem));

@@ -1,7 +1,7 @@
 //! Which system calls a program may make.
 //!
-//! A profile is a TOML file. The built-in ones are in `profiles/` beside the sources, with a reason for each call. An
-//! operator's own profile extends one of them, or is complete in itself:
+//! A profile is a TOML file. The built-in ones are in `profiles/` beside the sources, with a reason for each
+//! call. An operator's own profile extends one of them, or is complete in itself:
 //!
 //! ```toml
 //! description = "strict, and what our indexer needs"
@@ -26,11 +26,12 @@
 //! errno = "ENOTTY"             # … with this
 //! ```
 //!
-//! Allowing is a union: a profile that extends another can allow more uses of a call, never less. `profiles/never.toml`
-//! comes first: it is not a profile, but lists what no profile can allow.
+//! Allowing is a union: a profile that extends another can allow more uses of a call, never less.
+//! `profiles/never.toml` comes first: it is not a profile, but lists what no profile can allow.
 //!
-//! A call whose number is higher than all that this build knows is answered with ENOSYS, as by an older kernel, so that
-//! libraries fall back to older calls. Calls of another architecture (32 bit, x32) end the process.
+//! A call whose number is higher than all that this build knows is answered with ENOSYS, as by an older
+//! kernel, so that libraries fall back to older calls. Calls of another architecture (32 bit, x32) end the
+//! process.
 
 mod bpf;
 mod compile;

@@ -1,5 +1,5 @@
-//! Encodes filters for the stage as text, with sixteen hexadecimal digits for each instruction. Lists of numbers take
-//! several times as long to parse, and a filter has well over a thousand instructions.
+//! Encodes filters for the stage as text, with sixteen hexadecimal digits for each instruction. Lists of
+//! numbers take several times as long to parse, and a filter has well over a thousand instructions.
 
 use std::fmt::Write as _;
 

@@ -11,8 +11,9 @@ use super::syscalls;
 /// The largest file. The built-in ones have 15 KiB; a larger file is refused unread.
 const FILE_MAX_BYTES: usize = 256 << 10;
 
-/// The most groups, calls of a group, and values of a condition: each several times what the built-in profiles have.
-/// More is refused here, before it becomes a filter that the kernel refuses (4,096 instructions).
+/// The most groups, calls of a group, and values of a condition: each several times what the built-in
+/// profiles have. More is refused here, before it becomes a filter that the kernel refuses (4,096
+/// instructions).
 const GROUPS_MAX: usize = 256;
 const CALLS_MAX: usize = 256;
 const VALUES_MAX: usize = 64;
@@ -20,8 +21,8 @@ const VALUES_MAX: usize = 64;
 /// The most combinations of values that one group's conditions may have: each is some ten instructions.
 const ALTERNATIVES_MAX: usize = 128;
 
-/// The highest Landlock version that a profile may request: far above the newest there is (9), so that typos are found
-/// and kernels of the next years are supported.
+/// The highest Landlock version that a profile may request: far above the newest there is (9), so that typos
+/// are found and kernels of the next years are supported.
 const LANDLOCK_ABI_MAX: u32 = 64;
 
 /// The supported names for `errno`.

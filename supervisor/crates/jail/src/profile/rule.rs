@@ -90,8 +90,8 @@ impl Condition {
 
     /// Each alternative as conditions that must hold together.
     fn conditions(&self) -> Result<Vec<Vec<SeccompCondition>>, BackendError> {
-        // Nearly all arguments that are worth a condition are 32 bits wide in the kernel, which ignores the rest. If
-        // more were compared, a program could bypass a refusal by setting ignored bits.
+        // Nearly all arguments that are worth a condition are 32 bits wide in the kernel, which ignores the
+        // rest. If more were compared, a program could bypass a refusal by setting ignored bits.
         let width = || if self.wide { SeccompCmpArgLen::Qword } else { SeccompCmpArgLen::Dword };
         let one = |operator, value: u32| SeccompCondition::new(self.arg, width(), operator, value.into());
         match &self.test {
@@ -115,7 +115,8 @@ impl Condition {
     }
 }
 
-/// The rules that are equivalent to the conditions: one that holds is enough. None if there are no conditions.
+/// The rules that are equivalent to the conditions: one that holds is enough. None if there are no
+/// conditions.
 pub(super) fn rules(when: &[Condition]) -> Result<Vec<SeccompRule>, BackendError> {
     if when.is_empty() {
         return Ok(Vec::new());

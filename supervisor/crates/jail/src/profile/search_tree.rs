@@ -1,8 +1,9 @@
 //! Finds a call among many in a few comparisons.
 //!
-//! seccompiler compares one number after the other. That is fine for calls with conditions, of which there are few. But
-//! hundreds of calls match whatever their arguments are, and when a program is loaded, the kernel runs all of it for
-//! every call that it knows. Here neighboring numbers form a range, and ranges are found by binary search.
+//! seccompiler compares one number after the other. That is fine for calls with conditions, of which there
+//! are few. But hundreds of calls match whatever their arguments are, and when a program is loaded, the
+//! kernel runs all of it for every call that it knows. Here neighboring numbers form a range, and ranges are
+//! found by binary search.
 
 use super::bpf::{IF_AT_LEAST, IF_EQUAL, IF_GREATER, RETURN, jump_over};
 use crate::sys::seccomp::Instruction;

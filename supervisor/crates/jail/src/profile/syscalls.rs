@@ -79,8 +79,8 @@ pub(super) fn known_name(name: &str) -> Option<&'static str> {
     here.or_else(|| aarch64::Sysno::from_str(name).ok().map(|call| call.name()))
 }
 
-/// The longest name that is compared with the known ones, of which the longest has 23 characters. The comparison is
-/// quadratic in the length.
+/// The longest name that is compared with the known ones, of which the longest has 23 characters. The
+/// comparison is quadratic in the length.
 const MAX_COMPARED_CHARS: usize = 40;
 
 /// The known name that was probably meant: at most one edit in three characters.

@@ -44,8 +44,8 @@ pub(super) fn drop_all(_: &Plan) -> Result<Option<Status>, StepError> {
     Ok(Some(Status::Enforced))
 }
 
-/// Keeps only the right to kill processes of other uids, for the monitor. Errors are ignored, since they must not stop
-/// the monitor's work.
+/// Keeps only the right to kill processes of other uids, for the monitor. Errors are ignored, since they must
+/// not stop the monitor's work.
 pub(super) fn keep_right_to_kill() {
     if holds(CapabilitySet::SETPCAP).unwrap_or(false) {
         let _ = empty_bounding_set();
@@ -77,8 +77,8 @@ fn empty_bounding_set() -> Result<(), StepError> {
     Ok(())
 }
 
-/// All members of the bounding set. The kernel refuses the first number without a capability, so this also finds
-/// capabilities that are newer than this program.
+/// All members of the bounding set. The kernel refuses the first number without a capability, so this also
+/// finds capabilities that are newer than this program.
 fn in_bounding_set() -> Result<impl Iterator<Item = CapabilitySet>, StepError> {
     let mut members = Vec::new();
     for number in 0..u64::BITS {

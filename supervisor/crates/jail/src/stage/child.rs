@@ -43,8 +43,8 @@ const STEPS: &[Step] = &[
     protection(SYSTEM_CALLS, filter::load),
 ];
 
-/// Sent by the child to the monitor just before it executes the program. The end of that pipe means that it has
-/// executed…
+/// Sent by the child to the monitor just before it executes the program. The end of that pipe means that it
+/// has executed…
 pub(super) const EXECUTING: u8 = b'x';
 /// … or has not, and has sent the supervisor the reason.
 pub(super) const REPORTED: u8 = b'f';

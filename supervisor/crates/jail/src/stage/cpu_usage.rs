@@ -1,9 +1,10 @@
 //! How much CPU time a tree has used since its memory was counted.
 //!
-//! Reading every process's status takes 100 µs with cold caches, as for a sleeping process, and hundreds of monitors do
-//! it several times a second: that took a fifth of a core of an idle machine. But memory does not grow without CPU
-//! time. A process that used none has touched none, and otherwise there is a limit to what it can touch in that time.
-//! Asking the kernel for a process's clock and for the last assigned pid takes a few microseconds.
+//! Reading every process's status takes 100 µs with cold caches, as for a sleeping process, and hundreds of
+//! monitors do it several times a second: that took a fifth of a core of an idle machine. But memory does not
+//! grow without CPU time. A process that used none has touched none, and otherwise there is a limit to what
+//! it can touch in that time. Asking the kernel for a process's clock and for the last assigned pid takes a
+//! few microseconds.
 
 use std::os::fd::OwnedFd;
 use std::time::Duration;
@@ -13,8 +14,8 @@ use nix::unistd::Pid;
 use rustix::fs::{Mode, OFlags, openat};
 use rustix::io::{pread, retry_on_intr};
 
-/// How much memory a process is assumed to touch in a second of CPU time: 16 GiB, the rate of clearing huge pages on
-/// fast machines. With small pages it is a tenth of that.
+/// How much memory a process is assumed to touch in a second of CPU time: 16 GiB, the rate of clearing huge
+/// pages on fast machines. With small pages it is a tenth of that.
 const BYTES_PER_SECOND: u64 = 16 << 30;
 
 /// The clocks of a tree's processes, and their values when it was counted.
@@ -58,8 +59,8 @@ impl CpuUsage {
         Some(self)
     }
 
-    /// The most by which the tree's memory can have grown since. `None` if that is unknown, because there are new
-    /// processes.
+    /// The most by which the tree's memory can have grown since. `None` if that is unknown, because there are
+    /// new processes.
     pub(super) fn max_growth_bytes(&self, numbers: &LastPid) -> Option<u64> {
         if numbers.read() != Some(self.last_pid) {
             return None;

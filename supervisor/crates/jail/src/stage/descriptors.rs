@@ -45,8 +45,8 @@ pub(super) fn set_standard_input(plan: &Plan) -> Result<Option<Status>, StepErro
     Ok(None)
 }
 
-/// Makes the program the owner of its output pipes, so that it can open them by name (`/dev/stdout`). Without the right
-/// to change owners this is skipped, which costs the program only that.
+/// Makes the program the owner of its output pipes, so that it can open them by name (`/dev/stdout`). Without
+/// the right to change owners this is skipped, which costs the program only that.
 pub(super) fn chown_output(plan: &Plan) -> Result<Option<Status>, StepError> {
     if let Ok(identity) = identity::assigned(plan) {
         let (uid, gid) = (Uid::from_raw(identity.uid), Gid::from_raw(identity.gid));
@@ -56,7 +56,8 @@ pub(super) fn chown_output(plan: &Plan) -> Result<Option<Status>, StepError> {
     Ok(None)
 }
 
-/// Closes the program's pipes here, so that the supervisor sees their end when the program's whole tree is gone.
+/// Closes the program's pipes here, so that the supervisor sees their end when the program's whole tree is
+/// gone.
 pub(super) fn release_output() -> Result<(), StepError> {
     let null = open_null()?;
     dup2_stdout(&null)

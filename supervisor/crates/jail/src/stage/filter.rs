@@ -10,8 +10,8 @@ use crate::report::Status;
 use crate::sys::seccomp;
 use crate::view::Access;
 
-/// Loads the profile's filters, and reads back that they are in force. The calls made after this step must be in every
-/// profile; `profile::parser::REQUIRED_CALLS` lists them.
+/// Loads the profile's filters, and reads back that they are in force. The calls made after this step must be
+/// in every profile; `profile::parser::REQUIRED_CALLS` lists them.
 pub(super) fn load(plan: &Plan) -> Result<Option<Status>, StepError> {
     let Some(isolation) = &plan.spec.isolation else {
         return Ok(Some(Status::Missing("not asked for".into())));

@@ -65,8 +65,8 @@ pub(super) fn start_memory_watch(plan: &Plan) -> Result<Option<Status>, StepErro
     Ok(Some(Status::StandIn(format!("{text} ({CGROUP_ADVICE})"))))
 }
 
-/// Has the buffers of its sockets counted, as far as these are in a network namespace of its own. Returns those that are
-/// not counted.
+/// Has the buffers of its sockets counted, as far as these are in a network namespace of its own. Returns
+/// those that are not counted.
 fn watch_sockets(plan: &Plan, proc: &OwnedFd) -> Option<&'static str> {
     let network = &plan.isolation()?.network;
     if matches!(network, Network::Host { .. }) {

@@ -16,8 +16,8 @@ const ADVICE: &str = "run as root, or set sandbox.mode to best-effort";
 pub(super) fn assigned(plan: &Plan) -> Result<Identity, KeepsUid> {
     let Some(identity) = plan.spec.identity else { return Err(KeepsUid::NotRequested) };
     if getresuid().is_ok_and(|now| now.real.as_raw() == identity.uid) {
-        // The change has been made, and the right to make it is gone. (The supervisor's own uid is refused as an
-        // identity before any stage starts.)
+        // The change has been made, and the right to make it is gone. (The supervisor's own uid is refused as
+        // an identity before any stage starts.)
         return Ok(identity);
     }
     let held =
@@ -45,8 +45,8 @@ pub(super) enum KeepsUid {
     NotPermitted(StepError),
 }
 
-/// Changes all ids irrevocably. A change that fails half-way is fatal in every mode, since the process would have ids
-/// that were never requested.
+/// Changes all ids irrevocably. A change that fails half-way is fatal in every mode, since the process would
+/// have ids that were never requested.
 pub(super) fn switch_ids(plan: &Plan) -> Result<Option<Status>, StepError> {
     let identity = match assigned(plan) {
         Ok(identity) => identity,
@@ -66,8 +66,8 @@ pub(super) fn switch_ids(plan: &Plan) -> Result<Option<Status>, StepError> {
         .map_err(|errno| StepError::errno(&format!("cannot become gid {gid}"), errno as i32, ADVICE))?;
     setresuid(uid, uid, uid)
         .map_err(|errno| StepError::errno(&format!("cannot become uid {uid}"), errno as i32, ADVICE))?;
-    // At this change the kernel removes root's capabilities, but not those of a supervisor that is not root: with them
-    // the ids could be changed back until the step `capabilities`.
+    // At this change the kernel removes root's capabilities, but not those of a supervisor that is not root:
+    // with them the ids could be changed back until the step `capabilities`.
     capabilities::keep_only(CapabilitySet::empty())?;
     verify(uid, gid)?;
     Ok(Some(Status::Enforced))

@@ -1,7 +1,8 @@
-//! Counts what the kernel holds for a tree and shows in no process's status, where no cgroup counts it: the buffers of
-//! sockets, and locks on byte ranges of files.
+//! Counts what the kernel holds for a tree and shows in no process's status, where no cgroup counts it: the
+//! buffers of sockets, and locks on byte ranges of files.
 //!
-//! What else a program could fill the kernel with is refused without a cgroup: see `profile/extra_filters.rs`.
+//! What else a program could fill the kernel with is refused without a cgroup: see
+//! `profile/extra_filters.rs`.
 
 use std::fs::File;
 use std::io::{self, BufReader};
@@ -11,29 +12,31 @@ use rustix::fs::{Mode, OFlags, openat};
 use rustix::io::{Errno, pread, retry_on_intr};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with, sockopt};
 
-/// How many sockets are not counted. 32: more than an ordinary plugin has, so that its idle sockets do not take room
-/// from its limit; their buffers can hold 13 MiB together.
+/// How many sockets are not counted. 32: more than an ordinary plugin has, so that its idle sockets do not
+/// take room from its limit; their buffers can hold 13 MiB together.
 const UNCOUNTED_SOCKETS: u64 = 32;
 
-/// How many times its default buffer size a socket can hold at most. 2: a message is accepted while the buffer is not
-/// full, and can be as long as the buffer. A program without a cgroup cannot enlarge a buffer.
+/// How many times its default buffer size a socket can hold at most. 2: a message is accepted while the
+/// buffer is not full, and can be as long as the buffer. A program without a cgroup cannot enlarge a buffer.
 const BUFFERS_PER_SOCKET: u64 = 2;
 
 /// The default buffer size of sockets where the kernel does not say: that of all its builds.
 const BUFFER_BYTES: u64 = 212_992;
 
-/// The most locks on byte ranges that a tree may hold; above that it is killed. 20,000: a thousand times what programs
-/// with databases in files hold, and 5 MiB of kernel memory. A cgroup counts the memory instead, without this limit.
+/// The most locks on byte ranges that a tree may hold; above that it is killed. 20,000: a thousand times what
+/// programs with databases in files hold, and 5 MiB of kernel memory. A cgroup counts the memory instead,
+/// without this limit.
 pub(super) const LOCKS_MAX: u64 = 20_000;
 
-/// The most lines of `/proc/locks` that are read; whole-file locks have lines too, and descriptors bound those.
+/// The most lines of `/proc/locks` that are read; whole-file locks have lines too, and descriptors bound
+/// those.
 const LOCK_LINES_MAX: usize = 200_000;
 
 /// How much is read of `/proc/net/sockstat`. It has 150 bytes.
 const SOCKSTAT_MAX_BYTES: usize = 1024;
 
-/// Counts the buffers of all sockets in the program's network namespace, at their upper bound. The kernel counts
-/// sockets that are on their way to another process, and closed ones whose data was not read.
+/// Counts the buffers of all sockets in the program's network namespace, at their upper bound. The kernel
+/// counts sockets that are on their way to another process, and closed ones whose data was not read.
 #[derive(Debug)]
 pub(super) struct SocketBuffers {
     sockstat: OwnedFd,
@@ -67,8 +70,8 @@ fn parse_sockstat(text: &[u8]) -> Option<u64> {
     text.lines().find_map(|line| line.strip_prefix("sockets: used "))?.trim().parse().ok()
 }
 
-/// Limits the buffers of TCP sockets in our own network namespace to those of all other sockets. The kernel enlarges
-/// them as it needs to, to 10 MiB a socket.
+/// Limits the buffers of TCP sockets in our own network namespace to those of all other sockets. The kernel
+/// enlarges them as it needs to, to 10 MiB a socket.
 pub(super) fn limit_tcp_buffers() -> io::Result<()> {
     let largest = default_buffer_bytes();
     for (file, least, usual) in [("tcp_rmem", 4096, 131_072), ("tcp_wmem", 4096, 16_384)] {

@@ -1,7 +1,7 @@
 //! Gives the program its own session keyring.
 //!
-//! The kernel finds keys (of encrypted file systems, Kerberos tickets, network shares) through the keyrings of a
-//! process: the session's, which is inherited, and the user's, which all processes of one uid share.
+//! The kernel finds keys (of encrypted file systems, Kerberos tickets, network shares) through the keyrings
+//! of a process: the session's, which is inherited, and the user's, which all processes of one uid share.
 
 use nix::unistd::Uid;
 
@@ -11,8 +11,8 @@ use super::step_error::StepError;
 use crate::report::Status;
 use crate::sys;
 
-/// Replaces the supervisor's session keyring by a new one. Done after the uid change, so that the program owns the new
-/// one.
+/// Replaces the supervisor's session keyring by a new one. Done after the uid change, so that the program
+/// owns the new one.
 pub(super) fn join_new_session(plan: &Plan) -> Result<Option<Status>, StepError> {
     let status = match sys::keyring::join_new_session() {
         Ok(_) if limits::has_own_user_count(plan) => Status::Enforced,

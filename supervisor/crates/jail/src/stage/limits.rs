@@ -10,16 +10,17 @@ use super::step_error::StepError;
 use crate::report::Status;
 use crate::spec::Limits;
 
-/// Pending signals and timers, of all processes with its uid. 256: a timer for each thread that it may have. The usual
-/// limit is thousands of times that, in kernel memory that no other limit counts. At the limit, timers and queued
-/// signals fail with EAGAIN.
+/// Pending signals and timers, of all processes with its uid. 256: a timer for each thread that it may have.
+/// The usual limit is thousands of times that, in kernel memory that no other limit counts. At the limit,
+/// timers and queued signals fail with EAGAIN.
 const SIGNALS: u64 = 256;
 
-/// Bytes in POSIX message queues. They stay in kernel memory until they are removed, and no plugin should need one.
-/// Opening one fails with EMFILE.
+/// Bytes in POSIX message queues. They stay in kernel memory until they are removed, and no plugin should
+/// need one. Opening one fails with EMFILE.
 const MESSAGE_QUEUES: u64 = 0;
 
-/// The highest real-time priority: none, as a real-time thread is preferred to every other for as long as it likes.
+/// The highest real-time priority: none, as a real-time thread is preferred to every other for as long as it
+/// likes.
 const REAL_TIME: u64 = 0;
 
 /// How far it may lower its nice value, which counts down from 20: not at all.
@@ -63,9 +64,9 @@ pub(super) fn per_process(plan: &Plan) -> Result<Option<Status>, StepError> {
     }))
 }
 
-/// Sets how many processes and threads the uid may have, and how many pending signals. Only set if the program is
-/// [counted alone](counted_alone): the kernel counts everything that a uid runs, so a limit on a shared uid could be
-/// reached by a neighbor or by the user's browser.
+/// Sets how many processes and threads the uid may have, and how many pending signals. Only set if the
+/// program is [counted alone](counted_alone): the kernel counts everything that a uid runs, so a limit on a
+/// shared uid could be reached by a neighbor or by the user's browser.
 pub(super) fn process_count(plan: &Plan) -> Result<Option<Status>, StepError> {
     if !has_own_user_count(plan) {
         return Ok(Some(Status::Missing(no_process_limit())));
@@ -76,8 +77,9 @@ pub(super) fn process_count(plan: &Plan) -> Result<Option<Status>, StepError> {
     Ok(Some(status(&lowered)))
 }
 
-/// Whether the kernel counts per-uid resources (processes, pending signals, keyrings) for this program alone: because
-/// its uid is used by nothing else, or because it has a user namespace, which counts its uids separately.
+/// Whether the kernel counts per-uid resources (processes, pending signals, keyrings) for this program alone:
+/// because its uid is used by nothing else, or because it has a user namespace, which counts its uids
+/// separately.
 pub(super) fn has_own_user_count(plan: &Plan) -> bool {
     identity::assigned(plan).is_ok() || plan.namespaces.get().is_some_and(|held| held.user)
 }

@@ -1,14 +1,14 @@
 //! Watches the memory of the whole tree, where no cgroup limits it.
 //!
 //! As a stand-in it has weaknesses. Between two checks a tree can grow beyond its limit, by as much as
-//! [`GROWTH_BYTES_PER_SECOND`] allows. Memory that processes share counts for each of them (pages after a fork, shared
-//! mappings), and a mapped file of the private directory counts there too, so that the sum errs on the high side.
-//! [Sockets](kernel_memory) count with what they can hold. It does not see what no process has mapped, such as memory
-//! files that were only written, which are refused.
+//! [`GROWTH_BYTES_PER_SECOND`] allows. Memory that processes share counts for each of them (pages after a
+//! fork, shared mappings), and a mapped file of the private directory counts there too, so that the sum errs
+//! on the high side. [Sockets](kernel_memory) count with what they can hold. It does not see what no process
+//! has mapped, such as memory files that were only written, which are refused.
 //!
-//! It reads only files that are readable by every process, so that it needs no rights later on, and nothing that a
-//! process could make it wait for: `status` takes no lock that is held while a page comes from a slow disk. A tree that
-//! has not [used the CPU time](Spent) to grow beyond its limit is not counted again.
+//! It reads only files that are readable by every process, so that it needs no rights later on, and nothing
+//! that a process could make it wait for: `status` takes no lock that is held while a page comes from a slow
+//! disk. A tree that has not [used the CPU time](Spent) to grow beyond its limit is not counted again.
 
 use std::ffi::CStr;
 use std::fmt::Write as _;
@@ -25,30 +25,32 @@ use super::kernel_memory::{LOCKS_MAX, SocketBuffers, byte_range_locks};
 use crate::exit::{Bytes, ExitStatus};
 use crate::spec::Limits;
 
-/// The fastest assumed growth of a tree, which determines when to check again: 4 GiB a second. On the measured machine,
-/// one core touches 0.7 to 1.7 GiB a second; the rest is a reserve for more and faster cores. A tree that grows faster
-/// is found a moment later, and uses more by then.
+/// The fastest assumed growth of a tree, which determines when to check again: 4 GiB a second. On the
+/// measured machine, one core touches 0.7 to 1.7 GiB a second; the rest is a reserve for more and faster
+/// cores. A tree that grows faster is found a moment later, and uses more by then.
 const GROWTH_BYTES_PER_SECOND: u64 = 4 << 30;
 
-/// The shortest interval between two checks, for a tree that is close to its limit. At 13 µs a process, checking ten of
-/// them takes a third of a percent of one core then.
+/// The shortest interval between two checks, for a tree that is close to its limit. At 13 µs a process,
+/// checking ten of them takes a third of a percent of one core then.
 const INTERVAL_MIN: Duration = Duration::from_millis(50);
 
 /// The longest interval, for a tree that is far from a large limit.
 const INTERVAL_MAX: Duration = Duration::from_secs(1);
 
-/// The interval is at least this many times as long as a check: 5 % of one core. Matters for trees of many processes.
+/// The interval is at least this many times as long as a check: 5 % of one core. Matters for trees of many
+/// processes.
 const COST_DIVISOR: u32 = 20;
 
 /// The most processes that one check counts. The process limit is far lower.
 const PROCESSES_MAX: usize = 4096;
 
-/// The shortest interval between two counts of locks. Reading them holds up every process of the machine that locks a
-/// file, for some microseconds; a tree that only makes locks makes some million in this time, or 400 MiB.
+/// The shortest interval between two counts of locks. Reading them holds up every process of the machine that
+/// locks a file, for some microseconds; a tree that only makes locks makes some million in this time, or 400
+/// MiB.
 const LOCKS_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How much is read of one process's status. It has 1.5 KiB, and more only with thousands of supplementary groups, of
-/// which a program has none.
+/// How much is read of one process's status. It has 1.5 KiB, and more only with thousands of supplementary
+/// groups, of which a program has none.
 const STATUS_MAX_BYTES: usize = 16 << 10;
 
 /// Our own pid in the namespace whose processes are counted.
@@ -61,8 +63,8 @@ pub(super) struct MemoryWatch {
     proc: OwnedFd,
     /// The file system of the private directory, whose files are in memory.
     private: Option<OwnedFd>,
-    /// The buffers of the sockets in its own network namespace. `None` in the host's, where they cannot be told from
-    /// those of others.
+    /// The buffers of the sockets in its own network namespace. `None` in the host's, where they cannot be
+    /// told from those of others.
     sockets: Option<SocketBuffers>,
     /// When to count the locks again, and whether the tree has used CPU time since they were counted.
     next_locks: Instant,
@@ -94,8 +96,8 @@ pub(super) fn describe(limits: &Limits, uncounted: Option<&str>) -> String {
     text
 }
 
-/// A `/proc` of our own pid namespace that no other process sees, and that hides no process from us, whatever the
-/// program's own one does.
+/// A `/proc` of our own pid namespace that no other process sees, and that hides no process from us, whatever
+/// the program's own one does.
 pub(super) fn open_proc() -> Result<OwnedFd, Errno> {
     let proc = fsopen("proc", FsOpenFlags::FSOPEN_CLOEXEC)?;
     fsconfig_create(&proc)?;
@@ -155,8 +157,8 @@ impl MemoryWatch {
         };
         let shared = self.private_bytes().saturating_add(sockets);
         let processes = match self.upper_bound() {
-            // Within the limit even by the upper bound, so not counted. A report of an exceeded limit has the counted
-            // size.
+            // Within the limit even by the upper bound, so not counted. A report of an exceeded limit has the
+            // counted size.
             Some(bytes) if shared.saturating_add(bytes) <= self.limit => bytes,
             _ => match self.process_bytes() {
                 Ok(bytes) => bytes,
@@ -224,8 +226,8 @@ impl MemoryWatch {
         Ok(sum)
     }
 
-    /// The memory of a process whose status has none, because its first thread has ended. Its other threads may still
-    /// run, and each of their status files shows the whole process's memory.
+    /// The memory of a process whose status has none, because its first thread has ended. Its other threads
+    /// may still run, and each of their status files shows the whole process's memory.
     fn bytes_by_thread(&mut self, pid: &str) -> Result<u64, Errno> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let Some(tasks) = ignore_ended(openat(&self.proc, format!("{pid}/task"), flags, Mode::empty()))?
@@ -279,9 +281,9 @@ fn number(name: &CStr) -> Option<&str> {
     name.to_str().ok().filter(|name| name.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// The memory in one status file that is not a disk file's, including page tables. `None` if it has none of these
-/// lines, as for a thread that has ended. A process name cannot forge a line: the kernel writes its line breaks as
-/// `\n`.
+/// The memory in one status file that is not a disk file's, including page tables. `None` if it has none of
+/// these lines, as for a thread that has ended. A process name cannot forge a line: the kernel writes its
+/// line breaks as `\n`.
 fn own_bytes(status: &[u8]) -> Option<u64> {
     const COUNTED: [&[u8]; 4] = [b"RssAnon:", b"RssShmem:", b"VmSwap:", b"VmPTE:"];
     status
@@ -297,8 +299,8 @@ fn kibibytes(value: &[u8]) -> Option<u64> {
     number.parse::<u64>().ok()?.checked_mul(1024)
 }
 
-/// The time that the tree needs to reach the limit if it grows as fast as assumed, within bounds, and limited by the
-/// cost of checking.
+/// The time that the tree needs to reach the limit if it grows as fast as assumed, within bounds, and limited
+/// by the cost of checking.
 fn pause(used: u64, limit: u64, took: Duration) -> Duration {
     let room = Duration::from_secs_f64(limit.saturating_sub(used) as f64 / GROWTH_BYTES_PER_SECOND as f64);
     room.max(took.saturating_mul(COST_DIVISOR)).clamp(INTERVAL_MIN, INTERVAL_MAX)

@@ -1,8 +1,8 @@
 //! The stage: a small process with one thread that builds the jail, and stays as the program's monitor.
 //!
-//! It is our own image again, started with posix_spawn: an empty environment, a socket as standard input. The executed
-//! process is the zygote, and each stage is a clone of it (see [`zygote`]). Each step below has a name. A failed step
-//! is reported by that name with advice, and the program does not run.
+//! It is our own image again, started with posix_spawn: an empty environment, a socket as standard input. The
+//! executed process is the zygote, and each stage is a clone of it (see [`zygote`]). Each step below has a
+//! name. A failed step is reported by that name with advice, and the program does not run.
 //!
 //! # In the zygote, once
 //!

@@ -1,15 +1,16 @@
 //! The monitor: what the stage becomes. It is the program's parent until no process of the program is left.
 //!
-//! It waits for three events, and makes sockets for a [program with ports](super::socket_broker) meanwhile. A child has ended: it reaps it, and if it was the program, reports how it ended and kills
-//! the rest. A command has arrived: it executes it. The control socket has closed: it kills everything. Where no cgroup
-//! limits the total memory, it also checks that at intervals. It blocks every signal that can be blocked, so that a
-//! SIGTERM for the supervisor's process group does not end the plugins too. It keeps no capability but CAP_KILL, and no
-//! descriptor of the program's.
+//! It waits for three events, and makes sockets for a [program with ports](super::socket_broker) meanwhile. A
+//! child has ended: it reaps it, and if it was the program, reports how it ended and kills the rest. A
+//! command has arrived: it executes it. The control socket has closed: it kills everything. Where no cgroup
+//! limits the total memory, it also checks that at intervals. It blocks every signal that can be blocked, so
+//! that a SIGTERM for the supervisor's process group does not end the plugins too. It keeps no capability but
+//! CAP_KILL, and no descriptor of the program's.
 //!
-//! It knows the program only by what `fork` returned, and adopts all orphans below it. The first process of a pid
-//! namespace does that anyway, so it needs no other code there, and has two advantages: no process in the namespace can
-//! kill, stop or trace it, whatever their uid; and when it ends, for whatever reason, the kernel kills all the others
-//! before its end is visible.
+//! It knows the program only by what `fork` returned, and adopts all orphans below it. The first process of a
+//! pid namespace does that anyway, so it needs no other code there, and has two advantages: no process in the
+//! namespace can kill, stop or trace it, whatever their uid; and when it ends, for whatever reason, the
+//! kernel kills all the others before its end is visible.
 
 use std::io::{PipeReader, Read as _};
 use std::os::fd::{AsFd, OwnedFd};
@@ -34,8 +35,9 @@ use crate::exit::ExitStatus;
 use crate::sys;
 use crate::wire::{self, ReceiveOutcome, StageCommand, StageNote};
 
-/// How long to wait for a killed child before everything is killed again. Each death ends the wait, so this only counts
-/// when nothing dies: a process that the kernel cannot end yet, or one that was forked between two rounds.
+/// How long to wait for a killed child before everything is killed again. Each death ends the wait, so this
+/// only counts when nothing dies: a process that the kernel cannot end yet, or one that was forked between
+/// two rounds.
 const KILL_INTERVAL: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 
 struct MonitorLoop<'c> {
@@ -226,8 +228,8 @@ impl MonitorLoop<'_> {
         if self.phase == Phase::Reaped {
             return;
         }
-        // It is not reaped, so pid and process group are still its own. An error means that there is no process to
-        // signal.
+        // It is not reaped, so pid and process group are still its own. An error means that there is no
+        // process to signal.
         let _ = kill_process_group(self.program, signal);
         if getpgid(Some(self.program)) != Ok(self.program) {
             let _ = kill_process(self.program, signal);
@@ -253,8 +255,8 @@ impl MonitorLoop<'_> {
         }
     }
 
-    /// The process group's number stays reserved until the program is reaped, so this cannot hit other processes. All
-    /// processes of the group are signaled at once.
+    /// The process group's number stays reserved until the program is reaped, so this cannot hit other
+    /// processes. All processes of the group are signaled at once.
     fn kill_group_of_ended_program(&self) {
         if self.phase == Phase::Reaped {
             return;
@@ -265,8 +267,8 @@ impl MonitorLoop<'_> {
         }
     }
 
-    /// Kills in rounds until no child is left. It never gives up: otherwise a plugin could go on running without a
-    /// monitor.
+    /// Kills in rounds until no child is left. It never gives up: otherwise a plugin could go on running
+    /// without a monitor.
     fn end_everything(&mut self) {
         loop {
             if self.phase != Phase::Reaped {

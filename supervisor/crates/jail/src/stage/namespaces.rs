@@ -1,8 +1,9 @@
 //! The program's own namespaces.
 //!
-//! The monitor is cloned into them, as the first process of the new pid namespace: it gets all of them with the clone,
-//! or none. Only the cgroup namespace is made later, since its root is the monitor's cgroup at that moment. A standby
-//! stage also makes its mount namespace later, to get the mounts at the start of its program.
+//! The monitor is cloned into them, as the first process of the new pid namespace: it gets all of them with
+//! the clone, or none. Only the cgroup namespace is made later, since its root is the monitor's cgroup at
+//! that moment. A standby stage also makes its mount namespace later, to get the mounts at the start of its
+//! program.
 
 use std::fs;
 use std::io;
@@ -76,8 +77,8 @@ pub(super) fn finish(plan: &Plan) -> Result<Option<Status>, StepError> {
         })?;
     }
     if ahead {
-        // Fatal, since the stage already is in all the other namespaces. A standby stage is only made after a program
-        // got mounts.
+        // Fatal, since the stage already is in all the other namespaces. A standby stage is only made after a
+        // program got mounts.
         unshare(CloneFlags::CLONE_NEWNS).map_err(|errno| {
             StepError::errno("cannot have mounts of its own", errno as i32, &advice(held.user)).fatal()
         })?;

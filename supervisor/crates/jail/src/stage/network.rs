@@ -12,8 +12,8 @@ use crate::sys;
 const LOOPBACK_ADVICE: &str =
     "add CAP_NET_ADMIN to the service's capabilities; docs/packages.md has the drop-in";
 
-/// What a list of ports does not cover in the host's network, where a program that learns is. Landlock's rules are about `bind` and `connect` of TCP, and
-/// about connecting to abstract names.
+/// What a list of ports does not cover in the host's network, where a program that learns is. Landlock's
+/// rules are about `bind` and `connect` of TCP, and about connecting to abstract names.
 const PORTS_GAPS: &str = "TCP to and from the listed ports, and no UDP; but it can take abstract socket names, and listen \
                           at a port that the kernel picks (network: proxy has neither)";
 

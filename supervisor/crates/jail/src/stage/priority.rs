@@ -1,4 +1,5 @@
-//! Gives the program a lower priority than the supervisor and all others when the machine is short of something.
+//! Gives the program a lower priority than the supervisor and all others when the machine is short of
+//! something.
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
@@ -12,22 +13,23 @@ use crate::report::Status;
 use crate::spec::{Limits, Mode};
 use crate::sys::scheduling;
 
-/// What is added to the program's memory, in thousandths of the machine's, when the kernel selects a process to kill:
-/// half a machine. Enough that a plugin is killed before any supervisor that does not use half the machine itself, and
-/// less than 1,000, so that a service manager can still mark processes to be killed before plugins.
+/// What is added to the program's memory, in thousandths of the machine's, when the kernel selects a process
+/// to kill: half a machine. Enough that a plugin is killed before any supervisor that does not use half the
+/// machine itself, and less than 1,000, so that a service manager can still mark processes to be killed
+/// before plugins.
 const OOM_SCORE: i32 = 500;
 const OOM_SCORE_FILE: &str = "/proc/self/oom_score_adj";
 
 /// The highest nice value, as in nice(1).
 const NICE_MAX: i32 = 19;
 
-/// The niceness of a session, on kernels that divide the cores among sessions first (CONFIG_SCHED_AUTOGROUP): nice
-/// values compare within one session only.
+/// The niceness of a session, on kernels that divide the cores among sessions first (CONFIG_SCHED_AUTOGROUP):
+/// nice values compare within one session only.
 const AUTOGROUP_FILE: &str = "/proc/self/autogroup";
 const AUTOGROUP_SWITCH: &str = "/proc/sys/kernel/sched_autogroup_enabled";
 
-/// Policies that run before every ordinary one for as long as they like (linux/sched.h). Those that run after, batch
-/// and idle, are inherited from a supervisor that has them.
+/// Policies that run before every ordinary one for as long as they like (linux/sched.h). Those that run
+/// after, batch and idle, are inherited from a supervisor that has them.
 const REAL_TIME_POLICIES: [i32; 3] = [libc::SCHED_FIFO, libc::SCHED_RR, libc::SCHED_DEADLINE];
 
 /// An I/O class and the level in it (linux/ioprio.h): the class is in the bits above these.
@@ -38,11 +40,12 @@ const IO_CLASS_BEST_EFFORT: i32 = 2;
 /// The default level; lower is better.
 const IO_LEVEL_DEFAULT: i32 = 4;
 
-/// Gives the whole session the lowest priorities, including its monitor. Runs in the stage, while its files in `/proc`
-/// are still its own: after the step `undumpable` they are root's. Failures are detected by the steps that report,
-/// [`spared`] and [`raise_niceness`].
+/// Gives the whole session the lowest priorities, including its monitor. Runs in the stage, while its files
+/// in `/proc` are still its own: after the step `undumpable` they are root's. Failures are detected by the
+/// steps that report, [`spared`] and [`raise_niceness`].
 ///
-/// A supervisor that was started with a real-time or I/O class, or without memory protections, keeps them for itself.
+/// A supervisor that was started with a real-time or I/O class, or without memory protections, keeps them for
+/// itself.
 ///
 /// The monitor is smaller than any program, so it is never killed before the program that it watches.
 pub(super) fn lower_session_priority(plan: &Plan) -> Result<Option<Status>, StepError> {
@@ -69,8 +72,8 @@ pub(super) fn lower_session_priority(plan: &Plan) -> Result<Option<Status>, Step
     Ok(None)
 }
 
-/// Lowers the session's share of the cores. Done after the private root is built, which would take longer on a busy
-/// machine. Uses a file that was opened before, since `/proc` is read-only by then.
+/// Lowers the session's share of the cores. Done after the private root is built, which would take longer on
+/// a busy machine. Uses a file that was opened before, since `/proc` is read-only by then.
 pub(super) fn lower_session_share(plan: &Plan) -> Result<Option<Status>, StepError> {
     if let Some(mut session) = plan.session.get() {
         // The kernel allows ordinary users ten such changes a second in total, so this is not retried.
@@ -79,8 +82,8 @@ pub(super) fn lower_session_share(plan: &Plan) -> Result<Option<Status>, StepErr
     Ok(None)
 }
 
-/// Raises the nice value, also for all processes that the program starts. That needs no right, and a limit forbids to
-/// lower it again. Done late, since building the jail would take longer on a busy machine.
+/// Raises the nice value, also for all processes that the program starts. That needs no right, and a limit
+/// forbids to lower it again. Done late, since building the jail would take longer on a busy machine.
 pub(super) fn raise_niceness(plan: &Plan) -> Result<Option<Status>, StepError> {
     let failed = |error: io::Error| StepError::io("cannot yield to others", &error, "");
     if has_real_time_policy() {
@@ -113,8 +116,8 @@ pub(super) fn allow_huge_pages(_: &Plan) -> Result<Option<Status>, StepError> {
     Ok(None)
 }
 
-/// Advantages that it should not have: that the kernel might kill others before it when memory is short, that it reads
-/// from the disk before others, and less protection of its memory.
+/// Advantages that it should not have: that the kernel might kill others before it when memory is short, that
+/// it reads from the disk before others, and less protection of its memory.
 pub(super) fn remaining_advantages() -> Option<String> {
     let killed_late = match oom_score() {
         Some(score) if score >= OOM_SCORE => None,

@@ -4,8 +4,8 @@ use std::fs;
 
 use rustix::process::{Pid, getpid};
 
-/// Our live and unreaped children. As the monitor is a subreaper, a process whose parent ends appears here, so killing
-/// the children repeatedly reaches every process of the tree.
+/// Our live and unreaped children. As the monitor is a subreaper, a process whose parent ends appears here,
+/// so killing the children repeatedly reaches every process of the tree.
 pub(super) fn children() -> Vec<Pid> {
     match fs::read_to_string("/proc/thread-self/children") {
         Ok(list) => list.split_ascii_whitespace().filter_map(parse).collect(),

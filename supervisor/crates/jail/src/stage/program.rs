@@ -36,8 +36,8 @@ pub(super) fn execute(plan: &Plan) -> StepError {
     StepError::errno(&what, errno as i32, &advice(errno))
 }
 
-/// The kernel would make the interpreter open the script under a descriptor that is closed by then, and only say
-/// "No such file".
+/// The kernel would make the interpreter open the script under a descriptor that is closed by then, and only
+/// say "No such file".
 fn is_script(file: &File) -> bool {
     let mut start = [0; 2];
     file.read_exact_at(&mut start, 0).is_ok() && start == *b"#!"

@@ -62,8 +62,8 @@ impl Plan {
         self.spec.isolation.as_ref().filter(|_| self.spec.mode != Mode::Off)
     }
 
-    /// Adds a line to the report. Two steps may handle one protection (a cgroup, and its stand-in), and report the same
-    /// when it is switched off.
+    /// Adds a line to the report. Two steps may handle one protection (a cgroup, and its stand-in), and
+    /// report the same when it is switched off.
     pub(super) fn add_to_report(&self, line: Protection) {
         let mut report = self.report.borrow_mut();
         if !report.contains(&line) {
@@ -72,7 +72,8 @@ impl Plan {
     }
 }
 
-/// Reads the request from the control socket. It was sent before the stage was made, so this does not wait long.
+/// Reads the request from the control socket. It was sent before the stage was made, so this does not wait
+/// long.
 pub(super) fn receive(control: &OwnedFd, born: StageOrigin) -> Result<Plan, StepError> {
     let received = wire::receive_waiting::<StageCommand>(control);
     let received = received.map_err(|error| StepError::io("cannot read the request", &error, ""))?;

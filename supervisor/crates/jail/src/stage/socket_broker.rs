@@ -1,8 +1,8 @@
 //! Makes the TCP sockets of a program whose network is limited to ports.
 //!
-//! Landlock limits `bind` and `connect` of TCP to ports. In the host's network a program could also take abstract socket
-//! names, and listen at a port that the kernel picks. So the program is in a network namespace of its own, which is empty,
-//! and gets TCP sockets of the host's network from its monitor:
+//! Landlock limits `bind` and `connect` of TCP to ports. In the host's network a program could also take
+//! abstract socket names, and listen at a port that the kernel picks. So the program is in a network
+//! namespace of its own, which is empty, and gets TCP sockets of the host's network from its monitor:
 //!
 //! 1. The child leaves the host's network ([`leave_host_network`]), before it loses the right to.
 //! 2. It loads a filter that reports `socket` for IPv4 and IPv6 to a listener, which it sends to the monitor
@@ -10,10 +10,10 @@
 //! 3. The monitor stays in the host's network. It makes the reported socket and puts it into the program
 //!    ([`SocketBroker::answer`]). All arguments of the call are numbers, which nobody can change meanwhile.
 //!
-//! A socket drops attempts to connect to it, except at the listed ports, where the kernel lets a process without
-//! capabilities attach such a filter. The program cannot remove it: `listen` without `bind` succeeds, and no client gets
-//! through. Some kernels keep filters of TCP sockets to CAP_NET_ADMIN (6.18 does), which a monitor does not have; the report
-//! says so there.
+//! A socket drops attempts to connect to it, except at the listed ports, where the kernel lets a process
+//! without capabilities attach such a filter. The program cannot remove it: `listen` without `bind` succeeds,
+//! and no client gets through. Some kernels keep filters of TCP sockets to CAP_NET_ADMIN (6.18 does), which a
+//! monitor does not have; the report says so there.
 
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
@@ -31,12 +31,12 @@ use crate::sys::seccomp::{self, Notification};
 use crate::sys::{self, network::ListenPorts};
 use crate::wire::{self, ReceiveOutcome, StageNote};
 
-/// The most ports that a program may listen at: the filter of a socket has two instructions for each, of which the kernel
-/// takes 4,096. A longer list is refused.
+/// The most ports that a program may listen at: the filter of a socket has two instructions for each, of
+/// which the kernel takes 4,096. A longer list is refused.
 const LISTEN_PORTS_MAX: usize = 1000;
 
-/// Whether the program gets its TCP sockets from the monitor. Not while it learns, since the kernel has one listener for
-/// all filters of a process.
+/// Whether the program gets its TCP sockets from the monitor. Not while it learns, since the kernel has one
+/// listener for all filters of a process.
 pub(super) fn is_used(plan: &Plan) -> bool {
     let fits = |isolation: &Isolation| isolation.network.lists_ports() && !isolation.profile.learn;
     plan.namespaces.get().is_some() && plan.isolation().is_some_and(fits)
@@ -64,7 +64,8 @@ pub(super) fn leave_host_network(plan: &Plan) -> Result<Option<Status>, StepErro
     Ok(None)
 }
 
-/// Reports what the sockets of the monitor cover. Runs in the child without capabilities, as the monitor has none.
+/// Reports what the sockets of the monitor cover. Runs in the child without capabilities, as the monitor has
+/// none.
 pub(super) fn report(plan: &Plan) -> Result<Option<Status>, StepError> {
     if !plan.left_host_network.get() {
         return Ok(None);
@@ -150,8 +151,8 @@ impl SocketBroker {
                 Ok(ReceiveOutcome::Packet(..) | ReceiveOutcome::Closed) | Err(_) => BrokerState::Ended,
             },
             BrokerState::Serving(listener) => {
-                // An error means that the process that made the call was killed or interrupted in between; or that the kernel
-                // is short of memory, and the call waits for the next round.
+                // An error means that the process that made the call was killed or interrupted in between; or
+                // that the kernel is short of memory, and the call waits for the next round.
                 if let Ok(notification) = seccomp::next_notification(listener.as_fd()) {
                     self.give_socket(listener.as_fd(), &notification);
                 }

@@ -1,7 +1,7 @@
 //! The zygote: the executed stage, which clones itself for each program and does nothing else.
 //!
-//! It has one thread, opens nothing, and of a spec sees only which namespaces it requests. Its clones are children of
-//! the supervisor, which reaps them and holds their lifelines; the zygote keeps nothing of them.
+//! It has one thread, opens nothing, and of a spec sees only which namespaces it requests. Its clones are
+//! children of the supervisor, which reaps them and holds their lifelines; the zygote keeps nothing of them.
 
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::process::exit;
@@ -23,8 +23,8 @@ const NAME: &std::ffi::CStr = c"talon-zygote";
 /// The advice where the kernel refuses another process.
 pub(super) const FORK_ADVICE: &str = "raise the supervisor's process and open file limits";
 
-/// Makes a stage for each request, until the supervisor closes the socket. Returns in each of the stages, with its
-/// control socket and its origin.
+/// Makes a stage for each request, until the supervisor closes the socket. Returns in each of the stages,
+/// with its control socket and its origin.
 pub(super) fn serve(calls: OwnedFd) -> Result<(OwnedFd, StageOrigin), StepError> {
     sys::single_thread().map_err(|error| StepError::io("cannot clone itself", &error, ""))?;
     block_signals()?;
@@ -85,8 +85,8 @@ fn send_own_pidfd(control: &OwnedFd) -> Result<(), StepError> {
         .map_err(|error| StepError::io("cannot reach the supervisor", &error, ""))
 }
 
-/// Clones into namespaces, if they are requested and possible, and otherwise without. The step `namespaces` handles
-/// that case.
+/// Clones into namespaces, if they are requested and possible, and otherwise without. The step `namespaces`
+/// handles that case.
 fn clone_stage(call: &StageRequest) -> Result<(CloneResult, StageOrigin), StepError> {
     let plain = || {
         sys::namespaces::clone_as_sibling(0)
@@ -107,8 +107,8 @@ fn clone_stage(call: &StageRequest) -> Result<(CloneResult, StageOrigin), StepEr
     }
 }
 
-/// Makes the files in `/proc/self` writable for itself again. Not before there is a program: a waiting standby stage
-/// must not be traceable, like the zygote.
+/// Makes the files in `/proc/self` writable for itself again. Not before there is a program: a waiting
+/// standby stage must not be traceable, like the zygote.
 pub(super) fn become_dumpable() -> Result<(), StepError> {
     set_dumpable(DumpableBehavior::Dumpable)
 }

@@ -2,12 +2,14 @@
 
 use std::io;
 
-/// From now on no writable memory becomes executable in this process, and the kernel refuses memory that is both.
-/// Processes that it starts are not bound by this. Fails on kernels before 6.6, which would bind children too.
+/// From now on no writable memory becomes executable in this process, and the kernel refuses memory that is
+/// both. Processes that it starts are not bound by this. Fails on kernels before 6.6, which would bind
+/// children too.
 pub(crate) fn forbid_new_code() -> io::Result<()> {
     let what = libc::PR_MDWE_REFUSE_EXEC_GAIN | libc::PR_MDWE_NO_INHERIT;
     let none: libc::c_ulong = 0;
-    // SAFETY: the call takes plain numbers and touches no memory of ours; mappings that are there stay as they are.
+    // SAFETY: the call takes plain numbers and touches no memory of ours; mappings that are there stay as
+    // they are.
     let result = unsafe { libc::prctl(libc::PR_SET_MDWE, libc::c_ulong::from(what), none, none, none) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }

@@ -36,8 +36,8 @@ pub(crate) fn single_thread() -> io::Result<()> {
 /// Forks this process, which must have a single thread; otherwise it returns an error.
 pub(crate) fn fork() -> io::Result<ForkSide> {
     single_thread()?;
-    // SAFETY: there is one thread, as was just counted, and no other could start one. So no lock can be held by
-    // a thread that the child lacks, and the child may do whatever its parent may.
+    // SAFETY: there is one thread, as was just counted, and no other could start one. So no lock can be held
+    // by a thread that the child lacks, and the child may do whatever its parent may.
     let forked = unsafe { nix::unistd::fork() }?;
     Ok(match forked {
         ForkResult::Child => ForkSide::Child,
@@ -57,11 +57,12 @@ pub(crate) fn close_from(first: u32) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Resets every signal to its default action, so that the program inherits none. Uses the system call itself, since the
-/// C library reserves two signals, which posix_spawn leaves ignored.
+/// Resets every signal to its default action, so that the program inherits none. Uses the system call itself,
+/// since the C library reserves two signals, which posix_spawn leaves ignored.
 pub(crate) fn reset_signals() {
     const SIGNAL_SET_BYTES: usize = 8;
-    // The kernel's own sigaction in any of its shapes, none of which is larger: all zero is SIG_DFL, no flags.
+    // The kernel's own sigaction in any of its shapes, none of which is larger: all zero is SIG_DFL, no
+    // flags.
     let default = [0_u64; 8];
     let old = std::ptr::null_mut::<u64>();
     for signal in 1..=libc::SIGRTMAX() {
@@ -84,14 +85,14 @@ pub(crate) fn release_memory() {
 pub(crate) fn landlock_abi() -> io::Result<i64> {
     const VERSION: libc::c_uint = 1;
     let (nothing, no_bytes) = (std::ptr::null::<libc::c_void>(), 0_usize);
-    // SAFETY: with LANDLOCK_CREATE_RULESET_VERSION the kernel requires a null pointer of size 0, reads no memory
-    // and makes no descriptor.
+    // SAFETY: with LANDLOCK_CREATE_RULESET_VERSION the kernel requires a null pointer of size 0, reads no
+    // memory and makes no descriptor.
     let abi = unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, nothing, no_bytes, VERSION) };
     if abi < 0 { Err(io::Error::last_os_error()) } else { Ok(abi) }
 }
 
-/// Signals the process group that the pidfd's process leads, without the risk that its number was reused. Kernels
-/// before 6.9 refuse it.
+/// Signals the process group that the pidfd's process leads, without the risk that its number was reused.
+/// Kernels before 6.9 refuse it.
 pub(crate) fn signal_group(pidfd: BorrowedFd<'_>, signal: rustix::process::Signal) -> io::Result<()> {
     const PROCESS_GROUP: libc::c_uint = 1 << 2;
     let no_info = std::ptr::null::<libc::siginfo_t>();

@@ -29,8 +29,8 @@ pub(crate) enum ListenPorts {
 
 /// Has a TCP socket drop every attempt to connect to it, except at these ports. That cannot be undone.
 ///
-/// The filter sees packets from their TCP header on, and drops those that begin a connection: SYN without ACK. What the
-/// socket itself connects to answers with both.
+/// The filter sees packets from their TCP header on, and drops those that begin a connection: SYN without
+/// ACK. What the socket itself connects to answers with both.
 pub(crate) fn refuse_clients(socket: &impl AsRawFd, ports: &ListenPorts) -> io::Result<()> {
     const LOAD_BYTE: u16 = (libc::BPF_LD | libc::BPF_B | libc::BPF_ABS) as u16;
     const LOAD_HALF: u16 = (libc::BPF_LD | libc::BPF_H | libc::BPF_ABS) as u16;
@@ -64,8 +64,8 @@ pub(crate) fn refuse_clients(socket: &impl AsRawFd, ports: &ListenPorts) -> io::
 
 fn set_option<T>(socket: &impl AsRawFd, option: i32, value: &T) -> io::Result<()> {
     let length = u32::try_from(size_of::<T>()).expect("an option has a few bytes");
-    // SAFETY: the kernel reads `length` bytes of `value`, which is that long and outlives the call; a filter program in it
-    // describes instructions that the caller keeps until then, and which the kernel copies.
+    // SAFETY: the kernel reads `length` bytes of `value`, which is that long and outlives the call; a filter
+    // program in it describes instructions that the caller keeps until then, and which the kernel copies.
     let result = unsafe {
         libc::setsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, option, (&raw const *value).cast(), length)
     };

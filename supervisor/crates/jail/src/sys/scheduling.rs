@@ -1,7 +1,7 @@
 //! Inherited scheduling attributes of a process: its scheduling policy, its I/O class, its personality.
 //!
-//! Uses the system calls themselves: some C libraries refuse to change a scheduling policy, since POSIX defines it
-//! differently.
+//! Uses the system calls themselves: some C libraries refuse to change a scheduling policy, since POSIX
+//! defines it differently.
 
 use std::ffi::{c_int, c_long, c_ulong};
 use std::io;
@@ -26,7 +26,8 @@ pub(crate) fn policy() -> io::Result<c_int> {
 pub(crate) fn reset_policy() -> io::Result<()> {
     let priority: c_int = 0;
     let parameters = &raw const priority;
-    // SAFETY: the kernel's sched_param is one int, which it reads from the pointer; the int outlives the call.
+    // SAFETY: the kernel's sched_param is one int, which it reads from the pointer; the int outlives the
+    // call.
     let result =
         unsafe { libc::syscall(libc::SYS_sched_setscheduler, CALLING_THREAD, libc::SCHED_OTHER, parameters) };
     to_c_int(result).map(drop)

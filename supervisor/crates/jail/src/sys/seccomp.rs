@@ -24,8 +24,8 @@ pub(crate) fn load(program: &[Instruction]) -> io::Result<()> {
 /// The same for a filter that reports calls; returns its listener (close-on-exec).
 pub(crate) fn load_with_listener(program: &[Instruction]) -> io::Result<OwnedFd> {
     let listening = libc::SECCOMP_FILTER_FLAG_NEW_LISTENER;
-    // Without the second flag, a signal interrupts a call that is being answered, and a runtime that sends itself many
-    // signals (Go) never finishes one. Kernels before 5.19 do not know the flag.
+    // Without the second flag, a signal interrupts a call that is being answered, and a runtime that sends
+    // itself many signals (Go) never finishes one. Kernels before 5.19 do not know the flag.
     let listener = match set(program, listening | libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV) {
         Err(error) if error.raw_os_error() == Some(libc::EINVAL) => set(program, listening)?,
         other => other?,
@@ -50,8 +50,8 @@ fn set(program: &[Instruction], flags: libc::c_ulong) -> io::Result<RawFd> {
     RawFd::try_from(result).map_err(io::Error::other)
 }
 
-/// Receives the next call; blocks until there is one. `NotFound` if the calling process died or was interrupted in
-/// between.
+/// Receives the next call; blocks until there is one. `NotFound` if the calling process died or was
+/// interrupted in between.
 pub(crate) fn next_notification(listener: BorrowedFd<'_>) -> io::Result<Notification> {
     let mut notification = libc::seccomp_notif {
         id: 0,
@@ -59,8 +59,8 @@ pub(crate) fn next_notification(listener: BorrowedFd<'_>) -> io::Result<Notifica
         flags: 0,
         data: libc::seccomp_data { nr: 0, arch: 0, instruction_pointer: 0, args: [0; 6] },
     };
-    // SAFETY: the request's number carries the size of `seccomp_notif`, so that the kernel writes that much, and
-    // `notification` is all zero, as it demands.
+    // SAFETY: the request's number carries the size of `seccomp_notif`, so that the kernel writes that much,
+    // and `notification` is all zero, as it demands.
     let result =
         unsafe { libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_RECV, &raw mut notification) };
     if result != 0 {
@@ -73,8 +73,8 @@ pub(crate) fn next_notification(listener: BorrowedFd<'_>) -> io::Result<Notifica
     })
 }
 
-/// Puts a descriptor into the calling process, as the result of its call. `NotFound` if the process is gone; any other
-/// error leaves the call waiting for another answer.
+/// Puts a descriptor into the calling process, as the result of its call. `NotFound` if the process is gone;
+/// any other error leaves the call waiting for another answer.
 pub(crate) fn answer_with_descriptor(
     listener: BorrowedFd<'_>,
     id: u64,
@@ -89,8 +89,8 @@ pub(crate) fn answer_with_descriptor(
         newfd: 0,
         newfd_flags: if close_on_exec { number(libc::O_CLOEXEC) } else { 0 },
     };
-    // SAFETY: the request's number carries the size of `seccomp_notif_addfd`, which `given` is; it outlives the call, and
-    // the kernel only reads it.
+    // SAFETY: the request's number carries the size of `seccomp_notif_addfd`, which `given` is; it outlives
+    // the call, and the kernel only reads it.
     let result =
         unsafe { libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_ADDFD, &raw const given) };
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
@@ -108,8 +108,8 @@ pub(crate) fn allow(listener: BorrowedFd<'_>, id: u64) -> io::Result<()> {
 }
 
 fn answer(listener: BorrowedFd<'_>, mut answer: libc::seccomp_notif_resp) -> io::Result<()> {
-    // SAFETY: the request's number carries the size of `seccomp_notif_resp`, which `answer` is; it outlives the
-    // call.
+    // SAFETY: the request's number carries the size of `seccomp_notif_resp`, which `answer` is; it outlives
+    // the call.
     let result =
         unsafe { libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_SEND, &raw mut answer) };
     if result != 0 { Err(io::Error::last_os_error()) } else { Ok(()) }

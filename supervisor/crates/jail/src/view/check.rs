@@ -7,12 +7,12 @@ use std::path::{Component, Path};
 use super::error::ViewError;
 use super::{PROBE_FILE, SHARED_MEMORY, TMP, View};
 
-/// The most entries of each kind. Every host entry is a mount that the kernel makes and removes; a program sees about
-/// 20 of the system. A view with more is refused; show a directory instead of its files.
+/// The most entries of each kind. Every host entry is a mount that the kernel makes and removes; a program
+/// sees about 20 of the system. A view with more is refused; show a directory instead of its files.
 const ENTRIES_MAX: usize = 256;
 
-/// The most bytes in all generated files together. They are in kernel memory, and the largest one in use is a hosts
-/// file of some lines.
+/// The most bytes in all generated files together. They are in kernel memory, and the largest one in use is a
+/// hosts file of some lines.
 const TEXT_MAX_BYTES: usize = 64 << 10;
 
 /// The longest path: the kernel's own limit, without the terminating NUL.
@@ -21,8 +21,8 @@ const PATH_MAX_BYTES: usize = 4095;
 /// Paths that are made anew for each program, where no host file can be shown.
 const RESERVED: &[&str] = &["/proc", "/dev", PROBE_FILE];
 
-/// Directories that all processes share for their sockets and scratch files; a program can connect to each socket that
-/// it sees. They, and directories that contain them, are never shown as a whole.
+/// Directories that all processes share for their sockets and scratch files; a program can connect to each
+/// socket that it sees. They, and directories that contain them, are never shown as a whole.
 const SHARED_BY_ALL: &[&str] = &["/run", "/var/run", "/tmp", "/var/tmp", "/dev", "/proc", "/sys"];
 
 /// The kind of an entry.
@@ -36,8 +36,8 @@ enum EntryKind {
 }
 
 impl View {
-    /// Returns what is wrong with the view, if anything is: a path that is not normalized, two entries that exclude
-    /// each other, sizes that limit nothing, or too many entries.
+    /// Returns what is wrong with the view, if anything is: a path that is not normalized, two entries that
+    /// exclude each other, sizes that limit nothing, or too many entries.
     pub fn check(&self) -> Result<(), ViewError> {
         self.check_counts()?;
         self.check_private()?;

@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-/// Why a view cannot be built, or a host path cannot be shown. The text ends with what to do where there is a choice.
+/// Why a view cannot be built, or a host path cannot be shown. The text ends with what to do where there is a
+/// choice.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ViewError {

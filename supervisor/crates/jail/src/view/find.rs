@@ -20,9 +20,9 @@ pub(super) struct PathTarget {
 }
 
 impl View {
-    /// Whether this absolute path leads to a file inside: a host file, a generated one or the program. Links are
-    /// followed as they will be inside, so one that leads out of the view leads nowhere. The program's private
-    /// directories do not count: the host's files at their paths are not in them.
+    /// Whether this absolute path leads to a file inside: a host file, a generated one or the program. Links
+    /// are followed as they will be inside, so one that leads out of the view leads nowhere. The program's
+    /// private directories do not count: the host's files at their paths are not in them.
     pub fn contains(&self, path: &Path) -> bool {
         self.find(path).is_ok()
     }

@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use super::{Access, BindMount, View};
 
 impl View {
-    /// Shows a file or directory of the host at its own path; without it the jail is refused. The path must be absolute
-    /// and free of `.` and `..`; [`View::check`] reports one that is not. An entry with sufficient access is not
-    /// shown again.
+    /// Shows a file or directory of the host at its own path; without it the jail is refused. The path must
+    /// be absolute and free of `.` and `..`; [`View::check`] reports one that is not. An entry with
+    /// sufficient access is not shown again.
     ///
-    /// A path through a link of the view (`/bin/x`, where `/bin` leads to `/usr/bin`) is shown at the link's target.
-    /// Reading and writing together is writing. Executing and writing together is never allowed, and is reported by
-    /// [`View::check`]. The host path is resolved by [`View::resolve`].
+    /// A path through a link of the view (`/bin/x`, where `/bin` leads to `/usr/bin`) is shown at the link's
+    /// target. Reading and writing together is writing. Executing and writing together is never allowed, and
+    /// is reported by [`View::check`]. The host path is resolved by [`View::resolve`].
     pub fn grant(&mut self, path: &Path, access: Access) {
         let at = self.resolve_links(path);
         if let Some(same) = self.shown.iter_mut().find(|shown| shown.at == at && shown.from == path) {

@@ -11,9 +11,9 @@ use super::View;
 /// How much of a script's first line the kernel reads.
 const LINE_MAX_BYTES: usize = 256;
 
-/// The interpreter of a script's `#!` line, if the view lacks it: its target if it is a link, as that of a Python venv
-/// is. `None` for a file that is not a script, and for a script whose interpreter can be executed inside. The program
-/// that `/usr/bin/env` would look for is not checked.
+/// The interpreter of a script's `#!` line, if the view lacks it: its target if it is a link, as that of a
+/// Python venv is. `None` for a file that is not a script, and for a script whose interpreter can be executed
+/// inside. The program that `/usr/bin/env` would look for is not checked.
 pub fn missing_interpreter(file: &File, view: &View) -> Option<PathBuf> {
     let mut start = [0; LINE_MAX_BYTES];
     // An unreadable file cannot be executed as a script either, and that is reported elsewhere.

@@ -19,13 +19,15 @@ pub use self::resolve::real_path;
 /// Where the directory [`Private::tmp`] appears besides its own path.
 pub(crate) const TMP: &str = "/tmp";
 
-/// The directory of [`Private`] that is `/dev/shm`. It always exists, so no listed directory may have this name.
+/// The directory of [`Private`] that is `/dev/shm`. It always exists, so no listed directory may have this
+/// name.
 pub(crate) const SHARED_MEMORY: &str = "m";
-/// A file in the private root that Landlock makes unreadable: that reading it fails proves that Landlock is in force.
+/// A file in the private root that Landlock makes unreadable: that reading it fails proves that Landlock is
+/// in force.
 pub(crate) const PROBE_FILE: &str = "/.jail";
 
-/// All files that a program sees; nothing else exists for it. Unless noted otherwise, paths are those inside. All paths
-/// are absolute and free of `.` and `..`.
+/// All files that a program sees; nothing else exists for it. Unless noted otherwise, paths are those inside.
+/// All paths are absolute and free of `.` and `..`.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct View {
     /// Host files that are shown.
@@ -39,8 +41,8 @@ pub struct View {
     /// Where a program passed by descriptor appears, read-only and executable.
     #[serde(with = "crate::path_bytes::optional")]
     pub program_at: Option<PathBuf>,
-    /// Whether a host directory was granted for reading or executing ([`View::grant`]). It may contain sockets, to
-    /// which a program can connect before Landlock ABI 9, however it is mounted.
+    /// Whether a host directory was granted for reading or executing ([`View::grant`]). It may contain
+    /// sockets, to which a program can connect before Landlock ABI 9, however it is mounted.
     pub may_hold_sockets: bool,
 }
 
@@ -50,8 +52,8 @@ pub struct BindMount {
     /// Its path inside.
     #[serde(with = "crate::path_bytes")]
     pub at: PathBuf,
-    /// Its path on the host. [`crate::spawn`] follows symlinks in it as [`View::resolve`] says; later none are
-    /// followed.
+    /// Its path on the host. [`crate::spawn`] follows symlinks in it as [`View::resolve`] says; later none
+    /// are followed.
     #[serde(with = "crate::path_bytes")]
     pub from: PathBuf,
     /// The allowed access.
@@ -100,13 +102,13 @@ pub struct PrivateTmpfs {
     /// Its path. The supervisor gets a descriptor of it ([`crate::JailedProgram::private`]).
     #[serde(with = "crate::path_bytes")]
     pub at: PathBuf,
-    /// Directories in it, made for the program with mode 0700. It can write only in these, and can neither rename nor
-    /// replace them. "m" is reserved for `/dev/shm`.
+    /// Directories in it, made for the program with mode 0700. It can write only in these, and can neither
+    /// rename nor replace them. "m" is reserved for `/dev/shm`.
     pub dirs: Vec<String>,
     /// Which of them is also `/tmp`.
     pub tmp: String,
-    /// The most bytes in all files together, rounded up to whole pages; writes beyond that fail with "no space left".
-    /// `/dev/shm` counts too.
+    /// The most bytes in all files together, rounded up to whole pages; writes beyond that fail with "no
+    /// space left". `/dev/shm` counts too.
     pub bytes: u64,
     /// The most files and directories.
     pub inodes: u64,

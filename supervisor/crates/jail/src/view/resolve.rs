@@ -1,16 +1,16 @@
 //! Resolves host paths before the jail is built, in a process that sees the true owners of files.
 //!
-//! A plugin that may write to a directory can put a symbolic link there. If another plugin were shown a path through
-//! it, the link would decide what that plugin sees: any file of the host. So links are followed only here, and only if
-//! no plugin can have made them:
+//! A plugin that may write to a directory can put a symbolic link there. If another plugin were shown a path
+//! through it, the link would decide what that plugin sees: any file of the host. So links are followed only
+//! here, and only if no plugin can have made them:
 //!
 //! - The link is owned by root, or by us if programs run under other uids than ours.
-//! - So is its directory, and each directory above it, and no other user may write there. Otherwise others who may
-//!   write to the directories could move the operator's links like any other file.
+//! - So is its directory, and each directory above it, and no other user may write there. Otherwise others
+//!   who may write to the directories could move the operator's links like any other file.
 //!
-//! The stage opens the resulting paths without following any link. Without links, a path through a directory that a
-//! program may write to also ends inside that directory, since programs can neither rename nor link files across their
-//! mounts.
+//! The stage opens the resulting paths without following any link. Without links, a path through a directory
+//! that a program may write to also ends inside that directory, since programs can neither rename nor link
+//! files across their mounts.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -31,12 +31,13 @@ use crate::identity::Identity;
 const UNMAPPED: u32 = 65_534;
 
 impl View {
-    /// Replaces each host path by its real path, which contains no links. A path that does not exist or cannot be
-    /// reached is kept: building the jail reports it. `identity` is the program's; without one it shares ours.
+    /// Replaces each host path by its real path, which contains no links. A path that does not exist or
+    /// cannot be reached is kept: building the jail reports it. `identity` is the program's; without one it
+    /// shares ours.
     ///
-    /// Fails for a required entry that cannot be shown safely: because another user could have made a link in the path,
-    /// because it leads to something that no view may show, or because it is a socket without write access. The text
-    /// ends with what to do.
+    /// Fails for a required entry that cannot be shown safely: because another user could have made a link in
+    /// the path, because it leads to something that no view may show, or because it is a socket without write
+    /// access. The text ends with what to do.
     pub fn resolve(&mut self, identity: Option<Identity>) -> Result<(), ViewError> {
         let trust = TrustedOwners::of(identity);
         for shown in &mut self.shown {
@@ -60,8 +61,8 @@ impl View {
     }
 }
 
-/// The real path of a host path for a program of this identity; without an identity the program shares ours. `None` if
-/// it does not exist or cannot be reached.
+/// The real path of a host path for a program of this identity; without an identity the program shares ours.
+/// `None` if it does not exist or cannot be reached.
 ///
 /// Fails if another user could have made a link in the path; the text ends with what to do.
 pub fn real_path(path: &Path, identity: Option<Identity>) -> Result<Option<PathBuf>, ViewError> {
@@ -117,8 +118,8 @@ impl TrustedOwners {
         if identity.is_some() {
             owners.push(geteuid().as_raw());
         }
-        // In a user namespace this uid stands for the host's unmapped uids, including root, and not for a program of
-        // ours. In the host's namespace it is an ordinary user.
+        // In a user namespace this uid stands for the host's unmapped uids, including root, and not for a
+        // program of ours. In the host's namespace it is an ordinary user.
         if !is_host_user_namespace() {
             owners.push(UNMAPPED);
         }
@@ -178,8 +179,8 @@ impl TrustedOwners {
         Ok((place, kind(&last.stat)))
     }
 
-    /// Whether only these owners can replace their entries in a directory. In a sticky directory, such as `/tmp`, users
-    /// cannot rename or remove the files of others.
+    /// Whether only these owners can replace their entries in a directory. In a sticky directory, such as
+    /// `/tmp`, users cannot rename or remove the files of others.
     fn protects(&self, directory: &Stat) -> bool {
         const STICKY: u32 = 0o1000;
         let mode = directory.st_mode;
@@ -207,7 +208,8 @@ fn kind(stat: &Stat) -> FileType {
     FileType::from_raw_mode(stat.st_mode)
 }
 
-/// Whether all uids are mapped here. If that cannot be read, assumes the host's namespace, where less is trusted.
+/// Whether all uids are mapped here. If that cannot be read, assumes the host's namespace, where less is
+/// trusted.
 fn is_host_user_namespace() -> bool {
     let Ok(map) = std::fs::read_to_string("/proc/self/uid_map") else { return true };
     map.split_whitespace().eq(["0", "0", "4294967295"])

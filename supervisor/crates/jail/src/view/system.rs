@@ -1,7 +1,7 @@
 //! The system's files that every program sees: libraries, certificates, names.
 //!
-//! They are found on this host, since distributions differ. None of them is secret and all are optional: what the host
-//! does not have is not there inside either.
+//! They are found on this host, since distributions differ. None of them is secret and all are optional: what
+//! the host does not have is not there inside either.
 
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
@@ -17,8 +17,8 @@ const USR: &str = "/usr";
 /// Directories of programs and libraries beside [`USR`], as on the host.
 const USR_SIBLINGS: &[&str] = &["/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
 
-/// Configuration that libraries read in every program. Everything else in `/etc` is invisible: passwords, keys of the
-/// host's services, and the files of other programs.
+/// Configuration that libraries read in every program. Everything else in `/etc` is invisible: passwords,
+/// keys of the host's services, and the files of other programs.
 const ETC: &[&str] = &[
     // Where the dynamic linker finds libraries: without the cache it looks in two directories only. What the
     // cache is made from (ld.so.conf) is read by who makes it, and a mount each is saved here and below.
@@ -59,8 +59,8 @@ const ETC: &[&str] = &[
 /// Configuration with a version in its name: Debian's Java runtimes and Pythons link theirs to it.
 const ETC_PREFIXES: &[&str] = &["java-", "python3"];
 
-/// Names and addresses. The host's passwd, group and nsswitch.conf describe its users and services, which do not
-/// concern a program.
+/// Names and addresses. The host's passwd, group and nsswitch.conf describe its users and services, which do
+/// not concern a program.
 const NSSWITCH: &str = "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\nnetworks: files\n\
                         protocols: files\nservices: files\nethers: files\nrpc: files\n";
 
@@ -68,17 +68,17 @@ const NSSWITCH: &str = "passwd: files\ngroup: files\nshadow: files\nhosts: files
 const HOSTS: &str =
     "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n127.0.1.1 plugin\n::1 plugin\n";
 
-/// The largest `/etc/resolv.conf` that is changed for a program. glibc reads three servers and six domains of it, which
-/// are some hundred bytes; a larger one is shown as it is.
+/// The largest `/etc/resolv.conf` that is changed for a program. glibc reads three servers and six domains of
+/// it, which are some hundred bytes; a larger one is shown as it is.
 const RESOLVER_MAX_BYTES: u64 = 16 << 10;
 
 /// The uid and gid that the kernel shows for unmapped ones.
 const OVERFLOW_UID: u32 = 65_534;
 
 impl View {
-    /// The system's files of this host for every program: programs and libraries, certificates and the time zone,
-    /// and a passwd in which it is the user `plugin` with this home directory. With [`Network::Host`] also the host's
-    /// name resolution settings.
+    /// The system's files of this host for every program: programs and libraries, certificates and the time
+    /// zone, and a passwd in which it is the user `plugin` with this home directory. With [`Network::Host`]
+    /// also the host's name resolution settings.
     ///
     /// A home directory that cannot be in a passwd line (with `:`, a control character, or bytes that are not
     /// UTF-8) is `/` there.
@@ -96,8 +96,8 @@ impl View {
         view.add_file("/etc/nsswitch.conf", NSSWITCH.into());
         view.add_file("/etc/host.conf", "multi on\n".into());
         if matches!(network, Network::Host { .. }) {
-            // Often a link into /run, which is followed. What a host writes there later by renaming a new file
-            // over it is seen at the next start.
+            // Often a link into /run, which is followed. What a host writes there later by renaming a new
+            // file over it is seen at the next start.
             let resolver = Path::new("/etc/resolv.conf");
             match network.lists_ports().then(|| resolver_over_tcp(resolver)).flatten() {
                 Some(text) => view.add_file("/etc/resolv.conf", text),
@@ -110,8 +110,8 @@ impl View {
         view
     }
 
-    /// Adds a host path, if it exists. A link into a directory that is shown already is added as a link with the same
-    /// target, which needs no mount.
+    /// Adds a host path, if it exists. A link into a directory that is shown already is added as a link with
+    /// the same target, which needs no mount.
     fn add_host_path(&mut self, path: &Path, access: Access) {
         if fs::metadata(path).is_err() {
             return;
@@ -128,8 +128,8 @@ impl View {
     }
 }
 
-/// The host's settings of name resolution with TCP instead of UDP, which a program with a list of ports has not. It still
-/// needs port 53 in its list.
+/// The host's settings of name resolution with TCP instead of UDP, which a program with a list of ports has
+/// not. It still needs port 53 in its list.
 fn resolver_over_tcp(file: &Path) -> Option<String> {
     let size = fs::metadata(file).ok()?.len();
     let text = (size <= RESOLVER_MAX_BYTES).then(|| fs::read_to_string(file).ok()).flatten()?;

@@ -1,5 +1,5 @@
-//! Any bytes as a plugin's handshake line: never a panic, never a long or acting error, never a place that the
-//! parser promises to refuse.
+//! Any bytes as a plugin's handshake line: never a panic, never a long or acting error, never a place that
+//! the parser promises to refuse.
 
 #![no_main]
 

@@ -1,8 +1,8 @@
 //! Removes declared actions that callers could not use by the names they are shown.
 //!
-//! A parameter may have any name that a schema allows, such as `$filter` or `filter[name]`, so there is no fixed set of
-//! characters to check against. But callers see the sanitized name and send it back. If sanitizing changes a name, no
-//! caller can use it.
+//! A parameter may have any name that a schema allows, such as `$filter` or `filter[name]`, so there is no
+//! fixed set of characters to check against. But callers see the sanitized name and send it back. If
+//! sanitizing changes a name, no caller can use it.
 
 use talon_proto::plugin::Action;
 use talon_sanitize::{Raw, Sanitized, Sanitizer, sanitized};
@@ -10,8 +10,8 @@ use talon_sanitize::{Raw, Sanitized, Sanitizer, sanitized};
 /// The longest name of a plugin or action.
 pub(super) const MAX_DECLARED_NAME_LEN: usize = 64;
 
-/// How many omitted actions are reported one by one. 8: enough for an author to see the pattern, and short enough for a
-/// status page.
+/// How many omitted actions are reported one by one. 8: enough for an author to see the pattern, and short
+/// enough for a status page.
 pub const MAX_REPORTED_OMISSIONS: usize = 8;
 
 /// Removes the actions that cannot be offered, and returns the reasons.

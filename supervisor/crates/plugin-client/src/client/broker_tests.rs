@@ -54,7 +54,8 @@ async fn offers_are_taken_until_the_plugin_is_asked_to_end() {
         offers.send(Ok(ConnInfo { service_id, network: "unix".into(), ..Default::default() })).await.unwrap();
     }
     assert!(!held.is_finished());
-    // It has no Shutdown here, which it reports by a gRPC status; what counts is that no holder of its stream is left.
+    // It has no Shutdown here, which it reports by a gRPC status; what counts is that no holder of its stream
+    // is left.
     client.shutdown(Duration::from_secs(5)).await;
     offers.closed().await;
     assert!(!held.await.unwrap(), "it is not opened again");

@@ -1,4 +1,5 @@
-//! A plugin that keeps answering a call after it was cancelled. Written frame by frame, since no library does that.
+//! A plugin that keeps answering a call after it was cancelled. Written frame by frame, since no library does
+//! that.
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{UnixListener, UnixStream};
@@ -40,8 +41,8 @@ fn answer(stream: u32, text: &str) -> Vec<u8> {
     .concat()
 }
 
-/// Answers what was asked on stream 1 once that was cancelled, once more when the next call is there, and then that
-/// one. Tells the frames that it reads.
+/// Answers what was asked on stream 1 once that was cancelled, once more when the next call is there, and
+/// then that one. Tells the frames that it reads.
 async fn late(mut stream: UnixStream, told: mpsc::UnboundedSender<(u8, u32)>) -> std::io::Result<()> {
     stream.write_all(&frame(SETTINGS, 0, 0, &[])).await?;
     stream.read_exact(&mut [0; 24]).await?;
@@ -124,7 +125,8 @@ async fn a_connection_that_broke_is_made_anew() {
         std::future::pending().await
     })
     .await;
-    // A call that goes out before the end of the first connection is noticed ends with it, and is not repeated.
+    // A call that goes out before the end of the first connection is noticed ends with it, and is not
+    // repeated.
     loop {
         match client.execute(&call(), MetadataMap::new(), None, 1024).answer.await {
             Ok(answer) => return assert_eq!(answer, "here again"),

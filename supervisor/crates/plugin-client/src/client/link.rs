@@ -5,7 +5,6 @@
 //! And hyper's client puts a queue, a task and three allocations between each call and h2; measured, a call
 //! of 1 KiB spent a third of its time there.
 
-use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -14,6 +13,7 @@ use bytes::Bytes;
 use h2::SendStream;
 use h2::client::{Builder, ResponseFuture, SendRequest};
 use http::Request;
+use parking_lot::Mutex;
 use talon_wire::frames::{ConnectionSide, FrameFloodError, FrameLimited};
 use talon_wire::{BusyFlag, BusyPoll, CoalescingWriter};
 use tokio::runtime::{Handle, RuntimeFlavor};
@@ -32,14 +32,15 @@ const STREAM_WINDOW_BYTES: u32 = 2 << 20;
 /// How much may be in flight on one connection: eight large answers at once.
 const CONNECTION_WINDOW_BYTES: u32 = 16 << 20;
 
-/// The largest header list of an answer; a larger one resets its stream. It holds gRPC's status and message, of which
-/// [`MAX_STATUS_MESSAGE_CHARS`](crate::execute_error::MAX_STATUS_MESSAGE_CHARS) are kept.
+/// The largest header list of an answer; a larger one resets its stream. It holds gRPC's status and message,
+/// of which [`MAX_STATUS_MESSAGE_CHARS`](crate::execute_error::MAX_STATUS_MESSAGE_CHARS) are kept.
 const MAX_HEADER_BYTES: u32 = 16 << 10;
 
 /// How many calls are sent before the plugin announces its limit: no more than any server allows.
 const INITIAL_MAX_STREAMS: usize = 100;
 
-/// How long an answer is busy-polled: as long as KVM's halt polling, and two to four times what a small call takes.
+/// How long an answer is busy-polled: as long as KVM's halt polling, and two to four times what a small call
+/// takes.
 const BUSY_POLL_LIMIT: Duration = Duration::from_micros(200);
 
 /// Why a call did not reach the plugin, or got no answer.

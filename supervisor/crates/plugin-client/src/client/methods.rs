@@ -1,4 +1,5 @@
-//! The paths of `PluginService`'s methods, built once for each process: a plugin may configure another service name.
+//! The paths of `PluginService`'s methods, built once for each process: a plugin may configure another
+//! service name.
 
 use http::uri::PathAndQuery;
 

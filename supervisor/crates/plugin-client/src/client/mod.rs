@@ -126,8 +126,8 @@ impl Client {
         Ok(Self { inner: Arc::new(inner) })
     }
 
-    /// Resolves once the process has exceeded the [budget of frames](talon_wire::frames) of one of its connections,
-    /// which is closed then.
+    /// Resolves once the process has exceeded the [budget of frames](talon_wire::frames) of one of its
+    /// connections, which is closed then.
     pub async fn flood(&self) -> FrameFloodError {
         *self.inner.pool.flooded.wait().await
     }
@@ -156,8 +156,11 @@ impl Client {
     ) -> Result<Bytes, ExecuteError> {
         let bytes = unary::message_bytes(&message);
         if bytes > max_message_bytes {
-            let reason =
-                sanitized!("the call is {} bytes long, and max_message_bytes is {}", bytes, max_message_bytes);
+            let reason = sanitized!(
+                "the call is {} bytes long, and max_message_bytes is {}",
+                bytes,
+                max_message_bytes
+            );
             return Err(ExecuteError::Unavailable { reason, retryable: false });
         }
         let began = Instant::now();
@@ -228,7 +231,8 @@ impl Client {
     /// Asks the plugin to end. go-plugin stops its server inside the handler, so a connection that breaks
     /// counts as a yes; a plugin that does not implement the call says no.
     pub async fn shutdown(&self, timeout: Duration) -> bool {
-        // Closed first, like go-plugin's own host does: a program that waits for its open streams would wait forever.
+        // Closed first, like go-plugin's own host does: a program that waits for its open streams would wait
+        // forever.
         self.inner.shutting_down.cancel();
         match self.unary(&SHUTDOWN, &(), SMALL_ANSWER_BYTES, Some(timeout)).await {
             Ok(_) => true,
@@ -321,7 +325,8 @@ impl Client {
         let timeout = head.timeout;
         let call = pin!(unary::call(used.link, tap, head, message, max_answer_bytes));
         match timeout {
-            // The supervisor's own clock: the plugin may ignore the header, and waiting for a connection counts, too.
+            // The supervisor's own clock: the plugin may ignore the header, and waiting for a connection
+            // counts, too.
             Some(timeout) => tokio::time::timeout(timeout, call)
                 .await
                 .unwrap_or_else(|_| Err(Status::deadline_exceeded("no answer in time"))),

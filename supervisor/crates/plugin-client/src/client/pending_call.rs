@@ -9,7 +9,7 @@ use crate::execute_error::ExecuteError;
 pub struct PendingCall {
     /// The answer, as the plugin encoded it.
     pub answer: BoxFuture<'static, Result<Bytes, ExecuteError>>,
-    /// For calls whose answer is no longer awaited: resolves when the plugin has ended the call in any way, and
-    /// immediately if it never received the call. Data that still arrives is discarded.
+    /// For calls whose answer is no longer awaited: resolves when the plugin has ended the call in any way,
+    /// and immediately if it never received the call. Data that still arrives is discarded.
     pub stream_end: BoxFuture<'static, ()>,
 }

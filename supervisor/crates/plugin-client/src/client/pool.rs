@@ -88,7 +88,8 @@ impl ConnectionPool {
         ConnectionLease { slot: place, link }
     }
 
-    /// Whether every connection has many calls and there is room for another. If so, the caller has to open it.
+    /// Whether every connection has many calls and there is room for another. If so, the caller has to open
+    /// it.
     pub(super) fn claim_opening(&self, used: &ConnectionLease<'_>) -> bool {
         used.slot.in_flight.load(Ordering::Relaxed) > CALLS_FOR_ANOTHER
             && self.open.load(Ordering::Relaxed) < self.slots.len()

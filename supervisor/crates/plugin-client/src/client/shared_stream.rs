@@ -1,6 +1,5 @@
 //! One call's stream, shared with the future that waits for the answer, so that it can outlive its caller.
 
-use parking_lot::Mutex;
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -10,6 +9,7 @@ use h2::client::ResponseFuture;
 use h2::{Reason, RecvStream};
 use http::HeaderMap;
 use http::response::Parts;
+use parking_lot::Mutex;
 
 /// A stream with two holders: it is reset when both have dropped it.
 #[derive(Debug, Clone, Default)]

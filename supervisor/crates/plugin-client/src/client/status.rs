@@ -54,7 +54,8 @@ pub fn describe_status(status: &Status) -> Sanitized {
     }
 }
 
-/// All causes of a status that was created here because a connection failed; a plugin's own status has no source.
+/// All causes of a status that was created here because a connection failed; a plugin's own status has no
+/// source.
 fn transport_failure(status: &Status) -> Option<Sanitized> {
     let mut source = status.source()?;
     let mut text = status.message().to_owned();

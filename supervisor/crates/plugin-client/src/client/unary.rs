@@ -20,7 +20,8 @@ use super::link::{Link, LinkError};
 use super::shared_stream::SharedStream;
 use super::status::{NOT_GRPC, TOO_LARGE};
 
-/// The origin that HTTP/2 requires in every request. Only a header for the plugin: the connector determines the peer.
+/// The origin that HTTP/2 requires in every request. Only a header for the plugin: the connector determines
+/// the peer.
 pub(super) static ORIGIN: LazyLock<Uri> = LazyLock::new(|| Uri::from_static("http://localhost"));
 
 /// A message of this size or more is not copied when it is kept.
@@ -196,7 +197,8 @@ fn broken(error: LinkError) -> Status {
     }
 }
 
-/// A small message is copied: it may be kept for long, and must not keep a buffer alive of which it is a small part.
+/// A small message is copied: it may be kept for long, and must not keep a buffer alive of which it is a
+/// small part.
 fn detached(message: Bytes) -> Bytes {
     if message.len() < SHARED_FROM_BYTES { Bytes::copy_from_slice(&message) } else { message }
 }

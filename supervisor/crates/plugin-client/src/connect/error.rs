@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use talon_sanitize::Sanitized;
 
-/// The timeout of the TLS handshake: the plugin's half of a key exchange takes less than ten seconds even on a loaded
-/// machine. Then the connection is given up, because other calls wait for it.
+/// The timeout of the TLS handshake: the plugin's half of a key exchange takes less than ten seconds even on
+/// a loaded machine. Then the connection is given up, because other calls wait for it.
 pub(super) const TLS_HANDSHAKE: Duration = Duration::from_secs(10);
 
 /// Why there is no connection. Texts of the plugin are bounded and without control characters.

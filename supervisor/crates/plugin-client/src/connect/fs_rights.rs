@@ -10,7 +10,8 @@ use nix::unistd::{Gid, Uid, setfsgid, setfsuid};
 /// Restores the rights on drop, also in a panic. They belong to one thread, so nothing may await meanwhile.
 struct FsRightsGuard;
 
-/// Runs `act` with the file system rights of `uid`; the gid is the same number unless `uid` is the supervisor's own.
+/// Runs `act` with the file system rights of `uid`; the gid is the same number unless `uid` is the
+/// supervisor's own.
 pub(super) fn with_rights_of<T>(uid: u32, act: impl FnOnce() -> T) -> T {
     if uid == Uid::effective().as_raw() {
         return act();

@@ -107,7 +107,8 @@ impl Target {
         Self { tls, ..self }
     }
 
-    /// Opens one connection and verifies its peer. The connection reads from `busy` whether it has many calls.
+    /// Opens one connection and verifies its peer. The connection reads from `busy` whether it has many
+    /// calls.
     pub async fn connect(&self, busy: &BusyFlag) -> Result<Connection, ConnectError> {
         let mut io = match &self.endpoint {
             Endpoint::Unix { dir, socket } => Either::Left(self.connect_unix(dir, socket).await?),

@@ -37,7 +37,8 @@ const SERVER_NAME: &str = "localhost";
 /// The protocol on the encrypted connection: HTTP/2.
 const ALPN: &[u8] = b"h2";
 
-/// The encoding of go-plugin's certificates. Padding is tolerated, because some implementations cannot omit it.
+/// The encoding of go-plugin's certificates. Padding is tolerated, because some implementations cannot omit
+/// it.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &base64::alphabet::STANDARD,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
@@ -69,8 +70,8 @@ impl fmt::Debug for Tls {
 }
 
 impl ClientIdentity {
-    /// Creates a certificate, and its PEM text for `PLUGIN_CLIENT_CERT`. A 256-bit curve: a hundredth of the work of
-    /// go-plugin's own 521-bit curve, and its programs accept it.
+    /// Creates a certificate, and its PEM text for `PLUGIN_CLIENT_CERT`. A 256-bit curve: a hundredth of the
+    /// work of go-plugin's own 521-bit curve, and its programs accept it.
     pub fn make() -> Result<(Self, String), TlsError> {
         let failed = |error: rcgen::Error| TlsError::Make(Raw::of(&error).line());
         let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).map_err(failed)?;
@@ -117,7 +118,8 @@ impl ClientIdentity {
             .with_client_auth_cert(vec![self.certificate.clone()], PrivateKeyDer::Pkcs8(self.key.clone_key()))
             .map_err(failed)?;
         config.alpn_protocols = vec![ALPN.to_owned()];
-        // Every connection presents the certificates again; a process has only one or a few connections in its life.
+        // Every connection presents the certificates again; a process has only one or a few connections in
+        // its life.
         config.resumption = Resumption::disabled();
         Ok(Tls(TlsConnector::from(Arc::new(config))))
     }

@@ -79,8 +79,8 @@ fn setting_error(setting: &'static str, problem: impl Into<String>) -> CheckErro
     CheckError::Setting { setting, problem: problem.into() }
 }
 
-/// Checks a plugin before it is registered: its settings, its files, and its digest if one is configured. Reads the
-/// disk; with a digest to compare it reads all files of the plugin.
+/// Checks a plugin before it is registered: its settings, its files, and its digest if one is configured.
+/// Reads the disk; with a digest to compare it reads all files of the plugin.
 ///
 /// # Errors
 /// [`CheckError`], for the first problem.

@@ -11,8 +11,8 @@ use crate::spec::{
     PluginSpec, SandboxSettings, Tls,
 };
 
-/// The transport's hard limit on one message from a plugin. 8 MiB leaves room for answers that are truncated later, and
-/// bounds the memory of one call.
+/// The transport's hard limit on one message from a plugin. 8 MiB leaves room for answers that are truncated
+/// later, and bounds the memory of one call.
 pub const DEFAULT_MAX_MESSAGE_BYTES: usize = 8 << 20;
 
 /// The defaults for every plugin, and the operator's overrides for single ones.

@@ -17,9 +17,9 @@ use crate::spec::{LifecycleSettings, MANIFEST_FILE, SYSTEM_PATH};
 /// The largest manifest: 256 KiB, nearly all of it for `config`.
 const MAX_MANIFEST_BYTES: u64 = 256 << 10;
 
-/// The content of a `plugin.yaml`: the keys of `plugins.tools.plugins.<name>` in the config file, without those that
-/// only an operator may set. The same rules apply. Variables are not expanded, because the environment is the
-/// operator's.
+/// The content of a `plugin.yaml`: the keys of `plugins.tools.plugins.<name>` in the config file, without
+/// those that only an operator may set. The same rules apply. Variables are not expanded, because the
+/// environment is the operator's.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Manifest {
     /// The plugin's name, if it is not the directory's.

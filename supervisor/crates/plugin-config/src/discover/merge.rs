@@ -1,4 +1,5 @@
-//! Merges the settings of one plugin: its manifest, its entry in the config file, the overrides. A later one wins.
+//! Merges the settings of one plugin: its manifest, its entry in the config file, the overrides. A later one
+//! wins.
 
 use super::check::CheckError;
 use super::defaults::SpecDefaults;
@@ -27,8 +28,8 @@ pub(super) fn merge_settings(
             return Err(CheckError::NotPermitted { wishes });
         }
         manifest.apply(&mut spec);
-        // The operator wins over the author: a general timeout of the operator also replaces the author's timeouts for
-        // actions.
+        // The operator wins over the author: a general timeout of the operator also replaces the author's
+        // timeouts for actions.
         if operator.iter().flatten().any(|settings| settings.calls.timeout.is_some()) {
             spec.calls.action_timeouts.clear();
         }

@@ -1,6 +1,7 @@
 //! Finds plugins in a directory.
 //!
-//! An executable file is a plugin named after the file; a directory with a [`plugin.yaml`](Manifest) is one, too.
+//! An executable file is a plugin named after the file; a directory with a [`plugin.yaml`](Manifest) is one,
+//! too.
 //!
 //! | entry | result |
 //! |---|---|
@@ -39,8 +40,8 @@ use crate::files::{digest, trust};
 use crate::name::PluginName;
 use crate::spec::{MANIFEST_FILE, PluginSpec};
 
-/// The most entries of a plugin directory. 10,000 is far more than one machine runs. A larger directory is refused as a
-/// whole, because it is probably not a plugin directory.
+/// The most entries of a plugin directory. 10,000 is far more than one machine runs. A larger directory is
+/// refused as a whole, because it is probably not a plugin directory.
 pub const MAX_ENTRIES: usize = 10_000;
 
 /// The longest reason or name in a message, in bytes.
@@ -112,8 +113,8 @@ pub fn scan(dir: &Path, defaults: &SpecDefaults) -> ScanResult {
     ScanResult { plugins, refused }
 }
 
-/// A plugin from the config file: a program, or a directory with a [`plugin.yaml`](Manifest). The entry overrides the
-/// manifest. Blocking, like [`scan`].
+/// A plugin from the config file: a program, or a directory with a [`plugin.yaml`](Manifest). The entry
+/// overrides the manifest. Blocking, like [`scan`].
 ///
 /// # Errors
 /// [`RejectedPlugin`], if it does not pass the checks.
@@ -145,8 +146,8 @@ pub fn from_config(
     })
 }
 
-/// A digest of all files that a start of the plugin reads and runs. A different digest means that the plugin changed.
-/// Blocking; reads all of them.
+/// A digest of all files that a start of the plugin reads and runs. A different digest means that the plugin
+/// changed. Blocking; reads all of them.
 ///
 /// # Errors
 /// [`FingerprintError`], if a file cannot be read.
@@ -270,8 +271,8 @@ fn directory_plugin(
     Ok(merge_settings(spec, sources, defaults)?)
 }
 
-/// Reads a directory's manifest, after checking who may write it: a manifest that everybody may write could name any
-/// program.
+/// Reads a directory's manifest, after checking who may write it: a manifest that everybody may write could
+/// name any program.
 fn trusted_manifest(directory: &Path, defaults: &SpecDefaults) -> Result<Manifest, DiscoverError> {
     for path in [directory, &directory.join(MANIFEST_FILE)] {
         let stat = rustix::fs::stat(path)

@@ -1,6 +1,7 @@
 //! Limits what a manifest may request: nothing beyond what the operator allows.
 //!
-//! Every setting that the operator makes for this plugin counts as permission, because it also overrides the manifest.
+//! Every setting that the operator makes for this plugin counts as permission, because it also overrides the
+//! manifest.
 
 use talon_jail::Mode;
 
@@ -13,8 +14,8 @@ use crate::units::{ByteSize, Duration};
 /// The operator's settings for one plugin; a later entry overrides an earlier one.
 pub(super) type OperatorSettings<'a> = [Option<&'a PluginSettings>; 2];
 
-/// What a manifest requests beyond the operator's settings. Each text names the key, the requested value and how the
-/// operator can allow it. `spec` holds the operator's settings for all plugins.
+/// What a manifest requests beyond the operator's settings. Each text names the key, the requested value and
+/// how the operator can allow it. `spec` holds the operator's settings for all plugins.
 pub(super) fn excess_requests(
     manifest: &PluginSettings,
     operator: OperatorSettings<'_>,
@@ -82,8 +83,8 @@ fn strictness(mode: Mode) -> u8 {
     }
 }
 
-/// One plugin's jail: the manifest's request, the operator's settings for this plugin, and the settings for all
-/// plugins.
+/// One plugin's jail: the manifest's request, the operator's settings for this plugin, and the settings for
+/// all plugins.
 struct SandboxRequest<'a> {
     requested: &'a PluginSandbox,
     operator: &'a [&'a PluginSandbox],
@@ -154,7 +155,8 @@ impl SandboxRequest<'_> {
                 continue;
             }
             let granted = of(&wide.fs).unwrap_or_default();
-            // Paths must match exactly: something inside a granted directory may be a symlink made by another process.
+            // Paths must match exactly: something inside a granted directory may be a symlink made by another
+            // process.
             if !list.iter().all(|path| granted.contains(path)) {
                 wishes.add_list(&format!("sandbox.fs.{name}"), list, &granted);
             }

@@ -27,8 +27,8 @@ fn sandbox(said: Value) -> Value {
     json!({ "sandbox": said })
 }
 
-/// The request of a manifest that the operator has not allowed, and the result after applying the line from the
-/// message.
+/// The request of a manifest that the operator has not allowed, and the result after applying the line from
+/// the message.
 fn allowed_as_told(said: Value, wide: Value) -> SandboxSettings {
     let error = settled(sandbox(said.clone()), json!({}), sandbox(wide.clone())).unwrap_err();
     let mut over = json!({});

@@ -6,8 +6,9 @@ use super::origin::{KeyPath, Origins};
 use super::problem::Problem;
 use super::shape::{Shape, ShapeKind};
 
-/// Removes incomplete values, such as a map entry without a required key, and reports them. Problems that are already
-/// in `known` are not reported again. Returns `false` if the document as a whole lacks a required key.
+/// Removes incomplete values, such as a map entry without a required key, and reports them. Problems that are
+/// already in `known` are not reported again. Returns `false` if the document as a whole lacks a required
+/// key.
 pub fn remove_incomplete(
     values: &mut Map<String, Value>,
     root: &Shape,

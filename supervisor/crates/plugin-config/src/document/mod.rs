@@ -33,8 +33,8 @@ use problem::{Problem, Problems};
 use shape::Shape;
 use walk::{ResolveContext, SchemaWalker, WalkResult};
 
-/// Reads a whole text as a `T`, whose shape is `root`. Variables are not expanded, and paths are not resolved. Also
-/// returns the position of each value.
+/// Reads a whole text as a `T`, whose shape is `root`. Variables are not expanded, and paths are not
+/// resolved. Also returns the position of each value.
 ///
 /// # Errors
 /// All problems at once.

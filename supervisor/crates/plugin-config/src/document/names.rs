@@ -7,8 +7,8 @@ use crate::name::PluginName;
 use super::origin::KeyPath;
 use super::shape::{Field, KeyKind, Shape, ShapeKind};
 
-/// A key of exactly this name elsewhere in the document. The nearest one counts: what is written below a plugin's
-/// overrides is probably meant for them, wherever else there is a key of that name.
+/// A key of exactly this name elsewhere in the document. The nearest one counts: what is written below a
+/// plugin's overrides is probably meant for them, wherever else there is a key of that name.
 fn same_name_elsewhere(root: &Shape, at: &KeyPath, name: &str) -> Option<KeyPath> {
     fn search(shape: &Shape, name: &str, path: &KeyPath) -> Option<KeyPath> {
         match &shape.kind {

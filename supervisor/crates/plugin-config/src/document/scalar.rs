@@ -8,8 +8,8 @@ pub fn is_null(text: &str) -> bool {
     matches!(text, "" | "~" | "null" | "Null" | "NULL")
 }
 
-/// The value of a scalar. `None` for numbers that JSON cannot represent, or that YAML 1.1 reads differently, like
-/// `0755`.
+/// The value of a scalar. `None` for numbers that JSON cannot represent, or that YAML 1.1 reads differently,
+/// like `0755`.
 #[must_use]
 pub fn resolve(text: &str, plain: bool) -> Option<Value> {
     if !plain {

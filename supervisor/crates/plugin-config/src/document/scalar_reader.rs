@@ -120,7 +120,8 @@ impl ScalarReader<'_> {
         tidy.to_string_lossy().into_owned()
     }
 
-    /// The absolute path of a program. A bare name that does not exist in the base directory is a system command.
+    /// The absolute path of a program. A bare name that does not exist in the base directory is a system
+    /// command.
     fn program(&self, text: &str) -> String {
         let here = self.path(text);
         let is_here = || Path::new(&here).is_file() || Path::new(&here).join(MANIFEST_FILE).is_file();

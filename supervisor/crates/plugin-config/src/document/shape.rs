@@ -1,6 +1,7 @@
 //! The schema of a type, in the form that the checks and the reference page use.
 //!
-//! It is derived from the types through schemars, so that each key, its type and its documentation are written once.
+//! It is derived from the types through schemars, so that each key, its type and its documentation are
+//! written once.
 
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
@@ -143,9 +144,9 @@ fn root_schema<T: JsonSchema>() -> Value {
     settings.into_generator().into_root_schema_for::<T>().to_value()
 }
 
-/// Adapts the schema of a type to files. The types hold effective values, in which every key is present. A file may
-/// leave out every key with a default: outside of entries (`always_there`) that is every key. It must not have unknown
-/// keys.
+/// Adapts the schema of a type to files. The types hold effective values, in which every key is present. A
+/// file may leave out every key with a default: outside of entries (`always_there`) that is every key. It
+/// must not have unknown keys.
 fn adapt_for_files(schema: &mut Value, always_there: bool) {
     let Some(map) = schema.as_object_mut() else { return };
     if map.contains_key("properties") {

@@ -1,7 +1,7 @@
 //! Checks a YAML tree against a shape.
 //!
-//! The result holds the values in the form that the types read, the origin of each value, and all problems. A wrong
-//! value is left out, so that later checks see only valid values and report nothing twice.
+//! The result holds the values in the form that the types read, the origin of each value, and all problems. A
+//! wrong value is left out, so that later checks see only valid values and report nothing twice.
 
 use std::path::{Path, PathBuf};
 
@@ -15,7 +15,8 @@ use super::scalar_reader::{ExpandedScalar, ScalarReader};
 use super::shape::{KeyKind, Shape, ShapeKind};
 use super::yaml::{Entry, Node, NodeKind};
 
-/// The most problems that are collected from one source: more than a person reads. A hostile file could hold very many.
+/// The most problems that are collected from one source: more than a person reads. A hostile file could hold
+/// very many.
 const MAX_PROBLEMS: usize = 1000;
 
 /// How paths and variables in a text are resolved. The default resolves nothing.
@@ -29,8 +30,8 @@ pub struct ResolveContext<'a> {
     pub expand: Option<Box<VariableExpander<'a>>>,
 }
 
-/// Expands the variables in one scalar. Returns the text and whether it contained a variable, or the message and the
-/// help.
+/// Expands the variables in one scalar. Returns the text and whether it contained a variable, or the message
+/// and the help.
 pub type VariableExpander<'a> = dyn Fn(&str) -> Result<(String, bool), (String, String)> + 'a;
 
 /// The result for one source.

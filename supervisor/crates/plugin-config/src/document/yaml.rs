@@ -1,7 +1,7 @@
 //! Parses YAML text into a tree with lines and columns.
 //!
-//! It does not decide about types: the key of a scalar determines its type. The text, the depth and the expansion of
-//! aliases are bounded.
+//! It does not decide about types: the key of a scalar determines its type. The text, the depth and the
+//! expansion of aliases are bounded.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -17,8 +17,8 @@ pub const MAX_TEXT_BYTES: usize = 1 << 20;
 /// The deepest nesting. Our own keys need eight levels; the rest is for a plugin's free `config`.
 pub const MAX_DEPTH: usize = 64;
 
-/// The largest weight of the tree with aliases expanded: enough for any file without aliases, too little for an alias
-/// bomb.
+/// The largest weight of the tree with aliases expanded: enough for any file without aliases, too little for
+/// an alias bomb.
 const MAX_WEIGHT: usize = 8 << 20;
 
 /// The weight of a node without its text: about its size in memory.

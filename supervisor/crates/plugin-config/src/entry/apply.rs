@@ -29,8 +29,8 @@ impl PluginEntry {
 }
 
 impl PluginSettings {
-    /// Applies these settings to the spec. Environment variables, keys of `config` and actions are merged one by one;
-    /// all other settings replace the earlier value.
+    /// Applies these settings to the spec. Environment variables, keys of `config` and actions are merged one
+    /// by one; all other settings replace the earlier value.
     pub fn apply(&self, spec: &mut PluginSpec) {
         set(&mut spec.max_message_bytes, self.calls.max_message_bytes.map(ByteSize::as_usize));
         self.calls.apply(&mut spec.calls);
@@ -81,8 +81,8 @@ impl LifecycleKeys {
     }
 }
 
-/// Zero disables the limit. A plugin cannot end a call exactly at its deadline, so a limit of zero would kill every
-/// plugin that is ever late.
+/// Zero disables the limit. A plugin cannot end a call exactly at its deadline, so a limit of zero would kill
+/// every plugin that is ever late.
 #[must_use]
 pub fn overdue_limit(duration: Duration) -> Option<std::time::Duration> {
     Some(duration.get()).filter(|duration| !duration.is_zero())

@@ -12,8 +12,8 @@ pub const MAX_GRANTS: usize = 64;
 /// Paths that no grant may name, because the jail provides its own.
 const JAIL_OWNED_PATHS: [&str; 2] = ["/proc", "/dev"];
 
-/// Directories in which all programs keep sockets and scratch files: grants must name something below them. The jail
-/// refuses them, too, also as the target of a symlink.
+/// Directories in which all programs keep sockets and scratch files: grants must name something below them.
+/// The jail refuses them, too, also as the target of a symlink.
 const SHARED_PATHS: [&str; 5] = ["/run", "/var/run", "/tmp", "/var/tmp", "/sys"];
 
 /// Checks that these paths can be granted.

@@ -13,21 +13,22 @@ use crate::document::origin::KeyPath;
 use crate::spec::{NetworkAccess, SandboxFs, SandboxPorts, SandboxSettings};
 use crate::units::ByteSize;
 
-// A constant, because `schemars` parses array expressions only where another crate enables that feature of `syn`.
+// A constant, because `schemars` parses array expressions only where another crate enables that feature of
+// `syn`.
 const ALLOW_EXAMPLE: [&str; 1] = ["api.example.org:443"];
 
 /// The longest name of a profile: the longest file name.
 const MAX_PROFILE_NAME_BYTES: usize = 255;
 
-/// One plugin's jail. A `plugin.yaml` may ask for more protection, never for less: what gives more than the operator's
-/// word is refused until the operator says here whether it may.
+/// One plugin's jail. A `plugin.yaml` may ask for more protection, never for less: what gives more than the
+/// operator's word is refused until the operator says here whether it may.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct PluginSandbox {
     /// As `sandbox.mode`.
     ///
-    /// A `plugin.yaml` may ask for more protection, never for less: one that asks for less than `sandbox.mode` is
-    /// refused until the operator sets the mode here.
+    /// A `plugin.yaml` may ask for more protection, never for less: one that asks for less than
+    /// `sandbox.mode` is refused until the operator sets the mode here.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mode: Option<SandboxMode>,
     /// As `sandbox.profile`.
@@ -38,7 +39,8 @@ pub struct PluginSandbox {
     pub profile: Option<String>,
     /// As `sandbox.network`.
     ///
-    /// A `plugin.yaml` that asks for more than `sandbox.network` is refused until the operator grants it here.
+    /// A `plugin.yaml` that asks for more than `sandbox.network` is refused until the operator grants it
+    /// here.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub network: Option<NetworkAccess>,
     /// As `sandbox.ports`. Each list that is left out keeps the wider one.
@@ -50,7 +52,8 @@ pub struct PluginSandbox {
     pub allow: Option<Vec<String>>,
     /// As `sandbox.fs`. Each list that is left out keeps the wider one.
     ///
-    /// A `plugin.yaml` that names what `sandbox.fs` does not grant is refused until the operator grants it here.
+    /// A `plugin.yaml` that names what `sandbox.fs` does not grant is refused until the operator grants it
+    /// here.
     #[serde(skip_serializing_if = "SandboxFs::is_silent")]
     pub fs: SandboxFs,
     /// As `sandbox.tmp_bytes`.

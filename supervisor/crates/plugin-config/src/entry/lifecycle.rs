@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::Duration;
 
-/// How one plugin lives and dies, where it differs from all others. A key that is left out keeps the wider value.
+/// How one plugin lives and dies, where it differs from all others. A key that is left out keeps the wider
+/// value.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct LifecycleKeys {
@@ -47,8 +48,8 @@ pub struct LifecycleKeys {
     /// As `plugins.tools.kill_overdue_after`.
     ///
     /// A `plugin.yaml` may ask to be watched, or to be given less time, never for more time than
-    /// `plugins.tools.kill_overdue_after` says, nor not to be watched: one that does is refused until the operator says
-    /// here how it is to be.
+    /// `plugins.tools.kill_overdue_after` says, nor not to be watched: one that does is refused until the
+    /// operator says here how it is to be.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kill_overdue_after: Option<Duration>,
 }

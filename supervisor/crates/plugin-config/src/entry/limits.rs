@@ -8,8 +8,8 @@ use crate::document::Findings;
 use crate::document::origin::KeyPath;
 use crate::units::ByteSize;
 
-/// The smallest stack. The kernel puts arguments and environment there and reserves 128 KiB for them; a program needs
-/// as much again before its own code runs.
+/// The smallest stack. The kernel puts arguments and environment there and reserves 128 KiB for them; a
+/// program needs as much again before its own code runs.
 const MIN_STACK: ByteSize = ByteSize::kib(256);
 
 /// The smallest memory limit of a whole plugin: no runtime starts with less.
@@ -47,8 +47,8 @@ pub struct SandboxLimits {
     pub memlock_bytes: Option<ByteSize>,
     /// Data segment and private memory of one process, touched or not.
     ///
-    /// 4 GiB: four times what all of its processes may touch together, because runtimes with a garbage collector
-    /// reserve more than they use. Asking for more fails inside the plugin.
+    /// 4 GiB: four times what all of its processes may touch together, because runtimes with a garbage
+    /// collector reserve more than they use. Asking for more fails inside the plugin.
     #[schemars(extend("x-default" = "4GiB"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data_bytes: Option<ByteSize>,
@@ -60,8 +60,8 @@ pub struct SandboxLimits {
     pub stack_bytes: Option<ByteSize>,
     /// Address space of one process.
     ///
-    /// Unlimited unless set, because Go, Java and Node reserve far more than they ever use. Asking for more fails
-    /// inside the plugin.
+    /// Unlimited unless set, because Go, Java and Node reserve far more than they ever use. Asking for more
+    /// fails inside the plugin.
     #[schemars(extend("x-default" = "unlimited"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub as_bytes: Option<ByteSize>,
@@ -73,22 +73,22 @@ pub struct SandboxLimits {
     pub cpu_seconds: Option<u64>,
     /// Memory of all its processes together, files in its private directory among them.
     ///
-    /// 1 GiB. A plugin that takes more is killed and counts as dead of memory. Enforced by a cgroup; without one by
-    /// a watch that looks now and then, which the plugin's report says.
+    /// 1 GiB. A plugin that takes more is killed and counts as dead of memory. Enforced by a cgroup; without
+    /// one by a watch that looks now and then, which the plugin's report says.
     #[schemars(extend("x-default" = "1GiB"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_bytes: Option<ByteSize>,
     /// Memory of all its processes together from which on it is slowed down.
     ///
-    /// Off unless set: a process that runs away then crawls from here to `memory_bytes` instead of being killed. For
-    /// plugins that read many files, whose memory can be had again. Enforced only by a cgroup.
+    /// Off unless set: a process that runs away then crawls from here to `memory_bytes` instead of being
+    /// killed. For plugins that read many files, whose memory can be had again. Enforced only by a cgroup.
     #[schemars(extend("x-default" = "off"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_high_bytes: Option<ByteSize>,
     /// CPU time of all its processes together, in percent of one core.
     ///
-    /// Unlimited unless set: on an idle machine a plugin may as well use what there is, and `nice` lets others go
-    /// first. Enforced only by a cgroup.
+    /// Unlimited unless set: on an idle machine a plugin may as well use what there is, and `nice` lets
+    /// others go first. Enforced only by a cgroup.
     #[schemars(range(min = 1, max = 100_000), extend("x-default" = "unlimited"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu_percent: Option<u32>,

@@ -1,10 +1,10 @@
 //! The settings of one plugin: the keys of a `plugin.yaml`, of `plugins.tools.plugins.<name>` and of
 //! `plugins.tools.overrides.<name>` in the config file, which are the same.
 //!
-//! The doc comments become the reference page: the first paragraph describes a key, the others explain its default and
-//! what happens at the limit. Everything but the program is optional. A key that is left out keeps the wider value, so
-//! that several sources can configure one plugin, each over the one before: its manifest, its entry, the overrides
-//! ([`PluginEntry::apply`], [`PluginSettings::apply`]).
+//! The doc comments become the reference page: the first paragraph describes a key, the others explain its
+//! default and what happens at the limit. Everything but the program is optional. A key that is left out
+//! keeps the wider value, so that several sources can configure one plugin, each over the one before: its
+//! manifest, its entry, the overrides ([`PluginEntry::apply`], [`PluginSettings::apply`]).
 
 mod apply;
 mod calls;
@@ -39,19 +39,20 @@ pub(crate) use url::host_port as place_of_url;
 pub struct PluginEntry {
     /// The program, or in the config file also a directory with a `plugin.yaml`.
     ///
-    /// In the config file a relative path starts at the file's directory; a name without a slash is looked for
-    /// there, and then in `/usr/local/bin`, `/usr/bin` and `/bin`. A directory is a plugin as one in `plugin_dir`
-    /// is: its `plugin.yaml` names the program, and what else the entry says wins over what stands there.
+    /// In the config file a relative path starts at the file's directory; a name without a slash is looked
+    /// for there, and then in `/usr/local/bin`, `/usr/bin` and `/bin`. A directory is a plugin as one in
+    /// `plugin_dir` is: its `plugin.yaml` names the program, and what else the entry says wins over what
+    /// stands there.
     ///
-    /// In a `plugin.yaml` a relative path starts at its directory and must not lead out of it; a name without a
-    /// slash is looked for there, and then in the same three places.
+    /// In a `plugin.yaml` a relative path starts at its directory and must not lead out of it; a name without
+    /// a slash is looked for there, and then in the same three places.
     ///
     /// Only a plugin with a `url` has none.
     #[schemars(extend("format" = "program"), example = &"/opt/weather/bin/weather")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<PathBuf>,
-    /// Instead of a program: the address of an MCP server that is reached over HTTP (streamable HTTP). Its jail can
-    /// connect to that host alone, unless `sandbox.network` says otherwise.
+    /// Instead of a program: the address of an MCP server that is reached over HTTP (streamable HTTP). Its
+    /// jail can connect to that host alone, unless `sandbox.network` says otherwise.
     ///
     /// In the config file only: a `plugin.yaml` cannot give itself a way into the network.
     #[schemars(extend("x-may-hold-secrets" = true), example = &"https://mcp.example.org/mcp")]
@@ -65,8 +66,8 @@ pub struct PluginEntry {
     #[schemars(extend("x-default" = "auto"))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dialect: Option<Dialect>,
-    /// The SHA-256 digest that the program must have, as 64 hexadecimal digits; for a directory that of all files
-    /// in it but `plugin.yaml`, as `talon plugin show` prints it. Another program is refused.
+    /// The SHA-256 digest that the program must have, as 64 hexadecimal digits; for a directory that of all
+    /// files in it but `plugin.yaml`, as `talon plugin show` prints it. Another program is refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sha256: Option<String>,
     /// The magic cookie of go-plugin's handshake, where the program insists on one of its own.
@@ -76,13 +77,13 @@ pub struct PluginEntry {
     #[schemars(extend("x-default" = "[1]"))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub app_versions: Option<Vec<u32>>,
-    /// The full name of the gRPC service that has `PluginService`'s methods, where the program serves them under a name of
-    /// its own.
+    /// The full name of the gRPC service that has `PluginService`'s methods, where the program serves them
+    /// under a name of its own.
     #[schemars(extend("x-default" = "opentalon.plugin.v1.PluginService"), example = &"acme.tools.v1.PluginService")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service: Option<String>,
-    /// Whether the connections to it are encrypted. Off, because its socket is its own and who listens there is checked;
-    /// for programs of go-plugin that insist on it.
+    /// Whether the connections to it are encrypted. Off, because its socket is its own and who listens there
+    /// is checked; for programs of go-plugin that insist on it.
     #[schemars(extend("x-default" = "off"))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls: Option<Tls>,
@@ -105,8 +106,8 @@ pub struct PluginSettings {
     #[schemars(extend("x-default" = "false"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allow_tcp: Option<bool>,
-    /// Whether it is replaced when its file or directory changes: the new one is started beside the old one, which goes on
-    /// until the new one is ready, so that no call is lost.
+    /// Whether it is replaced when its file or directory changes: the new one is started beside the old one,
+    /// which goes on until the new one is ready, so that no call is lost.
     #[schemars(extend("x-default" = "as `plugins.tools.watch`"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub watch: Option<bool>,
@@ -118,8 +119,8 @@ pub struct PluginSettings {
     #[schemars(range(min = 1, max = 64), extend("x-default" = "1"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub instances: Option<u32>,
-    /// How many connections lead to each process at most. There is one until more than eight calls at once are under way on it;
-    /// measured, nothing is gained beyond 4.
+    /// How many connections lead to each process at most. There is one until more than eight calls at once
+    /// are under way on it; measured, nothing is gained beyond 4.
     #[schemars(range(min = 1, max = 16), extend("x-default" = "4"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub connections: Option<u32>,
@@ -127,12 +128,13 @@ pub struct PluginSettings {
     #[schemars(extend("x-may-hold-secrets" = true), example = serde_json::json!({ "TZ": "UTC" }))]
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
-    /// The object that the plugin gets when it is initialised. Free in form; the plugin's own documentation says
-    /// what it understands.
+    /// The object that the plugin gets when it is initialised. Free in form; the plugin's own documentation
+    /// says what it understands.
     #[schemars(extend("x-may-hold-secrets" = true), example = serde_json::json!({ "root": "/srv/code" }))]
     #[serde(skip_serializing_if = "serde_json::Map::is_empty")]
     pub config: serde_json::Map<String, serde_json::Value>,
-    /// What happens to an action whose declaration changed after it was approved; the first one that is seen is approved.
+    /// What happens to an action whose declaration changed after it was approved; the first one that is seen
+    /// is approved.
     ///
     /// Descriptions are what a model chooses by, and a plugin could show harmless ones until it is trusted.
     #[schemars(extend("x-default" = "report"))]
@@ -144,10 +146,11 @@ pub struct PluginSettings {
     pub actions: BTreeMap<String, ActionOverride>,
     /// Its jail.
     pub sandbox: PluginSandbox,
-    /// Its resource limits, where they differ from `sandbox.limits`. One that is left out keeps the value there.
+    /// Its resource limits, where they differ from `sandbox.limits`. One that is left out keeps the value
+    /// there.
     ///
-    /// A `plugin.yaml` may lower them, never raise them: one that asks for more than `sandbox.limits` is refused until
-    /// the operator sets that limit here.
+    /// A `plugin.yaml` may lower them, never raise them: one that asks for more than `sandbox.limits` is
+    /// refused until the operator sets that limit here.
     pub limits: SandboxLimits,
     /// How it lives and dies.
     #[serde(flatten)]

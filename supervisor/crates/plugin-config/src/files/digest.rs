@@ -14,8 +14,8 @@ use super::tree::{self, MAX_BYTES, TreeEntry, TreeError};
 /// The read size.
 const CHUNK_BYTES: usize = 64 << 10;
 
-/// The SHA-256 of a file's content, in lower-case hex. Does not use or change the file position, so several starts can
-/// share one descriptor.
+/// The SHA-256 of a file's content, in lower-case hex. Does not use or change the file position, so several
+/// starts can share one descriptor.
 ///
 /// # Errors
 /// When it cannot be read, or holds more than [`MAX_BYTES`].
@@ -46,9 +46,10 @@ pub fn copy(from: &File, to: &mut dyn Write) -> io::Result<String> {
 
 /// The digest of a directory: one SHA-256 over a record for each entry in the order of the walk.
 ///
-/// A record is a letter (`d` directory, `f` file, `x` executable file, `l` link), the path below the root, NUL, the
-/// file's own SHA-256 in hex or the link's target, NUL. Paths contain no NUL, so different trees give different input.
-/// Of the mode only the execute bit counts: the other bits depend on the umask, and a view sets its own.
+/// A record is a letter (`d` directory, `f` file, `x` executable file, `l` link), the path below the root,
+/// NUL, the file's own SHA-256 in hex or the link's target, NUL. Paths contain no NUL, so different trees
+/// give different input. Of the mode only the execute bit counts: the other bits depend on the umask, and a
+/// view sets its own.
 #[derive(Default)]
 pub struct TreeDigest(Sha256);
 

@@ -1,4 +1,5 @@
-//! The files on the disk that a plugin runs from: which other users could change them, what they hold, and digests.
+//! The files on the disk that a plugin runs from: which other users could change them, what they hold, and
+//! digests.
 
 pub mod digest;
 pub mod program;

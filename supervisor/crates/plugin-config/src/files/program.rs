@@ -68,14 +68,16 @@ pub enum ProgramError {
 
 /// Resolves symlinks in `path`, opens what it names and checks it and its directory.
 ///
-/// Also returns the path that was opened. Symlinks are followed, because installations switch versions with them (and
-/// `/usr/bin/python3` is one). Their target must be trustworthy, and it is opened without following further links.
+/// Also returns the path that was opened. Symlinks are followed, because installations switch versions with
+/// them (and `/usr/bin/python3` is one). Their target must be trustworthy, and it is opened without following
+/// further links.
 pub fn open(path: &Path) -> Result<(PathBuf, OpenProgram), ProgramError> {
     let io_error = |source: io::Error| ProgramError::Io { path: path.to_owned(), source };
     let real = path.canonicalize().map_err(io_error)?;
     if let Some(parent) = real.parent() {
         let stat = rustix::fs::stat(parent).map_err(|e| io_error(e.into()))?;
-        // A sticky directory keeps other users from replacing the file, so it is acceptable as the parent of one file.
+        // A sticky directory keeps other users from replacing the file, so it is acceptable as the parent of
+        // one file.
         let sticky = stat.st_mode & 0o1000 != 0;
         if let Some(problem) = trust::others_may_write(&stat).filter(|_| !sticky) {
             return Err(ProgramError::Untrusted { path: parent.to_owned(), problem });

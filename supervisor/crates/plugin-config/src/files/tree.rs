@@ -11,8 +11,8 @@ use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, fstat, openat, readlinkat
 
 use super::trust;
 
-/// The most files, links and directories of a directory plugin. 20,000 is several times a large virtual environment;
-/// more is probably a wrong directory, such as a home.
+/// The most files, links and directories of a directory plugin. 20,000 is several times a large virtual
+/// environment; more is probably a wrong directory, such as a home.
 pub const MAX_ENTRIES: usize = 20_000;
 
 /// The most bytes of its files together: 1 GiB, which is copied at the first start.
@@ -92,8 +92,8 @@ pub enum TreeEntry<'e> {
     },
 }
 
-/// Walks `root` and calls `visit` for each entry with its path below the root. The root itself and `skip` (a name
-/// directly in the root) are left out.
+/// Walks `root` and calls `visit` for each entry with its path below the root. The root itself and `skip` (a
+/// name directly in the root) are left out.
 pub fn walk(
     root: &Path,
     skip: Option<&OsStr>,
@@ -203,8 +203,8 @@ impl Walker<'_> {
     }
 }
 
-/// Whether a path without symlinks belongs to the system: it is below a system directory, and only root may change it
-/// and its directory.
+/// Whether a path without symlinks belongs to the system: it is below a system directory, and only root may
+/// change it and its directory.
 pub fn is_system_file(real: &Path) -> bool {
     let roots_alone =
         |path: &Path| rustix::fs::stat(path).is_ok_and(|stat| stat.st_uid == 0 && stat.st_mode & 0o022 == 0);
@@ -215,8 +215,8 @@ pub fn is_system_file(real: &Path) -> bool {
 
 /// Whether a symlink at `link` (below the root) leads inside the root or to a system directory.
 ///
-/// `..` is allowed only at the beginning of a relative target, where it goes up from a real directory. After a name it
-/// would go up from the target of that name.
+/// `..` is allowed only at the beginning of a relative target, where it goes up from a real directory. After
+/// a name it would go up from the target of that name.
 fn is_allowed_link(link: &Path, target: &Path) -> bool {
     if target.is_absolute() {
         return target.components().all(|c| matches!(c, Component::RootDir | Component::Normal(_)))

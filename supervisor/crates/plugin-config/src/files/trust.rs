@@ -11,10 +11,11 @@ fn has(stat: &Stat, bit: u32) -> bool {
 
 /// The reason if other users may change this file or directory, or `None`.
 ///
-/// Other users are everybody, or the members of a group that is neither root's nor, for a supervisor that a person
-/// started, that person's primary group: with a umask of 002 people have files that their own group may write. The
-/// group of a service has other members, such as its clients. A sticky bit does not help, because it lets everybody add
-/// a plugin. The owner is not checked, because the operator decides who may install plugins.
+/// Other users are everybody, or the members of a group that is neither root's nor, for a supervisor that a
+/// person started, that person's primary group: with a umask of 002 people have files that their own group
+/// may write. The group of a service has other members, such as its clients. A sticky bit does not help,
+/// because it lets everybody add a plugin. The owner is not checked, because the operator decides who may
+/// install plugins.
 pub fn others_may_write(stat: &Stat) -> Option<String> {
     if has(stat, 0o002) {
         return Some("everybody may write to it; run chmod o-w on it".to_owned());
@@ -27,8 +28,8 @@ pub fn others_may_write(stat: &Stat) -> Option<String> {
     None
 }
 
-/// Whether this file belongs to root, to us, or to the owner of our own program. For parts of Talon itself: a user who
-/// could have changed our program need not change this file.
+/// Whether this file belongs to root, to us, or to the owner of our own program. For parts of Talon itself: a
+/// user who could have changed our program need not change this file.
 pub fn is_owned_by_root_or_us(stat: &Stat) -> bool {
     let uid = rustix::process::geteuid();
     // In a user namespace every owner from outside has this uid, and no process inside can have it.

@@ -6,14 +6,15 @@ use std::path::PathBuf;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-// Constants, because `schemars` parses array expressions only where another crate enables that feature of `syn`.
+// Constants, because `schemars` parses array expressions only where another crate enables that feature of
+// `syn`.
 const READ_EXAMPLE: [&str; 1] = ["/srv/code"];
 const EXECUTE_EXAMPLE: [&str; 1] = ["/opt/python-3.13"];
 const WRITE_EXAMPLE: [&str; 1] = ["/srv/index"];
 
-/// Files and directories of the host's that a plugin sees, at the paths that they have on the host; a directory
-/// with all that is in it. The file's own permissions still count: the plugin's uid has to be among those whom
-/// they let in.
+/// Files and directories of the host's that a plugin sees, at the paths that they have on the host; a
+/// directory with all that is in it. The file's own permissions still count: the plugin's uid has to be among
+/// those whom they let in.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct SandboxFs {

@@ -34,11 +34,13 @@ impl NetworkAccess {
     }
 }
 
-// A constant, because `schemars` parses array expressions only where another crate enables that feature of `syn`.
+// A constant, because `schemars` parses array expressions only where another crate enables that feature of
+// `syn`.
 const PORTS_EXAMPLE: [u16; 1] = [443];
 
-/// The TCP ports of a plugin with `network: full`. Needs Landlock ABI 4 (Linux 6.7), which is then asked for whatever the
-/// profile says. There is no UDP then: names are resolved over TCP, for which 53 has to be in `connect`.
+/// The TCP ports of a plugin with `network: full`. Needs Landlock ABI 4 (Linux 6.7), which is then asked for
+/// whatever the profile says. There is no UDP then: names are resolved over TCP, for which 53 has to be in
+/// `connect`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct SandboxPorts {

@@ -9,8 +9,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use super::{MAX_TEXT_BYTES, excerpt, parse_number};
 
-/// The longest duration, 365 days. A longer one means "for ever" or is a wrong unit, and sums of a few such durations
-/// cannot overflow any clock.
+/// The longest duration, 365 days. A longer one means "for ever" or is a wrong unit, and sums of a few such
+/// durations cannot overflow any clock.
 pub const MAX_DURATION: std::time::Duration = std::time::Duration::from_secs(365 * 24 * 60 * 60);
 
 /// The schema format of a [`Duration`], by which the config's checks recognise it.

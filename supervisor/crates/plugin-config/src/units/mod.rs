@@ -1,8 +1,9 @@
-//! Durations, sizes and uid ranges as people write them: `1m30s`, `64KiB`, `70000-79999`. The same syntax is used in
-//! the config file, in a `plugin.yaml` and on the command line.
+//! Durations, sizes and uid ranges as people write them: `1m30s`, `64KiB`, `70000-79999`. The same syntax is
+//! used in the config file, in a `plugin.yaml` and on the command line.
 //!
-//! Every type can parse what it prints. A duration always has a unit, because `timeout: 30` could mean seconds,
-//! milliseconds or nanoseconds. A size may be a bare number, because keys that end in `_bytes` can only mean bytes.
+//! Every type can parse what it prints. A duration always has a unit, because `timeout: 30` could mean
+//! seconds, milliseconds or nanoseconds. A size may be a bare number, because keys that end in `_bytes` can
+//! only mean bytes.
 
 mod bytes;
 mod duration;
@@ -25,7 +26,8 @@ fn excerpt(text: &str) -> String {
     shown
 }
 
-/// Parses a decimal number at the start of a text, as `whole + fraction / scale`. Also returns the rest of the text.
+/// Parses a decimal number at the start of a text, as `whole + fraction / scale`. Also returns the rest of
+/// the text.
 fn parse_number(text: &str) -> Option<(u128, u128, u128, &str)> {
     /// More than nine decimals would be less than a nanosecond.
     const MAX_DECIMALS: usize = 9;

@@ -5,8 +5,8 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use talon_proto::plugin::{Action, PluginCapabilities};
 
-/// SHA-256 of each part, in lower-case hex. Separate digests show which part changed. They are not shortened: a plugin
-/// could search for two texts with the same short digest, because it writes both.
+/// SHA-256 of each part, in lower-case hex. Separate digests show which part changed. They are not shortened:
+/// a plugin could search for two texts with the same short digest, because it writes both.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Digests {
@@ -53,8 +53,8 @@ pub(super) fn is_digest(text: &str) -> bool {
     text.len() == 64 && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-/// The digests of what an action declares. The order of parameters, context arguments and schema keys does not matter,
-/// because some libraries write them in a different order each time.
+/// The digests of what an action declares. The order of parameters, context arguments and schema keys does
+/// not matter, because some libraries write them in a different order each time.
 pub(super) fn action_digests(action: &Action) -> Digests {
     let mut parameters: Vec<_> = action.parameters.iter().collect();
     parameters.sort_by(|left, right| left.name.cmp(&right.name));
@@ -93,8 +93,9 @@ pub(super) fn action_digests(action: &Action) -> Digests {
     }
 }
 
-/// The digest of the plugin's own texts, which hosts may show to a model: its description, its system prompt addition,
-/// its glossary and its articles. `None` if it has none of them. The order of entries does not matter.
+/// The digest of the plugin's own texts, which hosts may show to a model: its description, its system prompt
+/// addition, its glossary and its articles. `None` if it has none of them. The order of entries does not
+/// matter.
 pub(super) fn texts_digest(said: &PluginCapabilities) -> Option<String> {
     let PluginCapabilities { description, system_prompt_addition, glossary, knowledge_articles, .. } = said;
     if description.is_empty()

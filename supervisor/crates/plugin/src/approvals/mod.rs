@@ -1,12 +1,12 @@
 //! Which declarations of a plugin's actions were approved, and what differs from them now.
 //!
-//! The first declaration of a plugin is approved as a whole. Later declarations are compared with it. An action that is
-//! new or changed is reported once for each change. With `changed_tools: block` it is also refused until an operator
-//! approves it. Otherwise a plugin could show a harmless description for review and then change it to influence a
-//! model.
+//! The first declaration of a plugin is approved as a whole. Later declarations are compared with it. An
+//! action that is new or changed is reported once for each change. With `changed_tools: block` it is also
+//! refused until an operator approves it. Otherwise a plugin could show a harmless description for review and
+//! then change it to influence a model.
 //!
-//! Approvals are stored in `<data_dir>/approved/<plugin>.json` and survive a restart of the supervisor. If that file
-//! cannot be read or written, nothing counts as approved.
+//! Approvals are stored in `<data_dir>/approved/<plugin>.json` and survive a restart of the supervisor. If
+//! that file cannot be read or written, nothing counts as approved.
 
 mod digest;
 mod error;
@@ -15,13 +15,13 @@ mod record;
 mod state;
 mod status;
 
-use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use arc_swap::ArcSwap;
+use parking_lot::Mutex;
 use talon_sanitize::{Raw, sanitized};
 
 use self::digest::{action_digests, texts_digest};
@@ -34,11 +34,12 @@ use self::status::ApprovalStatus;
 use talon_plugin_client::Capability;
 use talon_plugin_config::name::{PLUGIN_TEXTS, PluginName};
 
-/// How many changes of one declaration are reported one by one; the rest is only counted. 16 is what a person reads at
-/// once. A plugin that declares a thousand new actions must not fill the log.
+/// How many changes of one declaration are reported one by one; the rest is only counted. 16 is what a person
+/// reads at once. A plugin that declares a thousand new actions must not fill the log.
 const MAX_REPORTED_CHANGES: usize = 16;
-/// The most actions that are remembered. Approved actions stay remembered after the plugin stops declaring them, so
-/// that actions which come and go need no new approval. Beyond this limit they are forgotten and count as new again.
+/// The most actions that are remembered. Approved actions stay remembered after the plugin stops declaring
+/// them, so that actions which come and go need no new approval. Beyond this limit they are forgotten and
+/// count as new again.
 const MAX_REMEMBERED: usize = 4096;
 /// The longest error text of a record, in bytes.
 const MAX_PROBLEM_BYTES: usize = 400;
@@ -84,8 +85,8 @@ impl Approvals {
         self.status.load_full()
     }
 
-    /// Records what the plugin declares. Must run before calls use the declaration, so that nothing unapproved gets
-    /// through. Reads the record, a small file, at the first declaration.
+    /// Records what the plugin declares. Must run before calls use the declaration, so that nothing
+    /// unapproved gets through. Reads the record, a small file, at the first declaration.
     pub(crate) fn declare(&self, capability: &Arc<Capability>) -> DeclareOutcome {
         let mut state = self.state.lock();
         let first = state.declared.is_empty() && state.approved.is_none();
@@ -133,8 +134,9 @@ impl Approvals {
         outcome
     }
 
-    /// Saves what was approved without asking. Blocking. A failure is returned as a notice. If changes are refused,
-    /// nothing counts as approved after a failure, because the next supervisor could not recognise a change.
+    /// Saves what was approved without asking. Blocking. A failure is returned as a notice. If changes are
+    /// refused, nothing counts as approved after a failure, because the next supervisor could not recognise a
+    /// change.
     pub(crate) fn save(&self) -> Option<ChangeNotice> {
         let dir = self.dir.as_deref()?;
         // The lock is held while writing: of two concurrent writes the older one could win.
@@ -152,9 +154,9 @@ impl Approvals {
         Some(notice)
     }
 
-    /// Approves what these actions declare now, or what all of them declare if the list is empty. Returns those that
-    /// were not approved before. If `seen` holds digests, approves only these exact declarations, and nothing if one
-    /// differs. Blocking.
+    /// Approves what these actions declare now, or what all of them declare if the list is empty. Returns
+    /// those that were not approved before. If `seen` holds digests, approves only these exact declarations,
+    /// and nothing if one differs. Blocking.
     pub(crate) fn approve(
         &self,
         actions: &[String],

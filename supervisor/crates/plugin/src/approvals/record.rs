@@ -22,8 +22,8 @@ const MAX_FILE_BYTES: u64 = 4 << 20;
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Record {
     pub(super) actions: BTreeMap<String, Digests>,
-    /// The digest of the plugin's own texts; empty if none were approved. `None` if an older supervisor wrote the
-    /// record, which did not check texts.
+    /// The digest of the plugin's own texts; empty if none were approved. `None` if an older supervisor wrote
+    /// the record, which did not check texts.
     pub(super) texts: Option<String>,
 }
 

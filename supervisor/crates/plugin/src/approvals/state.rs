@@ -43,8 +43,8 @@ impl State {
         self.declared.get(action).map(Digests::combined)
     }
 
-    /// Whether the plugin's own texts differ from the approved ones. Removing all texts is not a change, as removing an
-    /// action is none.
+    /// Whether the plugin's own texts differ from the approved ones. Removing all texts is not a change, as
+    /// removing an action is none.
     pub(super) fn has_changed_texts(&self) -> bool {
         self.approved.is_some() && self.texts.is_some() && self.texts != self.approved_texts
     }

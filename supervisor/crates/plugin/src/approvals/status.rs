@@ -19,9 +19,10 @@ pub(crate) struct ApprovalStatus {
     pub(crate) withheld_texts: bool,
     /// Why nothing counts as approved.
     pub(crate) problem: Option<Sanitized>,
-    /// The declaration that these fields describe; `None` before the first one. It is stored here so that a reader
-    /// never combines it with the status of another declaration.
+    /// The declaration that these fields describe; `None` before the first one. It is stored here so that a
+    /// reader never combines it with the status of another declaration.
     pub(crate) capability: Option<Arc<Capability>>,
-    /// A digest of each changed action's declaration. A caller passes it back to approve exactly what was shown.
+    /// A digest of each changed action's declaration. A caller passes it back to approve exactly what was
+    /// shown.
     pub(crate) digests: BTreeMap<String, String>,
 }

@@ -1,6 +1,7 @@
 //! Performs what the machine decides. What takes time becomes a future that the driver polls.
 
 use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 
 use futures_util::FutureExt;
 use talon_plugin_client::HealthStatus;
@@ -12,7 +13,9 @@ use tokio_util::sync::CancellationToken;
 use super::{Driver, LONGEST_SLEEP, TaskOutcome};
 use crate::launch::{DiskChoice, ProgramChoice};
 use crate::lifecycle::event::{CheckResult, MachineAction, ProcessReport};
+use crate::live_process::LiveProcess;
 use crate::overdue_call::{MAX_WATCHED, OverdueCall};
+use crate::traits::process::ProcessHandle;
 use crate::traits::start::StartFailure;
 
 /// The longest description of a call in a reason, in bytes: an id and an action of maximum length, and the
@@ -64,7 +67,8 @@ impl Driver {
         let failed = common.replacement_problem.load_full();
         self.work.push(Box::pin(async move {
             let note = move |progress| {
-                // A note that does not fit into the queue is lost; it is only shown while the launch is in progress.
+                // A note that does not fit into the queue is lost; it is only shown while the launch is in
+                // progress.
                 let _ = notes.try_send((generation, progress));
             };
             let numbers = (index, before + generation);

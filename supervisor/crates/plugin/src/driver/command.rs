@@ -11,8 +11,8 @@ use crate::traits::process::ProcessHandle;
 
 /// Commands for a driver, from an operator or from the registry.
 pub(crate) enum Command {
-    /// An event for the machine; answered once its actions have begun and the status is published.
-    /// Boxed, because every driver allocates a block of commands at its start, and events are by far the largest.
+    /// An event for the machine; answered once its actions have begun and the status is published. Boxed,
+    /// because every driver allocates a block of commands at its start, and events are by far the largest.
     Event(Box<MachineEvent>, oneshot::Sender<()>),
     /// Stop for good: a later start is refused. Answered like `Event`; an `Event` after it is never answered.
     Retire { grace: Option<Duration>, done: oneshot::Sender<()> },

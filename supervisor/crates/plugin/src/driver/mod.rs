@@ -92,7 +92,8 @@ pub(crate) struct Driver {
     watched: usize,
     work: FuturesUnordered<BoxFuture<'static, (u64, TaskOutcome)>>,
     launching: Option<(CancellationToken, Instant)>,
-    /// Whether an operator asked for the next launch: it uses the disk, whatever failed to replace this plugin.
+    /// Whether an operator asked for the next launch: it uses the disk, whatever failed to replace this
+    /// plugin.
     start_requested: bool,
     /// When the process was started that is still in its handshake.
     spawned_at: Option<Instant>,

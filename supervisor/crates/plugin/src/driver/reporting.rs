@@ -70,8 +70,11 @@ impl Driver {
         if !up || generation != self.machine.generation() {
             return;
         }
-        let text =
-            sanitized!("it ignored the deadline of {} for {}: it is killed", which, format_duration(*patience));
+        let text = sanitized!(
+            "it ignored the deadline of {} for {}: it is killed",
+            which,
+            format_duration(*patience)
+        );
         tracing::warn!(plugin = %self.common.spec.name, instance = self.slot.index, "{text}");
         self.common.logs.note(self.slot.index, Level::Warn, text);
     }

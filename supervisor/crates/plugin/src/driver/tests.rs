@@ -1,5 +1,5 @@
-//! Drivers against a scripted launcher and paused time: every wait here is a real timer of the driver, and the
-//! test clock moves on only when nothing else can happen.
+//! Drivers against a scripted launcher and paused time: every wait here is a real timer of the driver, and
+//! the test clock moves on only when nothing else can happen.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -511,7 +511,8 @@ async fn only_so_many_overdue_calls_are_watched_and_the_others_are_cancelled() {
     for call in calls {
         call.await.unwrap().unwrap_err();
     }
-    // The driver takes some out of its queue meanwhile: as many are watched as there is room, and as many may wait.
+    // The driver takes some out of its queue meanwhile: as many are watched as there is room, and as many may
+    // wait.
     assert!((1..=2 * MAX_WATCHED).contains(&script.streams()), "{}", script.streams());
     tokio::task::yield_now().await;
     assert!(script.streams() <= MAX_WATCHED, "{}", script.streams());

@@ -1,6 +1,5 @@
 //! Processes that another supervisor handed over, until their plugin is started.
 
-use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::os::fd::OwnedFd;
@@ -9,6 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use talon_control::fd_bundle::{FdIndex, MissingFdError, Unpacker};
 use talon_jail::{AdoptError, Group, Monitor, MonitorParts};
 use talon_plugin_client::connect::is_descendant;

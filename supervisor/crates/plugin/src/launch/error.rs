@@ -223,8 +223,8 @@ impl LaunchError {
         matches!(self, Self::Connect(..) | Self::Init(_) | Self::Capabilities { .. } | Self::Health(_))
     }
 
-    /// Whether the same start would fail again until something on the disk, in the configuration or on the machine is
-    /// changed.
+    /// Whether the same start would fail again until something on the disk, in the configuration or on the
+    /// machine is changed.
     #[must_use]
     pub(crate) fn is_permanent(&self) -> bool {
         match self {

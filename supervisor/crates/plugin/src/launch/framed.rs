@@ -5,11 +5,11 @@
 //! HTTP/2 as the length of a message, more than a gigabyte, and hang up without an answer. A plugin that
 //! crashes hangs up, too, but then it has exited.
 
-use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::io::ErrorKind;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::time::timeout;
 
@@ -18,7 +18,8 @@ use talon_plugin_config::name::PluginName;
 use talon_plugin_config::spec::{Dialect, PluginSpec};
 use talon_wire::BusyFlag;
 
-/// The connection preface of HTTP/2 with an empty SETTINGS frame; a server answers with its own SETTINGS immediately.
+/// The connection preface of HTTP/2 with an empty SETTINGS frame; a server answers with its own SETTINGS
+/// immediately.
 const HTTP2_PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00";
 
 /// The line in the plugin's log when one is detected.
@@ -33,7 +34,8 @@ const TRIES: u32 = 3;
 /// How long it may take to hang up. A peer that takes longer waits for more data, as an HTTP/2 server may.
 const HANGS_UP_WITHIN: Duration = Duration::from_secs(1);
 
-/// Plugins that turned out to speak this protocol: by name, the digest of that program. One entry for each plugin.
+/// Plugins that turned out to speak this protocol: by name, the digest of that program. One entry for each
+/// plugin.
 #[derive(Debug, Default)]
 pub(super) struct FramedPlugins(Mutex<HashMap<PluginName, String>>);
 

@@ -36,7 +36,8 @@ impl Launcher {
         let _ = timeout(LAST_OUTPUT_WAIT, self.shared.readers.wait()).await;
     }
 
-    /// Disables the delegated cgroup controllers again, if the next supervisor could not be started otherwise.
+    /// Disables the delegated cgroup controllers again, if the next supervisor could not be started
+    /// otherwise.
     pub(crate) fn release_cgroup_controllers(&self) -> bool {
         self.shared.groups.as_ref().is_some_and(Groups::disable_controllers)
     }

@@ -1,9 +1,9 @@
-//! The last program with which a plugin became ready, kept in case the one on the disk is gone or does not become
-//! ready.
+//! The last program with which a plugin became ready, kept in case the one on the disk is gone or does not
+//! become ready.
 //!
-//! After a failed replacement the old process keeps running, but its file is gone: the disk holds the program that
-//! failed. Or the file was deleted under a running plugin. If the process then dies, it is restarted from what it ran
-//! before:
+//! After a failed replacement the old process keeps running, but its file is gone: the disk holds the program
+//! that failed. Or the file was deleted under a running plugin. If the process then dies, it is restarted
+//! from what it ran before:
 //!
 //! ```text
 //! native binary         from its descriptor, which stays valid when the file is renamed over or removed; it is
@@ -12,8 +12,9 @@
 //! by its path alone     a system script, or a system program behind a bridge: cannot be kept
 //! ```
 //!
-//! One program for each plugin: one or two descriptors and at most one copy, as long as the plugin is registered. Its
-//! content is verified before a restart: a descriptor does not protect a file from being overwritten in place.
+//! One program for each plugin: one or two descriptors and at most one copy, as long as the plugin is
+//! registered. Its content is verified before a restart: a descriptor does not protect a file from being
+//! overwritten in place.
 
 use std::fmt;
 use std::fs::File;
@@ -99,8 +100,8 @@ impl LastGoodCache {
 }
 
 impl ProgramChoice<'_> {
-    /// The last good program, if that is to be started instead of the one on the disk. `is_gone` says whether there is
-    /// none on the disk.
+    /// The last good program, if that is to be started instead of the one on the disk. `is_gone` says whether
+    /// there is none on the disk.
     pub(super) fn last_good(&self, is_gone: bool) -> Option<Arc<LastGoodProgram>> {
         match self.disk {
             DiskChoice::Always => None,
@@ -117,8 +118,8 @@ impl ProgramChoice<'_> {
         }
     }
 
-    /// Notes for operators which program was started, if it is not the usual one: in the plugin's log, and with its
-    /// status for as long as there is none on the disk.
+    /// Notes for operators which program was started, if it is not the usual one: in the plugin's log, and
+    /// with its status for as long as there is none on the disk.
     pub(super) fn note_source(
         &self,
         source: ProgramSource,
@@ -182,7 +183,8 @@ impl LastGoodProgram {
         }
     }
 
-    /// Prepares a native program from a copy of its descriptor's content. The plugin sees it at its usual path.
+    /// Prepares a native program from a copy of its descriptor's content. The plugin sees it at its usual
+    /// path.
     fn copy_from_file(
         &self,
         file: &File,

@@ -9,12 +9,14 @@
 //! If a plugin turns out to speak the oldest protocol, the attempt is cleaned up and repeated behind a bridge
 //! ([`framed`]).
 //!
-//! For a plugin whose replacement failed, or whose program is gone from the disk, the last program that became ready is
-//! checked and started instead ([`last_good`]).
+//! For a plugin whose replacement failed, or whose program is gone from the disk, the last program that
+//! became ready is checked and started instead ([`last_good`]).
 //!
-//! A process that another supervisor handed over skips all of this: it is taken from the adoption pool ([`adoption_pool`]).
+//! A process that another supervisor handed over skips all of this: it is taken from the adoption pool
+//! ([`adoption_pool`]).
 //!
-//! On any failure, and if the caller cancels, nothing of the attempt is left: no process, no socket, no directory.
+//! On any failure, and if the caller cancels, nothing of the attempt is left: no process, no socket, no
+//! directory.
 
 mod adopt;
 mod adoption_pool;
@@ -71,8 +73,8 @@ pub(crate) struct Launcher {
 }
 
 impl Launcher {
-    /// Prepares everything that starts need: the runtime directory with its lock, the directory for views, the uids.
-    /// Blocking.
+    /// Prepares everything that starts need: the runtime directory with its lock, the directory for views,
+    /// the uids. Blocking.
     pub(crate) fn new(settings: Arc<Settings>, stage: Arc<Stage>) -> Result<Self, SetupError> {
         Self::prepare(settings, stage, None)
     }
@@ -126,7 +128,8 @@ impl Launcher {
         }
     }
 
-    /// Removes the supervisor's files from the runtime directory, and the views. Call it when no process is left.
+    /// Removes the supervisor's files from the runtime directory, and the views. Call it when no process is
+    /// left.
     pub(crate) fn remove_all(&self) {
         self.starts.close();
         self.shared.runtime.clear();

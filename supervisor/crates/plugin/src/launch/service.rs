@@ -43,7 +43,8 @@ impl Launcher {
         logs: &LogSink,
     ) -> Result<StartedService, LaunchError> {
         let (shared, spec) = (self.shared.clone(), spec.clone());
-        // Runs to its end even if this future is dropped; then the process is killed when the result is dropped.
+        // Runs to its end even if this future is dropped; then the process is killed when the result is
+        // dropped.
         let spawned = tokio::task::spawn_blocking(move || shared.spawn_service(&spec)).await;
         let SpawnedService { process, control, stdout, stderr, report } = flatten_join(spawned)?;
         let last_words = LastLines::default();

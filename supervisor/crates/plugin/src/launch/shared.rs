@@ -25,6 +25,7 @@ pub(super) struct Shared {
     pub(super) groups: Option<Groups>,
     /// Whether the supervisor can give plugins their own uids.
     pub(super) may_change_uid: bool,
-    /// Tasks that read the output of processes. A supervisor that releases its processes waits for their last lines.
+    /// Tasks that read the output of processes. A supervisor that releases its processes waits for their last
+    /// lines.
     pub(super) readers: TaskTracker,
 }

@@ -1,4 +1,5 @@
-//! Everything up to a running program: creates its resources, then builds the jail around it. All of it blocks.
+//! Everything up to a running program: creates its resources, then builds the jail around it. All of it
+//! blocks.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
@@ -70,7 +71,8 @@ pub(super) fn start_proxy(
     let logs = logs.clone();
     let on_denied = Arc::new(move |denied: &Denial| {
         let text = sanitized!("{}", denied);
-        // Logged like the plugin's own lines, under the same rate limit: a plugin could try denied hosts forever.
+        // Logged like the plugin's own lines, under the same rate limit: a plugin could try denied hosts
+        // forever.
         logs.line(instance, Stream::Supervisor, text.len(), || (Level::Warn, text));
     });
     Ok(Proxy::start(listener, allowed, identity.map(|identity| identity.uid), on_denied))
@@ -107,8 +109,8 @@ impl Shared {
         }
     }
 
-    /// Attaches the key-value store of a process, if there is a provider: its socket is shown to the process, with or
-    /// without a jail.
+    /// Attaches the key-value store of a process, if there is a provider: its socket is shown to the process,
+    /// with or without a jail.
     fn attach_state_socket(
         &self,
         plugin: &PluginName,

@@ -183,7 +183,8 @@ impl Launcher {
         let (prepared, identity) = checked?;
         attempt.program = Some(LastGoodProgram::new(prepared.clone(), spec.dialect));
         attempt.step = LaunchStep::Spawn;
-        // Runs to its end even if this future is dropped; then the process is killed when the result is dropped.
+        // Runs to its end even if this future is dropped; then the process is killed when the result is
+        // dropped.
         let spawning = attempt.spawning.insert(tokio::task::spawn_blocking(move || {
             shared.spawn(&spec, instance, prepared, identity, deadline, &logs)
         }));

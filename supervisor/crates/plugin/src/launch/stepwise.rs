@@ -1,4 +1,5 @@
-//! A start in separate steps, for callers that inspect each one: [`Launcher::launch`] does the same in one call.
+//! A start in separate steps, for callers that inspect each one: [`Launcher::launch`] does the same in one
+//! call.
 
 use std::sync::Arc;
 

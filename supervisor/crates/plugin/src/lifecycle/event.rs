@@ -18,7 +18,8 @@ pub(crate) enum MachineEvent {
     Restart,
     /// A report about the process of a generation.
     Report { generation: u64, report: ProcessReport },
-    /// Time has passed; sent at [`Machine::wake_at`](super::machine::Machine::wake_at), harmless at any other time.
+    /// Time has passed; sent at [`Machine::wake_at`](super::machine::Machine::wake_at), harmless at any other
+    /// time.
     Tick,
 }
 
@@ -71,7 +72,8 @@ pub(crate) enum CheckResult {
 pub(crate) enum MachineAction {
     /// Start a process; report `ProcessStarted`, then `Launched` or `LaunchFailed`.
     Launch { generation: u64 },
-    /// Cancel the launch and kill what it started; report `LaunchFailed` or `Gone` when nothing of it is left.
+    /// Cancel the launch and kill what it started; report `LaunchFailed` or `Gone` when nothing of it is
+    /// left.
     CancelLaunch,
     /// Check its health; report `Checked`.
     CheckHealth,

@@ -25,12 +25,12 @@
 //! `stop` leads from Discovered, Backoff and Failed to Stopped immediately; only an operator leads out of
 //! Failed. `start` and `stop` while it drains change only the state that follows.
 //!
-//! *Desired* (up or down) is independent of the state. A process exists only in `Starting`, `Handshaking`, `Ready`,
-//! `Unhealthy` and `Draining`, and every way out of `Draining` waits until nothing of the process is left: so
-//! one instance never has two processes. Deaths are counted when they happen; an exit that was asked for is
-//! not a death. An instance that fails too many checks counts as dead and drains first, so that calls which
-//! still get answers may finish. One that ignores the deadline of a call, if that is configured, counts as
-//! dead and is killed immediately: it does not follow requests, so asking it to end would be useless.
+//! *Desired* (up or down) is independent of the state. A process exists only in `Starting`, `Handshaking`,
+//! `Ready`, `Unhealthy` and `Draining`, and every way out of `Draining` waits until nothing of the process is
+//! left: so one instance never has two processes. Deaths are counted when they happen; an exit that was asked
+//! for is not a death. An instance that fails too many checks counts as dead and drains first, so that calls
+//! which still get answers may finish. One that ignores the deadline of a call, if that is configured, counts
+//! as dead and is killed immediately: it does not follow requests, so asking it to end would be useless.
 //!
 //! The machine does no IO, reads no clock, generates no random number and cannot panic; an event that does
 //! not apply to a state changes nothing. Reports about earlier generations are ignored. It requests a tick

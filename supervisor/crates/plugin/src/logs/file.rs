@@ -33,8 +33,8 @@ pub(super) struct FileLog {
 }
 
 impl FileLog {
-    /// `None` without a tokio runtime. If the directory cannot be written, lines are lost and one warning is logged;
-    /// the plugin still starts.
+    /// `None` without a tokio runtime. If the directory cannot be written, lines are lost and one warning is
+    /// logged; the plugin still starts.
     pub(super) fn start(dir: &Path, plugin: &PluginName, limits: LogLimits) -> Option<Self> {
         let runtime = tokio::runtime::Handle::try_current().ok()?;
         let (jobs, queue) = mpsc::channel(QUEUE_LINES);
@@ -158,8 +158,8 @@ impl RotatingFile {
 
     fn open_current(&self) -> io::Result<(File, u64)> {
         std::fs::DirBuilder::new().recursive(true).mode(0o750).create(&self.dir)?;
-        // NOFOLLOW and NONBLOCK: other users with write access to the directory must not make us write elsewhere, or
-        // block.
+        // NOFOLLOW and NONBLOCK: other users with write access to the directory must not make us write
+        // elsewhere, or block.
         let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
         let file = std::fs::OpenOptions::new()
             .append(true)

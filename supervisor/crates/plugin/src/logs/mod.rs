@@ -1,5 +1,5 @@
-//! The output of plugins: kept in memory, sent to live listeners, written to a file, and passed to the supervisor's
-//! log.
+//! The output of plugins: kept in memory, sent to live listeners, written to a file, and passed to the
+//! supervisor's log.
 //!
 //! ```text
 //! stdout, stderr, GRPCStdio ─► rate ─► ring of the last lines ─► live listeners
@@ -13,12 +13,12 @@ mod file;
 mod line;
 mod rate;
 
-use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;
 
+use parking_lot::Mutex;
 use talon_plugin_config::name::PluginName;
 use talon_sanitize::{Raw, Sanitized, sanitized};
 use tokio::sync::broadcast;
@@ -61,7 +61,8 @@ struct Inner {
     line_bytes: usize,
     ring_lines: usize,
     buffer: Mutex<LogBuffer>,
-    /// Created for the first listener: a channel allocates all its slots, and few plugins ever have a listener.
+    /// Created for the first listener: a channel allocates all its slots, and few plugins ever have a
+    /// listener.
     live: OnceLock<broadcast::Sender<LogLine>>,
     file: Option<FileLog>,
     /// Lines that the plugin logged, including dropped ones.
@@ -131,9 +132,9 @@ impl LogSink {
         }
     }
 
-    /// Logs a line of the plugin with this length. Returns false if it was dropped by the rate limit. `read` returns
-    /// the level and the sanitized text. It is called only for lines that are not dropped, so a flood costs very
-    /// little.
+    /// Logs a line of the plugin with this length. Returns false if it was dropped by the rate limit. `read`
+    /// returns the level and the sanitized text. It is called only for lines that are not dropped, so a flood
+    /// costs very little.
     pub(crate) fn line(
         &self,
         instance: u32,
@@ -156,8 +157,8 @@ impl LogSink {
         true
     }
 
-    /// Logs a note of the supervisor. It is never dropped, because there are few of them. It may quote the plugin, so
-    /// it is sanitized here.
+    /// Logs a note of the supervisor. It is never dropped, because there are few of them. It may quote the
+    /// plugin, so it is sanitized here.
     pub(crate) fn note(&self, instance: u32, level: Level, text: impl Into<Raw<'static>>) {
         let text = text.into().line_within(self.inner.line_bytes);
         self.append(&mut self.inner.buffer.lock(), instance, Stream::Supervisor, level, text);
@@ -209,8 +210,8 @@ impl LogSink {
     }
 }
 
-/// Passes a line to the supervisor's log. The agent has its own target, so that `agent=debug` does not enable debug
-/// lines of every plugin.
+/// Passes a line to the supervisor's log. The agent has its own target, so that `agent=debug` does not enable
+/// debug lines of every plugin.
 fn forward_to_tracing(line: &LogLine) {
     macro_rules! at {
         ($target:literal, $level:ident) => {

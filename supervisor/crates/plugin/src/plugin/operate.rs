@@ -17,8 +17,9 @@ use crate::lifecycle::{Desired, State};
 use crate::plugin_context::REFRESH_TIMEOUT;
 
 impl Plugin {
-    /// Approves what these actions declare now, or all actions if none is named. Returns those that were not approved
-    /// before. With [`ReviewedCapability::digests`] from an earlier look, approves exactly what was seen then.
+    /// Approves what these actions declare now, or all actions if none is named. Returns those that were not
+    /// approved before. With [`ReviewedCapability::digests`] from an earlier look, approves exactly what was
+    /// seen then.
     ///
     /// # Errors
     /// [`OperateError::Approve`] if it declares no such action, if it has not declared anything yet, or if
@@ -32,8 +33,8 @@ impl Plugin {
         approved.map_err(|error| OperateError::Approve(ApproveFailure(error)))
     }
 
-    /// Sets the desired state to up and starts every instance that does not run; clears `Failed` and the restart
-    /// counter. Returns when every instance is ready or its first attempt has failed.
+    /// Sets the desired state to up and starts every instance that does not run; clears `Failed` and the
+    /// restart counter. Returns when every instance is ready or its first attempt has failed.
     ///
     /// # Errors
     /// [`OperateError::NotReady`] if no instance became ready. One that is in backoff is tried again.
@@ -78,7 +79,8 @@ impl Plugin {
     /// dropped. A planned restart does not count as a death. Starts stopped instances.
     ///
     /// # Errors
-    /// [`OperateError::NotReady`] if an instance did not become ready; the instances after it are not restarted.
+    /// [`OperateError::NotReady`] if an instance did not become ready; the instances after it are not
+    /// restarted.
     pub async fn restart(&self) -> Result<(), OperateError> {
         for index in 0..self.newest().inner.drivers.len() {
             let plugin = self.newest();
@@ -96,8 +98,8 @@ impl Plugin {
     /// that, and the stored capabilities stay.
     ///
     /// # Errors
-    /// [`OperateError::NotReady`] if no instance is ready, [`OperateError::Refresh`] if one did not answer or its
-    /// answer is not accepted.
+    /// [`OperateError::NotReady`] if no instance is ready, [`OperateError::Refresh`] if one did not answer or
+    /// its answer is not accepted.
     pub async fn refresh_capabilities(&self) -> Result<bool, OperateError> {
         let common = &self.newest().inner.context;
         let mut refreshed = false;

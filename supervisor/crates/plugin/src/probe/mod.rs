@@ -1,8 +1,8 @@
 //! Runs one process step by step, for programs that test a plugin rather than use it.
 //!
-//! A [`Registry`] does start, handshake, connect and settings in one go. Here each of them is a separate step, with the
-//! same launcher, the same jail and the same checks of the peer. Answers are returned as the plugin sent them,
-//! undecoded.
+//! A [`Registry`] does start, handshake, connect and settings in one go. Here each of them is a separate
+//! step, with the same launcher, the same jail and the same checks of the peer. Answers are returned as the
+//! plugin sent them, undecoded.
 //!
 //! ```text
 //! Prober ─start─► Probe ─handshake─► Handshake ─connect─► Wire ─call─► bytes
@@ -13,13 +13,13 @@ mod error;
 mod raw_client;
 mod stop;
 
-use parking_lot::Mutex;
 use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, join_all};
+use parking_lot::Mutex;
 use talon_sanitize::{Raw, Sanitized, sanitized};
 use tokio::time::{Instant, timeout};
 
@@ -35,8 +35,8 @@ use crate::logs::{LogLine, LogSink, Stream};
 use crate::registry::Registry;
 use crate::settings::{Settings, SetupError};
 
-/// How long killed processes may take to disappear. It is exceeded only on an extremely slow machine; the processes'
-/// own tasks keep cleaning up.
+/// How long killed processes may take to disappear. It is exceeded only on an extremely slow machine; the
+/// processes' own tasks keep cleaning up.
 const CLEANUP_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Starts processes one by one.
@@ -48,7 +48,8 @@ pub struct Prober {
 }
 
 impl Prober {
-    /// A prober, and a registry on the same directories for services that plugins need, such as the state service.
+    /// A prober, and a registry on the same directories for services that plugins need, such as the state
+    /// service.
     ///
     /// # Errors
     /// [`SetupError`], as for [`Registry::new`].
@@ -147,8 +148,8 @@ impl Probe {
         }
     }
 
-    /// Its output so far: the last lines (`log.ring_lines`), sanitized when they were read. The handshake line is not
-    /// included.
+    /// Its output so far: the last lines (`log.ring_lines`), sanitized when they were read. The handshake
+    /// line is not included.
     #[must_use]
     pub fn output(&self) -> Vec<LogLine> {
         let of_plugin = |line: &LogLine| line.stream != Stream::Supervisor;

@@ -38,8 +38,8 @@ impl RawClient {
         Self { client, service }
     }
 
-    /// Calls a method of `PluginService`, such as `Execute`, under the plugin's name for the service. Dropping the
-    /// future resets the stream.
+    /// Calls a method of `PluginService`, such as `Execute`, under the plugin's name for the service.
+    /// Dropping the future resets the stream.
     ///
     /// # Errors
     /// [`ExecuteError`]: a status from the plugin, no answer in time, or a broken connection.

@@ -1,8 +1,8 @@
 //! Stops a plugin and inspects what it leaves behind.
 //!
-//! Normally the monitor cleans up as soon as the program has exited, so that nothing is left to inspect. So the monitor
-//! is stopped (SIGSTOP) while the program ends: its exit status is not collected, the processes that it started live
-//! on, and its directory still exists. Afterwards the monitor continues and cleans up.
+//! Normally the monitor cleans up as soon as the program has exited, so that nothing is left to inspect. So
+//! the monitor is stopped (SIGSTOP) while the program ends: its exit status is not collected, the processes
+//! that it started live on, and its directory still exists. Afterwards the monitor continues and cleans up.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -67,8 +67,8 @@ impl Drop for HaltedMonitor<'_> {
 }
 
 impl Probe {
-    /// Asks the program to stop and inspects what it leaves behind. With [`StopMethod::Shutdown`], a plugin that does not
-    /// implement it gets SIGTERM.
+    /// Asks the program to stop and inspects what it leaves behind. With [`StopMethod::Shutdown`], a plugin
+    /// that does not implement it gets SIGTERM.
     ///
     /// # Errors
     /// When this machine does not allow watching the process.
@@ -158,9 +158,9 @@ fn descendants(monitor: u32, program: u32) -> io::Result<Vec<Sanitized>> {
         let children: Vec<&ProcessEntry> =
             all.iter().filter(|it| parents.contains(&it.parent) && !family.contains(&it.pid)).collect();
         let left = children.iter().filter(|it| it.pid != program);
-        named.extend(
-            left.map(|it| sanitized!("{} (process {})", Raw::from(&it.name).line_within(MAX_NAME_BYTES), it.pid)),
-        );
+        named.extend(left.map(|it| {
+            sanitized!("{} (process {})", Raw::from(&it.name).line_within(MAX_NAME_BYTES), it.pid)
+        }));
         parents = children.iter().map(|it| it.pid).collect();
         family.extend(&parents);
     }

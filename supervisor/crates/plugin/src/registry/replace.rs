@@ -28,7 +28,8 @@ use crate::plugin::OperateError;
 pub enum DownPolicy {
     /// It is started: the caller asked for this plugin by name.
     Start,
-    /// It stays down, unless its `enabled` setting changed: a file change does not start what an operator stopped.
+    /// It stays down, unless its `enabled` setting changed: a file change does not start what an operator
+    /// stopped.
     StayDown,
 }
 
@@ -154,7 +155,8 @@ impl Registry {
         loop {
             let turn = self.get(name.as_str())?.context().replace_lock.clone();
             let held = turn.clone().lock_owned().await;
-            // The previous holder may have replaced the plugin, or removed it, and another may have been added.
+            // The previous holder may have replaced the plugin, or removed it, and another may have been
+            // added.
             let plugin = self.get(name.as_str())?;
             if Arc::ptr_eq(&plugin.context().replace_lock, &turn) {
                 return Some((plugin, held));

@@ -1,5 +1,5 @@
-//! Sockets that the supervisor binds for a plugin, in the private directory as the supervisor sees it. The plugin sees
-//! another directory at the same path.
+//! Sockets that the supervisor binds for a plugin, in the private directory as the supervisor sees it. The
+//! plugin sees another directory at the same path.
 //!
 //! | name | purpose |
 //! |---|---|
@@ -26,9 +26,9 @@ const STATE: &str = "k";
 const BACKLOG: i32 = 128;
 
 impl PrivateDir {
-    /// Creates the socket on which the plugin accepts connections. A socket listens as long as any process holds its
-    /// descriptor. So ours must be dropped once the plugin has inherited it; only then are connections refused after
-    /// the plugin is gone.
+    /// Creates the socket on which the plugin accepts connections. A socket listens as long as any process
+    /// holds its descriptor. So ours must be dropped once the plugin has inherited it; only then are
+    /// connections refused after the plugin is gone.
     pub(crate) fn listen(&self) -> io::Result<OwnedFd> {
         let socket = self.bind(LISTENING, None)?;
         self.sockets.remember_listening()?;

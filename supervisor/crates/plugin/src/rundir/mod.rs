@@ -9,9 +9,10 @@
 //!       s/  t/  h/              0700, the plugin's: socket, TMPDIR, HOME
 //! ```
 //!
-//! A jailed plugin sees another directory at the same path: a file system in memory with `s`, `t` and `h` that exists
-//! only for this plugin. We hold a descriptor of it ([`SocketDir::set_inside`]). So the paths that a plugin prints are the
-//! same with and without a jail. Our own directory contains `s`, `t` and `h` only for plugins without a jail.
+//! A jailed plugin sees another directory at the same path: a file system in memory with `s`, `t` and `h`
+//! that exists only for this plugin. We hold a descriptor of it ([`SocketDir::set_inside`]). So the paths
+//! that a plugin prints are the same with and without a jail. Our own directory contains `s`, `t` and `h`
+//! only for plugins without a jail.
 
 mod listen;
 mod lock;
@@ -41,16 +42,16 @@ use talon_sanitize::Raw;
 /// The longest `sockaddr_un.sun_path`, without its terminating NUL.
 const MAX_SOCKET_PATH_BYTES: usize = 107;
 
-/// The longest socket path that a plugin creates below the runtime directory: OpenTalon's, with ten digits of a
-/// temporary name from Go, in the directory that a bridge creates for it. The paths of go-plugin and our SDK are
-/// shorter.
+/// The longest socket path that a plugin creates below the runtime directory: OpenTalon's, with ten digits of
+/// a temporary name from Go, in the directory that a bridge creates for it. The paths of go-plugin and our
+/// SDK are shorter.
 const LONGEST_SOCKET: &str = "/p/ffffff/t/0/opentalon-plugin-4294967295/plugin.sock";
 
 /// The longest path of a runtime directory.
 pub(crate) const MAX_RUNTIME_DIR_BYTES: usize = MAX_SOCKET_PATH_BYTES - LONGEST_SOCKET.len();
 
-/// Private directories are numbered with up to six hexadecimal digits; after the last number they start again at the
-/// first.
+/// Private directories are numbered with up to six hexadecimal digits; after the last number they start again
+/// at the first.
 const LAST_NUMBER: u32 = 0xff_ffff;
 
 const LOCK_FILE: &str = "supervisor.lock";
@@ -84,8 +85,8 @@ pub(crate) struct RuntimeDir {
 }
 
 impl RuntimeDir {
-    /// Creates the directory if needed, checks and locks it, and removes what an earlier supervisor left. `own_uids`
-    /// says whether plugins have their own uids, which then need access.
+    /// Creates the directory if needed, checks and locks it, and removes what an earlier supervisor left.
+    /// `own_uids` says whether plugins have their own uids, which then need access.
     #[cfg(test)]
     pub(crate) fn prepare(path: &Path, own_uids: bool) -> Result<Self, SetupError> {
         Self::take_over(path, own_uids, InheritedEntries::default())
@@ -123,8 +124,8 @@ impl RuntimeDir {
         &self.path
     }
 
-    /// Removes every private directory, of this supervisor or of one that crashed. An entry whose name, type or owner
-    /// is not ours stays.
+    /// Removes every private directory, of this supervisor or of one that crashed. An entry whose name, type
+    /// or owner is not ours stays.
     pub(crate) fn clear(&self) {
         self.clear_except(&BTreeSet::new());
     }

@@ -15,14 +15,15 @@ use crate::settings::SetupError;
 const NOT_TRAVERSABLE: &str =
     "plugins run with their own uids and cannot pass through it; run chmod o+x on it";
 
-/// The first directory on the way to `path` that plugins with their own uids cannot pass through, and the reason.
+/// The first directory on the way to `path` that plugins with their own uids cannot pass through, and the
+/// reason.
 pub(crate) fn impassable_ancestor(path: &Path) -> Option<(PathBuf, &'static str)> {
     let blocked = |dir: &&Path| rustix::fs::stat(*dir).is_ok_and(|stat| stat.st_mode & 0o001 == 0);
     path.ancestors().find(blocked).map(|dir| (dir.to_owned(), NOT_TRAVERSABLE))
 }
 
-/// Creates one of our directories and checks that no other user can replace it or write into it. Returns its path
-/// without symlinks, which plugins will print.
+/// Creates one of our directories and checks that no other user can replace it or write into it. Returns its
+/// path without symlinks, which plugins will print.
 pub(crate) fn prepare_dir(
     path: &Path,
     setting: &'static str,
@@ -36,8 +37,8 @@ pub(crate) fn prepare_dir(
     })
 }
 
-/// Creates and checks the data directory, like [`prepare_dir`]. Other users may not read it. If plugins and services
-/// have their own uids (`own_uids`), they may pass through it to their own directories.
+/// Creates and checks the data directory, like [`prepare_dir`]. Other users may not read it. If plugins and
+/// services have their own uids (`own_uids`), they may pass through it to their own directories.
 pub(crate) fn prepare_data_dir(path: &Path, own_uids: bool) -> Result<PathBuf, SetupError> {
     let (mode, forbidden) = if own_uids { (SHARED_MODE, 0o066) } else { (PRIVATE_MODE, 0o077) };
     prepare(path, "state.data_dir", false, mode, &|stat| {
@@ -114,7 +115,8 @@ fn prepare(
     Ok(real)
 }
 
-/// Checks that no other user may rename the directory, and that plugins with their own uids can pass through to it.
+/// Checks that no other user may rename the directory, and that plugins with their own uids can pass through
+/// to it.
 fn check_ancestors(real: &Path, others_pass: bool) -> Result<(), SetupError> {
     for (index, ancestor) in real.ancestors().enumerate() {
         let stat = rustix::fs::stat(ancestor).map_err(|e| SetupError::Io {
@@ -136,7 +138,8 @@ fn check_ancestors(real: &Path, others_pass: bool) -> Result<(), SetupError> {
     Ok(())
 }
 
-/// Which users other than root and ours could replace the content of this directory; `None` if there are none.
+/// Which users other than root and ours could replace the content of this directory; `None` if there are
+/// none.
 fn others_may_rename(stat: &Stat) -> Option<String> {
     let own = rustix::process::geteuid();
     // In a user namespace every owner from outside has this uid, and no process inside can have it.

@@ -1,5 +1,5 @@
-//! Removes a directory tree with arbitrary content of a plugin: through descriptors, without following symlinks, and
-//! with a bounded number of open descriptors at any depth.
+//! Removes a directory tree with arbitrary content of a plugin: through descriptors, without following
+//! symlinks, and with a bounded number of open descriptors at any depth.
 
 use std::ffi::CString;
 use std::io;
@@ -145,8 +145,8 @@ fn open_dir(parent: BorrowedFd<'_>, name: &CString) -> io::Result<OwnedFd> {
         }
         other => other?,
     };
-    // May fail without the privilege; then the removal reports the error. The mode of another user's directory can
-    // forbid the removal (sticky bit, no write permission), and only its owner may change it.
+    // May fail without the privilege; then the removal reports the error. The mode of another user's
+    // directory can forbid the removal (sticky bit, no write permission), and only its owner may change it.
     let _ = fchown(&fd, Some(geteuid()), None);
     let _ = fchmod(&fd, Mode::from_raw_mode(0o700));
     Ok(fd)

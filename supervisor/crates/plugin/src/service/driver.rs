@@ -19,12 +19,12 @@ use crate::logs::{Level, LogSink};
 use crate::service_spec::ServiceSpec;
 use crate::traits::process::ProcessHandle;
 
-/// The time window in which exits make the waits longer. Five minutes, as the default of plugins: a service that ran
-/// longer is restarted at once.
+/// The time window in which exits make the waits longer. Five minutes, as the default of plugins: a service
+/// that ran longer is restarted at once.
 const RESTART_WINDOW: Duration = Duration::from_secs(300);
 
-/// The most exits that are counted: twice the number of doublings from a millisecond to an hour. More exits make no
-/// wait longer.
+/// The most exits that are counted: twice the number of doublings from a millisecond to an hour. More exits
+/// make no wait longer.
 const MAX_COUNTED_EXITS: u32 = 44;
 
 /// How long a killed process may take to exit before a stop leaves it to its monitor.
@@ -72,7 +72,8 @@ impl Driver {
         }
     }
 
-    /// Runs one process from its start until all of it is gone. Returns how it ended, and whether it ran at all.
+    /// Runs one process from its start until all of it is gone. Returns how it ended, and whether it ran at
+    /// all.
     async fn run_once(&self) -> (Sanitized, bool) {
         // The launcher has its own time limit. A stop during the start takes effect once the process runs.
         let started = match self.launcher.service(&self.spec, &self.logs).await {

@@ -1,4 +1,5 @@
-//! Our own programs beside the plugins: unprivileged, jailed, and kept running as long as the supervisor lives.
+//! Our own programs beside the plugins: unprivileged, jailed, and kept running as long as the supervisor
+//! lives.
 //!
 //! ```text
 //! Registry::service(spec, hooks) ─► driver task ── start ─► ServiceHooks::on_started(our end of its standard input)
@@ -6,21 +7,22 @@
 //!                                         └── wait ◄── ServiceHooks::on_ended(how, again in)
 //! ```
 //!
-//! A service does what the supervisor must not do in its own process, such as opening databases. It gets as few
-//! privileges as a plugin: its own uid, a private directory, a jail, limits. In addition it has a persistent directory,
-//! its home.
+//! A service does what the supervisor must not do in its own process, such as opening databases. It gets as
+//! few privileges as a plugin: its own uid, a private directory, a jail, limits. In addition it has a
+//! persistent directory, its home.
 //!
-//! It is restarted for ever, because no operator is there to restart it while its clients wait: at once, and after
-//! further exits within five minutes later each time, so that a service which cannot start costs little.
+//! It is restarted for ever, because no operator is there to restart it while its clients wait: at once, and
+//! after further exits within five minutes later each time, so that a service which cannot start costs
+//! little.
 
 mod driver;
 mod hooks;
 mod shared;
 
-use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -33,8 +35,8 @@ use talon_plugin_config::name::PluginName;
 use crate::launcher::Launch;
 use crate::logs::LogSink;
 
-/// A handle on a service. Cheap to clone. When the last one is dropped, including the registry's, the service is
-/// stopped.
+/// A handle on a service. Cheap to clone. When the last one is dropped, including the registry's, the service
+/// is stopped.
 #[derive(Debug, Clone)]
 pub struct Service {
     handle: Arc<Handle>,
@@ -110,15 +112,15 @@ impl Service {
         self.handle.logs.tail()
     }
 
-    /// Kills its process, for a caller that finds it unresponsive. It is restarted as after any other exit. Does
-    /// nothing while there is no process.
+    /// Kills its process, for a caller that finds it unresponsive. It is restarted as after any other exit.
+    /// Does nothing while there is no process.
     pub fn restart(&self) {
         self.handle.shared.restart.notify_waiters();
     }
 
-    /// Stops it permanently. It is asked to stop ([`ServiceHooks::on_stopping`]), gets SIGTERM after its grace period, and SIGKILL
-    /// after the same time again. When this returns, at most some seconds after twice the grace period, all of it is
-    /// gone.
+    /// Stops it permanently. It is asked to stop ([`ServiceHooks::on_stopping`]), gets SIGTERM after its
+    /// grace period, and SIGKILL after the same time again. When this returns, at most some seconds after
+    /// twice the grace period, all of it is gone.
     pub async fn stop(&self) {
         self.stop_within(None).await;
     }

@@ -1,8 +1,8 @@
 //! What the handles and the driver of a service share.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use talon_sanitize::Sanitized;
 use tokio::sync::Notify;
 
@@ -39,6 +39,7 @@ pub struct ServiceStatus {
     pub running: bool,
     /// How it ended last, or why it could not be started; `None` if that never happened.
     pub last_end: Option<Sanitized>,
-    /// Protections that were not enforced at its last start, or only by a substitute; as in plugins' snapshots.
+    /// Protections that were not enforced at its last start, or only by a substitute; as in plugins'
+    /// snapshots.
     pub not_enforced: Vec<Sanitized>,
 }

@@ -27,9 +27,10 @@ pub struct Home {
 }
 
 impl Home {
-    /// Creates `<data_dir>/<below>` for the service `name` with mode 0700, or checks the existing one; creates and
-    /// checks the data directory, too. The owner is the uid of `uid_range` that is permanently assigned to the name
-    /// (`identities.json`). Without a range, or without the privilege to change owners, it is our own uid. Blocking.
+    /// Creates `<data_dir>/<below>` for the service `name` with mode 0700, or checks the existing one;
+    /// creates and checks the data directory, too. The owner is the uid of `uid_range` that is permanently
+    /// assigned to the name (`identities.json`). Without a range, or without the privilege to change owners,
+    /// it is our own uid. Blocking.
     ///
     /// `below` is one plain file name.
     ///
@@ -83,8 +84,8 @@ fn prepare(dir: &Path, identity: Option<Identity>) -> Result<(), SetupError> {
         Err(error) => return Err(io_error("open", error.into())),
     };
     if made {
-        // The umask may have removed bits. Only we can write to the parent, so this is the directory that was just
-        // created.
+        // The umask may have removed bits. Only we can write to the parent, so this is the directory that was
+        // just created.
         chmod(dir, Mode::from_raw_mode(MODE)).map_err(|e| io_error("chmod", e.into()))?;
     }
     let stat = fstat(&fd).map_err(|e| io_error("look at", e.into()))?;

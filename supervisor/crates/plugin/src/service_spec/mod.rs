@@ -1,4 +1,5 @@
-//! The specification of a service: below both the launcher, which starts services, and the task that keeps them running.
+//! The specification of a service: below both the launcher, which starts services, and the task that keeps
+//! them running.
 
 mod home;
 
@@ -15,8 +16,8 @@ pub use self::home::Home;
 pub struct ServiceSpec {
     /// Its name ([`PluginName::reserved`]), used in log lines.
     pub name: PluginName,
-    /// The program: a native one that belongs to root or to us, and that no other user can change. It is opened at each
-    /// start and executed through that descriptor.
+    /// The program: a native one that belongs to root or to us, and that no other user can change. It is
+    /// opened at each start and executed through that descriptor.
     pub program: PathBuf,
     /// Its arguments, without its own name.
     pub args: Vec<String>,
@@ -28,8 +29,8 @@ pub struct ServiceSpec {
     pub readable_paths: Vec<PathBuf>,
     /// How long it may take to exit after its control socket was closed, and again after SIGTERM.
     pub grace_period: Duration,
-    /// The wait before a restart, were it the first within five minutes, which is at once; doubles with each further exit,
-    /// with jitter.
+    /// The wait before a restart, were it the first within five minutes, which is at once; doubles with each
+    /// further exit, with jitter.
     pub backoff_initial: Duration,
     /// The longest such wait.
     pub backoff_max: Duration,

@@ -1,4 +1,5 @@
-//! Finds the level of a line: from the JSON of a logger (hclog, tracing), or from a level word at its beginning.
+//! Finds the level of a line: from the JSON of a logger (hclog, tracing), or from a level word at its
+//! beginning.
 
 use serde_json::{Map, Value};
 use talon_sanitize::{Raw, Sanitized};
@@ -40,8 +41,8 @@ fn json_level(fields: &Map<String, Value>) -> Option<Level> {
 const HCLOG: &[&str] = &["@message", "@level", "@timestamp", "@module"];
 const OTHERS: &[&str] = &["message", "level", "timestamp", "time", "target"];
 
-/// The text of a structured log line for people; `None` if it is not one. Makes no assumption about the types of
-/// values: if the message is no text, the line stays as it is.
+/// The text of a structured log line for people; `None` if it is not one. Makes no assumption about the types
+/// of values: if the message is no text, the line stays as it is.
 fn json_text(fields: &Map<String, Value>) -> Option<String> {
     let mut text = String::new();
     // Without a level it is just an object with a message, such as an answer.

@@ -1,18 +1,19 @@
 //! Reads the output of a plugin until its process is gone.
 //!
-//! A pipe without a reader blocks the plugin. Reading to the end of a pipe would block us as long as any descendant
-//! holds it. So both pipes are read line by line from the first byte, and closed once the process is gone.
+//! A pipe without a reader blocks the plugin. Reading to the end of a pipe would block us as long as any
+//! descendant holds it. So both pipes are read line by line from the first byte, and closed once the process
+//! is gone.
 
 mod classify;
 mod lines;
 
-use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use talon_sanitize::{Raw, Sanitized, sanitized};
 use tokio::net::unix::pipe;
 
@@ -27,19 +28,20 @@ const CHUNK_BYTES: usize = 64 << 10;
 /// The initial read size. Most plugins write a line now and then, and each of them has two pipes.
 const FIRST_CHUNK_BYTES: usize = 2 << 10;
 
-/// The pause after a chunk with dropped lines. At 64 KiB a chunk it limits reading to about 6 MB a second, which costs
-/// a few hundredths of a core.
+/// The pause after a chunk with dropped lines. At 64 KiB a chunk it limits reading to about 6 MB a second,
+/// which costs a few hundredths of a core.
 const FLOOD_PAUSE: Duration = Duration::from_millis(10);
 
-/// How much is read after the process is gone: the content of a full pipe, and room for a pipe that was enlarged.
+/// How much is read after the process is gone: the content of a full pipe, and room for a pipe that was
+/// enlarged.
 const LAST_BYTES: usize = 1 << 20;
 
 /// How many last lines are kept for the message about a failed start, and their length.
 const MAX_LAST_LINES: usize = 5;
 const MAX_LAST_LINE_BYTES: usize = 400;
 
-/// The last lines of one process, for the message about a failed start. They are kept unsanitized, because a flood
-/// brings many lines and most are never used.
+/// The last lines of one process, for the message about a failed start. They are kept unsanitized, because a
+/// flood brings many lines and most are never used.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct LastLines(Arc<Mutex<VecDeque<Raw<'static>>>>);
 
@@ -107,8 +109,8 @@ impl StreamLogger {
         splitter.push(bytes, &mut |line| self.log_line(&line));
     }
 
-    /// Yields to other tasks. If lines were dropped since the last call, it sleeps for a moment: a plugin that exceeds
-    /// its rate is read more slowly and blocks on its pipe, instead of costing us work.
+    /// Yields to other tasks. If lines were dropped since the last call, it sleeps for a moment: a plugin
+    /// that exceeds its rate is read more slowly and blocks on its pipe, instead of costing us work.
     pub(crate) async fn throttle(&mut self) {
         if std::mem::take(&mut self.dropped) {
             tokio::time::sleep(FLOOD_PAUSE).await;
@@ -212,7 +214,8 @@ impl PipeReader {
                 Ok(read) => {
                     scribe.log_chunk(&mut splitter, &self.chunk[..read]);
                     if read < FIRST_CHUNK_BYTES && self.chunk.len() == FIRST_CHUNK_BYTES {
-                        // Frees the buffer: the plugin may be silent for days, and each process has two pipes.
+                        // Frees the buffer: the plugin may be silent for days, and each process has two
+                        // pipes.
                         self.chunk = Vec::new();
                     }
                 }

@@ -15,7 +15,8 @@ use tonic::metadata::MetadataMap;
 
 /// The calls that a process serves. Dropping a call's future cancels it on the wire.
 pub(crate) trait PluginClient: Send + Sync + 'static {
-    /// Sends nothing until the answer is polled. At the deadline the answer is [`talon_plugin_client::ExecuteError::TimedOut`].
+    /// Sends nothing until the answer is polled. At the deadline the answer is
+    /// [`talon_plugin_client::ExecuteError::TimedOut`].
     fn execute(
         &self,
         message: &ToolCallRequest,

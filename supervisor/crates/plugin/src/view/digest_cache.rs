@@ -1,8 +1,8 @@
 //! Caches digests of programs that have not changed since they were read.
 //!
-//! Reading a program of a few MiB takes as long as building its jail. So digests are cached under the file's metadata,
-//! above all its ctime: every change of the content updates it, and unlike the mtime it cannot be set back. Where the
-//! ctime is not reliable, the file is read at every start:
+//! Reading a program of a few MiB takes as long as building its jail. So digests are cached under the file's
+//! metadata, above all its ctime: every change of the content updates it, and unlike the mtime it cannot be
+//! set back. Where the ctime is not reliable, the file is read at every start:
 //!
 //! | condition | reason |
 //! |---|---|
@@ -11,16 +11,16 @@
 //! | pages written through a mapping cannot be written back | only the first such write to a page updates the ctime until write-back; so the file is written back before it is read |
 //! | it changed while it was read | the digest may mix two states of the file |
 //!
-//! Between this check and the execution the risk is the same as after reading the file: a file that is being executed
-//! cannot be written to.
+//! Between this check and the execution the risk is the same as after reading the file: a file that is being
+//! executed cannot be written to.
 
-use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::fs::File;
 use std::io;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use parking_lot::Mutex;
 use rustix::fs::{fdatasync, fstat, fstatfs};
 
 use talon_plugin_config::files::digest;
@@ -29,11 +29,12 @@ use talon_plugin_config::files::digest;
 /// write-back delay (a little over 30 s), so no start waits for write-back.
 const MIN_AGE: Duration = Duration::from_secs(60);
 
-/// The magic numbers of local file systems that update the ctime with each write, also through a mapping: ext2 to ext4,
-/// XFS, Btrfs, F2FS (linux/magic.h).
+/// The magic numbers of local file systems that update the ctime with each write, also through a mapping:
+/// ext2 to ext4, XFS, Btrfs, F2FS (linux/magic.h).
 const RELIABLE_CTIME_FILE_SYSTEMS: [u32; 4] = [0xef53, 0x5846_5342, 0x9123_683e, 0xf2f5_2010];
 
-/// The most cached digests: eight for each of five hundred plugins, at about 150 bytes. A full cache is cleared.
+/// The most cached digests: eight for each of five hundred plugins, at about 150 bytes. A full cache is
+/// cleared.
 const MAX_CACHED: usize = 4096;
 
 /// The cached digests.
@@ -87,8 +88,8 @@ impl DigestCache {
         let (seconds, nanoseconds) = print.changed;
         let Ok(seconds) = u64::try_from(seconds) else { return false };
         let changed = Duration::from_secs(seconds) + Duration::from_nanos(nanoseconds);
-        // The system clock, because ctimes come from it. If it is set back, the ctime lies in the future and the file
-        // is read again; if it is set forward, later changes get later ctimes.
+        // The system clock, because ctimes come from it. If it is set back, the ctime lies in the future and
+        // the file is read again; if it is set forward, later changes get later ctimes.
         SystemTime::now()
             .duration_since(SystemTime::UNIX_EPOCH)
             .ok()

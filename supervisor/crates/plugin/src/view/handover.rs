@@ -26,8 +26,8 @@ impl View {
 }
 
 impl Views {
-    /// Adopts the view that a process of another supervisor runs from. It becomes the plugin's latest view, so that it
-    /// is reused if its source has not changed.
+    /// Adopts the view that a process of another supervisor runs from. It becomes the plugin's latest view,
+    /// so that it is reused if its source has not changed.
     pub(crate) fn adopt(&self, plugin: &PluginName, handed: &ViewRecord) -> io::Result<Arc<View>> {
         let ViewRecord { name, digest, script, gid } = handed;
         let plain = |script: &String| !script.contains('/') && !script.starts_with('.');

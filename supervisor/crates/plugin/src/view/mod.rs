@@ -1,7 +1,8 @@
 //! Read-only views: what was checked is what runs.
 //!
-//! An interpreter opens its script by path after we have checked it, and a plugin opens files of its directory at any
-//! time. So scripts and directories are copied and hashed in one pass, and run from the copy, which only we can change:
+//! An interpreter opens its script by path after we have checked it, and a plugin opens files of its
+//! directory at any time. So scripts and directories are copied and hashed in one pass, and run from the
+//! copy, which only we can change:
 //!
 //! ```text
 //! <data_dir>/views/<supervisor>/     one for each runtime directory; its lock says whether it is in use
@@ -9,16 +10,15 @@
 //!   1/  2/  …                        0750, ours; the group is the plugin's; files 0444 or 0555, directories 0555
 //! ```
 //!
-//! A script that only root may change, below `/usr` and the like, runs in place: it may need the files beside it, and
-//! is as safe as its interpreter.
+//! A script that only root may change, below `/usr` and the like, runs in place: it may need the files beside
+//! it, and is as safe as its interpreter.
 //!
-//! Views are in the data directory, because `/run`, the usual place of the runtime directory, is in memory and often
-//! mounted noexec.
+//! Views are in the data directory, because `/run`, the usual place of the runtime directory, is in memory
+//! and often mounted noexec.
 
 mod digest_cache;
 mod handover;
 
-use parking_lot::Mutex;
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -30,6 +30,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use parking_lot::Mutex;
 use rustix::fs::{Gid, Mode, OFlags, StatVfsMountFlags, fchmod, fchown, fstatvfs};
 use sha2::{Digest, Sha256};
 
@@ -90,7 +91,8 @@ pub(crate) struct Views {
     path: PathBuf,
     dir: Arc<OwnedFd>,
     next: AtomicU64,
-    /// The latest view of each plugin. Each has its own lock, so that a large copy does not block other plugins.
+    /// The latest view of each plugin. Each has its own lock, so that a large copy does not block other
+    /// plugins.
     latest: Mutex<HashMap<PluginName, Arc<ViewSlot>>>,
     /// Whether another supervisor has taken them over.
     released: Arc<AtomicBool>,
@@ -153,8 +155,8 @@ impl Drop for View {
 }
 
 impl Views {
-    /// Prepares the directory for the views of the supervisor with this runtime directory, and removes views of
-    /// supervisors that no longer run.
+    /// Prepares the directory for the views of the supervisor with this runtime directory, and removes views
+    /// of supervisors that no longer run.
     #[cfg(test)]
     pub(crate) fn prepare(data_dir: &Path, runtime_dir: &Path) -> Result<Self, SetupError> {
         Self::take_over(data_dir, runtime_dir, InheritedEntries::default())
@@ -166,8 +168,8 @@ impl Views {
         runtime_dir: &Path,
         left: InheritedEntries,
     ) -> Result<Self, SetupError> {
-        // Whether plugins can reach this directory is checked for the first view: programs that run by descriptor need
-        // none.
+        // Whether plugins can reach this directory is checked for the first view: programs that run by
+        // descriptor need none.
         let views = prepare_dir(&data_dir.join(VIEWS_DIR), "state.data_dir", false)?;
         let id = hex::encode(&Sha256::digest(runtime_dir.as_os_str().as_bytes())[..8]);
         clear_abandoned(&views, &id);
@@ -227,8 +229,8 @@ impl Views {
         }
     }
 
-    /// The view of a plugin's current source: the existing one if nothing changed, or a new copy. `gid` may read it.
-    /// Blocking; reads the whole source.
+    /// The view of a plugin's current source: the existing one if nothing changed, or a new copy. `gid` may
+    /// read it. Blocking; reads the whole source.
     pub(crate) fn get_or_build(
         &self,
         plugin: &PluginName,

@@ -1,5 +1,5 @@
-//! Processes that outlive their supervisor, within one process: the first registry releases them, the second adopts
-//! them.
+//! Processes that outlive their supervisor, within one process: the first registry releases them, the second
+//! adopts them.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,5 @@
-//! What a plugin that the registry starts has around it. What each protection is worth is for the jail's own tests.
+//! What a plugin that the registry starts has around it. What each protection is worth is for the jail's own
+//! tests.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;

@@ -1,12 +1,12 @@
 //! Services: real programs of the supervisor's own, in their jails.
 
-use parking_lot::Mutex;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use talon_control::Control;
 use talon_plugin::{AttachedSocket, Home, Service, ServiceHooks, ServiceSpec, StateSockets};
 use talon_plugin_config::PluginName;

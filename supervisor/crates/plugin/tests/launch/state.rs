@@ -1,11 +1,11 @@
 //! The plugins' sockets for key-values, with a server that answers which plugin it takes the client for.
 
-use parking_lot::Mutex;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixListener;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use parking_lot::Mutex;
 use talon_jail::Mode;
 use talon_plugin::{AttachedSocket, StateSockets};
 use talon_plugin_config::spec::Dialect;

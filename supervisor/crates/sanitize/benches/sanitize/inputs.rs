@@ -1,4 +1,5 @@
-//! Texts to measure with: clean ones as tools print them, varied and the same on every run, and ones with hits.
+//! Texts to measure with: clean ones as tools print them, varied and the same on every run, and ones with
+//! hits.
 
 /// A small generator of numbers: the same ones every time.
 pub(crate) struct Dice(u64);

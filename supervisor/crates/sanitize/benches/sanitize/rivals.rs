@@ -1,5 +1,6 @@
-//! What is commonly done instead: one regular expression for each token, replaced one after another. Other programs that
-//! measure take this file and `inputs.rs` in, so they need nothing but `regex` and the standard library.
+//! What is commonly done instead: one regular expression for each token, replaced one after another. Other
+//! programs that measure take this file and `inputs.rs` in, so they need nothing but `regex` and the standard
+//! library.
 
 use std::borrow::Cow;
 

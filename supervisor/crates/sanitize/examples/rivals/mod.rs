@@ -22,8 +22,9 @@ pub(crate) fn mask_six_literals(text: &str) -> String {
     out
 }
 
-/// The way of `ZeroClaw` and others: width and angles are folded one character for one, and special tokens from a
-/// list, in any case, are replaced by a word. The list is of the length of theirs; the tokens are the best known.
+/// The way of `ZeroClaw` and others: width and angles are folded one character for one, and special tokens
+/// from a list, in any case, are replaced by a word. The list is of the length of theirs; the tokens are the
+/// best known.
 pub(crate) fn replace_folded_tokens(text: &str) -> String {
     const TOKENS: [&str; 14] = [
         "<|im_start|>",

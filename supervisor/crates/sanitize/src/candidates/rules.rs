@@ -1,14 +1,15 @@
-//! The rules of the first stage on three adjacent bytes. A rule matches every place it is meant for, and a few others;
-//! see [`NibbleTables`].
+//! The rules of the first stage on three adjacent bytes. A rule matches every place it is meant for, and a
+//! few others; see [`NibbleTables`].
 
 use crate::prefilter::{KEY_LISTS, NAME_LISTS, REFERENCE_LISTS, SPEAKERS_REVERSED, TURN_LISTS};
 use crate::sets::{NibbleTables, Set};
 
-/// The folded view of a byte that may fold to something else or be part of an escape: beyond ASCII, or `&`, `%`, `\`.
+/// The folded view of a byte that may fold to something else or be part of an escape: beyond ASCII, or `&`,
+/// `%`, `\`.
 pub(super) const AMBIGUOUS: u8 = 0x80;
 
-/// The folded view of white space and other controls, `_` and `-`: they may stand between two letters of one word. The
-/// end of the text counts as one.
+/// The folded view of white space and other controls, `_` and `-`: they may stand between two letters of one
+/// word. The end of the text counts as one.
 pub(super) const SEPARATOR: u8 = 0x90;
 
 /// The classes of single bytes. The nibbles of each class do not mix, so all of these are exact.
@@ -29,8 +30,9 @@ pub(super) const IS_SEPARATOR: u8 = 0b0001_1111;
 pub(super) const ESCAPE: u8 = 0b0110_0000;
 pub(super) const IS_AMBIGUOUS: u8 = 0b1110_0000;
 
-/// Bytes near which syntax may begin, characters beyond ASCII aside: openers, escapes, colons, breaks and other
-/// controls. Most 64-byte blocks of prose have none. The nibbles of each set do not mix, so all of these are exact.
+/// Bytes near which syntax may begin, characters beyond ASCII aside: openers, escapes, colons, breaks and
+/// other controls. Most 64-byte blocks of prose have none. The nibbles of each set do not mix, so all of
+/// these are exact.
 pub(super) static INDICATORS: NibbleTables = NibbleTables::of(&[
     Set::of(b"\0\x01\x02\x03\x04\x05\x06\x07\x08\n\x0b\r\x0e\x0f"),
     Set::of(b"\x10\x11\x12\x13\x14\x15\x16\x17\x18\x19\x1a\x1b\x1c\x1d\x1e\x1f"),
@@ -52,8 +54,8 @@ pub(super) struct Table {
 
 /// Rules on one unfolded byte and the two folded ones behind it: the places of openers and escapes.
 pub(super) static OPENERS: Table = Table::of([
-    // JSON is full of quotes: only those in front of the first letters of relevant keys. Two rules, so that the nibbles
-    // of the letters do not mix.
+    // JSON is full of quotes: only those in front of the first letters of relevant keys. Two rules, so that
+    // the nibbles of the letters do not mix.
     begins_key(b"abcdefghijklmno"),
     begins_key(b"pqrstuvwxyz"),
     [Set::of(b"\""), OPEN, Set::ALL],

@@ -1,7 +1,7 @@
 //! Classifies a block of 64 bytes for the first stage: a bit for each byte at which syntax may begin.
 //!
-//! What three bytes decide is looked up in [`super::rules`]; what depends on more (a line's indentation, an escape some
-//! bytes back) is arithmetic on the bits.
+//! What three bytes decide is looked up in [`super::rules`]; what depends on more (a line's indentation, an
+//! escape some bytes back) is arithmetic on the bits.
 
 use fearless_simd::prelude::*;
 use fearless_simd::{Level, dispatch, u8x64};
@@ -23,8 +23,8 @@ pub(super) struct BlockCarry {
     escapes: u64,
 }
 
-/// The candidates in each of the blocks, and in `behind`, which follows the last of them, if `out` has one more. The
-/// text ends behind that.
+/// The candidates in each of the blocks, and in `behind`, which follows the last of them, if `out` has one
+/// more. The text ends behind that.
 pub(super) fn classify(
     blocks: &[[u8; BLOCK]],
     behind: &[u8; BLOCK],
@@ -67,7 +67,8 @@ fn classify_blocks<S: Simd>(
         let raw = u8x64::from_slice(simd, bytes);
         let telling = INDICATORS.look_up(simd, raw);
         if any(simd, telling, u8::MAX) == 0 && next[0] != b':' && next[1] != b':' {
-            // Syntax of this block begins with an indicator byte, or ends at a colon up to two bytes further on.
+            // Syntax of this block begins with an indicator byte, or ends at a colon up to two bytes further
+            // on.
             *places = carried.speaker | leads(simd, raw);
             let semicolons = raw.simd_eq(u8x64::splat(simd, b';')).to_bitmask();
             carried = BlockCarry { speaker: 0, escapes: semicolons };
@@ -111,7 +112,8 @@ impl<S: Simd> Block<S> {
         block
     }
 
-    /// The candidates. `telling` is the class of each byte in [`INDICATORS`], and `following` the next block, folded.
+    /// The candidates. `telling` is the class of each byte in [`INDICATORS`], and `following` the next block,
+    /// folded.
     #[inline(always)]
     fn classify(self, simd: S, telling: u8x64<S>, following: u8x64<S>, carry: &mut BlockCarry) -> u64 {
         let Self { raw, folded, .. } = self;
@@ -157,7 +159,8 @@ impl<S: Simd> Block<S> {
 }
 
 impl<S: Simd> Block<S> {
-    /// The angles behind which a relevant tag may stand. `names` are the places where a suspicious name may begin.
+    /// The angles behind which a relevant tag may stand. `names` are the places where a suspicious name may
+    /// begin.
     #[inline(always)]
     fn tags(self, simd: S, angles: u64, names: u64) -> u64 {
         let is = |byte| self.raw.simd_eq(u8x64::splat(simd, byte)).to_bitmask();
@@ -201,7 +204,8 @@ fn look_up<S: Simd>(simd: S, table: &Table, [first, second, third]: [u8x64<S>; 3
 /// The bytes for which the second byte behind them is in the next block, and may be a backspace.
 const UNSEEN: u64 = 0b11 << (BLOCK - 2);
 
-/// The line breaks behind which a turn may stand after indentation. `turns` are the places where one may begin.
+/// The line breaks behind which a turn may stand after indentation. `turns` are the places where one may
+/// begin.
 #[inline(always)]
 fn lines(breaks: u64, indent: u64, turns: u64) -> u64 {
     // Adding to a run of ones carries a one to the place behind its end.
@@ -238,9 +242,9 @@ fn near(escapes: u64, before: u64) -> u64 {
     (near >> 64) as u64
 }
 
-/// The bytes that begin a character that is invisible, a control, or passes for an opener: U+0080–U+00BF, U+0280–U+02FF
-/// (ʺ ˂ ˋ), U+0340–U+037F (͏), U+0580–U+063F (։ ׃), U+1000–U+3FFF, U+A000–U+AFFF (꞉ ꓽ), U+F000–U+FFFF, and the planes
-/// of 0x1xxxx and 0xExxxx.
+/// The bytes that begin a character that is invisible, a control, or passes for an opener: U+0080–U+00BF,
+/// U+0280–U+02FF (ʺ ˂ ˋ), U+0340–U+037F (͏), U+0580–U+063F (։ ׃), U+1000–U+3FFF, U+A000–U+AFFF (꞉ ꓽ),
+/// U+F000–U+FFFF, and the planes of 0x1xxxx and 0xExxxx.
 #[inline(always)]
 fn leads<S: Simd>(simd: S, raw: u8x64<S>) -> u64 {
     let all = |byte| u8x64::splat(simd, byte);

@@ -83,7 +83,8 @@ pub(super) fn may_be_percent(first: u8, second: u8) -> bool {
     }
 }
 
-/// Whether the non-ASCII character may fold to the digit behind a percent sign, or to nothing. The one in `12%，` does.
+/// Whether the non-ASCII character may fold to the digit behind a percent sign, or to nothing. The one in
+/// `12%，` does.
 #[cold]
 pub(super) fn may_be_digit(bytes: &[u8]) -> bool {
     let near = &bytes[..bytes.len().min(char::MAX_LEN_UTF8)];

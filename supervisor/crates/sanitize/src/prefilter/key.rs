@@ -51,7 +51,8 @@ fn may_be_split_key(bytes: &[u8]) -> bool {
 /// The first byte of the characters from U+00C0 to U+00FF.
 const LATIN: u8 = 0xc3;
 
-/// What a letter of those folds to, by its second byte; `None` if it may fold to several letters or to nothing.
+/// What a letter of those folds to, by its second byte; `None` if it may fold to several letters or to
+/// nothing.
 fn unaccented(second: &u8) -> Option<u8> {
     const LETTERS: &[u8; 64] = b"aaaaaa.ceeeeiiii.nooooo..uuuuy..aaaaaa.ceeeeiiii.nooooo..uuuuy.y";
     LETTERS.get(usize::from(second & 0x3f)).copied().filter(u8::is_ascii_lowercase)

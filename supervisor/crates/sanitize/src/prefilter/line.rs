@@ -1,11 +1,12 @@
-//! Prefilters for lines that may begin with a turn, and for words in front of a colon that may name a speaker.
+//! Prefilters for lines that may begin with a turn, and for words in front of a colon that may name a
+//! speaker.
 
 use super::bytes::is_ambiguous;
 use super::prefixes::PrefixTable;
 use crate::swar::EightBytes;
 
-/// Whether the name of a speaker may end in this byte: its last letter, a byte of an escape, or an invisible character
-/// behind it.
+/// Whether the name of a speaker may end in this byte: its last letter, a byte of an escape, or an invisible
+/// character behind it.
 static ENDS_SPEAKER: [bool; 256] = {
     let mut table = [false; 256];
     let mut byte = 0;

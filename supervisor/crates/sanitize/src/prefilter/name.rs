@@ -66,7 +66,8 @@ pub(super) fn may_be_bracket(bytes: &[u8], behind: usize, next: u8) -> bool {
     may_be_name(bytes, behind + usize::from(next == b'/'), BRACKET) || follows_tools(&bytes[..behind - 1])
 }
 
-/// Whether the text ends in `tools`, as far as ASCII letters tell: what is in brackets behind it may be calls.
+/// Whether the text ends in `tools`, as far as ASCII letters tell: what is in brackets behind it may be
+/// calls.
 #[inline]
 fn follows_tools(text: &[u8]) -> bool {
     let mut wanted = b"sloot".iter();
@@ -134,8 +135,8 @@ fn after_space(bytes: &[u8], at: usize, kind: NameSyntax) -> bool {
     }
 }
 
-/// Whether the word of this length at `at`, with white space behind it, may be a name with attributes, or the first
-/// part of a name that is split by white space.
+/// Whether the word of this length at `at`, with white space behind it, may be a name with attributes, or the
+/// first part of a name that is split by white space.
 fn may_be_split(bytes: &[u8], at: usize, length: usize, kind: NameSyntax) -> bool {
     /// No window is longer.
     const MAX_WORDS: usize = 4096;
@@ -170,8 +171,8 @@ fn may_end_behind_slash(bytes: &[u8], at: usize) -> bool {
     behind.get(length(behind, u8::is_ascii_whitespace)).is_none_or(|&byte| is_ambiguous(byte))
 }
 
-/// Whether a tag may continue with what is behind its words: of the operators of source code only `|>`, and `&`
-/// escapes.
+/// Whether a tag may continue with what is behind its words: of the operators of source code only `|>`, and
+/// `&` escapes.
 fn may_continue(rest: &[u8]) -> bool {
     let operator = match rest {
         [b'&', b'&', ..] => 2,
@@ -186,8 +187,8 @@ fn may_continue(rest: &[u8]) -> bool {
     }
 }
 
-/// Whether words with white space between them may be a suspicious name: the first of them, which has this length, or
-/// all of them together. Most of what comes here are elements with attributes: `<script type=`.
+/// Whether words with white space between them may be a suspicious name: the first of them, which has this
+/// length, or all of them together. Most of what comes here are elements with attributes: `<script type=`.
 fn may_be_spaced_words(words: &[u8], length: usize) -> bool {
     let mut joined = [0; MAX_WORD];
     let mut end = 0;
@@ -215,8 +216,8 @@ fn is_suspicious(word: &[u8], kind: NameSyntax) -> bool {
     core::str::from_utf8(folded).is_ok_and(|word| known(word) || word.strip_suffix("name").is_some_and(known))
 }
 
-/// Single words that are names of tags or brackets, and the first words of longer names. Names of several words are
-/// recognized by their `_` or `-`.
+/// Single words that are names of tags or brackets, and the first words of longer names. Names of several
+/// words are recognized by their `_` or `-`.
 pub(crate) const NAME_LISTS: [&[&str]; 3] = [
     &TOOL_WORDS,
     &WHOLE_NAMES,

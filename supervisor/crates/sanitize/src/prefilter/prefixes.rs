@@ -4,8 +4,8 @@ use crate::swar::EightBytes;
 
 /// The possible first three letters of a list of words.
 ///
-/// A letter, or the end of a word, is one symbol each. A symbol that folding could turn into any of them matches
-/// everything, and so does white space, which may split a word.
+/// A letter, or the end of a word, is one symbol each. A symbol that folding could turn into any of them
+/// matches everything, and so does white space, which may split a word.
 pub(super) struct PrefixTable {
     /// Indexed by the first two symbols: a bit for each third symbol.
     third: [[u32; 32]; 32],

@@ -1,4 +1,5 @@
-//! What a scan has found so far. Some findings count only beside others, so they are resolved at the end of the text.
+//! What a scan has found so far. Some findings count only beside others, so they are resolved at the end of
+//! the text.
 
 use std::collections::HashMap;
 
@@ -71,8 +72,9 @@ impl Findings {
         }
     }
 
-    /// Adds what stands at the start of a line. `opens_turn` says whether a turn of that speaker counts there without
-    /// another speaker, `is_field` whether it may be a field of a form, and `mark` makes the edit at an offset.
+    /// Adds what stands at the start of a line. `opens_turn` says whether a turn of that speaker counts there
+    /// without another speaker, `is_field` whether it may be a field of a form, and `mark` makes the edit at
+    /// an offset.
     pub(super) fn add_line_start(
         &mut self,
         start: LineStart,
@@ -119,7 +121,8 @@ impl Findings {
         self.edits.push(Edit { at, kind: EditKind::Note { first, count, end, family } });
     }
 
-    /// Resolves the findings that count only beside others, and returns all edits in the order of their offsets.
+    /// Resolves the findings that count only beside others, and returns all edits in the order of their
+    /// offsets.
     pub(super) fn finish(mut self) -> Vec<Edit> {
         let asked = self.line_roles.union(self.form_roles).has_question_and_answer(self.mid_line_roles);
         if asked {

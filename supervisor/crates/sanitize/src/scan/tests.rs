@@ -1,5 +1,5 @@
-//! The quick path against the plain one: a scan that asks only where it must finds exactly what a scan that asks
-//! everywhere finds.
+//! The quick path against the plain one: a scan that asks only where it must finds exactly what a scan that
+//! asks everywhere finds.
 
 use proptest::collection::vec;
 use proptest::prelude::*;

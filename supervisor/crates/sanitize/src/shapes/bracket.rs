@@ -1,4 +1,5 @@
-//! Brackets: `[TOOL_CALLS]`, `[/INST]`, `[|assistant|]`, and Talon's own `[plugin_output]` and `[structured]`.
+//! Brackets: `[TOOL_CALLS]`, `[/INST]`, `[|assistant|]`, and Talon's own `[plugin_output]` and
+//! `[structured]`.
 
 use super::{
     Name, TextEnd, Verdict, attribute, folded_before, follows_identifier, is_name, is_type_name,
@@ -65,7 +66,8 @@ pub(crate) fn bracket(window: &mut Window<'_, '_>, before: Option<char>, ending:
     split_name(window, at, index, closer, code)
 }
 
-/// How the name is written, which distinguishes an index or an attribute of a programming language from a delimiter.
+/// How the name is written, which distinguishes an index or an attribute of a programming language from a
+/// delimiter.
 struct NameStyle {
     before: Option<char>,
     lower_case: bool,
@@ -221,8 +223,8 @@ pub(crate) fn tilde(window: &mut Window<'_, '_>, ending: TextEnd) -> Verdict {
 /// How far back a sentinel may begin, in bytes: a few characters, spelled out, with white space.
 const MAX_BACK: usize = 64;
 
-/// Judges a symbol: `✿FUNCTION✿` is a name between two of them. Ornaments of a headline stand apart from its words,
-/// or have no colon behind them.
+/// Judges a symbol: `✿FUNCTION✿` is a name between two of them. Ornaments of a headline stand apart from its
+/// words, or have no colon behind them.
 pub(crate) fn symbol(window: &mut Window<'_, '_>) -> Verdict {
     let start = window.skip_space(1);
     let name = Name::read(window, start, true);
@@ -239,7 +241,8 @@ pub(crate) fn symbol(window: &mut Window<'_, '_>) -> Verdict {
     Verdict::Clean
 }
 
-/// `[TOOL CALL]`, `[BEGIN OF AVAILABLE TOOLS]`: several words. A link or its target has its address behind it.
+/// `[TOOL CALL]`, `[BEGIN OF AVAILABLE TOOLS]`: several words. A link or its target has its address behind
+/// it.
 fn banner(window: &mut Window<'_, '_>, start: usize, closer: bool) -> bool {
     let Some((joined, index)) = words(window, start) else { return false };
     window.get(index) == b']' && names::is_banner(&joined) && (closer || !is_link(window, index))

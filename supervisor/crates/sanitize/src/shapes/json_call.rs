@@ -1,5 +1,5 @@
-//! JSON that a client takes for a call: the keys `tool_calls`, `function_call`, `functionCall`, and `type` with
-//! the value `function`, `tool_use` or `function_call` in an object whose other keys make it a call.
+//! JSON that a client takes for a call: the keys `tool_calls`, `function_call`, `functionCall`, and `type`
+//! with the value `function`, `tool_use` or `function_call` in an object whose other keys make it a call.
 
 use super::object::{MAX_OBJECT, Reader, Siblings};
 use super::{Name, TextEnd, Verdict};
@@ -72,8 +72,8 @@ pub(crate) fn json_call(window: &mut Window<'_, '_>, ending: TextEnd, budget: &m
     if !certain && is_no_call(window.text, before, after, budget) { Verdict::Clean } else { mark }
 }
 
-/// Whether the object around `"type": "…"` is provably something else. If it is not strict JSON, or not within the
-/// bounds, that is not proven.
+/// Whether the object around `"type": "…"` is provably something else. If it is not strict JSON, or not
+/// within the bounds, that is not proven.
 fn is_no_call(text: &str, before: usize, after: usize, budget: &mut Budget) -> bool {
     let Some(own) = escapes_before(text.as_bytes(), before) else { return false };
     let before = before - own;
@@ -84,8 +84,8 @@ fn is_no_call(text: &str, before: usize, after: usize, budget: &mut Budget) -> b
     complete && !siblings.may_make_call()
 }
 
-/// Whether the object that begins in front of `inside` is a schema, so that its key, whose quote is at `quote`, is the
-/// name of a property: `"tool_calls": {"type": "array", …}`.
+/// Whether the object that begins in front of `inside` is a schema, so that its key, whose quote is at
+/// `quote`, is the name of a property: `"tool_calls": {"type": "array", …}`.
 fn is_schema(text: &str, quote: usize, inside: usize, budget: &mut Budget) -> bool {
     let bytes = text.as_bytes();
     let Some(own) = escapes_before(bytes, quote).filter(|_| bytes[inside - 1] == b'{') else { return false };
@@ -93,8 +93,8 @@ fn is_schema(text: &str, quote: usize, inside: usize, budget: &mut Budget) -> bo
     Reader::new(bytes, own, &mut budget.0).forward(inside, &mut siblings).is_some() && siblings.make_schema()
 }
 
-/// JSON inside a JSON string has its quotes behind backslashes: how many stand in front of this quote. As many of them
-/// as here delimit strings. None if that is no quote, or nested too deeply.
+/// JSON inside a JSON string has its quotes behind backslashes: how many stand in front of this quote. As
+/// many of them as here delimit strings. None if that is no quote, or nested too deeply.
 fn escapes_before(bytes: &[u8], quote: usize) -> Option<usize> {
     /// JSON in a string in a string in a string: deeper nesting proves nothing.
     const MAX_ESCAPES: usize = 7;

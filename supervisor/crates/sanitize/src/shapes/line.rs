@@ -279,8 +279,8 @@ pub(super) fn follows_word(text: &str, at: usize, reversed: &[u8]) -> bool {
     false
 }
 
-/// The speaker whose name stands in front of the colon at `colon`, in the middle of a line, and the offset of the mark.
-/// No role if the word only introduces a conversation.
+/// The speaker whose name stands in front of the colon at `colon`, in the middle of a line, and the offset of
+/// the mark. No role if the word only introduces a conversation.
 pub(crate) fn speaker(text: &str, colon: usize) -> Option<(Option<Role>, usize)> {
     /// How far to look back, in bytes: a name, spelled out letter by letter.
     const MAX_BACK: usize = 96;

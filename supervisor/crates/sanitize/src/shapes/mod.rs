@@ -1,5 +1,5 @@
-//! The shapes of control syntax, one file for each kind. Each inspects a [`Window`] of the skeleton that begins at a
-//! possible opener and returns a verdict.
+//! The shapes of control syntax, one file for each kind. Each inspects a [`Window`] of the skeleton that
+//! begins at a possible opener and returns a verdict.
 
 mod bracket;
 mod json_call;
@@ -28,7 +28,8 @@ pub(crate) enum Verdict {
     Mark { at: usize, family: Family },
     /// The closer of a name that everyday text uses too: it is marked, and so are its openers.
     Closer { at: usize, family: Family, key: u64 },
-    /// The opener of such a name: marked if its closer follows, or, if it names a speaker, beside another speaker.
+    /// The opener of such a name: marked if its closer follows, or, if it names a speaker, beside another
+    /// speaker.
     Opener { at: usize, family: Family, key: u64, role: Option<Role> },
     /// The element of a record with such a name: neither it nor its closer is marked.
     Field { key: u64 },
@@ -138,7 +139,8 @@ fn is_unfinished(next: u8, name: &Name, ending: TextEnd) -> bool {
     next == END && ending == TextEnd::Open && (name.len == 0 || names::may_become_name(name.as_str()))
 }
 
-/// Whether source code would spell a type this way: `Vec<ToolCall>`. Mixed case meant to evade has shorter humps.
+/// Whether source code would spell a type this way: `Vec<ToolCall>`. Mixed case meant to evade has shorter
+/// humps.
 fn is_type_name(spelled: &str) -> bool {
     let mut hump = 0;
     let mut any = false;

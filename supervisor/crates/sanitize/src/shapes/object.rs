@@ -12,8 +12,8 @@ const CALL_SIBLINGS: [&str; 9] = [
     "parameters",
     "server_label",
 ];
-/// Siblings that calls have besides `name`. An object with a name and nothing but these is a call; an ABI or a
-/// syntax tree has others.
+/// Siblings that calls have besides `name`. An object with a name and nothing but these is a call; an ABI or
+/// a syntax tree has others.
 const PLAIN_SIBLINGS: [&str; 6] = ["type", "name", "id", "index", "status", "role"];
 
 /// Keywords of JSON Schema and OpenAPI that say what values there may be.
@@ -83,8 +83,8 @@ impl Siblings {
         self.call || (self.name && self.plain)
     }
 
-    /// Whether an object with exactly these keys describes values, as in the schema of an API with calls. A call has
-    /// a name or arguments, which are no keywords.
+    /// Whether an object with exactly these keys describes values, as in the schema of an API with calls. A
+    /// call has a name or arguments, which are no keywords.
     pub(super) fn make_schema(&self) -> bool {
         self.constrains && self.schema
     }

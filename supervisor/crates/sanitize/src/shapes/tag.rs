@@ -167,13 +167,14 @@ fn names_speaker(window: &mut Window<'_, '_>, index: usize) -> bool {
     speaker && matches!(window.get(next), b'<' | END)
 }
 
-/// Names that records have too: a POM has a `<system>` and `<arguments>`, a list of accounts has each `<user>`.
+/// Names that records have too: a POM has a `<system>` and `<arguments>`, a list of accounts has each
+/// `<user>`.
 fn is_field_name(name: &str) -> bool {
     matches!(name, "system" | "user" | "parameters" | "arguments")
 }
 
-/// Whether the content of the element, which begins at `index`, is one of a record: a single word, which instructs no
-/// model, in front of another ordinary element; or ordinary elements.
+/// Whether the content of the element, which begins at `index`, is one of a record: a single word, which
+/// instructs no model, in front of another ordinary element; or ordinary elements.
 fn is_field(window: &mut Window<'_, '_>, index: usize, name: &Name) -> bool {
     let index = window.skip_space(index);
     let word = Name::read(window, index, false);
@@ -237,7 +238,8 @@ fn closes_reversed_tag(text: &str, at: usize) -> bool {
     false
 }
 
-/// Checks a name with white space inside: `<to ol_call>`, `<func tion=`, `<eo h>`. No real element is written so.
+/// Checks a name with white space inside: `<to ol_call>`, `<func tion=`, `<eo h>`. No real element is written
+/// so.
 fn split_name(
     window: &mut Window<'_, '_>,
     at: usize,

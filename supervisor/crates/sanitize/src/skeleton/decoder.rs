@@ -5,7 +5,8 @@ use crate::fold::{Folded, fold};
 use crate::invisible::is_invisible;
 use crate::unit::{OTHER, Unit};
 
-/// How many units must follow before it is certain that no escape starts there. `None` if none can start with `byte`.
+/// How many units must follow before it is certain that no escape starts there. `None` if none can start with
+/// `byte`.
 pub(super) fn settled_after(byte: u8) -> Option<usize> {
     match byte {
         b'&' => Some(MAX_REFERENCE),
@@ -24,7 +25,8 @@ pub(super) struct Decoder<'u> {
     ampersand: Option<usize>,
     /// Whether a byte was added that an escape begins with. Until then every unit is final.
     pub(super) has_escapes: bool,
-    /// The first character of a terminal's control sequence that was escaped: the rest of the sequence is to be skipped.
+    /// The first character of a terminal's control sequence that was escaped: the rest of the sequence is to
+    /// be skipped.
     introducer: Option<char>,
 }
 

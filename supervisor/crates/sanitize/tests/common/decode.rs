@@ -1,12 +1,12 @@
 //! A second opinion: decodes text to the end and looks for needles, sharing no code with the crate.
 //!
-//! It is slow and plain on purpose. Whatever order a reader might undo the evasions in, it repeats all of them
-//! until nothing changes.
+//! It is slow and plain on purpose. Whatever order a reader might undo the evasions in, it repeats all of
+//! them until nothing changes.
 
 use unicode_normalization::UnicodeNormalization;
 
-/// Everything undone: invisibles and escapes out, NFKC, look-alikes, entities, JSON and percent spellings, case,
-/// white space.
+/// Everything undone: invisibles and escapes out, NFKC, look-alikes, entities, JSON and percent spellings,
+/// case, white space.
 pub(crate) fn decode_fully(text: &str) -> String {
     let mut current = text.to_owned();
     for _ in 0..12 {

@@ -41,14 +41,16 @@ const NEEDLES: [&str; 29] = [
     "[/tool_results]",
 ];
 
-/// Shapes that stand for themselves wherever they are, written for the skeleton: decoded, folded, without white
-/// space. They are this file's own, not the crate's, and stricter than any list: a name counts by the words in it.
+/// Shapes that stand for themselves wherever they are, written for the skeleton: decoded, folded, without
+/// white space. They are this file's own, not the crate's, and stricter than any list: a name counts by the
+/// words in it.
 ///
-/// Names are as long as names get: the crate reads 64 characters, and a name that begins with a digit is none.
+/// Names are as long as names get: the crate reads 64 characters, and a name that begins with a digit is
+/// none.
 ///
-/// Where white space disappears, words meet that never met: `a <| b |> c` becomes `<|b|>`, `<x tool_call>` becomes
-/// `<xtool_call>`. So a name between bars has to speak of turns or tools here, and a word of a name has to begin
-/// behind an underscore or a delimiter.
+/// Where white space disappears, words meet that never met: `a <| b |> c` becomes `<|b|>`, `<x tool_call>`
+/// becomes `<xtool_call>`. So a name between bars has to speak of turns or tools here, and a word of a name
+/// has to begin behind an underscore or a delimiter.
 const SHAPES: [&str; 12] = [
     // Bars, closed.
     r"<\|/?(?:[a-z][a-z0-9]{0,12}_){0,2}(?:system|user|assistant|human|tool|tools|function|im|call|channel|message|turn|header|role)(?:_[a-z0-9_]{0,20})?\|>",
@@ -72,8 +74,8 @@ const SHAPES: [&str; 12] = [
     r"</s>|<</?sys>>",
 ];
 
-/// Whether the text ends inside an escape, in a name that may be a namespace, or behind a quote, so that
-/// the text behind it decides. A mark there would change every text that ends in `100%`, `a <b` or a quotation.
+/// Whether the text ends inside an escape, in a name that may be a namespace, or behind a quote, so that the
+/// text behind it decides. A mark there would change every text that ends in `100%`, `a <b` or a quotation.
 pub(crate) fn ends_spelling(text: &str) -> bool {
     static UNFINISHED: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(
@@ -175,8 +177,8 @@ pub(crate) fn fuzz_json(data: &[u8]) {
     );
 }
 
-/// The fuzz target for what is cut off and put together: prefixes are safe, cuts clean, two outputs safe in a row,
-/// and so are fields of JSON in front of a text.
+/// The fuzz target for what is cut off and put together: prefixes are safe, cuts clean, two outputs safe in a
+/// row, and so are fields of JSON in front of a text.
 pub(crate) fn fuzz_join(data: &[u8]) {
     /// How many prefixes to look at: decoding each is slow.
     const PREFIXES: usize = 24;

@@ -7,8 +7,8 @@ use serde::Deserialize;
 use super::decode::decode_fully;
 use super::evade::{CARRIERS, EVASIONS, INLINE, disguise};
 
-/// What may be left of a string once everything is decoded, and why no parser takes it: the beginning of the name of
-/// a text, the reason.
+/// What may be left of a string once everything is decoded, and why no parser takes it: the beginning of the
+/// name of a text, the reason.
 pub(crate) const SURVIVORS: [(&str, &str); 10] = [
     ("mistral_new 1 / lower", "An index of source code; the token is written in capitals."),
     ("mistral_new 5 / lower", "An index of source code; the token is written in capitals."),
@@ -49,8 +49,8 @@ pub(crate) struct Hostile {
     pub(crate) needles: Vec<String>,
 }
 
-/// Every text under every disguise and in every place, or, if not `all`, every text under every disguise in one
-/// place and in every place undisguised.
+/// Every text under every disguise and in every place, or, if not `all`, every text under every disguise in
+/// one place and in every place undisguised.
 pub(crate) fn hostile(all: bool) -> Vec<Hostile> {
     let file: File = serde_json::from_str(include_str!("../data/unseen_tokens.json")).expect("token lists");
     let mut out = Vec::new();

@@ -10,8 +10,8 @@ use crate::limits::{MAX_QUERY_BYTES, MAX_RECALLED, MAX_TAGS, count, name, size};
 use crate::search::{Features, stems, tokenize};
 use crate::time::Timestamp;
 
-/// A workflow that shares less than this with a request is not recalled: it would only distract the model. Requests
-/// about one of the same tools share a tenth; about the same thing in other words, a quarter.
+/// A workflow that shares less than this with a request is not recalled: it would only distract the model.
+/// Requests about one of the same tools share a tenth; about the same thing in other words, a quarter.
 const MIN_SIMILARITY: f64 = 0.12;
 
 /// A filter for memories. Every condition that is set must hold.
@@ -57,8 +57,8 @@ pub(crate) fn check_recall(request: &str) -> Result<(), InvalidError> {
     size("a request", request.len(), MAX_QUERY_BYTES)
 }
 
-/// Ranks workflow candidates by similarity. The engines only propose candidates, and only this function decides, so
-/// that both engines recall the same.
+/// Ranks workflow candidates by similarity. The engines only propose candidates, and only this function
+/// decides, so that both engines recall the same.
 pub(crate) fn rank_by_similarity(
     request: &str,
     candidates: Vec<StoredMemory>,
@@ -69,7 +69,8 @@ pub(crate) fn rank_by_similarity(
         .into_iter()
         .filter_map(|memory| {
             let workflow = memory.workflow.as_ref()?;
-            // A request need not name the tools; if it does, it names them instead of using the trigger's words.
+            // A request need not name the tools; if it does, it names them instead of using the trigger's
+            // words.
             let trigger = requested.similarity(&Features::of(&workflow.trigger));
             let whole = requested.similarity(&Features::of(&workflow.describe()));
             let similarity = trigger.max(whole);
@@ -84,7 +85,8 @@ pub(crate) fn rank_by_similarity(
     recalled
 }
 
-/// The same for memories that share words with a text. Both engines propose memories with a common prefix of a word.
+/// The same for memories that share words with a text. Both engines propose memories with a common prefix of
+/// a word.
 pub(crate) fn rank_by_shared_words(
     text: &str,
     candidates: Vec<StoredMemory>,
@@ -92,7 +94,8 @@ pub(crate) fn rank_by_shared_words(
 ) -> Vec<StoredMemory> {
     /// The score if one word is a prefix of the other: `tea` and `teas`. Pairs of characters are whole words.
     const WHOLE: usize = 3;
-    /// The score of a common prefix of four letters: `analysis` and `analyze`, but `contract` and `control`, too.
+    /// The score of a common prefix of four letters: `analysis` and `analyze`, but `contract` and `control`,
+    /// too.
     const BEGINNING: usize = 1;
     /// The minimum score: one word, or two prefixes.
     const ENOUGH: usize = 2;

@@ -12,7 +12,8 @@ use crate::time::Timestamp;
 
 /// The tag of workflows, and of nothing else.
 pub const WORKFLOW_TAG: &str = "workflow";
-/// The prefix of the tag that names a memory's owner: `sender:ada`. A memory without such a tag belongs to everyone.
+/// The prefix of the tag that names a memory's owner: `sender:ada`. A memory without such a tag belongs to
+/// everyone.
 pub const OWNER_TAG: &str = "sender:";
 
 /// A memory to store.
@@ -106,8 +107,8 @@ impl StoredMemory {
         self.workflow.as_ref().map(|workflow| workflow.fingerprint(self.owners()))
     }
 
-    /// The fingerprint of its workflow without owners. Earlier versions used it for every workflow; now it means that
-    /// it belongs to everyone.
+    /// The fingerprint of its workflow without owners. Earlier versions used it for every workflow; now it
+    /// means that it belongs to everyone.
     pub(crate) fn ownerless_fingerprint(&self) -> Option<[u8; 32]> {
         self.workflow.as_ref().map(|workflow| workflow.fingerprint(std::iter::empty()))
     }

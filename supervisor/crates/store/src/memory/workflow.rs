@@ -38,7 +38,8 @@ impl Step {
 }
 
 impl Workflow {
-    /// Checks whether the store accepts it: trigger, outcome and names within the limits, and steps in their order.
+    /// Checks whether the store accepts it: trigger, outcome and names within the limits, and steps in their
+    /// order.
     ///
     /// # Errors
     /// [`Error::Invalid`] with what is wrong.
@@ -62,8 +63,8 @@ impl Workflow {
         Ok(())
     }
 
-    /// Identifies the same trigger and steps of the same owners. Case, accents and spaces of the trigger do not count,
-    /// nor do gaps between the orders of the steps.
+    /// Identifies the same trigger and steps of the same owners. Case, accents and spaces of the trigger do
+    /// not count, nor do gaps between the orders of the steps.
     ///
     /// Without an owner it equals the fingerprint that earlier versions gave every workflow.
     pub(crate) fn fingerprint<'a>(&self, owners: impl Iterator<Item = &'a str>) -> [u8; 32] {

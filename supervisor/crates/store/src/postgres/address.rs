@@ -1,5 +1,5 @@
-//! The TLS options in an address. `sslmode=verify-full` and `sslrootcert` are libpq options that the client library
-//! does not know, so they are removed from the address before the library parses it.
+//! The TLS options in an address. `sslmode=verify-full` and `sslrootcert` are libpq options that the client
+//! library does not know, so they are removed from the address before the library parses it.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -49,8 +49,8 @@ fn pairs(text: &str) -> Vec<Pair<'_>> {
     }
 }
 
-/// The pairs after the question mark of `postgresql://user:password@host/database?key=value&key=value`. As in the
-/// library, everything before the first `@` is a user and a password, which may contain a question mark.
+/// The pairs after the question mark of `postgresql://user:password@host/database?key=value&key=value`. As in
+/// the library, everything before the first `@` is a user and a password, which may contain a question mark.
 fn query_pairs(text: &str) -> Vec<Pair<'_>> {
     let host = text.find('@').map_or(0, |at| at + 1);
     let Some(begin) = text[host..].find('?').map(|at| host + at + 1) else { return Vec::new() };

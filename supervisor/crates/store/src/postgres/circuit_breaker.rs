@@ -1,9 +1,9 @@
-//! A circuit breaker for an unreachable server: one call from time to time tries to connect, and all others fail at
-//! once.
+//! A circuit breaker for an unreachable server: one call from time to time tries to connect, and all others
+//! fail at once.
 
-use parking_lot::Mutex;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use crate::error::Error;
@@ -19,15 +19,15 @@ pub(super) struct CircuitBreaker(Mutex<Option<Outage>>);
 #[derive(Debug)]
 struct Outage {
     reason: String,
-    /// The upper limit of the backoff. Each one is a random part of it, so that machines that share a server do not all
-    /// reconnect at the same moment.
+    /// The upper limit of the backoff. Each one is a random part of it, so that machines that share a server
+    /// do not all reconnect at the same moment.
     wait: Duration,
     retry_at: Instant,
 }
 
 impl CircuitBreaker {
-    /// Admits a call, unless the server was just found to be unreachable. When it is time for another attempt, admits
-    /// one of the calls.
+    /// Admits a call, unless the server was just found to be unreachable. When it is time for another
+    /// attempt, admits one of the calls.
     pub(super) fn admit(&self) -> Result<(), Error> {
         let mut down = self.0.lock();
         let Some(down) = &mut *down else { return Ok(()) };

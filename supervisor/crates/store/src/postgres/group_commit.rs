@@ -1,14 +1,15 @@
 //! Group commit: which writes of one plugin share a commit.
 //!
-//! A plugin's usage is stored in one row, so its writes take turns there, each holding the row lock until its commit is
-//! on the server's disk. Sixty-four of them would wait for sixty-four fsyncs, on as many connections. So the first of
-//! them becomes the leader: it takes a connection, and writes that arrive meanwhile wait and share the next
-//! transaction, each in a separate savepoint. So a plugin uses one connection at a time, however busy it is.
+//! A plugin's usage is stored in one row, so its writes take turns there, each holding the row lock until its
+//! commit is on the server's disk. Sixty-four of them would wait for sixty-four fsyncs, on as many
+//! connections. So the first of them becomes the leader: it takes a connection, and writes that arrive
+//! meanwhile wait and share the next transaction, each in a separate savepoint. So a plugin uses one
+//! connection at a time, however busy it is.
 
-use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
+use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 use super::timeouts::MAX_WAIT;
@@ -18,7 +19,8 @@ use crate::id::PluginId;
 
 /// How many writes share a commit at most, so that the first of them does not wait too long for its answer.
 const MAX_SHARED: usize = 64;
-/// How many writes of one plugin wait at most; values have up to a megabyte. Further callers get [`Error::Busy`].
+/// How many writes of one plugin wait at most; values have up to a megabyte. Further callers get
+/// [`Error::Busy`].
 const MAX_WAITING: usize = 256;
 
 /// The plugins with a leader, and the changes that wait for it.
@@ -58,7 +60,8 @@ impl GroupCommit {
     }
 }
 
-/// Removes the leader even if its task is dropped: waiting callers then get an error that the store is closed.
+/// Removes the leader even if its task is dropped: waiting callers then get an error that the store is
+/// closed.
 pub(super) struct LeaderGuard<'a>(pub(super) &'a GroupCommit, pub(super) &'a PluginId);
 
 impl Drop for LeaderGuard<'_> {

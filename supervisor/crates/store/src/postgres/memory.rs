@@ -24,8 +24,8 @@ macro_rules! columns {
     };
 }
 
-/// Recalls the memories that fulfil a condition. With an owner, which is the third parameter, only those of that owner
-/// and those without one; the fourth parameter is the prefix of owners' tags.
+/// Recalls the memories that fulfil a condition. With an owner, which is the third parameter, only those of
+/// that owner and those without one; the fourth parameter is the prefix of owners' tags.
 macro_rules! recall_sql {
     ($condition:literal) => {
         concat!(
@@ -208,8 +208,8 @@ impl PostgresStore {
     }
 }
 
-/// Earlier versions gave a workflow with an owner the fingerprint that now means that it belongs to everyone. If such a
-/// workflow with these steps exists, updates its fingerprint.
+/// Earlier versions gave a workflow with an owner the fingerprint that now means that it belongs to everyone.
+/// If such a workflow with these steps exists, updates its fingerprint.
 async fn refresh_fingerprint(db: &impl GenericClient, memory: &StoredMemory) -> Result<(), Error> {
     let Some(ownerless) = memory.ownerless_fingerprint() else { return Ok(()) };
     let sql = concat!("SELECT ", columns!(), " FROM talon.memories WHERE fingerprint = $1");

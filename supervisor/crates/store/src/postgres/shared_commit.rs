@@ -49,8 +49,8 @@ impl PostgresStore {
         }
     }
 
-    /// Makes changes in one transaction. If it fails, all of them fail: whether a broken commit succeeded is unknown,
-    /// so none of them can be retried here.
+    /// Makes changes in one transaction. If it fails, all of them fail: whether a broken commit succeeded is
+    /// unknown, so none of them can be retried here.
     async fn commit_batch(&self, changes: &[Change]) -> Result<Vec<Result<ChangeResult, Error>>, Error> {
         let mut client = self.client().await?;
         let mut transaction = client.transaction().await?;

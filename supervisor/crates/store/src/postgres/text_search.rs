@@ -1,5 +1,5 @@
-//! Texts and queries in PostgreSQL's text search syntax. Words contain only letters and digits, so nothing needs to be
-//! escaped within the quotes.
+//! Texts and queries in PostgreSQL's text search syntax. Words contain only letters and digits, so nothing
+//! needs to be escaped within the quotes.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-/// How long connecting may take. A reachable server answers in milliseconds; after one such wait all calls fail at
-/// once.
+/// How long connecting may take. A reachable server answers in milliseconds; after one such wait all calls
+/// fail at once.
 pub(super) const MAX_CONNECT: Duration = Duration::from_secs(3);
 /// How long a call waits for a free connection.
 pub(super) const MAX_WAIT: Duration = Duration::from_secs(10);

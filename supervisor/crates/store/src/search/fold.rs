@@ -2,8 +2,8 @@
 
 use unicode_normalization::UnicodeNormalization as _;
 
-/// A text in the form for comparison. Only the accents of European scripts are removed: in Japanese a voicing mark, or
-/// in Thai a vowel sign, makes another letter.
+/// A text in the form for comparison. Only the accents of European scripts are removed: in Japanese a voicing
+/// mark, or in Thai a vowel sign, makes another letter.
 pub(crate) fn fold(text: &str) -> String {
     let bare = text.nfkd().filter(|c| !('\u{300}'..='\u{36f}').contains(c));
     let mut folded = String::with_capacity(text.len());

@@ -30,8 +30,8 @@ impl Query {
             let mut words = Vec::new();
             let runs = script_runs(part);
             for (at, run) in runs.iter().enumerate() {
-                // In the index, the last character of a run stands alone. At the end of a query it may be in the
-                // middle of a run, so it is not required.
+                // In the index, the last character of a run stands alone. At the end of a query it may be in
+                // the middle of a run, so it is not required.
                 push(&mut words, run, at + 1 < runs.len());
             }
             words.truncate(left);

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use super::tokenizer::tokenize;
 
-/// The trigrams of a text's words, with two spaces before and one after each word, as in `pg_trgm`: so prefixes count
-/// more, and *analyse* resembles *analyze*.
+/// The trigrams of a text's words, with two spaces before and one after each word, as in `pg_trgm`: so
+/// prefixes count more, and *analyse* resembles *analyze*.
 #[derive(Debug)]
 pub(crate) struct Features(BTreeSet<[char; 3]>);
 

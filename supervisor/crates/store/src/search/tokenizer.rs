@@ -78,7 +78,8 @@ pub(super) fn script_runs(folded: &str) -> Vec<ScriptRun<'_>> {
     runs
 }
 
-/// Marks that survive folding belong to the letter before them, as in Devanagari. The private areas and emoji are gaps.
+/// Marks that survive folding belong to the letter before them, as in Devanagari. The private areas and emoji
+/// are gaps.
 fn is_letter(character: char) -> bool {
     character.is_alphanumeric() || unicode_normalization::char::is_combining_mark(character)
 }

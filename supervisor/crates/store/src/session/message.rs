@@ -152,8 +152,8 @@ pub enum View {
     ReplacedBy(u64),
 }
 
-/// A compaction of a session. The caller has to know which messages belong together, such as a tool call and its
-/// result.
+/// A compaction of a session. The caller has to know which messages belong together, such as a tool call and
+/// its result.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Compaction {
     /// The last message to replace, with all before it in the live view.

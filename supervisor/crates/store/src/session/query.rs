@@ -22,8 +22,9 @@ pub struct SessionFilter {
 /// A search for messages.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SessionQuery {
-    /// All these words are in the message. Words match by prefix; accents and case do not matter; Chinese, Japanese and
-    /// the like match by any part. Words joined by anything but spaces must be joined in the message too.
+    /// All these words are in the message. Words match by prefix; accents and case do not matter; Chinese,
+    /// Japanese and the like match by any part. Words joined by anything but spaces must be joined in the
+    /// message too.
     pub text: String,
     /// Only in this session.
     pub session: Option<SessionId>,

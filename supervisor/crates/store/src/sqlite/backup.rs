@@ -17,8 +17,8 @@ use crate::time::Timestamp;
 
 /// How much is copied between two checks for cancellation: 4 MiB, which takes milliseconds.
 const PAGES_PER_STEP: std::ffi::c_int = 1024;
-/// How many databases replaced by a restore are kept: one against a mistake, the others against mistakes in correcting
-/// it; more would fill the disk if a script restores repeatedly.
+/// How many databases replaced by a restore are kept: one against a mistake, the others against mistakes in
+/// correcting it; more would fill the disk if a script restores repeatedly.
 const KEPT_COPIES: usize = 3;
 
 impl SqliteStore {
@@ -77,8 +77,8 @@ pub(super) fn timestamp() -> String {
     Timestamp::now().to_string().replace(['-', ':'], "")
 }
 
-/// Creates a file under a temporary name, and renames it when it is complete and on the disk. Never replaces an
-/// existing file.
+/// Creates a file under a temporary name, and renames it when it is complete and on the disk. Never replaces
+/// an existing file.
 fn publish<T>(to: &Path, fill: impl FnOnce(&Path) -> Result<T, Error>) -> Result<T, Error> {
     let draft = sibling_path(to, &format!(".new-{}", ulid::Ulid::generate()));
     let made = OpenOptions::new()
@@ -108,8 +108,8 @@ fn copy(database: &Path, into: &Path, settings: &StoreOptions, halt: &Cancellati
     draft.pragma_update(None, "journal_mode", "off")?;
     draft.pragma_update(None, "synchronous", "off")?;
     {
-        // As long as this reads, each step sees the same snapshot. Without it, a step after a write would start again
-        // at the first page.
+        // As long as this reads, each step sees the same snapshot. Without it, a step after a write would
+        // start again at the first page.
         let moment = source.unchecked_transaction()?;
         moment.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
         let backup = Backup::new(&source, &mut draft)?;

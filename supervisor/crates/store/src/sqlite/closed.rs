@@ -49,10 +49,10 @@ impl ClosedSqlite {
     }
 }
 
-/// Replaces the database in an order that leaves every intermediate state safe after a crash: the unusable file gets a
-/// second name before it loses its first. Until the copy has that name, an empty file has it, which is refused like the
-/// damaged one and never mistaken for a new database. The log is removed before the copy comes, since SQLite would
-/// apply it to the copy.
+/// Replaces the database in an order that leaves every intermediate state safe after a crash: the unusable
+/// file gets a second name before it loses its first. Until the copy has that name, an empty file has it,
+/// which is refused like the damaged one and never mistaken for a new database. The log is removed before the
+/// copy comes, since SQLite would apply it to the copy.
 fn replace(draft: &Draft, database: &Path, directory: &Path) -> Result<Option<PathBuf>, Error> {
     let aside = sibling_path(database, &format!(".damaged-{}", timestamp()));
     let sync = || File::open(directory).and_then(|directory| directory.sync_all());

@@ -15,23 +15,24 @@ use crate::options::StoreOptions;
 
 /// `TALN`: marks a file as ours.
 const APPLICATION_ID: i32 = 0x5441_4c4e;
-/// The first release of SQLite that does not lose committed writes. Up to 3.51.2, two connections that write and
-/// checkpoint at the same moment could reset the log under each other's commits.
+/// The first release of SQLite that does not lose committed writes. Up to 3.51.2, two connections that write
+/// and checkpoint at the same moment could reset the log under each other's commits.
 pub(super) const MIN_SQLITE: (i32, &str) = (3_051_003, "3.51.3");
-/// How long the database is checked at the start. This is enough for about a gigabyte; the rest of a larger one is
-/// checked page by page as it is read.
+/// How long the database is checked at the start. This is enough for about a gigabyte; the rest of a larger
+/// one is checked page by page as it is read.
 const MAX_CHECK: Duration = Duration::from_secs(5);
-/// How long a database is checked that was checked when it was opened before ([`StoreOptions::examined`]): enough for some
-/// ten megabytes, and little beside the start of a process. Clients wait meanwhile.
+/// How long a database is checked that was checked when it was opened before ([`StoreOptions::examined`]):
+/// enough for some ten megabytes, and little beside the start of a process. Clients wait meanwhile.
 const MAX_REPEATED_CHECK: Duration = Duration::from_millis(100);
 /// How many steps of SQLite's virtual machine pass between two looks at the clock: about a millisecond.
 const STEPS_PER_LOOK: std::ffi::c_int = 10_000;
-/// How much of SQLite's message about a damaged file is repeated: enough for its first finding, too little to fill a
-/// screen.
+/// How much of SQLite's message about a damaged file is repeated: enough for its first finding, too little to
+/// fill a screen.
 const MAX_DETAIL_CHARS: usize = 300;
 /// The size to which the log is truncated after a checkpoint. It grows to this anyway.
 const KEPT_LOG_BYTES: i64 = 16 * 1024 * 1024;
-/// The size of the statement cache: every statement of this crate fits, so none is compiled twice on a connection.
+/// The size of the statement cache: every statement of this crate fits, so none is compiled twice on a
+/// connection.
 const KEPT_STATEMENTS: usize = 96;
 
 /// Opens without SQLite's own mutex: the type system ensures that one thread at a time uses a connection.
@@ -94,8 +95,8 @@ pub(super) fn fill(draft: &Path, settings: &StoreOptions) -> Result<(), OpenErro
     connection.close().map_err(|(_, error)| failed(error))
 }
 
-/// Refuses a file that is not ours, too new or damaged. Uses a read-only connection: closing another one would write
-/// the log into a damaged file.
+/// Refuses a file that is not ours, too new or damaged. Uses a read-only connection: closing another one
+/// would write the log into a damaged file.
 pub(super) fn inspect(path: &Path, settings: &StoreOptions) -> Result<(), OpenError> {
     let mut connection = reader(path, settings)?;
     let number = |name| {
@@ -208,7 +209,8 @@ pub(super) fn new_in_memory() -> Result<Connection, Error> {
     Ok(connection)
 }
 
-/// Writes the log of an unused database into its file, and removes the log, so that the file alone can be moved.
+/// Writes the log of an unused database into its file, and removes the log, so that the file alone can be
+/// moved.
 pub(super) fn drop_wal(path: &Path) -> Result<(), Error> {
     let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     connection.pragma_update(None, "journal_mode", "delete")?;

@@ -1,4 +1,5 @@
-//! The database's directory and file: protected from other users, and never created in place of an existing one.
+//! The database's directory and file: protected from other users, and never created in place of an existing
+//! one.
 
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
@@ -42,8 +43,8 @@ pub(super) fn prepare_directory(database: &Path) -> Result<PathBuf, OpenError> {
     Ok(directory)
 }
 
-/// Whether there is a database. An empty file is damaged, since ours are complete before they get their name. A log
-/// without its database is damaged too, since SQLite would apply it to a new one.
+/// Whether there is a database. An empty file is damaged, since ours are complete before they get their name.
+/// A log without its database is damaged too, since SQLite would apply it to a new one.
 pub(super) fn exists(database: &Path) -> Result<bool, OpenError> {
     let damaged =
         |detail: &str| Err(OpenError::Damaged { path: database.to_owned(), detail: detail.to_owned() });
@@ -69,8 +70,8 @@ pub(super) fn exists(database: &Path) -> Result<bool, OpenError> {
     }
 }
 
-/// Creates a database under a temporary name, and renames it when it is complete. Two processes may do so at once: only
-/// one gets the name, and an existing file is never replaced.
+/// Creates a database under a temporary name, and renames it when it is complete. Two processes may do so at
+/// once: only one gets the name, and an existing file is never replaced.
 pub(super) fn create(
     directory: &Path,
     database: &Path,

@@ -17,8 +17,8 @@ use crate::options::StoreOptions;
 /// How much is copied between two checks for cancellation.
 const CHUNK_BYTES: u64 = 16 * 1024 * 1024;
 
-/// A single file beside the database, accessible to us only, that can replace it. It is removed when this is dropped,
-/// unless it was renamed. A draft left by a crash is overwritten by the next one.
+/// A single file beside the database, accessible to us only, that can replace it. It is removed when this is
+/// dropped, unless it was renamed. A draft left by a crash is overwritten by the next one.
 pub(super) struct Draft {
     path: PathBuf,
     /// Locked: of several processes that restore at once, one has the draft.

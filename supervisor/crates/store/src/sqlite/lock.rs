@@ -1,4 +1,5 @@
-//! Locks the database through a file beside it. The kernel releases the lock when its holder ends, however it ends.
+//! Locks the database through a file beside it. The kernel releases the lock when its holder ends, however it
+//! ends.
 
 use std::fs::{File, OpenOptions};
 use std::io::Read as _;
@@ -16,8 +17,8 @@ use crate::open_error::{Holder, OpenError};
 pub(super) struct Lock(#[expect(dead_code, reason = "the lock is held by its descriptor")] File);
 
 impl Lock {
-    /// Every process that opens a database takes a lock, most of them a shared one. So an exclusive opener detects them
-    /// too.
+    /// Every process that opens a database takes a lock, most of them a shared one. So an exclusive opener
+    /// detects them too.
     pub(super) fn take(database: &Path, exclusive: bool) -> Result<Self, OpenError> {
         let path: PathBuf = sibling_path(database, ".lock");
         let file = OpenOptions::new()
@@ -51,8 +52,8 @@ const LIST_BYTES: usize = 64 * 1024;
 
 /// Finds the lock's holder in the kernel's own list; a note in a file could be out of date.
 ///
-/// The list is consistent only within one read, at most a page: if locks are released between two reads, a line moves
-/// to the part that was already read. So a single search without a result proves little.
+/// The list is consistent only within one read, at most a page: if locks are released between two reads, a
+/// line moves to the part that was already read. So a single search without a result proves little.
 fn holder(file: &File) -> Option<Holder> {
     let inode = file.metadata().ok()?.ino().to_string();
     let mut list = String::with_capacity(LIST_BYTES);

@@ -24,8 +24,8 @@ macro_rules! columns {
             (SELECT json_group_array(tag) FROM memory_tags t WHERE t.memory = m.id), m.id"
     };
 }
-/// The filters of a search, from the second parameter on. All tags must match: the number found must be the number
-/// requested.
+/// The filters of a search, from the second parameter on. All tags must match: the number found must be the
+/// number requested.
 macro_rules! filter {
     () => {
         "(?2 IS NULL OR m.source = ?2) AND (?3 = 0 OR ?3 = (
@@ -33,8 +33,8 @@ macro_rules! filter {
     };
 }
 
-/// Recalls the memories that fulfil a condition. With an owner, which is the third parameter, only those of that owner
-/// and those without one; the fourth parameter is the prefix of owners' tags.
+/// Recalls the memories that fulfil a condition. With an owner, which is the third parameter, only those of
+/// that owner and those without one; the fourth parameter is the prefix of owners' tags.
 macro_rules! recall_sql {
     ($condition:literal) => {
         concat!(
@@ -219,8 +219,8 @@ fn same_workflow(db: &Connection, memory: &StoredMemory) -> Result<Option<Memory
     id.map(|id| stored_id(&id)).transpose()
 }
 
-/// Earlier versions gave a workflow with an owner the fingerprint that now means that it belongs to everyone. If such a
-/// workflow with these steps exists, updates its fingerprint.
+/// Earlier versions gave a workflow with an owner the fingerprint that now means that it belongs to everyone.
+/// If such a workflow with these steps exists, updates its fingerprint.
 fn refresh_fingerprint(db: &Connection, memory: &StoredMemory) -> Result<(), Error> {
     let sql = concat!(columns!(), " FROM memories m WHERE fingerprint = ?1");
     let Some(known) = select(db, sql, [memory.ownerless_fingerprint()])?.pop() else { return Ok(()) };

@@ -1,14 +1,14 @@
 //! The reader threads, each with its own connection.
 //!
-//! All take from one queue, so a long read blocks only its own thread. A thread that has finished takes the next read
-//! without being woken; with many callers, waking threads is most of the cost of a read.
+//! All take from one queue, so a long read blocks only its own thread. A thread that has finished takes the
+//! next read without being woken; with many callers, waking threads is most of the cost of a read.
 
-use parking_lot::{Condvar, Mutex};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
+use parking_lot::{Condvar, Mutex};
 use rusqlite::Connection;
 use tokio::sync::{Semaphore, oneshot};
 

@@ -44,7 +44,8 @@ impl Draft {
     }
 }
 
-/// Uses one transaction of the database: readers see all of the old or all of the new, and a crash leaves the old.
+/// Uses one transaction of the database: readers see all of the old or all of the new, and a crash leaves the
+/// old.
 fn replace(
     live: &mut Connection,
     draft: &Draft,
@@ -59,8 +60,8 @@ fn replace(
         Ok(step) => Ok(step),
         Err(error) => Err(Error::from(error)),
     };
-    // Copies no page yet, but takes the write lock: so the kept copy includes the last write before the restore, also
-    // of other processes.
+    // Copies no page yet, but takes the write lock: so the kept copy includes the last write before the
+    // restore, also of other processes.
     step(0)?;
     let kept = backup::keep_replaced(database, settings)?;
     // Nothing is committed until the last step; dropping it before that rolls back.

@@ -8,8 +8,8 @@ use super::SqliteStore;
 use crate::error::Error;
 use crate::limits::MAX_VALUE_BYTES;
 
-/// The room that a database needs is that of the largest value, or this part of a disk or a limit, if that is less: a
-/// small limit that has room for most values is not full.
+/// The room that a database needs is that of the largest value, or this part of a disk or a limit, if that is
+/// less: a small limit that has room for most values is not full.
 const SMALL_PART: u64 = 16;
 
 impl SqliteStore {

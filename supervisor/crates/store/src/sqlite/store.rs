@@ -62,8 +62,8 @@ impl SqliteStore {
         })
     }
 
-    /// Runs `work` in a transaction, possibly together with other writes. It may run twice. Returns after the changes
-    /// are on the disk.
+    /// Runs `work` in a transaction, possibly together with other writes. It may run twice. Returns after the
+    /// changes are on the disk.
     pub(super) async fn write<T, F>(&self, work: F) -> Result<T, Error>
     where
         T: Send + 'static,
@@ -72,8 +72,8 @@ impl SqliteStore {
         self.writer.run(work).await
     }
 
-    /// Runs `work` on a read-only connection. Each statement sees a consistent snapshot; several see the same one only
-    /// in a transaction.
+    /// Runs `work` on a read-only connection. Each statement sees a consistent snapshot; several see the same
+    /// one only in a transaction.
     pub(super) async fn read<T, F>(&self, work: F) -> Result<T, Error>
     where
         T: Send + 'static,
@@ -116,7 +116,8 @@ impl SqliteStore {
     /// Closes the readers first: the connection that is closed last writes the log into the database.
     pub(crate) async fn close(&self) {
         self.cancellation.close();
-        // When this is acquired, running copies have ended; waiting ones get an error that the store is closed.
+        // When this is acquired, running copies have ended; waiting ones get an error that the store is
+        // closed.
         let last = self.turns.acquire().await;
         self.turns.close();
         drop(last);

@@ -1,8 +1,8 @@
 //! Bounds the size of the write-ahead log (WAL).
 //!
-//! SQLite checkpoints the log automatically, as far as no reader uses older contents, and restarts it once all of it
-//! was checkpointed. If readers always overlap, which callers can cause, that moment never comes. So it is forced:
-//! writers wait for readers, while readers wait for no one.
+//! SQLite checkpoints the log automatically, as far as no reader uses older contents, and restarts it once
+//! all of it was checkpointed. If readers always overlap, which callers can cause, that moment never comes.
+//! So it is forced: writers wait for readers, while readers wait for no one.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -11,15 +11,16 @@ use rusqlite::Connection;
 
 use super::database_file::sibling_path;
 
-/// From this size on the log is restarted. Usually it stays at some 4 MiB, and a group of the largest writes has 256.
+/// From this size on the log is restarted. Usually it stays at some 4 MiB, and a group of the largest writes
+/// has 256.
 const RESTART_BYTES: u64 = 64 << 20;
 /// After a failed attempt because of readers, the next is made when the log has grown by this.
 const RETRY_STEP_BYTES: u64 = 16 << 20;
-/// How long writers wait for readers in such an attempt. A read takes far less; one that does not, such as a backup's,
-/// is not worth waiting for.
+/// How long writers wait for readers in such an attempt. A read takes far less; one that does not, such as a
+/// backup's, is not worth waiting for.
 const RESTART_WAIT: Duration = Duration::from_millis(200);
-/// The largest log. Beyond it writers get [`Error::Full`](crate::Error::Full) until the oldest reader has ended. A
-/// gibibyte covers the writes during a backup of a large database, and a disk can spare it.
+/// The largest log. Beyond it writers get [`Error::Full`](crate::Error::Full) until the oldest reader has
+/// ended. A gibibyte covers the writes during a backup of a large database, and a disk can spare it.
 const MAX_BYTES: u64 = 1 << 30;
 
 /// The log has its largest size, and a reader prevents its restart.

@@ -1,8 +1,8 @@
 //! The writer thread, and how writes share a commit.
 //!
-//! A commit waits for the disk once, which costs more than everything else. While the disk is busy, further writes
-//! arrive; the next transaction takes all of them, each in a separate savepoint, so that a failed one is rolled back
-//! alone. This adds no waiting: there is no timer, and a single write is committed at once.
+//! A commit waits for the disk once, which costs more than everything else. While the disk is busy, further
+//! writes arrive; the next transaction takes all of them, each in a separate savepoint, so that a failed one
+//! is rolled back alone. This adds no waiting: there is no timer, and a single write is committed at once.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -17,8 +17,8 @@ use super::wal::{Wal, WalFullError};
 use crate::counters::Counters;
 use crate::error::Error;
 
-/// How many writes are queued at most; further callers wait for room in the queue. A value is at most a megabyte, so
-/// this bounds the memory too.
+/// How many writes are queued at most; further callers wait for room in the queue. A value is at most a
+/// megabyte, so this bounds the memory too.
 const MAX_WAITING: usize = 256;
 /// How many writes share a commit at most, so that the first of them does not wait for ever new ones.
 const MAX_SHARED: usize = 256;
@@ -83,8 +83,8 @@ impl Writer {
         answer.await.unwrap_or(Err(Error::Closed))
     }
 
-    /// Runs `work` after all earlier writes, with exclusive use of the connection and outside a transaction. Unlike a
-    /// write, it runs once.
+    /// Runs `work` after all earlier writes, with exclusive use of the connection and outside a transaction.
+    /// Unlike a write, it runs once.
     pub(super) async fn run_exclusive<T, F>(&self, work: F) -> Result<T, Error>
     where
         T: Send + 'static,
@@ -295,7 +295,8 @@ impl WriterThread {
     }
 }
 
-/// Executes one write of several: `Some` says whether it succeeded, `None` that the whole transaction was rolled back.
+/// Executes one write of several: `Some` says whether it succeeded, `None` that the whole transaction was
+/// rolled back.
 fn run_in_savepoint(connection: &Connection, work: &mut dyn Work) -> Option<bool> {
     let execute = |sql| connection.prepare_cached(sql)?.execute([]).map(drop);
     let lost = |_: rusqlite::Error| {

@@ -1,4 +1,5 @@
-//! Backups and restores: made while others write, refused when they are not what they say, and whole or not at all.
+//! Backups and restores: made while others write, refused when they are not what they say, and whole or not
+//! at all.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -280,8 +281,8 @@ fn a_restore_that_is_killed_leaves_the_old_or_the_new() {
             .stdout(Stdio::null())
             .spawn()
             .unwrap();
-        // Killed when the log has grown to another length each round: before a page is written, in the middle, at the
-        // end.
+        // Killed when the log has grown to another length each round: before a page is written, in the
+        // middle, at the end.
         let length = size * round / ROUNDS;
         while fs::metadata(&log).map_or(0, |found| found.len()) < length.max(1) {
             assert!(victim.try_wait().unwrap().is_none(), "it ended by itself");

@@ -303,7 +303,8 @@ async fn all_sessions_are_paged_while_others_come_and_go(Fixture { store, .. }: 
         read.extend(page.items.into_iter().map(|session| session.id));
         let Some(next) = page.next else { break };
         request = PageRequest::after(next, 3);
-        // Neither one that is new nor one that was read and changes or goes makes another be missed or come twice.
+        // Neither one that is new nor one that was read and changes or goes makes another be missed or come
+        // twice.
         begin(&store, "new").await;
         let message = NewMessage::text(Role::User, "again".to_owned());
         db.append(read[0], Expected::Any, vec![message]).await.unwrap();

@@ -121,8 +121,8 @@ async fn recorded(store: &Store, owner: &str) -> UpsertedMemory {
     store.memory().remember(new).await.unwrap()
 }
 
-/// In earlier versions a workflow's fingerprint was the same whoever's it was: `give` makes the one that is there Ada's, and leaves it
-/// that fingerprint.
+/// In earlier versions a workflow's fingerprint was the same whoever's it was: `give` makes the one that is
+/// there Ada's, and leaves it that fingerprint.
 fn old_fingerprint(open: &StoreOptions, give: impl FnOnce()) {
     let of_old = runtime().block_on(async {
         let store = open.clone().open().await.unwrap();

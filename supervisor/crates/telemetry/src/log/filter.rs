@@ -5,8 +5,8 @@ use talon_log::filter::{self, ShortName};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::ParseError;
 
-/// Short names in a filter, each with its targets. `agent`: the lines of the agent's process, which have their own
-/// target, and those of its supervisor.
+/// Short names in a filter, each with its targets. `agent`: the lines of the agent's process, which have
+/// their own target, and those of its supervisor.
 const TARGETS: [ShortName; 1] = [("agent", &["agent", "talon_supervisor::agent"])];
 
 /// How much of an invalid filter is repeated in the message.

@@ -17,8 +17,8 @@ pub enum Format {
 }
 
 impl Format {
-    /// The format that fits this process's stderr: the journal if stderr is connected to it, as under systemd; text on
-    /// a terminal; otherwise JSON.
+    /// The format that fits this process's stderr: the journal if stderr is connected to it, as under
+    /// systemd; text on a terminal; otherwise JSON.
     #[must_use]
     pub fn for_stderr() -> Self {
         if stderr_is_the_journal() {

@@ -7,10 +7,11 @@ use serde_json::Value;
 use tracing::Level;
 use tracing::field::{Field, Visit};
 
-/// The longest text of a line, in bytes: more than a plugin may log in one line by default, and small enough that no
-/// line fills the queue. A longer text is cut, with a `…`.
+/// The longest text of a line, in bytes: more than a plugin may log in one line by default, and small enough
+/// that no line fills the queue. A longer text is cut, with a `…`.
 const MAX_TEXT_BYTES: usize = 32 << 10;
-/// The most fields of a line: several times what our lines have. More are left out, and `fields_left_out` counts them.
+/// The most fields of a line: several times what our lines have. More are left out, and `fields_left_out`
+/// counts them.
 const MAX_FIELDS: usize = 64;
 /// The approximate size of a field in memory, without its text.
 const FIELD_BYTES: usize = 64;

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use talon_sanitize::{FamilyCounts, Raw, Sanitizer, sanitized_json};
 
-/// Neutralizes a line of text. In coloured text the subscriber's own colours stay; everything else that affects a
-/// terminal is neutralized. A line that has to be changed loses its colours.
+/// Neutralizes a line of text. In coloured text the subscriber's own colours stay; everything else that
+/// affects a terminal is neutralized. A line that has to be changed loses its colours.
 pub(crate) fn text(line: Vec<u8>, color: bool) -> Vec<u8> {
     let text = String::from_utf8_lossy(&line);
     let text = text.trim_end_matches('\n');

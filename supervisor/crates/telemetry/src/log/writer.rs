@@ -1,20 +1,20 @@
 //! A bounded queue in front of the log output, and the thread that empties it.
 
-use parking_lot::{Condvar, Mutex};
 use std::collections::VecDeque;
 use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use parking_lot::{Condvar, Mutex};
 use tracing_subscriber::fmt::MakeWriter;
 
 use super::line::Line;
 use super::output::LogOutput;
 use super::queue_entry::QueueEntry;
 
-/// The size limit of the queue: seconds of a busy log, and little compared to the rest of the process. Above it lines
-/// are dropped and counted.
+/// The size limit of the queue: seconds of a busy log, and little compared to the rest of the process. Above
+/// it lines are dropped and counted.
 pub(crate) const MAX_QUEUED_BYTES: usize = 4 << 20;
 /// How long the end of the process waits for an output that does not accept the remaining lines.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);

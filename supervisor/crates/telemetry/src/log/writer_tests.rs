@@ -39,7 +39,8 @@ fn a_journal_that_nobody_reads_costs_lines_and_no_time() {
     let outlet = LogOutput::Journal { journal: Journal::at(path).unwrap(), unreachable: false };
     let (writer, flush) = start(outlet).unwrap();
     let before = dropped();
-    // The socket takes some hundred entries, the queue the rest of its bytes, and then lines are dropped. Nothing here waits.
+    // The socket takes some hundred entries, the queue the rest of its bytes, and then lines are dropped.
+    // Nothing here waits.
     while dropped() == before {
         writer.line(Line::internal(Level::INFO, "x".repeat(1000)));
     }

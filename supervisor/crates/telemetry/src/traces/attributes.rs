@@ -5,7 +5,8 @@ use opentelemetry::{KeyValue, Value};
 use opentelemetry_sdk::trace::SpanData;
 use talon_sanitize::Raw;
 
-/// The longest value, in bytes. Names, ids and words are at most 128 by contract, and neutralizing may lengthen them.
+/// The longest value, in bytes. Names, ids and words are at most 128 by contract, and neutralizing may
+/// lengthen them.
 const MAX_VALUE_BYTES: usize = 256;
 
 /// The service that callers use.

@@ -9,7 +9,8 @@ use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::error::OTelSdkResult;
 use opentelemetry_sdk::trace::{Span, SpanData, SpanProcessor};
 
-/// The most spans that wait to be sent. 2,048: a thousand calls, about 2 MiB. Further spans are dropped and counted.
+/// The most spans that wait to be sent. 2,048: a thousand calls, about 2 MiB. Further spans are dropped and
+/// counted.
 pub(super) const MAX_QUEUED_SPANS: usize = 2048;
 
 /// One counter for the process, because it exports to one collector.
@@ -42,8 +43,8 @@ impl QueuedSpans {
     }
 }
 
-/// Passes at most as many spans to the batch processor as its queue holds, so that every dropped span is counted: here
-/// or in the exporter.
+/// Passes at most as many spans to the batch processor as its queue holds, so that every dropped span is
+/// counted: here or in the exporter.
 #[derive(Debug)]
 pub(super) struct BoundedProcessor<P> {
     batches: P,

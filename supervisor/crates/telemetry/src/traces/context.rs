@@ -1,4 +1,5 @@
-//! The trace context of a call, from the headers of [W3C Trace Context](https://www.w3.org/TR/trace-context/).
+//! The trace context of a call, from the headers of
+//! [W3C Trace Context](https://www.w3.org/TR/trace-context/).
 
 use std::str::FromStr;
 use std::sync::atomic::Ordering;
@@ -16,8 +17,8 @@ const TRACE_STATE: &str = "tracestate";
 
 /// The length of a `traceparent` of version 00: `00-`, 32 digits, `-`, 16 digits, `-`, 2 digits.
 const PARENT_BYTES: usize = 55;
-/// The longest `tracestate` that is passed on, in bytes: the minimum that the standard asks for. A longer one is left
-/// out, and the trace continues without it.
+/// The longest `tracestate` that is passed on, in bytes: the minimum that the standard asks for. A longer one
+/// is left out, and the trace continues without it.
 const MAX_STATE_BYTES: usize = 512;
 
 /// Ties one call to a trace: the parent of its spans, and the headers for its plugin.
@@ -27,8 +28,8 @@ pub struct CallTrace {
 }
 
 impl CallTrace {
-    /// The trace context of a call's headers. `None` if the call has no trace context and traces are not exported.
-    /// Invalid headers count as missing.
+    /// The trace context of a call's headers. `None` if the call has no trace context and traces are not
+    /// exported. Invalid headers count as missing.
     #[must_use]
     pub fn from_headers(headers: &HeaderMap) -> Option<Self> {
         let incoming = parse(headers);
@@ -43,8 +44,8 @@ impl CallTrace {
         }
     }
 
-    /// The headers that continue the trace in a request within this span. If traces are not exported, these are the
-    /// incoming headers.
+    /// The headers that continue the trace in a request within this span. If traces are not exported, these
+    /// are the incoming headers.
     #[must_use]
     pub fn outgoing_headers(&self, request: &Span) -> Vec<(&'static str, String)> {
         let context = request.context();

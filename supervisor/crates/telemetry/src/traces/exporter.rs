@@ -1,6 +1,5 @@
 //! OTLP over gRPC, to a unix socket or a port of this machine.
 
-use parking_lot::Mutex;
 use std::future::{Future, ready};
 use std::io;
 use std::time::{Duration, Instant};
@@ -13,6 +12,7 @@ use opentelemetry_proto::transform::trace::tonic::group_spans_by_resource_and_sc
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::error::{OTelSdkError, OTelSdkResult};
 use opentelemetry_sdk::trace::{SpanData, SpanExporter};
+use parking_lot::Mutex;
 use talon_sanitize::Raw;
 use tokio::net::{TcpStream, UnixStream};
 use tokio::runtime::Runtime;

@@ -1,8 +1,8 @@
 //! Traces of calls, sent by OTLP to a collector on this machine.
 //!
-//! A call has two spans: `call`, which its guard stack begins, and `plugin` inside it, around the request to the
-//! plugin. Both are `tracing` spans with the target [`TARGET`]. Nothing else is exported, and of these only the fields
-//! in `attributes`, bounded and neutralized.
+//! A call has two spans: `call`, which its guard stack begins, and `plugin` inside it, around the request to
+//! the plugin. Both are `tracing` spans with the target [`TARGET`]. Nothing else is exported, and of these
+//! only the fields in `attributes`, bounded and neutralized.
 //!
 //! ```text
 //! span ends ─► queue, MAX_QUEUED_SPANS ─► batch, on its own thread ─► collector
@@ -61,8 +61,8 @@ pub struct TraceSettings {
     pub sample: f64,
 }
 
-/// The number of spans of this process that were dropped, because the queue was full or the collector did not accept
-/// them.
+/// The number of spans of this process that were dropped, because the queue was full or the collector did not
+/// accept them.
 #[must_use]
 pub fn spans_dropped() -> u64 {
     bounded::dropped()
@@ -118,8 +118,8 @@ where
 }
 
 fn call_span_filter() -> FilterFn {
-    // The spans have level ERROR, so that every log filter includes them. The hint keeps other events from being
-    // enabled only for traces.
+    // The spans have level ERROR, so that every log filter includes them. The hint keeps other events from
+    // being enabled only for traces.
     let of_calls: fn(&Metadata<'_>) -> bool = |metadata| metadata.is_span() && metadata.target() == TARGET;
     FilterFn::new(of_calls).with_max_level_hint(LevelFilter::ERROR)
 }

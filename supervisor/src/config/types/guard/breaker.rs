@@ -9,8 +9,8 @@ use talon_plugin_config::units::Duration;
 pub struct Breaker {
     /// How many host faults in a row, within `window`, open the breaker.
     ///
-    /// 5 is more than one crash takes down with it when a few calls are in flight, and few enough to spare the
-    /// sixth caller a timeout.
+    /// 5 is more than one crash takes down with it when a few calls are in flight, and few enough to spare
+    /// the sixth caller a timeout.
     #[schemars(range(min = 1, max = 1000))]
     pub failures: u32,
     /// The time within which the faults count.
@@ -19,8 +19,8 @@ pub struct Breaker {
     pub window: Duration,
     /// How long calls are refused before one is let through to try.
     ///
-    /// 10 seconds are about what a restart with its backoff takes. If the trial call succeeds, the breaker closes.
-    /// At most a day.
+    /// 10 seconds are about what a restart with its backoff takes. If the trial call succeeds, the breaker
+    /// closes. At most a day.
     pub open_for: Duration,
 }
 

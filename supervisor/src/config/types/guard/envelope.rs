@@ -11,8 +11,8 @@ pub enum Envelope {
     /// `[plugin_output]` … `[/plugin_output]`, as the founding format has it.
     #[default]
     Plain,
-    /// The same with a random number in both delimiters, made anew for each answer, and with plugin, call, size, and
-    /// whether something was left out.
+    /// The same with a random number in both delimiters, made anew for each answer, and with plugin, call,
+    /// size, and whether something was left out.
     Nonce,
     /// The same as `nonce`, and every line of the plugin's text begins with `· `.
     Quoted,

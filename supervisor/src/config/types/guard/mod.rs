@@ -19,9 +19,9 @@ pub use self::quarantine::Quarantine;
 pub struct Guard {
     /// How long one call may take, from its arrival to its answer, waiting included.
     ///
-    /// 30 seconds is what a person waits for a tool before thinking it broken. Past it the call is cancelled on
-    /// the wire and its caller gets an error result that names the plugin and this timeout. At most a day: what
-    /// takes longer is a job, and has no business holding a place.
+    /// 30 seconds is what a person waits for a tool before thinking it broken. Past it the call is cancelled
+    /// on the wire and its caller gets an error result that names the plugin and this timeout. At most a day:
+    /// what takes longer is a job, and has no business holding a place.
     pub timeout: Duration,
     /// How much of one answer's text its caller gets, in bytes.
     ///
@@ -35,8 +35,8 @@ pub struct Guard {
     pub max_structured_bytes: ByteSize,
     /// The largest sum of one call's arguments, names and values, in bytes.
     ///
-    /// 1 MiB takes a source file or a long document; what is larger belongs into a file that the plugin reads.
-    /// A larger call is refused before it reaches the plugin.
+    /// 1 MiB takes a source file or a long document; what is larger belongs into a file that the plugin
+    /// reads. A larger call is refused before it reaches the plugin.
     pub max_argument_bytes: ByteSize,
     /// The largest message accepted from a plugin, in bytes. The hard limit of the transport.
     ///
@@ -45,7 +45,8 @@ pub struct Guard {
     pub max_message_bytes: ByteSize,
     /// How many calls of one plugin run at once.
     ///
-    /// 16 keeps a plugin with a thread for each call busy and its memory small. Further calls wait in `queue`.
+    /// 16 keeps a plugin with a thread for each call busy and its memory small. Further calls wait in
+    /// `queue`.
     #[schemars(range(min = 1, max = 100_000))]
     pub concurrency: usize,
     /// How many calls of one plugin wait for a place.
@@ -54,15 +55,16 @@ pub struct Guard {
     /// so they are refused at once with an error that says a retry can help. With 0, calls never wait.
     #[schemars(range(max = 1_000_000))]
     pub queue: usize,
-    /// The circuit breaker of each plugin: after repeated host faults (died, timed out, unavailable) calls are
-    /// refused for a while instead of waiting for the next fault. Errors that a tool answers do not count.
+    /// The circuit breaker of each plugin: after repeated host faults (died, timed out, unavailable) calls
+    /// are refused for a while instead of waiting for the next fault. Errors that a tool answers do not
+    /// count.
     pub breaker: Breaker,
     /// Regular expressions; what they match in a plugin's output is replaced by a fixed notice.
     ///
-    /// On top of the built-in sanitizer, which makes the control syntax of models inert and needs no patterns.
-    /// Rust's `regex` syntax, which runs in linear time. A pattern that is invalid, or that matches the empty
-    /// text or the notice itself, is an error; so are more than 64 of them, and one longer than 4 KiB, because every
-    /// answer is scanned for all of them.
+    /// On top of the built-in sanitizer, which makes the control syntax of models inert and needs no
+    /// patterns. Rust's `regex` syntax, which runs in linear time. A pattern that is invalid, or that matches
+    /// the empty text or the notice itself, is an error; so are more than 64 of them, and one longer than 4
+    /// KiB, because every answer is scanned for all of them.
     #[serde(default)]
     #[schemars(example = serde_json::json!([r"(?i)internal-only:\S+"]))]
     pub forbidden_patterns: Vec<String>,
@@ -92,8 +94,8 @@ pub struct Guard {
     /// When a plugin is quarantined because its answers keep containing control syntax: its calls are refused
     /// until an operator starts it again.
     ///
-    /// Not set, so it never happens: a plugin that reads web pages or mails answers what others wrote. Set it for
-    /// plugins that write their own text.
+    /// Not set, so it never happens: a plugin that reads web pages or mails answers what others wrote. Set it
+    /// for plugins that write their own text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quarantine: Option<Quarantine>,
 }

@@ -10,7 +10,8 @@ pub struct Quarantine {
     /// How much neutralized control syntax within `window` quarantines a plugin. Control and invisible
     /// characters and the operator's own patterns do not count.
     ///
-    /// 20 is more than a page about prompt formats holds, and less than an attack that varies its spelling needs.
+    /// 20 is more than a page about prompt formats holds, and less than an attack that varies its spelling
+    /// needs.
     #[serde(default = "marks")]
     #[schemars(range(min = 1, max = 1_000_000))]
     pub marks: u32,

@@ -10,8 +10,8 @@ use crate::suites::Bench;
 
 const CASE: &str = "events/fan-out";
 
-/// All of them together are fewer than may listen to a supervisor (64): those of the previous turn may still be
-/// disconnecting.
+/// All of them together are fewer than may listen to a supervisor (64): those of the previous turn may still
+/// be disconnecting.
 const LISTENERS: [(&str, usize); 3] = [("1 listener", 1), ("10 listeners", 10), ("50 listeners", 50)];
 
 pub(super) fn run(bench: &mut Bench<'_>, served: &Served) -> Result<()> {

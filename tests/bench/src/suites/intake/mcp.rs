@@ -1,5 +1,5 @@
-//! MCP on both sides: a server behind the bridge compared with the same server asked directly, and Talon as a server
-//! compared with the same calls through its socket.
+//! MCP on both sides: a server behind the bridge compared with the same server asked directly, and Talon as a
+//! server compared with the same calls through its socket.
 
 use anyhow::{Context, Result};
 use talon_tests::program;

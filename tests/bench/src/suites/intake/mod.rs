@@ -1,5 +1,5 @@
-//! Everything besides calls: plugins' state, MCP on both sides, events to listeners, the plugins' logs. One supervisor
-//! serves all of it.
+//! Everything besides calls: plugins' state, MCP on both sides, events to listeners, the plugins' logs. One
+//! supervisor serves all of it.
 
 mod events;
 mod log;

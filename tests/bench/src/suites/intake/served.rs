@@ -20,8 +20,8 @@ pub(super) const SERVER: &str = "server";
 /// As many concurrent calls as one turn of events has; and a log that never drops lines.
 const CALLS: &str = "concurrency: 256\nqueue: 256";
 const LOG: &str = "log:\n  lines_per_second: 1000000000\n  burst_lines: 1000000000\n";
-/// The plugins' lines are stored for `talon plugin logs` only: otherwise we would have to read them in the supervisor's
-/// own log.
+/// The plugins' lines are stored for `talon plugin logs` only: otherwise we would have to read them in the
+/// supervisor's own log.
 const OWN_LOG: &str = "info,plugin=off";
 
 /// The supervisor of the suite.

@@ -1,6 +1,7 @@
 //! Anthropic's Messages.
 //!
-//! Format: <https://platform.claude.com/docs/en/api/messages>, streaming: <https://platform.claude.com/docs/en/build-with-claude/streaming>.
+//! Format: <https://platform.claude.com/docs/en/api/messages>, streaming:
+//! <https://platform.claude.com/docs/en/build-with-claude/streaming>.
 
 mod reader;
 mod request;

@@ -12,8 +12,8 @@ pub(super) fn body(request: &Request, provider: &str) -> Value {
     let mut body = Map::new();
     body.insert("model".to_owned(), json!(request.model));
     body.insert("stream".to_owned(), json!(true));
-    // A transcript that continues after calls has to contain the thoughts before them. Those of another provider's
-    // model are missing, so this question is sent without thinking.
+    // A transcript that continues after calls has to contain the thoughts before them. Those of another
+    // provider's model are missing, so this question is sent without thinking.
     let level = if misses_thoughts(request, provider) { Thinking::Off } else { request.thinking };
     let thinks = thinking::ask(&mut body, &request.model, level, request.max_output_tokens);
     if let Some(system) = system(request) {
@@ -38,8 +38,8 @@ pub(super) fn body(request: &Request, provider: &str) -> Value {
     Value::Object(body)
 }
 
-/// The instructions. They describe the form of an answer: the format's own field accepts fewer schemas than are in use,
-/// and not on every model.
+/// The instructions. They describe the form of an answer: the format's own field accepts fewer schemas than
+/// are in use, and not on every model.
 fn system(request: &Request) -> Option<String> {
     let standing = request.messages.iter().filter_map(|message| match message {
         Message::System { text } if !text.is_empty() => Some(text.clone()),
@@ -49,8 +49,8 @@ fn system(request: &Request) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join("\n\n"))
 }
 
-/// The tools of past calls, if no tool is offered now, for instance for a summary: a transcript with calls is rejected
-/// without any tools.
+/// The tools of past calls, if no tool is offered now, for instance for a summary: a transcript with calls is
+/// rejected without any tools.
 fn called_tools(request: &Request) -> Option<Value> {
     let calls = request.messages.iter().flat_map(|message| match message {
         Message::Assistant { calls, .. } => calls.as_slice(),

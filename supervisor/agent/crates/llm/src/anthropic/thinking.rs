@@ -4,14 +4,16 @@ use serde_json::{Map, Value, json};
 
 use crate::model::Thinking;
 
-/// The answer's token limit if the request has none. The format requires a number; the smallest models accept 8,192.
+/// The answer's token limit if the request has none. The format requires a number; the smallest models accept
+/// 8,192.
 pub(super) const DEFAULT_MAX_TOKENS: u32 = 8192;
 /// The smallest budget that is accepted.
 const MIN_BUDGET_TOKENS: u32 = 1024;
 /// The tokens left for the answer where budget and answer share a limit.
 const MIN_ANSWER_TOKENS: u32 = 1024;
 
-/// The thinking budget of each level. The documentation calls 16,000 plenty for most, and the minimum a start.
+/// The thinking budget of each level. The documentation calls 16,000 plenty for most, and the minimum a
+/// start.
 fn budget_tokens(thinking: Thinking) -> u32 {
     match thinking {
         Thinking::Off => 0,
@@ -30,8 +32,8 @@ pub(super) struct ModelCapabilities {
     pub(super) temperature: bool,
 }
 
-/// Derived from the version in the model's name: `claude-3-7-sonnet-20250219` is 3.7, `claude-opus-4-7` 4.7 and
-/// `claude-sonnet-4-20250514` 4.0. A name without a version counts as a newer model.
+/// Derived from the version in the model's name: `claude-3-7-sonnet-20250219` is 3.7, `claude-opus-4-7` 4.7
+/// and `claude-sonnet-4-20250514` 4.0. A name without a version counts as a newer model.
 pub(super) fn capabilities(model: &str) -> ModelCapabilities {
     // Gateways prefix the name with a path, and some write the version with a dot.
     let name = model.rsplit('/').next().unwrap_or(model);

@@ -30,7 +30,8 @@ pub(crate) fn proxy(
         }
         return read(entry.reveal(), "proxy").map(Some);
     }
-    // A proxy cannot reach this machine's loopback, so local models are reached directly, as other clients do.
+    // A proxy cannot reach this machine's loopback, so local models are reached directly, as other clients
+    // do.
     if is_loopback(base) {
         return Ok(None);
     }

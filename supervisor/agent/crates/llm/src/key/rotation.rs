@@ -1,8 +1,8 @@
 //! Rotates a provider's keys.
 
-use parking_lot::Mutex;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::{FoundKey, Secret};
@@ -38,7 +38,8 @@ enum State {
         until: Instant,
         by_provider: bool,
     },
-    /// It was rejected. Only a person can change that, so it is not used again until the configuration is reloaded.
+    /// It was rejected. Only a person can change that, so it is not used again until the configuration is
+    /// reloaded.
     Refused,
 }
 
@@ -86,7 +87,8 @@ impl Keys {
         let order = (0..count).map(|step| (slots.next + step) % count).filter(|index| !tried.contains(index));
         let state = |index: &usize| slots.all[*index].state;
         let ready = order.clone().find(|index| state(index) == State::Ready);
-        // If the provider named no time, the rest is a guess: other keys are preferred, but the key can still be used.
+        // If the provider named no time, the rest is a guess: other keys are preferred, but the key can still
+        // be used.
         let guessed = |index: &usize| match state(index) {
             State::Cooling { until, by_provider: false } => Some((until, *index)),
             _ => None,

@@ -22,8 +22,8 @@ pub struct Answer {
     pub text: String,
     /// The calls, in order.
     pub calls: Vec<ToolCall>,
-    /// The tool of a call that was cut off by the limit of tokens or a filter, and is therefore not among the calls: half of
-    /// its arguments may well be readable and mean something else.
+    /// The tool of a call that was cut off by the limit of tokens or a filter, and is therefore not among the
+    /// calls: half of its arguments may well be readable and mean something else.
     pub cut_call: Option<String>,
     /// Why the model stopped.
     pub finish: Finish,

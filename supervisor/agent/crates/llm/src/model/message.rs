@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// The prefix of notes that the agent writes into a transcript in the user's role: a warning, or feedback on an answer.
-/// Providers have no role for notes.
+/// The prefix of notes that the agent writes into a transcript in the user's role: a warning, or feedback on
+/// an answer. Providers have no role for notes.
 pub const NOTE_BEGINS: &str = "[Note of the agent, not of the user: ";
 
 /// One message of a transcript.
@@ -44,11 +44,11 @@ pub enum Message {
     },
 }
 
-/// A model's thoughts, in its provider's own format: some sign them, others encrypt them, and only the provider reads
-/// them.
+/// A model's thoughts, in its provider's own format: some sign them, others encrypt them, and only the
+/// provider reads them.
 ///
-/// Anthropic and DeepSeek reject a transcript whose calls lack the thoughts before them. Thoughts go back only to the
-/// same model of the same provider; all others are asked without them.
+/// Anthropic and DeepSeek reject a transcript whose calls lack the thoughts before them. Thoughts go back
+/// only to the same model of the same provider; all others are asked without them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Thoughts {
     /// The provider, by its name in the configuration.

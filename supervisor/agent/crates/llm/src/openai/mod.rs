@@ -1,6 +1,7 @@
 //! OpenAI's chat completions, which most providers and local servers speak, each in its own dialect.
 //!
-//! Format: <https://platform.openai.com/docs/api-reference/chat>; DeepSeek: <https://api-docs.deepseek.com>; OpenRouter:
+//! Format: <https://platform.openai.com/docs/api-reference/chat>; DeepSeek: <https://api-docs.deepseek.com>;
+//! OpenRouter:
 //! <https://openrouter.ai/docs>; vLLM: <https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html>.
 
 mod reader;

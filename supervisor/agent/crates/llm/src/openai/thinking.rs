@@ -26,7 +26,8 @@ pub(super) fn ask(body: &mut Map<String, Value>, thinking: Thinking, dialect: Di
             let switch = if level.is_some() { "enabled" } else { "disabled" };
             vec![Some(("thinking", json!({ "type": switch }))), effort]
         }
-        // Models with levels read the first field, the others' templates the second; both ignore unknown fields.
+        // Models with levels read the first field, the others' templates the second; both ignore unknown
+        // fields.
         Dialect::Vllm => {
             vec![effort, Some(("chat_template_kwargs", json!({ "enable_thinking": level.is_some() })))]
         }
@@ -45,7 +46,8 @@ pub(super) fn back(
 ) -> Option<(&'static str, Value)> {
     let data = thoughts.map(|thoughts| thoughts.data.clone());
     match dialect {
-        // It rejects a transcript with calls but without thoughts, so those of another provider's calls are sent empty.
+        // It rejects a transcript with calls but without thoughts, so those of another provider's calls are
+        // sent empty.
         Dialect::Deepseek if has_calls && thinking != Thinking::Off => {
             Some(("reasoning_content", data.unwrap_or_else(|| json!(""))))
         }

@@ -9,7 +9,8 @@ use crate::limits::{MAX_ARGUMENTS_BYTES, MAX_CALLS, MAX_TEXT_BYTES};
 use crate::model::{Answer, Arguments, Chunk, Finish, Message, Request, Thoughts, ToolCall, Usage};
 use crate::provider::ChunkListener;
 
-/// The longest id that is accepted from a provider; longer ones are replaced. The longest in use have about 60 bytes.
+/// The longest id that is accepted from a provider; longer ones are replaced. The longest in use have about
+/// 60 bytes.
 const MAX_ID_BYTES: usize = 128;
 
 /// An incomplete answer.
@@ -41,7 +42,8 @@ struct Draft {
 /// A piece of a call.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Fragment<'t> {
-    /// The provider's number of the call. Neither dense nor ordered, and some providers use one number for every call.
+    /// The provider's number of the call. Neither dense nor ordered, and some providers use one number for
+    /// every call.
     pub(crate) index: Option<u64>,
     pub(crate) id: &'t str,
     pub(crate) name: &'t str,
@@ -195,9 +197,9 @@ impl<'h> Assembly<'h> {
         })
     }
 
-    /// Removes the call that was being written when the answer was truncated, and returns its tool. Its arguments may
-    /// parse and still be incomplete. Where calls are written in parallel, others that do not parse were truncated,
-    /// too.
+    /// Removes the call that was being written when the answer was truncated, and returns its tool. Its
+    /// arguments may parse and still be incomplete. Where calls are written in parallel, others that do not
+    /// parse were truncated, too.
     fn cut(&mut self) -> Option<String> {
         let cut = (self.written < self.drafts.len()).then(|| self.drafts.remove(self.written));
         self.drafts.retain(|draft| draft.arguments.trim().is_empty() || is_object(&draft.arguments));
@@ -229,7 +231,8 @@ impl<'h> Assembly<'h> {
 }
 
 impl Draft {
-    /// Whether a fragment belongs to this call, by every field that identifies calls: providers omit different ones.
+    /// Whether a fragment belongs to this call, by every field that identifies calls: providers omit
+    /// different ones.
     fn accepts(&self, fragment: &Fragment<'_>) -> bool {
         let differs = |own: &str, other: &str| !own.is_empty() && !other.is_empty() && own != other;
         if differs(&self.id, fragment.id) || differs(&self.name, fragment.name) {
@@ -242,7 +245,8 @@ impl Draft {
         }
     }
 
-    /// Some providers give every call the number 0 and no id: then a name after complete arguments starts another call.
+    /// Some providers give every call the number 0 and no id: then a name after complete arguments starts
+    /// another call.
     fn is_whole_before(&self, fragment: &Fragment<'_>) -> bool {
         !fragment.name.is_empty()
             && (self.id.is_empty() || fragment.id.is_empty())

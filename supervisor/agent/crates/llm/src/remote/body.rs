@@ -12,8 +12,8 @@ use crate::config::Timeouts;
 use crate::limits::MAX_ANSWER_BYTES;
 use crate::model::ErrorClass;
 
-/// How long to wait for the end of a body after the end of its answer. It usually comes with the last bytes, and lets
-/// the next request reuse the connection; a new one costs about as long as this.
+/// How long to wait for the end of a body after the end of its answer. It usually comes with the last bytes,
+/// and lets the next request reuse the connection; a new one costs about as long as this.
 const REST_TIMEOUT: Duration = Duration::from_millis(100);
 /// The most bytes that may follow.
 const MAX_REST_BYTES: usize = 4096;
@@ -135,7 +135,8 @@ impl Body {
         Ok(whole)
     }
 
-    /// Reads the beginning of an error body, as far as it arrives: its text is useful, but reading it must not fail.
+    /// Reads the beginning of an error body, as far as it arrives: its text is useful, but reading it must
+    /// not fail.
     pub(super) async fn start(&mut self, max_bytes: usize) -> Vec<u8> {
         let mut start = Vec::new();
         while start.len() < max_bytes {

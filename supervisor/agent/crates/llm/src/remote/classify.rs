@@ -1,7 +1,7 @@
 //! Classifies the errors of providers.
 //!
-//! By status first, since it means the same everywhere; codes and words decide where providers use one status for
-//! several errors.
+//! By status first, since it means the same everywhere; codes and words decide where providers use one status
+//! for several errors.
 
 use std::time::Duration;
 

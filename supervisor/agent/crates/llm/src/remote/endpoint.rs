@@ -12,8 +12,8 @@ use crate::config::{Environment, FileLookupError, ProviderEntry, ProviderKind, P
 use crate::key::{AsHeader as _, KeyError, Keys, Secret, find_keys};
 use crate::model::ProviderError;
 
-/// How long an idle connection is kept. Providers close theirs after one to five minutes, and a request on one that is
-/// being closed looks like a network error.
+/// How long an idle connection is kept. Providers close theirs after one to five minutes, and a request on
+/// one that is being closed looks like a network error.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(50);
 /// The shortest header value that is redacted in messages: shorter ones occur in ordinary words.
 const MIN_SECRET_BYTES: usize = 6;

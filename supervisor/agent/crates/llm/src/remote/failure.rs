@@ -111,8 +111,8 @@ impl Failure {
 /// (`sk-proj-`).
 const MIN_BEGINNING_CHARS: usize = 8;
 
-/// Redacts these secrets, and long prefixes of them, since the sender or the agent may have truncated the text in the
-/// middle of a key.
+/// Redacts these secrets, and long prefixes of them, since the sender or the agent may have truncated the
+/// text in the middle of a key.
 pub(crate) fn redact(text: &str, secrets: &[Secret]) -> String {
     let mut text = text.to_owned();
     let known = || secrets.iter().map(Secret::reveal).filter(|secret| !secret.is_empty());

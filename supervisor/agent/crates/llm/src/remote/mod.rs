@@ -1,7 +1,7 @@
 //! What all providers over HTTP have in common.
 //!
-//! A [`Protocol`] defines requests and how to read responses; an [`Endpoint`] has the address, the keys and the
-//! timeouts.
+//! A [`Protocol`] defines requests and how to read responses; an [`Endpoint`] has the address, the keys and
+//! the timeouts.
 
 mod assembly;
 mod attempt;
@@ -125,7 +125,8 @@ impl<'e> KeyAttempts<'e> {
         Ok(lease)
     }
 
-    /// Records what a failure means for the key. Returns it as the question's error unless another key may do better.
+    /// Records what a failure means for the key. Returns it as the question's error unless another key may do
+    /// better.
     fn record_failure(&mut self, lease: Lease, failure: Failure, spoke: bool) -> Result<(), ProviderError> {
         let keys = self.endpoint.keys();
         let another = match (failure.class, failure.status) {

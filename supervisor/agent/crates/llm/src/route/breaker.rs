@@ -1,11 +1,11 @@
 //! When a provider is left alone, and what brings it back: the settings of a [`CircuitBreaker`].
 //!
-//! In its half-open state one trial at a time is admitted: a probe, or a request that no other provider can answer. A
-//! single success closes nothing, so that an unstable provider does not affect requests each time; until the breaker
-//! closes, the router asks the provider last.
+//! In its half-open state one trial at a time is admitted: a probe, or a request that no other provider can
+//! answer. A single success closes nothing, so that an unstable provider does not affect requests each time;
+//! until the breaker closes, the router asks the provider last.
 //!
-//! A request counts once, with all its retries; otherwise one request that finds a provider slow would open the
-//! breaker.
+//! A request counts once, with all its retries; otherwise one request that finds a provider slow would open
+//! the breaker.
 
 use std::time::Duration;
 

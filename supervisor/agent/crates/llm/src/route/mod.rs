@@ -7,8 +7,8 @@
 //!                   out of service (breaker)         └──► cost (estimate, ledger, budget), attempts
 //! ```
 //!
-//! Everything but [`fallback`] is a pure function or machine into which time is passed; [`fallback::Chain`] performs what they
-//! say. `docs/models.md` is the operators' page.
+//! Everything but [`fallback`] is a pure function or machine into which time is passed; [`fallback::Chain`]
+//! performs what they say. `docs/models.md` is the operators' page.
 
 pub mod breaker;
 pub mod complexity;

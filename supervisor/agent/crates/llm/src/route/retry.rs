@@ -24,7 +24,8 @@ pub struct RetryPolicy {
     pub retried: bool,
     /// Which model is asked after that.
     pub next: FallbackTarget,
-    /// Whether it counts as a failure for the provider's breaker. Deliberate responses of a working provider do not.
+    /// Whether it counts as a failure for the provider's breaker. Deliberate responses of a working provider
+    /// do not.
     pub counts: bool,
     /// Whether the model or provider rests, for as long as it asks, or as [`RetrySettings`] says.
     pub rests: bool,
@@ -59,8 +60,8 @@ pub const fn policy(class: ErrorClass) -> RetryPolicy {
         ErrorClass::RateLimit => (false, FallbackTarget::OtherModel, false, true),
         ErrorClass::Billing => (false, FallbackTarget::OtherProvider, false, true),
         ErrorClass::Server => (false, FallbackTarget::OtherModel, true, false),
-        // A wrong key, a transcript that is too long and a wrong request have to be corrected; another provider would
-        // hide them.
+        // A wrong key, a transcript that is too long and a wrong request have to be corrected; another
+        // provider would hide them.
         ErrorClass::Auth | ErrorClass::Context | ErrorClass::Request => {
             (false, FallbackTarget::NoFallback, false, false)
         }
@@ -92,18 +93,20 @@ pub struct RetrySettings {
     pub backoff_initial: Duration,
     /// The longest wait, without what the provider asks for. Default 10 s.
     pub backoff_max: Duration,
-    /// The largest random addition to a wait, so that requests that failed together do not return together. Default 50
-    /// ms.
+    /// The largest random addition to a wait, so that requests that failed together do not return together.
+    /// Default 50 ms.
     pub jitter: Duration,
-    /// The longest `Retry-After` for which a request is held. Default 30 s: about what a person waits without a sign. A
-    /// longer one counts as a failure at once: the request falls back, or fails with a sentence that says when.
+    /// The longest `Retry-After` for which a request is held. Default 30 s: about what a person waits without
+    /// a sign. A longer one counts as a failure at once: the request falls back, or fails with a sentence
+    /// that says when.
     pub retry_after_max: Duration,
-    /// How long a model rests that has had too many requests and does not say for how long. Default 30 s: limits are by the
-    /// minute nearly everywhere.
+    /// How long a model rests that has had too many requests and does not say for how long. Default 30 s:
+    /// limits are by the minute nearly everywhere.
     pub rate_limit_rest: Duration,
     /// How long a provider rests without credit. Default 10 min: credit comes back by a person's hand.
     pub billing_rest: Duration,
-    /// The longest rest, whatever a provider asks for. Default 1 h: past it a limit of a day is found again with one request.
+    /// The longest rest, whatever a provider asks for. Default 1 h: past it a limit of a day is found again
+    /// with one request.
     pub rest_max: Duration,
 }
 
@@ -129,7 +132,8 @@ impl Default for RetrySettings {
 pub struct JitterDraw(pub u32);
 
 impl RetrySettings {
-    /// The wait before the `retry`-th retry, from 1; `None` if the provider asks for more than a request is held.
+    /// The wait before the `retry`-th retry, from 1; `None` if the provider asks for more than a request is
+    /// held.
     #[must_use]
     pub fn wait(&self, retry: u32, retry_after: Option<Duration>, drawn: JitterDraw) -> Option<Duration> {
         let doublings = retry.saturating_sub(1).min(31);

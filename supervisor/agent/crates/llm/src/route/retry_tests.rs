@@ -2,9 +2,9 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// "3 retries with exponential backoff on network/timeout errors", "try next provider on rate-limit/billing errors", "no retry:
-/// authentication errors, context overflow": the founding documents. That a server that cannot is left and counted, and that a
-/// wrong request is nobody's fault but its own, is ours.
+/// "3 retries with exponential backoff on network/timeout errors", "try next provider on rate-limit/billing
+/// errors", "no retry: authentication errors, context overflow": the founding documents. That a server that
+/// cannot is left and counted, and that a wrong request is nobody's fault but its own, is ours.
 // Promises: AGENT-16
 #[test]
 fn the_table_of_classes_is_the_founding_one() {

@@ -10,8 +10,8 @@ use super::requirements::Requirements;
 use super::task::{Task, Tier};
 use crate::route::{Money, Price};
 
-/// A typical turn, by which models are compared: what the founding documents give to the context of a call, 6,000 tokens, and
-/// an ordinary answer.
+/// A typical turn, by which models are compared: what the founding documents give to the context of a call,
+/// 6,000 tokens, and an ordinary answer.
 pub const TYPICAL_TURN: Requirements = Requirements {
     tools: false,
     vision: false,

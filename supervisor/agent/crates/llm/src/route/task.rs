@@ -50,8 +50,9 @@ impl Task {
 
     /// Tokens that an answer is taken to have when its cost is estimated, before anybody knows.
     ///
-    /// A paragraph or a few calls; of a summary what a running summary may have (800); of thought the several pages that such
-    /// models write. The true cost is counted afterwards, so an estimate that is off does no lasting harm.
+    /// A paragraph or a few calls; of a summary what a running summary may have (800); of thought the several
+    /// pages that such models write. The true cost is counted afterwards, so an estimate that is off does no
+    /// lasting harm.
     #[must_use]
     pub const fn expected_output_tokens(self) -> u64 {
         match self {
@@ -116,8 +117,9 @@ impl fmt::Display for Complexity {
 
 /// The tier that a task of this complexity takes.
 ///
-/// A task has its tier, and a hard one lifts it: a chat or a loop goes to the tier of its complexity if that is higher. A
-/// sub-agent and a summary stay cheap however long their text is, since they are cut to be small work and are many.
+/// A task has its tier, and a hard one lifts it: a chat or a loop goes to the tier of its complexity if that
+/// is higher. A sub-agent and a summary stay cheap however long their text is, since they are cut to be small
+/// work and are many.
 #[must_use]
 pub fn tier_for(task: Task, complexity: Complexity) -> Tier {
     match task {
@@ -130,8 +132,9 @@ pub fn tier_for(task: Task, complexity: Complexity) -> Tier {
 mod tests {
     use super::*;
 
-    /// The founding documents: "Simple Q&A", "Main Agent orchestration", "Sub-agent tasks", "Complex reasoning", "Memory
-    /// summarization" with their tiers, and simple → cheapest, moderate → default, complex → best.
+    /// The founding documents: "Simple Q&A", "Main Agent orchestration", "Sub-agent tasks", "Complex
+    /// reasoning", "Memory summarization" with their tiers, and simple → cheapest, moderate → default,
+    /// complex → best.
     // Promises: AGENT-17
     #[test]
     fn the_table_of_tiers_is_the_founding_one() {

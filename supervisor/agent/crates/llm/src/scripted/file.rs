@@ -23,7 +23,8 @@ pub struct Script {
     pub probes: Vec<Fault>,
 }
 
-/// One answer. In its texts `{{user}}` stands for the last question and `{{result}}` for the last result of a tool.
+/// One answer. In its texts `{{user}}` stands for the last question and `{{result}}` for the last result of a
+/// tool.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ScriptedAnswer {

@@ -1,8 +1,8 @@
 //! Gates that hold answers back until a test opens them.
 
-use parking_lot::Mutex;
 use std::collections::BTreeMap;
 
+use parking_lot::Mutex;
 use tokio::sync::watch;
 
 /// Gates by name. A gate is closed until it is opened, and then stays open.

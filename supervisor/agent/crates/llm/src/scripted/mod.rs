@@ -1,5 +1,5 @@
-//! Prepared answers from a file: for the demonstration, for tests, and for trying a configuration out. No model is asked, and
-//! every answer's model says so.
+//! Prepared answers from a file: for the demonstration, for tests, and for trying a configuration out. No
+//! model is asked, and every answer's model says so.
 
 mod file;
 mod gates;

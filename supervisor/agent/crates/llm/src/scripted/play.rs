@@ -84,8 +84,8 @@ async fn wait(gates: &Gates, prepared: &ScriptedAnswer) -> Result<(), Failure> {
                 format!("it cannot wait for the pipe {} ({error}): make one with mkfifo", path.display());
             Failure::new(ErrorClass::Request, message)
         };
-        // Opened for writing too, so that the pipe has a writer: otherwise its end would be read before anything is
-        // written.
+        // Opened for writing too, so that the pipe has a writer: otherwise its end would be read before
+        // anything is written.
         let pipe = pipe::OpenOptions::new().read_write(true).open_receiver(path).map_err(failed)?;
         pipe.readable().await.map_err(failed)?;
     }

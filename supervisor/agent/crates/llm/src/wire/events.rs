@@ -1,7 +1,7 @@
 //! Server-sent events, as the HTML standard has them (section 9.2.6), bounded.
 //!
-//! Our own, since what there is holds an event of any length, or ends the stream at a field that comes twice or that it does
-//! not know; providers send both.
+//! Our own, since what there is holds an event of any length, or ends the stream at a field that comes twice
+//! or that it does not know; providers send both.
 
 use super::{Frame, Framing, LineBreaks, Lines, TooLongError};
 use crate::limits::MAX_EVENT_BYTES;
@@ -69,7 +69,8 @@ impl Open {
                 self.data.push('\n');
             }
             b"event" => self.event = value.into_owned(),
-            // Comments have an empty name. Nothing is resumed, so ids and times to reconnect say nothing to us.
+            // Comments have an empty name. Nothing is resumed, so ids and times to reconnect say nothing to
+            // us.
             _ => {}
         }
         None

@@ -12,7 +12,8 @@ pub(crate) enum LineBreaks {
     Any,
 }
 
-/// Splits bytes into lines. Bytes are put together before they are read as text, so that a character may arrive in pieces.
+/// Splits bytes into lines. Bytes are put together before they are read as text, so that a character may
+/// arrive in pieces.
 pub(crate) struct Lines {
     breaks: LineBreaks,
     line: Vec<u8>,

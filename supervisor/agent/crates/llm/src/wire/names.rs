@@ -1,7 +1,7 @@
 //! Names and ids that every provider accepts.
 //!
-//! A transcript may go to another provider next, and contains names made up by models: OpenAI and Anthropic answer a
-//! name with a dot with a 400, for as long as it is in the transcript.
+//! A transcript may go to another provider next, and contains names made up by models: OpenAI and Anthropic
+//! answer a name with a dot with a 400, for as long as it is in the transcript.
 
 use std::borrow::Cow;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -28,8 +28,8 @@ fn plain(text: &str, max_bytes: usize) -> Cow<'_, str> {
     if text.len() <= max_bytes && text.chars().all(fits) {
         return Cow::Borrowed(text);
     }
-    // Two texts may differ only in replaced characters, so a digest is added. This hasher has no random seed, so the
-    // next request is the same, and the provider's cache stays valid.
+    // Two texts may differ only in replaced characters, so a digest is added. This hasher has no random seed,
+    // so the next request is the same, and the provider's cache stays valid.
     let mut hasher = DefaultHasher::new();
     text.hash(&mut hasher);
     let start: String =

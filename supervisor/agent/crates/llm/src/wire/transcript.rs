@@ -21,7 +21,8 @@ pub(crate) fn fits(thoughts: &Thoughts, provider: &str, model: &str) -> bool {
     thoughts.provider == provider && thoughts.model == model
 }
 
-/// A call's arguments as an object: several servers parse what stands in the transcript, and fail at what is none.
+/// A call's arguments as an object: several servers parse what stands in the transcript, and fail at what is
+/// none.
 pub(crate) fn sent_arguments(call: &ToolCall) -> Map<String, Value> {
     match &call.arguments {
         Arguments::Object(object) => object.clone(),

@@ -187,7 +187,8 @@ async fn ollamas_lines_are_read() {
     assert_eq!(answer(ProviderKind::Ollama, "ollama/length.ndjson").await.finish, Finish::Length);
 }
 
-/// Asks twice, the second time with the first answer and a result for each of its calls. Returns the second request.
+/// Asks twice, the second time with the first answer and a result for each of its calls. Returns the second
+/// request.
 async fn second_request(entry: ProviderEntry, server: &mut Server) -> serde_json::Value {
     let provider = build(entry);
     let mut request = question("What is the weather?");

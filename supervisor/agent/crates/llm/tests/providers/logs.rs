@@ -1,9 +1,9 @@
 //! The log at the most verbose level.
 
-use parking_lot::Mutex;
 use std::io::{self, Write};
 use std::sync::Arc;
 
+use parking_lot::Mutex;
 use talon_llm::Secret;
 use talon_llm::config::{ProviderEntry, ProviderKind};
 

@@ -53,7 +53,8 @@ fn impatient(kind: ProviderKind, url: &str) -> ProviderEntry {
     entry
 }
 
-/// An entry with a short timeout between pieces. The server has to send everything at once, or a busy machine is too late.
+/// An entry with a short timeout between pieces. The server has to send everything at once, or a busy machine
+/// is too late.
 fn restless(kind: ProviderKind, url: &str) -> ProviderEntry {
     let mut entry = entry(kind, url);
     entry.timeouts.between = TimeSpan::from_millis(300);

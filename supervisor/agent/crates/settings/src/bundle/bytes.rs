@@ -1,4 +1,5 @@
-//! The bundle as bytes, with all secrets: its only form outside a process, in a sealed memory file for the agent alone.
+//! The bundle as bytes, with all secrets: its only form outside a process, in a sealed memory file for the
+//! agent alone.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -11,8 +12,8 @@ use serde_json::Value;
 use super::SettingsBundle;
 use crate::{ProviderEntry, Secret, Settings};
 
-/// The most bytes that are read. 32 MiB: 8 MiB of files grow by a third, and the settings come from a file of at most 1
-/// MiB. The supervisor writes nothing larger.
+/// The most bytes that are read. 32 MiB: 8 MiB of files grow by a third, and the settings come from a file of
+/// at most 1 MiB. The supervisor writes nothing larger.
 pub const MAX_BUNDLE_BYTES: usize = 32 << 20;
 
 /// Why bytes are no bundle.
@@ -53,8 +54,8 @@ struct Incoming {
 }
 
 impl SettingsBundle {
-    /// Encodes the bundle for [`SettingsBundle::from_bytes`]. The bytes contain all secrets: they are for the agent's process,
-    /// and must not be stored.
+    /// Encodes the bundle for [`SettingsBundle::from_bytes`]. The bytes contain all secrets: they are for the
+    /// agent's process, and must not be stored.
     ///
     /// # Errors
     /// [`BundleError::TooLong`] if [`SettingsBundle::from_bytes`] would reject them.
@@ -94,8 +95,8 @@ fn unreadable(error: serde_json::Error) -> BundleError {
     BundleError::Unreadable { line: error.line(), column: error.column() }
 }
 
-/// The settings with their secrets in plain text. A new [`Secret`] in the settings has to be added here; the test of
-/// this module finds a missing one.
+/// The settings with their secrets in plain text. A new [`Secret`] in the settings has to be added here; the
+/// test of this module finds a missing one.
 fn revealed(settings: &Settings) -> Value {
     let mut value = serde_json::to_value(settings).unwrap_or_default();
     for (name, entry) in &settings.models.providers.0 {

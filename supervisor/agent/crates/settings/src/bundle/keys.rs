@@ -1,4 +1,5 @@
-//! Reads API keys from the environment or a file; never from the configuration itself, which is shown and copied.
+//! Reads API keys from the environment or a file; never from the configuration itself, which is shown and
+//! copied.
 
 use std::path::PathBuf;
 

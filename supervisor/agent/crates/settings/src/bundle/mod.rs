@@ -1,8 +1,9 @@
-//! The bundle that the supervisor sends to the agent: the settings, with the files and variables that they name.
+//! The bundle that the supervisor sends to the agent: the settings, with the files and variables that they
+//! name.
 //!
-//! The agent's user cannot read the operator's files, and its environment has only what services get, so that access to
-//! the configuration does not imply access to its keys. So the supervisor looks up what the settings name, and nothing
-//! else, and sends it.
+//! The agent's user cannot read the operator's files, and its environment has only what services get, so that
+//! access to the configuration does not imply access to its keys. So the supervisor looks up what the
+//! settings name, and nothing else, and sends it.
 
 mod bytes;
 mod file;
@@ -37,14 +38,15 @@ pub const PROXY_VARIABLES: [&str; 8] = [
     "no_proxy",
 ];
 
-/// The longest value of a variable. 16 KiB: a key has 4 KiB at most, and a `NO_PROXY` with some hundred names fits. A longer one is
-/// left out, with a problem that names it.
+/// The longest value of a variable. 16 KiB: a key has 4 KiB at most, and a `NO_PROXY` with some hundred names
+/// fits. A longer one is left out, with a problem that names it.
 const MAX_VARIABLE_BYTES: usize = 16 << 10;
 /// The most variables. 512: far more than anyone has keys. Further ones are left out, with a problem.
 const MAX_VARIABLES: usize = 512;
 /// Everything that the agent is given: its settings, and the environment variables and files that they name.
 ///
-/// Providers are built from it alone. Its `Debug` output shows neither values nor contents; see [`SettingsBundle::to_bytes`].
+/// Providers are built from it alone. Its `Debug` output shows neither values nor contents; see
+/// [`SettingsBundle::to_bytes`].
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct SettingsBundle {
     /// The operator's settings.
@@ -60,9 +62,9 @@ pub struct SettingsBundle {
 impl SettingsBundle {
     /// Looks up what the settings name.
     ///
-    /// `env` looks up a variable, `read` a file ([`read_file`] outside of tests). A file with keys that others can read
-    /// is left out. Also returns one sentence for each problem, with what to do. A provider with a problem cannot be
-    /// asked; the others can.
+    /// `env` looks up a variable, `read` a file ([`read_file`] outside of tests). A file with keys that
+    /// others can read is left out. Also returns one sentence for each problem, with what to do. A provider
+    /// with a problem cannot be asked; the others can.
     #[must_use]
     pub fn collect(
         settings: &Settings,
@@ -149,8 +151,8 @@ impl BundleCollector<'_> {
     }
 
     fn file(&mut self, path: &Path, used: FileUse) {
-        // A file that is named twice is read once. If it contains keys it is checked each time: the first use may not
-        // have required it.
+        // A file that is named twice is read once. If it contains keys it is checked each time: the first use
+        // may not have required it.
         let known = self.bundle.files.contains_key(path) || self.bundle.refused.contains_key(path);
         if known && used != FileUse::Keys {
             return;

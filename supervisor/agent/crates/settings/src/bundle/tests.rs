@@ -200,8 +200,8 @@ fn bytes_hold_every_secret_and_nothing_else_does() {
     assert!(!shown.contains("hunter2"), "{shown}");
 }
 
-/// A secret that is added to the settings has to be revealed in the bytes as well, or the agent gets `[hidden]`
-/// instead.
+/// A secret that is added to the settings has to be revealed in the bytes as well, or the agent gets
+/// `[hidden]` instead.
 #[test]
 fn there_are_no_secrets_but_those_that_are_revealed() {
     fn walk(schema: &serde_json::Value, path: &str, found: &mut Vec<String>) {

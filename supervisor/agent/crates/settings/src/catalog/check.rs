@@ -7,8 +7,8 @@ use super::entry::{CatalogEntry, ModelRef};
 use crate::model::{CatalogKeys, Cost, Model};
 use talon_sanitize::nearest;
 
-/// The most models. The router considers each of them for each request; an aggregator's whole list has some hundreds.
-/// One more is a problem of the catalog. Not configurable.
+/// The most models. The router considers each of them for each request; an aggregator's whole list has some
+/// hundreds. One more is a problem of the catalog. Not configurable.
 pub const MAX_MODELS: usize = 1000;
 
 /// The heaviest weight.

@@ -1,7 +1,7 @@
 //! `models.catalog`: the models, their abilities and their prices.
 //!
-//! [`CatalogKeys`] are the keys as an operator writes them; a [`Catalog`] contains the checked models. All problems are
-//! reported at once, each with its key and what to do.
+//! [`CatalogKeys`] are the keys as an operator writes them; a [`Catalog`] contains the checked models. All
+//! problems are reported at once, each with its key and what to do.
 
 mod check;
 mod entry;
@@ -42,8 +42,8 @@ impl Catalog {
         self.entries.get(found)
     }
 
-    /// The model that a person or a configuration refers to: by provider and name, by its alias, or by its name alone
-    /// if only one provider has it.
+    /// The model that a person or a configuration refers to: by provider and name, by its alias, or by its
+    /// name alone if only one provider has it.
     ///
     /// # Errors
     /// [`UnknownModelError`], with the nearest ones.

@@ -19,8 +19,8 @@ use crate::output::Output;
 
 /// Approve a call: it runs exactly as shown.
 ///
-/// Shows the call first. The approval is bound to the digest of what was shown: a call that changed since then does not
-/// run.
+/// Shows the call first. The approval is bound to the digest of what was shown: a call that changed since
+/// then does not run.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   talon approval approve 01K0

@@ -20,7 +20,8 @@ pub(in crate::client::agent) async fn fetch_all(
     Ok(answer.approvals)
 }
 
-/// The approval with this id: searches the caller's own sessions first, then all sessions if the caller may see them.
+/// The approval with this id: searches the caller's own sessions first, then all sessions if the caller may
+/// see them.
 pub(in crate::client::agent) async fn fetch_one(
     reach: &AgentConnection,
     id: &str,

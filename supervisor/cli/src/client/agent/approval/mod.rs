@@ -13,7 +13,8 @@ use crate::output::Output;
 
 /// List, show and decide calls that wait for an approval.
 ///
-/// `agent.confirm` in the configuration says which calls need one. A call without a decision expires and does not run.
+/// `agent.confirm` in the configuration says which calls need one. A call without a decision expires and does
+/// not run.
 #[derive(Debug, Subcommand)]
 #[command(after_help = "Examples:
   talon approval list

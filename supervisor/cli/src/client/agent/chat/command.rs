@@ -56,8 +56,8 @@ pub(super) enum Thinking {
 }
 
 impl Command {
-    /// Parses a line. A line that starts with a single slash is always a command: a mistyped one is never sent to the
-    /// model.
+    /// Parses a line. A line that starts with a single slash is always a command: a mistyped one is never
+    /// sent to the model.
     pub(super) fn parse(line: &str) -> Self {
         let line = line.trim();
         if line.is_empty() {

@@ -1,6 +1,7 @@
 //! Messages of several lines.
 //!
-//! A line that ends in a backslash continues on the next line, and so does text inside a fence of three backticks.
+//! A line that ends in a backslash continues on the next line, and so does text inside a fence of three
+//! backticks.
 
 const FENCE: &str = "```";
 

@@ -35,10 +35,10 @@ use crate::signals::termination_signal_but_interrupt;
 
 /// Talk with the agent.
 ///
-/// Answers are streamed, along with the tool calls on the way. A call that needs an approval is shown exactly as it
-/// will run, and you are asked to decide. Lines that start with a slash are commands; /help lists them. A line that
-/// ends in a backslash continues on the next line. Ctrl-C cancels the current turn, Ctrl-D leaves the chat; the session
-/// stays. Without a terminal each line of stdin is a message.
+/// Answers are streamed, along with the tool calls on the way. A call that needs an approval is shown exactly
+/// as it will run, and you are asked to decide. Lines that start with a slash are commands; /help lists them.
+/// A line that ends in a backslash continues on the next line. Ctrl-C cancels the current turn, Ctrl-D leaves
+/// the chat; the session stays. Without a terminal each line of stdin is a message.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   talon chat

@@ -1,4 +1,5 @@
-//! Which calls this chat has shown, with their digests: only those can be approved without showing them again.
+//! Which calls this chat has shown, with their digests: only those can be approved without showing them
+//! again.
 
 use std::collections::BTreeMap;
 
@@ -6,8 +7,8 @@ use talon_proto::agent::Approval;
 
 use crate::client::agent::turn::approval::is_pending;
 
-/// Calls to remember, more than a chat shows in a day. Beyond that all are forgotten, and are shown again before an
-/// approval.
+/// Calls to remember, more than a chat shows in a day. Beyond that all are forgotten, and are shown again
+/// before an approval.
 const MAX_SHOWN: usize = 1000;
 
 /// The digests of the shown calls, by approval id.
@@ -17,8 +18,8 @@ pub(super) struct ShownApprovals {
 }
 
 impl ShownApprovals {
-    /// Records pending calls with the digest that was shown. A decided call is shown by name only, so it is not
-    /// recorded.
+    /// Records pending calls with the digest that was shown. A decided call is shown by name only, so it is
+    /// not recorded.
     pub(super) fn record<'a>(&mut self, approvals: impl IntoIterator<Item = &'a Approval>) {
         for approval in approvals.into_iter().filter(|approval| is_pending(approval)) {
             if self.digests.len() >= MAX_SHOWN {
@@ -48,8 +49,8 @@ mod tests {
         let mut seen = ShownApprovals::default();
         seen.record(&[approval("a", "1", "pending"), approval("b", "2", "approved"), approval("c", "", "")]);
         assert!(seen.contains(&approval("a", "1", "pending")));
-        // A changed call under the same id, a different id with the same digest, a call shown by name only, one without
-        // a digest.
+        // A changed call under the same id, a different id with the same digest, a call shown by name only,
+        // one without a digest.
         for (id, digest) in [("a", "2"), ("d", "1"), ("b", "2"), ("c", "")] {
             assert!(!seen.contains(&approval(id, digest, "pending")), "{id}");
         }

@@ -1,5 +1,5 @@
-//! The agent's messages as JSON. The keys are those of `proto/talon/agent/v1/agent.proto` and are stable; what is not here is printed as
-//! [`fields`](crate::json::fields) has it.
+//! The agent's messages as JSON. The keys are those of `proto/talon/agent/v1/agent.proto` and are stable;
+//! what is not here is printed as [`fields`](crate::json::fields) has it.
 //!
 //! | module | contents |
 //! |---|---|

@@ -14,7 +14,8 @@ use crate::output::Output;
 
 /// Replace the older turns of a session by a summary.
 ///
-/// A model writes the summary, which costs money. The replaced turns stay in the store: `talon session show --all`.
+/// A model writes the summary, which costs money. The replaced turns stay in the store:
+/// `talon session show --all`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   talon session compact 01K0

@@ -14,8 +14,8 @@ use crate::output::Output;
 
 /// List, show and manage sessions.
 ///
-/// A session is a conversation with the agent. It is stored until it is deleted, including the turns that a summary
-/// replaced.
+/// A session is a conversation with the agent. It is stored until it is deleted, including the turns that a
+/// summary replaced.
 #[derive(Debug, Subcommand)]
 #[command(after_help = "Examples:
   talon session list

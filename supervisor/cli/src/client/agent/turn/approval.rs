@@ -10,8 +10,8 @@ use crate::client::agent::formatting::{count, single_line};
 use crate::line::Line;
 use crate::show;
 
-/// The most bytes of arguments that are shown inline before the question, about what a person can read on a terminal.
-/// Longer ones are left to `talon approval show`.
+/// The most bytes of arguments that are shown inline before the question, about what a person can read on a
+/// terminal. Longer ones are left to `talon approval show`.
 pub(crate) const MAX_INLINE_BYTES: usize = 16 << 10;
 /// Bytes of a denial's reason; the agent accepts no more.
 const MAX_REASON_BYTES: usize = 500;
@@ -29,8 +29,8 @@ pub(crate) fn is_short(approval: &Approval) -> bool {
     approval.args.iter().map(|(key, value)| key.len() + value.len()).sum::<usize>() <= MAX_INLINE_BYTES
 }
 
-/// The call line by line, exactly as it will run. Nothing is cut; characters that could act on the terminal or be
-/// mistaken for others are marked.
+/// The call line by line, exactly as it will run. Nothing is cut; characters that could act on the terminal
+/// or be mistaken for others are marked.
 pub(crate) fn lines(approval: &Approval, now: SystemTime) -> Vec<Line> {
     let who = match approval.subagent.as_str() {
         "" => "".into(),

@@ -1,7 +1,8 @@
 //! Reads one line from the terminal without blocking the rest of the program.
 //!
-//! A thread that blocks in a read cannot be cancelled. So it polls the terminal together with a stop descriptor, and
-//! reads only when input is available: a question that was answered elsewhere does not consume the next typed line.
+//! A thread that blocks in a read cannot be cancelled. So it polls the terminal together with a stop
+//! descriptor, and reads only when input is available: a question that was answered elsewhere does not
+//! consume the next typed line.
 
 use std::io;
 use std::os::fd::OwnedFd;

@@ -4,8 +4,8 @@ use talon_proto::agent::{Approval, Done, Error, SubagentResult, ToolCall, ToolRe
 
 use crate::failure::Failure;
 
-/// Tool calls, notices etc. recorded per turn; beyond this only the agent counts them. The limits of a turn allow about
-/// a hundred tool calls.
+/// Tool calls, notices etc. recorded per turn; beyond this only the agent counts them. The limits of a turn
+/// allow about a hundred tool calls.
 const MAX_RECORDED: usize = 1000;
 /// Bytes of the streamed text that are recorded, to decide whether the answer was streamed.
 const MAX_STREAMED_BYTES: usize = 1 << 20;

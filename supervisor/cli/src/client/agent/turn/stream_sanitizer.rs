@@ -1,8 +1,8 @@
 //! Sanitizes streamed text without waiting for its end.
 //!
-//! A pattern of the sanitizer may span several pieces, and a delimiter that is cut off gets marked, because it could be
-//! completed later. So a possible delimiter is held back until it is decided, and so is a character that others may
-//! combine with; everything else is shown at once.
+//! A pattern of the sanitizer may span several pieces, and a delimiter that is cut off gets marked, because
+//! it could be completed later. So a possible delimiter is held back until it is decided, and so is a
+//! character that others may combine with; everything else is shown at once.
 
 use talon_sanitize::{Raw, Sanitized};
 

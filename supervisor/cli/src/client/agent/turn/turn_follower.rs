@@ -23,8 +23,8 @@ use crate::failure::Failure;
 use crate::line::Line;
 use crate::output::Output;
 
-/// How long to wait for the end of a cancelled turn, which carries the partial answer. Tool calls are cancelled over
-/// the wire, so this only bounds a hang.
+/// How long to wait for the end of a cancelled turn, which carries the partial answer. Tool calls are
+/// cancelled over the wire, so this only bounds a hang.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Options for following a turn.

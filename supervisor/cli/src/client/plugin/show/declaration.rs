@@ -1,5 +1,5 @@
-//! What a plugin declares: its actions, and its texts about itself. What differs from the approved declaration is marked and
-//! shown in full.
+//! What a plugin declares: its actions, and its texts about itself. What differs from the approved
+//! declaration is marked and shown in full.
 
 use anstyle::Style;
 use talon_proto::plugin::{Action, PluginCapabilities};
@@ -8,8 +8,8 @@ use talon_sanitize::{Raw, sanitized};
 use crate::output::Output;
 use crate::table::{Cell, Table};
 
-/// Bytes of a changed action's schema, and of each changed text, in the output for people. A longer one is marked, and
-/// complete with `--output json`.
+/// Bytes of a changed action's schema, and of each changed text, in the output for people. A longer one is
+/// marked, and complete with `--output json`.
 const MAX_TEXT_SHOWN: usize = 2 << 10;
 /// How many context arguments of a changed action are listed; the others are counted.
 const MAX_CONTEXT_SHOWN: usize = 32;
@@ -25,8 +25,8 @@ fn bounded(text: &str) -> Cell {
     }
 }
 
-/// The actions with their parameters, for `plugin show` and `exec --list`; actions that differ from what was approved
-/// are marked and shown in full.
+/// The actions with their parameters, for `plugin show` and `exec --list`; actions that differ from what was
+/// approved are marked and shown in full.
 pub(crate) fn actions(capabilities: &PluginCapabilities, changed: &[String], out: &mut Output) {
     let mut table = Table::new(&["ACTION", "TYPE", "", "DESCRIPTION"]);
     for action in &capabilities.actions {
@@ -64,7 +64,8 @@ pub(crate) fn actions(capabilities: &PluginCapabilities, changed: &[String], out
     }
 }
 
-/// How many glossary entries and articles are listed for a plugin whose texts changed; the others are counted.
+/// How many glossary entries and articles are listed for a plugin whose texts changed; the others are
+/// counted.
 const MAX_ENTRIES_SHOWN: usize = 32;
 
 /// The plugin's description of itself, if it differs from what was approved.

@@ -95,7 +95,8 @@ fn read(by: PackageRegistry, words: &[&str]) -> Result<Download, DownloadError> 
     Err(DownloadError::NoProgram)
 }
 
-/// A package name with an optional version; rejects what a package manager would treat as an address or a flag.
+/// A package name with an optional version; rejects what a package manager would treat as an address or a
+/// flag.
 fn is_package(by: PackageRegistry, text: &str) -> bool {
     let word = |text: &str| {
         text.bytes().next().is_some_and(|b| b.is_ascii_alphanumeric())

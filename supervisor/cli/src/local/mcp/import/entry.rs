@@ -9,8 +9,8 @@ pub(super) const HEAD: &str = "plugins:\n  tools:\n    plugins:\n";
 /// The indentation of the entries.
 const INDENT: &str = "      ";
 
-/// One plugin. Its strings are in configuration syntax: secrets are replaced by variables, and dollar signs are
-/// doubled.
+/// One plugin. Its strings are in configuration syntax: secrets are replaced by variables, and dollar signs
+/// are doubled.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Entry {
     pub(super) plugin: String,
@@ -38,7 +38,8 @@ impl Entry {
         }
     }
 
-    /// The entry's lines below `plugins.tools.plugins`. Strings are written in JSON syntax, which is valid YAML.
+    /// The entry's lines below `plugins.tools.plugins`. Strings are written in JSON syntax, which is valid
+    /// YAML.
     pub(super) fn yaml(&self) -> String {
         let mut text = String::new();
         let mut line = |depth: usize, words: String| {

@@ -1,8 +1,9 @@
 //! Installs a package once, so that a jail without network can run it.
 //!
-//! Packages may contain scripts that run during installation, outside of any jail. npm is called with scripts disabled,
-//! and pip accepts only prebuilt packages. Each installation starts in a fresh directory: an existing one is under the
-//! package's control, and programs in it would run with the importing user's rights.
+//! Packages may contain scripts that run during installation, outside of any jail. npm is called with scripts
+//! disabled, and pip accepts only prebuilt packages. Each installation starts in a fresh directory: an
+//! existing one is under the package's control, and programs in it would run with the importing user's
+//! rights.
 
 use std::fs::{self, Permissions};
 use std::io;

@@ -7,7 +7,8 @@ use serde_json::Value;
 use crate::failure::Failure;
 use crate::input::{InputError, InputSource};
 
-/// The largest file to read. Claude Code stores much else in the same file; this is ten times the largest one seen.
+/// The largest file to read. Claude Code stores much else in the same file; this is ten times the largest one
+/// seen.
 const MAX_BYTES: u64 = 16 << 20;
 
 /// Reads a file.

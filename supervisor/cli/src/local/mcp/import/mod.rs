@@ -44,9 +44,9 @@ const MAX_SERVERS: usize = 256;
 
 /// Import the MCP servers of an editor: each becomes a plugin, in a jail and behind the guard.
 ///
-/// Reads the mcpServers of Claude Desktop, Claude Code, Cursor, Windsurf and others, and the servers of VS Code.
-/// Reports the result for each server, and prints the entries for plugins.tools.plugins. Secrets are not copied but
-/// replaced by variables. Nothing is started, and no existing entry is changed.
+/// Reads the mcpServers of Claude Desktop, Claude Code, Cursor, Windsurf and others, and the servers of VS
+/// Code. Reports the result for each server, and prints the entries for plugins.tools.plugins. Secrets are
+/// not copied but replaced by variables. Nothing is started, and no existing entry is changed.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   talon mcp import ~/.cursor/mcp.json
@@ -59,8 +59,8 @@ pub(crate) struct ImportArgs {
     /// Add the entries to this configuration file; creates it if necessary. Existing entries stay unchanged.
     #[arg(long, value_name = "CONFIG")]
     write: Option<PathBuf>,
-    /// For servers that npx and uvx download at each start, which is impossible in a jail without network: install them
-    /// below this directory now, without running their installation scripts.
+    /// For servers that npx and uvx download at each start, which is impossible in a jail without network:
+    /// install them below this directory now, without running their installation scripts.
     #[arg(long, value_name = "DIR")]
     install: Option<PathBuf>,
 }
@@ -136,8 +136,8 @@ fn import_server(
     ImportedServer { server, plugin, result, notes }
 }
 
-/// The server's name as a plugin name: in lower case, with `-` for invalid characters, and a number if the name is
-/// taken.
+/// The server's name as a plugin name: in lower case, with `-` for invalid characters, and a number if the
+/// name is taken.
 fn plugin_name(name: &str, taken: &BTreeSet<String>) -> Option<String> {
     /// Leaves room for a number, and for tool names that start with it.
     const MAX_LEN: usize = 48;

@@ -52,7 +52,8 @@ pub(super) fn grant_paths(entry: &mut Entry, args: &[String], notes: &mut Vec<St
 
 /// The directory that a script needs: the root of its package, or its parent.
 fn project_of(script: &Path) -> Option<PathBuf> {
-    /// How many levels to search for a package: `node_modules/@scope/name/dist/bin/x.js` is the deepest common path.
+    /// How many levels to search for a package: `node_modules/@scope/name/dist/bin/x.js` is the deepest
+    /// common path.
     const LEVELS: usize = 6;
     let scripts = ["js", "mjs", "cjs", "ts", "py"];
     let is_script = script.is_file()
@@ -90,8 +91,8 @@ fn is_version_of(interpreter: &str, name: &str) -> bool {
         .is_some_and(|version| version.bytes().all(|b| b.is_ascii_digit() || b == b'.'))
 }
 
-/// Whether a path may be granted without asking: not a system directory, and not a home directory, which contains all
-/// of a person's files.
+/// Whether a path may be granted without asking: not a system directory, and not a home directory, which
+/// contains all of a person's files.
 fn is_grantable(real: &Path) -> bool {
     let home = std::env::var_os("HOME").map(PathBuf::from).and_then(|home| home.canonicalize().ok());
     is_grantable_with_home(real, home.as_deref())

@@ -46,7 +46,8 @@ pub(super) enum ServerError {
     NoPairs { what: &'static str },
 }
 
-/// Parses one server. A setting that is not imported becomes a note, or the error if the server is unusable without it.
+/// Parses one server. A setting that is not imported becomes a note, or the error if the server is unusable
+/// without it.
 pub(super) fn read(about: &Value, notes: &mut Vec<String>) -> Result<Server, ServerError> {
     let Value::Object(about) = about else { return Err(ServerError::NoObject) };
     let mut about = about.clone();

@@ -1,5 +1,5 @@
-//! Converts strings of an editor's file to configuration syntax, where `${NAME}` is a variable: editors' variables are
-//! translated, literal dollar signs are escaped, and secrets are not copied.
+//! Converts strings of an editor's file to configuration syntax, where `${NAME}` is a variable: editors'
+//! variables are translated, literal dollar signs are escaped, and secrets are not copied.
 
 use std::collections::BTreeMap;
 

@@ -24,7 +24,9 @@ pub(in crate::checks) async fn echo_id(bench: &mut Harness<'_>) -> Result<Findin
         )),
         CallResult::Undecodable(_) => Finding::Skip("its answer cannot be read: see execute.decodes".into()),
         CallResult::Status(..) if !target.known => Finding::Skip(NOTHING_TO_CALL.into()),
-        said => Finding::Fail(sanitized!("the call of {} brought {}", target.sanitized_name(), said.describe())),
+        said => {
+            Finding::Fail(sanitized!("the call of {} brought {}", target.sanitized_name(), said.describe()))
+        }
     })
 }
 
@@ -67,7 +69,8 @@ pub(in crate::checks) async fn large_answer(bench: &mut Harness<'_>) -> Result<F
     if bench.targets.all.is_empty() {
         return Ok(Finding::Skip(NOTHING_TO_CALL.into()));
     }
-    let again = |text| Finding::Fail(sanitized!("with an announced limit of 64 KiB it did not start: {}", text));
+    let again =
+        |text| Finding::Fail(sanitized!("with an announced limit of 64 KiB it did not start: {}", text));
     let session = bench.start_session(|spec| spec.max_message_bytes = MIN_MESSAGE_BYTES).await;
     let session = session.map_err(|problem| again(problem.text))?;
     let found = match bench.call_init(&session, bench.spec.config.clone()).await {

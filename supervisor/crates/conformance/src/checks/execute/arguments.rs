@@ -68,8 +68,10 @@ pub(in crate::checks) async fn missing_arguments(bench: &mut Harness<'_>) -> Res
             && answer.error.is_empty()
         {
             let action = target.sanitized_name();
-            worst
-                .add(Finding::Warn(sanitized!("{} did its work without an argument that it requires", action)))?;
+            worst.add(Finding::Warn(sanitized!(
+                "{} did its work without an argument that it requires",
+                action
+            )))?;
         }
     }
     Ok(worst.finish(Sanitized::default()))
@@ -125,9 +127,8 @@ pub(in crate::checks) async fn hostile_arguments(bench: &mut Harness<'_>) -> Res
         for parameter in &target.parameters {
             for (kind, value) in hostile_values(&parameter.r#type) {
                 if calls == MAX_HOSTILE_CALLS {
-                    return Ok(
-                        worst.finish(sanitized!("{} calls; there are more parameters than were tried", calls))
-                    );
+                    return Ok(worst
+                        .finish(sanitized!("{} calls; there are more parameters than were tried", calls)));
                 }
                 calls += 1;
                 let mut args = target.args.clone();

@@ -8,7 +8,8 @@ fn parameter(r#type: &str, schema: &str) -> Parameter {
     Parameter { name: text("p"), r#type: text(r#type), schema: text(schema), ..Default::default() }
 }
 
-/// The problems of the arguments: the same in the first call and in later ones, and whether schemas are cached or not.
+/// The problems of the arguments: the same in the first call and in later ones, and whether schemas are
+/// cached or not.
 fn all_problems(action: &Action, args: &BTreeMap<String, String>) -> String {
     let actions = || [("a".to_owned(), action.clone())];
     let check = |actions: &Actions| check(actions.get("a").unwrap(), args, &Patterns::default()).to_string();

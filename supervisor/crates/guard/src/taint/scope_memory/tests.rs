@@ -62,7 +62,8 @@ impl Scope {
     }
 }
 
-/// A text of so many letters and digits, and a tenth as many spaces, that shares no piece with one of another number.
+/// A text of so many letters and digits, and a tenth as many spaces, that shares no piece with one of another
+/// number.
 fn numbered(number: usize, letters: usize) -> String {
     let words = (0..letters / 10).map(|word| format!("{number:04}x{word:05} "));
     words.collect()
@@ -186,7 +187,8 @@ proptest! {
         scope.memory.max_bytes = usize::MAX;
         let mut table = FingerprintTable::new(fingerprints);
         for (step, (plugin, number, words, brought, asked)) in said.into_iter().enumerate() {
-            // Repeated text is evicted later here than where it is inserted twice, which shows in a single bucket.
+            // Repeated text is evicted later here than where it is inserted twice, which shows in a single
+            // bucket.
             let number = if fingerprints == ROOM { number } else { step };
             let (plugin, text) = (["a", "b", "c", "d"][plugin], numbered(number, words * 10));
             let brought = numbered(number, brought * 10);

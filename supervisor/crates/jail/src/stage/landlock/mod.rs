@@ -1,19 +1,19 @@
-//! Landlock: restricts once more what the program may do with the files that it sees, and as far as the kernel supports
-//! it, TCP ports, abstract sockets and signals.
+//! Landlock: restricts once more what the program may do with the files that it sees, and as far as the
+//! kernel supports it, TCP ports, abstract sockets and signals.
 //!
-//! Its rules are derived from the same view as the private root, but are independent of it: if a mount is wrong, or
-//! there are no namespaces at all, they still hold. They bind everything that the program starts, and cannot be
-//! loosened. Their limits:
+//! Its rules are derived from the same view as the private root, but are independent of it: if a mount is
+//! wrong, or there are no namespaces at all, they still hold. They bind everything that the program starts,
+//! and cannot be loosened. Their limits:
 //!
-//! - They restrict opening and executing. Memory may be mapped executable from a file that may only be read, so
-//!   that `ld.so FILE` runs it; in the private root the mount forbids that (noexec).
-//! - Rights of a directory apply to everything below it: what is writable below an executable directory may be executed
-//!   too, as far as Landlock is concerned.
+//! - They restrict opening and executing. Memory may be mapped executable from a file that may only be read,
+//!   so that `ld.so FILE` runs it; in the private root the mount forbids that (noexec).
+//! - Rights of a directory apply to everything below it: what is writable below an executable directory may
+//!   be executed too, as far as Landlock is concerned.
 //! - Sockets with a path are not covered before ABI 9 (Linux 7.1), and no mount, read-only or not, keeps a
 //!   program from connecting to one that it sees. UDP is not covered by any version.
 //!
-//! The library's default is best effort, which reports success on any kernel. Here every right is a hard requirement,
-//! and afterwards something is tried that must fail.
+//! The library's default is best effort, which reports success on any kernel. Here every right is a hard
+//! requirement, and afterwards something is tried that must fail.
 
 mod probe;
 mod rules;
@@ -30,8 +30,8 @@ use crate::report::Status;
 use crate::spec::Isolation;
 use crate::sys;
 
-/// The lowest useful ABI, which Debian 12's kernel offers (Linux 5.19). Before it, files could be linked and renamed
-/// only inside one directory, which breaks package caches of every kind.
+/// The lowest useful ABI, which Debian 12's kernel offers (Linux 5.19). Before it, files could be linked and
+/// renamed only inside one directory, which breaks package caches of every kind.
 const MIN_ABI: u32 = 2;
 
 /// Since this ABI truncating is covered (Linux 6.2).
@@ -141,8 +141,8 @@ fn ruleset(abi: u32, network: &Network) -> Result<RulesetCreated, RulesetError> 
     ruleset.create()
 }
 
-/// Adds rules for the listed ports. Port 0, for which the kernel chooses a port to listen on, is treated like any
-/// other.
+/// Adds rules for the listed ports. Port 0, for which the kernel chooses a port to listen on, is treated like
+/// any other.
 fn ports(mut ruleset: RulesetCreated, network: &Network) -> Result<RulesetCreated, RulesetError> {
     let Network::Host { connect, bind } = network else { return Ok(ruleset) };
     for port in connect.iter().flatten() {

@@ -1,5 +1,5 @@
-//! A self-test: something that was possible before, is allowed by no rule, and must fail now. Nothing else would detect
-//! a filter that lets the Landlock calls seem to succeed.
+//! A self-test: something that was possible before, is allowed by no rule, and must fail now. Nothing else
+//! would detect a filter that lets the Landlock calls seem to succeed.
 
 use rustix::fs::{Mode, OFlags, fstat, open};
 use rustix::io::Errno;

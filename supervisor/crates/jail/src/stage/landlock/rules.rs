@@ -1,8 +1,8 @@
 //! The file rules: what may be done below which path.
 //!
-//! Rights add up downwards. `/tmp`, `/dev/shm` and the private directory are writable for the program. So for Landlock,
-//! a read-only entry below one of them is writable too, and only its read-only mount protects it. Without a private
-//! root there is no rule for `/tmp`, and read-only entries stay so.
+//! Rights add up downwards. `/tmp`, `/dev/shm` and the private directory are writable for the program. So for
+//! Landlock, a read-only entry below one of them is writable too, and only its read-only mount protects it.
+//! Without a private root there is no rule for `/tmp`, and read-only entries stay so.
 
 use std::os::fd::AsFd;
 use std::path::Path;
@@ -42,8 +42,8 @@ pub(super) enum Allowed {
 struct Grant<'v> {
     path: &'v Path,
     allowed: Allowed,
-    /// Whether a link on its path may be followed. Trusted links of the host were resolved before, and any other link
-    /// is untrusted.
+    /// Whether a link on its path may be followed. Trusted links of the host were resolved before, and any
+    /// other link is untrusted.
     links: bool,
     /// Whether it is an error if it does not exist.
     needed: bool,
@@ -104,8 +104,8 @@ pub(super) fn files(
     Ok((ruleset, granted))
 }
 
-/// The rules for the view. Without a private root they apply to the host's files: entries that are shown at another
-/// path get their real path then, and those that would replace the host's are left out.
+/// The rules for the view. Without a private root they apply to the host's files: entries that are shown at
+/// another path get their real path then, and those that would replace the host's are left out.
 fn grants(isolation: &Isolation, private_root: bool) -> Vec<Grant<'_>> {
     let view = &isolation.view;
     let optional = |path, allowed| Grant { path: Path::new(path), allowed, links: true, needed: false };

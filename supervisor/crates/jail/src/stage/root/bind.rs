@@ -15,8 +15,8 @@ use super::tree::{CLONE_FLAGS, MountPointKind, RootTree, attach};
 use crate::sys;
 use crate::view::{Access, BindMount};
 
-/// Mounts one entry, unless it is optional and the host does not have it. `inside` says that it is inside another
-/// entry.
+/// Mounts one entry, unless it is optional and the host does not have it. `inside` says that it is inside
+/// another entry.
 pub(super) fn mount_entry(tree: &RootTree, shown: &BindMount, inside: bool) -> Result<(), StepError> {
     let from = match open::no_follow(&shown.from) {
         Ok(from) => from,
@@ -26,8 +26,8 @@ pub(super) fn mount_entry(tree: &RootTree, shown: &BindMount, inside: bool) -> R
     mount(tree, from.as_fd(), &shown.at, attributes(shown.access), inside)
 }
 
-/// Mounts the checked program at its path: exactly the file that the descriptor refers to. The kernel mounts only what
-/// was opened in our own namespace, so it is opened again by the descriptor's path, and compared.
+/// Mounts the checked program at its path: exactly the file that the descriptor refers to. The kernel mounts
+/// only what was opened in our own namespace, so it is opened again by the descriptor's path, and compared.
 pub(super) fn mount_program(tree: &RootTree, at: &Path, file: &File, inside: bool) -> Result<(), StepError> {
     let failed = |errno: Errno| {
         StepError::errno("cannot look at the program's file", errno.raw_os_error(), "is /proc mounted?")
@@ -95,8 +95,8 @@ fn kind(file: BorrowedFd<'_>) -> Result<MountPointKind, Errno> {
     Ok(if directory { MountPointKind::Directory } else { MountPointKind::File })
 }
 
-/// A copy of the mount, with all mounts below it: in a user namespace the kernel does not separate what the host has
-/// mounted together.
+/// A copy of the mount, with all mounts below it: in a user namespace the kernel does not separate what the
+/// host has mounted together.
 fn clone_mount(from: BorrowedFd<'_>) -> Result<OwnedFd, Errno> {
     open_tree(from, "", CLONE_FLAGS | OpenTreeFlags::AT_EMPTY_PATH | OpenTreeFlags::AT_RECURSIVE)
 }

@@ -11,7 +11,8 @@ use super::mount_error::MOUNT_ADVICE;
 use super::tree::{CLONE_FLAGS, MountPointKind, RootTree};
 use crate::sys;
 
-/// The null, zero, full and random devices, which every program gets. They store nothing, and none of them reaches hardware, a terminal or another program.
+/// The null, zero, full and random devices, which every program gets. They store nothing, and none of them
+/// reaches hardware, a terminal or another program.
 pub(in super::super) const DEVICES: &[&str] =
     &["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
 
@@ -23,8 +24,8 @@ const LINKS: &[(&str, &str)] = &[
     ("/dev/stderr", "/proc/self/fd/2"),
 ];
 
-/// Mounts the host's own device files, since a user namespace cannot make new ones. The read-only mounts protect their
-/// modes and owners, but still allow writing to the devices.
+/// Mounts the host's own device files, since a user namespace cannot make new ones. The read-only mounts
+/// protect their modes and owners, but still allow writing to the devices.
 pub(super) fn make(tree: &RootTree) -> Result<(), StepError> {
     let attributes = MountAttrFlags::MOUNT_ATTR_RDONLY
         | MountAttrFlags::MOUNT_ATTR_NOSUID

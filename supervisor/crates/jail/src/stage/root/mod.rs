@@ -14,9 +14,9 @@
 //! | seal | the root, and the private directory except its subdirectories, become read-only | nothing is created in them from now on |
 //! | pivot | the new root becomes `/`; the host's is unmounted with all its mounts | |
 //!
-//! Every host path is opened before anything is mounted at it, and everything of ours is made below a descriptor of the
-//! new root, both without following links. Until the pivot nothing has changed for this process, so `best-effort` can
-//! continue without a private root; a failure after the pivot is fatal.
+//! Every host path is opened before anything is mounted at it, and everything of ours is made below a
+//! descriptor of the new root, both without following links. Until the pivot nothing has changed for this
+//! process, so `best-effort` can continue without a private root; a failure after the pivot is fatal.
 
 mod bind;
 mod devices;
@@ -64,8 +64,8 @@ pub(super) fn set_up(plan: &Plan) -> Result<Option<Status>, StepError> {
     }))
 }
 
-/// Builds the root and enters it. Returns a descriptor of the private directory, and whether the monitor is hidden in
-/// `/proc`.
+/// Builds the root and enters it. Returns a descriptor of the private directory, and whether the monitor is
+/// hidden in `/proc`.
 fn build(plan: &Plan, view: &View) -> Result<(OwnedFd, bool), StepError> {
     mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)
         .map_err(failed("cannot take its mounts off the host's"))?;

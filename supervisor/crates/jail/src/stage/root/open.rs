@@ -1,7 +1,8 @@
 //! Opens the host's files so that no one else can redirect a path of the operator.
 //!
-//! The supervisor has resolved the trusted links ([`View::resolve`](crate::View::resolve)): it sees the owners of
-//! links, while in our user namespace most uids look the same. A link that is found here is therefore untrusted.
+//! The supervisor has resolved the trusted links ([`View::resolve`](crate::View::resolve)): it sees the
+//! owners of links, while in our user namespace most uids look the same. A link that is found here is
+//! therefore untrusted.
 
 use std::os::fd::OwnedFd;
 use std::path::Path;
@@ -16,7 +17,8 @@ pub(in super::super) fn no_follow(path: &Path) -> Result<OwnedFd, Errno> {
     crate::no_follow::open(CWD, path)
 }
 
-/// Whether the program cannot have a file: it is missing, out of reach, or behind a link that is not followed.
+/// Whether the program cannot have a file: it is missing, out of reach, or behind a link that is not
+/// followed.
 pub(in super::super) fn is_absence(errno: Errno) -> bool {
     matches!(errno, Errno::NOENT | Errno::NOTDIR | Errno::ACCESS | Errno::LOOP)
 }

@@ -25,8 +25,9 @@ pub(super) struct PrivateMount {
 }
 
 impl PrivateMount {
-    /// Mounts it where the view requests it, and each of its directories onto itself. So sealing it leaves the
-    /// directories writable, but their owner cannot rename them. Without a separate uid, the owner is the program.
+    /// Mounts it where the view requests it, and each of its directories onto itself. So sealing it leaves
+    /// the directories writable, but their owner cannot rename them. Without a separate uid, the owner is the
+    /// program.
     pub(super) fn mount(
         tree: &RootTree,
         requested: &PrivateTmpfs,
@@ -57,8 +58,8 @@ impl PrivateMount {
 
     /// Makes it read-only except for its directories. Returns a descriptor of it, for the supervisor.
     ///
-    /// Only now the directories are given to the program: its path or other entries may be in one of them (`/tmp`), and
-    /// we could not create mount points in a directory of another owner.
+    /// Only now the directories are given to the program: its path or other entries may be in one of them
+    /// (`/tmp`), and we could not create mount points in a directory of another owner.
     pub(super) fn seal(self) -> Result<OwnedFd, StepError> {
         for name in &self.names {
             self.give_to_program(name)?;

@@ -22,9 +22,9 @@ pub(in super::super) const PROC_ADVICE: &str = "a container that covers parts of
                                       their own: start it with an uncovered /proc (systempaths=unconfined), or \
                                       run the supervisor as root in it with CAP_SYS_ADMIN";
 
-/// Files that reveal the kernel's memory, its keys, or what others do, or that control the kernel. Most of them are
-/// root's. They are covered for every program, since a supervisor may be root and give a program no separate uid. The
-/// kernel's command line is among them because some machines get secrets there.
+/// Files that reveal the kernel's memory, its keys, or what others do, or that control the kernel. Most of
+/// them are root's. They are covered for every program, since a supervisor may be root and give a program no
+/// separate uid. The kernel's command line is among them because some machines get secrets there.
 const COVERED_FILES: &[&str] = &[
     "cmdline",
     "config.gz",
@@ -53,16 +53,16 @@ const COVERED_FILES: &[&str] = &[
 /// Directories about hardware, which no program needs.
 const COVERED_DIRECTORIES: &[&str] = &["acpi", "asound", "scsi"];
 
-/// Forbids nested user namespaces, in which a process would have all capabilities. Best effort: the system call filter
-/// forbids it too, and a kernel without this sysctl lacks most of the rest as well.
+/// Forbids nested user namespaces, in which a process would have all capabilities. Best effort: the system
+/// call filter forbids it too, and a kernel without this sysctl lacks most of the rest as well.
 pub(super) fn forbid_nesting() {
     let _ = std::fs::write("/proc/sys/user/max_user_namespaces", "0");
 }
 
 /// Mounts it. Returns whether it hides processes that the program may not trace, above all its monitor.
 ///
-/// All of it is read-only, so that nothing in `/proc/sys` or elsewhere can be set, whatever the program's uid. Because
-/// of that, a program can name threads only from within, and cannot set its own OOM score.
+/// All of it is read-only, so that nothing in `/proc/sys` or elsewhere can be set, whatever the program's
+/// uid. Because of that, a program can name threads only from within, and cannot set its own OOM score.
 pub(super) fn mount(tree: &RootTree) -> Result<bool, StepError> {
     tree.mount_point(Path::new(PROC), MountPointKind::Directory)?;
     let point = tree.existing(Path::new(PROC)).map_err(failed("cannot make its /proc"))?;
@@ -89,8 +89,8 @@ pub(super) fn mount(tree: &RootTree) -> Result<bool, StepError> {
     Ok(hidden)
 }
 
-/// Covers something in `/proc`, if this kernel has it. Checks first: a mount that is removed again makes every process
-/// wait that looks at mounts.
+/// Covers something in `/proc`, if this kernel has it. Checks first: a mount that is removed again makes
+/// every process wait that looks at mounts.
 fn cover(proc: &OwnedFd, name: &str, new: impl Fn() -> Result<OwnedFd, Errno>) -> Result<(), StepError> {
     let cannot = |errno: Errno| {
         StepError::errno(&format!("cannot cover {PROC}/{name}"), errno.raw_os_error(), MOUNT_ADVICE)

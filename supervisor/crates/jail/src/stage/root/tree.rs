@@ -19,12 +19,12 @@ use super::super::step_error::StepError;
 use super::mount_error::{MOUNT_ADVICE, failed};
 use crate::sys;
 
-/// The size of the root, for generated files, the only ones with content: twice the most that a view may have of them,
-/// and a page for each. Only used pages take memory, and nothing is written once the program runs.
+/// The size of the root, for generated files, the only ones with content: twice the most that a view may have
+/// of them, and a page for each. Only used pages take memory, and nothing is written once the program runs.
 const ROOT_BYTES: u64 = 2 << 20;
 
-/// Files, links, mount points and the directories above them. A view may have 256 of each, some levels deep; with more
-/// levels than this allows, it is refused for lack of space.
+/// Files, links, mount points and the directories above them. A view may have 256 of each, some levels deep;
+/// with more levels than this allows, it is refused for lack of space.
 const ROOT_INODES: u64 = 8192;
 
 /// Mounts with these attributes allow no devices, no execution and no privileges.
@@ -99,8 +99,8 @@ impl RootTree {
         })
     }
 
-    /// Opens an existing mount point in something that is mounted. It may have been put there by others who can write
-    /// there, so no link is followed.
+    /// Opens an existing mount point in something that is mounted. It may have been put there by others who
+    /// can write there, so no link is followed.
     pub(super) fn existing(&self, at: &Path) -> Result<OwnedFd, Errno> {
         crate::no_follow::open_beneath(&self.root, &relative(at))
     }
@@ -134,8 +134,8 @@ impl RootTree {
         self.create_directories(relative(at).parent().unwrap_or(Path::new("")))
     }
 
-    /// Makes this directory and the missing ones above it. When this is called, everything below the root was made by
-    /// us, so there is no link in the path.
+    /// Makes this directory and the missing ones above it. When this is called, everything below the root was
+    /// made by us, so there is no link in the path.
     fn create_directories(&self, path: &Path) -> Result<(), Errno> {
         let mut made = self.created.borrow_mut();
         let mut missing: Vec<_> = path.ancestors().take_while(|path| !made.contains(*path)).collect();

@@ -6,13 +6,13 @@ mod client;
 mod fixtures;
 mod process;
 
-use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use talon_plugin_client::Capability;
 use talon_plugin_config::name::PluginName;
 use talon_plugin_config::spec::PluginSpec;

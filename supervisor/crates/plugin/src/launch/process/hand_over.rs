@@ -32,7 +32,8 @@ pub(in crate::launch) struct HandoverState {
 }
 
 impl Process {
-    /// The data that another supervisor needs to take it over, with duplicates of its descriptors. Changes nothing.
+    /// The data that another supervisor needs to take it over, with duplicates of its descriptors. Changes
+    /// nothing.
     ///
     /// # Errors
     /// `NotFound` if it has ended or is not ready, and when there are too many open files.

@@ -1,9 +1,9 @@
 //! What the handle on a process and the task that watches it share.
 
-use parking_lot::Mutex;
 use std::fmt;
 use std::sync::Arc;
 
+use parking_lot::Mutex;
 use talon_egress::Proxy;
 use talon_jail::{ExitStatus, Group, Monitor};
 use tokio_util::sync::CancellationToken;

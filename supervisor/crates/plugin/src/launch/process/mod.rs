@@ -4,10 +4,10 @@ mod hand_over;
 mod inner;
 mod watch;
 
-use parking_lot::Mutex;
 use std::io;
 use std::sync::{Arc, OnceLock};
 
+use parking_lot::Mutex;
 use talon_jail::{ExitStatus, Group, GroupError, Limits, Monitor};
 use tokio::sync::watch as channel;
 use tokio_util::sync::CancellationToken;

@@ -49,7 +49,8 @@ impl Machine {
         vec![action]
     }
 
-    /// Enters a state without a process, or starts a new one. Called only when nothing of the last process is left.
+    /// Enters a state without a process, or starts a new one. Called only when nothing of the last process is
+    /// left.
     pub(super) fn enter(&mut self, next: AfterDrain, now: MachineTime) -> Vec<MachineAction> {
         match next {
             AfterDrain::Stop => self.phase = Phase::Stopped,

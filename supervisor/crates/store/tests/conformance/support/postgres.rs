@@ -1,4 +1,5 @@
-//! A PostgreSQL server of a test's own, from Debian's packages: on a socket in a scratch directory, gone with the test.
+//! A PostgreSQL server of a test's own, from Debian's packages: on a socket in a scratch directory, gone with
+//! the test.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, chown};
@@ -110,7 +111,8 @@ impl Server {
         format!("host={} port={} user=talon dbname={database}", self.scratch.path().display(), self.port)
     }
 
-    /// Starts it again, so that it also listens at a port of this machine; with a certificate and its key, also with TLS.
+    /// Starts it again, so that it also listens at a port of this machine; with a certificate and its key,
+    /// also with TLS.
     pub(crate) fn listen(&mut self, identity: Option<(&str, &str)>) -> u16 {
         self.stop();
         // Free a moment ago; the kernel does not give the same to another soon.

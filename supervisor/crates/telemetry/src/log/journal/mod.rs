@@ -16,8 +16,8 @@ use tracing::Level;
 pub(crate) use self::socket::{Journal, stderr_is_the_journal};
 use super::line::Line;
 
-/// The longest entry, in bytes: well below the kernel's default limit of a datagram (208 KiB), so that no entry needs a
-/// separate file. Longer entries are cut, starting with the last field.
+/// The longest entry, in bytes: well below the kernel's default limit of a datagram (208 KiB), so that no
+/// entry needs a separate file. Longer entries are cut, starting with the last field.
 const MAX_ENTRY_BYTES: usize = 64 << 10;
 /// The longest field name that the journal accepts.
 const MAX_NAME_BYTES: usize = 64;

@@ -20,8 +20,8 @@ pub(crate) struct Journal {
 }
 
 impl Journal {
-    /// The journal of this machine, or the one named by the variable. Whether it is reachable shows when a line is
-    /// sent.
+    /// The journal of this machine, or the one named by the variable. Whether it is reachable shows when a
+    /// line is sent.
     pub(crate) fn from_env() -> io::Result<Self> {
         Self::at(std::env::var_os(SOCKET_VARIABLE).map_or_else(|| SOCKET.into(), PathBuf::from))
     }
@@ -38,8 +38,8 @@ impl Journal {
     }
 }
 
-/// Whether stderr is connected to the journal. systemd sets a variable with the device and inode of the socket that it
-/// connects; if stderr was replaced since, they differ.
+/// Whether stderr is connected to the journal. systemd sets a variable with the device and inode of the
+/// socket that it connects; if stderr was replaced since, they differ.
 pub(crate) fn stderr_is_the_journal() -> bool {
     let Some(named) = std::env::var("JOURNAL_STREAM").ok() else { return false };
     let Ok(stat) = rustix::fs::fstat(io::stderr().as_fd()) else { return false };

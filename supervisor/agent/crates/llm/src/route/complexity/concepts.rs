@@ -1,15 +1,16 @@
 //! Words that indicate reasoning, in the languages of the safety rules: en, de, fr, es, zh, ja, ru, ar.
 //!
-//! They are stems: `analy` covers analyse, analyze, analysis. A stem counts at the start of a word, and in scripts
-//! without spaces anywhere. The words do not occur in ordinary questions; "how" and "what" would make everything
-//! complex.
+//! They are stems: `analy` covers analyse, analyze, analysis. A stem counts at the start of a word, and in
+//! scripts without spaces anywhere. The words do not occur in ordinary questions; "how" and "what" would make
+//! everything complex.
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use aho_corasick::{AhoCorasick, MatchKind};
 
-/// One string per concept, so that two spellings or languages of it count once; its stems are separated by `|`.
+/// One string per concept, so that two spellings or languages of it count once; its stems are separated by
+/// `|`.
 const CONCEPTS: &[&str] = &[
     // To analyse.
     "analy|analiz|análi|analís|分析|解析|анализ|проанализ|حلل|تحليل|حلّل",
@@ -78,8 +79,8 @@ pub(super) fn count_concepts(text: &str) -> usize {
     found.len()
 }
 
-/// Whether the script puts no spaces between words: Chinese and Japanese. Arabic counts as well, since its article and
-/// its "and" are prefixes, so that the start of a word is not the start of the stem.
+/// Whether the script puts no spaces between words: Chinese and Japanese. Arabic counts as well, since its
+/// article and its "and" are prefixes, so that the start of a word is not the start of the stem.
 fn is_unspaced(c: char) -> bool {
     matches!(c, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{600}'..='\u{6ff}')
 }

@@ -1,7 +1,7 @@
 //! Estimates how complex a request is. No model is asked, since the estimate selects the model.
 //!
-//! Signals are counted in the person's last message, in the tools on offer, and in what happened since. Each gives
-//! points; their sum is the complexity.
+//! Signals are counted in the person's last message, in the tools on offer, and in what happened since. Each
+//! gives points; their sum is the complexity.
 //!
 //! | signal | one point | two points |
 //! |---|---|---|
@@ -20,9 +20,10 @@
 //! | 2 to 4 | moderate |
 //! | 5 and more | complex |
 //!
-//! So a single signal, however strong, makes no request complex, and a single weak one has no effect. Only *that* tools
-//! answered counts, not what they answered: a plugin's text cannot select a more expensive model. The numbers are
-//! constants; callers that know better set the complexity, pin a model, or use another task.
+//! So a single signal, however strong, makes no request complex, and a single weak one has no effect. Only
+//! *that* tools answered counts, not what they answered: a plugin's text cannot select a more expensive
+//! model. The numbers are constants; callers that know better set the complexity, pin a model, or use another
+//! task.
 
 mod concepts;
 mod text;
@@ -119,7 +120,8 @@ pub fn judge(request: &Request) -> ComplexityEstimate {
     ComplexityEstimate { complexity, points, signs }
 }
 
-/// The characters of a message. Tool results do not count: they are not the person's, and may be long without meaning.
+/// The characters of a message. Tool results do not count: they are not the person's, and may be long without
+/// meaning.
 fn said_chars(message: &Message) -> usize {
     match message {
         Message::User { text } | Message::Assistant { text, .. } => text.chars().take(HISTORY).count(),

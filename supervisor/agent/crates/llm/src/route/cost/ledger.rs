@@ -1,17 +1,17 @@
 //! Cost totals, and reservations for requests in flight.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use serde::{Deserialize, Serialize};
 
 use super::{Budget, BudgetScope, Charge, OverBudgetError};
 use crate::route::Money;
 use crate::route::catalog::ModelRef;
 
-/// The most sessions in memory, more than are ever open at once. The least recently charged one is dropped: its share
-/// stays in all other totals, and its owner restores its total by [`Ledger::open_session`].
+/// The most sessions in memory, more than are ever open at once. The least recently charged one is dropped:
+/// its share stays in all other totals, and its owner restores its total by [`Ledger::open_session`].
 pub const MAX_SESSIONS: usize = 4096;
 
 /// Days since 1970-01-01 UTC.

@@ -1,8 +1,8 @@
 //! Costs of requests: an estimate before, the true cost after, totals, and a limit.
 //!
-//! If the provider reports the usage of an answer, usage times the catalog's prices is its cost. If it does not, or if
-//! the answer broke off, the cost is an estimate and marked as such: [`Charge::estimated`]. A failed attempt without
-//! any piece of an answer is free, as far as providers say.
+//! If the provider reports the usage of an answer, usage times the catalog's prices is its cost. If it does
+//! not, or if the answer broke off, the cost is an estimate and marked as such: [`Charge::estimated`]. A
+//! failed attempt without any piece of an answer is free, as far as providers say.
 
 mod budget;
 mod ledger;
@@ -48,7 +48,8 @@ pub struct Charge {
 }
 
 impl Charge {
-    /// The charge of an answer whose usage the provider reported. Thoughts are part of the answer and cost the same.
+    /// The charge of an answer whose usage the provider reported. Thoughts are part of the answer and cost
+    /// the same.
     #[must_use]
     pub fn counted(model: &Model, usage: Usage) -> Self {
         Self { usage, cost: cost_of(model, usage), estimated: false }
@@ -63,8 +64,9 @@ impl Charge {
     }
 }
 
-/// Characters per token for estimates: the founding documents' number, which is right for English and somewhat low for
-/// code. In scripts with about one token per character it is too high, so estimates there are too low.
+/// Characters per token for estimates: the founding documents' number, which is right for English and
+/// somewhat low for code. In scripts with about one token per character it is too high, so estimates there
+/// are too low.
 const CHARS_PER_TOKEN: u64 = 4;
 
 fn cost_of(model: &Model, usage: Usage) -> Money {

@@ -15,8 +15,8 @@ use crate::route::complexity::ComplexityEstimate;
 use crate::route::router::{Outage, RejectionReason, Route, RouteError};
 
 impl Chain {
-    /// Asks one model after the other until one answers. Dropping the future cancels the request; the pieces received
-    /// until then are charged.
+    /// Asks one model after the other until one answers. Dropping the future cancels the request; the pieces
+    /// received until then are charged.
     ///
     /// # Errors
     /// [`ExhaustedError`], with all attempts.

@@ -19,8 +19,8 @@ use crate::route::retry::RetrySettings;
 use crate::route::router::{self, Availability, Outage, Pins, Route, RouteError, RouteQuery};
 use crate::route::task::{Complexity, Task};
 
-/// The time for a whole request: a provider's longest answer; or half for a model that hangs, with its retries, and
-/// half for the next one.
+/// The time for a whole request: a provider's longest answer; or half for a model that hangs, with its
+/// retries, and half for the next one.
 pub const DEFAULT_PATIENCE: Duration = Duration::from_secs(600);
 
 /// The longest time without a piece of an answer. More than twice a provider's own limit for the first piece
@@ -33,12 +33,12 @@ pub const DEFAULT_PROBE_TIMEOUT: Duration = Duration::from_secs(10);
 /// The settings of a chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChainSettings {
-    /// The time for all attempts and waits of a request; retries end at half of it if another model can be asked.
-    /// Default [`DEFAULT_PATIENCE`]. An attempt that it ends says nothing about the provider, so it should be more than
-    /// the silence.
+    /// The time for all attempts and waits of a request; retries end at half of it if another model can be
+    /// asked. Default [`DEFAULT_PATIENCE`]. An attempt that it ends says nothing about the provider, so it
+    /// should be more than the silence.
     pub patience: Duration,
-    /// An attempt without a piece of an answer for this long is a timeout. Providers have shorter limits and see more
-    /// of the stream, so this should be above all of theirs. Default [`DEFAULT_SILENCE`].
+    /// An attempt without a piece of an answer for this long is a timeout. Providers have shorter limits and
+    /// see more of the stream, so this should be above all of theirs. Default [`DEFAULT_SILENCE`].
     pub silence: Duration,
     /// The time for a probe. Default [`DEFAULT_PROBE_TIMEOUT`].
     pub probe_timeout: Duration,
@@ -127,8 +127,8 @@ impl Chain {
         }
     }
 
-    /// The chain with another catalog and other providers, for a changed configuration. The health of remaining
-    /// providers and the costs are kept; breakers keep their settings.
+    /// The chain with another catalog and other providers, for a changed configuration. The health of
+    /// remaining providers and the costs are kept; breakers keep their settings.
     #[must_use]
     pub fn renewed(
         &self,

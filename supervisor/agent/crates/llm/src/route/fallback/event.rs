@@ -107,7 +107,8 @@ pub enum Event<'a> {
     },
 }
 
-/// Observes the events of a chain. Called between two steps of a request: must not block, and must not call the chain.
+/// Observes the events of a chain. Called between two steps of a request: must not block, and must not call
+/// the chain.
 pub trait EventObserver: Send + Sync {
     /// Handles an event.
     fn on_event(&self, event: &Event<'_>);

@@ -1,10 +1,10 @@
 //! The health of providers: their breakers, and rests.
 
-use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use serde::Serialize;
 use tokio::time::{Instant, timeout};
 

@@ -15,8 +15,8 @@ use crate::route::catalog::ModelRef;
 pub enum AnswerEvent {
     /// A piece of the answer.
     Piece(Chunk),
-    /// All pieces since the beginning, or since the last withdrawal, are part of no answer and have to be discarded.
-    /// The answer starts again, or there is none.
+    /// All pieces since the beginning, or since the last withdrawal, are part of no answer and have to be
+    /// discarded. The answer starts again, or there is none.
     Withdrawn {
         /// The model that sent them.
         model: ModelRef,
@@ -30,7 +30,8 @@ pub trait AnswerListener: Send {
     /// Receives a piece or a withdrawal.
     fn on_event(&mut self, event: AnswerEvent);
 
-    /// Whether pieces can be withdrawn: false for a pipe, true for a screen and for a listener that collects first.
+    /// Whether pieces can be withdrawn: false for a pipe, true for a screen and for a listener that collects
+    /// first.
     fn can_withdraw(&self) -> bool {
         true
     }

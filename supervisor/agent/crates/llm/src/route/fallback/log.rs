@@ -6,8 +6,8 @@ use super::event::{Event, EventObserver};
 use crate::route::breaker::{BreakerState, Change};
 use crate::route::retry;
 
-/// Logs events at the levels of the founding documents: the selected model and its usage are `debug`, a failed attempt
-/// and a fallback `warn`. A provider that recovers is `info`.
+/// Logs events at the levels of the founding documents: the selected model and its usage are `debug`, a
+/// failed attempt and a fallback `warn`. A provider that recovers is `info`.
 ///
 /// The span of the request says which turn it belongs to.
 #[derive(Debug, Clone, Copy, Default)]

@@ -2,10 +2,11 @@
 //!
 //! # Pieces of an attempt that fails
 //!
-//! Pieces are passed on as they arrive. [`AnswerEvent::Withdrawn`] withdraws them when their attempt fails: the next attempt
-//! starts a new answer. The alternatives are to hold an answer back until it is complete, which is no streaming, or not
-//! to retry after the first piece, which loses a turn to each broken connection. A listener that cannot withdraw pieces
-//! says so ([`AnswerListener::can_withdraw`]); the chain then ends with the error of an attempt that had sent any.
+//! Pieces are passed on as they arrive. [`AnswerEvent::Withdrawn`] withdraws them when their attempt fails:
+//! the next attempt starts a new answer. The alternatives are to hold an answer back until it is complete,
+//! which is no streaming, or not to retry after the first piece, which loses a turn to each broken
+//! connection. A listener that cannot withdraw pieces says so ([`AnswerListener::can_withdraw`]); the chain
+//! then ends with the error of an attempt that had sent any.
 //!
 //! # Limits
 //!

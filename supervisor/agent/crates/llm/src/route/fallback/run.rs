@@ -22,8 +22,8 @@ use crate::route::retry::{self, FallbackTarget, JitterDraw};
 use crate::route::router::{Availability, Candidate, Outage, RejectionReason, Route, SkippedCandidate};
 use crate::route::task::Complexity;
 
-/// The most attempts of a request, retries included: four models with all their retries. If more fail, the next model
-/// would not help. Not configurable.
+/// The most attempts of a request, retries included: four models with all their retries. If more fail, the
+/// next model would not help. Not configurable.
 pub const MAX_ATTEMPTS: usize = 16;
 
 pub(super) struct Run<'a> {

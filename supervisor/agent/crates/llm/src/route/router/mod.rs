@@ -1,15 +1,16 @@
 //! Which models may answer a request, the best first. A pure function.
 //!
 //! 1. The task and its complexity give a tier ([`tier_for`]).
-//! 2. Unsuitable models are skipped: without tools, without vision, with too small a window; and those that are out.
-//! 3. Within the tier the cheapest for this request comes first, by its estimate. Among equal costs the heavier comes
-//!    first, among equal weights the order is by name.
+//! 2. Unsuitable models are skipped: without tools, without vision, with too small a window; and those that
+//!    are out.
+//! 3. Within the tier the cheapest for this request comes first, by its estimate. Among equal costs the
+//!    heavier comes first, among equal weights the order is by name.
 //! 4. Models of other tiers follow, by [`Tier::ladder`].
-//! 5. Models of a recovering provider come after all others: the provider is asked again when it has recovered, or if
-//!    no other model is left.
+//! 5. Models of a recovering provider come after all others: the provider is asked again when it has
+//!    recovered, or if no other model is left.
 //!
-//! A pin overrides all of this: it selects the one model that may answer. A pin of the request overrides one of the
-//! session. A pinned model that is unsuitable is an error that says so, never another model.
+//! A pin overrides all of this: it selects the one model that may answer. A pin of the request overrides one
+//! of the session. A pinned model that is unsuitable is an error that says so, never another model.
 
 mod error;
 mod rejection;
@@ -180,7 +181,8 @@ fn fit(
     if needs.vision && !model.vision {
         return Err(RejectionReason::NoVision);
     }
-    // What an answer is expected to have is a guess; a model whose answers are shorter by nature gives a shorter one.
+    // What an answer is expected to have is a guess; a model whose answers are shorter by nature gives a
+    // shorter one.
     let needed = needs.input_tokens.saturating_add(needs.output_tokens.min(model.output_limit()));
     // A question that fills the window leaves no room for an answer.
     if needed > model.context_window || needs.input_tokens >= model.context_window {

@@ -199,8 +199,8 @@ fn a_model() -> impl Strategy<Value = (String, crate::route::catalog::Model)> {
 }
 
 proptest! {
-    /// No candidate is incapable, out of service or not the one that was pinned; all others are accounted for, in the order
-    /// of the rules; and the same question gets the same route.
+    /// No candidate is incapable, out of service or not the one that was pinned; all others are accounted
+    /// for, in the order of the rules; and the same question gets the same route.
     // Promises: AGENT-17
     #[test]
     fn a_route_keeps_its_promises(

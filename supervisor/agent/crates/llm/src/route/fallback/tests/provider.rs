@@ -1,11 +1,11 @@
 //! Providers that fail as they are told.
 
-use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use parking_lot::Mutex;
 
 use crate::model::{Answer, Chunk, ErrorClass, ProviderError, Request, Usage};
 use crate::provider::{ChunkListener, Provider};

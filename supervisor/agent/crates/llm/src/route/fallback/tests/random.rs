@@ -37,8 +37,8 @@ fn script() -> impl Strategy<Value = Vec<Fault>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Every request ends within its patience, with an answer or with all that was tried; what was heard is the answer or was
-    /// taken back; costs add up, and nothing stays set aside.
+    /// Every request ends within its patience, with an answer or with all that was tried; what was heard is
+    /// the answer or was taken back; costs add up, and nothing stays set aside.
     #[test]
     fn every_request_ends_and_everything_adds_up(
         first in script(), second in script(), third in script(), pauses in prop::collection::vec(0_u64..200, 1..8),

@@ -1,9 +1,10 @@
 //! A chain over three providers.
 
-use parking_lot::Mutex;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
+
+use parking_lot::Mutex;
 
 use super::provider::{Fault, Scripted};
 use crate::model::{Message, Request};
@@ -18,7 +19,8 @@ use crate::route::retry;
 use crate::route::router::Pins;
 use crate::route::task::Task;
 
-/// A provider keeps its own bounds, and these here do not: the founding 90 s for a call are the chain's to keep.
+/// A provider keeps its own bounds, and these here do not: the founding 90 s for a call are the chain's to
+/// keep.
 pub(super) fn bounded() -> ChainSettings {
     ChainSettings { silence: Duration::from_secs(90), ..ChainSettings::default() }
 }
