@@ -3,7 +3,6 @@
 use std::io;
 use std::path::PathBuf;
 
-use super::MAX_ENTRIES;
 use super::check::CheckError;
 use super::manifest::{CommandError, ManifestError};
 use crate::files::TreeError;
@@ -31,8 +30,8 @@ pub(super) enum DiscoverError {
     UnreadablePluginDir { dir: PathBuf, source: io::Error },
     #[error("plugin_dir {} cannot be trusted: {problem}", dir.display())]
     UntrustedPluginDir { dir: PathBuf, problem: String },
-    #[error("plugin_dir {} holds more than {MAX_ENTRIES} entries: name a directory that holds plugins only", .0.display())]
-    TooManyEntries(PathBuf),
+    #[error("plugin_dir {} holds more than {most} entries: name a directory that holds plugins only", dir.display())]
+    TooManyEntries { dir: PathBuf, most: usize },
     #[error("cannot look at {}: {source}; correct its permissions, or remove it", path.display())]
     Unreadable { path: PathBuf, source: io::Error },
     #[error("{} cannot be trusted: {problem}", path.display())]

@@ -218,7 +218,7 @@ fn entries(dir: &Path) -> Result<Vec<OsString>, DiscoverError> {
             continue;
         }
         if names.len() == MAX_ENTRIES {
-            return Err(DiscoverError::TooManyEntries(dir.to_owned()));
+            return Err(DiscoverError::TooManyEntries { dir: dir.to_owned(), most: MAX_ENTRIES });
         }
         names.push(name);
     }
