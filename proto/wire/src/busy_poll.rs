@@ -207,7 +207,7 @@ mod tests {
     }
 
     // A single test, because only one task in a process polls.
-    // Promises: SPEED-6, SPEED-8
+    // Promises: SPEED-6, SPEED-9
     #[test]
     fn who_answers_soon_is_looked_for_by_one_at_a_time() {
         // However long other threads run meanwhile.
@@ -264,7 +264,7 @@ mod tests {
         assert!(!next.is_woken());
     }
 
-    // Promises: SPEED-8
+    // Promises: SPEED-9
     #[test]
     fn a_pause_doubles_while_others_need_the_core_and_ends_with_an_answer_that_was_found() {
         let (now, mut load) = (Instant::now(), CoreLoad::new());

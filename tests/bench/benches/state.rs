@@ -120,7 +120,13 @@ impl Bench {
         let control = Control::new(ours).expect("a socket");
         let path = at("state/state.db").to_str().expect("a text").to_owned();
         let engine = Some(open::Engine::Sqlite(Sqlite { path, max_bytes: 0 }));
-        let open = Open { engine, layers: Layers::KeyValues.into(), exclusive: true, for_restore: false };
+        let open = Open {
+            engine,
+            layers: Layers::KeyValues.into(),
+            exclusive: true,
+            for_restore: false,
+            examined: false,
+        };
         say(&control, to_state::What::Open(open), None::<&net::UnixStream>).await;
         let ready = control.receive().await.expect("an answer").expect("an answer").message.what;
         assert!(matches!(ready, Some(from_state::What::Ready(_))), "{ready:?}");

@@ -147,7 +147,7 @@ mod tests {
 
     use super::*;
 
-    // Promises: CLI-49
+    // Promises: CLI-54
     #[tokio::test]
     async fn a_full_queue_is_waited_for() {
         let dir = tempfile::tempdir().unwrap();

@@ -146,7 +146,7 @@ fn invisible_and_control_characters_become_visible() {
     assert_untouched(&["👨‍👩‍👧 🏴‍☠️ 1️⃣ ❤️‍🔥 🏴󠁧󠁢󠁥󠁮󠁧󠁿", "می‌شود", "क्‍ष", "a\u{200e}b", "\u{feff}bom\r\n\ttab\u{c}page"]);
 }
 
-// Promises: GUARD-74
+// Promises: GUARD-76
 #[test]
 fn colours_are_removed_and_counted_and_what_they_joined_is_looked_at() {
     assert_text(&[

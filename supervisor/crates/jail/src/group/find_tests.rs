@@ -143,7 +143,7 @@ fn a_group_with_others_in_it_is_left_alone() {
     }
 }
 
-// Promises: CLI-49
+// Promises: CLI-53
 #[test]
 fn the_way_to_a_cgroup_is_that_of_the_machine() {
     let is_root = rustix::process::geteuid().is_root();

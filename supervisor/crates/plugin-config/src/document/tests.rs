@@ -77,7 +77,7 @@ struct Layered {
     overrides: std::collections::BTreeMap<String, Overrides>,
 }
 
-// Promises: CONF-21
+// Promises: CONF-23
 #[test]
 fn a_misplaced_key_is_shown_its_nearest_place() {
     for (text, place) in [
