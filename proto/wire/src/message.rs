@@ -5,10 +5,8 @@ use prost::Message;
 use prost::bytes::{BufMut, Bytes, BytesMut};
 use tonic::Status;
 
+pub use crate::message_reader::PREFIX_BYTES;
 use crate::message_reader::{MessageError, MessageReader};
-
-/// The size of the prefix of every message: compression flag and length.
-pub const PREFIX_BYTES: usize = 5;
 
 /// Encodes a message for the wire.
 ///

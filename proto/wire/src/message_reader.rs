@@ -2,7 +2,8 @@
 
 use prost::bytes::{Buf, BufMut, Bytes, BytesMut};
 
-use crate::message::PREFIX_BYTES;
+/// The size of the prefix of every message: compression flag and length.
+pub const PREFIX_BYTES: usize = 5;
 
 /// Why received bytes are not one whole message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

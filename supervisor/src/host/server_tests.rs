@@ -6,6 +6,7 @@ use hyper_util::rt::TokioIo;
 use talon_guard::Origin;
 use talon_proto::host::host_client::HostClient;
 use talon_proto::host::{ExecuteRequest, GetStatusRequest, WatchEventsRequest};
+use tokio::io::AsyncReadExt;
 use tokio::net::UnixStream;
 use tokio::sync::mpsc;
 use tonic::Code;
@@ -119,6 +120,35 @@ async fn a_stranger_is_refused_by_name() {
     let status = client(fixture.dir.path()).await.get_status(GetStatusRequest {}).await.unwrap_err();
     assert_eq!(status.code(), Code::PermissionDenied);
     assert!(status.message().contains("no role"), "{}", status.message());
+}
+
+// Promises: HOST-23
+#[tokio::test]
+async fn a_stranger_has_two_connections_which_end_after_four_refusals() {
+    let fixture = start(None);
+    let path = fixture.dir.path().join(SOCKET_NAME);
+    let first = UnixStream::connect(&path).await.unwrap();
+    let _second = UnixStream::connect(&path).await.unwrap();
+    // The queue is served in order, so the first two have their places before the third is looked at.
+    let mut third = UnixStream::connect(&path).await.unwrap();
+    assert_eq!(third.read(&mut [0]).await.unwrap(), 0, "the third is closed");
+
+    let (mut requests, connection) = h2::client::handshake(first).await.unwrap();
+    let connection = tokio::spawn(connection);
+    for _ in 0..4 {
+        requests = requests.ready().await.expect("it still takes requests");
+        let request = http::Request::post("http://test/talon.host.v1.Host/GetStatus")
+            .header("content-type", "application/grpc")
+            .body(())
+            .unwrap();
+        let (answer, _) = requests.send_request(request, true).unwrap();
+        let answer = answer.await.unwrap();
+        let code = (Code::PermissionDenied as i32).to_string();
+        assert_eq!(answer.headers()["grpc-status"], code.as_str());
+    }
+    // The server ends it, although the client sends nothing more.
+    let _ = connection.await.unwrap();
+    assert!(requests.ready().await.is_err());
 }
 
 // Promises: HOST-6

@@ -114,3 +114,49 @@ impl Acceptor {
         Some((peer, place))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use parking_lot::Mutex;
+    use talon_guard::Origin;
+    use tokio::io::AsyncReadExt;
+
+    use super::*;
+
+    // Promises: HOST-23
+    #[tokio::test]
+    async fn the_last_connections_are_for_administrators() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("test.sock");
+        let listener = UnixListener::bind(&path).unwrap();
+        // Every connection comes from another uid, so that only the total counts.
+        let role_and_uid = Arc::new(Mutex::new((Role::Call, 0)));
+        let next = role_and_uid.clone();
+        let classifier: PeerClassifier = Arc::new(move |_| {
+            let (role, uid) = &mut *next.lock();
+            *uid += 1;
+            let rights = Some((*role, Origin::Program));
+            Some(Peer { uid: *uid, gid: 0, pid: 1, rights, allowed: None, agent: false })
+        });
+        let most = RESERVED_FOR_ADMINISTRATORS + 1;
+        let acceptor = Acceptor::new("test.sock", classifier, ConnectionLimiter::new(most, most));
+        let connect = || UnixStream::connect(&path);
+
+        let _client = connect().await.unwrap();
+        let first = acceptor.next(&listener).await;
+        let mut refused = connect().await.unwrap();
+        let never = async { acceptor.next(&listener).await };
+        tokio::select! {
+            _ = never => panic!("a client got a place of the administrators"),
+            read = async { refused.read(&mut [0]).await } => assert_eq!(read.unwrap(), 0),
+        }
+        role_and_uid.lock().0 = Role::Admin;
+        let mut held = Vec::new();
+        for _ in 0..RESERVED_FOR_ADMINISTRATORS {
+            let client = connect().await.unwrap();
+            held.push((client, acceptor.next(&listener).await));
+        }
+        drop(first);
+        drop(held);
+    }
+}

@@ -3,11 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::error::MemoryToolError;
-
-/// The most tags of a memory.
-pub(super) const MAX_TAGS: usize = 8;
-/// The longest tag.
-pub(super) const MAX_TAG_BYTES: usize = 64;
+use super::limits::{MAX_TAG_BYTES, MAX_TAGS};
 
 /// A required text of at most so many bytes. The schema was checked already; this also covers other callers.
 pub(super) fn text_argument<'a>(

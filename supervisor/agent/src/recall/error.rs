@@ -2,8 +2,7 @@
 
 use talon_store::WORKFLOW_TAG;
 
-use super::arguments::{MAX_TAG_BYTES, MAX_TAGS};
-use super::save::MAX_PER_SESSION;
+use super::limits::{MAX_PER_SESSION, MAX_TAG_BYTES, MAX_TAGS};
 
 /// Why a call of `memory.save` or `memory.search` fails.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -19,6 +19,7 @@
 mod arguments;
 mod error;
 mod keywords;
+mod limits;
 mod owner;
 mod save;
 mod search;

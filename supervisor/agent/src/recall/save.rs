@@ -7,6 +7,7 @@ use talon_store::{MemoryQuery, NewMemory, PageRequest, WORKFLOW_TAG};
 
 use super::arguments::{tags_argument, text_argument};
 use super::error::MemoryToolError;
+use super::limits::MAX_PER_SESSION;
 use super::owner;
 use super::store_recall::source;
 use super::tools::MemoryTools;
@@ -15,9 +16,6 @@ use crate::driver::Caller;
 /// The longest memory: a few sentences. The prompt has about 200 tokens for all memories; a document belongs
 /// into a file.
 const MAX_BYTES: usize = 2000;
-/// The most memories that a session may save, so that a model that saves every sentence, or is made to,
-/// cannot fill the store.
-pub(super) const MAX_PER_SESSION: u32 = 50;
 /// The kind of a memory if the model gives none.
 const FACT: &str = "fact";
 /// How many memories with the same words are compared to find a duplicate.

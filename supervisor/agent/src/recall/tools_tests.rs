@@ -5,7 +5,7 @@ use talon_client::tool;
 use talon_guard::{Sanitizer, Wrapped};
 use talon_store::{Engine, MemoryQuery, NewMemory, PageRequest, Store, StoreOptions, StoredMemory};
 
-use super::save::MAX_PER_SESSION;
+use super::limits::MAX_PER_SESSION;
 use super::{MEMORY, MemoryTools};
 use crate::answer::Schema;
 use crate::driver::{BuiltinCall, BuiltinTools, Caller, NoListener};

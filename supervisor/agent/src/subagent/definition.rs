@@ -5,10 +5,8 @@ use std::sync::Arc;
 use talon_agent_settings::SubAgentEntry;
 
 use super::error::DefinitionError;
+use super::limits::MAX_NAME_BYTES;
 use crate::answer::Schema;
-
-/// The longest name, which is also a tool's.
-pub(super) const MAX_NAME_BYTES: usize = 64;
 
 /// A defined sub-agent.
 #[derive(Debug)]

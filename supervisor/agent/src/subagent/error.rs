@@ -1,8 +1,6 @@
 //! Errors of sub-agents: of a definition for the operator, of a call for the model.
 
-use super::definition::MAX_NAME_BYTES;
-use super::offer::MAX_TASK_BYTES;
-use super::run::MAX_SCHEMA_BYTES;
+use super::limits::{MAX_NAME_BYTES, MAX_SCHEMA_BYTES, MAX_TASK_BYTES};
 use crate::answer::{Mismatch, SchemaError};
 
 /// Why an operator's sub-agent cannot be used, and what to correct.

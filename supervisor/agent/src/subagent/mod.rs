@@ -21,6 +21,7 @@ mod built_in;
 mod definition;
 mod error;
 mod filtered_listener;
+mod limits;
 mod offer;
 mod outcome;
 mod run;

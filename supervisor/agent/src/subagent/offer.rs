@@ -5,9 +5,7 @@ use talon_proto::plugin::{Action, Parameter, PluginCapabilities};
 
 use super::SUBAGENT;
 use super::definition::Definition;
-
-/// The most of a task. What is longer is context, or two tasks.
-pub(super) const MAX_TASK_BYTES: usize = 4 * 1024;
+use super::limits::MAX_TASK_BYTES;
 
 /// All of them.
 pub(super) fn capabilities<'d>(

@@ -15,7 +15,7 @@ use super::agents::SubAgents;
 use super::definition::Definition;
 use super::error::{ResultError, TaskError};
 use super::filtered_listener::FilteredListener;
-use super::offer::MAX_TASK_BYTES;
+use super::limits::{MAX_SCHEMA_BYTES, MAX_TASK_BYTES};
 use super::outcome::SubAgentOutcome;
 use crate::answer::Schema;
 use crate::budget::Budgets;
@@ -27,8 +27,6 @@ use crate::recall::NoRecall;
 use crate::tokens::{Estimate, TokenCounter as _};
 use crate::tools::{PatternIntersection, intersect};
 
-/// The largest schema that a model may ask for; it is sent with every question.
-pub(super) const MAX_SCHEMA_BYTES: usize = 8 * 1024;
 /// The tokens for the role and the operator's rules together; a longer role is truncated with a notice.
 const MAX_ROLE_TOKENS: usize = 4_000;
 /// The tokens of the lines around them.
