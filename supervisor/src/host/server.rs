@@ -80,8 +80,8 @@ impl Server {
     }
 
     /// Stops accepting connections, and asks every client to send no further requests (GOAWAY). Requests in
-    /// flight may finish within this time; a connection without any is cut off sooner, after
-    /// [`CLOSE_TIMEOUT`]. Returns true if all requests finished.
+    /// flight may finish within this time; a connection without any is cut off within a second.
+    /// Returns true if all requests finished.
     pub async fn close(mut self, within: Duration) -> bool {
         self.stop.cancel();
         let closed = tokio::time::timeout(within, &mut self.task).await.is_ok();

@@ -111,7 +111,7 @@ impl CgroupLookup {
             let path = if file.is_empty() { base.to_owned() } else { base.join(file) };
             if let Err(errno) = rustix::fs::access(&path, rustix::fs::Access::WRITE_OK) {
                 return Err(CgroupsUnavailableError::new(
-                    format!("the cgroup {name} is not delegated: {errno}"),
+                    format!("the cgroup {name} is not delegated: {}", io::Error::from(errno).kind()),
                     self.delegate_advice(),
                 ));
             }
@@ -170,7 +170,7 @@ impl CgroupLookup {
                 "start it by `systemd-run{user} --scope -p Delegate=yes talon serve`, or set Delegate=yes in its unit"
             );
         } else if self.container_marks.iter().any(|mark| mark.exists()) {
-            "make it a container's first process, with a writable /sys/fs/cgroup"
+            return "make it a container's first process, with a writable /sys/fs/cgroup".to_owned();
         } else if is_root {
             "start it in a group of its own: docs/operations.md, Cgroups"
         } else {
