@@ -3,7 +3,7 @@
 //! | module | contents |
 //! |---|---|
 //! | [`filter`] | the filter: its variable, its short names, its defaults |
-//! | [`panic`] | panics as log lines |
+//! | [`mod@panic`] | panics as log lines |
 
 pub mod filter;
 pub mod panic;

@@ -18,7 +18,7 @@ use crate::plugin_context::REFRESH_TIMEOUT;
 
 impl Plugin {
     /// Approves what these actions declare now, or all actions if none is named. Returns those that were not
-    /// approved before. With [`ReviewedCapability::digests`] from an earlier look, approves exactly what was
+    /// approved before. With [`ReviewedCapability::digests`](crate::ReviewedCapability::digests) from an earlier look, approves exactly what was
     /// seen then.
     ///
     /// # Errors
