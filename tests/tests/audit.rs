@@ -292,17 +292,12 @@ async fn what_was_answered_is_recorded_though_the_supervisor_is_killed() {
     assert!(answered.len() > ROUNDS * 30, "{}", answered.len());
 }
 
-// Promises: AUDIT-9
-#[tokio::test]
-async fn a_full_disk_is_told_and_stops_no_call() {
-    const NAME: &str = "a_full_disk_is_told_and_stops_no_call";
-    if !is_root() {
-        return skip(NAME, "only root can mount a file system of a size of its own");
-    }
+/// A supervisor whose audit log is in a file system of 32 KiB: seen by this supervisor alone, and full after
+/// some dozens of records.
+async fn with_small_disk() -> (PathBuf, Supervisor) {
     let builder = Builder::new();
     let dir = builder.scratch().join("small");
-    fs::create_dir(&dir).unwrap();
-    // Seen by this supervisor alone, and full after some dozens of records.
+    fs::create_dir(&dir).expect("ours");
     let mount = format!("mount -t tmpfs -o size=32k,mode=700 audit {} && exec \"$0\" \"$@\"", dir.display());
     let supervisor = builder
         .plugin("hello", &program("hello"), &[], "")
@@ -310,6 +305,17 @@ async fn a_full_disk_is_told_and_stops_no_call() {
         .wrapped(&["unshare", "--mount", "sh", "-c", &mount])
         .start()
         .await;
+    (dir, supervisor)
+}
+
+// Promises: AUDIT-9
+#[tokio::test]
+async fn a_full_disk_is_told_and_stops_no_call() {
+    const NAME: &str = "a_full_disk_is_told_and_stops_no_call";
+    if !is_root() {
+        return skip(NAME, "only root can mount a file system of a size of its own");
+    }
+    let (dir, supervisor) = with_small_disk().await;
     let mut calls = 0;
     let full = loop {
         calls += greet(&supervisor, 8).await;
@@ -408,16 +414,7 @@ async fn what_a_full_disk_did_not_take_is_noted_when_the_supervisor_stops() {
     if !is_root() {
         return skip(NAME, "only root can mount a file system of a size of its own");
     }
-    let builder = Builder::new();
-    let dir = builder.scratch().join("small");
-    fs::create_dir(&dir).unwrap();
-    let mount = format!("mount -t tmpfs -o size=32k,mode=700 audit {} && exec \"$0\" \"$@\"", dir.display());
-    let supervisor = builder
-        .plugin("hello", &program("hello"), &[], "")
-        .config(&format!("audit:\n  dir: {}/audit", dir.display()))
-        .wrapped(&["unshare", "--mount", "sh", "-c", &mount])
-        .start()
-        .await;
+    let (dir, supervisor) = with_small_disk().await;
     // The file system exists as long as this is open.
     let namespace = fs::File::open(format!("/proc/{}/ns/mnt", supervisor.pid())).unwrap();
     let mut calls = 0;

@@ -15,8 +15,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::write_buffer::WriteBuffer;
 
-/// A connection that buffers small writes, for h2. Nothing panics while it is locked, and only one task locks
-/// it, so there is no contention.
+/// A connection that buffers small writes, for h2. Only one task locks it, so there is no contention.
 #[derive(Debug)]
 pub struct TurnWriter<S>(Arc<Mutex<WriteBuffer<S>>>);
 

@@ -7,10 +7,10 @@
 use std::io;
 use std::path::Path;
 
-use rustix::fs::{AtFlags, CWD, FileType, XattrFlags, lsetxattr, statat};
+use rustix::fs::{XattrFlags, lsetxattr};
 use rustix::io::Errno;
 
-use super::bind::BindError;
+use super::bind::{BindError, own_socket};
 use crate::config::Config;
 
 /// The kernel's name for the list.
@@ -99,17 +99,7 @@ pub fn grant_peers(config: &Config, name: &str) -> Result<(), BindError> {
 /// [`BindError::Grants`] if the file system has no such lists; without any grants that is no error.
 /// [`BindError::Inherited`] for a socket of the service manager.
 pub fn set_grants(runtime_dir: &Path, name: &str, grants: &ConnectGrants) -> Result<(), BindError> {
-    let path = runtime_dir.join(name);
-    let found = statat(CWD, &path, AtFlags::SYMLINK_NOFOLLOW).map_err(|source| BindError::Io {
-        what: "look at",
-        path: path.clone(),
-        source: source.into(),
-    })?;
-    match FileType::from_raw_mode(found.st_mode) {
-        FileType::Socket => {}
-        FileType::Symlink => return Err(BindError::Inherited { path }),
-        _ => return Err(BindError::NotASocket { path }),
-    }
+    let path = own_socket(runtime_dir, name)?;
     match lsetxattr(&path, ATTRIBUTE, &grants.encode(), XattrFlags::empty()) {
         Err(Errno::OPNOTSUPP) if grants.is_empty() => Ok(()),
         result => result.map_err(|errno| BindError::Grants { path, source: io::Error::from(errno) }),

@@ -206,20 +206,26 @@ pub(crate) fn bind_named(
 /// # Errors
 /// [`BindError`]; then the group stays.
 pub fn set_group(runtime_dir: &Path, name: &str, group: Option<u32>) -> Result<(), BindError> {
-    let path = runtime_dir.join(name);
+    let path = own_socket(runtime_dir, name)?;
     let gid = group.unwrap_or_else(|| rustix::process::getegid().as_raw());
+    chownat(CWD, &path, None, Some(Gid::from_raw(gid)), AtFlags::SYMLINK_NOFOLLOW)
+        .map_err(|source| BindError::Group { path, gid, source: source.into() })
+}
+
+/// The path of a socket in the runtime directory that was bound here, and not by the service manager: of
+/// those, only a link is there.
+pub(super) fn own_socket(runtime_dir: &Path, name: &str) -> Result<PathBuf, BindError> {
+    let path = runtime_dir.join(name);
     let found = statat(CWD, &path, AtFlags::SYMLINK_NOFOLLOW).map_err(|source| BindError::Io {
         what: "look at",
         path: path.clone(),
         source: source.into(),
     })?;
     match FileType::from_raw_mode(found.st_mode) {
-        FileType::Socket => {}
-        FileType::Symlink => return Err(BindError::Inherited { path }),
-        _ => return Err(BindError::NotASocket { path }),
+        FileType::Socket => Ok(path),
+        FileType::Symlink => Err(BindError::Inherited { path }),
+        _ => Err(BindError::NotASocket { path }),
     }
-    chownat(CWD, &path, None, Some(Gid::from_raw(gid)), AtFlags::SYMLINK_NOFOLLOW)
-        .map_err(|source| BindError::Group { path, gid, source: source.into() })
 }
 
 fn clear(

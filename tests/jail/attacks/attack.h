@@ -67,6 +67,11 @@ int can_read(const char *path);
 const char *join(const char *first, const char *second);
 /* Waits so many milliseconds. */
 void wait_ms(long ms);
+
+/*
+ * Ends the attack as blocked after this time: the kernel may slow down who comes near a limit until nothing happens any more.
+ */
+void be_patient(unsigned seconds);
 /* What a child that runs `body` exits with; -1 and errno if there is none, 256 and its signal if one ended it. */
 int in_child(int (*body)(void *), void *argument);
 /* A line of /proc/self/status as a number, in the given base; -1 if it is not there. */

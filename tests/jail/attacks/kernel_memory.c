@@ -27,18 +27,6 @@ enum {
 	PATIENCE_S = 30,
 };
 
-static void give_up(int number)
-{
-	(void)number;
-	_exit(is_blocked(ETIMEDOUT, "slowed down until it got no further"));
-}
-
-static void be_patient(void)
-{
-	signal(SIGALRM, give_up);
-	alarm(PATIENCE_S);
-}
-
 /* Fills both directions of a pair. The sending end is closed where that hides the sender from a list of sockets. */
 static long fill(int pair[2])
 {
@@ -72,7 +60,7 @@ static enum verdict socket_buffers(void)
 	pid_t senders[SENDERS];
 	long sent = 0, part;
 	int ready[2], count = 0;
-	be_patient();
+	be_patient(PATIENCE_S);
 	if (pipe(ready) < 0)
 		return is_blocked(errno, "pipe");
 	for (; count < SENDERS && (senders[count] = fork()) >= 0; count++)
@@ -106,7 +94,7 @@ struct landlock_port {
 static enum verdict landlock_rules(void)
 {
 	struct landlock_net handled = { .handled_net = 2 };
-	be_patient();
+	be_patient(PATIENCE_S);
 	for (int count = 0; count < RULESETS; count++) {
 		int set = syscall(SYS_landlock_create_ruleset, &handled, sizeof(handled), 0);
 		if (set < 0)
@@ -126,7 +114,7 @@ static enum verdict byte_locks(int command)
 {
 	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1 };
 	char name[64];
-	be_patient();
+	be_patient(PATIENCE_S);
 	for (int file = 0; file < LOCKED_FILES; file++) {
 		snprintf(name, sizeof(name), "/locks-%d", file);
 		int fd = open(join(given("OWN_DIR"), name), O_RDWR | O_CREAT | O_CLOEXEC, 0600);

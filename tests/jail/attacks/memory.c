@@ -29,19 +29,6 @@ enum {
 	PATIENCE_S = 20,
 };
 
-/* The kernel may slow down who comes near a limit until nothing happens any more: that is a refusal, too. */
-static void give_up(int number)
-{
-	(void)number;
-	_exit(is_blocked(ETIMEDOUT, "slowed down until it got no further"));
-}
-
-static void be_patient(void)
-{
-	signal(SIGALRM, give_up);
-	alarm(PATIENCE_S);
-}
-
 static enum verdict held(const char *what)
 {
 	wait_ms(given_number("HOLD_MS"));
@@ -61,7 +48,7 @@ static int touched(size_t size, int kind)
 
 static enum verdict one_process(void)
 {
-	be_patient();
+	be_patient(PATIENCE_S);
 	for (int mib = 0; mib < HOG_MIB; mib++)
 		if (!touched(1 << 20, MAP_PRIVATE))
 			return is_blocked(errno, "at %d MiB", mib);
@@ -74,7 +61,7 @@ static enum verdict many_children(void)
 	pid_t children[CHILDREN];
 	int ready[2], count = 0, had = 0;
 	char byte;
-	be_patient();
+	be_patient(PATIENCE_S);
 	if (pipe(ready) < 0)
 		return is_blocked(errno, "pipe");
 	for (; count < CHILDREN; count++) {
@@ -110,7 +97,7 @@ static enum verdict many_children(void)
 static enum verdict memory_files(void)
 {
 	static char block[1 << 20];
-	be_patient();
+	be_patient(PATIENCE_S);
 	memset(block, 1, sizeof(block));
 	signal(SIGXFSZ, SIG_IGN);
 	for (int mib = 0, fd = -1; mib < HOG_MIB; mib++) {
@@ -125,7 +112,7 @@ static enum verdict memory_files(void)
 /* Shared anonymous memory counts for no process's data segment. */
 static enum verdict shared(void)
 {
-	be_patient();
+	be_patient(PATIENCE_S);
 	for (int mib = 0; mib < HOG_MIB; mib += PIECE_MIB)
 		if (!touched(PIECE_MIB << 20, MAP_SHARED))
 			return is_blocked(errno, "at %d MiB", mib);
@@ -136,7 +123,7 @@ static enum verdict shared(void)
 static enum verdict segments(void)
 {
 	int ids[HOG_MIB / PIECE_MIB], count = 0, error = 0;
-	be_patient();
+	be_patient(PATIENCE_S);
 	for (; count < HOG_MIB / PIECE_MIB; count++) {
 		ids[count] = shmget(IPC_PRIVATE, PIECE_MIB << 20, 0600 | IPC_CREAT);
 		char *piece = ids[count] < 0 ? (char *)-1 : shmat(ids[count], NULL, 0);
@@ -171,7 +158,7 @@ static void *hog_without_leader(void *argument)
 static enum verdict zombie_leader(void)
 {
 	pthread_t thread;
-	be_patient();
+	be_patient(PATIENCE_S);
 	int error = pthread_create(&thread, NULL, hog_without_leader, NULL);
 	if (error)
 		return is_blocked(error, "pthread_create");
@@ -187,7 +174,7 @@ static enum verdict page_tables(void)
 {
 	const size_t piece = 1L << 30;
 	long had = 0;
-	be_patient();
+	be_patient(PATIENCE_S);
 	/* Twice as many as it takes, if the account did not grow. */
 	for (int count = 0; count < TABLES_MIB && had < TABLES_MIB; count++) {
 		volatile char *at = mmap(NULL, piece, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -206,7 +193,7 @@ static enum verdict page_tables(void)
 /* Shared memory stays in memory when its only mapping releases it, and is in no process's resident memory then. */
 static enum verdict released(void)
 {
-	be_patient();
+	be_patient(PATIENCE_S);
 	for (int mib = 0; mib < HOG_MIB; mib++) {
 		char *piece = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 		if (piece == MAP_FAILED)

@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -173,4 +174,16 @@ long status_line(const char *name, int base)
 int is_held(void)
 {
 	return status_line("NoNewPrivs", 10) == 1 && status_line("Seccomp", 10) == 2;
+}
+
+static void give_up(int number)
+{
+	(void)number;
+	_exit(is_blocked(ETIMEDOUT, "slowed down until it got no further"));
+}
+
+void be_patient(unsigned seconds)
+{
+	signal(SIGALRM, give_up);
+	alarm(seconds);
 }

@@ -24,9 +24,9 @@ pub fn command(program: &OsStr, args: &[OsString]) -> Command {
 /// how long it may take then.
 pub type EndStep = (Option<Signal>, Duration);
 
-/// How a child ended.
+/// How a child exited.
 #[derive(Debug)]
-pub struct Ended {
+pub struct ChildExit {
     /// Its exit status.
     pub status: io::Result<ExitStatus>,
     /// Whether it ended without any signal of ours.
@@ -36,7 +36,7 @@ pub struct Ended {
 }
 
 /// Ends a child: step by step, and by SIGKILL after the last one.
-pub async fn end(child: &mut Child, steps: &[EndStep]) -> Ended {
+pub async fn end(child: &mut Child, steps: &[EndStep]) -> ChildExit {
     let mut unprompted = true;
     for (signal, grace) in steps {
         if let Some(signal) = signal {
@@ -44,11 +44,11 @@ pub async fn end(child: &mut Child, steps: &[EndStep]) -> Ended {
             signal_group(child, *signal);
         }
         if let Ok(status) = timeout(*grace, child.wait()).await {
-            return Ended { status, unprompted, killed: false };
+            return ChildExit { status, unprompted, killed: false };
         }
     }
     signal_group(child, Signal::KILL);
-    Ended { status: child.wait().await, unprompted: false, killed: true }
+    ChildExit { status: child.wait().await, unprompted: false, killed: true }
 }
 
 fn signal_group(child: &Child, signal: Signal) {

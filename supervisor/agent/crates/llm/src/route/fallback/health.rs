@@ -69,7 +69,6 @@ impl Health {
     }
 
     fn with<T>(&self, step: impl FnOnce(&mut State) -> T) -> T {
-        // No operation can panic halfway; if one did, the state would still be valid.
         step(&mut self.state.lock())
     }
 
