@@ -16,13 +16,15 @@
 //! | [`record`] | what is recorded, and its size limits |
 //! | `line` | encodes a record as a line, and parses it |
 //! | `directory`, `tail` | the files, and where an earlier process stopped |
-//! | `writer` | appends records, closes a full file and begins the next |
+//! | `settings` | how a log is kept |
+//! | `writer` | opens and closes the log, appends records, closes a full file and begins the next |
 //! | `damage` | the end of the chain as this process wrote it, and what happened to its file |
 //! | `log`, `queue` | the handle that calls hold, and the records that wait to be written |
 //! | `batch_writer`, `disk_latency` | where records are written: on a call's task, or on the thread while the disk is slow |
 //! | `line_reader`, `verify` | reads any file line by line, and verifies the chain |
 
 mod batch_writer;
+mod clock;
 mod damage;
 mod directory;
 mod disk_latency;
@@ -33,6 +35,7 @@ mod log;
 mod log_event;
 mod queue;
 pub mod record;
+mod settings;
 mod tail;
 mod verify;
 mod writer;
@@ -43,6 +46,7 @@ pub use line_reader::{Line, LineReader};
 pub use log::{AuditLog, CLOSE_TIMEOUT, Concurrency, LogStatus};
 pub use log_event::LogEvent;
 pub use queue::QUEUE_RECORDS;
+pub use settings::Settings;
 pub use tail::{Head, HeadError, head};
 pub use verify::{BrokenChain, ChainStart, Fault, VerifiedChain, VerifyError, VerifyRequest, verify};
-pub use writer::{OpenError, Settings};
+pub use writer::open::OpenError;

@@ -12,9 +12,10 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime};
 
 use crate::batch_writer::Shared;
+use crate::clock::unix_ms;
 use crate::log_event::LogEvent;
 use crate::record::Body;
-use crate::writer::{Settings, unix_ms};
+use crate::settings::Settings;
 
 /// How long the supervisor waits for the remaining records to be written when it ends.
 pub const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);

@@ -7,7 +7,9 @@ use proptest::prelude::*;
 use super::*;
 use crate::damage::Continuation;
 use crate::record::{Arguments, Body, Operation};
-use crate::writer::{OpenError, OpenedLog, Settings, Writer};
+use crate::settings::Settings;
+use crate::writer::Writer;
+use crate::writer::open::{OpenError, OpenedLog};
 use crate::{files_of, head};
 
 fn settings(dir: &Path, file_bytes: u64, files: u32) -> Settings {
