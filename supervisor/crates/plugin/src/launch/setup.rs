@@ -214,9 +214,5 @@ fn connect_cause(error: &LinkError) -> Sanitized {
         LinkError::Connect(own) => return Raw::of(own).line(),
         LinkError::Http(error) => error,
     };
-    let mut cause: &dyn std::error::Error = error;
-    while let Some(deeper) = cause.source() {
-        cause = deeper;
-    }
-    Raw::of(cause).line()
+    Raw::of(talon_error_chain::innermost(error)).line()
 }
