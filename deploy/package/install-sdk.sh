@@ -8,6 +8,6 @@ share=$1
 install -d "$share"
 rm -rf "$share/sdk" "$share/proto"
 cp -R sdk proto Cargo.lock "$share/"
-awk '/^members = \[/ { print "members = [\"proto\", \"proto/wire\", \"sdk\", \"sdk/macros\"]"; skip = 1 }
+awk '/^members = \[/ { print "members = [\"proto\", \"proto/wire\", \"sdk\", \"sdk/error-chain\", \"sdk/macros\"]"; skip = 1 }
   skip && /^\]/ { skip = 0; next }
   !skip' Cargo.toml >"$share/Cargo.toml"

@@ -4,12 +4,12 @@ use std::borrow::Cow;
 use std::error::Error;
 use std::fmt;
 
+use talon_error_chain::error_chain;
+
 /// What the caller reads when a tool failed for an internal reason.
 const INTERNAL_FAILURE_MESSAGE: &str = "the tool failed; the plugin's log says why";
 /// What the caller reads when a tool gave no reason. An empty text would count as success on the wire.
 const EMPTY_MESSAGE: &str = "the tool refused without giving a reason";
-/// How many causes of one error are logged; a longer chain is a cycle or a mistake.
-const MAX_CAUSES: usize = 16;
 
 /// An error answer of a tool. It is data for the caller, not a failure of the plugin.
 ///
@@ -72,23 +72,8 @@ impl ToolError {
     /// The causes as one line for the log, outermost first; `None` when there is none.
     pub(crate) fn chain(&self) -> Option<String> {
         let first: &(dyn Error + 'static) = self.cause.as_deref()?;
-        Some(chain(first))
+        Some(error_chain(first))
     }
-}
-
-/// An error and its causes as one line, outermost first. Some errors include their cause in their own text;
-/// it is not repeated then.
-pub(crate) fn chain(error: &(dyn Error + 'static)) -> String {
-    let mut text = error.to_string();
-    let causes = std::iter::successors(error.source(), |cause: &&(dyn Error + 'static)| (*cause).source());
-    for cause in causes.take(MAX_CAUSES) {
-        let cause = cause.to_string();
-        if !text.ends_with(&cause) {
-            text.push_str(": ");
-            text.push_str(&cause);
-        }
-    }
-    text
 }
 
 /// The message for the caller.

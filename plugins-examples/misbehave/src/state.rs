@@ -12,6 +12,7 @@ use hyper_util::rt::TokioIo;
 use nix::sys::signal::{Signal, kill};
 use nix::sys::uio::{RemoteIoVec, process_vm_readv};
 use nix::unistd::Pid;
+use talon_error_chain::append_causes;
 use talon_proto::state::state_client::StateClient;
 use talon_proto::state::{DeleteRequest, GetRequest, KeysRequest, QuotaExceeded, SetRequest};
 use tonic::Status;
@@ -60,12 +61,8 @@ pub(crate) async fn ask(socket: Option<&str>, op: &str, key: &str, value: Vec<u8
 }
 
 fn describe_status(status: &Status) -> String {
-    let mut text = format!("{:?}: {}", status.code(), status.message());
-    let mut cause = status.source();
-    while let Some(error) = cause {
-        text = format!("{text}: {error}");
-        cause = error.source();
-    }
+    let text = format!("{:?}: {}", status.code(), status.message());
+    let mut text = append_causes(text, status.source());
     if let Some(QuotaExceeded { resource, used, limit, wanted }) = QuotaExceeded::of(status) {
         text = format!("{text}; {resource}: {used} of {limit}, wanted {wanted}");
     }

@@ -7,6 +7,7 @@ use reqwest::header::{ACCEPT, CONTENT_TYPE, LOCATION};
 use reqwest::redirect;
 use reqwest::{Client, Response, Url};
 use serde::Serialize;
+use talon_error_chain::error_chain;
 use talon_sdk::{Context, Output, ToolError, tracing};
 
 use crate::policy::{Config, Policy, PrivateAddressesError, Resolver};
@@ -104,7 +105,7 @@ impl Fetcher {
         };
         let client = builder().build().or_else(|error| {
             tracing::warn!(
-                error = chain(&error),
+                error = error_chain(&error),
                 "no trusted certificates here: https pages cannot be fetched"
             );
             builder().tls_certs_only([]).build()
@@ -166,7 +167,7 @@ async fn read(
 /// Describes in one clause why a request failed; the whole chain goes to the log.
 fn unreachable(url: &Url, error: &reqwest::Error) -> ToolError {
     let host = url.host_str().unwrap_or_default();
-    let causes = chain(error);
+    let causes = error_chain(error);
     if let Some(private) = find::<PrivateAddressesError>(error) {
         return ToolError::new(private.to_string());
     }
@@ -186,10 +187,4 @@ fn unreachable(url: &Url, error: &reqwest::Error) -> ToolError {
 fn find<E: std::error::Error + 'static>(error: &reqwest::Error) -> Option<&E> {
     let first: &(dyn std::error::Error + 'static) = error;
     std::iter::successors(Some(first), |error| error.source()).find_map(|error| error.downcast_ref::<E>())
-}
-
-fn chain(error: &reqwest::Error) -> String {
-    let first: &(dyn std::error::Error + 'static) = error;
-    let causes = std::iter::successors(Some(first), |error| error.source());
-    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }

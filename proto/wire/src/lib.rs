@@ -14,6 +14,8 @@
 //! | [`TurnWriter`] | writes, on a connection whose task knows when its turn ends |
 //! | [`BusyPoll`] | waking up a core for an answer that comes soon |
 //!
+//! What tonic's own channels connect with is a [`Connector`].
+//!
 //! ```no_run
 //! use talon_wire::{Answer, answer, is_plain, message, deadline_of};
 //! # use tonic::codegen::http::Request;
@@ -30,6 +32,7 @@
 
 mod answer;
 mod busy_poll;
+mod channel;
 mod coalescing;
 pub mod frames;
 mod lazy_writable;
@@ -42,6 +45,7 @@ mod write_buffer;
 
 pub use answer::{Answer, answer, run_until_reset, send};
 pub use busy_poll::{BusyPoll, BusyPollCounts};
+pub use channel::{Connector, Duplex};
 pub use coalescing::CoalescingWriter;
 pub use lazy_writable::{BusyFlag, LazyWritable};
 pub use message_reader::{MessageError, MessageReader};

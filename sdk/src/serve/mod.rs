@@ -19,8 +19,8 @@ use std::process::ExitCode;
 
 use tokio::net::UnixListener;
 
-use crate::error::chain;
 use crate::{Plugin, logging};
+use talon_error_chain::error_chain;
 
 pub use error::{DescriptorError, ServeError};
 pub(crate) use handshake::{APP_VERSION, COOKIE_KEY, COOKIE_VALUE, SOCKET_DIR_ENV, VERSIONS_ENV};
@@ -64,7 +64,7 @@ impl Plugin {
         match result {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => {
-                eprintln!("{}", chain(&error));
+                eprintln!("{}", error_chain(&error));
                 ExitCode::FAILURE
             }
         }

@@ -4,11 +4,11 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use hyper_util::rt::TokioIo;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use talon_proto::state::state_client::StateClient;
 use talon_proto::state::{CompareAndSetRequest, DeleteRequest, GetRequest, KeysRequest, SetRequest};
+use talon_wire::Connector;
 use tonic::transport::{Channel, Endpoint};
 
 use super::error::StateError;
@@ -237,9 +237,7 @@ impl StateSource {
 fn connect(path: PathBuf) -> State {
     // The URI only fills the :authority header; the connector decides where to connect.
     let endpoint = Endpoint::from_static("http://localhost").timeout(TIMEOUT).connect_timeout(TIMEOUT);
-    let channel = endpoint.connect_with_connector_lazy(tower::service_fn(move |_| {
-        let path = path.clone();
-        async move { tokio::net::UnixStream::connect(path).await.map(TokioIo::new) }
-    }));
+    let channel =
+        Connector::new(move || tokio::net::UnixStream::connect(path.clone())).connect_lazy(&endpoint);
     State(Backend::Host(StateClient::new(channel)))
 }

@@ -76,7 +76,7 @@ impl Agent {
         let unreadable = |error: &dyn std::error::Error| NotOpened {
             message: format!(
                 "the agent's database cannot be read: {}; see the log of talon-agent",
-                talon_child::error_chain(error)
+                talon_error_chain::error_chain(error)
             ),
             retryable: false,
         };
@@ -149,7 +149,7 @@ impl Agent {
         match store {
             Ok(Ok(_)) => {}
             Ok(Err(error)) => problems
-                .push(format!("the agent's database does not answer: {}", talon_child::error_chain(&error))),
+                .push(format!("the agent's database does not answer: {}", talon_error_chain::error_chain(&error))),
             Err(_) => problems.push(format!(
                 "the agent's database does not answer within {PROBLEM_WAIT:?}: see whether its disk or its server is overloaded"
             )),

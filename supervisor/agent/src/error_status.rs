@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use talon_agent_settings::milliseconds;
-use talon_child::{error_chain, truncate};
+use talon_child::truncate;
+use talon_error_chain::error_chain;
 use talon_listen::LogThrottle;
 use talon_store::Error;
 use tonic::metadata::MetadataValue;
@@ -20,7 +21,7 @@ static FAILED: LogThrottle = LogThrottle::new();
 
 /// The status for an error of the store.
 pub(crate) fn store_error_status(error: &Error) -> Status {
-    let text = truncate(error_chain(error));
+    let text = error_chain(error);
     match error {
         Error::Invalid { .. } => return Status::invalid_argument(text),
         Error::NoSession(id) => return no_session(&id.to_string()),

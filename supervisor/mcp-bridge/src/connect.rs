@@ -13,7 +13,8 @@ use rmcp::RoleClient;
 use rmcp::model::{ClientCapabilities, ClientConfig, ErrorData, Implementation, ProtocolVersion};
 use rmcp::service::{ClientInitializeError, ClientLifecycleMode, ClientServiceExt, RunningService};
 use rmcp::transport::Transport;
-use talon_bridge::text::{MAX_ERROR_TEXT_BYTES, cut, error_chain};
+use talon_bridge::text::{MAX_ERROR_TEXT_BYTES, cut};
+use talon_error_chain::error_chain;
 use tokio::time::{Instant, timeout_at};
 
 use crate::command::Target;

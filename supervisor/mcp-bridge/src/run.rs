@@ -99,7 +99,7 @@ async fn serve(command: Command) -> ExitCode {
     match served {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("{}", talon_bridge::text::error_chain(&error));
+            eprintln!("{}", talon_error_chain::error_chain(&error));
             ExitCode::FAILURE
         }
     }
@@ -136,7 +136,7 @@ impl Bridge {
             let until = self.phase_deadline(75).max(Instant::now() + Duration::from_millis(500));
             let connected = connect(target, config.revision()?, config.headers()?, until)
                 .await
-                .map_err(|error| ToolError::new(talon_bridge::text::error_chain(&error)))?;
+                .map_err(|error| ToolError::new(talon_error_chain::error_chain(&error)))?;
             Ok::<_, ToolError>(Session::start(
                 connected,
                 server_name(target),

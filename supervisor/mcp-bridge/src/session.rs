@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rmcp::model::SubscriptionFilter;
-use talon_bridge::text::{cut, error_chain};
+use talon_bridge::text::cut;
+use talon_error_chain::error_chain;
 use talon_sdk::{Notifier, Tool, ToolError};
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, timeout_at};

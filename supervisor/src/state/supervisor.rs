@@ -125,11 +125,11 @@ impl StateSupervisor {
 
     /// The same for clients that read and write a lot, such as exports: with the windows of `host.sock`.
     pub fn bulk_channel(&self) -> Channel {
-        Endpoint::from_static("http://talon-state.invalid")
+        let endpoint = Endpoint::from_static("http://talon-state.invalid")
             .initial_stream_window_size(WINDOW_BYTES)
             .initial_connection_window_size(WINDOW_BYTES)
-            .max_frame_size(FRAME_BYTES)
-            .connect_with_connector_lazy(service::connector(self.connect_fn()))
+            .max_frame_size(FRAME_BYTES);
+        service::connector(self.connect_fn()).connect_lazy(&endpoint)
     }
 
     fn connect_fn(&self) -> impl Fn() -> io::Result<net::UnixStream> + Send + use<> {

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use talon_child::error_chain;
+use talon_error_chain::error_chain;
 use talon_proto::state::{Availability, Layers, from_state};
 use talon_store::{Counters, Engine, Error, KeyValues, OpenedForRestore, Restored, Store};
 use tokio::sync::Notify;

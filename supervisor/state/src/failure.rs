@@ -5,8 +5,8 @@
 
 use std::time::Duration;
 
-use talon_child::error_chain;
 pub(crate) use talon_child::truncate;
+use talon_error_chain::error_chain;
 use talon_listen::LogThrottle;
 use talon_proto::state::QuotaExceeded;
 use talon_store::{Error, Resource};
@@ -82,7 +82,7 @@ pub(crate) fn status(error: &Error, asker: Requester) -> Status {
 fn message_for(error: &Error, asker: Requester, plugin: &str) -> String {
     match asker {
         Requester::Plugin => plugin.to_owned(),
-        Requester::Operator => truncate(error_chain(error)),
+        Requester::Operator => error_chain(error),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use talon_child::error_chain;
+use talon_error_chain::error_chain;
 use talon_store::Error;
 use tokio::sync::Notify;
 

@@ -1,7 +1,7 @@
 //! Opens the database that the starter asks for.
 
-use talon_child::error_chain;
 use talon_child::open_request::{OpenRequest, refusal};
+use talon_error_chain::error_chain;
 use talon_proto::state::Refused;
 use talon_store::{Engine, Error, OpenError};
 

@@ -9,7 +9,7 @@ mod stream;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use talon_child::error_chain;
+use talon_error_chain::error_chain;
 use talon_proto::state::operator_server::Operator;
 use talon_proto::state::{
     BackupChunk, BackupRequest, DeleteEntryRequest, DeleteEntryResponse, DescribeRequest, DescribeResponse,

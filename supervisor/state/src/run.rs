@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use talon_child::inherited::{InheritedFdError, connected, listening};
 use talon_child::signals::Signals;
-use talon_child::{ExitReason, error_chain, open_request};
+use talon_child::{ExitReason, open_request};
 use talon_control::{Control, ControlError, Packet};
+use talon_error_chain::error_chain;
 use talon_proto::state::{AttachPlugin, Open, Ready, Refused, ToState, from_state, to_state};
 use talon_store::{Namespace, PluginId, Quota};
 use tokio_util::sync::CancellationToken;

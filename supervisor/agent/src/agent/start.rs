@@ -123,7 +123,7 @@ impl Agent {
                 // It was deleted; its parked calls expire.
                 Ok(None) => continue,
                 Err(error) => {
-                    tracing::error!(session = %id, error = talon_child::error_chain(&error), "a turn that waits for approval cannot be gone on with");
+                    tracing::error!(session = %id, error = talon_error_chain::error_chain(&error), "a turn that waits for approval cannot be gone on with");
                     continue;
                 }
             };
@@ -161,7 +161,7 @@ impl Agent {
         let change = SessionChange { metadata, ..SessionChange::default() };
         if let Err(error) = self.sessions.update(session, change).await {
             // It is shown as interrupted until a client resumes it.
-            tracing::warn!(%session, error = talon_child::error_chain(&error), "the end of a turn cannot be noted");
+            tracing::warn!(%session, error = talon_error_chain::error_chain(&error), "the end of a turn cannot be noted");
         }
     }
 

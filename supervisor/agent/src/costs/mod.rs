@@ -130,7 +130,7 @@ impl Costs {
     pub async fn flush_loop(self: Arc<Self>) {
         if let Err(error) = self.forget_old_days().await {
             tracing::warn!(
-                error = talon_child::error_chain(&error),
+                error = talon_error_chain::error_chain(&error),
                 "the costs of days long ago are not forgotten"
             );
         }
@@ -154,7 +154,7 @@ impl Costs {
             if let Err(error) = self.add(session_key(&session).map_err(Into::into), &spent).await {
                 tracing::error!(
                     session,
-                    error = talon_child::error_chain(&error),
+                    error = talon_error_chain::error_chain(&error),
                     "what a session has cost is not kept"
                 );
                 self.requeue(|waiting| waiting.sessions.entry(session).or_default().merge(&spent));
@@ -164,7 +164,7 @@ impl Costs {
             if let Err(error) = self.add(day_key(day).map_err(Into::into), &spent).await {
                 tracing::error!(
                     day = day.0,
-                    error = talon_child::error_chain(&error),
+                    error = talon_error_chain::error_chain(&error),
                     "what a day has cost is not kept"
                 );
                 self.requeue(|waiting| waiting.days.entry(day).or_default().merge(&spent));

@@ -53,7 +53,10 @@ pub(super) async fn mark_idle_sessions(agent: Arc<Agent>) {
             Ok(idle) if !idle.is_empty() => tracing::debug!(sessions = idle.len(), "sessions are idle"),
             Ok(_) => {}
             Err(error) => {
-                tracing::warn!(error = talon_child::error_chain(&error), "idle sessions cannot be noted");
+                tracing::warn!(
+                    error = talon_error_chain::error_chain(&error),
+                    "idle sessions cannot be noted"
+                );
             }
         }
     }

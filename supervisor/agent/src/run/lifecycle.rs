@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use talon_child::inherited::{InheritedFdError, connected};
 use talon_child::signals::Signals;
-use talon_child::{ExitReason, error_chain, open_request};
+use talon_child::{ExitReason, open_request};
 use talon_control::{Control, ControlError, Packet};
+use talon_error_chain::error_chain;
 use talon_proto::agent::{
     AttachClient, Configure, FromAgent, HostConnection, Refused, ToAgent, from_agent, to_agent,
 };

@@ -58,7 +58,7 @@ impl Service {
 }
 
 fn decide_error_status(error: &DecideError) -> Status {
-    let text = talon_child::truncate(talon_child::error_chain(error));
+    let text = talon_error_chain::error_chain(error);
     match error {
         DecideError::Unknown { .. } => Status::not_found(text),
         DecideError::LongReason { .. } => Status::invalid_argument(text),

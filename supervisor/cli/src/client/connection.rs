@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use talon_client::{CallError, RequestFate, dial, is_not_listening};
+use talon_error_chain::error_chain;
 use talon_listen::UntrustedListenerError;
 use talon_proto::host::host_client::HostClient;
 use tokio::net::UnixStream;
@@ -155,18 +156,6 @@ pub(crate) fn from_status(path: &Path, status: &Status) -> Failure {
         ),
         code => Failure::failed(format!("the supervisor failed ({code:?}: {said}); see its log")),
     }
-}
-
-/// An error with its causes in one line.
-pub(crate) fn error_chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        source = cause.source();
-    }
-    text
 }
 
 #[cfg(test)]

@@ -1,7 +1,5 @@
 //! Texts of the translated program, cut for messages and logs.
 
-use std::fmt::Write as _;
-
 /// How much of the program's text an error repeats: a sentence or two with a path in it.
 pub const MAX_ERROR_TEXT_BYTES: usize = 1024;
 /// How much of it [`quoted`] shows: a name, or the beginning of a line.
@@ -24,26 +22,6 @@ pub fn quoted(text: &str) -> String {
     format!("{:?}{mark}", &text[..end])
 }
 
-/// An error with its causes, without repetitions, as one line of at most [`MAX_ERROR_TEXT_BYTES`] and the
-/// mark of a cut.
-#[must_use]
-pub fn error_chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(deeper) = cause {
-        let shown = deeper.to_string();
-        // Some errors include their source in their own text.
-        if !text.contains(&shown) {
-            let _ = write!(text, ": {shown}");
-        }
-        if text.len() > MAX_ERROR_TEXT_BYTES {
-            break;
-        }
-        cause = deeper.source();
-    }
-    cut(&text, MAX_ERROR_TEXT_BYTES)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -58,24 +36,5 @@ mod tests {
     #[test]
     fn a_cut_is_marked_and_splits_no_character() {
         assert_eq!((cut("añb", 2), cut("añb", 4)), ("a…".to_owned(), "añb".to_owned()));
-    }
-
-    #[test]
-    fn a_cause_that_the_error_repeats_stands_once() {
-        #[derive(Debug)]
-        struct Outer(std::io::Error);
-        impl std::fmt::Display for Outer {
-            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                write!(f, "it fails: {}", self.0)
-            }
-        }
-        impl std::error::Error for Outer {
-            fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-                Some(&self.0)
-            }
-        }
-        assert_eq!(error_chain(&Outer(std::io::Error::other("gone"))), "it fails: gone");
-        let long = error_chain(&Outer(std::io::Error::other("x".repeat(5000))));
-        assert!(long.len() <= MAX_ERROR_TEXT_BYTES + "…".len(), "{}", long.len());
     }
 }

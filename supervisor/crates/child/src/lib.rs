@@ -23,6 +23,6 @@ pub mod signals;
 mod error_text;
 mod json_format;
 
-pub use error_text::{MAX_STATUS_BYTES, error_chain, truncate};
+pub use error_text::{MAX_STATUS_BYTES, truncate};
 pub use exit::ExitReason;
 pub use program::{Program, run_program};

@@ -3,7 +3,7 @@
 use talon_proto::state::{self, Layers, Refused, open};
 use talon_store::{Engine, Error, OpenError, StoreOptions};
 
-use crate::error_text::error_chain;
+use talon_error_chain::error_chain;
 
 /// The request is invalid.
 #[derive(Debug, thiserror::Error)]

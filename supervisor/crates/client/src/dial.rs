@@ -8,9 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use hyper_util::rt::TokioIo;
 use talon_listen::{FRAME_BYTES, ShortPath, WINDOW_BYTES};
-use talon_wire::CoalescingWriter;
+use talon_wire::{CoalescingWriter, Connector};
 use tokio::net::UnixStream;
 use tokio::time::Instant;
 use tonic::Status;
@@ -82,7 +81,7 @@ pub(crate) fn causes(status: &Status) -> impl Iterator<Item = &(dyn Error + 'sta
 /// When the other end closes it at once.
 pub async fn channel(first: UnixStream, path: PathBuf) -> Result<Channel, tonic::transport::Error> {
     let met = Arc::new(AtomicBool::new(true));
-    endpoint().connect_with_connector(connector(Some(first), connect_to(path), met)).await
+    connector(Some(first), connect_to(path), met).connect(endpoint()).await
 }
 
 /// Makes a connection whenever there is none. Errors that mean "no listener yet"
@@ -107,7 +106,7 @@ pub(crate) fn lazy(path: PathBuf, met: Arc<AtomicBool>) -> Channel {
 
 /// The same with a custom connector.
 pub(crate) fn with_connector(connect: Connect, met: Arc<AtomicBool>) -> Channel {
-    endpoint().connect_with_connector_lazy(connector(None, connect, met))
+    connector(None, connect, met).connect_lazy(&endpoint())
 }
 
 fn endpoint() -> Endpoint {
@@ -117,18 +116,8 @@ fn endpoint() -> Endpoint {
         .max_frame_size(FRAME_BYTES)
 }
 
-fn connector(
-    mut first: Option<UnixStream>,
-    connect: Connect,
-    met: Arc<AtomicBool>,
-) -> impl tower::Service<
-    tonic::transport::Uri,
-    Response = TokioIo<CoalescingWriter<UnixStream>>,
-    Error = NotConnectedError,
-    Future: Send,
-> + Send
-+ 'static {
-    tower::service_fn(move |_| {
+fn connector(mut first: Option<UnixStream>, connect: Connect, met: Arc<AtomicBool>) -> Connector {
+    Connector::new(move || {
         let (first, connect, met) = (first.take(), Arc::clone(&connect), Arc::clone(&met));
         async move {
             let stream = match first {
@@ -136,7 +125,7 @@ fn connector(
                 None => connect().await.map_err(NotConnectedError)?,
             };
             met.store(true, Ordering::Relaxed);
-            Ok(TokioIo::new(CoalescingWriter::new(stream)))
+            Ok::<_, NotConnectedError>(CoalescingWriter::new(stream))
         }
     })
 }

@@ -45,7 +45,17 @@ pub enum RunError {
 ///
 /// # Errors
 /// [`RunError`], when the program cannot be started at all, so that nothing is known about it.
-pub async fn run(
+pub fn run<'a>(
+    prober: &'a Prober,
+    spec: PluginSpec,
+    options: &'a Options,
+    progress: &'a mut (dyn FnMut(Progress<'_>) + Send),
+) -> BoxFuture<'a, Result<Report, RunError>> {
+    // Boxed, so that the checks are compiled once, in this crate, and not again in the program that awaits them.
+    Box::pin(perform_all(prober, spec, options, progress))
+}
+
+async fn perform_all(
     prober: &Prober,
     spec: PluginSpec,
     options: &Options,

@@ -17,7 +17,7 @@ pub mod socket_dir;
 
 pub use capability::Capability;
 pub use client::{
-    Client, HealthStatus, InitOutcome, LinkError, Methods, PendingCall, RawCall, RefreshError, StdioPiece,
-    StdioReader, describe_status,
+    Client, HealthStatus, InitError, InitOutcome, LinkError, Methods, PendingCall, RawCall, RefreshError,
+    StdioPiece, StdioReader, describe_status,
 };
 pub use execute_error::{ExecuteError, MAX_STATUS_MESSAGE_CHARS};

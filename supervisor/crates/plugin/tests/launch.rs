@@ -259,6 +259,28 @@ async fn wrong_versions_say_which_both_sides_speak_and_are_not_tried_again() {
     host.done().await;
 }
 
+// Promises: LIFE-32
+#[tokio::test]
+async fn a_wrong_cookie_service_or_setting_is_not_tried_again() {
+    let host = host(34);
+    let cookie = spec("cookie");
+    let mut service = spec("serve");
+    (service.name, service.service) = (name("service"), "proto.KV".to_owned());
+    let mut setting = spec("serve");
+    setting.name = name("setting");
+    setting.config.insert("root".to_owned(), "/nowhere".into());
+    for (mut spec, says) in [
+        (cookie, ["its own magic cookie", "set `cookie`"]),
+        (service, ["does not serve PluginService as proto.KV", "set its `service` to the full name"]),
+        (setting, ["refused its settings", "correct its config"]),
+    ] {
+        spec.lifecycle.restart_on_failure = true;
+        let plugin = host.refused(spec, &says).await;
+        assert_eq!(plugin.snapshot().state, State::Refused, "{}", plugin.name());
+    }
+    host.done().await;
+}
+
 // Promises: HAND-14
 #[tokio::test]
 async fn an_address_that_is_not_its_own_is_refused() {

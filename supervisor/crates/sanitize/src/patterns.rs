@@ -86,11 +86,7 @@ impl std::error::Error for SettingsError {}
 
 /// The cause, in one line: the parser's own report spans several.
 fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut error = error;
-    while let Some(source) = error.source() {
-        error = source;
-    }
-    let report = error.to_string();
+    let report = talon_error_chain::innermost(error).to_string();
     let last = report.lines().last().unwrap_or_default();
     last.trim_start_matches("error: ").to_owned()
 }

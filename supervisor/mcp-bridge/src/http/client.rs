@@ -20,7 +20,8 @@ use rmcp::transport::streamable_http_client::{
     SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
 };
 use sse_stream::Sse;
-use talon_bridge::text::{cut, error_chain};
+use talon_bridge::text::cut;
+use talon_error_chain::error_chain;
 
 use super::connect::Connector;
 use super::events::events;

@@ -99,7 +99,7 @@ mod tests {
             chunks.iter().map(|chunk| Ok::<_, io::Error>(Bytes::from((*chunk).to_owned()))).collect();
         let data = |event: Result<Sse, Error>| match event {
             Ok(event) => Ok(event.data.unwrap_or_default()),
-            Err(error) => Err(talon_bridge::text::error_chain(&error)),
+            Err(error) => Err(talon_error_chain::error_chain(&error)),
         };
         events(stream::iter(chunks), max_bytes).map(data).take(1000).collect().await
     }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use rmcp::RoleClient;
 use rmcp::model::{CallToolRequest, CallToolRequestParams, ClientRequest, JsonObject, ServerResult};
 use rmcp::service::{Peer, PeerRequestOptions, RequestHandle, ServiceError};
-use talon_bridge::text::error_chain;
+use talon_error_chain::error_chain;
 use talon_sdk::{Context, Output, Tool, ToolError};
 
 use super::offer::OfferedTool;

@@ -114,10 +114,6 @@ impl Check<'_> {
 
 /// The last line of the innermost message, which says what is wrong with a pattern.
 fn innermost(error: &(dyn Error + 'static)) -> String {
-    let mut error = error;
-    while let Some(source) = error.source() {
-        error = source;
-    }
-    let message = error.to_string();
+    let message = talon_error_chain::innermost(error).to_string();
     message.lines().last().unwrap_or_default().trim_start_matches("error: ").trim().to_owned()
 }

@@ -9,6 +9,7 @@ use talon_plugin::handover::ReceivedHandover;
 use talon_plugin_config::PluginName;
 use talon_proto::host::HandOverRequest;
 use talon_proto::host::host_client::HostClient;
+use talon_wire::Connector;
 use tonic::Code;
 use tonic::transport::Endpoint;
 
@@ -116,18 +117,17 @@ fn latest(mut bundles: Vec<OwnedFd>) -> Option<OwnedFd> {
 /// Asks the running supervisor for a handover; `None` if there is none.
 async fn ask(runtime_dir: &Path) -> Result<Option<(HandoverConnection, u32)>, TakeoverError> {
     let socket = runtime_dir.join(HOST_SOCKET_NAME);
-    let connector = tower::service_fn(move |_| {
+    let connector = Connector::new(move || {
         let socket = socket.clone();
         async move {
             let short = ShortPath::of_file(&socket)?;
-            let stream = tokio::net::UnixStream::connect(short.as_path()).await?;
-            Ok::<_, std::io::Error>(hyper_util::rt::TokioIo::new(stream))
+            tokio::net::UnixStream::connect(short.as_path()).await
         }
     });
     let endpoint =
         Endpoint::from_static("http://host.invalid").timeout(ASK_WITHIN).connect_timeout(ASK_WITHIN);
     // No process listens there. If another process holds the directory, its lock will show that.
-    let Ok(channel) = endpoint.connect_with_connector(connector).await else { return Ok(None) };
+    let Ok(channel) = connector.connect(endpoint).await else { return Ok(None) };
     HostClient::new(channel).hand_over(HandOverRequest {}).await.map_err(|status| match status.code() {
         Code::FailedPrecondition | Code::PermissionDenied => {
             TakeoverError::Refused(status.message().to_owned())

@@ -4,7 +4,7 @@ use std::future::{Future, ready};
 use std::sync::Arc;
 
 use futures_util::stream::{self, StreamExt as _};
-use talon_child::error_chain;
+use talon_error_chain::error_chain;
 use talon_proto::state::{ExportChunk, ImportChunk, ImportFile, ImportOptions, ImportReport, import_chunk};
 use tokio::sync::{mpsc, oneshot};
 use tokio_stream::wrappers::ReceiverStream;
@@ -15,7 +15,7 @@ use super::stream::{ResponseStream, next};
 use crate::database::Database;
 use crate::exchange::limits::{MAX_FILE_BYTES, MAX_PATH_BYTES};
 use crate::exchange::{ExportError, ImportError, Importer, export as write_out};
-use crate::failure::{Requester, truncate};
+use crate::failure::Requester;
 use crate::limits::MAX_STREAMED;
 
 /// Sends all records, as fast as the client reads.
@@ -28,7 +28,7 @@ pub(super) fn export(
         write_out(&store, database.layers, to).await.map_err(|error| match error {
             ExportError::Store(error) => database.failed(&error, Requester::Operator),
             ExportError::Deleted(_) => Status::aborted(error.to_string()),
-            other => Status::internal(truncate(error_chain(&other))),
+            other => Status::internal(error_chain(&other)),
         })
     }))
 }

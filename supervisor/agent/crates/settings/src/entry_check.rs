@@ -6,7 +6,8 @@ use crate::{ProviderEntry, ProviderKind};
 const MAX_NAME_BYTES: usize = 64;
 
 /// A problem of an entry.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}: {help}")]
 pub struct EntryProblem {
     /// The key; `None` for the entry's name.
     pub key: Option<&'static str>,
@@ -14,12 +15,6 @@ pub struct EntryProblem {
     pub message: String,
     /// What to do about it.
     pub help: &'static str,
-}
-
-impl std::fmt::Display for EntryProblem {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}: {}", self.message, self.help)
-    }
 }
 
 impl ProviderEntry {

@@ -35,7 +35,7 @@ impl AgentConnection {
                     "{} closed the connection at once ({}): the agent may be starting, or have too many clients; try \
                      again, and see `talon status`",
                     path.display(),
-                    connection::error_chain(&error)
+                    talon_error_chain::error_chain(&error)
                 ),
             )
         })?;

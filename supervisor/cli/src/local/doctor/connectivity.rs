@@ -39,7 +39,7 @@ pub(super) async fn healthz(status: &GetStatusResponse) -> Option<Check> {
             .with_reason("monitoring takes it for ill")
             .with_fix("`talon status` says what is wrong"),
         Ok(Err(error)) => of
-            .warn(format!("{shown} does not answer: {}", crate::client::connection::error_chain(&error)))
+            .warn(format!("{shown} does not answer: {}", talon_error_chain::error_chain(&error)))
             .with_reason("monitoring sees nothing")
             .with_fix("join its group (admin.group), or ask as root; else see the supervisor's log"),
         Err(_) => of

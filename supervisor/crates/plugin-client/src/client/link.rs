@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::future::BoxFuture;
 use h2::SendStream;
 use h2::client::{Builder, ResponseFuture, SendRequest};
 use http::Request;
@@ -141,7 +142,17 @@ fn coalescing<S>(io: S) -> CoalescingWriter<S> {
     }
 }
 
-async fn dial(
+/// Boxed, so that HTTP/2 is compiled for its connection once, in this crate, and not again in each crate that awaits a
+/// client.
+fn dial<'a>(
+    target: &'a Target,
+    busy: &'a BusyFlag,
+    flooded: &'a FloodReport,
+) -> BoxFuture<'a, Result<DialedConnection, LinkError>> {
+    Box::pin(connect(target, busy, flooded))
+}
+
+async fn connect(
     target: &Target,
     busy: &BusyFlag,
     flooded: &FloodReport,

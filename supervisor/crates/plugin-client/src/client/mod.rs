@@ -90,9 +90,23 @@ pub enum RefreshError {
     /// The plugin answered with an error, or not at all.
     #[error("its capabilities cannot be read: {0}")]
     Call(Sanitized),
+    /// It has no such method: it serves something else, or `PluginService` under another name.
+    #[error("it does not serve its capabilities: {0}")]
+    Unimplemented(Sanitized),
     /// Its declaration is not allowed.
     #[error(transparent)]
     Refused(#[from] CapabilityError),
+}
+
+/// Why a plugin's Init failed.
+#[derive(Debug, thiserror::Error)]
+pub enum InitError {
+    /// It would refuse the same settings again.
+    #[error("{0}")]
+    Refused(Sanitized),
+    /// It failed, or was not reached.
+    #[error("{0}")]
+    Failed(Sanitized),
 }
 
 /// The result of a plugin's Init.
@@ -187,13 +201,18 @@ impl Client {
     pub async fn init(
         &self,
         config: &serde_json::Map<String, serde_json::Value>,
-    ) -> Result<InitOutcome, Sanitized> {
+    ) -> Result<InitOutcome, InitError> {
         let config_json = serde_json::Value::Object(config.clone()).to_string();
         let request = PluginInitRequest { config_json };
         match self.unary(&self.inner.methods.init, &request, SMALL_ANSWER_BYTES, None).await {
             Ok(_) => Ok(InitOutcome::Done),
             Err(status) if status.code() == Code::Unimplemented => Ok(InitOutcome::Unimplemented),
-            Err(status) => Err(status::describe_status(&status)),
+            Err(status) => {
+                let text = status::describe_status(&status);
+                // Of the codes for a failure, these two say that the same request would fail again.
+                let refused = matches!(status.code(), Code::InvalidArgument | Code::FailedPrecondition);
+                Err(if refused { InitError::Refused(text) } else { InitError::Failed(text) })
+            }
         }
     }
 
@@ -201,6 +220,9 @@ impl Client {
     pub async fn capabilities(&self) -> Result<Arc<Capability>, RefreshError> {
         self.fetch_capabilities(&self.inner.methods.capabilities, None).await.map_err(|failed| match failed {
             FetchError::Refused(error) => error.into(),
+            FetchError::Status(status) if status.code() == Code::Unimplemented => {
+                RefreshError::Unimplemented(status::describe_status(&status))
+            }
             FetchError::Status(status) => RefreshError::Call(status::describe_status(&status)),
         })
     }

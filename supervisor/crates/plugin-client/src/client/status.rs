@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use talon_error_chain::append_causes;
 use talon_sanitize::{Raw, Sanitized, sanitized};
 use tonic::{Code, Status};
 
@@ -57,19 +58,8 @@ pub fn describe_status(status: &Status) -> Sanitized {
 /// All causes of a status that was created here because a connection failed; a plugin's own status has no
 /// source.
 fn transport_failure(status: &Status) -> Option<Sanitized> {
-    let mut source = status.source()?;
-    let mut text = status.message().to_owned();
-    loop {
-        let cause = source.to_string();
-        if !text.contains(&cause) {
-            text.push_str(": ");
-            text.push_str(&cause);
-        }
-        match source.source() {
-            Some(deeper) => source = deeper,
-            None => return Some(bounded(&text)),
-        }
-    }
+    let source = status.source()?;
+    Some(bounded(&append_causes(status.message().to_owned(), Some(source))))
 }
 
 /// Converts the status of a failed call. `late` says whether its deadline has passed, after `waited`.

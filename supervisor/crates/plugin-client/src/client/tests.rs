@@ -399,7 +399,7 @@ async fn init_and_capabilities_are_optional_in_their_ways() {
     assert!(matches!(s.client.init(&config).await, Ok(InitOutcome::Done)));
     config.insert("root".to_owned(), "/nowhere".into());
     let refused = s.client.init(&config).await.unwrap_err();
-    assert_eq!(refused, r"InvalidArgument: configure: no such root␛[0m");
+    assert_eq!(refused.to_string(), r"InvalidArgument: configure: no such root␛[0m");
     assert_eq!(s.client.capabilities().await.unwrap().declared_name.as_str(), "scripted");
     let timeout = Duration::from_secs(5);
     assert_eq!(s.client.refresh_capabilities(timeout).await.unwrap(), None);

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use talon_jail::{GroupError, SpawnError, descriptor_help};
+use talon_plugin_client::InitError;
 use talon_plugin_client::capability::CapabilityError;
 use talon_plugin_client::connect::{ConnectError, TlsError};
 use talon_plugin_client::handshake::HandshakeError;
@@ -172,17 +173,21 @@ pub(crate) enum LaunchError {
     Connect(Sanitized, #[source] Option<ConnectError>),
     /// It refused its settings.
     #[error("it refused its settings (Init): {0}; correct its config")]
-    Init(Sanitized),
-    /// Its capabilities could not be read.
+    Init(InitError),
+    /// It does not serve the service that its configuration names.
     #[error(
-        "its Capabilities cannot be read: {cause}; it has to serve {service}, or its `service` has to name the one that it serves"
+        "it does not serve PluginService as {service} ({cause}): set its `service` to the full name under which it serves the \
+         methods of opentalon.plugin.v1.PluginService; programs of other protos cannot be plugins"
     )]
-    Capabilities {
-        /// Why.
+    Service {
+        /// What it answered.
         cause: Sanitized,
         /// The service that was asked.
         service: String,
     },
+    /// Its capabilities could not be read.
+    #[error("its Capabilities cannot be read: {0}; see its log")]
+    Capabilities(Sanitized),
     /// It declares what it may not.
     #[error(transparent)]
     Declaration(#[from] CapabilityError),
@@ -220,7 +225,7 @@ pub(crate) enum LaunchError {
 impl LaunchError {
     /// Whether an exit of the plugin can cause this error.
     pub(super) fn may_be_an_exit(&self) -> bool {
-        matches!(self, Self::Connect(..) | Self::Init(_) | Self::Capabilities { .. } | Self::Health(_))
+        matches!(self, Self::Connect(..) | Self::Init(_) | Self::Capabilities(_) | Self::Health(_))
     }
 
     /// Whether the same start would fail again until something on the disk, in the configuration or on the
@@ -252,7 +257,10 @@ impl LaunchError {
                     | HandshakeError::WrongDialect { .. }
             ),
             Self::Tls(error) => matches!(error, TlsError::NotBuilt | TlsError::NoCertificate),
+            Self::Exited { exit, step, words } => needs_cookie(*step, exit, words),
+            Self::Init(error) => matches!(error, InitError::Refused(_)),
             Self::UnwantedTls
+            | Self::Service { .. }
             | Self::Multiplexed
             | Self::NoUid
             | Self::TcpInside { .. }
@@ -269,6 +277,13 @@ impl LaunchError {
 /// What a go-plugin program prints before it ends with exit code 1, if its cookie is not in its environment.
 const NO_COOKIE: &str = "not meant to be executed directly";
 
+/// Whether a program ended because it expects another cookie, which it would do again.
+fn needs_cookie(step: LaunchStep, exit: &Exit, words: &LastOutput) -> bool {
+    step == LaunchStep::Handshake
+        && exit.status == talon_jail::ExitStatus::Code(1)
+        && words.0.as_ref().is_some_and(|words| words.contains(NO_COOKIE))
+}
+
 /// The usual cause of such an exit.
 fn hint(step: LaunchStep, exit: &Exit, words: &LastOutput) -> &'static str {
     use talon_jail::ExitStatus::{Code, Signal};
@@ -277,7 +292,7 @@ fn hint(step: LaunchStep, exit: &Exit, words: &LastOutput) -> &'static str {
         return "; see its log";
     }
     match exit.status {
-        Code(1) if words.0.as_ref().is_some_and(|words| words.contains(NO_COOKIE)) => {
+        Code(1) if needs_cookie(step, exit, words) => {
             "; it expects its own magic cookie: set `cookie` to the key and value that its host gives it"
         }
         Code(0) => {

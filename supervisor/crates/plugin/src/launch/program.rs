@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use talon_jail::{Identity, Program};
@@ -89,89 +89,125 @@ fn program(
     by: ExecMethod,
 ) -> Result<PreparedProgram, LaunchError> {
     match &spec.directory {
-        Some(directory) => {
-            let view = view(spec, views, ViewSource::Directory(directory), gid)?;
-            check_digest(spec, directory.clone(), view.digest().to_owned())?;
-            let (path, opened) = match spec.program.strip_prefix(directory) {
-                Ok(inside) => {
-                    let path = view.path().join(inside);
-                    let opened = program::open_in_view(&path).map_err(CheckError::from)?;
-                    (path, opened)
-                }
-                // A system program, such as an interpreter: not part of the plugin's digest.
-                Err(_) => {
-                    let (real, opened) = program::open(&spec.program).map_err(CheckError::from)?;
-                    check_script_location(&real, opened.kind, directory)?;
-                    if by == ExecMethod::PathOnly && !tree::is_system_file(&real) {
-                        return Err(CheckError::ProgramOutside(real).into());
-                    }
-                    (spec.program.clone(), opened)
-                }
-            };
-            let OpenProgram { file, kind } = opened;
-            let (program, file, script) = match kind {
-                ProgramKind::Native if by == ExecMethod::Direct => {
-                    (Program::Descriptor, Some(Arc::new(file)), None)
-                }
-                ProgramKind::Native => (Program::Path(path.clone()), None, None),
-                ProgramKind::Script => (Program::Path(path.clone()), None, Some(Arc::new(file))),
-            };
-            Ok(PreparedProgram {
-                program,
-                file,
-                script,
-                argv0: path.into(),
-                args: Vec::new(),
-                cwd: Some(view.path().to_owned()),
-                digest: view.digest().to_owned(),
-                view: Some(view),
-            })
-        }
-        None => {
-            let (real, OpenProgram { file, kind }) =
-                program::open(&spec.program).map_err(CheckError::from)?;
-            // A system script may need the files beside it, and is as safe as its interpreter.
-            let by_path =
-                (kind == ProgramKind::Script || by == ExecMethod::PathOnly) && tree::is_system_file(&real);
-            if by_path || (kind == ProgramKind::Native && by == ExecMethod::Direct) {
-                let digest = views
-                    .digest_of(&file)
-                    .map_err(|source| CheckError::from(ProgramError::Io { path: real.clone(), source }))?;
-                check_digest(spec, real.clone(), digest.clone())?;
-                let argv0 = spec.program.clone().into();
-                let (program, file, script) = match kind {
-                    _ if !by_path => (Program::Descriptor, Some(Arc::new(file)), None),
-                    ProgramKind::Script => (Program::Path(real), None, Some(Arc::new(file))),
-                    ProgramKind::Native => (Program::Path(real), None, None),
-                };
-                return Ok(PreparedProgram {
-                    program,
-                    file,
-                    script,
-                    argv0,
-                    args: Vec::new(),
-                    cwd: None,
-                    digest,
-                    view: None,
-                });
-            }
-            let name = real.file_name().unwrap_or(real.as_os_str()).to_owned();
-            let view = view(spec, views, ViewSource::Script(&file, &name), gid)?;
-            check_digest(spec, real, view.digest().to_owned())?;
-            let path = view.path().join(&name);
-            let script = (kind == ProgramKind::Script).then(|| Arc::new(file));
-            Ok(PreparedProgram {
-                program: Program::Path(path.clone()),
-                file: None,
-                script,
-                argv0: path.into(),
-                args: Vec::new(),
-                cwd: None,
-                digest: view.digest().to_owned(),
-                view: Some(view),
-            })
-        }
+        Some(directory) => from_directory(spec, directory, views, gid, by),
+        None => from_file(spec, views, gid, by),
     }
+}
+
+/// A program in a view of the plugin's directory, or a system program for the files there.
+fn from_directory(
+    spec: &PluginSpec,
+    directory: &Path,
+    views: &Views,
+    gid: Option<u32>,
+    by: ExecMethod,
+) -> Result<PreparedProgram, LaunchError> {
+    let view = view(spec, views, ViewSource::Directory(directory), gid)?;
+    check_digest(spec, directory.to_owned(), view.digest().to_owned())?;
+    let (path, OpenProgram { file, kind }) = match spec.program.strip_prefix(directory) {
+        Ok(inside) => {
+            let path = view.path().join(inside);
+            let opened = program::open_in_view(&path).map_err(CheckError::from)?;
+            (path, opened)
+        }
+        Err(_) => (spec.program.clone(), open_outside(spec, directory, by)?),
+    };
+    let (program, file, script) = match kind {
+        ProgramKind::Native if by == ExecMethod::Direct => (Program::Descriptor, Some(Arc::new(file)), None),
+        ProgramKind::Native => (Program::Path(path.clone()), None, None),
+        ProgramKind::Script => (Program::Path(path.clone()), None, Some(Arc::new(file))),
+    };
+    Ok(PreparedProgram {
+        program,
+        file,
+        script,
+        argv0: path.into(),
+        args: Vec::new(),
+        cwd: Some(view.path().to_owned()),
+        digest: view.digest().to_owned(),
+        view: Some(view),
+    })
+}
+
+/// Opens a system program, such as an interpreter, which is not part of the directory's digest.
+fn open_outside(spec: &PluginSpec, directory: &Path, by: ExecMethod) -> Result<OpenProgram, LaunchError> {
+    let (real, opened) = program::open(&spec.program).map_err(CheckError::from)?;
+    check_script_location(&real, opened.kind, directory)?;
+    if by == ExecMethod::PathOnly && !tree::is_system_file(&real) {
+        return Err(CheckError::ProgramOutside(real).into());
+    }
+    Ok(opened)
+}
+
+/// A single file: where it is, if what was checked is what runs, and otherwise in a view.
+fn from_file(
+    spec: &PluginSpec,
+    views: &Views,
+    gid: Option<u32>,
+    by: ExecMethod,
+) -> Result<PreparedProgram, LaunchError> {
+    let (real, opened) = program::open(&spec.program).map_err(CheckError::from)?;
+    // A system script may need the files beside it, and is as safe as its interpreter.
+    let by_path =
+        (opened.kind == ProgramKind::Script || by == ExecMethod::PathOnly) && tree::is_system_file(&real);
+    if by_path || (opened.kind == ProgramKind::Native && by == ExecMethod::Direct) {
+        in_place(spec, views, real, opened, by_path)
+    } else {
+        in_view(spec, views, real, opened, gid)
+    }
+}
+
+/// A file that is executed where it is: a system file by its path, any other by its descriptor.
+fn in_place(
+    spec: &PluginSpec,
+    views: &Views,
+    real: PathBuf,
+    OpenProgram { file, kind }: OpenProgram,
+    by_path: bool,
+) -> Result<PreparedProgram, LaunchError> {
+    let digest = views
+        .digest_of(&file)
+        .map_err(|source| CheckError::from(ProgramError::Io { path: real.clone(), source }))?;
+    check_digest(spec, real.clone(), digest.clone())?;
+    let (program, file, script) = match kind {
+        _ if !by_path => (Program::Descriptor, Some(Arc::new(file)), None),
+        ProgramKind::Script => (Program::Path(real), None, Some(Arc::new(file))),
+        ProgramKind::Native => (Program::Path(real), None, None),
+    };
+    Ok(PreparedProgram {
+        program,
+        file,
+        script,
+        argv0: spec.program.clone().into(),
+        args: Vec::new(),
+        cwd: None,
+        digest,
+        view: None,
+    })
+}
+
+/// A file that is executed from a view, which nothing can change after the check.
+fn in_view(
+    spec: &PluginSpec,
+    views: &Views,
+    real: PathBuf,
+    OpenProgram { file, kind }: OpenProgram,
+    gid: Option<u32>,
+) -> Result<PreparedProgram, LaunchError> {
+    let name = real.file_name().unwrap_or(real.as_os_str()).to_owned();
+    let view = view(spec, views, ViewSource::Script(&file, &name), gid)?;
+    check_digest(spec, real, view.digest().to_owned())?;
+    let path = view.path().join(&name);
+    Ok(PreparedProgram {
+        program: Program::Path(path.clone()),
+        file: None,
+        script: (kind == ProgramKind::Script).then(|| Arc::new(file)),
+        argv0: path.into(),
+        args: Vec::new(),
+        cwd: None,
+        digest: view.digest().to_owned(),
+        view: Some(view),
+    })
 }
 
 fn view(

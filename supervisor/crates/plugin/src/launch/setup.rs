@@ -125,7 +125,8 @@ pub(super) async fn wait_until_serving(
 ) -> Result<Arc<Capability>, LaunchError> {
     *step = LaunchStep::Capabilities;
     let capability = client.capabilities().await.map_err(|error| match error {
-        RefreshError::Call(cause) => LaunchError::Capabilities { cause, service: spec.service.clone() },
+        RefreshError::Call(cause) => LaunchError::Capabilities(cause),
+        RefreshError::Unimplemented(cause) => LaunchError::Service { cause, service: spec.service.clone() },
         RefreshError::Refused(error) => LaunchError::Declaration(error),
     })?;
     *step = LaunchStep::Health;
@@ -214,9 +215,5 @@ fn connect_cause(error: &LinkError) -> Sanitized {
         LinkError::Connect(own) => return Raw::of(own).line(),
         LinkError::Http(error) => error,
     };
-    let mut cause: &dyn std::error::Error = error;
-    while let Some(deeper) = cause.source() {
-        cause = deeper;
-    }
-    Raw::of(cause).line()
+    Raw::of(talon_error_chain::innermost(error)).line()
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 use talon_egress::{Denial, Proxy};
-use talon_jail::{Access, BindMount, Group, Groups, Identity, InheritedFds, JailSpec, Mode, View};
+use talon_jail::{Access, BindMount, Group, Groups, Identity, InheritedFds, Isolation, JailSpec, Mode, View};
 use talon_plugin_client::connect::ClientIdentity;
 use talon_plugin_config::allow_list::AllowList;
 use talon_plugin_config::name::PluginName;
@@ -37,6 +37,17 @@ pub(super) struct SpawnedProcess {
     pub(super) digest: String,
     /// The client certificate, if its connections are encrypted.
     pub(super) identity: Option<ClientIdentity>,
+}
+
+/// What exists for one process before it is started.
+struct SpawnResources {
+    dir: Arc<PrivateDir>,
+    isolation: Option<Isolation>,
+    proxy: Option<Proxy>,
+    state: Option<Box<dyn AttachedSocket>>,
+    group: Option<Group>,
+    /// A listening socket that the program inherits.
+    listener: Option<OwnedFd>,
 }
 
 /// Opens the parent of the plugins' cgroups and removes those of an earlier supervisor, except `kept`.
@@ -149,22 +160,22 @@ impl Shared {
         })
     }
 
-    pub(super) fn spawn(
+    /// Creates what one process has around it. Blocking.
+    fn create_resources(
         &self,
         spec: &PluginSpec,
         instance: u32,
-        prepared: program::PreparedProgram,
+        prepared: &program::PreparedProgram,
         identity: Option<Identity>,
-        deadline: Instant,
         logs: &LogSink,
-    ) -> Result<SpawnedProcess, LaunchError> {
+    ) -> Result<SpawnResources, LaunchError> {
         let dir = match spec.sandbox.mode {
             Mode::Enforce => self.runtime.allocate_empty(identity),
             Mode::BestEffort | Mode::Off => self.runtime.allocate(identity),
         };
         let dir = Arc::new(dir.map_err(LaunchError::Directory)?);
         let own = [self.runtime.path(), self.data_dir.as_path()];
-        let mut isolation = isolation::for_plugin(spec, &prepared, &dir, identity, &own)?;
+        let mut isolation = isolation::for_plugin(spec, prepared, &dir, identity, &own)?;
         let proxy = match &mut isolation {
             Some(isolation) if spec.sandbox.network == NetworkAccess::Proxy => {
                 // The way out: a socket in its view, served by the supervisor's proxy.
@@ -178,8 +189,23 @@ impl Shared {
         let state = self.attach_state_socket(&spec.name, &dir, identity, view)?;
         let group = self.create_group(&spec.name, &spec.sandbox, &dir)?;
         // Only the Talon SDK uses it, in go-plugin's dialect; other programs create a socket themselves.
-        let handed = isolation.is_some() && spec.dialect != Dialect::OpenTalon;
-        let listening = handed.then(|| dir.listen()).transpose().map_err(LaunchError::Directory)?;
+        let passed = isolation.is_some() && spec.dialect != Dialect::OpenTalon;
+        let listener = passed.then(|| dir.listen()).transpose().map_err(LaunchError::Directory)?;
+        Ok(SpawnResources { dir, isolation, proxy, state, group, listener })
+    }
+
+    /// Starts a prepared program in its jail. Blocking.
+    pub(super) fn spawn(
+        &self,
+        spec: &PluginSpec,
+        instance: u32,
+        prepared: program::PreparedProgram,
+        identity: Option<Identity>,
+        deadline: Instant,
+        logs: &LogSink,
+    ) -> Result<SpawnedProcess, LaunchError> {
+        let resources = self.create_resources(spec, instance, &prepared, identity, logs)?;
+        let SpawnResources { dir, isolation, proxy, state, group, listener } = resources;
         let program::PreparedProgram { program, file, script: _, argv0, args, cwd, digest, view } = prepared;
         let (client, client_cert) = match spec.tls {
             Tls::Off => (None, None),
@@ -188,24 +214,17 @@ impl Shared {
                 (Some(client), Some(certificate))
             }
         };
-        let told = environment::SocketVariables {
-            listens: handed,
+        let sockets = environment::SocketVariables {
+            listens: listener.is_some(),
             proxied: proxy.is_some(),
             state: state.is_some(),
         };
-        let argv = std::iter::once(argv0).chain(args).collect();
+        let allowed = &self.settings.env_allow_list;
         let jail = JailSpec {
             name: format!("{}/{instance}", spec.name),
             program,
-            argv,
-            env: environment::build(
-                spec,
-                &self.settings.env_allow_list,
-                &dir,
-                instance,
-                told,
-                client_cert.as_deref(),
-            ),
+            argv: std::iter::once(argv0).chain(args).collect(),
+            env: environment::build(spec, allowed, &dir, instance, sockets, client_cert.as_deref()),
             cwd: cwd.unwrap_or_else(|| dir.home_dir()),
             identity,
             limits: spec.sandbox.limits,
@@ -213,14 +232,14 @@ impl Shared {
             isolation,
         };
         let left = deadline.saturating_duration_since(Instant::now());
-        let given = InheritedFds {
+        let inherited = InheritedFds {
             program: file.as_deref().map(AsFd::as_fd),
-            stdin: listening.as_ref().map(AsFd::as_fd),
+            stdin: listener.as_ref().map(AsFd::as_fd),
             group: group.as_ref().map(Group::procs),
         };
-        let jailed = talon_jail::spawn(&self.stage, &jail, &given, left)?;
+        let jailed = talon_jail::spawn(&self.stage, &jail, &inherited, left)?;
         // From now on only the plugin listens.
-        drop(listening);
+        drop(listener);
         if let Some(private) = jailed.private {
             dir.sockets().set_inside(private);
         }

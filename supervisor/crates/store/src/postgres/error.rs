@@ -4,6 +4,7 @@ use std::error::Error as StdError;
 use std::time::Duration;
 
 use deadpool_postgres::PoolError;
+use talon_error_chain::error_chain;
 use tokio_postgres::error::SqlState;
 
 use super::timeouts::MAX_LOCK;
@@ -57,19 +58,4 @@ pub(super) fn pool_message(error: &PoolError) -> String {
         PoolError::Backend(error) => error_chain(error),
         other => error_chain(other),
     }
-}
-
-/// An error with its causes in one line.
-pub(super) fn error_chain(error: &dyn StdError) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let more = error.to_string();
-        if !text.ends_with(&more) {
-            text.push_str(": ");
-            text.push_str(&more);
-        }
-        cause = error.source();
-    }
-    text
 }

@@ -2,11 +2,11 @@
 
 use deadpool_postgres::Object;
 
-use super::error::error_chain;
 use super::migrations::MIGRATIONS;
 use crate::error::Error;
 use crate::migrate::{latest, missing};
 use crate::open_error::OpenError;
+use talon_error_chain::error_chain;
 
 /// `TALN`: the number of the advisory lock for migrations, which makes a second machine wait.
 const LOCK: i64 = 0x5441_4c4e;

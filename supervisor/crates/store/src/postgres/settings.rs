@@ -16,7 +16,7 @@ pub(super) fn pool(url: &str, connections: usize) -> Result<(Pool, String), Open
     let address = Address::parse(url);
     // The error does not repeat the address, which may contain a password.
     let mut config = Config::from_str(&address.rest)
-        .map_err(|error| OpenError::Server(super::error::error_chain(&error)))?;
+        .map_err(|error| OpenError::Server(talon_error_chain::error_chain(&error)))?;
     let tls = tls_config(&mut config, &address)?;
     let place = location(&config);
     let promised = format!(
@@ -44,7 +44,7 @@ pub(super) fn pool(url: &str, connections: usize) -> Result<(Pool, String), Open
         .recycle_timeout(Some(MAX_CONNECT))
         .build()
         .map(|pool| (pool, place))
-        .map_err(|error| OpenError::Server(super::error::error_chain(&error)))
+        .map_err(|error| OpenError::Server(talon_error_chain::error_chain(&error)))
 }
 
 /// The TLS settings: none, or with verification of the server's certificate.

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::{ClientConfig, RootCertStore};
+use talon_error_chain::error_chain;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use super::error::error_chain;
 use crate::open_error::OpenError;
 
 /// Trusts the certificates of a file, or those of the system.

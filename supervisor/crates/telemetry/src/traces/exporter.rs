@@ -4,7 +4,6 @@ use std::future::{Future, ready};
 use std::io;
 use std::time::{Duration, Instant};
 
-use hyper_util::rt::TokioIo;
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use opentelemetry_proto::tonic::collector::trace::v1::trace_service_client::TraceServiceClient;
 use opentelemetry_proto::transform::common::tonic::ResourceAttributesWithSchema;
@@ -13,7 +12,9 @@ use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::error::{OTelSdkError, OTelSdkResult};
 use opentelemetry_sdk::trace::{SpanData, SpanExporter};
 use parking_lot::Mutex;
+use talon_error_chain::innermost;
 use talon_sanitize::Raw;
+use talon_wire::Connector;
 use tokio::net::{TcpStream, UnixStream};
 use tokio::runtime::Runtime;
 use tonic::Status;
@@ -63,7 +64,8 @@ impl OtlpExporter {
     /// Sends a batch. Returns how many spans the collector rejected.
     async fn send(&self, batch: Vec<SpanData>) -> Result<u64, Status> {
         // A new connection each time: there is one batch a second, and no broken connection to handle.
-        let channel = self.connect().await.map_err(|error| Status::unavailable(innermost(&error)))?;
+        let channel =
+            self.connect().await.map_err(|error| Status::unavailable(innermost(&error).to_string()))?;
         let mut client = TraceServiceClient::new(channel).max_decoding_message_size(MAX_ANSWER_BYTES);
         let resource_spans = group_spans_by_resource_and_scope(batch, &self.resource);
         let answer = client.export(ExportTraceServiceRequest { resource_spans }).await?.into_inner();
@@ -74,22 +76,11 @@ impl OtlpExporter {
     async fn connect(&self) -> Result<Channel, tonic::transport::Error> {
         // Only sent as a header: the connector knows the address.
         let origin = Channel::builder(Uri::from_static("http://localhost"));
-        match self.endpoint.clone() {
-            Endpoint::Unix(path) => {
-                let dial = tower::service_fn(move |_| {
-                    let path = path.clone();
-                    async move { UnixStream::connect(path).await.map(TokioIo::new) }
-                });
-                origin.connect_with_connector(dial).await
-            }
-            Endpoint::Loopback(address) => {
-                let dial =
-                    tower::service_fn(
-                        move |_| async move { TcpStream::connect(address).await.map(TokioIo::new) },
-                    );
-                origin.connect_with_connector(dial).await
-            }
-        }
+        let connector = match self.endpoint.clone() {
+            Endpoint::Unix(path) => Connector::new(move || UnixStream::connect(path.clone())),
+            Endpoint::Loopback(address) => Connector::new(move || TcpStream::connect(address)),
+        };
+        connector.connect(origin).await
     }
 
     /// Counts lost spans, and logs them at most once in [`LOSS_REPORT_INTERVAL`].
@@ -138,15 +129,6 @@ impl SpanExporter for OtlpExporter {
     fn set_resource(&mut self, resource: &Resource) {
         self.resource = resource.into();
     }
-}
-
-/// The innermost error: "Connection refused" instead of "transport error".
-fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut error = error;
-    while let Some(source) = error.source() {
-        error = source;
-    }
-    error.to_string()
 }
 
 #[cfg(test)]

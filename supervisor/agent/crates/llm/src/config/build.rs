@@ -3,13 +3,15 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use talon_agent_settings::EntryProblem;
+
 use super::{Config, Environment, ProviderEntry, ProviderKind};
 use crate::anthropic::Anthropic;
 use crate::ollama::Ollama;
 use crate::openai::OpenAi;
 use crate::provider::Provider;
-use crate::remote::{Endpoint, Remote};
-use crate::scripted::Scripted;
+use crate::remote::{Endpoint, EndpointError, Remote};
+use crate::scripted::{ScriptError, Scripted};
 
 /// The usable providers, and the problems of the others.
 #[derive(Default)]
@@ -40,46 +42,61 @@ pub fn providers(config: &Config, environment: &dyn Environment) -> Providers {
     for (name, entry) in &config.0 {
         match provider(name, entry, environment) {
             Ok(provider) => drop(made.ready.insert(name.clone(), provider)),
-            Err(messages) => made
-                .problems
-                .extend(messages.into_iter().map(|message| Problem { provider: name.clone(), message })),
+            Err(errors) => made.problems.extend(
+                errors.iter().map(|error| Problem { provider: name.clone(), message: error.to_string() }),
+            ),
         }
     }
     made
 }
 
+/// Why an entry makes no provider.
+#[derive(Debug, thiserror::Error)]
+enum BuildError {
+    #[error(transparent)]
+    Entry(#[from] EntryProblem),
+    #[error(transparent)]
+    Endpoint(#[from] EndpointError),
+    #[error(transparent)]
+    Script(#[from] ScriptError),
+}
+
+/// All that is wrong with the entry, or its provider.
 fn provider(
     name: &str,
     entry: &ProviderEntry,
     environment: &dyn Environment,
-) -> Result<Arc<dyn Provider>, Vec<String>> {
-    let mut wrong: Vec<String> = entry.problems(name).iter().map(ToString::to_string).collect();
-    let endpoint = || {
-        let built = Endpoint::build(name, entry, environment);
-        built.map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>())
-    };
-    let made: Result<Arc<dyn Provider>, Vec<String>> = match entry.kind {
-        ProviderKind::Scripted => Scripted::load(name, entry.file.as_deref(), entry.timeouts, environment)
-            .map(|scripted| Arc::new(scripted) as Arc<dyn Provider>)
-            .map_err(|error| vec![error.to_string()]),
-        ProviderKind::Openai => endpoint().map(|endpoint| {
-            let dialect = entry.dialect.unwrap_or_else(|| crate::openai::dialect_of(endpoint.base()));
-            let protocol = OpenAi::new(name, dialect);
-            Arc::new(Remote::new(endpoint, protocol)) as _
-        }),
-        ProviderKind::Anthropic => {
-            endpoint().map(|endpoint| Arc::new(Remote::new(endpoint, Anthropic::new(name))) as _)
-        }
-        ProviderKind::Ollama => {
-            endpoint().map(|endpoint| Arc::new(Remote::new(endpoint, Ollama::new(entry.num_ctx))) as _)
-        }
-    };
-    match made {
-        Ok(provider) if wrong.is_empty() => Ok(provider),
-        Ok(_) => Err(wrong),
-        Err(more) => {
-            wrong.extend(more);
-            Err(wrong)
-        }
+) -> Result<Arc<dyn Provider>, Vec<BuildError>> {
+    let mut wrong: Vec<BuildError> = entry.problems(name).into_iter().map(BuildError::from).collect();
+    match client(name, entry, environment) {
+        Ok(provider) if wrong.is_empty() => return Ok(provider),
+        Ok(_) => {}
+        Err(errors) => wrong.extend(errors),
     }
+    Err(wrong)
+}
+
+/// The client of the kind's protocol.
+fn client(
+    name: &str,
+    entry: &ProviderEntry,
+    environment: &dyn Environment,
+) -> Result<Arc<dyn Provider>, Vec<BuildError>> {
+    let endpoint = || {
+        Endpoint::build(name, entry, environment)
+            .map_err(|errors| errors.into_iter().map(BuildError::from).collect::<Vec<_>>())
+    };
+    Ok(match entry.kind {
+        ProviderKind::Scripted => {
+            let loaded = Scripted::load(name, entry.file.as_deref(), entry.timeouts, environment);
+            Arc::new(loaded.map_err(|error| vec![error.into()])?)
+        }
+        ProviderKind::Openai => {
+            let endpoint = endpoint()?;
+            let dialect = entry.dialect.unwrap_or_else(|| crate::openai::dialect_of(endpoint.base()));
+            Arc::new(Remote::new(endpoint, OpenAi::new(name, dialect)))
+        }
+        ProviderKind::Anthropic => Arc::new(Remote::new(endpoint()?, Anthropic::new(name))),
+        ProviderKind::Ollama => Arc::new(Remote::new(endpoint()?, Ollama::new(entry.num_ctx))),
+    })
 }

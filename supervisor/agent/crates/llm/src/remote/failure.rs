@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::key::{HIDDEN, Secret};
 use crate::limits::{MAX_EVENT_BYTES, MAX_MESSAGE_BYTES, MAX_QUOTED_BYTES};
 use crate::model::{ErrorClass, ProviderError};
+use talon_error_chain::append_causes;
 
 /// A failure without its provider's name.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -172,19 +173,7 @@ fn line(text: &str, max_bytes: usize) -> String {
 
 /// An error with its causes, but without the URL, which may contain a secret.
 pub(crate) fn causes(error: &reqwest::Error) -> String {
-    let mut text = String::new();
-    let mut next: Option<&dyn Error> = error.source();
-    while let Some(cause) = next {
-        let shown = cause.to_string();
-        // Many errors repeat their cause.
-        if !text.contains(&shown) {
-            if !text.is_empty() {
-                text.push_str(": ");
-            }
-            text.push_str(&shown);
-        }
-        next = cause.source();
-    }
+    let text = append_causes(String::new(), error.source());
     if text.is_empty() { "no reason given".to_owned() } else { text }
 }
 

@@ -22,7 +22,7 @@ use crate::provider::{ChunkListener, Provider};
 pub(crate) use assembly::{Assembly, Fragment};
 pub(crate) use body::Clock;
 pub(crate) use classify::reported;
-pub(crate) use endpoint::Endpoint;
+pub(crate) use endpoint::{Endpoint, EndpointError};
 pub(crate) use failure::{Failure, Quote};
 pub(crate) use protocol::{Protocol, Reader, Step};
 pub(crate) use report::Report;
