@@ -62,7 +62,7 @@ pub use generated::opentalon::plugin::v1 as plugin;
 /// The agent: `talon.agent.v1`, with a service for its clients, and what a supervisor and `talon-agent` say
 /// to each other.
 pub use generated::talon::agent::v1 as agent;
-/// The door of the supervisor: `talon.host.v1`.
+/// The API of the supervisor: `talon.host.v1`.
 pub use generated::talon::host::v1 as host;
 /// What a plugin may tell its host unasked: `talon.plugin.v1`.
 pub use generated::talon::plugin::v1 as notices;

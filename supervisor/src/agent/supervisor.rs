@@ -132,7 +132,7 @@ fn supervisor_client() -> AttachClient {
 
 impl fmt::Debug for AgentSupervisor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Keeper").field("held", &self.handle).finish()
+        f.debug_struct("AgentSupervisor").field("held", &self.handle).finish()
     }
 }
 

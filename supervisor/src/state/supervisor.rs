@@ -145,7 +145,7 @@ impl StateSupervisor {
 
 impl fmt::Debug for StateSupervisor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Keeper").field("held", &self.handle).finish()
+        f.debug_struct("StateSupervisor").field("held", &self.handle).finish()
     }
 }
 

@@ -63,27 +63,27 @@ async fn perform_all(
 ) -> Result<Report, RunError> {
     let began = Instant::now();
     let wanted: Vec<_> = CHECKS.iter().filter(|check| options.includes(check)).collect();
-    let mut bench = Harness::new(prober, spec, options);
-    bench.start().await?;
+    let mut harness = Harness::new(prober, spec, options);
+    harness.start().await?;
     let mut outcomes = Vec::with_capacity(wanted.len());
     for (number, check) in wanted.iter().enumerate() {
         progress(Progress::Started(check, number, wanted.len()));
         let began = Instant::now();
         let finding = match check.test {
-            Test::JailStrict => check_strict_profile(&bench, options, &outcomes).await,
-            _ => perform_within_limit(check, &mut bench).await,
+            Test::JailStrict => check_strict_profile(&harness, options, &outcomes).await,
+            _ => perform_within_limit(check, &mut harness).await,
         };
         let outcome = outcome(check, finding, began.elapsed());
         progress(Progress::Finished(&outcome));
         outcomes.push(outcome);
     }
-    bench.drop_session().await;
+    harness.drop_session().await;
     Ok(Report {
-        plugin: Raw::from(bench.spec.name.as_str()).line(),
-        program: Raw::from(bench.spec.program.to_string_lossy()).line_within(MAX_DETAIL_BYTES),
-        dialect: bench.dialect().map(|dialect| dialect.as_str()),
-        profile: Raw::from(&bench.spec.sandbox.profile).line_within(MAX_DETAIL_BYTES),
-        called: bench.targets.summary(),
+        plugin: Raw::from(harness.spec.name.as_str()).line(),
+        program: Raw::from(harness.spec.program.to_string_lossy()).line_within(MAX_DETAIL_BYTES),
+        dialect: harness.dialect().map(|dialect| dialect.as_str()),
+        profile: Raw::from(&harness.spec.sandbox.profile).line_within(MAX_DETAIL_BYTES),
+        called: harness.targets.summary(),
         outcomes,
         took: began.elapsed(),
     })
@@ -101,35 +101,35 @@ fn outcome(check: &'static Check, finding: Finding, took: Duration) -> Outcome {
 
 /// Performs a check within its time limit. After a failure the process is discarded, so that the next check
 /// gets a new one.
-async fn perform_within_limit(check: &'static Check, bench: &mut Harness<'_>) -> Finding {
-    let life = &bench.spec.lifecycle;
+async fn perform_within_limit(check: &'static Check, harness: &mut Harness<'_>) -> Finding {
+    let life = &harness.spec.lifecycle;
     let limit = CALL_ALLOWANCE + MAX_STARTS * (life.start_timeout + 2 * life.grace_period);
-    let finding = tokio::time::timeout(limit, perform(check, bench)).await;
+    let finding = tokio::time::timeout(limit, perform(check, harness)).await;
     let finding =
         finding.unwrap_or_else(|_| Finding::Fail(sanitized!("it was given up after {} s", limit.as_secs())));
     if matches!(finding, Finding::Fail(_)) {
-        bench.drop_session().await;
+        harness.drop_session().await;
     }
     finding
 }
 
 /// Whether the plugin works under the strict profile.
-async fn check_strict_profile(bench: &Harness<'_>, options: &Options, before: &[Outcome]) -> Finding {
-    if let Some(finding) = bench.skip_reason() {
+async fn check_strict_profile(harness: &Harness<'_>, options: &Options, before: &[Outcome]) -> Finding {
+    if let Some(finding) = harness.skip_reason() {
         return finding;
     }
-    let sandbox = &bench.spec.sandbox;
+    let sandbox = &harness.spec.sandbox;
     if sandbox.mode == Mode::Off {
         return Finding::Skip("its sandbox.mode is off, so it has no profile".into());
     }
     if sandbox.profile == DEFAULT_PROFILE {
-        return enforcement_finding(bench.facts.jail.as_ref());
+        return enforcement_finding(harness.facts.jail.as_ref());
     }
-    let mut spec = bench.spec.clone();
+    let mut spec = harness.spec.clone();
     spec.sandbox.profile = DEFAULT_PROFILE.to_owned();
     let passed = before.iter().filter(|outcome| matches!(outcome.verdict, Verdict::Pass | Verdict::Warn));
     let again: Vec<&'static Check> = passed.map(|outcome| outcome.check).collect();
-    let failed = match failing_checks(bench.prober, spec, options, &again).await {
+    let failed = match failing_checks(harness.prober, spec, options, &again).await {
         Ok(failed) => failed,
         Err(problem) => {
             return Finding::Fail(sanitized!("under it the plugin cannot be started: {}", problem.text));
@@ -164,15 +164,15 @@ fn failing_checks<'a>(
     checks: &'a [&'static Check],
 ) -> BoxFuture<'a, Result<Vec<(&'static str, Sanitized)>, ProbeError>> {
     async move {
-        let mut bench = Harness::new(prober, spec, options);
-        bench.start().await?;
+        let mut harness = Harness::new(prober, spec, options);
+        harness.start().await?;
         let mut failed = Vec::new();
         for check in checks {
-            if let Finding::Fail(detail) = perform_within_limit(check, &mut bench).await {
+            if let Finding::Fail(detail) = perform_within_limit(check, &mut harness).await {
                 failed.push((check.id, detail));
             }
         }
-        bench.drop_session().await;
+        harness.drop_session().await;
         Ok(failed)
     }
     .boxed()

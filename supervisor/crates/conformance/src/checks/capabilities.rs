@@ -17,11 +17,11 @@ const TYPES: [&str; 7] = ["", "string", "integer", "number", "boolean", "array",
 /// The longest name that is shown.
 const SHOWN_NAME_BYTES: usize = 64;
 
-pub(super) fn answered(bench: &Harness<'_>) -> Finding {
-    match (bench.skip_reason(), &bench.facts.declaration, &bench.facts.capabilities) {
+pub(super) fn answered(harness: &Harness<'_>) -> Finding {
+    match (harness.skip_reason(), &harness.facts.declaration, &harness.facts.capabilities) {
         (_, Some(Err(problem)), _) => Finding::Fail(sanitized!("Capabilities brought nothing: {}", problem)),
         (Some(finding), _, _) => finding,
-        (None, _, None) => match decode_error(bench) {
+        (None, _, None) => match decode_error(harness) {
             Some(error) => Finding::Fail(Raw::of(error).line()),
             None => Finding::Fail("its answer is not the message of opentalon.plugin.v1".into()),
         },
@@ -29,20 +29,20 @@ pub(super) fn answered(bench: &Harness<'_>) -> Finding {
     }
 }
 
-pub(super) fn names(bench: &Harness<'_>) -> Result<Finding, Finding> {
-    declaration(bench)?;
-    if let Some(error @ CapabilityError::BadName { .. }) = decode_error(bench) {
+pub(super) fn names(harness: &Harness<'_>) -> Result<Finding, Finding> {
+    declaration(harness)?;
+    if let Some(error @ CapabilityError::BadName { .. }) = decode_error(harness) {
         return Ok(Finding::Fail(Raw::of(error).line()));
     }
-    let left_out = decoded(bench).map(|capability| capability.omitted).unwrap_or_default();
+    let left_out = decoded(harness).map(|capability| capability.omitted).unwrap_or_default();
     Ok(match left_out.first() {
         Some(problem) => Finding::Fail(problem.clone()),
         None => Finding::pass(),
     })
 }
 
-pub(super) fn duplicates(bench: &Harness<'_>) -> Result<Finding, Finding> {
-    let declared = declaration(bench)?;
+pub(super) fn duplicates(harness: &Harness<'_>) -> Result<Finding, Finding> {
+    let declared = declaration(harness)?;
     if let Some(twice) = first_duplicate(declared.actions.iter().map(|action| action.name.as_str())) {
         return Ok(Finding::Fail(sanitized!("the action {} is declared twice", sanitized(twice))));
     }
@@ -66,8 +66,8 @@ fn first_duplicate<'n>(names: impl Iterator<Item = &'n str>) -> Option<&'n str> 
     names.into_iter().find(|name| !seen.insert(*name))
 }
 
-pub(super) fn schemas(bench: &Harness<'_>) -> Result<Finding, Finding> {
-    let declared = declaration(bench)?;
+pub(super) fn schemas(harness: &Harness<'_>) -> Result<Finding, Finding> {
+    let declared = declaration(harness)?;
     let mut told = None;
     for action in &declared.actions {
         let whose = |what: &str| sanitized!("{} of the action {}", sanitized(what), sanitized(&action.name));
@@ -103,19 +103,19 @@ fn check_schema(schema: &str) -> Result<(), Sanitized> {
     }
 }
 
-pub(super) fn sizes(bench: &Harness<'_>) -> Result<Finding, Finding> {
-    declaration(bench)?;
-    Ok(match decode_error(bench) {
+pub(super) fn sizes(harness: &Harness<'_>) -> Result<Finding, Finding> {
+    declaration(harness)?;
+    Ok(match decode_error(harness) {
         Some(error @ CapabilityError::TooMuch { .. }) => Finding::Fail(Raw::of(error).line()),
         _ => Finding::pass(),
     })
 }
 
-pub(super) async fn stable(bench: &mut Harness<'_>) -> Result<Finding, Finding> {
-    declaration(bench)?;
-    bench.ensure_session().await?;
-    let Some(session) = bench.session() else { return Ok(Finding::pass()) };
-    let again = bench.call_capabilities(session).await;
+pub(super) async fn stable(harness: &mut Harness<'_>) -> Result<Finding, Finding> {
+    declaration(harness)?;
+    harness.ensure_session().await?;
+    let Some(session) = harness.session() else { return Ok(Finding::pass()) };
+    let again = harness.call_capabilities(session).await;
     let decode = |bytes: bytes::Bytes| <PluginCapabilities as prost::Message>::decode(bytes).ok();
     let second = match again {
         Ok(bytes) => decode(bytes),
@@ -123,7 +123,7 @@ pub(super) async fn stable(bench: &mut Harness<'_>) -> Result<Finding, Finding> 
             return Ok(Finding::Fail(sanitized!("the second time it brought nothing: {}", problem)));
         }
     };
-    let (Some(first), Some(second)) = (&bench.facts.capabilities, second) else {
+    let (Some(first), Some(second)) = (&harness.facts.capabilities, second) else {
         return Ok(Finding::Fail("the second answer is not the message of opentalon.plugin.v1".into()));
     };
     Ok(match difference(first, &second) {
@@ -148,27 +148,27 @@ fn difference(first: &PluginCapabilities, second: &PluginCapabilities) -> Option
 }
 
 /// The declaration, decoded.
-fn declaration<'b>(bench: &'b Harness<'_>) -> Result<&'b PluginCapabilities, Finding> {
-    if let Some(problem) = &bench.facts.problem {
+fn declaration<'b>(harness: &'b Harness<'_>) -> Result<&'b PluginCapabilities, Finding> {
+    if let Some(problem) = &harness.facts.problem {
         return Err(handshake::skipped_at(problem.stage));
     }
-    if let Some(InitResult::Refused(_)) = &bench.facts.init {
+    if let Some(InitResult::Refused(_)) = &harness.facts.init {
         return Err(Finding::Skip("it does not get that far: see init.settings".into()));
     }
     let missing = || Finding::Skip("it does not get that far: see capabilities.answered".into());
-    bench.facts.capabilities.as_ref().ok_or_else(missing)
+    harness.facts.capabilities.as_ref().ok_or_else(missing)
 }
 
 /// The declaration, if the host accepts it.
-fn decoded(bench: &Harness<'_>) -> Option<Capability> {
-    let bytes = bench.facts.declaration.as_ref()?.as_ref().ok()?;
-    Capability::decode(bytes, &bench.spec.name).ok()
+fn decoded(harness: &Harness<'_>) -> Option<Capability> {
+    let bytes = harness.facts.declaration.as_ref()?.as_ref().ok()?;
+    Capability::decode(bytes, &harness.spec.name).ok()
 }
 
 /// Why the host would refuse the declaration.
-fn decode_error(bench: &Harness<'_>) -> Option<CapabilityError> {
-    let bytes = bench.facts.declaration.as_ref()?.as_ref().ok()?;
-    Capability::decode(bytes, &bench.spec.name).err()
+fn decode_error(harness: &Harness<'_>) -> Option<CapabilityError> {
+    let bytes = harness.facts.declaration.as_ref()?.as_ref().ok()?;
+    Capability::decode(bytes, &harness.spec.name).err()
 }
 
 fn sanitized(text: &str) -> Sanitized {

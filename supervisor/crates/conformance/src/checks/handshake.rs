@@ -18,28 +18,28 @@ pub(super) fn skipped_at(stage: Stage) -> Finding {
 }
 
 /// The finding for a step of the start that passes or fails as a whole.
-pub(super) fn stage_finding(bench: &Harness<'_>, stage: Stage) -> Finding {
-    match &bench.facts.problem {
+pub(super) fn stage_finding(harness: &Harness<'_>, stage: Stage) -> Finding {
+    match &harness.facts.problem {
         Some(problem) if problem.stage == stage => Finding::Fail(problem.text.clone()),
         Some(problem) if problem.stage < stage => skipped_at(problem.stage),
         _ => Finding::pass(),
     }
 }
 
-pub(super) async fn unoffered_version(bench: &mut Harness<'_>) -> Finding {
-    if let Some(problem) = &bench.facts.problem
+pub(super) async fn unoffered_version(harness: &mut Harness<'_>) -> Finding {
+    if let Some(problem) = &harness.facts.problem
         && problem.stage <= Stage::HandshakeLine
     {
         return skipped_at(problem.stage);
     }
-    let mut spec = bench.spec.clone();
+    let mut spec = harness.spec.clone();
     spec.app_versions = vec![UNKNOWN_VERSION];
-    let mut probe = match bench.prober.start(&spec).await {
+    let mut probe = match harness.prober.start(&spec).await {
         Ok(probe) => probe,
         Err(problem) => return Finding::Skip(problem.text),
     };
     let shaken = probe.handshake().await;
-    bench.discard(probe).await;
+    harness.discard(probe).await;
     match shaken {
         Ok(_) => Finding::Fail(sanitized!(
             "offered only version {}, which does not exist, it claims to speak it",
@@ -52,13 +52,13 @@ pub(super) async fn unoffered_version(bench: &mut Harness<'_>) -> Finding {
     }
 }
 
-pub(super) fn socket_mode(bench: &Harness<'_>) -> Finding {
-    if let Some(problem) = &bench.facts.problem
+pub(super) fn socket_mode(harness: &Harness<'_>) -> Finding {
+    if let Some(problem) = &harness.facts.problem
         && problem.stage <= Stage::Address
     {
         return skipped_at(problem.stage);
     }
-    match bench.facts.socket {
+    match harness.facts.socket {
         Some(ListeningSocket::Inherited) => {
             Finding::Pass("it serves on the socket that the host handed over".into())
         }
@@ -78,10 +78,10 @@ fn octal(mode: u32) -> Sanitized {
     Raw::from(format!("{mode:04o}")).line()
 }
 
-pub(super) fn serves(bench: &Harness<'_>) -> Finding {
+pub(super) fn serves(harness: &Harness<'_>) -> Finding {
     use crate::harness::InitResult::Broken;
 
-    match (stage_finding(bench, Stage::Serving), &bench.facts.init) {
+    match (stage_finding(harness, Stage::Serving), &harness.facts.init) {
         (Finding::Pass(_), Some(Broken(how))) => Finding::Fail(sanitized!(
             "its address takes connections, and the first call (Init) got no answer: {}",
             how

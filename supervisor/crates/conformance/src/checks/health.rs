@@ -29,9 +29,9 @@ enum HealthResult {
     Broken(Sanitized),
 }
 
-async fn check(bench: &Harness<'_>, session: &Session, service: &str) -> HealthResult {
+async fn check(harness: &Harness<'_>, session: &Session, service: &str) -> HealthResult {
     let message: Bytes = HealthCheckRequest { service: service.to_owned() }.encode_to_vec().into();
-    let patience = bench.spec.lifecycle.health_check_timeout;
+    let patience = harness.spec.lifecycle.health_check_timeout;
     let call =
         CallOptions { timeout: Some(patience), response_timeout: patience, max_answer_bytes: ANSWER_BYTES };
     match session.client.call_path("/grpc.health.v1.Health/Check", message, call).await {
@@ -43,27 +43,27 @@ async fn check(bench: &Harness<'_>, session: &Session, service: &str) -> HealthR
             HealthResult::NoService(code)
         }
         Err(ExecuteError::Status { code, message }) => HealthResult::Refused(describe_status(code, &message)),
-        Err(error) => HealthResult::Broken(bench.describe_failure(session, &error).await),
+        Err(error) => HealthResult::Broken(harness.describe_failure(session, &error).await),
     }
 }
 
-pub(super) async fn serving(bench: &mut Harness<'_>) -> Result<Finding, Finding> {
-    let finding = says_serving(bench).await?;
-    bench.facts.healthy = Some(!matches!(finding, Finding::Fail(_)));
+pub(super) async fn serving(harness: &mut Harness<'_>) -> Result<Finding, Finding> {
+    let finding = says_serving(harness).await?;
+    harness.facts.healthy = Some(!matches!(finding, Finding::Fail(_)));
     Ok(finding)
 }
 
-async fn says_serving(bench: &mut Harness<'_>) -> Result<Finding, Finding> {
-    bench.ensure_session().await?;
-    let Some(session) = bench.session() else { return Ok(Finding::pass()) };
+async fn says_serving(harness: &mut Harness<'_>) -> Result<Finding, Finding> {
+    harness.ensure_session().await?;
+    let Some(session) = harness.session() else { return Ok(Finding::pass()) };
     loop {
-        match check(bench, session, talon_proto::HEALTH_SERVICE).await {
+        match check(harness, session, talon_proto::HEALTH_SERVICE).await {
             HealthResult::Status(ServingStatus::Serving) => return Ok(Finding::pass()),
             HealthResult::Status(_) if !session.probe.remaining_start_time().is_zero() => {
                 tokio::time::sleep(POLL).await
             }
             HealthResult::Status(status) => {
-                let after = bench.spec.lifecycle.start_timeout.as_secs_f32();
+                let after = harness.spec.lifecycle.start_timeout.as_secs_f32();
                 return Ok(Finding::Fail(sanitized!(
                     "it still says {} {} s after its start",
                     status.as_str_name(),
@@ -86,15 +86,15 @@ async fn says_serving(bench: &mut Harness<'_>) -> Result<Finding, Finding> {
     }
 }
 
-pub(super) async fn unknown_service(bench: &mut Harness<'_>) -> Result<Finding, Finding> {
-    bench.ensure_session().await?;
-    let Some(session) = bench.session() else { return Ok(Finding::pass()) };
+pub(super) async fn unknown_service(harness: &mut Harness<'_>) -> Result<Finding, Finding> {
+    harness.ensure_session().await?;
+    let Some(session) = harness.session() else { return Ok(Finding::pass()) };
     if let HealthResult::NoService(Code::Unimplemented) =
-        check(bench, session, talon_proto::HEALTH_SERVICE).await
+        check(harness, session, talon_proto::HEALTH_SERVICE).await
     {
         return Ok(Finding::Skip("it has no health service".into()));
     }
-    Ok(match check(bench, session, UNKNOWN_SERVICE).await {
+    Ok(match check(harness, session, UNKNOWN_SERVICE).await {
         HealthResult::Status(ServingStatus::Serving) => {
             Finding::Warn("it says SERVING for a service that does not exist".into())
         }
@@ -105,18 +105,18 @@ pub(super) async fn unknown_service(bench: &mut Harness<'_>) -> Result<Finding, 
     })
 }
 
-pub(super) async fn after_calls(bench: &mut Harness<'_>) -> Result<Finding, Finding> {
-    bench.ensure_session().await?;
-    if bench.facts.healthy == Some(false) {
+pub(super) async fn after_calls(harness: &mut Harness<'_>) -> Result<Finding, Finding> {
+    harness.ensure_session().await?;
+    if harness.facts.healthy == Some(false) {
         return Ok(Finding::Skip("it was not well before: see health.serving".into()));
     }
-    let Some(session) = bench.session() else { return Ok(Finding::pass()) };
-    Ok(match check(bench, session, talon_proto::HEALTH_SERVICE).await {
+    let Some(session) = harness.session() else { return Ok(Finding::pass()) };
+    Ok(match check(harness, session, talon_proto::HEALTH_SERVICE).await {
         HealthResult::Status(ServingStatus::Serving) => Finding::pass(),
         HealthResult::Status(status) => {
             Finding::Fail(sanitized!("after the calls before it says {}", status.as_str_name()))
         }
-        HealthResult::NoService(_) => match bench.still_serves(session).await {
+        HealthResult::NoService(_) => match harness.still_serves(session).await {
             Ok(()) => Finding::Pass("it has no health service, and still answers Capabilities".into()),
             Err(how) => Finding::Fail(sanitized!("it no longer answers: {}", how)),
         },

@@ -9,13 +9,13 @@ use crate::harness::{Finding, Harness, InitResult};
 /// A setting that no plugin has.
 const UNKNOWN_KEY: &str = "talon_conformance_unknown";
 
-pub(super) fn settings(bench: &Harness<'_>) -> Finding {
-    if let Some(problem) = &bench.facts.problem {
+pub(super) fn settings(harness: &Harness<'_>) -> Finding {
+    if let Some(problem) = &harness.facts.problem {
         return handshake::skipped_at(problem.stage);
     }
-    match &bench.facts.init {
+    match &harness.facts.init {
         Some(InitResult::Done) => Finding::pass(),
-        Some(InitResult::NotImplemented) if bench.spec.config.is_empty() => {
+        Some(InitResult::NotImplemented) if harness.spec.config.is_empty() => {
             Finding::Pass("it has no Init".into())
         }
         Some(InitResult::NotImplemented) => {
@@ -28,8 +28,8 @@ pub(super) fn settings(bench: &Harness<'_>) -> Finding {
     }
 }
 
-pub(super) async fn empty_config(bench: &mut Harness<'_>) -> Finding {
-    let said = match init_fresh_process(bench, Map::new()).await {
+pub(super) async fn empty_config(harness: &mut Harness<'_>) -> Finding {
+    let said = match init_fresh_process(harness, Map::new()).await {
         Ok(said) => said,
         Err(finding) => return finding,
     };
@@ -44,10 +44,10 @@ pub(super) async fn empty_config(bench: &mut Harness<'_>) -> Finding {
     }
 }
 
-pub(super) async fn unknown_keys(bench: &mut Harness<'_>) -> Finding {
-    let mut config = bench.spec.config.clone();
+pub(super) async fn unknown_keys(harness: &mut Harness<'_>) -> Finding {
+    let mut config = harness.spec.config.clone();
     config.insert(UNKNOWN_KEY.to_owned(), Value::Bool(true));
-    let said = match init_fresh_process(bench, config).await {
+    let said = match init_fresh_process(harness, config).await {
         Ok(said) => said,
         Err(finding) => return finding,
     };
@@ -63,18 +63,18 @@ pub(super) async fn unknown_keys(bench: &mut Harness<'_>) -> Finding {
 
 /// Calls Init with these settings in a new process.
 async fn init_fresh_process(
-    bench: &mut Harness<'_>,
+    harness: &mut Harness<'_>,
     config: Map<String, Value>,
 ) -> Result<InitResult, Finding> {
-    if let Some(problem) = &bench.facts.problem {
+    if let Some(problem) = &harness.facts.problem {
         return Err(handshake::skipped_at(problem.stage));
     }
-    if let Some(InitResult::Broken(_)) = &bench.facts.init {
+    if let Some(InitResult::Broken(_)) = &harness.facts.init {
         return Err(Finding::Skip("it does not get that far: see handshake.serves".into()));
     }
     let again = |text: Sanitized| Finding::Fail(sanitized!("it did not start once more: {}", text));
-    let session = bench.start_session(|_| {}).await.map_err(|problem| again(problem.text))?;
-    let said = bench.call_init(&session, config).await;
-    bench.discard(session.probe).await;
+    let session = harness.start_session(|_| {}).await.map_err(|problem| again(problem.text))?;
+    let said = harness.call_init(&session, config).await;
+    harness.discard(session.probe).await;
     Ok(said)
 }

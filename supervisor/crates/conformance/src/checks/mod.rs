@@ -15,60 +15,60 @@ use crate::check::{Applicability, Check, Test};
 use crate::harness::{Finding, Harness};
 
 /// Performs one check. `jail.strict` is performed by the runner, because it repeats the others.
-pub(crate) async fn perform(check: &Check, bench: &mut Harness<'_>) -> Finding {
-    if let Some(finding) = not_applicable(check.about, bench) {
+pub(crate) async fn perform(check: &Check, harness: &mut Harness<'_>) -> Finding {
+    if let Some(finding) = not_applicable(check.about, harness) {
         return finding;
     }
     let found = match check.test {
-        Test::StartHandshake => Ok(start::handshake(bench)),
-        Test::StartStrayOutput => Ok(start::stray_output(bench)),
-        Test::StartSingleLine => start::single_line(bench).await,
-        Test::StartCookie => Ok(start::cookie(bench).await),
-        Test::HandshakeLine => Ok(handshake::stage_finding(bench, Stage::HandshakeLine)),
-        Test::HandshakeVersion => Ok(handshake::stage_finding(bench, Stage::Version)),
-        Test::HandshakeUnofferedVersion => Ok(handshake::unoffered_version(bench).await),
-        Test::HandshakeAddress => Ok(handshake::stage_finding(bench, Stage::Address)),
-        Test::HandshakeSocketMode => Ok(handshake::socket_mode(bench)),
-        Test::HandshakeServes => Ok(handshake::serves(bench)),
-        Test::InitSettings => Ok(init::settings(bench)),
-        Test::InitEmptyConfig => Ok(init::empty_config(bench).await),
-        Test::InitUnknownKeys => Ok(init::unknown_keys(bench).await),
-        Test::CapabilitiesAnswered => Ok(capabilities::answered(bench)),
-        Test::CapabilitiesNames => capabilities::names(bench),
-        Test::CapabilitiesDuplicates => capabilities::duplicates(bench),
-        Test::CapabilitiesSchemas => capabilities::schemas(bench),
-        Test::CapabilitiesSizes => capabilities::sizes(bench),
-        Test::CapabilitiesStable => capabilities::stable(bench).await,
-        Test::HealthServing => health::serving(bench).await,
-        Test::HealthUnknownService => health::unknown_service(bench).await,
-        Test::ExecuteEchoId => execute::answers::echo_id(bench).await,
-        Test::ExecuteDecodes => execute::answers::decodes(bench).await,
-        Test::ExecuteUnknownAction => execute::arguments::unknown_action(bench).await,
-        Test::ExecuteMissingArguments => execute::arguments::missing_arguments(bench).await,
-        Test::ExecuteUnknownArgument => execute::arguments::unknown_argument(bench).await,
-        Test::ExecuteHostileArguments => execute::arguments::hostile_arguments(bench).await,
-        Test::ExecuteConcurrent => execute::concurrency::concurrent(bench).await,
-        Test::ExecuteCancelled => execute::concurrency::cancelled(bench).await,
-        Test::ExecuteDeadline => execute::concurrency::deadline(bench).await,
-        Test::ExecuteLargeAnswer => execute::answers::large_answer(bench).await,
-        Test::HealthAfterCalls => health::after_calls(bench).await,
-        Test::OutputFlood => start::flood(bench),
-        Test::StopShutdown => stop::shutdown(bench).await,
-        Test::StopSigterm => stop::sigterm(bench).await,
-        Test::StopNothingLeft => stop::nothing_left(bench).await,
+        Test::StartHandshake => Ok(start::handshake(harness)),
+        Test::StartStrayOutput => Ok(start::stray_output(harness)),
+        Test::StartSingleLine => start::single_line(harness).await,
+        Test::StartCookie => Ok(start::cookie(harness).await),
+        Test::HandshakeLine => Ok(handshake::stage_finding(harness, Stage::HandshakeLine)),
+        Test::HandshakeVersion => Ok(handshake::stage_finding(harness, Stage::Version)),
+        Test::HandshakeUnofferedVersion => Ok(handshake::unoffered_version(harness).await),
+        Test::HandshakeAddress => Ok(handshake::stage_finding(harness, Stage::Address)),
+        Test::HandshakeSocketMode => Ok(handshake::socket_mode(harness)),
+        Test::HandshakeServes => Ok(handshake::serves(harness)),
+        Test::InitSettings => Ok(init::settings(harness)),
+        Test::InitEmptyConfig => Ok(init::empty_config(harness).await),
+        Test::InitUnknownKeys => Ok(init::unknown_keys(harness).await),
+        Test::CapabilitiesAnswered => Ok(capabilities::answered(harness)),
+        Test::CapabilitiesNames => capabilities::names(harness),
+        Test::CapabilitiesDuplicates => capabilities::duplicates(harness),
+        Test::CapabilitiesSchemas => capabilities::schemas(harness),
+        Test::CapabilitiesSizes => capabilities::sizes(harness),
+        Test::CapabilitiesStable => capabilities::stable(harness).await,
+        Test::HealthServing => health::serving(harness).await,
+        Test::HealthUnknownService => health::unknown_service(harness).await,
+        Test::ExecuteEchoId => execute::answers::echo_id(harness).await,
+        Test::ExecuteDecodes => execute::answers::decodes(harness).await,
+        Test::ExecuteUnknownAction => execute::arguments::unknown_action(harness).await,
+        Test::ExecuteMissingArguments => execute::arguments::missing_arguments(harness).await,
+        Test::ExecuteUnknownArgument => execute::arguments::unknown_argument(harness).await,
+        Test::ExecuteHostileArguments => execute::arguments::hostile_arguments(harness).await,
+        Test::ExecuteConcurrent => execute::concurrency::concurrent(harness).await,
+        Test::ExecuteCancelled => execute::concurrency::cancelled(harness).await,
+        Test::ExecuteDeadline => execute::concurrency::deadline(harness).await,
+        Test::ExecuteLargeAnswer => execute::answers::large_answer(harness).await,
+        Test::HealthAfterCalls => health::after_calls(harness).await,
+        Test::OutputFlood => start::flood(harness),
+        Test::StopShutdown => stop::shutdown(harness).await,
+        Test::StopSigterm => stop::sigterm(harness).await,
+        Test::StopNothingLeft => stop::nothing_left(harness).await,
         Test::JailStrict => Ok(Finding::pass()),
     };
     found.unwrap_or_else(|early| early)
 }
 
 /// Why a check does not apply to this plugin.
-fn not_applicable(about: Applicability, bench: &Harness<'_>) -> Option<Finding> {
-    if about != Applicability::All && bench.is_bridged() {
+fn not_applicable(about: Applicability, harness: &Harness<'_>) -> Option<Finding> {
+    if about != Applicability::All && harness.is_bridged() {
         return Some(Finding::Skip("a bridge shakes hands for this plugin".into()));
     }
-    let other = match (about, bench.dialect()) {
+    let other = match (about, harness.dialect()) {
         (Applicability::GoPlugin, Some(dialect)) => dialect == Dialect::OpenTalon,
-        (Applicability::GoPlugin, None) => bench.spec.dialect == Dialect::OpenTalon,
+        (Applicability::GoPlugin, None) => harness.spec.dialect == Dialect::OpenTalon,
         _ => false,
     };
     other.then(|| Finding::Skip("plugins of OpenTalon's dialect have none of this".into()))

@@ -16,26 +16,26 @@ const NO_COOKIE: &str = "TALON_CONFORMANCE_NO_COOKIE";
 /// How long a program without the cookie may take to explain itself. It has nothing to wait for.
 const EXPLANATION_TIMEOUT: Duration = Duration::from_secs(10);
 
-pub(super) fn handshake(bench: &Harness<'_>) -> Finding {
-    match &bench.facts.problem {
+pub(super) fn handshake(harness: &Harness<'_>) -> Finding {
+    match &harness.facts.problem {
         Some(problem) if problem.stage == Stage::Handshake => Finding::Fail(problem.text.clone()),
         Some(problem) if problem.stage == Stage::StrayOutput => handshake::skipped_at(problem.stage),
-        _ => match &bench.facts.handshake {
+        _ => match &harness.facts.handshake {
             Some(shaken) => Finding::Pass(sanitized!("{}", talon_sanitize::Raw::of(shaken).line())),
             None => Finding::pass(),
         },
     }
 }
 
-pub(super) fn stray_output(bench: &Harness<'_>) -> Finding {
-    if let Some(problem) = &bench.facts.problem {
+pub(super) fn stray_output(harness: &Harness<'_>) -> Finding {
+    if let Some(problem) = &harness.facts.problem {
         match problem.stage {
             Stage::StrayOutput => return Finding::Fail(problem.text.clone()),
             Stage::Handshake => return handshake::skipped_at(problem.stage),
             _ => {}
         }
     }
-    match &bench.facts.stray {
+    match &harness.facts.stray {
         (0, _) => Finding::pass(),
         (lines, first) => Finding::Warn(sanitized!(
             "{} lines came on standard output before the handshake line; the first: {}",
@@ -45,8 +45,8 @@ pub(super) fn stray_output(bench: &Harness<'_>) -> Finding {
     }
 }
 
-pub(super) async fn single_line(bench: &mut Harness<'_>) -> Result<Finding, Finding> {
-    let session = bench.ensure_session().await?;
+pub(super) async fn single_line(harness: &mut Harness<'_>) -> Result<Finding, Finding> {
+    let session = harness.ensure_session().await?;
     // Init and Capabilities came after the handshake, so a second line that was printed at once has been read
     // by now.
     let lines = stdout_lines(&session.probe).split_off(session.probe.stray_lines());
@@ -56,23 +56,23 @@ pub(super) async fn single_line(bench: &mut Harness<'_>) -> Result<Finding, Find
     })
 }
 
-pub(super) async fn cookie(bench: &mut Harness<'_>) -> Finding {
-    let mut spec = bench.spec.clone();
+pub(super) async fn cookie(harness: &mut Harness<'_>) -> Finding {
+    let mut spec = harness.spec.clone();
     spec.cookie.key = NO_COOKIE.to_owned();
-    let mut probe = match bench.prober.start(&spec).await {
+    let mut probe = match harness.prober.start(&spec).await {
         Ok(probe) => probe,
         Err(problem) => return Finding::Skip(problem.text),
     };
     let shaken = tokio::time::timeout(EXPLANATION_TIMEOUT, probe.handshake()).await;
     let exit = match shaken {
         Ok(Ok(_)) => {
-            bench.discard(probe).await;
+            harness.discard(probe).await;
             return Finding::Warn(
                 "it shakes hands without the magic cookie, as if a host had started it".into(),
             );
         }
         Ok(Err(problem)) if problem.stage > Stage::Handshake => {
-            bench.discard(probe).await;
+            harness.discard(probe).await;
             return Finding::Warn("it prints a handshake line without the magic cookie, too".into());
         }
         // The failed handshake already waited for the exit.
@@ -80,7 +80,7 @@ pub(super) async fn cookie(bench: &mut Harness<'_>) -> Finding {
         Err(_) => None,
     };
     let words = probe.last_line();
-    bench.discard(probe).await;
+    harness.discard(probe).await;
     match (exit, words) {
         (None, _) => Finding::Warn(sanitized!(
             "without the magic cookie it neither explains itself nor ends within {} s",
@@ -96,12 +96,12 @@ pub(super) async fn cookie(bench: &mut Harness<'_>) -> Finding {
     }
 }
 
-pub(super) fn flood(bench: &Harness<'_>) -> Result<Finding, Finding> {
-    if let Some(finding) = bench.skip_reason() {
+pub(super) fn flood(harness: &Harness<'_>) -> Result<Finding, Finding> {
+    if let Some(finding) = harness.skip_reason() {
         return Err(finding);
     }
-    let running = bench.session().map_or(0, |session| session.probe.dropped_lines());
-    Ok(match bench.dropped_lines + running {
+    let running = harness.session().map_or(0, |session| session.probe.dropped_lines());
+    Ok(match harness.dropped_lines + running {
         0 => Finding::pass(),
         dropped => {
             Finding::Fail(sanitized!("{} of its lines were dropped, because there were too many", dropped))

@@ -9,13 +9,13 @@ use talon_sanitize::{Sanitized, sanitized};
 use crate::harness::{Finding, Harness, InitResult, Session};
 
 /// Starts and initialises a new process, to be stopped.
-async fn start_fresh_process(bench: &Harness<'_>) -> Result<Session, Finding> {
-    if let Some(finding) = bench.skip_reason() {
+async fn start_fresh_process(harness: &Harness<'_>) -> Result<Session, Finding> {
+    if let Some(finding) = harness.skip_reason() {
         return Err(finding);
     }
     let again = |text: Sanitized| Finding::Fail(sanitized!("it did not start once more: {}", text));
-    let session = bench.start_session(|_| {}).await.map_err(|problem| again(problem.text))?;
-    match bench.call_init(&session, bench.spec.config.clone()).await {
+    let session = harness.start_session(|_| {}).await.map_err(|problem| again(problem.text))?;
+    match harness.call_init(&session, harness.spec.config.clone()).await {
         InitResult::Done | InitResult::NotImplemented => Ok(session),
         InitResult::Refused(text) | InitResult::Broken(text) => {
             session.probe.kill().await;
@@ -24,20 +24,20 @@ async fn start_fresh_process(bench: &Harness<'_>) -> Result<Session, Finding> {
     }
 }
 
-fn grace(bench: &Harness<'_>) -> Duration {
-    bench.spec.lifecycle.grace_period
+fn grace(harness: &Harness<'_>) -> Duration {
+    harness.spec.lifecycle.grace_period
 }
 
-pub(super) async fn shutdown(bench: &mut Harness<'_>) -> Result<Finding, Finding> {
-    let session = start_fresh_process(bench).await?;
-    let grace = grace(bench);
+pub(super) async fn shutdown(harness: &mut Harness<'_>) -> Result<Finding, Finding> {
+    let session = start_fresh_process(harness).await?;
+    let grace = grace(harness);
     let agreed = session.client.shutdown(grace).await;
     if !agreed {
-        bench.discard(session.probe).await;
+        harness.discard(session.probe).await;
         return Ok(Finding::Warn("it does not know plugin.GRPCController/Shutdown and gets SIGTERM".into()));
     }
     let exit = session.probe.wait_for_exit(grace).await;
-    bench.discard(session.probe).await;
+    harness.discard(session.probe).await;
     Ok(match exit {
         None => {
             Finding::Fail(sanitized!("it agreed to end and was still there after {} s", grace.as_secs_f32()))
@@ -47,9 +47,9 @@ pub(super) async fn shutdown(bench: &mut Harness<'_>) -> Result<Finding, Finding
     })
 }
 
-pub(super) async fn sigterm(bench: &mut Harness<'_>) -> Result<Finding, Finding> {
-    let session = start_fresh_process(bench).await?;
-    let grace = grace(bench);
+pub(super) async fn sigterm(harness: &mut Harness<'_>) -> Result<Finding, Finding> {
+    let session = start_fresh_process(harness).await?;
+    let grace = grace(harness);
     let interrupts = session.handshake.dialect == Dialect::OpenTalon;
     let mut exit = None;
     if interrupts {
@@ -60,22 +60,22 @@ pub(super) async fn sigterm(bench: &mut Harness<'_>) -> Result<Finding, Finding>
         session.probe.terminate();
         exit = session.probe.wait_for_exit(grace).await;
     }
-    bench.discard(session.probe).await;
+    harness.discard(session.probe).await;
     Ok(match exit {
         None => Finding::Fail(sanitized!("it was still there {} s after SIGTERM", grace.as_secs_f32())),
         Some(exit) => Finding::Pass(sanitized!("it ended with {}", exit)),
     })
 }
 
-pub(super) async fn nothing_left(bench: &mut Harness<'_>) -> Result<Finding, Finding> {
-    let session = start_fresh_process(bench).await?;
-    let grace = grace(bench);
+pub(super) async fn nothing_left(harness: &mut Harness<'_>) -> Result<Finding, Finding> {
+    let session = start_fresh_process(harness).await?;
+    let grace = grace(harness);
     let by = match session.handshake.dialect {
         Dialect::OpenTalon => StopMethod::Interrupt,
         _ => StopMethod::Shutdown,
     };
     let end = session.probe.stop(Some(&session.client), by, grace).await;
-    bench.discard(session.probe).await;
+    harness.discard(session.probe).await;
     let StopOutcome { ended, processes, sockets } = match end {
         Ok(end) => end,
         Err(error) => {

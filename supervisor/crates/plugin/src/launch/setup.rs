@@ -86,9 +86,9 @@ pub(super) async fn connect_and_drain(
 ) -> Result<Client, LaunchError> {
     let client = connect(spec, target).await?;
     if handshake.dialect == Dialect::GoPlugin {
-        let scribe = |stream| StreamLogger::new(logs.clone(), instance, stream, last_words.clone());
-        let scribes = [scribe(Stream::Stdout), scribe(Stream::Stderr)];
-        readers.spawn(drain_output(client.clone(), scribes, logs.line_bytes(), process.gone_signal()));
+        let logger = |stream| StreamLogger::new(logs.clone(), instance, stream, last_words.clone());
+        let loggers = [logger(Stream::Stdout), logger(Stream::Stderr)];
+        readers.spawn(drain_output(client.clone(), loggers, logs.line_bytes(), process.gone_signal()));
         readers.spawn(hold_broker_open(client.clone(), process.gone_signal()));
     }
     Ok(client)

@@ -21,7 +21,7 @@ use crate::stdio::{LineSplitter, SharedPipe, StreamLogger};
 use crate::traits::start::LaunchProgress;
 
 /// What is known of a process whose handshake is valid.
-struct Handshaken {
+struct HandshakeOutcome {
     handshake: Handshake,
     instance: u32,
     dir: Arc<PrivateDir>,
@@ -100,7 +100,7 @@ impl Launcher {
         self.initialize(
             attempt,
             spec,
-            Handshaken { handshake, instance, dir, digest, identity, report, pipes },
+            HandshakeOutcome { handshake, instance, dir, digest, identity, report, pipes },
             logs,
         )
         .await
@@ -111,10 +111,10 @@ impl Launcher {
         &self,
         attempt: &mut Attempt,
         spec: &PluginSpec,
-        handshaken: Handshaken,
+        handshaken: HandshakeOutcome,
         logs: &LogSink,
     ) -> Result<AttemptOutcome, AttemptFailure> {
-        let Handshaken { handshake, instance, dir, digest, identity, report, pipes: (stdout, stderr) } =
+        let HandshakeOutcome { handshake, instance, dir, digest, identity, report, pipes: (stdout, stderr) } =
             handshaken;
         let Attempt { process, step, last_words, program_source, .. } = attempt;
         let process = process.as_ref().expect("only a process shakes hands, and the attempt keeps it");

@@ -8,12 +8,12 @@ use super::NOTHING_TO_CALL;
 use crate::harness::targets::Target;
 use crate::harness::{CallResult, Finding, Harness, InitResult, Session};
 
-pub(in crate::checks) async fn echo_id(bench: &mut Harness<'_>) -> Result<Finding, Finding> {
-    let target = bench.targets.first();
-    bench.ensure_session().await?;
-    let Some(session) = bench.session() else { return Ok(Finding::pass()) };
+pub(in crate::checks) async fn echo_id(harness: &mut Harness<'_>) -> Result<Finding, Finding> {
+    let target = harness.targets.first();
+    harness.ensure_session().await?;
+    let Some(session) = harness.session() else { return Ok(Finding::pass()) };
     const ID: &str = "conformance-echo-7f3a";
-    let said = bench.call(session, ID, &target.action, &target.args).await;
+    let said = harness.call(session, ID, &target.action, &target.args).await;
     Ok(match said {
         CallResult::Answer(answer) if answer.call_id == ID => Finding::pass(),
         CallResult::Answer(answer) => Finding::Fail(sanitized!(
@@ -30,15 +30,15 @@ pub(in crate::checks) async fn echo_id(bench: &mut Harness<'_>) -> Result<Findin
     })
 }
 
-pub(in crate::checks) async fn decodes(bench: &mut Harness<'_>) -> Result<Finding, Finding> {
-    let targets = match bench.targets.all.is_empty() {
-        true => vec![bench.targets.first()],
-        false => bench.targets.all.clone(),
+pub(in crate::checks) async fn decodes(harness: &mut Harness<'_>) -> Result<Finding, Finding> {
+    let targets = match harness.targets.all.is_empty() {
+        true => vec![harness.targets.first()],
+        false => harness.targets.all.clone(),
     };
     for target in targets {
-        bench.ensure_session().await?;
-        let Some(session) = bench.session() else { return Ok(Finding::pass()) };
-        let said = bench.call(session, "conformance-decodes", &target.action, &target.args).await;
+        harness.ensure_session().await?;
+        let Some(session) = harness.session() else { return Ok(Finding::pass()) };
+        let said = harness.call(session, "conformance-decodes", &target.action, &target.args).await;
         if let Some(problem) = decode_problem(&target, &said) {
             return Ok(problem);
         }
@@ -62,29 +62,29 @@ fn decode_problem(target: &Target, said: &CallResult) -> Option<Finding> {
 }
 
 /// Announces a small limit to a new process, and calls all actions that may be called.
-pub(in crate::checks) async fn large_answer(bench: &mut Harness<'_>) -> Result<Finding, Finding> {
-    if let Some(finding) = bench.skip_reason() {
+pub(in crate::checks) async fn large_answer(harness: &mut Harness<'_>) -> Result<Finding, Finding> {
+    if let Some(finding) = harness.skip_reason() {
         return Err(finding);
     }
-    if bench.targets.all.is_empty() {
+    if harness.targets.all.is_empty() {
         return Ok(Finding::Skip(NOTHING_TO_CALL.into()));
     }
     let again =
         |text| Finding::Fail(sanitized!("with an announced limit of 64 KiB it did not start: {}", text));
-    let session = bench.start_session(|spec| spec.max_message_bytes = MIN_MESSAGE_BYTES).await;
+    let session = harness.start_session(|spec| spec.max_message_bytes = MIN_MESSAGE_BYTES).await;
     let session = session.map_err(|problem| again(problem.text))?;
-    let found = match bench.call_init(&session, bench.spec.config.clone()).await {
-        InitResult::Done | InitResult::NotImplemented => check_answer_sizes(bench, &session).await,
+    let found = match harness.call_init(&session, harness.spec.config.clone()).await {
+        InitResult::Done | InitResult::NotImplemented => check_answer_sizes(harness, &session).await,
         InitResult::Refused(text) | InitResult::Broken(text) => again(text),
     };
-    bench.discard(session.probe).await;
+    harness.discard(session.probe).await;
     Ok(found)
 }
 
-async fn check_answer_sizes(bench: &Harness<'_>, session: &Session) -> Finding {
+async fn check_answer_sizes(harness: &Harness<'_>, session: &Session) -> Finding {
     let mut largest = 0;
-    for target in &bench.targets.all {
-        let said = bench.call(session, "conformance-large", &target.action, &target.args).await;
+    for target in &harness.targets.all {
+        let said = harness.call(session, "conformance-large", &target.action, &target.args).await;
         let bytes = match said {
             CallResult::Answer(answer) => prost::Message::encoded_len(&answer),
             CallResult::TooLarge(limit) => limit,

@@ -22,22 +22,22 @@ const NESTING_DEPTH: usize = 10_000;
 
 /// Makes one call and judges how the plugin took it.
 async fn try_call(
-    bench: &mut Harness<'_>,
+    harness: &mut Harness<'_>,
     action: &str,
     args: &BTreeMap<String, String>,
     what: Sanitized,
 ) -> Result<(CallResult, Finding), Finding> {
-    bench.ensure_session().await?;
-    let Some(session) = bench.session() else { return Err(Finding::pass()) };
-    let said = bench.call(session, "conformance-arguments", action, args).await;
+    harness.ensure_session().await?;
+    let Some(session) = harness.session() else { return Err(Finding::pass()) };
+    let said = harness.call(session, "conformance-arguments", action, args).await;
     let finding = said.to_finding(what);
     Ok((said, finding))
 }
 
-pub(in crate::checks) async fn unknown_action(bench: &mut Harness<'_>) -> Result<Finding, Finding> {
+pub(in crate::checks) async fn unknown_action(harness: &mut Harness<'_>) -> Result<Finding, Finding> {
     let none = BTreeMap::new();
     let mut worst = FindingAccumulator::default();
-    let (said, finding) = try_call(bench, UNKNOWN_ACTION, &none, "an unknown action".into()).await?;
+    let (said, finding) = try_call(harness, UNKNOWN_ACTION, &none, "an unknown action".into()).await?;
     if let CallResult::Answer(answer) = &said
         && answer.error.is_empty()
     {
@@ -45,24 +45,24 @@ pub(in crate::checks) async fn unknown_action(bench: &mut Harness<'_>) -> Result
     }
     worst.add(finding)?;
     let what = "an unknown action whose name is control characters".into();
-    let (_, finding) = try_call(bench, CONTROL_CHARACTERS, &none, what).await?;
+    let (_, finding) = try_call(harness, CONTROL_CHARACTERS, &none, what).await?;
     worst.add(finding)?;
     Ok(worst.finish(said.describe()))
 }
 
-pub(in crate::checks) async fn missing_arguments(bench: &mut Harness<'_>) -> Result<Finding, Finding> {
-    if let Some(finding) = bench.skip_reason() {
+pub(in crate::checks) async fn missing_arguments(harness: &mut Harness<'_>) -> Result<Finding, Finding> {
+    if let Some(finding) = harness.skip_reason() {
         return Err(finding);
     }
     let required = |target: &&crate::harness::targets::Target| target.parameters.iter().any(|it| it.required);
-    let targets: Vec<_> = bench.targets.all.iter().filter(required).cloned().collect();
+    let targets: Vec<_> = harness.targets.all.iter().filter(required).cloned().collect();
     if targets.is_empty() {
         return Ok(Finding::Skip("no action that may be called requires an argument".into()));
     }
     let mut worst = FindingAccumulator::default();
     for target in targets {
         let what = sanitized!("{} without its arguments", target.sanitized_name());
-        let (said, finding) = try_call(bench, &target.action, &BTreeMap::new(), what).await?;
+        let (said, finding) = try_call(harness, &target.action, &BTreeMap::new(), what).await?;
         worst.add(finding)?;
         if let CallResult::Answer(answer) = said
             && answer.error.is_empty()
@@ -77,12 +77,12 @@ pub(in crate::checks) async fn missing_arguments(bench: &mut Harness<'_>) -> Res
     Ok(worst.finish(Sanitized::default()))
 }
 
-pub(in crate::checks) async fn unknown_argument(bench: &mut Harness<'_>) -> Result<Finding, Finding> {
-    let target = bench.targets.first();
+pub(in crate::checks) async fn unknown_argument(harness: &mut Harness<'_>) -> Result<Finding, Finding> {
+    let target = harness.targets.first();
     let mut args = target.args.clone();
     args.insert(UNKNOWN_ARGUMENT.to_owned(), "x".to_owned());
     let what = sanitized!("{} with an argument that it did not declare", target.sanitized_name());
-    let (said, finding) = try_call(bench, &target.action, &args, what).await?;
+    let (said, finding) = try_call(harness, &target.action, &args, what).await?;
     if let (CallResult::Status(..), false) = (&said, target.known) {
         return Ok(Finding::Skip(NOTHING_TO_CALL.into()));
     }
@@ -117,13 +117,13 @@ fn hostile_values(kind: &str) -> Vec<(&'static str, String)> {
     values
 }
 
-pub(in crate::checks) async fn hostile_arguments(bench: &mut Harness<'_>) -> Result<Finding, Finding> {
-    if let Some(finding) = bench.skip_reason() {
+pub(in crate::checks) async fn hostile_arguments(harness: &mut Harness<'_>) -> Result<Finding, Finding> {
+    if let Some(finding) = harness.skip_reason() {
         return Err(finding);
     }
     let mut worst = FindingAccumulator::default();
     let mut calls = 0_usize;
-    for target in bench.targets.all.clone() {
+    for target in harness.targets.all.clone() {
         for parameter in &target.parameters {
             for (kind, value) in hostile_values(&parameter.r#type) {
                 if calls == MAX_HOSTILE_CALLS {
@@ -135,7 +135,7 @@ pub(in crate::checks) async fn hostile_arguments(bench: &mut Harness<'_>) -> Res
                 args.insert(parameter.name.clone(), value);
                 let name = Raw::from(&parameter.name).line_within(64);
                 let what = sanitized!("{} with {} as its {}", target.sanitized_name(), kind, name);
-                let (_, finding) = try_call(bench, &target.action, &args, what).await?;
+                let (_, finding) = try_call(harness, &target.action, &args, what).await?;
                 worst.add(finding)?;
             }
         }
@@ -143,7 +143,7 @@ pub(in crate::checks) async fn hostile_arguments(bench: &mut Harness<'_>) -> Res
     if calls == 0 {
         let args = BTreeMap::from([("a\0b".to_owned(), CONTROL_CHARACTERS.to_owned())]);
         let what = "an unknown action with hostile arguments".into();
-        let (_, finding) = try_call(bench, UNKNOWN_ACTION, &args, what).await?;
+        let (_, finding) = try_call(harness, UNKNOWN_ACTION, &args, what).await?;
         worst.add(finding)?;
         return Ok(worst.finish(
             "only the unknown action could be tried: no other with a parameter may be called".into(),

@@ -21,13 +21,13 @@ const SHORT_DEADLINE: Duration = Duration::from_millis(50);
 /// How long after the deadline the plugin may take to end the call.
 const DEADLINE_OVERRUN: Duration = Duration::from_secs(5);
 
-pub(in crate::checks) async fn concurrent(bench: &mut Harness<'_>) -> Result<Finding, Finding> {
-    let target = bench.targets.first();
-    bench.ensure_session().await?;
-    let Some(session) = bench.session() else { return Ok(Finding::pass()) };
+pub(in crate::checks) async fn concurrent(harness: &mut Harness<'_>) -> Result<Finding, Finding> {
+    let target = harness.targets.first();
+    harness.ensure_session().await?;
+    let Some(session) = harness.session() else { return Ok(Finding::pass()) };
     let ids: Vec<String> =
         (0..CONCURRENT_CALLS).map(|number| format!("conformance-at-once-{number:02}")).collect();
-    let calls = ids.iter().map(|id| bench.call(session, id, &target.action, &target.args));
+    let calls = ids.iter().map(|id| harness.call(session, id, &target.action, &target.args));
     let said = join_all(calls).await;
     for (id, said) in ids.iter().zip(&said) {
         let id = Raw::from(id).line();
@@ -58,17 +58,17 @@ pub(in crate::checks) async fn concurrent(bench: &mut Harness<'_>) -> Result<Fin
     Ok(Finding::pass())
 }
 
-pub(in crate::checks) async fn cancelled(bench: &mut Harness<'_>) -> Result<Finding, Finding> {
-    let target = bench.targets.first();
-    bench.ensure_session().await?;
-    let Some(session) = bench.session() else { return Ok(Finding::pass()) };
+pub(in crate::checks) async fn cancelled(harness: &mut Harness<'_>) -> Result<Finding, Finding> {
+    let target = harness.targets.first();
+    harness.ensure_session().await?;
+    let Some(session) = harness.session() else { return Ok(Finding::pass()) };
     let mut in_time = 0_usize;
     for _ in 0..CANCELLED_CALLS {
         // Dropping the call's future resets the stream.
-        let call = bench.call(session, "conformance-given-up", &target.action, &target.args);
+        let call = harness.call(session, "conformance-given-up", &target.action, &target.args);
         in_time += usize::from(tokio::time::timeout(CANCEL_AFTER, call).await.is_ok());
     }
-    Ok(match bench.still_serves(session).await {
+    Ok(match harness.still_serves(session).await {
         Err(how) => Finding::Fail(sanitized!("after calls were given up it no longer answers: {}", how)),
         Ok(()) if in_time == CANCELLED_CALLS => Finding::Pass(
             "it answered before its calls could be given up: name a slow action with --action".into(),
@@ -77,13 +77,13 @@ pub(in crate::checks) async fn cancelled(bench: &mut Harness<'_>) -> Result<Find
     })
 }
 
-pub(in crate::checks) async fn deadline(bench: &mut Harness<'_>) -> Result<Finding, Finding> {
-    let target = bench.targets.first();
-    bench.ensure_session().await?;
-    let Some(session) = bench.session() else { return Ok(Finding::pass()) };
+pub(in crate::checks) async fn deadline(harness: &mut Harness<'_>) -> Result<Finding, Finding> {
+    let target = harness.targets.first();
+    harness.ensure_session().await?;
+    let Some(session) = harness.session() else { return Ok(Finding::pass()) };
     let (action, args) = (target.action.as_str(), &target.args);
     let began = tokio::time::Instant::now();
-    let said = bench
+    let said = harness
         .call_with(
             session,
             "conformance-deadline",
@@ -94,7 +94,7 @@ pub(in crate::checks) async fn deadline(bench: &mut Harness<'_>) -> Result<Findi
         )
         .await;
     let took = began.elapsed();
-    if let Err(how) = bench.still_serves(session).await {
+    if let Err(how) = harness.still_serves(session).await {
         return Ok(Finding::Fail(sanitized!("after a call's deadline it no longer answers: {}", how)));
     }
     Ok(match said {
