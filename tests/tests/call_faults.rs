@@ -313,6 +313,7 @@ async fn the_breaker_opens_on_repeated_host_faults_and_closes_again() {
     for _ in 0..3 {
         let answer = client.call("misbehave", "hang", &[]).await;
         is(&answer, Outcome::HostFault, "timed_out");
+        assert!(!answer.retryable && answer.error.contains("is not known"), "it was sent: {answer:?}");
     }
     let answer = client.call("misbehave", "echo", &[("text", "x")]).await;
     assert_eq!(answer.reason, "breaker_open", "{answer:?}");

@@ -36,20 +36,13 @@ pub(super) fn plugin_request(call: Call) -> ExecuteRequest {
 /// An answer that was received and rejected is a refusal, as in the layers above. Everything else is a fault
 /// of the plugin and counts for its breaker.
 ///
-/// It is unknown what a call did whose process ended, so the same call is worth a retry only if the action
-/// declares that it changes nothing (`read_only`).
+/// It is unknown what a call did that was sent and not answered: its process ended, its connection broke, its
+/// time ran out. So the same call is worth a retry only if the action declares that it changes nothing
+/// (`read_only`).
 pub(super) fn call_error(plugin: &str, read_only: bool, error: ExecuteError) -> CallError {
-    let retryable = match error {
-        ExecuteError::Died { .. } | ExecuteError::Stopped => read_only && error.retryable(),
-        _ => error.retryable(),
-    };
-    let text = match error {
-        ExecuteError::Died { .. } | ExecuteError::Stopped if !read_only => {
-            format!("plugin {plugin}: {error}; whether the action took effect is not known")
-        }
-        _ => format!("plugin {plugin}: {error}"),
-    };
-    match error {
+    let (retryable, effect_unknown) = (error.retryable(), !read_only && error.may_have_taken_effect());
+    let text = format!("plugin {plugin}: {error}");
+    let fault = match error {
         ExecuteError::TooLarge { .. } => CallError::refused(reason::TOO_LARGE, text),
         ExecuteError::Died { .. } | ExecuteError::Stopped => CallError::fault(reason::DIED, text),
         ExecuteError::TimedOut { .. } => CallError::fault(reason::TIMED_OUT, text),
@@ -63,7 +56,8 @@ pub(super) fn call_error(plugin: &str, read_only: bool, error: ExecuteError) -> 
         // Any variant that is added to the enum later also means that the plugin is unavailable.
         _ => CallError::fault(reason::UNAVAILABLE, text),
     }
-    .with_retryable(retryable)
+    .with_retryable(retryable);
+    if effect_unknown { fault.with_unknown_effect() } else { fault }
 }
 
 #[cfg(test)]
@@ -81,7 +75,7 @@ mod tests {
             (ExecuteError::Died { exit: "exit code 3".into(), restarting: false }, "died", false),
             (ExecuteError::Stopped, "died", true),
             (ExecuteError::Unavailable { reason: "failed".into(), retryable: false }, "unavailable", false),
-            (ExecuteError::TimedOut { waited: Duration::from_secs(1) }, "timed_out", true),
+            (ExecuteError::TimedOut { waited: Duration::from_secs(1), sent: true }, "timed_out", true),
             (
                 ExecuteError::Status { code: tonic::Code::Internal, message: "no".into() },
                 "plugin_error",
@@ -104,13 +98,21 @@ mod tests {
     // Promises: GUARD-74
     #[test]
     fn what_may_have_taken_effect_is_not_worth_a_retry() {
-        for error in
-            [ExecuteError::Died { exit: "exit code 3".into(), restarting: true }, ExecuteError::Stopped]
-        {
+        let broken = || ExecuteError::Transport(std::sync::Arc::new(std::io::Error::other("reset")));
+        let late = |sent| ExecuteError::TimedOut { waited: Duration::from_secs(1), sent };
+        for (error, reason) in [
+            (ExecuteError::Died { exit: "exit code 3".into(), restarting: true }, "died"),
+            (ExecuteError::Stopped, "died"),
+            (broken(), "unavailable"),
+            (late(true), "timed_out"),
+        ] {
             let error = call_error("hello", false, error);
-            assert_eq!(error.outcome(), Outcome::HostFault { reason: "died", retryable: false }, "{error}");
+            assert_eq!(error.outcome(), Outcome::HostFault { reason, retryable: false }, "{error}");
             assert!(error.to_string().ends_with("; whether the action took effect is not known"), "{error}");
         }
+        // What was never sent did nothing.
+        let error = call_error("hello", false, late(false));
+        assert_eq!(error.outcome(), Outcome::HostFault { reason: "timed_out", retryable: true }, "{error}");
     }
 
     #[test]

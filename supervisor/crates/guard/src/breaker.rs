@@ -249,7 +249,9 @@ impl Drop for AdmittedCall {
 fn verdict(error: &CallError, in_a_hurry: bool) -> Verdict {
     match error {
         CallError::Fault { reason: reason::TIMED_OUT, .. } if in_a_hurry => Verdict::Inconclusive,
-        CallError::Fault { reason: reason::UNAVAILABLE, retryable: false, .. } => Verdict::Inconclusive,
+        CallError::Fault { reason: reason::UNAVAILABLE, retryable: false, effect_unknown: false, .. } => {
+            Verdict::Inconclusive
+        }
         // The plugin did answer, but the answer cannot be used.
         CallError::Fault { reason, .. } | CallError::Refused { reason, .. }
             if [reason::PLUGIN_ERROR, reason::TOO_LARGE, reason::BAD_RESULT].contains(reason) =>

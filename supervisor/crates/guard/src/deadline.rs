@@ -6,7 +6,8 @@
 //! [`CallFields::deadline`](crate::CallFields::deadline), from which the transport sets the gRPC timeout.
 //! When it passes, the inner future is dropped, which resets the stream on the wire, and the caller gets an
 //! error that names the plugin and the timeout. A transport that watches the same deadline may notice first;
-//! its `timed_out` gets the same text and is kept as the cause.
+//! its `timed_out` gets the same text and is kept as the cause; so is whether the action may have taken
+//! effect.
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
@@ -173,9 +174,10 @@ where
                 if error.reason() != reason::TIMED_OUT {
                     return error;
                 }
-                CallError::from(DeadlineError { plugin: this.plugin.to_string(), timeout: *this.timeout })
-                    .with_retryable(error.outcome().is_retryable())
-                    .caused_by(error)
+                let late = DeadlineError { plugin: this.plugin.to_string(), timeout: *this.timeout };
+                let late = CallError::from(late).with_retryable(error.outcome().is_retryable());
+                let late = if error.is_effect_unknown() { late.with_unknown_effect() } else { late };
+                late.caused_by(error)
             }));
         }
         if this.sleep.is_none() {

@@ -35,6 +35,8 @@ pub enum CallError {
         message: String,
         /// Whether the same call may succeed a little later.
         retryable: bool,
+        /// Whether the action may have taken effect, although there is no answer.
+        effect_unknown: bool,
         /// The cause, for the log.
         source: Option<Source>,
     },
@@ -58,7 +60,7 @@ impl CallError {
     /// A fault that a retry may not meet again.
     #[must_use]
     pub fn fault(reason: &'static str, message: impl Into<String>) -> Self {
-        Self::Fault { reason, message: message.into(), retryable: true, source: None }
+        Self::Fault { reason, message: message.into(), retryable: true, effect_unknown: false, source: None }
     }
 
     /// A defect of the host.
@@ -82,6 +84,25 @@ impl CallError {
             *retryable = can_retry;
         }
         self
+    }
+
+    /// The same fault of a call that may have taken effect: it is not retryable, and says so. It counts for
+    /// the breaker like a retryable one.
+    #[must_use]
+    pub fn with_unknown_effect(mut self) -> Self {
+        if let Self::Fault { message, retryable, effect_unknown, .. } = &mut self
+            && !std::mem::replace(effect_unknown, true)
+        {
+            *retryable = false;
+            message.push_str("; whether the action took effect is not known");
+        }
+        self
+    }
+
+    /// Whether the action may have taken effect, although there is no answer.
+    #[must_use]
+    pub fn is_effect_unknown(&self) -> bool {
+        matches!(self, Self::Fault { effect_unknown: true, .. })
     }
 
     /// The reason for programs: one of the constants in [`reason`].

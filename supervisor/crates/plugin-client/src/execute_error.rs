@@ -38,6 +38,8 @@ pub enum ExecuteError {
     TimedOut {
         /// How long this call waited, from when it reached the plugin's executor.
         waited: Duration,
+        /// Whether it was sent to the plugin: it did not only wait for an instance.
+        sent: bool,
     },
     /// The answer is larger than the transport limit; at most that much was buffered.
     #[error("the answer is larger than {limit} bytes")]
@@ -62,6 +64,20 @@ pub enum ExecuteError {
 }
 
 impl ExecuteError {
+    /// Whether the action may have taken effect, although there is no answer.
+    #[must_use]
+    pub fn may_have_taken_effect(&self) -> bool {
+        match self {
+            Self::Died { .. } | Self::Stopped | Self::Transport(_) => true,
+            Self::TimedOut { sent, .. } => *sent,
+            // Was not sent, or was answered.
+            Self::Unavailable { .. }
+            | Self::TooLarge { .. }
+            | Self::Status { .. }
+            | Self::NotDecodable(_) => false,
+        }
+    }
+
     /// Whether the same call may succeed a little later.
     #[must_use]
     pub fn retryable(&self) -> bool {

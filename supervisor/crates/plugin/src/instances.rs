@@ -236,7 +236,7 @@ impl InstancePool {
             }
             if !matches!(timeout_at(give_up, changes.changed()).await, Ok(Ok(()))) {
                 if give_up < patience {
-                    return Err(ExecuteError::TimedOut { waited: began.elapsed() });
+                    return Err(ExecuteError::TimedOut { waited: began.elapsed(), sent: false });
                 }
                 return Err(ExecuteError::Unavailable {
                     reason: sanitized!(
@@ -361,7 +361,9 @@ impl Executor {
                 Err(error) => Err(error),
             };
             answer.map_err(|error| match error {
-                ExecuteError::TimedOut { .. } => ExecuteError::TimedOut { waited: began.elapsed() },
+                ExecuteError::TimedOut { sent, .. } => {
+                    ExecuteError::TimedOut { waited: began.elapsed(), sent }
+                }
                 other => other,
             })
         }

@@ -237,7 +237,9 @@ impl InFlight {
                 let until = deadline.map_or(patience, |deadline| deadline.min(patience));
                 match tokio::time::timeout_at(until, live.wait_for_end()).await {
                     Ok(end) => Err(end),
-                    Err(_) if until < patience => Err(ExecuteError::TimedOut { waited: began.elapsed() }),
+                    Err(_) if until < patience => {
+                        Err(ExecuteError::TimedOut { waited: began.elapsed(), sent: true })
+                    }
                     Err(_) => Err(ExecuteError::Transport(cause)),
                 }
             }
@@ -247,7 +249,7 @@ impl InFlight {
                 // On a busy machine both the answer and the deadline may have passed before this runs.
                 match deadline {
                     Some(deadline) if Instant::now() > *deadline => {
-                        Err(ExecuteError::TimedOut { waited: began.elapsed() })
+                        Err(ExecuteError::TimedOut { waited: began.elapsed(), sent: true })
                     }
                     _ => answer,
                 }

@@ -101,6 +101,16 @@ async fn what_is_no_fault_of_the_plugin_does_not_open_it() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_connection_that_broke_opens_it_whether_or_not_a_retry_can_help() {
+    let (mut service, mut plugin, gauge) = breaker();
+    let broken = CallError::fault(reason::UNAVAILABLE, "the connection failed").with_unknown_effect();
+    for _ in 0..SETTINGS.failures {
+        fail(&mut service, &mut plugin, broken.clone()).await;
+    }
+    assert_eq!(gauge.state(), BreakerState::Open);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_call_dropped_at_its_deadline_is_a_fault_and_an_earlier_one_is_not() {
     let (mut service, _plugin, gauge) = breaker();
     for (passes, state) in [(4, BreakerState::Closed), (5, BreakerState::Open)] {

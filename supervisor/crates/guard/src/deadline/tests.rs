@@ -177,6 +177,21 @@ async fn a_transport_that_notices_first_is_given_the_same_text() {
     assert!(error.detail().ends_with(": grpc: deadline exceeded"), "{}", error.detail());
 }
 
+// Promises: GUARD-74
+#[tokio::test(start_paused = true)]
+async fn a_call_that_may_have_taken_effect_says_so_when_it_is_late() {
+    let (mut service, mut plugin) = mock::spawn_layer::<Call, RawAnswer, _>(DeadlineLayer::new(seconds(2)));
+    plugin.allow(1);
+    let mut waiting = task::spawn(service.call(call("1")));
+    assert_pending!(waiting.poll());
+    let (_, reply) = plugin.next_request().await.expect("the call goes down");
+    reply.send_error(CallError::fault(reason::TIMED_OUT, "no answer").with_unknown_effect());
+    let error = assert_ready_err!(waiting.poll());
+    let text = "plugin \"x\" timed out after 2s; whether the action took effect is not known";
+    assert_eq!(error.to_string(), text);
+    assert!(!error.outcome().is_retryable() && error.is_effect_unknown());
+}
+
 #[tokio::test(start_paused = true)]
 async fn an_earlier_deadline_from_above_holds() {
     let (mut service, mut plugin) =

@@ -183,7 +183,7 @@ impl Client {
             Some(deadline) => {
                 let left = deadline.saturating_duration_since(began);
                 if left.is_zero() {
-                    return Err(ExecuteError::TimedOut { waited: began.elapsed() });
+                    return Err(ExecuteError::TimedOut { waited: began.elapsed(), sent: false });
                 }
                 Some(left)
             }

@@ -41,7 +41,7 @@ impl Client {
         let message = talon_wire::message::framed_bytes(&message);
         let call = unary::call(used.link, &tap, &head, message, max_answer_bytes);
         let answered = tokio::time::timeout(patience, call).await;
-        let answer = answered.map_err(|_| ExecuteError::TimedOut { waited: began.elapsed() })?;
+        let answer = answered.map_err(|_| ExecuteError::TimedOut { waited: began.elapsed(), sent: true })?;
         let meaning = |status: Status| status::into_error(&status, max_answer_bytes, false, began.elapsed());
         answer.map_err(meaning)
     }

@@ -72,7 +72,7 @@ pub(super) fn into_error(status: &Status, limit: usize, late: bool, waited: Dura
     if (code == Code::Cancelled && text == TIMER)
         || (late && matches!(code, Code::Cancelled | Code::DeadlineExceeded))
     {
-        return ExecuteError::TimedOut { waited };
+        return ExecuteError::TimedOut { waited, sent: true };
     }
     if let Some(story) = transport_failure(status) {
         return ExecuteError::Transport(Arc::new(ConnectionBroken(story)));

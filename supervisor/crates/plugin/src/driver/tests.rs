@@ -279,7 +279,7 @@ async fn a_call_waits_for_readiness_no_longer_than_ready_wait_and_its_deadline()
     let (_registry, plugin) = register(&script, spec("hello"));
     let began = Instant::now();
     let late = plugin.executor().execute(call("greet", Some(2 * SECOND))).await.unwrap_err();
-    assert!(matches!(late, ExecuteError::TimedOut { waited } if waited == 2 * SECOND));
+    assert!(matches!(late, ExecuteError::TimedOut { waited, .. } if waited == 2 * SECOND));
     let late = plugin.executor().execute(call("greet", Some(60 * SECOND))).await.unwrap_err();
     assert_eq!(began.elapsed(), 12 * SECOND);
     assert!(late.retryable());
@@ -401,7 +401,7 @@ async fn a_plugin_that_ignores_a_deadline_is_killed_and_the_other_calls_die_with
     let other = in_flight(&plugin).await;
     let (began, process) = (Instant::now(), script.latest());
     let late = plugin.executor().execute(named("c1", 2)).await.unwrap_err();
-    assert!(matches!(late, ExecuteError::TimedOut { waited } if waited == 2 * SECOND));
+    assert!(matches!(late, ExecuteError::TimedOut { waited, .. } if waited == 2 * SECOND));
     assert_eq!(began.elapsed(), 2 * SECOND, "the caller is told at the deadline");
     assert_eq!((plugin.snapshot().state, script.streams()), (State::Ready, 2));
 

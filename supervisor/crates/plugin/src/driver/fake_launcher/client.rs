@@ -59,7 +59,7 @@ impl PluginClient for FakeClient {
                         Some(deadline) => tokio::time::timeout_at(deadline, admitted).await,
                     };
                     let waited = Duration::ZERO;
-                    admitted.map_err(|_| ExecuteError::TimedOut { waited })?.unwrap().forget();
+                    admitted.map_err(|_| ExecuteError::TimedOut { waited, sent: true })?.unwrap().forget();
                 }
                 Ok(Bytes::from(answer))
             }),
