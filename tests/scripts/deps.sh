@@ -112,6 +112,23 @@ if [ "$1" = test ]; then
   fi
 fi
 
+# HTTP clients of Python and Node, which the tests run behind the egress proxy, at the versions pinned in tests/egress. gRPC for
+# Python is for docs/write-a-client.md.
+egress=target/egress
+if [ "$1" = test ]; then
+  made_of=$(cat tests/egress/requirements.txt tests/egress/package-lock.json | cksum)
+  if [ "$(cat "$egress/.stamp" 2>/dev/null || true)" != "$made_of" ]; then
+    echo "Installing HTTP clients for the tests (PyPI, npm) …"
+    rm -rf "$egress"
+    mkdir -p "$egress/node"
+    /usr/bin/python3 -m venv "$egress/python"
+    "$egress/python/bin/pip" install --quiet --disable-pip-version-check --no-deps -r tests/egress/requirements.txt
+    cp tests/egress/package.json tests/egress/package-lock.json "$egress/node/"
+    (cd "$egress/node" && npm ci --silent --ignore-scripts --no-audit --no-fund)
+    echo "$made_of" >"$egress/.stamp"
+  fi
+fi
+
 if ! command -v cargo >/dev/null 2>&1; then
   echo "Missing: cargo. Install Rust with rustup (https://rustup.rs), then run this again." >&2
   exit 1

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use talon_jail::{
-    Access, ExitStatus, Identity, InheritedFds, Isolation, JailSpec, JailedProgram, Limits, Mode, Monitor,
-    Network, Profile, Program, Report, SpawnError, Stage, View,
+    Access, ExitStatus, Identity, InheritedFds, Isolation, JailSpec, JailedProgram, Limits,
+    LoopbackListeners, Mode, Monitor, Network, Profile, Program, Report, SpawnError, Stage, View,
 };
 
 use crate::{is_root, program};
@@ -75,7 +75,7 @@ impl JailedFixture {
             identity,
             limits: Limits::default(),
             mode: Mode::Enforce,
-            isolation: Some(Isolation { view, network, profile }),
+            isolation: Some(Isolation { view, network, listeners: LoopbackListeners::default(), profile }),
         };
         let image = File::open(program("talon")).expect("it was just found");
         Self { stage: Stage::from_image(image).expect("memory takes a sealed image"), spec }

@@ -33,8 +33,8 @@ const MAX_ADDRESSES: usize = 8;
 /// Why a connection failed.
 #[derive(Debug)]
 pub(super) enum ConnectorError {
-    /// The name only leads to addresses that are not public; this is the first of them.
-    NotPublic(IpAddr),
+    /// The name only leads to these addresses, which are not public.
+    NotPublic(Vec<IpAddr>),
     /// The name cannot be resolved.
     Lookup(io::Error),
     /// No address accepts the connection.
@@ -75,7 +75,7 @@ impl Connector {
         // The peer is this machine, by an address that may be public. A local service is not what the list
         // means.
         if is_same_machine(peer.ip(), own.ip()) && !self.allowed.names_address(peer.ip(), peer.port()) {
-            return Err(ConnectorError::NotPublic(peer.ip()));
+            return Err(ConnectorError::NotPublic(vec![peer.ip()]));
         }
         // The tunnel carries a foreign protocol; its small messages must not be delayed.
         stream.set_nodelay(true).map_err(ConnectorError::Connect)?;
@@ -84,13 +84,12 @@ impl Connector {
 
     /// Keeps the addresses that a name may lead to.
     fn permitted_addresses(&self, found: Vec<SocketAddr>) -> Result<Vec<SocketAddr>, ConnectorError> {
-        let first = found.first().map(SocketAddr::ip);
         let may = |a: &SocketAddr| is_public(a.ip()) || self.allowed.names_address(a.ip(), a.port());
-        let kept: Vec<SocketAddr> = found.into_iter().filter(may).collect();
-        match first {
-            Some(ip) if kept.is_empty() => Err(ConnectorError::NotPublic(ip)),
-            _ => Ok(kept),
+        let (kept, others): (Vec<SocketAddr>, Vec<SocketAddr>) = found.into_iter().partition(may);
+        if kept.is_empty() && !others.is_empty() {
+            return Err(ConnectorError::NotPublic(distinct(&others)));
         }
+        Ok(kept)
     }
 
     async fn lookup(&self, name: &str, port: u16) -> Result<Vec<SocketAddr>, ConnectorError> {
@@ -112,6 +111,17 @@ impl Connector {
             Err(_) => Err(ConnectorError::Timeout("its name takes too long to resolve")),
         }
     }
+}
+
+/// The addresses, each of them once: resolvers repeat one for each kind of socket.
+fn distinct(addresses: &[SocketAddr]) -> Vec<IpAddr> {
+    let mut distinct = Vec::new();
+    for address in addresses.iter().map(SocketAddr::ip) {
+        if !distinct.contains(&address) {
+            distinct.push(address);
+        }
+    }
+    distinct
 }
 
 /// Tries the addresses one after the other. Each gets an equal share of the remaining time.
@@ -159,7 +169,7 @@ mod tests {
             let Err(ConnectorError::NotPublic(ip)) = reach.permitted_addresses(vec![address]) else {
                 panic!("{inside}")
             };
-            assert_eq!(ip, address.ip());
+            assert_eq!(ip, [address.ip()]);
         }
     }
 

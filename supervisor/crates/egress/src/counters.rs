@@ -7,6 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub struct Traffic {
     /// Tunnels that were opened.
     pub tunnels: u64,
+    /// Plain `http` requests that were passed on.
+    pub requests: u64,
     /// Requests for what the plugin may not reach.
     pub denied: u64,
     /// Requests that were malformed, or whose target could not be reached.
@@ -23,6 +25,7 @@ pub struct Traffic {
 #[derive(Debug, Default)]
 pub(super) struct Counters {
     tunnels: AtomicU64,
+    requests: AtomicU64,
     denied: AtomicU64,
     failed: AtomicU64,
     turned_away: AtomicU64,
@@ -33,6 +36,10 @@ pub(super) struct Counters {
 impl Counters {
     pub(super) fn tunnel(&self) {
         self.tunnels.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn request(&self) {
+        self.requests.fetch_add(1, Ordering::Relaxed);
     }
 
     pub(super) fn denied(&self) {
@@ -58,6 +65,7 @@ impl Counters {
     pub(super) fn snapshot(&self) -> Traffic {
         Traffic {
             tunnels: self.tunnels.load(Ordering::Relaxed),
+            requests: self.requests.load(Ordering::Relaxed),
             denied: self.denied.load(Ordering::Relaxed),
             failed: self.failed.load(Ordering::Relaxed),
             turned_away: self.turned_away.load(Ordering::Relaxed),

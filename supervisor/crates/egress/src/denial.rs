@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use talon_sanitize::{SafeDisplay, Sanitized};
 
-/// A request for a target that the plugin may not reach. The text names the entry that would allow it.
+/// Why a plugin did not reach a target. The text names the entry that would allow it, or what to check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Denial {
@@ -19,8 +19,13 @@ pub enum Denial {
     NotPublic {
         /// `host:port`, checked and bounded.
         place: Sanitized,
-        /// Where it leads.
-        address: SocketAddr,
+        /// Where it leads: all of its addresses.
+        addresses: Vec<SocketAddr>,
+    },
+    /// A target that is allowed could not be reached, on a connection that has no answer to say so in.
+    Unreachable {
+        /// A sentence that names the target.
+        reason: Sanitized,
     },
 }
 
@@ -35,12 +40,17 @@ impl fmt::Display for Denial {
                 f,
                 "{place} is not on this plugin's allow-list (if it should be, add it: sandbox.allow: [\"{place}\"])"
             ),
-            Self::NotPublic { place, address } => write!(
-                f,
-                "{place} leads to {}, which is no public address (if that is meant, add the address itself: \
-                 sandbox.allow: [\"{address}\"])",
-                address.ip()
-            ),
+            Self::NotPublic { place, addresses } => {
+                let ips: Vec<_> = addresses.iter().map(|address| address.ip().to_string()).collect();
+                let entries: String = addresses.iter().map(|address| format!(", \"{address}\"")).collect();
+                write!(
+                    f,
+                    "{place} leads to {}, no public address (if that is meant, add where it leads beside it: \
+                     sandbox.allow: [\"{place}\"{entries}])",
+                    ips.join(" and "),
+                )
+            }
+            Self::Unreachable { reason } => write!(f, "{reason}"),
         }
     }
 }

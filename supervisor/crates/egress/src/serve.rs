@@ -1,4 +1,5 @@
-//! Serves one connection of the plugin: a CONNECT request, the response, and the tunnel after it.
+//! Serves one connection of HTTP: a CONNECT request, the response, and the tunnel after it; or one request of
+//! plain `http`.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -6,7 +7,7 @@ use std::time::Duration;
 
 use http::header::{ALLOW, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, TRANSFER_ENCODING};
 use http::{HeaderValue, Method, Request, Response, StatusCode};
-use http_body_util::Full;
+use http_body_util::{Either, Full};
 use hyper::body::{Bytes, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -14,13 +15,15 @@ use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use parking_lot::Mutex;
 use talon_plugin_config::host_port::HostPort;
-use talon_sanitize::{Raw, Sanitized};
-use tokio::net::{TcpStream, UnixStream};
-use tokio::time::{sleep, timeout};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio::time::sleep;
 
-use super::connector::{CONNECT_TIMEOUT, ConnectorError, LOOKUP_TIMEOUT};
-use super::denial::Denial;
+use super::connector::{CONNECT_TIMEOUT, LOOKUP_TIMEOUT};
+use super::deadline::Deadline;
+use super::forward::{self, ForwardedBody};
 use super::proxy_state::ProxyState;
+use super::target::{self, Refusal, TargetError, parse_target};
 use super::tunnel;
 
 /// The largest request head, in bytes: the usual limit of servers. A larger one is answered with 431.
@@ -30,48 +33,62 @@ pub const MAX_HEAD_BYTES: usize = 8 << 10;
 /// the connection is closed.
 pub const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The time limit from the connection to the response: all limits above, and some time for the response
-/// itself. A plugin that does not read its response cannot hold a slot for longer.
+/// The time limit from the connection to the response, or to a connected target: all limits above, and some
+/// time for the response itself. A plugin that does not read its response cannot hold a slot for longer.
 const ANSWER_TIMEOUT: Duration = HEAD_TIMEOUT
     .saturating_add(LOOKUP_TIMEOUT)
     .saturating_add(CONNECT_TIMEOUT)
     .saturating_add(Duration::from_secs(5));
 
-/// How long a connection that got no tunnel keeps its slot. With 64 slots that allows 640 refusals a second:
-/// a plugin that retries in a loop cannot keep the supervisor busy, and an occasional refusal is hardly
+/// How long a connection that reached no target keeps its slot. With 64 slots that allows 640 refusals a
+/// second: a plugin that retries in a loop cannot keep the supervisor busy, and an occasional refusal is hardly
 /// slower.
-const REFUSED_PAUSE: Duration = Duration::from_millis(100);
+pub(super) const REFUSED_PAUSE: Duration = Duration::from_millis(100);
 
-/// The longest text of a target in messages: a whole name and its port.
-const SHOWN_BYTES: usize = 270;
-
-/// An accepted request: both ends of its tunnel.
-struct AcceptedTunnel {
-    plugin: OnUpgrade,
-    target: TcpStream,
+/// What came of the one request of a connection.
+enum ServedRequest {
+    /// It reached no target.
+    Refused,
+    /// It was passed on, and its response too.
+    Forwarded,
+    /// Both ends of its tunnel.
+    Tunnel { plugin: OnUpgrade, target: TcpStream },
 }
 
-type Answer = Response<Full<Bytes>>;
+type Answer = Response<Either<Full<Bytes>, ForwardedBody>>;
 
 /// Serves one connection until it ends.
-pub(super) async fn connection(stream: UnixStream, shared: Arc<ProxyState>) {
-    let opened = match timeout(ANSWER_TIMEOUT, serve_request(stream, &shared)).await {
-        Ok(Some(opened)) => opened,
-        // A plugin that sends an invalid, late or no request gets its response from hyper, or none.
-        Ok(None) | Err(_) => return sleep(REFUSED_PAUSE).await,
+pub(super) async fn connection<S>(stream: S, shared: Arc<ProxyState>)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let deadline = Arc::new(Deadline::after(ANSWER_TIMEOUT));
+    let served = tokio::select! {
+        served = serve_request(stream, &shared, &deadline) => served,
+        () = deadline.passed() => ServedRequest::Refused,
     };
-    // Ready at once: the response was written.
-    if let Ok(plugin) = opened.plugin.await {
-        tunnel::run(TokioIo::new(plugin), opened.target, &shared.counters).await;
+    match served {
+        // A plugin that sends an invalid, late or no request gets its response from hyper, or none.
+        ServedRequest::Refused => sleep(REFUSED_PAUSE).await,
+        ServedRequest::Forwarded => {}
+        ServedRequest::Tunnel { plugin, target } => {
+            // Ready at once: the response was written.
+            if let Ok(plugin) = plugin.await {
+                tunnel::run(TokioIo::new(plugin), target, &shared.counters).await;
+            }
+        }
     }
 }
 
 /// Reads the one request of a connection and answers it.
-async fn serve_request(stream: UnixStream, shared: &ProxyState) -> Option<AcceptedTunnel> {
-    let slot = Mutex::new(None);
+async fn serve_request<S>(stream: S, shared: &Arc<ProxyState>, deadline: &Arc<Deadline>) -> ServedRequest
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let slot = Mutex::new(ServedRequest::Refused);
     let service = service_fn(|request| async {
-        let (answer, opened) = respond(request, shared).await;
-        *slot.lock() = opened;
+        let (answer, served) = respond(request, shared, deadline).await;
+        *slot.lock() = served;
         Ok::<_, Infallible>(answer)
     });
     let mut http = http1::Builder::new();
@@ -84,37 +101,52 @@ async fn serve_request(stream: UnixStream, shared: &ProxyState) -> Option<Accept
         // A plugin may send everything and shut down its side before the response.
         .half_close(true);
     // An error is the plugin's fault, and hyper has answered it if possible.
-    http.serve_connection(TokioIo::new(stream), service).with_upgrades().await.ok()?;
-    slot.into_inner()
-}
-
-async fn respond(mut request: Request<Incoming>, shared: &ProxyState) -> (Answer, Option<AcceptedTunnel>) {
-    match open_target(&mut request, shared).await {
-        Ok(target) => {
-            shared.counters.tunnel();
-            let plugin = hyper::upgrade::on(request);
-            (Response::new(Full::default()), Some(AcceptedTunnel { plugin, target }))
-        }
-        Err((status, text)) => {
-            if status != StatusCode::FORBIDDEN {
-                shared.counters.failed();
-            }
-            (refusal(status, text), None)
-        }
+    let outcome = http.serve_connection(TokioIo::new(stream), service).with_upgrades().await;
+    match slot.into_inner() {
+        // Without a written response there is nothing to wait for.
+        ServedRequest::Tunnel { .. } if outcome.is_err() => ServedRequest::Refused,
+        served => served,
     }
 }
 
-/// Checks a request and connects to its target.
-async fn open_target(
-    request: &mut Request<Incoming>,
-    shared: &ProxyState,
-) -> Result<TcpStream, (StatusCode, String)> {
-    if request.method() != Method::CONNECT {
-        return Err((
-            StatusCode::METHOD_NOT_ALLOWED,
-            "this proxy opens tunnels only: send CONNECT HOST:PORT, for plain http too".into(),
-        ));
+async fn respond(
+    mut request: Request<Incoming>,
+    shared: &Arc<ProxyState>,
+    deadline: &Arc<Deadline>,
+) -> (Answer, ServedRequest) {
+    let is_tunnel = request.method() == Method::CONNECT;
+    let refused = |refusal: Refusal| {
+        if refusal.0 != StatusCode::FORBIDDEN {
+            shared.counters.failed();
+        }
+        (refusal_response(refusal), ServedRequest::Refused)
+    };
+    let asked = if is_tunnel { asked_tunnel(&request) } else { forward::asked_host(&request) };
+    let place = match asked {
+        Ok(place) => place,
+        Err(refusal) => return refused(refusal),
+    };
+    let target = match target::reach(&place, shared).await {
+        Ok(target) => target,
+        Err(TargetError::Denied(denial)) => return refused((StatusCode::FORBIDDEN, denial.to_string())),
+        Err(TargetError::Failed { status, reason }) => return refused((status, reason)),
+    };
+    if is_tunnel {
+        shared.counters.tunnel();
+        let plugin = hyper::upgrade::on(&mut request);
+        return (Response::new(Either::Left(Full::default())), ServedRequest::Tunnel { plugin, target });
     }
+    match forward::forward(request, &place, target, shared, deadline).await {
+        Ok(response) => {
+            shared.counters.request();
+            (response.map(Either::Right), ServedRequest::Forwarded)
+        }
+        Err(refusal) => refused(refusal),
+    }
+}
+
+/// The target of a CONNECT request.
+fn asked_tunnel(request: &Request<Incoming>) -> Result<HostPort, Refusal> {
     let headers = request.headers();
     if headers.contains_key(CONTENT_LENGTH) || headers.contains_key(TRANSFER_ENCODING) {
         return Err((
@@ -128,45 +160,11 @@ async fn open_target(
         Some(authority) if uri.scheme().is_none() => authority.as_str().to_owned(),
         _ => uri.to_string(),
     };
-    let asked = asked.as_str();
-    let place = HostPort::parse(asked).map_err(|problem| {
-        (
-            StatusCode::BAD_REQUEST,
-            format!("cannot connect to {:?}: {problem}", Raw::from(asked).line_within(SHOWN_BYTES)),
-        )
-    })?;
-    let denied = |denied: Denial| {
-        let text = denied.to_string();
-        shared.counters.denied();
-        (shared.on_denied)(&denied);
-        (StatusCode::FORBIDDEN, text)
-    };
-    if !shared.connector.allows(&place) {
-        return Err(denied(Denial::NotListed { place: sanitized(&place) }));
-    }
-    shared.connector.connect(&place).await.map_err(|error| match error {
-        ConnectorError::NotPublic(ip) => {
-            denied(Denial::NotPublic { place: sanitized(&place), address: (ip, place.port).into() })
-        }
-        ConnectorError::Lookup(error) => {
-            (StatusCode::BAD_GATEWAY, format!("cannot resolve {place}: {error} (check the name)"))
-        }
-        ConnectorError::Connect(error) => {
-            (StatusCode::BAD_GATEWAY, format!("cannot connect to {place}: {error} (check that it runs)"))
-        }
-        ConnectorError::Timeout(what) => {
-            (StatusCode::GATEWAY_TIMEOUT, format!("cannot connect to {place}: {what} (try again later)"))
-        }
-    })
+    parse_target(&asked)
 }
 
-/// A requested target as it was parsed.
-fn sanitized(place: &HostPort) -> Sanitized {
-    Raw::of(place).line()
-}
-
-fn refusal(status: StatusCode, text: String) -> Answer {
-    let mut answer = Response::new(Full::from(text + "\n"));
+fn refusal_response((status, text): Refusal) -> Answer {
+    let mut answer = Response::new(Either::Left(Full::from(text + "\n")));
     *answer.status_mut() = status;
     let headers = answer.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));

@@ -2,9 +2,11 @@
 
 use std::os::unix::net::UnixStream as StdUnixStream;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use proptest::prelude::*;
+use talon_plugin_config::host_port::HostPort;
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream, UnixStream};
@@ -50,6 +52,14 @@ impl Fixture {
 
     async fn asks_for(&self, place: &str) -> String {
         self.says(format!("CONNECT {place} HTTP/1.1\r\nHost: {place}\r\n\r\n").as_bytes()).await
+    }
+
+    /// A socket as on the plugin's loopback interface.
+    async fn inside(&self, purpose: ListenerPurpose) -> TcpStream {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        self.proxy.serve_inside(listener, purpose);
+        TcpStream::connect(address).await.unwrap()
     }
 
     /// An open tunnel.
@@ -181,8 +191,15 @@ async fn a_name_that_leads_to_this_machine_is_denied() {
     let own = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
     assert_eq!(listener.accept().await.unwrap().1, own.local_addr().unwrap());
 
-    // The operator can allow it explicitly, by its address.
-    let fixture = Fixture::new(&[name.clone(), entry]);
+    // The operator can allow it explicitly, by the entries that the answer prints.
+    let printed = answer.split_once("sandbox.allow: ").unwrap().1.trim_end().trim_end_matches(')');
+    let printed: Vec<String> = printed
+        .trim_matches(['[', ']'])
+        .split(", ")
+        .map(|entry| entry.trim_matches('"').to_owned())
+        .collect();
+    assert!(printed.contains(&name) && printed.contains(&entry), "{printed:?}");
+    let fixture = Fixture::new(&printed);
     let _plugin = fixture.tunnel(&name).await;
     accepted(&listener).await;
 }
@@ -207,7 +224,9 @@ async fn other_requests_are_answered_and_open_nothing() {
     let fixture = Fixture::new(std::slice::from_ref(&entry));
     let request = |line: String| format!("{line} HTTP/1.1\r\nHost: x\r\n\r\n");
     for (text, status) in [
-        (request(format!("GET http://{entry}/")), 405),
+        (request(format!("GET https://{entry}/")), 400),
+        (request(format!("GET http://user@{entry}/")), 400),
+        (request("GET http://2130706433/".into()), 400),
         (request("POST /".into()), 405),
         (request("CONNECT example.org".into()), 400),
         (request(format!("CONNECT user@{entry}")), 400),
@@ -226,6 +245,188 @@ async fn other_requests_are_answered_and_open_nothing() {
     // It still serves.
     let _plugin = fixture.tunnel(&entry).await;
     accepted(&listener).await;
+}
+
+/// The head of a request as a host gets it.
+async fn head_of(host: &mut TcpStream) -> String {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        head.push(host.read_u8().await.unwrap());
+    }
+    String::from_utf8(head).unwrap()
+}
+
+// Promises: JAIL-47
+#[tokio::test]
+async fn a_request_of_plain_http_is_passed_on_with_its_response() {
+    let (listener, entry) = target().await;
+    let fixture = Fixture::new(std::slice::from_ref(&entry));
+    let text = format!(
+        "POST http://{entry}/a?b=c HTTP/1.1\r\nHost: elsewhere\r\nProxy-Connection: keep-alive\r\n\
+         Proxy-Authorization: Basic eDp5\r\nConnection: x-hop\r\nX-Hop: 1\r\nX-Kept: 2\r\n\
+         Content-Length: 5\r\n\r\nhello"
+    );
+    let host = async {
+        let mut host = accepted(&listener).await;
+        let head = head_of(&mut host).await;
+        let mut body = [0; 5];
+        host.read_exact(&mut body).await.unwrap();
+        let answer = "HTTP/1.1 201 Created\r\nKeep-Alive: timeout=5\r\nX-Own: 3\r\nTransfer-Encoding: chunked\r\n\r\n\
+                      3\r\nyou\r\n4\r\n too\r\n0\r\n\r\n";
+        host.write_all(answer.as_bytes()).await.unwrap();
+        (head.to_ascii_lowercase(), body, host)
+    };
+    let (answer, (head, body, _host)) = tokio::join!(fixture.says(text.as_bytes()), host);
+    assert!(head.starts_with("post /a?b=c http/1.1\r\n"), "{head}");
+    assert!(head.contains(&format!("host: {entry}\r\n")) && head.contains("x-kept: 2\r\n"), "{head}");
+    for gone in ["elsewhere", "proxy-", "x-hop"] {
+        assert!(!head.contains(gone), "{head}");
+    }
+    assert_eq!(&body, b"hello");
+    let answer = answer.to_ascii_lowercase();
+    assert!(answer.starts_with("http/1.1 201 created\r\n") && answer.contains("x-own: 3\r\n"), "{answer}");
+    assert!(answer.contains("connection: close\r\n") && !answer.contains("timeout=5"), "{answer}");
+    assert!(answer.contains("3\r\nyou\r\n") && answer.ends_with("0\r\n\r\n"), "{answer}");
+    let traffic = fixture.proxy.traffic();
+    assert_eq!((traffic.requests, traffic.tunnels, traffic.failed), (1, 0, 0));
+    assert!(traffic.sent_bytes > 5 && traffic.received_bytes > 7, "{traffic:?}");
+}
+
+// Promises: JAIL-39, JAIL-47
+#[tokio::test]
+async fn plain_http_reaches_what_is_listed_and_nothing_else() {
+    let (listener, entry) = target().await;
+    let fixture = Fixture::new(&["api.example.org:80".into()]);
+    for (url, place) in [
+        (format!("http://{entry}/"), entry.clone()),
+        ("http://127.0.0.1/".into(), "127.0.0.1:80".into()),
+        ("http://api.example.org:8080/".into(), "api.example.org:8080".into()),
+    ] {
+        let answer =
+            fixture.says(format!("GET {url} HTTP/1.1\r\nHost: api.example.org\r\n\r\n").as_bytes()).await;
+        assert!(
+            answer.starts_with("HTTP/1.1 403 ") && answer.contains(&format!("[\"{place}\"]")),
+            "{answer}"
+        );
+    }
+    assert_eq!(fixture.proxy.traffic().denied, 3);
+    // Nothing has connected: the next connection is this one.
+    let own = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+    assert_eq!(listener.accept().await.unwrap().1, own.local_addr().unwrap());
+}
+
+// Promises: JAIL-47
+#[tokio::test]
+async fn a_host_that_answers_no_http_is_the_hosts_fault() {
+    let (listener, entry) = target().await;
+    let fixture = Fixture::new(std::slice::from_ref(&entry));
+    let long = format!("HTTP/1.1 200 OK\r\nX-Long: {}\r\n\r\n", "x".repeat(4 * MAX_RESPONSE_HEAD_BYTES));
+    let switch = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n";
+    for (said, part) in
+        [("SSH-2.0-x\r\n", "in HTTP"), ("", "in HTTP"), (&long, "in HTTP"), (switch, "CONNECT")]
+    {
+        let host = async {
+            let mut host = accepted(&listener).await;
+            head_of(&mut host).await;
+            // It may be refused before it has said everything.
+            let _ = host.write_all(said.as_bytes()).await;
+        };
+        let text = format!("GET http://{entry} HTTP/1.1\r\nHost: x\r\n\r\n");
+        let (answer, ()) = tokio::join!(fixture.says(text.as_bytes()), host);
+        assert!(answer.starts_with("HTTP/1.1 502 ") && answer.contains(part), "{answer}");
+        assert!(answer.contains(&entry), "{answer}");
+    }
+    assert_eq!(fixture.proxy.traffic().failed, 4);
+}
+
+// Promises: JAIL-47
+#[tokio::test]
+async fn a_length_beside_another_framing_is_not_passed_on() {
+    let (listener, entry) = target().await;
+    let fixture = Fixture::new(std::slice::from_ref(&entry));
+    let text = format!(
+        "POST http://{entry}/ HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n\
+         5\r\nhello\r\n0\r\n\r\nGET http://{entry}/second HTTP/1.1\r\nHost: x\r\n\r\n"
+    );
+    let host = async {
+        let mut host = accepted(&listener).await;
+        let head = head_of(&mut host).await.to_ascii_lowercase();
+        host.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok").await.unwrap();
+        (head, rest(&mut host).await)
+    };
+    let (answer, (head, body)) = tokio::join!(fixture.says(text.as_bytes()), host);
+    // Either it is refused as a whole, or one framing is left.
+    assert!(answer.contains("ok"), "{answer}");
+    assert!(!head.contains("content-length") && head.contains("transfer-encoding: chunked"), "{head}");
+    assert!(body.contains("hello") && !body.contains("second"), "{body}");
+}
+
+// Promises: JAIL-46
+#[tokio::test]
+async fn a_socket_inside_takes_requests_or_is_a_tunnel_to_one_host() {
+    let (listener, entry) = target().await;
+    let place = HostPort::parse(&entry).unwrap();
+    let fixture = Fixture::new(std::slice::from_ref(&entry));
+    let mut plugin = fixture.inside(ListenerPurpose::Requests).await;
+    plugin.write_all(format!("CONNECT {entry} HTTP/1.1\r\n\r\n").as_bytes()).await.unwrap();
+    assert!(head_of(&mut plugin).await.starts_with("HTTP/1.1 200 "));
+    let mut host = accepted(&listener).await;
+    plugin.write_all(b"x").await.unwrap();
+    assert_eq!(host.read_u8().await.unwrap(), b'x');
+
+    let mut plugin = fixture.inside(ListenerPurpose::Tunnel(place.clone())).await;
+    let mut host = accepted(&listener).await;
+    // From the first byte on, from either side.
+    host.write_all(b"220 hello").await.unwrap();
+    let mut said = [0; 9];
+    plugin.read_exact(&mut said).await.unwrap();
+    assert_eq!(&said, b"220 hello");
+    plugin.shutdown().await.unwrap();
+    assert_eq!(rest(&mut host).await, "");
+    let sockets = fixture.proxy.sockets_inside().unwrap();
+    let purposes: Vec<_> = sockets.into_iter().map(|(_, purpose)| purpose).collect();
+    assert_eq!(purposes, [ListenerPurpose::Requests, ListenerPurpose::Tunnel(place)]);
+    assert_eq!(fixture.proxy.traffic().tunnels, 2);
+}
+
+// Promises: JAIL-39, JAIL-46
+#[tokio::test]
+async fn a_tunnel_from_the_first_byte_says_in_the_log_why_it_is_closed() {
+    let (listener, entry) = target().await;
+    drop(listener);
+    let fixture = Fixture::new(std::slice::from_ref(&entry));
+    let tunnel = |place: &str| ListenerPurpose::Tunnel(HostPort::parse(place).unwrap());
+    let mut plugin = fixture.inside(tunnel(&entry)).await;
+    assert_eq!(rest(&mut plugin).await, "");
+    let said = fixture.denied.lock().pop().unwrap();
+    assert!(matches!(said, Denial::Unreachable { .. }), "{said:?}");
+    assert!(said.to_string().contains(&entry) && said.to_string().contains("refused"), "{said}");
+    // What is not listed is not reached this way either.
+    let mut plugin = fixture.inside(tunnel("10.0.0.5:80")).await;
+    assert_eq!(rest(&mut plugin).await, "");
+    assert_eq!(fixture.denied.lock().pop(), Some(Denial::NotListed { place: "10.0.0.5:80".into() }));
+}
+
+// Promises: JAIL-40
+#[tokio::test]
+async fn all_sockets_of_a_plugin_share_its_places() {
+    let (listener, entry) = target().await;
+    let fixture = Fixture::new(std::slice::from_ref(&entry));
+    let purpose = ListenerPurpose::Tunnel(HostPort::parse(&entry).unwrap());
+    let mut open = vec![(fixture.inside(purpose.clone()).await, accepted(&listener).await)];
+    let mut tunnels = Vec::new();
+    for _ in 1..MAX_CONNECTIONS {
+        tunnels.push((fixture.tunnel(&entry).await, accepted(&listener).await));
+    }
+    tokio::time::pause();
+    let answer = fixture.asks_for(&entry).await;
+    let mut refused = fixture.inside(purpose).await;
+    assert_eq!(rest(&mut refused).await, "");
+    tokio::time::resume();
+    assert!(answer.starts_with("HTTP/1.1 503 "), "{answer}");
+    assert_eq!(fixture.proxy.traffic().turned_away, 2);
+    drop(open.pop());
+    fixture.tunnel(&entry).await;
 }
 
 #[tokio::test(start_paused = true)]

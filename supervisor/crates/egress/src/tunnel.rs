@@ -2,12 +2,11 @@
 
 use std::time::Duration;
 
-use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite, copy_bidirectional_with_sizes};
-use tokio::time::{Instant, sleep_until};
 use tokio_util::io::InspectReader;
 
 use super::counters::Counters;
+use super::deadline::Deadline;
 
 /// How long a tunnel may be idle in both directions. 5 min: more than the keep-alive of every common server
 /// and client. After it the tunnel is closed, so that forgotten connections do not fill the plugin's slots.
@@ -24,37 +23,26 @@ where
     P: AsyncRead + AsyncWrite + Unpin,
     T: AsyncRead + AsyncWrite + Unpin,
 {
-    // Never contended: this one task copies both directions. The lock is needed only because the task can
-    // move between threads.
-    let moved = Mutex::new(Instant::now());
-    let moved = || moved.lock();
+    let deadline = Deadline::after(IDLE_TIMEOUT);
     let mut plugin = InspectReader::new(plugin, |bytes: &[u8]| {
-        *moved() = Instant::now();
+        deadline.set(IDLE_TIMEOUT);
         counters.sent(bytes.len());
     });
     let mut target = InspectReader::new(target, |bytes: &[u8]| {
-        *moved() = Instant::now();
+        deadline.set(IDLE_TIMEOUT);
         counters.received(bytes.len());
     });
-    let idle = async {
-        loop {
-            let end = *moved() + IDLE_TIMEOUT;
-            if end <= Instant::now() {
-                break;
-            }
-            sleep_until(end).await;
-        }
-    };
     tokio::select! {
         // An error on either side ends both; they see a closed connection.
         _ = copy_bidirectional_with_sizes(&mut plugin, &mut target, BUFFER_BYTES, BUFFER_BYTES) => {}
-        () = idle => {}
+        () = deadline.passed() => {}
     }
 }
 
 #[cfg(test)]
 mod tests {
     use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
+    use tokio::time::{Instant, sleep_until};
 
     use super::*;
 

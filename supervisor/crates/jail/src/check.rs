@@ -4,7 +4,8 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use crate::spec::{JailSpec, Program};
+use crate::network::{LISTENERS_MAX, Network};
+use crate::spec::{Isolation, JailSpec, Program};
 use crate::view::ViewError;
 
 /// Why a spec contradicts itself.
@@ -41,6 +42,12 @@ pub enum SpecError {
     /// The value of this variable has a NUL byte. The value is left out, since it may be a secret.
     #[error("the environment variable {0:?} has a NUL byte in its value")]
     NulInVariable(OsString),
+    /// More listeners than the supervisor can be passed.
+    #[error("it has {0} listeners on its loopback interface, and at most {LISTENERS_MAX} are made")]
+    TooManyListeners(usize),
+    /// Listeners without a private loopback interface.
+    #[error("listeners on its loopback interface need the network `loopback`")]
+    ListenersWithoutLoopback,
     /// The view is wrong.
     #[error("its view: {0}")]
     View(#[source] ViewError),
@@ -75,7 +82,8 @@ pub(crate) fn spec(spec: &JailSpec, program_given: bool) -> Result<(), SpecError
     if let Some(argument) = spec.argv.iter().find(|argument| has_nul(argument)) {
         return Err(SpecError::NulInArgument(argument.clone()));
     }
-    for (key, value) in &spec.env {
+    let added = spec.isolation.iter().flat_map(|isolation| &isolation.listeners.env);
+    for (key, value) in spec.env.iter().chain(added) {
         if key.is_empty() || key.as_bytes().contains(&b'=') || has_nul(key) {
             return Err(SpecError::VariableName(key.clone()));
         }
@@ -84,8 +92,20 @@ pub(crate) fn spec(spec: &JailSpec, program_given: bool) -> Result<(), SpecError
         }
     }
     match &spec.isolation {
-        Some(isolation) => isolation.view.check().map_err(SpecError::View),
+        Some(isolation) => {
+            check_listeners(isolation)?;
+            isolation.view.check().map_err(SpecError::View)
+        }
         None => Ok(()),
+    }
+}
+
+fn check_listeners(isolation: &Isolation) -> Result<(), SpecError> {
+    match isolation.listeners.addresses.len() {
+        0 => Ok(()),
+        _ if isolation.network != Network::Loopback => Err(SpecError::ListenersWithoutLoopback),
+        count if count > LISTENERS_MAX => Err(SpecError::TooManyListeners(count)),
+        _ => Ok(()),
     }
 }
 
@@ -97,7 +117,10 @@ fn has_nul(text: &OsStr) -> bool {
 mod tests {
     use super::*;
     use crate::identity::Identity;
+    use crate::network::LoopbackListeners;
+    use crate::profile::CompiledProfile;
     use crate::spec::{Limits, Mode};
+    use crate::view::View;
 
     fn good() -> JailSpec {
         JailSpec {
@@ -111,6 +134,22 @@ mod tests {
             mode: Mode::Enforce,
             isolation: None,
         }
+    }
+
+    #[test]
+    fn listeners_are_bounded_and_need_a_loopback_interface() {
+        let listening = |count: usize, network: Network| {
+            let addresses = vec!["127.0.0.1:3128".parse().unwrap(); count];
+            let listeners = LoopbackListeners { addresses, env: Vec::new() };
+            let isolation =
+                Isolation { view: View::default(), network, listeners, profile: CompiledProfile::default() };
+            spec(&JailSpec { isolation: Some(isolation), ..good() }, false)
+        };
+        assert_eq!(listening(LISTENERS_MAX, Network::Loopback), Ok(()));
+        assert_eq!(listening(0, Network::None), Ok(()));
+        assert_eq!(listening(1, Network::None), Err(SpecError::ListenersWithoutLoopback));
+        let more = LISTENERS_MAX + 1;
+        assert_eq!(listening(more, Network::Loopback), Err(SpecError::TooManyListeners(more)));
     }
 
     #[test]

@@ -57,7 +57,7 @@ pub use handover::{AdoptError, MonitorParts};
 pub use identity::Identity;
 pub use image::{Stage, StageError};
 pub use monitor::Monitor;
-pub use network::Network;
+pub use network::{LoopbackListeners, Network};
 pub use no_follow::open_beneath;
 pub use probe::{Machine, ProtectionSupport, Tier, can_assign_uids, probe};
 pub use process_identity::ProcessIdentity;

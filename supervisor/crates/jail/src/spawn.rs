@@ -12,7 +12,7 @@ use rustix::process::{Signal, pidfd_send_signal};
 use crate::check::SpecError;
 use crate::image::{SEALS, Stage};
 use crate::monitor::Monitor;
-use crate::network::Network;
+use crate::network::{LISTENERS_MAX, Network};
 use crate::process_identity::pid_of;
 use crate::profile::Learner;
 use crate::progress::Progress;
@@ -38,6 +38,9 @@ pub struct JailedProgram {
     pub learner: Option<Learner>,
     /// The program's private directory ([`View::private`](crate::View)), which exists only in its namespaces.
     pub private: Option<OwnedFd>,
+    /// The sockets of its [`LoopbackListeners`](crate::LoopbackListeners), in their order; none if they could
+    /// not be made.
+    pub listeners: Vec<OwnedFd>,
     /// Which protections are in force.
     pub report: Report,
     /// The handle that keeps it alive.
@@ -196,7 +199,7 @@ pub fn spawn(
     let StageEndpoints { control, stdout, stderr } = ends;
     let mut monitor = None;
     match await_running(spec, &control, &progress, &mut monitor, deadline, timeout) {
-        Ok(StartedProgram { program, monitor, private, learner, report }) => {
+        Ok(StartedProgram { program, monitor, private, learner, listeners, report }) => {
             stage.prepare_standby(&call);
             Ok(JailedProgram {
                 pid: pid_of(program.as_fd()),
@@ -204,6 +207,7 @@ pub fn spawn(
                 stderr,
                 learner,
                 private,
+                listeners,
                 report,
                 monitor: Monitor::new(pid_of(monitor.as_fd()), monitor, control, program),
             })
@@ -274,6 +278,7 @@ struct StartedProgram {
     monitor: OwnedFd,
     learner: Option<Learner>,
     private: Option<OwnedFd>,
+    listeners: Vec<OwnedFd>,
     report: Report,
 }
 
@@ -288,6 +293,7 @@ fn await_running(
 ) -> Result<StartedProgram, SpawnError> {
     let mut report = Report::new();
     let mut learner = None;
+    let mut listeners = Vec::new();
     loop {
         match wire::receive::<StageNote>(control).map_err(SpawnError::Protocol)? {
             ReceiveOutcome::Packet(StageNote::Born, descriptors) => {
@@ -305,11 +311,18 @@ fn await_running(
                         Some(started.map_err(|source| SpawnError::Resource { what: "learner", source })?);
                 }
             }
+            ReceiveOutcome::Packet(StageNote::LoopbackListener, descriptors) => {
+                listeners.extend(descriptors);
+                if listeners.len() > LISTENERS_MAX {
+                    return Err(SpawnError::Protocol(io::Error::other("there are too many listeners")));
+                }
+            }
             ReceiveOutcome::Packet(StageNote::Running, descriptors) => {
                 let mut descriptors = descriptors.into_iter();
                 let program = descriptors.next().ok_or_else(|| missing_pidfd("running program"))?;
                 let monitor = monitor.take().ok_or_else(|| missing_pidfd("stage"))?;
-                return Ok(StartedProgram { program, monitor, private: descriptors.next(), learner, report });
+                let private = descriptors.next();
+                return Ok(StartedProgram { program, monitor, private, learner, listeners, report });
             }
             ReceiveOutcome::Packet(StageNote::Ended(_), _) => {
                 return Err(SpawnError::Protocol(io::Error::other("the program ended before it ran")));

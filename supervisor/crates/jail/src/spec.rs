@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::identity::Identity;
-use crate::network::Network;
+use crate::network::{LoopbackListeners, Network};
 use crate::profile::CompiledProfile;
 use crate::view::View;
 
@@ -47,6 +47,8 @@ pub struct Isolation {
     pub view: View,
     /// Where it may connect to.
     pub network: Network,
+    /// Sockets of the supervisor's inside its network.
+    pub listeners: LoopbackListeners,
     /// The system calls that it may make.
     pub profile: CompiledProfile,
 }

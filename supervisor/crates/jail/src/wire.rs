@@ -10,6 +10,7 @@
 //! | [`StageCommand::Start`] | supervisor, once, first | the spec (a sealed memfd), then one for each of its [`DescriptorRole`]s |
 //! | [`StageNote::Born`] | stage, once, first | its own pidfd, since it becomes the monitor |
 //! | [`StageNote::Failed`] | stage, monitor or child, if a step fails | |
+//! | [`StageNote::LoopbackListener`] | stage, for each socket that the supervisor serves inside, in their order | the socket |
 //! | [`StageNote::Report`] | child, once the jail is built | |
 //! | [`StageNote::Listening`] | stage, for a program that learns | the filter's listener |
 //! | [`StageNote::Running`] | monitor, once the program was executed | a pidfd of the program, then its private directory if it has one |
@@ -103,6 +104,8 @@ pub(crate) enum StageNote {
     /// A filter that reports calls is loaded; its listener is attached. To the supervisor: that of a program
     /// that learns. To the monitor, over a channel of its own: that of a program whose sockets it makes.
     Listening,
+    /// A socket listens on the program's loopback interface; it is attached.
+    LoopbackListener,
     /// The program was executed.
     Running,
     /// The program has ended; its remaining processes are being killed.

@@ -8,8 +8,8 @@ use std::path::Path;
 
 use common::*;
 use talon_jail::{
-    Access, BindMount, ExitStatus, Isolation, JailSpec, JailedProgram, Mode, Network, ObservedCall, Profile,
-    SpawnError, Status,
+    Access, BindMount, ExitStatus, Isolation, JailSpec, JailedProgram, LoopbackListeners, Mode, Network,
+    ObservedCall, Profile, SpawnError, Status,
 };
 
 const PYTHON: &str = "/usr/bin/python3";
@@ -17,7 +17,8 @@ const ANY: Network = Network::Host { connect: None, bind: None };
 
 fn behind(mut wanted: JailSpec, profile: &Profile, network: Network) -> JailSpec {
     let profile = profile.compile(&network).unwrap();
-    wanted.isolation = Some(Isolation { view: system(), network, profile });
+    wanted.isolation =
+        Some(Isolation { view: system(), network, listeners: LoopbackListeners::default(), profile });
     wanted
 }
 

@@ -15,8 +15,8 @@ use std::sync::OnceLock;
 use common::filter::{where_call_gives, where_namespaces_are_refused};
 use common::*;
 use talon_jail::{
-    Access, BindMount, CompiledProfile, InheritedFds, Isolation, JailSpec, JailedProgram, Mode, Network,
-    Program, SpawnError, Status,
+    Access, BindMount, CompiledProfile, InheritedFds, Isolation, JailSpec, JailedProgram, LoopbackListeners,
+    Mode, Network, Program, SpawnError, Status,
 };
 
 const ANYWHERE: Network = Network::Host { connect: None, bind: None };
@@ -31,7 +31,12 @@ fn isolation(network: Network, more: &[BindMount]) -> Isolation {
     let mut view = system();
     view.shown.push(shown("/does/not/exist", Access::Read));
     view.shown.extend_from_slice(more);
-    Isolation { view, network, profile: CompiledProfile { name: "ports".into(), ..unfiltered() } }
+    Isolation {
+        view,
+        network,
+        listeners: LoopbackListeners::default(),
+        profile: CompiledProfile { name: "ports".into(), ..unfiltered() },
+    }
 }
 
 /// Starts it where namespaces are forbidden, so that nothing but Landlock stands before the host's files.

@@ -10,7 +10,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use common::*;
-use talon_jail::{ExitStatus, Isolation, JailSpec, Limits, Network, Profile, Status, View};
+use talon_jail::{
+    ExitStatus, Isolation, JailSpec, Limits, LoopbackListeners, Network, Profile, Status, View,
+};
 
 const PYTHON: &str = "/usr/bin/python3";
 
@@ -26,7 +28,7 @@ fn python(test: &str, script: &str, connect: &[u16], bind: &[u16]) -> Option<Jai
     let ids = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
     let view = View::system(ids, Path::new("/run/plugin/h"), &network);
     let profile = Profile::builtin("strict").unwrap().compile(&network).unwrap();
-    let isolation = Isolation { view, network, profile };
+    let isolation = Isolation { view, network, listeners: LoopbackListeners::default(), profile };
     Some(JailSpec { isolation: Some(isolation), ..spec(&[PYTHON, "-c", script]) })
 }
 

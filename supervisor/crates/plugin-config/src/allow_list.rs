@@ -79,6 +79,14 @@ impl AllowList {
         self.entries.iter().any(|entry| entry.matches(asked))
     }
 
+    /// The entries that name one host, in their order.
+    pub fn exact_hosts(&self) -> impl Iterator<Item = &HostPort> {
+        self.entries.iter().filter_map(|entry| match entry {
+            AllowEntry::Exact(place) => Some(place),
+            AllowEntry::Subdomains { .. } => None,
+        })
+    }
+
     /// Whether the list names this exact address. Then the address is allowed even if it is not public.
     #[must_use]
     pub fn names_address(&self, ip: IpAddr, port: u16) -> bool {

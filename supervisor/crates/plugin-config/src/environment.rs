@@ -12,6 +12,20 @@ pub const PROXY_SOCKET_VARIABLE: &str = "TALON_PROXY_SOCKET";
 /// The environment variable that tells a plugin where the socket of its key-value store is.
 pub const STATE_SOCKET_VARIABLE: &str = "TALON_STATE_SOCKET";
 
+/// The variables by which common programs find a file of certificates that they trust: OpenSSL with most languages,
+/// Python's requests, curl, Node, git, AWS, Deno, pip and gRPC.
+pub const CA_VARIABLES: [&str; 9] = [
+    "SSL_CERT_FILE",
+    "REQUESTS_CA_BUNDLE",
+    "CURL_CA_BUNDLE",
+    "NODE_EXTRA_CA_CERTS",
+    "GIT_SSL_CAINFO",
+    "AWS_CA_BUNDLE",
+    "DENO_CERT",
+    "PIP_CERT",
+    "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH",
+];
+
 /// The most variables, and the most bytes of one, that the operator may add: enough for any configuration,
 /// and far below the kernel's limit.
 const MAX_VARIABLES: usize = 1024;

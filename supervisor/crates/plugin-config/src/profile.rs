@@ -17,12 +17,12 @@ const ENDING: &str = "toml";
 /// The largest file that is read; the jail has a lower limit for profiles, whose error names the line.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
-/// The network for the jail. With the supervisor's proxy a plugin has none: it reaches the proxy through a
-/// socket file.
+/// The network for the jail. With the supervisor's proxy a plugin has its own loopback interface, on which the
+/// proxy listens.
 pub fn network(sandbox: &SandboxSettings) -> Network {
     match sandbox.network {
-        NetworkAccess::None | NetworkAccess::Proxy => Network::None,
-        NetworkAccess::Loopback => Network::Loopback,
+        NetworkAccess::None => Network::None,
+        NetworkAccess::Loopback | NetworkAccess::Proxy => Network::Loopback,
         NetworkAccess::Full => {
             Network::Host { connect: sandbox.ports.connect.clone(), bind: sandbox.ports.bind.clone() }
         }
@@ -186,7 +186,7 @@ mod tests {
         let with = |network| SandboxSettings { network, ..SandboxSettings::default() };
         let filters = |sandbox: &SandboxSettings| compile(sandbox).unwrap().filters;
         let none = filters(&with(NetworkAccess::None));
-        assert_eq!(filters(&with(NetworkAccess::Proxy)), none);
+        assert_eq!(filters(&with(NetworkAccess::Proxy)), filters(&with(NetworkAccess::Loopback)));
         assert_ne!(filters(&with(NetworkAccess::Full)), none);
         assert_eq!(filters(&with(NetworkAccess::None)), none);
         let fresh = Profile::builtin("strict").unwrap().compile(&Network::None).unwrap();
@@ -219,7 +219,7 @@ mod tests {
     #[test]
     fn the_proxy_is_the_only_way_out_of_no_network() {
         let with = |network| SandboxSettings { network, ..SandboxSettings::default() };
-        assert_eq!(network(&with(NetworkAccess::Proxy)), Network::None);
+        assert_eq!(network(&with(NetworkAccess::Proxy)), Network::Loopback);
         assert_eq!(network(&with(NetworkAccess::None)), Network::None);
         assert_eq!(network(&with(NetworkAccess::Loopback)), Network::Loopback);
         let ports = SandboxPorts { connect: Some(vec![443]), bind: None };

@@ -331,6 +331,8 @@ pub struct SandboxSettings {
     pub ports: SandboxPorts,
     /// `host:port`, or `*.domain:port`, that it may connect to with [`NetworkAccess::Proxy`].
     pub allow: Vec<String>,
+    /// A file of certificates that it trusts in addition to the system's.
+    pub ca_file: Option<PathBuf>,
     /// The host files it sees in addition to the system's own.
     pub fs: SandboxFs,
     /// The most bytes it may write into its private directory, which includes `/tmp` and `/dev/shm`.
@@ -363,6 +365,7 @@ impl SandboxSettings {
                 }));
             }
         }
+        grants.extend(self.ca_file.iter().map(|path| format!("ca_file {}", path.display())));
         for (name, list) in self.fs.lists() {
             grants.extend(list.into_iter().flatten().map(|path| format!("fs.{name} {}", path.display())));
         }
@@ -390,6 +393,7 @@ impl Default for SandboxSettings {
             network: NetworkAccess::None,
             ports: SandboxPorts::default(),
             allow: Vec::new(),
+            ca_file: None,
             fs: SandboxFs::default(),
             tmp_bytes: DEFAULT_TMP_BYTES,
             tmp_exec: false,

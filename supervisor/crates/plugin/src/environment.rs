@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use talon_plugin_config::bridge::{Bridge, URL_VARIABLE};
 use talon_plugin_config::environment::{
-    LISTEN_VARIABLE, PROXY_SOCKET_VARIABLE, STATE_SOCKET_VARIABLE, is_reserved,
+    CA_VARIABLES, LISTEN_VARIABLE, PROXY_SOCKET_VARIABLE, STATE_SOCKET_VARIABLE, is_reserved,
 };
 use talon_plugin_config::spec::{Cookie, PluginSpec};
 
@@ -22,15 +22,17 @@ const TCP_PORT_RANGE: (&str, &str) = ("10000", "25000");
 /// The log filter of Talon's own programs: `info`, `talon_state=debug`.
 const LOG_VARIABLE: &str = "TALON_LOG";
 
-/// The supervisor's sockets that one process gets.
+/// The supervisor's sockets and files that one process gets.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct SocketVariables {
+pub(super) struct LaunchVariables {
     /// A listening socket, as its standard input.
     pub(super) listens: bool,
     /// The socket of the egress proxy.
     pub(super) proxied: bool,
     /// The socket of its key-value store.
     pub(super) state: bool,
+    /// A file of certificates.
+    pub(super) certificates: bool,
 }
 
 /// The complete environment of one process. A map, because with duplicates the later one would win.
@@ -39,11 +41,15 @@ pub(super) fn build(
     allow_list: &[String],
     dir: &PrivateDir,
     instance: u32,
-    sockets: SocketVariables,
+    given: LaunchVariables,
     client_cert: Option<&str>,
 ) -> Vec<(OsString, OsString)> {
     let mut env = inherited(allow_list);
     env.insert("HOME".into(), dir.home_dir().into());
+    if given.certificates {
+        let path = dir.certificates_path();
+        env.extend(CA_VARIABLES.map(|name| (name.into(), path.clone().into())));
+    }
     env.extend(spec.env.iter().map(|(name, value)| (name.into(), value.into())));
     let versions = spec.app_versions.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
     // Whatever its source: where another host starts Talon as a plugin, the supervisor's own environment
@@ -55,13 +61,13 @@ pub(super) fn build(
     if let Some(url) = &spec.url {
         env.insert(URL_VARIABLE.into(), url.into());
     }
-    if sockets.listens {
+    if given.listens {
         env.insert(LISTEN_VARIABLE.into(), "0".into());
     }
-    if sockets.proxied {
+    if given.proxied {
         env.insert(PROXY_SOCKET_VARIABLE.into(), dir.proxy_path().into());
     }
-    if sockets.state {
+    if given.state {
         env.insert(STATE_SOCKET_VARIABLE.into(), dir.state_path().into());
     }
     // A bridge is built with the Talon SDK and expects its cookie, whatever the program behind it expects.
@@ -81,6 +87,12 @@ pub(super) fn build(
     ];
     env.extend(ours.map(|(name, value)| (name.into(), value)));
     env.into_iter().collect()
+}
+
+/// Removes what is added if the egress proxy listens inside: a proxy of the supervisor's own environment cannot be
+/// reached from there.
+pub(super) fn remove_added(env: &mut Vec<(OsString, OsString)>, added: &[(OsString, OsString)]) {
+    env.retain(|(name, _)| !added.iter().any(|(other, _)| name == other));
 }
 
 /// The complete environment of a service: what plugins inherit, the log filter, and its writable directories.
@@ -131,12 +143,13 @@ mod tests {
         let runtime = Arc::new(RuntimeDir::prepare(&dir.path().join("r"), false).unwrap());
         let private = runtime.allocate(None).unwrap();
         let allow_list: Vec<_> = allow_list.iter().map(|s| (*s).to_owned()).collect();
-        let sockets = SocketVariables {
+        let given = LaunchVariables {
             listens: spec.dialect == Dialect::GoPlugin,
             proxied: spec.sandbox.network == NetworkAccess::Proxy,
             state: spec.dialect == Dialect::OpenTalon,
+            certificates: spec.sandbox.ca_file.is_some(),
         };
-        let env = build(spec, &allow_list, &private, 2, sockets, None);
+        let env = build(spec, &allow_list, &private, 2, given, None);
         env.into_iter().map(|(k, v)| (k.into_string().unwrap(), v.into_string().unwrap())).collect()
     }
 
@@ -219,6 +232,20 @@ mod tests {
         let env = built(&spec, &[]);
         assert_eq!(env[&Cookie::default().key], Cookie::default().value);
         assert!(!env.contains_key("THEIRS"));
+    }
+
+    // Promises: JAIL-48
+    #[test]
+    fn the_file_of_certificates_is_named_unless_the_operator_names_another() {
+        let mut spec = spec();
+        assert!(!built(&spec, &["PATH"]).contains_key("SSL_CERT_FILE"));
+        spec.sandbox.ca_file = Some("/etc/company.pem".into());
+        spec.env.insert("REQUESTS_CA_BUNDLE".to_owned(), "/usr/share/own.pem".to_owned());
+        let env = built(&spec, &["PATH"]);
+        assert_eq!(env["REQUESTS_CA_BUNDLE"], "/usr/share/own.pem");
+        for name in CA_VARIABLES.iter().filter(|name| **name != "REQUESTS_CA_BUNDLE") {
+            assert!(env[*name].ends_with("/c"), "{name} is {}", env[*name]);
+        }
     }
 
     #[test]

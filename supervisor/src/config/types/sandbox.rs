@@ -45,6 +45,15 @@ pub struct Sandbox {
     /// everything below a domain.
     #[schemars(example = &["api.example.org:443", "*.example.org:443"])]
     pub allow: Vec<String>,
+    /// A file of certificates in PEM form, which plugins trust in addition to those of the system: for a private
+    /// authority, or a proxy that opens TLS.
+    ///
+    /// Each plugin gets a copy of both in one file, which `SSL_CERT_FILE`, `REQUESTS_CA_BUNDLE`,
+    /// `CURL_CA_BUNDLE`, `NODE_EXTRA_CA_CERTS`, `GIT_SSL_CAINFO`, `AWS_CA_BUNDLE`, `DENO_CERT`, `PIP_CERT` and
+    /// `GRPC_DEFAULT_SSL_ROOTS_FILE_PATH` name, unless its `env` sets them; what connects to a plugin's `url` trusts
+    /// it, too. It is read at each start of a plugin. At most 1 MiB, and no private key.
+    #[schemars(extend("format" = "path"), example = &"/etc/talon/company-ca.pem")]
+    pub ca_file: Option<PathBuf>,
     /// Files and directories of the host's that plugins see besides the system's own (`/usr`, and of `/etc`
     /// what programs need), at the paths that they have on the host. Their own permissions still count.
     pub fs: SandboxFs,
@@ -74,6 +83,7 @@ impl Default for Sandbox {
             network,
             ports,
             allow,
+            ca_file,
             fs,
             tmp_bytes,
             tmp_exec,
@@ -86,6 +96,7 @@ impl Default for Sandbox {
             network,
             ports,
             allow,
+            ca_file,
             fs,
             tmp_bytes: ByteSize::bytes(tmp_bytes),
             tmp_exec,
@@ -103,6 +114,7 @@ impl Sandbox {
             network: Some(self.network),
             ports: self.ports.clone(),
             allow: Some(self.allow.clone()),
+            ca_file: self.ca_file.clone(),
             fs: self.fs.clone(),
             tmp_bytes: Some(self.tmp_bytes),
             tmp_exec: Some(self.tmp_exec),

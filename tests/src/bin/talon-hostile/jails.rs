@@ -9,7 +9,7 @@ use anyhow::{Context, bail};
 use rustix::fs::{Mode as FileMode, OFlags};
 use talon_jail::{
     Access, BindMount, Group, Groups, Identity, InheritedFds, Isolation, JailSpec, JailedProgram, Limits,
-    Mode, Network, PrivateTmpfs, Profile, Program, Stage, Status, View,
+    LoopbackListeners, Mode, Network, PrivateTmpfs, Profile, Program, Stage, Status, View,
 };
 
 use crate::attack::{ATTACK_TIME, Running, first_line};
@@ -158,7 +158,7 @@ impl Jails {
         };
         view.program_at = Some(program_at.into());
         let profile = Profile::builtin("strict").context("there is no profile strict")?.compile(&network)?;
-        Ok(Isolation { view, network, profile })
+        Ok(Isolation { view, network, listeners: LoopbackListeners::default(), profile })
     }
 }
 

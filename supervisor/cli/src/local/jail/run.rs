@@ -8,8 +8,8 @@ use std::time::Duration;
 use clap::Args;
 use nix::unistd::{Uid, User, getegid, geteuid};
 use talon_jail::{
-    Access, Identity, InheritedFds, Isolation, JailSpec, JailedProgram, Limits, Machine, Network, Stage,
-    Status, View,
+    Access, Identity, InheritedFds, Isolation, JailSpec, JailedProgram, Limits, LoopbackListeners, Machine,
+    Network, Stage, Status, View,
 };
 use talon_plugin_config::units::ByteSize;
 
@@ -159,7 +159,12 @@ impl RunArgs {
             identity,
             limits,
             mode: self.mode.into(),
-            isolation: Some(Isolation { view, network, profile: compiled }),
+            isolation: Some(Isolation {
+                view,
+                network,
+                listeners: LoopbackListeners::default(),
+                profile: compiled,
+            }),
         };
 
         let signals = SignalRelay::install().map_err(|error| failed(&error))?;

@@ -6,6 +6,7 @@
 //! with more threads cannot make a user namespace.
 
 use std::io::{self, Read as _, Write as _};
+use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::AsFd as _;
 use std::process::{Child, Stdio, exit};
 use std::time::{Duration, Instant};
@@ -17,6 +18,7 @@ use nix::sched::{CloneFlags, unshare};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::retry_on_intr;
 use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, socket_with};
 use rustix::process::{WaitOptions, getegid, geteuid, waitpid};
 use rustix::thread::{CapabilitySet, capabilities, set_no_new_privs};
 use serde::{Deserialize, Serialize};
@@ -65,6 +67,8 @@ pub(crate) struct FeatureProbe {
     pub(crate) namespaces: Vec<(String, ProbeResult)>,
     /// A loopback interface that can be brought up in a new network namespace.
     pub(crate) loopback: ProbeResult,
+    /// A port below 1024 there, where the egress proxy listens for a plugin.
+    pub(crate) low_ports: ProbeResult,
     /// A `/proc` for a new pid namespace.
     pub(crate) proc: ProbeResult,
     /// A tmpfs.
@@ -178,17 +182,25 @@ fn probe_features() -> FeatureProbe {
         // Not in the host's own network namespace.
         Err(FeatureError::new("no net namespace of its own"))
     };
+    let low_ports = loopback.clone().and_then(|()| bind_low_port());
     let filters = set_no_new_privs(true).map_err(FeatureError::new);
     FeatureProbe {
         in_user_namespace,
         user,
         namespaces,
         loopback,
+        low_ports,
         proc,
         tmpfs,
         landlock: filters.clone().and_then(|()| rules()),
         filter: filters.and_then(|()| filter()),
     }
+}
+
+fn bind_low_port() -> ProbeResult {
+    let socket = socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::CLOEXEC, None);
+    let https = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 443);
+    socket.and_then(|socket| bind(&socket, &https)).map_err(FeatureError::new)
 }
 
 const NAMESPACES: &[(&str, CloneFlags)] = &[

@@ -192,8 +192,17 @@ fn namespace(trial: ProbeRef<'_>, kind: &str) -> Result<(), FeatureError> {
 
 fn network_by(trial: ProbeRef<'_>) -> String {
     match trial.map(|trial| &trial.loopback) {
-        Ok(Err(why)) => format!("none and full, without loopback ({why}: CAP_NET_ADMIN is needed)"),
-        _ => "none, loopback and full".into(),
+        Ok(Err(why)) => format!(
+            "none and full; no loopback, and proxy for programs that know TALON_PROXY_SOCKET alone ({why}: \
+             CAP_NET_ADMIN is needed, and CAP_NET_BIND_SERVICE for proxy)"
+        ),
+        _ => match trial.map(|trial| &trial.low_ports) {
+            Ok(Err(why)) => format!(
+                "none, loopback and full; proxy for programs that know TALON_PROXY_SOCKET alone ({why}: \
+                 CAP_NET_BIND_SERVICE is needed)"
+            ),
+            _ => "none, loopback, proxy and full".into(),
+        },
     }
 }
 

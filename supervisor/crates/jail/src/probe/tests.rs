@@ -11,6 +11,7 @@ fn trial() -> FeatureProbe {
         user: Ok(()),
         namespaces: names.map(|name| (name.to_owned(), Ok(()))).to_vec(),
         loopback: Ok(()),
+        low_ports: Ok(()),
         proc: Ok(()),
         tmpfs: Ok(()),
         landlock: Ok(()),
@@ -157,4 +158,19 @@ fn loopback_is_not_promised_where_it_cannot_be_brought_up() {
     let network = machine.protections.iter().find(|line| line.name == "network").unwrap();
     assert!(network.detail().contains("CAP_NET_ADMIN"), "{}", network.detail());
     assert!(machine.accepted_by_enforce());
+}
+
+#[test]
+fn a_proxy_that_cannot_listen_inside_is_told_with_what_it_needs() {
+    let refused = || Err(FeatureError::new("EACCES: Permission denied"));
+    for (trial, capability) in [
+        (FeatureProbe { loopback: refused(), low_ports: refused(), ..trial() }, "CAP_NET_ADMIN"),
+        (FeatureProbe { low_ports: refused(), ..trial() }, "CAP_NET_BIND_SERVICE"),
+    ] {
+        let machine = Machine::from_facts(&MachineFacts { features: Ok(trial), ..best() });
+        let network = machine.protections.iter().find(|line| line.name == "network").unwrap().detail();
+        for part in [capability, "TALON_PROXY_SOCKET", "EACCES"] {
+            assert!(network.contains(part), "{network}");
+        }
+    }
 }

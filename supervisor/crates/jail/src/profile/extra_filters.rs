@@ -28,6 +28,14 @@ const FILE_LOCKS: Uses = Uses {
     errno: libc::EINVAL,
 };
 
+/// Sockets of the internet. EAFNOSUPPORT is the answer of a machine without IP, as in the profiles without a
+/// network.
+const INTERNET_SOCKETS: Uses = Uses {
+    call: libc::SYS_socket,
+    conditions: &[(0, &[libc::AF_INET, libc::AF_INET6])],
+    errno: libc::EAFNOSUPPORT,
+};
+
 /// A call that passes a new file's mode in memory, where a filter cannot see the set-user-ID bit.
 const HIDDEN_MODES: &[i64] = &[libc::SYS_openat2];
 
@@ -48,6 +56,11 @@ pub(crate) fn refuse_unaccounted_memory() -> Vec<Vec<Instruction>> {
 /// programs use it to stay below a directory, and their files disappear when they end.
 pub(crate) fn refuse_hidden_modes() -> Vec<Instruction> {
     answer_enosys(HIDDEN_MODES)
+}
+
+/// For a program that needed a separate network and has the host's.
+pub(crate) fn refuse_internet_sockets() -> Vec<Instruction> {
+    answer_uses(&INTERNET_SOCKETS)
 }
 
 /// A filter that reports `socket` for IPv4 and IPv6 to its listener, and leaves all other calls to the
@@ -124,6 +137,17 @@ mod tests {
         assert_eq!(of(libc::SYS_socket, libc::AF_INET6), libc::SECCOMP_RET_USER_NOTIF);
         assert_eq!(of(libc::SYS_socket, libc::AF_UNIX), libc::SECCOMP_RET_ALLOW);
         assert_eq!(of(libc::SYS_socketpair, libc::AF_INET), libc::SECCOMP_RET_ALLOW);
+    }
+
+    #[test]
+    fn sockets_of_the_internet_are_refused_and_no_others() {
+        let filter = [refuse_internet_sockets()];
+        let of = |call: i64, domain: i32| errno(&filter, call, [domain as u64, 1, 0, 0, 0, 0]);
+        for domain in [libc::AF_INET, libc::AF_INET6] {
+            assert_eq!(of(libc::SYS_socket, domain), Some(libc::EAFNOSUPPORT));
+        }
+        assert_eq!(of(libc::SYS_socket, libc::AF_UNIX), None);
+        assert_eq!(of(libc::SYS_socketpair, libc::AF_INET), None);
     }
 
     // Promises: JAIL-42

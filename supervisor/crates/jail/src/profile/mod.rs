@@ -55,7 +55,7 @@ pub use self::compiled_profile::CompiledProfile;
 pub use self::definition::Profile;
 pub use self::error::ProfileError;
 pub(crate) use self::extra_filters::{
-    refuse_hidden_modes, refuse_unaccounted_memory, report_internet_sockets,
+    refuse_hidden_modes, refuse_internet_sockets, refuse_unaccounted_memory, report_internet_sockets,
 };
 pub use self::learn::{Learner, ObservedCall};
 

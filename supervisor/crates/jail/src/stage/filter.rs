@@ -2,10 +2,11 @@
 
 use std::fs;
 
+use super::network;
 use super::request::Plan;
 use super::socket_broker;
 use super::step_error::StepError;
-use crate::profile::{refuse_hidden_modes, refuse_unaccounted_memory};
+use crate::profile::{refuse_hidden_modes, refuse_internet_sockets, refuse_unaccounted_memory};
 use crate::report::Status;
 use crate::sys::seccomp;
 use crate::view::Access;
@@ -38,6 +39,9 @@ pub(super) fn load(plan: &Plan) -> Result<Option<Status>, StepError> {
     }
     if isolation.view.shown.iter().any(|shown| shown.access == Access::Write) {
         seccomp::load(&refuse_hidden_modes()).map_err(failed)?;
+    }
+    if network::loses_loopback(plan, isolation) {
+        seccomp::load(&refuse_internet_sockets()).map_err(failed)?;
     }
     socket_broker::hand_over(plan).map_err(failed)?;
     for filter in first {

@@ -72,7 +72,8 @@ fn watch_sockets(plan: &Plan, proc: &OwnedFd) -> Option<&'static str> {
     if matches!(network, Network::Host { .. }) {
         return Some("sockets, with network: full,");
     }
-    let Ok(sockets) = SocketBuffers::open(proc) else { return Some("sockets") };
+    let listeners = plan.isolation()?.listeners.addresses.len() as u64;
+    let Ok(sockets) = SocketBuffers::open(proc, listeners) else { return Some("sockets") };
     plan.watched_sockets.set(sockets).expect("this step is taken once");
     let has_tcp = *network == Network::Loopback;
     (has_tcp && kernel_memory::limit_tcp_buffers().is_err())

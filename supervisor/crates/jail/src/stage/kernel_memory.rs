@@ -41,20 +41,27 @@ const SOCKSTAT_MAX_BYTES: usize = 1024;
 pub(super) struct SocketBuffers {
     sockstat: OwnedFd,
     bytes_per_socket: u64,
+    /// How many are not counted.
+    uncounted: u64,
 }
 
 impl SocketBuffers {
-    /// Opens the counter of our own network namespace, which must be the program's alone.
-    pub(super) fn open(proc: &OwnedFd) -> Result<Self, Errno> {
+    /// Opens the counter of our own network namespace, which must be the program's alone, but for so many
+    /// listening sockets of the supervisor's.
+    pub(super) fn open(proc: &OwnedFd, listeners: u64) -> Result<Self, Errno> {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC;
         let sockstat = openat(proc, "self/net/sockstat", flags, Mode::empty())?;
-        let buffers = Self { sockstat, bytes_per_socket: BUFFERS_PER_SOCKET * default_buffer_bytes() };
+        let buffers = Self {
+            sockstat,
+            bytes_per_socket: BUFFERS_PER_SOCKET * default_buffer_bytes(),
+            uncounted: UNCOUNTED_SOCKETS.saturating_add(listeners),
+        };
         buffers.sockets().map(|_| buffers)
     }
 
     /// The most that they can hold now.
     pub(super) fn max_bytes(&self) -> Result<u64, Errno> {
-        Ok(self.sockets()?.saturating_sub(UNCOUNTED_SOCKETS).saturating_mul(self.bytes_per_socket))
+        Ok(self.sockets()?.saturating_sub(self.uncounted).saturating_mul(self.bytes_per_socket))
     }
 
     fn sockets(&self) -> Result<u64, Errno> {
@@ -131,11 +138,11 @@ mod tests {
     #[test]
     fn this_process_has_sockets_of_the_default_size() {
         let proc: OwnedFd = File::open("/proc").unwrap().into();
-        let buffers = SocketBuffers::open(&proc).unwrap();
+        let buffers = SocketBuffers::open(&proc, 0).unwrap();
         let _pair = std::os::unix::net::UnixStream::pair().unwrap();
         assert!(buffers.sockets().unwrap() >= 2);
         assert!(buffers.bytes_per_socket >= 2 * 4096, "{}", buffers.bytes_per_socket);
-        assert!(SocketBuffers::open(&File::open("/usr").unwrap().into()).is_err());
+        assert!(SocketBuffers::open(&File::open("/usr").unwrap().into(), 0).is_err());
     }
 
     #[test]

@@ -25,7 +25,7 @@
 //! | `namespaces` | maps its own ids, in a user namespace; makes the mount namespace, for a standby stage; makes the cgroup namespace | before anything is built in them |
 //! | `host-name` | the same for every program | |
 //! | `memory-group` | without a cgroup: a `/proc` for watching the processes' memory | before the private root hides the host's `/proc`, without which an unprivileged process may mount no other |
-//! | `network` | the loopback interface, where it is granted; without a cgroup, smaller TCP buffers | needs a right that is given up later |
+//! | `network` | the loopback interface, where it is granted, and the supervisor's sockets on it; without a cgroup, smaller TCP buffers | needs a right that is given up later |
 //! | `filesystem` | the private root, see [`root`] | likewise |
 //! | `last-share` | lowest CPU share, for the whole session | late, so that it slows the program rather than us |
 //! | `subreaper` | orphans below become our children | before the fork, so that none is missed |
@@ -147,7 +147,7 @@ pub(crate) fn run() -> ! {
 
 /// The stage's own steps; returns only when one fails.
 fn build(control: &OwnedFd, born: StageOrigin) -> Result<(), (&'static str, StepError)> {
-    let plan = request::receive(control, born).map_err(|error| ("request", error))?;
+    let mut plan = request::receive(control, born).map_err(|error| ("request", error))?;
     zygote::become_dumpable().map_err(|error| ("request", error))?;
 
     plan.progress.begin("session");
@@ -155,6 +155,7 @@ fn build(control: &OwnedFd, born: StageOrigin) -> Result<(), (&'static str, Step
         .map_err(|errno| ("session", StepError::errno("cannot begin a session", errno.raw_os_error(), "")))?;
 
     run_steps(FIRST_STEPS, &plan)?;
+    network::hand_over_listeners(&mut plan, control).map_err(|error| (NETWORK, error))?;
 
     plan.progress.begin("fork");
     let signals = signals::child_signal_fd().map_err(|error| ("signals", error))?;

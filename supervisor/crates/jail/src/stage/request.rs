@@ -54,6 +54,8 @@ pub(super) struct Plan {
     pub(super) broker_channel: Option<OwnedFd>,
     /// Whether it has left the host's network for an empty one.
     pub(super) left_host_network: Cell<bool>,
+    /// The supervisor's sockets on its loopback interface, until they are passed on.
+    pub(super) listeners: OnceCell<Vec<OwnedFd>>,
 }
 
 impl Plan {
@@ -106,8 +108,7 @@ pub(super) fn receive(control: &OwnedFd, born: StageOrigin) -> Result<Plan, Step
     let progress = progress.ok_or_else(|| StepError::new("the request came without a place for progress"))?;
     let report = RefCell::new(Report::new());
     let argv = spec.argv.iter().map(|argument| c_string(argument)).collect::<Result<_, _>>()?;
-    let env =
-        spec.env.iter().map(|(key, value)| c_string(&env_entry(key, value))).collect::<Result<_, _>>()?;
+    let env = environment(&spec.env)?;
     let (namespaces, private, watched) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
     let listener = OnceCell::new();
     let monitor = getpid();
@@ -129,6 +130,7 @@ pub(super) fn receive(control: &OwnedFd, born: StageOrigin) -> Result<Plan, Step
         watched_sockets: OnceCell::new(),
         broker_channel: None,
         left_host_network: Cell::new(false),
+        listeners: OnceCell::new(),
         session: OnceCell::new(),
         shares_cpu: OnceCell::new(),
     })
@@ -139,6 +141,11 @@ fn rewind(text: OwnedFd) -> Result<OwnedFd, StepError> {
     rustix::fs::seek(&text, rustix::fs::SeekFrom::Start(0))
         .map_err(|errno| StepError::errno("cannot read the spec", errno.raw_os_error(), ""))?;
     Ok(text)
+}
+
+/// The entries of an environment.
+pub(super) fn environment(variables: &[(OsString, OsString)]) -> Result<Vec<CString>, StepError> {
+    variables.iter().map(|(key, value)| c_string(&env_entry(key, value))).collect()
 }
 
 fn env_entry(key: &OsStr, value: &OsStr) -> OsString {

@@ -13,7 +13,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use talon_jail::{
     Access, BindMount, CompiledProfile, ExitStatus, Identity, InheritedFds, Isolation, JailSpec,
-    JailedProgram, Limits, Mode, Monitor, Network, Program, SpawnError, Stage, Status, View,
+    JailedProgram, Limits, LoopbackListeners, Mode, Monitor, Network, Program, SpawnError, Stage, Status,
+    View,
 };
 
 /// Long enough for a machine that does a lot beside; nothing waits for it unless it fails.
@@ -66,7 +67,12 @@ pub(crate) fn isolated(spec: JailSpec) -> JailSpec {
         |identity| (identity.uid, identity.gid),
     );
     let view = View::system(ids, Path::new("/run/plugin/h"), &Network::None);
-    let isolation = Isolation { view, network: Network::None, profile: unfiltered() };
+    let isolation = Isolation {
+        view,
+        network: Network::None,
+        listeners: LoopbackListeners::default(),
+        profile: unfiltered(),
+    };
     JailSpec { isolation: Some(isolation), ..spec }
 }
 

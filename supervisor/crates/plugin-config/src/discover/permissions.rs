@@ -3,6 +3,8 @@
 //! Every setting that the operator makes for this plugin counts as permission, because it also overrides the
 //! manifest.
 
+use std::path::PathBuf;
+
 use talon_jail::Mode;
 
 use crate::entry::{PluginSandbox, PluginSettings, SandboxMode, overdue_limit};
@@ -148,6 +150,15 @@ impl SandboxRequest<'_> {
 
     fn check_files(&self, wishes: &mut ExcessRequests<'_>) {
         let Self { requested: wanted, operator: words, defaults: wide } = self;
+        if wanted.ca_file.is_some()
+            && wanted.ca_file != wide.ca_file
+            && !words.iter().any(|word| word.ca_file.is_some())
+        {
+            let shown = |file: &Option<PathBuf>| {
+                file.as_ref().map_or("none".into(), |file| file.display().to_string())
+            };
+            wishes.add("sandbox.ca_file", &shown(&wanted.ca_file), &shown(&wide.ca_file));
+        }
         for (index, (name, list)) in wanted.fs.lists().into_iter().enumerate() {
             let Some(list) = list else { continue };
             let of = |fs: &SandboxFs| fs.lists()[index].1.cloned();

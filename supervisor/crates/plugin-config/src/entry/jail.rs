@@ -1,6 +1,6 @@
 //! A plugin's jail, as written in the configuration.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -50,6 +50,12 @@ pub struct PluginSandbox {
     #[schemars(example = ALLOW_EXAMPLE)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allow: Option<Vec<String>>,
+    /// As `sandbox.ca_file`.
+    ///
+    /// A `plugin.yaml` that names another than the operator's is refused until the operator names it here.
+    #[schemars(extend("format" = "path"), example = &"/etc/talon/company-ca.pem")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ca_file: Option<PathBuf>,
     /// As `sandbox.fs`. Each list that is left out keeps the wider one.
     ///
     /// A `plugin.yaml` that names what `sandbox.fs` does not grant is refused until the operator grants it
@@ -123,6 +129,9 @@ impl PluginSandbox {
         if let Some(allow) = &self.allow {
             sandbox.allow.clone_from(allow);
         }
+        if let Some(ca_file) = &self.ca_file {
+            sandbox.ca_file = Some(ca_file.clone());
+        }
         sandbox.fs = self.fs.with_defaults(&sandbox.fs);
         sandbox.tmp_bytes = self.tmp_bytes.map_or(sandbox.tmp_bytes, ByteSize::get);
         sandbox.tmp_exec = self.tmp_exec.unwrap_or(sandbox.tmp_exec);
@@ -140,6 +149,9 @@ impl PluginSandbox {
             found.check_nonzero_size(size, &path.key("tmp_bytes"));
         }
         check_allow_list(self.allow.as_deref().unwrap_or_default(), &path.key("allow"), found);
+        if self.ca_file.as_ref().is_some_and(|file| !file.is_absolute()) {
+            found.problem(&path.key("ca_file"), "is no absolute path", "write the whole path");
+        }
         check_grants(&self.fs, &path.key("fs"), found);
         // Either would have no effect, which an operator does not expect.
         if !self.ports.are_any() && self.network.is_some_and(|network| network != NetworkAccess::Full) {

@@ -9,9 +9,11 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize, de};
 use talon_control::fd_bundle::FdIndex;
+use talon_egress::ListenerPurpose;
 use talon_jail::ProcessIdentity;
 
 use talon_plugin_client::connect::IdentityRecord;
+use talon_plugin_config::host_port::{HostPort, HostPortError};
 use talon_plugin_config::spec::Dialect;
 
 /// The version of the document that is written and accepted.
@@ -80,6 +82,9 @@ pub(crate) struct ProcessRecord {
     pub(crate) group: Option<PathBuf>,
     /// The listening socket of its egress proxy.
     pub(crate) proxy: Option<FdIndex>,
+    /// The proxy's listening sockets inside its network.
+    #[serde(default)]
+    pub(crate) inside: Vec<InnerSocketRecord>,
     /// The listening socket of its key-value store.
     pub(crate) state: Option<FdIndex>,
     /// The client certificate, if its connections are encrypted.
@@ -109,6 +114,30 @@ pub(crate) struct MonitorRecord {
     pub(crate) pidfd: FdIndex,
     /// The program's pidfd.
     pub(crate) program: FdIndex,
+}
+
+/// A listening socket of the proxy's inside a plugin's network.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct InnerSocketRecord {
+    pub(crate) socket: FdIndex,
+    /// The `host:port` that connections to it are for; `None`: they carry requests that name it.
+    pub(crate) target: Option<String>,
+}
+
+impl InnerSocketRecord {
+    pub(crate) fn new(socket: FdIndex, purpose: &ListenerPurpose) -> Self {
+        let target = match purpose {
+            ListenerPurpose::Requests => None,
+            ListenerPurpose::Tunnel(place) => Some(place.to_string()),
+        };
+        Self { socket, target }
+    }
+
+    pub(crate) fn purpose(&self) -> Result<ListenerPurpose, HostPortError> {
+        self.target.as_ref().map_or(Ok(ListenerPurpose::Requests), |target| {
+            HostPort::parse(target).map(ListenerPurpose::Tunnel)
+        })
+    }
 }
 
 /// A private directory.

@@ -34,6 +34,7 @@ prop_compose! {
             view: parts[2].then_some(ViewRecord { name: dir, digest, script: text.clone(), gid: None }),
             group: parts[3].then(|| path.clone().into()),
             proxy: optional(4, 7), state: optional(5, 8),
+            inside: parts[4].then(|| InnerSocketRecord { socket: tickets[7], target: text.clone() }).into_iter().collect(),
             identity: parts[6].then(|| IdentityRecord { certificate: "00".into(), key: "ff".into() }),
             handshake: Dialect::GoPlugin, dialect: Dialect::OpenTalonV0,
             address: AddressRecord::Unix(path.into()),

@@ -24,7 +24,7 @@ use crate::rundir::InheritedEntries;
 
 pub use self::document::HandoverDocument;
 pub(crate) use self::document::{
-    AddressRecord, DirRecord, MAX_PROCESSES, MonitorRecord, ProcessRecord, ViewRecord,
+    AddressRecord, DirRecord, InnerSocketRecord, MAX_PROCESSES, MonitorRecord, ProcessRecord, ViewRecord,
 };
 
 /// What a supervisor received from its predecessor.

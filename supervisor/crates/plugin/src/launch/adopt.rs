@@ -124,7 +124,7 @@ impl Launcher {
         logs: &LogSink,
         progress: &(dyn Fn(LaunchProgress) + Send + Sync),
     ) -> Result<(Client, Arc<Capability>, ProcessRecord), TakeoverError> {
-        let AdoptedProcess { handed, process, dir, stdout, stderr, proxy, state } = entry;
+        let AdoptedProcess { handed, process, dir, stdout, stderr, proxy, inside, state } = entry;
         let process = &*attempt.process.insert(process);
         let instance = handed.instance;
         // Read from the start, since the process may already be blocked on a full pipe.
@@ -152,6 +152,9 @@ impl Launcher {
         process.set_limits(&spec.sandbox.limits).map_err(LaunchError::Group)?;
         let proxy =
             proxy.map(|socket| spawn::start_proxy(spec, instance, socket, identity, logs)).transpose()?;
+        if let Some(proxy) = &proxy {
+            spawn::serve_inside(proxy, inside)?;
+        }
         let served = self.shared.settings.state.as_ref().zip(state);
         let state = served.map(|(state, socket)| state.attach(&spec.name, process.uid(), socket));
         process.serve(ServedSockets { proxy, state });

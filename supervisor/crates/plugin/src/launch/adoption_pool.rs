@@ -10,8 +10,10 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 use talon_control::fd_bundle::{FdIndex, MissingFdError, Unpacker};
+use talon_egress::ListenerPurpose;
 use talon_jail::{AdoptError, Group, Monitor, MonitorParts};
 use talon_plugin_client::connect::is_descendant;
+use talon_plugin_config::host_port::HostPortError;
 use talon_plugin_config::name::PluginName;
 
 use super::process::{Process, ProcessResources, ServedSockets};
@@ -29,6 +31,8 @@ pub(super) struct AdoptedProcess {
     pub(super) stderr: OwnedFd,
     /// The sockets of its egress proxy and its key-value store.
     pub(super) proxy: Option<OwnedFd>,
+    /// The proxy's sockets inside its network.
+    pub(super) inside: Vec<(OwnedFd, ListenerPurpose)>,
     pub(super) state: Option<OwnedFd>,
 }
 
@@ -49,6 +53,8 @@ enum AdoptionError {
     NotBelow,
     #[error("it cannot be watched: {0}")]
     Watch(#[source] io::Error),
+    #[error("a socket inside its network is for no host: {0}")]
+    Target(#[source] HostPortError),
     #[error("it was handed over twice")]
     Duplicate,
 }
@@ -102,6 +108,11 @@ impl AdoptionPool {
         let mut optional = |ticket: Option<FdIndex>| ticket.map(|ticket| unpacker.take(ticket)).transpose();
         let (inside, listening) = (optional(handed.dir.inside)?, optional(handed.dir.listening)?);
         let (proxy, state) = (optional(handed.proxy)?, optional(handed.state)?);
+        let proxied = handed.inside.iter().map(|record| {
+            let purpose = record.purpose().map_err(AdoptionError::Target)?;
+            Ok::<_, AdoptionError>((unpacker.take(record.socket)?, purpose))
+        });
+        let proxied = proxied.collect::<Result<Vec<_>, _>>()?;
         let (stdout, stderr) = (unpacker.take(handed.stdout)?, unpacker.take(handed.stderr)?);
         let dir = runtime.adopt(&handed.dir.name, inside, listening).map_err(AdoptionError::Directory)?;
         let dir = Arc::new(dir);
@@ -130,7 +141,10 @@ impl AdoptionPool {
         if waiting.contains_key(&key) {
             return Err(AdoptionError::Duplicate);
         }
-        waiting.insert(key, AdoptedProcess { handed, process, dir, stdout, stderr, proxy, state });
+        waiting.insert(
+            key,
+            AdoptedProcess { handed, process, dir, stdout, stderr, proxy, inside: proxied, state },
+        );
         Ok(())
     }
 

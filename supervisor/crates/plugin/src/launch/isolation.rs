@@ -2,10 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use talon_jail::{Access, BindMount, Identity, Isolation, Mode, Network, PrivateTmpfs, Program, View};
+use talon_egress::InnerAddresses;
+use talon_jail::{
+    Access, BindMount, Identity, Isolation, LoopbackListeners, Mode, Network, PrivateTmpfs, Program, View,
+};
 use talon_plugin_config::discover::CheckError;
 use talon_plugin_config::profile;
-use talon_plugin_config::spec::{PluginSpec, SandboxSettings};
+use talon_plugin_config::spec::{NetworkAccess, PluginSpec, SandboxSettings};
 
 use super::error::LaunchError;
 use super::program::PreparedProgram;
@@ -15,6 +18,9 @@ use crate::service_spec::{Home, ServiceSpec};
 /// How many bytes of the private directory count for one file or directory: a page, which is what a small
 /// file takes. So inodes run out about when space would.
 const BYTES_PER_INODE: u64 = 4 << 10;
+
+/// Where names of hosts are, in every view without the host's network.
+const HOSTS_FILE: &str = "/etc/hosts";
 
 /// The fewest files and directories, for a private directory that is small.
 const MIN_INODES: u64 = 1 << 10;
@@ -52,7 +58,7 @@ pub(super) fn for_plugin(
     }
     let profile =
         profile::compile(sandbox).map_err(|error| setting_error("sandbox.profile", error.to_string()))?;
-    Ok(Some(Isolation { view, network, profile }))
+    Ok(Some(Isolation { view, network, listeners: LoopbackListeners::default(), profile }))
 }
 
 /// The isolation of a service's process: the view of a plugin, plus the service's home. Only Talon itself can
@@ -63,10 +69,15 @@ pub(super) fn for_service(
     dir: &PrivateDir,
     own: &[&Path],
 ) -> Result<Option<Isolation>, LaunchError> {
-    let sandbox = &spec.sandbox;
+    let mut sandbox = spec.sandbox.clone();
     if sandbox.mode == Mode::Off {
         return Ok(None);
     }
+    if sandbox.network == NetworkAccess::Proxy {
+        // No proxy is started for a service.
+        sandbox.network = NetworkAccess::None;
+    }
+    let sandbox = &sandbox;
     let Home { dir: home, identity } = &spec.home;
     let (mut view, network) = base_view(sandbox, dir, *identity);
     let (at, from) = (home.clone(), home.clone());
@@ -79,7 +90,7 @@ pub(super) fn for_service(
     view.check().map_err(LaunchError::Isolation)?;
     let profile =
         profile::compile(sandbox).map_err(|error| setting_error("sandbox.profile", error.to_string()))?;
-    Ok(Some(Isolation { view, network, profile }))
+    Ok(Some(Isolation { view, network, listeners: LoopbackListeners::default(), profile }))
 }
 
 /// The view that every process has: the system's files and a private directory; and its network.
@@ -116,6 +127,25 @@ fn grant(
         }
     }
     Ok(())
+}
+
+/// Has the proxy listen inside a plugin's network, and names it there. Variables that the operator sets, in upper
+/// or lower case, are left to the operator; returns their names.
+pub(super) fn add_listeners(
+    isolation: &mut Isolation,
+    inside: &InnerAddresses,
+    spec: &PluginSpec,
+) -> Vec<&'static str> {
+    let is_set = |name: &str| spec.env.keys().any(|own| own.eq_ignore_ascii_case(name));
+    let (left, added): (Vec<_>, Vec<_>) = inside.variables.iter().partition(|(name, _)| is_set(name));
+    isolation.listeners = LoopbackListeners {
+        addresses: inside.listeners.iter().map(|(address, _)| *address).collect(),
+        env: added.iter().map(|(name, value)| (name.into(), value.into())).collect(),
+    };
+    if let Some(hosts) = isolation.view.files.iter_mut().find(|file| file.at == Path::new(HOSTS_FILE)) {
+        hosts.text.push_str(&inside.hosts);
+    }
+    left.into_iter().map(|(name, _)| *name).collect()
 }
 
 /// Whether the view already shows a program at its path.

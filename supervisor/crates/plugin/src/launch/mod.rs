@@ -22,6 +22,7 @@ mod adopt;
 mod adoption_pool;
 mod attempt;
 mod blocking;
+mod certificates;
 mod error;
 mod framed;
 mod handover;

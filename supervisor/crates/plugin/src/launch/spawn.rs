@@ -7,25 +7,29 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
-use talon_egress::{Denial, Proxy};
+use talon_egress::{Denial, InnerAddresses, ListenerPurpose, MAX_TUNNEL_ADDRESSES, Proxy};
 use talon_jail::{Access, BindMount, Group, Groups, Identity, InheritedFds, Isolation, JailSpec, Mode, View};
 use talon_plugin_client::connect::ClientIdentity;
 use talon_plugin_config::allow_list::AllowList;
 use talon_plugin_config::name::PluginName;
 use talon_plugin_config::spec::{Dialect, NetworkAccess, PluginSpec, SandboxSettings, Tls};
 use talon_sanitize::sanitized;
-use tokio::net::UnixListener;
+use tokio::net::{TcpListener, UnixListener};
 use tokio::time::Instant;
 
 use super::error::LaunchError;
 use super::process::{Process, ProcessResources, ServedSockets};
 use super::shared::Shared;
-use super::{isolation, program};
+use super::{certificates, isolation, program};
 use crate::environment;
 use crate::logs::{Level, LogSink, Stream};
 use crate::rundir::PrivateDir;
 use crate::state_sockets::AttachedSocket;
 use crate::stdio::PipeReader;
+
+/// Said in a plugin's log where the proxy cannot listen inside its network. The jail's report has the reason.
+const NO_LISTENERS: &str = "its hosts are reached by programs that know TALON_PROXY_SOCKET alone: HTTPS_PROXY is not set \
+                            (`talon plugin show` says why at `network`; docs/egress.md)";
 
 /// A process that was just started, with its pipes.
 pub(super) struct SpawnedProcess {
@@ -89,9 +93,46 @@ pub(super) fn start_proxy(
     Ok(Proxy::start(listener, allowed, identity.map(|identity| identity.uid), on_denied))
 }
 
-/// Shows a plugin one of the supervisor's sockets, at the path that it has outside.
-fn show_socket(view: &mut View, path: PathBuf) {
-    view.shown.push(BindMount { at: path.clone(), from: path, access: Access::Connect, needed: true });
+/// Has a proxy serve its sockets inside the plugin's network. They are not blocking.
+pub(super) fn serve_inside(
+    proxy: &Proxy,
+    sockets: impl IntoIterator<Item = (OwnedFd, ListenerPurpose)>,
+) -> Result<(), LaunchError> {
+    for (socket, purpose) in sockets {
+        let listener = TcpListener::from_std(socket.into()).map_err(LaunchError::Watch)?;
+        proxy.serve_inside(listener, purpose);
+    }
+    Ok(())
+}
+
+/// Has the proxy listen inside a plugin's network, and says in its log what it leaves to the operator.
+fn listen_inside(
+    isolation: &mut Isolation,
+    spec: &PluginSpec,
+    instance: u32,
+    logs: &LogSink,
+) -> Result<InnerAddresses, LaunchError> {
+    let inside = InnerAddresses::for_list(&AllowList::parse(&spec.sandbox.allow)?);
+    let set = isolation::add_listeners(isolation, &inside, spec);
+    if !set.is_empty() {
+        let text =
+            format!("its env sets {}, in place of the egress proxy's (docs/egress.md)", set.join(", "));
+        logs.note(instance, Level::Info, text);
+    }
+    if inside.left_out > 0 {
+        let text = format!(
+            "{} names of sandbox.allow have no address inside, which the first {MAX_TUNNEL_ADDRESSES} have: only \
+             programs that use HTTPS_PROXY reach them (move those that must have one to the front)",
+            inside.left_out
+        );
+        logs.note(instance, Level::Warn, text);
+    }
+    Ok(inside)
+}
+
+/// Shows a plugin one of the supervisor's sockets or files, at the path that it has outside.
+fn show(view: &mut View, path: PathBuf, access: Access) {
+    view.shown.push(BindMount { at: path.clone(), from: path, access, needed: true });
 }
 
 /// The uid of a process with this identity.
@@ -132,7 +173,7 @@ impl Shared {
         let Some(sockets) = &self.settings.state else { return Ok(None) };
         let socket = dir.listen_for_state(identity).map_err(LaunchError::Directory)?;
         if let Some(view) = view {
-            show_socket(view, dir.state_path());
+            show(view, dir.state_path(), Access::Connect);
         }
         Ok(Some(sockets.attach(plugin, uid_of(identity), socket)))
     }
@@ -180,11 +221,19 @@ impl Shared {
             Some(isolation) if spec.sandbox.network == NetworkAccess::Proxy => {
                 // The way out: a socket in its view, served by the supervisor's proxy.
                 let socket = dir.listen_for_proxy(identity).map_err(LaunchError::Directory)?;
-                show_socket(&mut isolation.view, dir.proxy_path());
-                Some(start_proxy(spec, instance, socket, identity, logs)?)
+                show(&mut isolation.view, dir.proxy_path(), Access::Connect);
+                let proxy = start_proxy(spec, instance, socket, identity, logs)?;
+                Some((proxy, listen_inside(isolation, spec, instance, logs)?))
             }
             _ => None,
         };
+        if let Some(ca_file) = &spec.sandbox.ca_file {
+            let text = certificates::bundle(ca_file)?;
+            dir.write_certificates(&text, identity).map_err(LaunchError::Directory)?;
+            if let Some(isolation) = &mut isolation {
+                show(&mut isolation.view, dir.certificates_path(), Access::Read);
+            }
+        }
         let view = isolation.as_mut().map(|isolation| &mut isolation.view);
         let state = self.attach_state_socket(&spec.name, &dir, identity, view)?;
         let group = self.create_group(&spec.name, &spec.sandbox, &dir)?;
@@ -214,17 +263,24 @@ impl Shared {
                 (Some(client), Some(certificate))
             }
         };
-        let sockets = environment::SocketVariables {
+        let given = environment::LaunchVariables {
             listens: listener.is_some(),
             proxied: proxy.is_some(),
             state: state.is_some(),
+            certificates: spec.sandbox.ca_file.is_some(),
         };
-        let allowed = &self.settings.env_allow_list;
+        let argv = std::iter::once(argv0).chain(args).collect();
+        let client_cert = client_cert.as_deref();
+        let mut env =
+            environment::build(spec, &self.settings.env_allow_list, &dir, instance, given, client_cert);
+        if let Some(isolation) = &isolation {
+            environment::remove_added(&mut env, &isolation.listeners.env);
+        }
         let jail = JailSpec {
             name: format!("{}/{instance}", spec.name),
             program,
-            argv: std::iter::once(argv0).chain(args).collect(),
-            env: environment::build(spec, allowed, &dir, instance, sockets, client_cert.as_deref()),
+            argv,
+            env,
             cwd: cwd.unwrap_or_else(|| dir.home_dir()),
             identity,
             limits: spec.sandbox.limits,
@@ -243,6 +299,17 @@ impl Shared {
         if let Some(private) = jailed.private {
             dir.sockets().set_inside(private);
         }
+        let proxy = match proxy {
+            Some((proxy, inside)) => {
+                if jailed.listeners.is_empty() {
+                    logs.note(instance, Level::Warn, NO_LISTENERS);
+                }
+                let purposes = inside.listeners.into_iter().map(|(_, purpose)| purpose);
+                serve_inside(&proxy, jailed.listeners.into_iter().zip(purposes))?;
+                Some(proxy)
+            }
+            None => None,
+        };
         // From here on the process dies with its handle.
         let process = Process::new(
             jailed.monitor,

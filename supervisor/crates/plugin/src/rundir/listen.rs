@@ -1,17 +1,19 @@
-//! Sockets that the supervisor binds for a plugin, in the private directory as the supervisor sees it. The
+//! What the supervisor makes for a plugin: sockets that it binds, and a file, in the private directory as the supervisor sees it. The
 //! plugin sees another directory at the same path.
 //!
 //! | name | purpose |
 //! |---|---|
 //! | `l` | the listening socket that the plugin inherits. The plugin cannot swap its path, and no other process can have bound it. The kernel tells the plugin the path, so that its handshake reads as for a socket of its own |
 //! | `x` | the connection to the supervisor's proxy; the plugin sees it at the same path |
+//! | `c` | certificates that the plugin trusts; it sees the file, too |
 //! | `k` | the connection to its key-value store; the plugin sees it, too |
 
-use std::io;
+use std::fs::File;
+use std::io::{self, Write as _};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, Gid, Mode, chmodat, chownat};
+use rustix::fs::{AtFlags, Gid, Mode, OFlags, chmodat, chownat, fchmod, fchown, openat};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, listen, socket_with};
 use talon_jail::Identity;
 use talon_plugin_client::socket_dir::LISTENING;
@@ -21,6 +23,7 @@ use super::PrivateDir;
 /// Names that differ from those of the plugin's own sockets, which are in subdirectories.
 const PROXY: &str = "x";
 const STATE: &str = "k";
+const CERTIFICATES: &str = "c";
 
 /// Connections that may wait to be accepted. A plugin makes, or gets, only a few at a time.
 const BACKLOG: i32 = 128;
@@ -53,6 +56,22 @@ impl PrivateDir {
     /// The path where the plugin finds it.
     pub(crate) fn state_path(&self) -> PathBuf {
         self.path().join(STATE)
+    }
+
+    /// Writes the certificates that the plugin trusts, where only it and we may read them.
+    pub(crate) fn write_certificates(&self, text: &str, plugin: Option<Identity>) -> io::Result<()> {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = openat(self.sockets.fd(), CERTIFICATES, flags, Mode::from_raw_mode(0o600))?;
+        if let Some(plugin) = plugin {
+            fchown(&file, None, Some(Gid::from_raw(plugin.gid)))?;
+            fchmod(&file, Mode::from_raw_mode(0o640))?;
+        }
+        File::from(file).write_all(text.as_bytes())
+    }
+
+    /// The path where the plugin finds them.
+    pub(crate) fn certificates_path(&self) -> PathBuf {
+        self.path().join(CERTIFICATES)
     }
 
     /// Binds a listening socket to which only `plugin` may connect, or only our uid if it is `None`.

@@ -5,7 +5,7 @@
 //!   supervisor.lock             held as long as the supervisor lives; its text is our pid
 //!   p/                          0711, ours
 //!     1f/                       0750, ours; its group is the plugin's
-//!       l  x  k                 ours: sockets that we make for it, see `listen`
+//!       l  x  k  c              ours: sockets and a file that we make for it, see `listen`
 //!       s/  t/  h/              0700, the plugin's: socket, TMPDIR, HOME
 //! ```
 //!

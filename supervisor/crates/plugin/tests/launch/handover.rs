@@ -338,7 +338,7 @@ async fn its_way_out_and_its_key_values_go_on() {
     let here = listener.local_addr().unwrap().to_string();
     let mut spec = spec("serve");
     spec.sandbox.network = NetworkAccess::Proxy;
-    spec.sandbox.allow = vec![here.clone()];
+    spec.sandbox.allow = vec![here.clone(), "no-such-host.invalid:443".to_owned()];
     let host = host_with(80, greeter());
     let plugin = host.up(spec.clone()).await;
     let pid = pid(&plugin);
@@ -353,6 +353,11 @@ async fn its_way_out_and_its_key_values_go_on() {
     assert_eq!(tried(&plugin, "state", "").await, "fine you are serve");
     let answer = tried(&plugin, "proxy", &here).await;
     assert!(answer.starts_with("fine HTTP/1.1 200"), "{answer}");
+    // Inside its network, too.
+    let answer = tried(&plugin, "http-proxy", &here).await;
+    assert!(answer.starts_with("fine HTTP/1.1 200"), "{answer}");
+    assert_eq!(tried(&plugin, "tcp-read", "no-such-host.invalid:443").await, "fine ");
+    assert!(logged(&plugin, "no-such-host.invalid:443"), "{:#?}", plugin.logs().recent);
     // Without a server for its key-values, its environment would be wrong.
     let next = host.handed_on(80).await;
     let plugin = next.up(spec).await;

@@ -168,6 +168,66 @@ async fn the_proxy_lets_through_what_is_listed() {
     host.done().await;
 }
 
+// Promises: JAIL-46
+#[tokio::test]
+async fn the_proxy_is_found_inside_by_programs_that_know_nothing_of_it() {
+    let host = host(28);
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let here = listener.local_addr().unwrap().to_string();
+    let mut plugin = spec("serve");
+    plugin.sandbox.network = NetworkAccess::Proxy;
+    plugin.sandbox.allow =
+        vec!["10.0.0.5:443".to_owned(), here.clone(), "no-such-host.invalid:443".to_owned()];
+    plugin.env.insert("https_proxy".to_owned(), "http://127.0.0.1:9".to_owned());
+    let plugin = host.up(plugin).await;
+    let answer = tried(&plugin, "http-proxy", &here).await;
+    assert!(answer.starts_with("fine HTTP/1.1 200"), "{answer}");
+    let answer = tried(&plugin, "http-proxy", "denied.example.org:443").await;
+    assert!(answer.starts_with("fine HTTP/1.1 403"), "{answer}");
+    // Nothing else answers there, and nothing of the host's.
+    assert!(tried(&plugin, "tcp", "127.0.0.1:3129").await.contains("refused"));
+    assert!(tried(&plugin, "tcp", &here).await.contains("refused"));
+    // A name is an address inside, and the reason why it is not reached stands in the log.
+    assert!(tried(&plugin, "read", "/etc/hosts").await.contains("127.83.0.1 no-such-host.invalid\n"));
+    assert_eq!(tried(&plugin, "tcp-read", "no-such-host.invalid:443").await, "fine ");
+    let logged = plugin.logs().recent;
+    let has = |part: &str| logged.iter().any(|line| line.text.contains(part));
+    assert!(has("no-such-host.invalid:443") && has("its env sets HTTPS_PROXY, https_proxy"), "{logged:#?}");
+    let env = super::call(&plugin, "env").await;
+    let value = |name: &str| env.lines().find_map(|line| line.strip_prefix(&format!("{name}=")));
+    assert_eq!(value("HTTP_PROXY"), Some("http://127.0.0.1:3128"));
+    assert_eq!(value("http_proxy"), Some("http://127.0.0.1:3128"));
+    // The operator's word counts in both cases.
+    assert_eq!((value("HTTPS_PROXY"), value("https_proxy")), (None, Some("http://127.0.0.1:9")));
+    // The host's loopback is listed, so that the plugin's own is not exempt.
+    assert_eq!(value("NO_PROXY"), Some("no-such-host.invalid"));
+    assert!(!plugin.snapshot().not_enforced.iter().any(|line| line.starts_with("network")));
+    host.done().await;
+}
+
+// Promises: JAIL-48
+#[tokio::test]
+async fn a_private_authority_is_trusted_beside_the_systems() {
+    let host = host(29);
+    let ca_file = host.dir.path().join("data/company.pem");
+    let text = "-----BEGIN CERTIFICATE-----\ncompany\n-----END CERTIFICATE-----\n";
+    std::fs::create_dir_all(ca_file.parent().unwrap()).unwrap();
+    std::fs::write(&ca_file, text).unwrap();
+    let mut trusting = spec("serve");
+    trusting.sandbox.ca_file = Some(ca_file.clone());
+    let plugin = host.up(trusting).await;
+    let env = super::call(&plugin, "env").await;
+    let path = env.lines().find_map(|line| line.strip_prefix("SSL_CERT_FILE=")).unwrap();
+    let seen = tried(&plugin, "read", path).await;
+    assert!(seen.ends_with(text), "{seen}");
+    assert!(tried(&plugin, "write", path).await.contains("(os error"));
+    assert!(tried(&plugin, "read", &ca_file).await.contains("No such file"));
+    let mut missing = named("missing");
+    missing.sandbox.ca_file = Some("/does/not/exist.pem".into());
+    host.refused(missing, &["sandbox.ca_file", "/does/not/exist.pem"]).await;
+    host.done().await;
+}
+
 // Promises: JAIL-36
 #[tokio::test]
 async fn an_interpreter_elsewhere_is_named_with_its_grant() {

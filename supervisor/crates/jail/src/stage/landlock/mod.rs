@@ -23,6 +23,7 @@ use landlock::{
     RulesetCreated, RulesetCreatedAttr as _, RulesetError, RulesetStatus, Scope,
 };
 
+use super::network;
 use super::request::Plan;
 use super::step_error::StepError;
 use crate::network::{Network, PORTS_LANDLOCK_ABI};
@@ -51,9 +52,10 @@ pub(super) fn restrict(plan: &Plan) -> Result<Option<Status>, StepError> {
     let abi = kernel_abi()?;
     check_abi(abi, isolation)?;
 
-    let ruleset = ruleset(abi, &isolation.network).map_err(|error| failed(&error))?;
+    let network = network::effective(plan, isolation);
+    let ruleset = ruleset(abi, network).map_err(|error| failed(&error))?;
     let (ruleset, granted) = rules::files(ruleset, library_abi(abi), plan, isolation)?;
-    let mut ruleset = ports(ruleset, &isolation.network).map_err(|error| failed(&error))?;
+    let mut ruleset = ports(ruleset, network).map_err(|error| failed(&error))?;
     if abi >= LOG_ABI {
         // Our own self-test is no attack and should not be in the audit log at each start.
         ruleset = ruleset.log_same_exec(false).map_err(|error| failed(&error))?;

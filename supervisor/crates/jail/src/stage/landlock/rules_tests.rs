@@ -1,5 +1,5 @@
 use super::*;
-use crate::network::Network;
+use crate::network::{LoopbackListeners, Network};
 use crate::profile::CompiledProfile;
 use crate::view::{BindMount, GeneratedFile, PrivateTmpfs, View};
 
@@ -15,7 +15,12 @@ fn isolation() -> Isolation {
         private: PrivateTmpfs { exec: true, ..PrivateTmpfs::default() },
         ..View::default()
     };
-    Isolation { view, network: Network::None, profile: CompiledProfile::default() }
+    Isolation {
+        view,
+        network: Network::None,
+        listeners: LoopbackListeners::default(),
+        profile: CompiledProfile::default(),
+    }
 }
 
 #[test]

@@ -1,10 +1,11 @@
 use super::*;
+use crate::network::LoopbackListeners;
 use crate::profile::CompiledProfile;
 use crate::view::View;
 
 fn asks(network: Network, landlock_abi: u32) -> Isolation {
     let profile = CompiledProfile { name: "ports".into(), landlock_abi, ..CompiledProfile::default() };
-    Isolation { view: View::default(), network, profile }
+    Isolation { view: View::default(), network, listeners: LoopbackListeners::default(), profile }
 }
 
 #[test]

@@ -12,7 +12,9 @@ use talon_plugin_config::name::PluginName;
 use talon_plugin_config::spec::Dialect;
 
 use super::Process;
-use crate::handover::{AddressRecord, DirRecord, InstanceCounters, MonitorRecord, ProcessRecord};
+use crate::handover::{
+    AddressRecord, DirRecord, InnerSocketRecord, InstanceCounters, MonitorRecord, ProcessRecord,
+};
 use crate::stdio::SharedPipe;
 
 /// The data that another supervisor needs to take over a ready process.
@@ -51,6 +53,7 @@ impl Process {
         let (inside, listening) = inner.dir.sockets().duplicate_fds()?;
         let sockets = inner.sockets.lock();
         let proxy = sockets.proxy.as_ref().map(Proxy::socket).transpose()?;
+        let proxied = sockets.proxy.as_ref().map(Proxy::sockets_inside).transpose()?.unwrap_or_default();
         let state = sockets.state.as_ref().map(|state| state.socket()).transpose()?;
         drop(sockets);
         let group = inner.group.lock().as_ref().map(|group| group.dir().to_owned());
@@ -79,6 +82,10 @@ impl Process {
             view: inner.view.lock().as_ref().map(|view| view.to_handover()),
             group,
             proxy: proxy.map(&mut add),
+            inside: proxied
+                .into_iter()
+                .map(|(socket, purpose)| InnerSocketRecord::new(add(socket), &purpose))
+                .collect(),
             state: state.map(&mut add),
             identity: ready.identity.as_ref().map(ClientIdentity::hand_over),
             handshake: handshake.dialect,
