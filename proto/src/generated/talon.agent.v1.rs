@@ -199,10 +199,13 @@ pub struct Usage {
     pub input_tokens: u64,
     #[prost(uint64, tag = "2")]
     pub output_tokens: u64,
+    /// Of the input tokens, those that the provider read from its cache, and those that it wrote there.
     #[prost(uint64, tag = "3")]
     pub cached_input_tokens: u64,
     #[prost(uint64, tag = "4")]
     pub thinking_tokens: u64,
+    #[prost(uint64, tag = "5")]
+    pub cache_written_tokens: u64,
 }
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -252,9 +255,12 @@ pub struct Done {
     /// What was put into the last question, by section.
     #[prost(message, optional, tag = "11")]
     pub context: ::core::option::Option<ContextStats>,
+    /// What the providers' caches saved, at the catalog's prices.
+    #[prost(uint64, tag = "14")]
+    pub saved_pico_usd: u64,
 }
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
-#[derive(Clone, Copy, PartialEq, ::prost::Message)]
+#[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ContextStats {
     #[prost(uint64, tag = "1")]
     pub window_tokens: u64,
@@ -279,8 +285,20 @@ pub struct ContextStats {
     pub tools_offered: u32,
     #[prost(uint32, tag = "11")]
     pub tools_left_out: u32,
+    /// Results of tools that were shown shortened, and what was left out of them.
     #[prost(uint32, tag = "12")]
     pub results_cut: u32,
+    #[prost(uint64, tag = "13")]
+    pub result_tokens_cut: u64,
+    /// How the window was divided: frugal, balanced or full.
+    #[prost(string, tag = "14")]
+    pub profile: ::prost::alloc::string::String,
+    /// Turns shown as they were, with this one.
+    #[prost(uint32, tag = "15")]
+    pub turns: u32,
+    /// Messages that were left out and not summarized yet.
+    #[prost(uint32, tag = "16")]
+    pub messages_left_out: u32,
 }
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -306,6 +324,9 @@ pub struct Error {
     pub iteration: u32,
     #[prost(uint64, tag = "8")]
     pub duration_ms: u64,
+    /// What was put into the last question, by section.
+    #[prost(message, optional, tag = "9")]
+    pub context: ::core::option::Option<ContextStats>,
 }
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -846,6 +867,9 @@ pub struct Cost {
     /// Of this, what nobody counted.
     #[prost(uint64, tag = "6")]
     pub estimated_pico_usd: u64,
+    /// Of the input tokens, those from the providers' caches.
+    #[prost(uint64, tag = "7")]
+    pub cached_input_tokens: u64,
 }
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

@@ -37,7 +37,6 @@ mod start;
 use probe_signal::ProbeSignal;
 use setup::SharedParts;
 
-pub(crate) use limits::sections;
 pub(crate) use session_metadata::{OPEN_TURN, TITLE, TOOLS, tools_of};
 pub(crate) use setup::Setup;
 pub(crate) use spec::{TurnRequest, thinking};

@@ -93,6 +93,14 @@ impl Prompt {
         texts.into_iter().map(|text| Message::System { text }).collect()
     }
 
+    /// How many of the messages are the same for each request of a session: those before memories and hints.
+    /// Providers cache a beginning that stays the same.
+    #[must_use]
+    pub fn stable_messages(&self) -> usize {
+        let changing = usize::from(!self.memories.is_empty()) + usize::from(!self.hints.is_empty());
+        1 + usize::from(!self.rules.is_empty()) + self.pieces().len() - changing - self.notes.len()
+    }
+
     fn pieces(&self) -> Vec<Piece<'_>> {
         let workspace = &self.workspace;
         let mut pieces = vec![

@@ -11,7 +11,7 @@
 //!
 //! Whether a call is *allowed* is decided by the host, at every call: an offer only says what a model sees.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 
 use serde_json::Value;
@@ -95,7 +95,11 @@ pub(crate) fn neutralize_json(value: Value) -> Value {
 
 /// All tools that a model is offered, by name.
 #[derive(Debug, Default)]
-pub struct Offer(BTreeMap<String, Tool>);
+pub struct Offer {
+    tools: BTreeMap<String, Tool>,
+    /// Those that are shown only when they are of use.
+    hidden: BTreeSet<String>,
+}
 
 impl Offer {
     /// Makes an offer from plugins, each with its name at the host, and their actions as the host lists them
@@ -106,18 +110,35 @@ impl Offer {
             let tool = Tool::new(plugin, action);
             (tool.spec.name.clone(), tool)
         });
-        Self(tools.collect())
+        Self { tools: tools.collect(), hidden: BTreeSet::new() }
+    }
+
+    /// Adds an action that is shown only when it is of use, unless it is offered already.
+    #[must_use]
+    pub fn with_hidden(mut self, plugin: &str, action: &Action) -> Self {
+        let tool = Tool::new(plugin, action);
+        let name = tool.spec.name.clone();
+        if !self.tools.contains_key(&name) {
+            self.tools.insert(name.clone(), tool);
+            self.hidden.insert(name);
+        }
+        self
     }
 
     /// The tool of this name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Tool> {
-        self.0.get(name)
+        self.tools.get(name)
     }
 
-    /// All of them, by name.
+    /// Those that are shown, by name.
     pub fn tools(&self) -> impl Iterator<Item = &Tool> {
-        self.0.values()
+        self.tools.values().filter(|tool| !self.hidden.contains(&tool.spec.name))
+    }
+
+    /// Those that are shown only when they are of use.
+    pub fn hidden(&self) -> impl Iterator<Item = &Tool> {
+        self.hidden.iter().filter_map(|name| self.tools.get(name))
     }
 }
 

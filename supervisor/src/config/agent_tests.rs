@@ -92,6 +92,7 @@ fn everything_that_is_wrong_is_said_at_once() {
         "agent:
   program: /nonexistent/talon-agent
   turn: { iterations: 0, cost: 1 €, wall_time: 30h }
+  context: { profile: frugl, shares: { system: 50, tools: 50 }, turns: 3, kept_turns: 4 }
   confirm: { rules: [{ tool: files, ask: nevr }, { tool: '*', ask: never }], patterns: ['(?=x)', ok], expires_after: 0s }
   allow:
     senders: { 'uid:0': ['files.*'], 'uid:x': [], alice: [files] }
@@ -124,6 +125,9 @@ orchestrator:
         "agent.turn.iterations: expected a whole number from 1 to 1000",
         "agent.turn.cost: expected an amount of dollars, found \"1 €\" (write it like 2, 0.15",
         "agent.turn.wall_time: has to be more than nothing and at most 1d",
+        "agent.context.profile: expected \"frugal\", \"balanced\" or \"full\", found \"frugl\"",
+        "agent.context.shares: the sections have 105 hundredths together",
+        "agent.context.kept_turns: 4 turns are kept, and 3 are shown at most",
         "agent.confirm.rules[0].ask: expected \"always\", \"destructive\" or \"never\", found \"nevr\" (did you mean \"never\"?)",
         "agent.confirm.rules[0].tool: \"*\" is no pattern (write plugin.action",
         "agent.confirm.patterns[0]: is no expression: look-around",
@@ -157,7 +161,7 @@ orchestrator:
     ] {
         assert!(errors.contains(said), "{said}\nis not in\n{errors}");
     }
-    assert_eq!(errors.lines().count(), 35, "nothing else:\n{errors}");
+    assert_eq!(errors.lines().count(), 38, "nothing else:\n{errors}");
     assert!(!errors.contains("hunter2") && !errors.contains("please report"), "{errors}");
 }
 

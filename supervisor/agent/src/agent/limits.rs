@@ -2,10 +2,9 @@
 
 use std::num::NonZeroU32;
 
-use talon_agent_settings::{ContextKeys, PICOS_PER_MICRO, TurnKeys};
+use talon_agent_settings::{PICOS_PER_MICRO, TurnKeys};
 
 use crate::budget::Budgets;
-use crate::context::Sections;
 
 /// The configured limits. The supervisor rejects a 0 where it is invalid; if one arrives, it counts as 1.
 pub(super) fn budgets(keys: &TurnKeys) -> Budgets {
@@ -24,18 +23,6 @@ pub(super) fn budgets(keys: &TurnKeys) -> Budgets {
     }
 }
 
-/// The configured sections of the window.
-pub(crate) fn sections(keys: &ContextKeys) -> Sections {
-    let of = |tokens: u32| usize::try_from(tokens).unwrap_or(usize::MAX);
-    Sections {
-        system: of(keys.system),
-        summary: of(keys.summary),
-        recent: of(keys.recent),
-        tool_results: of(keys.tool_results),
-        tools: of(keys.tools),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -43,6 +30,5 @@ mod tests {
     #[test]
     fn the_configurations_defaults_are_those_of_the_loop() {
         assert_eq!(budgets(&TurnKeys::default()), Budgets::default());
-        assert_eq!(sections(&ContextKeys::default()), Sections::default());
     }
 }

@@ -12,9 +12,9 @@ use talon_llm::route::fallback::{Chain, ChainSettings, EventObserver, Log, Provi
 use talon_store::Memory;
 use tokio::time::Instant;
 
-use super::limits::sections;
 use super::probe_signal::ProbeSignal;
 use crate::approval::ApprovalQueue;
+use crate::context::ContextPlan;
 use crate::costs::Costs;
 use crate::driver::{Host, Recall, TurnEnvironment, TurnRunner};
 use crate::metrics::{CountingRecall, Metrics};
@@ -73,7 +73,7 @@ impl Setup {
             let theirs = environment.clone();
             let context = SubAgentContext {
                 rules: settings.orchestrator.rules.clone(),
-                sections: sections(&settings.agent.context),
+                plan: ContextPlan::from(&settings.agent.context),
                 allow: settings.agent.allow.subagents.clone(),
                 sanitizer: Arc::clone(&parts.sanitizer),
             };

@@ -7,10 +7,11 @@ use talon_llm::route::Task;
 use talon_llm::route::router::Pins;
 use talon_store::Session;
 
-use super::limits::{budgets, sections};
+use super::limits::budgets;
 use super::session_metadata::tools_of;
 use super::setup::Setup;
 use crate::answer::Schema;
+use crate::context::ContextPlan;
 use crate::driver::{AllowedTools, Caller, TurnSpec};
 use crate::journal::{Journal, UnfinishedTurn};
 use crate::prompt::{Note, Prompt};
@@ -62,7 +63,7 @@ pub(super) async fn spec(
         },
         request: request.text,
         budgets: budgets(&settings.agent.turn),
-        sections: sections(&settings.agent.context),
+        plan: ContextPlan::from(&settings.agent.context),
         prompt: prompt(setup).await,
         task: Task::Chat,
         pins: Pins {

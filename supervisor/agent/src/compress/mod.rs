@@ -254,10 +254,7 @@ impl RunningSummary {
         self.taken += written.taken;
         self.summary = written.summary;
         self.pico_usd += written.pico_usd;
-        self.usage.input_tokens += written.usage.input_tokens;
-        self.usage.cached_input_tokens += written.usage.cached_input_tokens;
-        self.usage.output_tokens += written.usage.output_tokens;
-        self.usage.thinking_tokens += written.usage.thinking_tokens;
+        self.usage.add(written.usage);
         let last = self.taken.checked_sub(1).and_then(|last| past.get(last));
         self.whole = match (last, past.get(self.taken)) {
             (Some(last), Some(next)) => last.turn != next.turn,

@@ -7,11 +7,16 @@ use talon_guard::Sanitizer;
 use talon_llm::model::{Message, ToolSpec};
 
 use super::{
-    HistoryMessage, Sections, Stats, Summary, Window, WindowStatus, choose, count_messages, history,
+    ContextPlan, HistoryMessage, Pressure, Sections, Stats, Summary, Window, WindowStatus, choose,
+    count_messages, history,
 };
 use crate::prompt::Prompt;
 use crate::tokens::TokenCounter;
 use crate::tools::Offer;
+
+/// What is added where something was shortened: the line that says what is left out, and the tool that reads
+/// on.
+const SHORTENED_TOKENS: usize = 160;
 
 /// The parts of a question.
 #[derive(Debug, Clone, Copy)]
@@ -30,8 +35,8 @@ pub struct Material<'a> {
     pub request: &'a str,
     /// The model's window.
     pub window: Window,
-    /// The size of each part, before it is fitted to the window.
-    pub sections: &'a Sections,
+    /// How the window is divided.
+    pub plan: &'a ContextPlan,
 }
 
 /// A question, ready to be asked unless its window is full.
@@ -39,6 +44,8 @@ pub struct Material<'a> {
 pub struct AssembledRequest {
     /// The transcript: system messages first, the safety rules before all else.
     pub messages: Vec<Message>,
+    /// How many of the first messages are the same in each question of the session.
+    pub stable_messages: usize,
     /// The tools.
     pub tools: Vec<ToolSpec>,
     /// The messages that have to be summarized; if there are any, summarize them and assemble the question
@@ -48,6 +55,8 @@ pub struct AssembledRequest {
     pub status: WindowStatus,
     /// Its composition.
     pub stats: Stats,
+    /// The budgets that it was assembled with.
+    pub sections: Sections,
 }
 
 /// Assembles a question.
@@ -58,26 +67,39 @@ pub fn assemble(
     sanitizer: &Sanitizer,
 ) -> AssembledRequest {
     let window = material.window;
-    let sections = material.sections.within(window, counter.count(crate::prompt::safety_rules()));
+    let mut sections = material.plan.sections(window, counter.count(crate::prompt::safety_rules()));
     let mut messages = material.prompt.messages(sections.system, counter);
     let system = count_messages(&messages, counter);
+    let mut tools =
+        choose::choose(material.offer.tools(), material.request, material.used, sections.tools, counter);
 
-    let shown = history::select(material.history, &sections, counter, sanitizer);
-    let left_out = shown.left_out.iter().map(ExactSizeIterator::len).sum();
     let mut summary = 0;
     if !material.summary.text.is_empty() {
         let message = material.summary.message(sections.summary, counter);
         summary = count_messages(std::slice::from_ref(&message), counter);
         messages.push(message);
     }
+    if let Pressure::WhenFull { .. } = sections.pressure {
+        // The turns get what the other sections do not need.
+        let room = material.plan.used(window).comfortable();
+        let left = room.saturating_sub(system + summary + tools.tokens + SHORTENED_TOKENS);
+        sections.recent = sections.recent.min(left);
+    }
+    let shown = history::select(material.history, &sections, counter, sanitizer);
+    let left_out = shown.left_out.iter().map(ExactSizeIterator::len).sum();
     if left_out > 0 {
         let text = format!("[{left_out} earlier messages are left out here and not summarized yet.]");
         messages.push(Message::System { text });
     }
     messages.extend(shown.messages);
+    if shown.cut > 0 {
+        for tool in material.offer.hidden() {
+            tools.tokens += choose::tokens(&tool.spec, counter);
+            tools.specs.push(tool.spec.clone());
+        }
+        tools.specs.sort_by(|a, b| a.name.cmp(&b.name));
+    }
 
-    let tools =
-        choose::choose(material.offer.tools(), material.request, material.used, sections.tools, counter);
     let total = count_messages(&messages, counter) + tools.tokens;
     let status = window.status(total);
     let stats = Stats {
@@ -93,9 +115,19 @@ pub fn assemble(
         turns: shown.turns,
         messages_left_out: left_out,
         results_cut: shown.cut,
+        result_tokens_cut: shown.cut_tokens,
+        profile: material.plan.profile,
         tools_offered: tools.specs.len(),
         tools_left_out: tools.left_out.len(),
         compression_ratio: material.summary.ratio(counter),
     };
-    AssembledRequest { messages, tools: tools.specs, to_summarize: shown.left_out, status, stats }
+    AssembledRequest {
+        messages,
+        stable_messages: material.prompt.stable_messages(),
+        tools: tools.specs,
+        to_summarize: shown.left_out,
+        status,
+        stats,
+        sections,
+    }
 }

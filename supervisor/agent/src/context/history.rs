@@ -1,33 +1,30 @@
 //! Selects the turns that are shown verbatim; older ones go into the summary.
 //!
+//! Under constant pressure (`frugal`):
+//!
 //! - The current turn is shown: its request, and the latest exchange with tools, whole but for the results'
 //!   budget; then the exchanges before it, newest first, as long as they fit.
-//! - Earlier turns are shown up to [`MAX_TURNS`] in total, as long as they fit. Once one does not, only
-//!   [`KEPT_TURNS`] stay, so that a summary is due every few turns and not with each.
-//! - Older tool results are shown with [`MIN_RESULT_TOKENS`] each: by then the model has repeated what
-//!   matters.
+//! - Earlier turns are shown up to the most of [`Sections::turns`] in total, as long as they fit. Once one
+//!   does not, only as many stay as it says, so that a summary is due every few turns and not with each.
+//! - Older tool results are shown with [`Sections::min_result`] tokens each: by then the model has repeated
+//!   what matters.
+//!
+//! Otherwise everything is shown whole while it fits (`fitting.rs`).
 //!
 //! A call and its results are shown or left out together (`units.rs`).
 
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use talon_guard::{Sanitizer, Wrapped};
+use talon_guard::Sanitizer;
 use talon_llm::model::Message;
 
-use super::Sections;
 use super::message::{HistoryMessage, count_messages};
+use super::sections::Pressure;
+use super::shorten::Cutter;
 use super::units::{Unit, turns};
-use crate::tokens::{TokenCounter, cut, shares};
-
-/// The most turns shown, including the current one: the founding "last 5–10".
-pub const MAX_TURNS: usize = 10;
-/// The turns that stay when older ones go into the summary, if they fit.
-pub const KEPT_TURNS: usize = 5;
-
-/// The least tokens of a tool result: the envelope with all its attributes takes about 80, and a result that
-/// is only an envelope says nothing.
-pub const MIN_RESULT_TOKENS: usize = 150;
+use super::{Sections, fitting};
+use crate::tokens::TokenCounter;
 
 /// The part of a session that is shown.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -40,6 +37,8 @@ pub struct HistoryView {
     pub turns: usize,
     /// How many results were cut.
     pub cut: usize,
+    /// Tokens of results that were left out.
+    pub cut_tokens: usize,
     /// Tokens of the latest results.
     pub result_tokens: usize,
     /// Tokens of everything else.
@@ -56,15 +55,14 @@ pub fn select(
 ) -> HistoryView {
     let mut earlier = turns(history);
     let Some(current) = earlier.pop() else { return HistoryView::default() };
-    let mut selection = Selection {
-        sections,
-        cutter: Cutter { counter, sanitizer, cut: 0 },
-        used: 0,
-        shown: VecDeque::new(),
-    };
+    let cutter = Cutter::new(counter, sanitizer);
+    if let Pressure::WhenFull { target } = sections.pressure {
+        return fitting::fit(earlier, current, sections, target, cutter);
+    }
+    let mut selection = Selection { sections, cutter, used: 0, shown: VecDeque::new() };
     let (result_tokens, dropped) = selection.show_current(&current);
     // Earlier turns only if nothing after them is left out.
-    let most = if dropped.is_empty() { MAX_TURNS - 1 } else { 0 };
+    let most = if dropped.is_empty() { sections.turns.0.saturating_sub(1) } else { 0 };
     let gone = earlier.len() - selection.show_earlier(&earlier, most);
     let left_out = [span(earlier[..gone].iter().flatten()), span(dropped.iter())];
     HistoryView {
@@ -72,6 +70,7 @@ pub fn select(
         left_out: left_out.into_iter().flatten().collect(),
         turns: earlier.len() - gone + 1,
         cut: selection.cutter.cut,
+        cut_tokens: selection.cutter.left_out,
         result_tokens,
         recent_tokens: selection.used,
     }
@@ -97,7 +96,8 @@ impl Selection<'_> {
         for (i, unit) in current[latest..].iter().enumerate() {
             let mut unit = unit.clone();
             if i == 0 && unit.is_exchange {
-                result_tokens = self.cutter.share(&mut unit.messages, self.sections.tool_results);
+                let Sections { tool_results, min_result, .. } = *self.sections;
+                result_tokens = self.cutter.share(&mut unit.messages, tool_results, min_result);
             }
             self.shown.push_back(unit);
         }
@@ -107,7 +107,7 @@ impl Selection<'_> {
         let between = &current[first..latest.max(first)];
         let mut first_shown = 0;
         for (i, unit) in between.iter().enumerate().rev() {
-            let unit = self.cutter.shorten(unit);
+            let unit = self.cutter.shorten(unit, self.sections.min_result);
             let size = self.tokens([&unit]);
             if self.used + size > self.sections.recent {
                 first_shown = i + 1;
@@ -126,7 +126,8 @@ impl Selection<'_> {
     fn show_earlier(&mut self, earlier: &[Vec<Unit>], most: usize) -> usize {
         let mut fitting = Vec::new();
         for turn in earlier.iter().rev().take(most) {
-            let turn: Vec<Unit> = turn.iter().map(|unit| self.cutter.shorten(unit)).collect();
+            let min_result = self.sections.min_result;
+            let turn: Vec<Unit> = turn.iter().map(|unit| self.cutter.shorten(unit, min_result)).collect();
             let size = self.tokens(&turn);
             if self.used + size > self.sections.recent {
                 break;
@@ -135,7 +136,7 @@ impl Selection<'_> {
             fitting.push((turn, size));
         }
         if fitting.len() < earlier.len() {
-            for (_, size) in fitting.drain((KEPT_TURNS - 1).min(fitting.len())..) {
+            for (_, size) in fitting.drain((self.sections.turns.1.max(1) - 1).min(fitting.len())..) {
                 self.used -= size;
             }
         }
@@ -154,58 +155,7 @@ impl Selection<'_> {
 }
 
 /// The range from the first to the last of adjacent units.
-fn span<'u>(mut units: impl Iterator<Item = &'u Unit>) -> Option<Range<usize>> {
+pub(super) fn span<'u>(mut units: impl Iterator<Item = &'u Unit>) -> Option<Range<usize>> {
     let first = units.next()?;
     Some(first.range.start..units.last().unwrap_or(first).range.end)
-}
-
-struct Cutter<'c> {
-    counter: &'c dyn TokenCounter,
-    sanitizer: &'c Sanitizer,
-    cut: usize,
-}
-
-impl Cutter<'_> {
-    /// Shortens the results of an older unit.
-    fn shorten(&mut self, unit: &Unit) -> Unit {
-        let mut unit = unit.clone();
-        for message in &mut unit.messages {
-            self.result(message, MIN_RESULT_TOKENS);
-        }
-        unit
-    }
-
-    /// Truncates the latest results to their shares. Returns their tokens.
-    fn share(&mut self, messages: &mut [Message], budget: usize) -> usize {
-        let mut results: Vec<&mut Message> =
-            messages.iter_mut().filter(|message| matches!(message, Message::Tool { .. })).collect();
-        let size = |message: &Message| match message {
-            Message::Tool { content, .. } => self.counter.count(content),
-            _ => 0,
-        };
-        let sizes: Vec<usize> = results.iter().map(|message| size(message)).collect();
-        let shares = shares(&sizes, budget);
-        for (message, share) in results.iter_mut().zip(shares) {
-            self.result(message, share.max(MIN_RESULT_TOKENS));
-        }
-        results
-            .iter()
-            .map(|message| match message {
-                Message::Tool { content, .. } => self.counter.count(content),
-                _ => 0,
-            })
-            .sum()
-    }
-
-    fn result(&mut self, message: &mut Message, tokens: usize) {
-        let Message::Tool { content, .. } = message else { return };
-        if self.counter.count(content) <= tokens {
-            return;
-        }
-        *content = match Wrapped::parse(content, self.sanitizer) {
-            Some(block) => cut::block(&block, tokens, self.counter, self.sanitizer).into_string(),
-            None => cut::plain(content, tokens, self.counter),
-        };
-        self.cut += 1;
-    }
 }

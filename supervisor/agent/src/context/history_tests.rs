@@ -55,7 +55,10 @@ fn the_latest_results_have_a_budget_and_older_ones_less() {
     assert_eq!(shown.cut, 2);
     assert!(shown.result_tokens <= 500 && shown.result_tokens > 400, "{}", shown.result_tokens);
     let Message::Tool { content, .. } = &shown.messages[2] else { panic!("{:?}", shown.messages[2]) };
-    assert!(Estimate.count(content) <= MIN_RESULT_TOKENS && content.contains("[truncated: "), "{content}");
+    assert!(
+        Estimate.count(content) <= Sections::default().min_result && content.contains("[truncated: "),
+        "{content}"
+    );
     assert_eq!(shown.messages[3], result("2", "short"));
 }
 

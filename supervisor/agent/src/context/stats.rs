@@ -1,6 +1,7 @@
 //! The composition of a question.
 
 use serde::Serialize;
+use talon_agent_settings::ContextProfile;
 
 use super::{Window, WindowStatus};
 use crate::tokens::Accuracy;
@@ -32,6 +33,10 @@ pub struct Stats {
     pub messages_left_out: usize,
     /// Results of tools that were cut.
     pub results_cut: usize,
+    /// What was left out of them.
+    pub result_tokens_cut: usize,
+    /// The profile by which the window was divided.
+    pub profile: ContextProfile,
     /// Tools offered.
     pub tools_offered: usize,
     /// Tools for which there was no room.

@@ -80,10 +80,11 @@ fn the_window_warns_and_refuses_at_the_founding_numbers_and_at_their_shares() {
 fn sections_have_the_founding_numbers_and_shrink_evenly_for_small_windows() {
     let sections = Sections::default();
     assert_eq!(sections.total(), 5_300);
-    assert_eq!(sections.within(Window(128_000), 700), sections);
-    let small = sections.within(Window(4_000), 700);
+    let within = |window| ContextPlan::frugal().sections(Window(window), 700);
+    assert_eq!(within(128_000), sections);
+    let small = within(4_000);
     assert!(small.total() <= 2_300 && small.total() > 2_200, "{small:?}");
-    assert_eq!(sections.within(Window(0), 700).total(), 0);
+    assert_eq!(within(0).total(), 0);
 }
 
 fn tool(name: &str, description: &str) -> Action {
@@ -130,7 +131,7 @@ fn question(history: &[HistoryMessage], summary: &Summary, window: usize, offer:
         used: &BTreeSet::new(),
         request: "look",
         window: Window(window),
-        sections: &Sections::default(),
+        plan: &ContextPlan::frugal(),
     };
     assemble(&material, &OpenAiTokenizer::O200k, &Sanitizer::default())
 }

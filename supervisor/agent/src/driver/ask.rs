@@ -1,7 +1,8 @@
 //! One question to a model.
 
 use talon_agent_settings::PICOS_PER_MICRO;
-use talon_llm::model::{Chunk, ErrorClass, Request, Usage};
+use talon_llm::model::{Chunk, ErrorClass, Request};
+use talon_llm::route::cost::saved_by_cache;
 use talon_llm::route::fallback::{AnswerEvent, AnswerListener, Answered, ExhaustedError, ExhaustedReason};
 use talon_llm::route::retry;
 use talon_llm::route::router::{Outage, RejectionReason, RouteError};
@@ -35,6 +36,7 @@ impl TurnRun<'_> {
             messages: question.messages,
             tools: question.tools,
             thinking: self.spec.thinking,
+            stable_messages: question.stable_messages,
             ..Request::default()
         };
         if self.enforces_schema(&request.tools) {
@@ -73,6 +75,9 @@ impl TurnRun<'_> {
             self.notice("info", format!("{} answered, for {first} did not ({class}).", answered.model));
         }
         self.account.record_cost(answered.total_cost().picodollars());
+        if let Some(entry) = self.environment.chain.catalog().get(&answered.model) {
+            self.account.saved_pico_usd += saved_by_cache(&entry.model, answered.charge.usage).picodollars();
+        }
         let micro_usd = self.account.take_unreported_micro_usd();
         self.account.record_attempts(answered.attempts);
         self.account.model = Some(answered.model);
@@ -113,13 +118,6 @@ pub(super) fn route_error_word(error: &RouteError) -> &'static str {
     } else {
         "no_provider"
     }
-}
-
-pub(super) fn add(to: &mut Usage, more: Usage) {
-    to.input_tokens = to.input_tokens.saturating_add(more.input_tokens);
-    to.cached_input_tokens = to.cached_input_tokens.saturating_add(more.cached_input_tokens);
-    to.output_tokens = to.output_tokens.saturating_add(more.output_tokens);
-    to.thinking_tokens = to.thinking_tokens.saturating_add(more.thinking_tokens);
 }
 
 /// Forwards an answer's pieces to the listener.

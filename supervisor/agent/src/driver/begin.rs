@@ -6,8 +6,8 @@ use std::sync::Arc;
 use talon_agent_settings::covers;
 use talon_proto::plugin::PluginCapabilities;
 
-use super::Recollection;
 use super::drive::TurnRun;
+use super::{Recollection, read_more};
 use crate::answer::Schema;
 use crate::journal::{JournalEntry, Transcript, TurnOptions, UnfinishedTurn};
 use crate::loop_context::Failure;
@@ -100,7 +100,11 @@ impl TurnRun<'_> {
             let offered = capabilities.actions.iter().filter(|action| self.may_call(plugin, &action.name));
             offered.map(move |action| (plugin.as_str(), action))
         });
-        (recalled, Offer::new(actions))
+        let mut offer = Offer::new(actions);
+        if !self.spec.no_tools && offer.tools().next().is_some() {
+            offer = offer.with_hidden(read_more::PLUGIN, &read_more::action());
+        }
+        (recalled, offer)
     }
 
     /// Warns of patterns that match no action: a typing error, or a plugin that is not running. Without the

@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 use super::cost_tracking_listener::CostTrackingListener;
 use super::drive::TurnRun;
-use super::{BuiltinCall, BuiltinTools, Confirmation, HostCall, HostError, Listener, Progress};
+use super::{BuiltinCall, BuiltinTools, Confirmation, HostCall, HostError, Listener, Progress, read_more};
 use crate::journal::{JournalEntry, UNKNOWN};
 use crate::loop_context::Failure;
 use crate::machine::Fact;
@@ -167,6 +167,10 @@ impl TurnRun<'_> {
         let (tool, args) = (checked.tool, checked.to_wire());
         let listener: Arc<dyn Listener> = Arc::clone(costs) as _;
         let (result, truncated, latency) = 'made: {
+            // It reads what the session has already.
+            if read_more::reads_own_cut(&tool.plugin, &tool.action, &args) {
+                break 'made (self.read_more(call, &args), false, Duration::ZERO);
+            }
             // Tools that may not be called are not offered. This check protects the built-in tools, which
             // have no other.
             if !self.may_call(&tool.plugin, &tool.action) {

@@ -14,7 +14,7 @@ use super::spec::{TurnEnd, TurnEnvironment, TurnRunner, TurnSpec};
 use super::{Clock, Recollection, TurnObserver};
 use crate::answer::{self, Schema};
 use crate::budget::Limit;
-use crate::context::{AssembledRequest, Stats, Summary};
+use crate::context::{AssembledRequest, Sections, Stats, Summary};
 use crate::journal::{JournalEntry, Transcript};
 use crate::loop_context::{Failure, FailureReport};
 use crate::machine::{Activity, Effect, Event, Fact, Phase, TransitionRecord, Turn};
@@ -99,6 +99,8 @@ pub(super) struct TurnRun<'w> {
     /// The last calls and their results.
     pub(super) batch: (Vec<ToolCall>, Vec<ToolResult>),
     pub(super) question: Option<AssembledRequest>,
+    /// The budgets of the last question.
+    pub(super) sections: Sections,
     /// The window that the model needs, if it was estimated; otherwise 0.
     pub(super) needed: u64,
     /// The text received so far of an unfinished answer.
@@ -110,6 +112,8 @@ pub(super) struct TurnRun<'w> {
 #[derive(Default)]
 pub(super) struct TurnAccount {
     pub(super) pico_usd: u128,
+    /// What the providers' caches saved.
+    pub(super) saved_pico_usd: u128,
     /// The part that the machine was notified of.
     pub(super) micro_usd: u64,
     /// What the last answer added to it.
@@ -127,6 +131,8 @@ pub(super) struct TurnAccount {
     /// An error word that is more exact than the failure's own.
     pub(super) word: Option<&'static str>,
     pub(super) warned_tight: bool,
+    /// Whether people were notified that results are shown shortened.
+    pub(super) warned_cut: bool,
 }
 
 /// The most attempts of a turn that are stored and reported. A turn exceeds it only if nearly every question
@@ -187,6 +193,7 @@ impl<'w> TurnRun<'w> {
             event: Event::StartLoop,
             batch: (Vec::new(), Vec::new()),
             question: None,
+            sections: Sections::default(),
             needed: 0,
             partial_text: String::new(),
             account: TurnAccount::default(),

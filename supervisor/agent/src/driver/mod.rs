@@ -30,6 +30,7 @@ mod notify;
 mod observe;
 mod persistence;
 mod prepare;
+mod read_more;
 mod recall;
 mod spec;
 mod summarize;

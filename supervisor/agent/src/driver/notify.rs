@@ -92,6 +92,7 @@ impl TurnRun<'_> {
             tool_calls: end.tool_calls,
             scripted: model.is_some_and(|model| is_scripted(&model.provider)),
             context: end.stats.as_ref().map(stats),
+            saved_pico_usd: saturated(self.account.saved_pico_usd),
         }));
         end
     }
@@ -112,6 +113,7 @@ impl TurnRun<'_> {
             cost_pico_usd: end_report.cost_pico_usd,
             iteration: end_report.iterations,
             duration_ms: end_report.duration_ms,
+            context: end_report.stats.as_ref().map(stats),
         }));
         end_report
     }
@@ -126,7 +128,7 @@ impl TurnRun<'_> {
     fn end(&self, outcome: Result<String, (String, String)>, partial: Option<String>) -> TurnEnd {
         let context = self.turn.context();
         let mut usage = context.usage();
-        super::ask::add(&mut usage, self.account.usage);
+        usage.add(self.account.usage);
         TurnEnd {
             outcome,
             partial,
@@ -157,6 +159,7 @@ fn usage(usage: Usage) -> agent::Usage {
         output_tokens: usage.output_tokens,
         cached_input_tokens: usage.cached_input_tokens,
         thinking_tokens: usage.thinking_tokens,
+        cache_written_tokens: usage.cache_written_tokens,
     }
 }
 
@@ -189,5 +192,9 @@ fn stats(stats: &Stats) -> agent::ContextStats {
         tools_offered: count(stats.tools_offered),
         tools_left_out: count(stats.tools_left_out),
         results_cut: count(stats.results_cut),
+        result_tokens_cut: number(stats.result_tokens_cut),
+        profile: stats.profile.word().to_owned(),
+        turns: count(stats.turns),
+        messages_left_out: count(stats.messages_left_out),
     }
 }

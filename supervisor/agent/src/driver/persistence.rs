@@ -27,8 +27,8 @@ const MAX_NAME_BYTES: usize = 256;
 const MAX_SHOWN_BYTES: usize = 200;
 /// Longer thoughts are not sent back to the model.
 const MAX_THOUGHTS_BYTES: usize = 256 << 10;
-/// The longest result. A model is shown 500 tokens of it, and 150 of an older one; 50,000 are for people who
-/// read the session, and stay below the store's megabyte in any script.
+/// The longest result. 50,000 tokens are a quarter of most windows, and stay below the store's megabyte in any
+/// script.
 const MAX_RESULT_TOKENS: usize = 50_000;
 /// The longest tool output that is stored to compare results; a longer one is replaced by its digest.
 const MAX_SAID_BYTES: usize = 4 << 10;
@@ -212,7 +212,7 @@ pub(super) fn bound_result(result: ToolResult, sanitizer: &Sanitizer) -> ToolRes
     // A token has at least one byte, so most results need not be counted.
     if block.len() > MAX_RESULT_TOKENS {
         block = match Wrapped::parse(&block, sanitizer) {
-            Some(whole) => cut::block(&whole, MAX_RESULT_TOKENS, &Estimate, sanitizer).into_string(),
+            Some(whole) => cut::block(&whole, MAX_RESULT_TOKENS, None, &Estimate, sanitizer).into_string(),
             None => cut::plain(&block, MAX_RESULT_TOKENS, &Estimate),
         };
     }

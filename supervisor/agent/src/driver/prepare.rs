@@ -9,8 +9,9 @@ use talon_llm::route::fallback::ChainRequest;
 use talon_llm::route::{Complexity, Task, complexity};
 
 use super::drive::TurnRun;
+use super::read_more;
 use crate::answer::Schema;
-use crate::context::{AssembledRequest, Material, Window, WindowStatus, assemble, count_messages};
+use crate::context::{AssembledRequest, Material, Stats, Window, WindowStatus, assemble, count_messages};
 use crate::fence;
 use crate::loop_context::Failure;
 use crate::machine::Activity;
@@ -39,12 +40,18 @@ impl TurnRun<'_> {
         let (counter, window) = asked;
         if !question.to_summarize.is_empty() {
             self.set_activity(Activity::Summarizing);
+            self.sections = question.sections;
             self.summarize(&question.to_summarize, counter).await?;
             question = self.assemble(counter, window);
             self.set_activity(Activity::Performing);
         }
+        self.sections = question.sections;
         self.account.stats = Some(question.stats.clone());
         self.log_fit(&question);
+        if question.stats.results_cut > 0 && !std::mem::replace(&mut self.account.warned_cut, true) {
+            let Stats { results_cut, result_tokens_cut, profile, .. } = question.stats;
+            self.notice("info", read_more::notice(results_cut, result_tokens_cut, profile.word()));
+        }
         match question.status {
             WindowStatus::Full { .. } => {
                 self.account.word = Some("context_full");
@@ -169,7 +176,7 @@ impl TurnRun<'_> {
             used: &used,
             request: &self.spec.request,
             window,
-            sections: &self.spec.sections,
+            plan: &self.spec.plan,
         };
         let mut question = assemble(&material, counter, &self.environment.sanitizer);
         if let Some(schema) = &self.schema {

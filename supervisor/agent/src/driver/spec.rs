@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use super::{AllowedTools, BuiltinTools, Caller, Clock, Host, Listener, Recall};
 use crate::answer::Schema;
 use crate::budget::Budgets;
-use crate::context::{Sections, Stats};
+use crate::context::{ContextPlan, Stats};
 use crate::journal::{Journal, UnfinishedTurn};
 use crate::prompt::Prompt;
 
@@ -45,7 +45,7 @@ pub struct TurnSpec {
     /// Its limits.
     pub budgets: Budgets,
     /// How the model's window is divided.
-    pub sections: Sections,
+    pub plan: ContextPlan,
     /// The system prompt; memories are added to it.
     pub prompt: Prompt,
     /// The kind of task by which its questions are routed.

@@ -6,7 +6,7 @@ use talon_llm::model::Message;
 
 use super::drive::TurnRun;
 use crate::compress;
-use crate::context::count_messages;
+use crate::context::{Pressure, count_messages};
 use crate::loop_context::Failure;
 use crate::tokens::TokenCounter;
 
@@ -53,7 +53,7 @@ impl TurnRun<'_> {
         while running.taken < past.len() && *left > 0 {
             *left -= 1;
             let (chain, session) = (&self.environment.chain, &self.spec.caller.session);
-            let extension = running.extend(chain, session, &past, &self.spec.sections);
+            let extension = running.extend(chain, session, &past, &self.sections);
             let said = self.unless_stopped(extension).await;
             if let Err(error) = said? {
                 failed = Some(error.to_string());
@@ -66,7 +66,7 @@ impl TurnRun<'_> {
             }
         }
         self.account.record_cost(running.pico_usd);
-        super::ask::add(&mut self.account.usage, running.usage);
+        self.account.usage.add(running.usage);
         self.transcript.forget(range.start..range.start + running.taken);
         if keep {
             self.unkept = running.unpersisted();
@@ -83,6 +83,9 @@ impl TurnRun<'_> {
     /// The messages of this turn that do not fit, with enough of the following ones to free half of the
     /// section: otherwise a summary would be due before each question.
     fn older_turn_messages(&self, range: Range<usize>, counter: &dyn TokenCounter) -> Range<usize> {
+        if self.sections.pressure != Pressure::Constant {
+            return range;
+        }
         let messages = self.transcript.messages();
         let is_exchange =
             |message: &Message| matches!(message, Message::Assistant { calls, .. } if !calls.is_empty());
@@ -91,7 +94,7 @@ impl TurnRun<'_> {
         for at in (range.end..latest).rev() {
             let message = &messages[at].message;
             tokens += count_messages(std::slice::from_ref(message), counter);
-            if tokens > self.spec.sections.recent / 2 {
+            if tokens > self.sections.recent / 2 {
                 break;
             }
             if !matches!(message, Message::Tool { .. }) {

@@ -99,7 +99,13 @@ async fn every_entry_comes_back_as_it_was() {
         }],
         cut_call: Some("u".to_owned()),
         finish: Finish::Length,
-        usage: Some(Usage { input_tokens: 1, cached_input_tokens: 2, output_tokens: 3, thinking_tokens: 4 }),
+        usage: Some(Usage {
+            input_tokens: 1,
+            cached_input_tokens: 2,
+            cache_written_tokens: 5,
+            output_tokens: 3,
+            thinking_tokens: 4,
+        }),
         model: "m".to_owned(),
         thoughts: Some(Thoughts {
             provider: "p".to_owned(),

@@ -19,12 +19,7 @@ impl LoopContext {
     pub(crate) fn record_answer(&mut self, answer: Answer, micro_usd: u64) {
         self.iteration = self.iteration.saturating_add(1);
         self.spent.micro_usd = self.spent.micro_usd.saturating_add(micro_usd);
-        let usage = answer.usage.unwrap_or_default();
-        self.usage.input_tokens = self.usage.input_tokens.saturating_add(usage.input_tokens);
-        self.usage.cached_input_tokens =
-            self.usage.cached_input_tokens.saturating_add(usage.cached_input_tokens);
-        self.usage.output_tokens = self.usage.output_tokens.saturating_add(usage.output_tokens);
-        self.usage.thinking_tokens = self.usage.thinking_tokens.saturating_add(usage.thinking_tokens);
+        self.usage.add(answer.usage.unwrap_or_default());
         if !answer.text.trim().is_empty() {
             self.partial = Some(answer.text.trim().to_owned());
         }

@@ -67,6 +67,7 @@ fn cost(tally: &UsageTotals) -> Cost {
         output_tokens: tally.output_tokens,
         cost_pico_usd: pico(tally.cost),
         estimated_pico_usd: pico(tally.estimated_cost),
+        cached_input_tokens: tally.cached_input_tokens,
     }
 }
 

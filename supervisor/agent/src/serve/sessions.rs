@@ -17,9 +17,9 @@ use super::client::Client;
 use super::costs::pico;
 use super::limits::{CANCEL_WAIT, DEFAULT_SESSIONS, MAX_PATTERNS, MAX_SESSIONS};
 use super::service::{Service, page, token};
-use crate::agent::{OPEN_TURN, Setup, TITLE, TOOLS, sections, thinking, tools_of};
+use crate::agent::{OPEN_TURN, Setup, TITLE, TOOLS, thinking, tools_of};
 use crate::compress::{CompactError, compact};
-use crate::context::history::KEPT_TURNS;
+use crate::context::{ContextPlan, Window};
 use crate::driver::{CallApprover as _, Caller};
 use crate::error_status::{journal_error_status, no_session, store_error_status};
 use crate::journal::{StoreJournal, client_messages};
@@ -152,13 +152,18 @@ impl Service {
         let (setup, id) = (self.agent.setup(), session.id.to_string());
         let opened = self.agent.costs.open_session(setup.environment.chain.ledgers(), &id).await;
         opened.map_err(|error| store_error_status(&error))?;
+        let plan = ContextPlan::from(&setup.settings.agent.context);
         let keep = match request.keep_turns {
-            0 => KEPT_TURNS,
+            0 => plan.kept_turns(),
             turns => usize::try_from(turns).unwrap_or(usize::MAX),
         };
         let journal = StoreJournal::new(self.agent.sessions.clone(), session.id);
-        let context = sections(&setup.settings.agent.context);
-        let compacted = compact(&setup.environment.chain, &journal, &id, &context, keep).await;
+        // The summary has to suit whichever model reads it.
+        let windows =
+            setup.environment.chain.catalog().entries().iter().map(|entry| entry.model.context_window);
+        let window = windows.min().map_or(0, |window| usize::try_from(window).unwrap_or(usize::MAX));
+        let sections = plan.sections(Window(window), 0);
+        let compacted = compact(&setup.environment.chain, &journal, &id, &sections, keep).await;
         self.agent.costs.flush().await;
         let compacted = compacted.map_err(|error| match &error {
             CompactError::Journal(error) => journal_error_status(error),

@@ -15,7 +15,7 @@ use super::definition::Definition;
 use super::error::{ResultError, TaskError};
 use super::outcome::SubAgentOutcome;
 use super::{SUBAGENT, built_in, offer};
-use crate::context::Sections;
+use crate::context::ContextPlan;
 use crate::driver::{BuiltinCall, BuiltinTools, Caller, TurnEnvironment, TurnRunner};
 use crate::tool_result::ToolResult;
 use crate::tools::from_builtin;
@@ -39,7 +39,7 @@ pub struct SubAgentContext {
     /// `orchestrator.rules`
     pub rules: Vec<String>,
     /// How the window is divided; the part of the system prompt is adapted to the role.
-    pub sections: Sections,
+    pub plan: ContextPlan,
     /// `agent.allow.subagents`
     pub allow: BTreeMap<String, Vec<ToolPattern>>,
     /// Neutralizes text.

@@ -19,7 +19,7 @@ use super::limits::{MAX_SCHEMA_BYTES, MAX_TASK_BYTES};
 use super::outcome::SubAgentOutcome;
 use crate::answer::Schema;
 use crate::budget::Budgets;
-use crate::context::Sections;
+use crate::context::ContextPlan;
 use crate::driver::{BuiltinCall, Caller, TurnEnvironment, TurnSpec};
 use crate::fence;
 use crate::prompt::{Prompt, Workspace};
@@ -110,7 +110,7 @@ impl SubAgents {
             caller: Caller { subagent: call.action.clone(), ..call.caller.clone() },
             request: self.request(job),
             budgets: self.budgets(),
-            sections: Sections { system: role_tokens.min(MAX_ROLE_TOKENS), ..self.context.sections },
+            plan: ContextPlan { system: Some(role_tokens.min(MAX_ROLE_TOKENS)), ..self.context.plan },
             prompt: Prompt::new(rules.clone(), role),
             task: Task::Subagent,
             pins: Pins { request: entry.model.clone(), session: None },

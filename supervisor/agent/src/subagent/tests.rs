@@ -18,7 +18,7 @@ use talon_proto::plugin::PluginCapabilities;
 use tokio::sync::{Notify, mpsc};
 
 use super::{MAX_AT_ONCE, SUBAGENT, SubAgentContext, SubAgents};
-use crate::context::Sections;
+use crate::context::ContextPlan;
 use crate::driver::{
     AllowedTools, BuiltinCall, BuiltinTools, CallApprover, Caller, Clock, Confirmation, Host, HostCall,
     HostError, Listener, NoListener, Progress, TurnEnd, TurnEnvironment, TurnRunner, TurnSpec,
@@ -160,7 +160,7 @@ impl BuiltinTools for Other {
 fn context() -> SubAgentContext {
     SubAgentContext {
         rules: vec!["Answer briefly.".to_owned()],
-        sections: Sections::default(),
+        plan: ContextPlan::frugal(),
         allow: BTreeMap::new(),
         sanitizer: Arc::new(Sanitizer::default()),
     }
@@ -273,13 +273,15 @@ async fn a_task_runs_as_a_focused_turn_of_its_own_and_its_result_is_data() {
     assert_eq!((spec.budgets.iterations.get(), spec.budgets.micro_usd), (4, Some(100_000)));
     assert_eq!(spec.budgets.wall_time.as_secs(), 120);
     assert_eq!(own, ["memory"]);
-    let Message::System { text } = &spec.prompt.messages(spec.sections.system, &Estimate)[0] else {
+    let Message::System { text } =
+        &spec.prompt.messages(spec.plan.system.expect("adapted to the role"), &Estimate)[0]
+    else {
         panic!("the rules come first")
     };
     assert_eq!(text, safety_rules());
     let prompt: Vec<String> = spec
         .prompt
-        .messages(spec.sections.system, &Estimate)
+        .messages(spec.plan.system.expect("adapted to the role"), &Estimate)
         .into_iter()
         .filter_map(|message| if let Message::System { text } = message { Some(text) } else { None })
         .collect();

@@ -8,6 +8,7 @@
 
 use std::fmt::Write as _;
 
+use talon_guard::pages::READ_MORE;
 use talon_guard::{QUOTE_MARK, Sanitizer, Wrapped};
 
 use super::counter::{TokenCounter, fit};
@@ -21,18 +22,25 @@ pub fn plain(text: &str, tokens: usize, counter: &dyn TokenCounter) -> String {
     if counter.count(text) <= tokens {
         return text.to_owned();
     }
-    let notice = notice(text.len());
+    let notice = notice(text.len(), "");
     let kept = fit(counter, text, tokens.saturating_sub(counter.count(&notice)));
-    format!("{}{}", &text[..kept], self::notice(text.len() - kept))
+    format!("{}{}", &text[..kept], self::notice(text.len() - kept, ""))
 }
 
-/// Truncates a block to a number of tokens. If not even envelope and notice fit, they alone remain.
+/// Truncates a block to a number of tokens. If not even envelope and notice fit, they alone remain. With a
+/// `handle` the notice says how to read on.
 #[must_use]
-pub fn block(block: &Wrapped, tokens: usize, counter: &dyn TokenCounter, sanitizer: &Sanitizer) -> Wrapped {
+pub fn block(
+    block: &Wrapped,
+    tokens: usize,
+    handle: Option<&str>,
+    counter: &dyn TokenCounter,
+    sanitizer: &Sanitizer,
+) -> Wrapped {
     if counter.count(block) <= tokens {
         return block.clone();
     }
-    let Some(parts) = BlockParts::of(block) else {
+    let Some(parts) = BlockParts::of(block, handle) else {
         // A block is parsed by its marker lines.
         return empty(block.len(), sanitizer);
     };
@@ -52,6 +60,26 @@ pub fn block(block: &Wrapped, tokens: usize, counter: &dyn TokenCounter, sanitiz
     Wrapped::parse(&nothing, sanitizer).unwrap_or_else(|| empty(block.len(), sanitizer))
 }
 
+/// The text of a block without its envelope, in which a notice's offsets count: content, then structured
+/// content. `None` if it is no block.
+#[must_use]
+pub fn text(block: &str) -> Option<String> {
+    let parts = BlockParts::of(block, None)?;
+    let mut text = parts.content.to_owned();
+    if !parts.json.is_empty() {
+        text.push('\n');
+        text.push_str(parts.json);
+    }
+    Some(text)
+}
+
+/// The plugin that a block names as its writer.
+#[must_use]
+pub fn plugin(block: &str) -> Option<&str> {
+    let header = block.lines().next()?;
+    header.split(' ').find_map(|attribute| attribute.strip_prefix("plugin="))
+}
+
 /// A parsed block.
 struct BlockParts<'b> {
     /// ` nonce=…`, or nothing.
@@ -59,12 +87,16 @@ struct BlockParts<'b> {
     /// The attributes between nonce and `bytes`.
     who: &'b str,
     content: &'b str,
+    /// Structured content.
+    json: &'b str,
     /// Bytes of structured content with its delimiters.
     structured: usize,
+    /// For reading on.
+    handle: Option<&'b str>,
 }
 
 impl<'b> BlockParts<'b> {
-    fn of(block: &'b str) -> Option<Self> {
+    fn of(block: &'b str, handle: Option<&'b str>) -> Option<Self> {
         let (header, rest) = block.split_once('\n')?;
         let attributes = header.strip_prefix("[plugin_output")?.strip_suffix(']')?;
         let (nonce, who) = match attributes.find(" bytes=") {
@@ -76,13 +108,15 @@ impl<'b> BlockParts<'b> {
         };
         let inside = rest.strip_suffix(&format!("\n[/plugin_output{nonce}]"))?;
         // Neutralized text cannot contain this delimiter, so the first one is the guard's.
-        let content = match inside.find(&format!("[structured{nonce}]\n")) {
-            Some(at) if inside.ends_with(&format!("\n[/structured{nonce}]")) => {
-                inside[..at].trim_end_matches('\n')
+        let (opens, closes) = (format!("[structured{nonce}]\n"), format!("\n[/structured{nonce}]"));
+        let (content, json) = match inside.find(&opens) {
+            Some(at) if inside.ends_with(&closes) => {
+                let json = inside.get(at + opens.len()..inside.len() - closes.len()).unwrap_or_default();
+                (inside[..at].trim_end_matches('\n'), json)
             }
-            _ => inside,
+            _ => (inside, ""),
         };
-        Some(Self { nonce, who, content, structured: inside.len() - content.len() })
+        Some(Self { nonce, who, content, json, structured: inside.len() - content.len(), handle })
     }
 
     fn is_quoted(&self) -> bool {
@@ -97,7 +131,10 @@ impl<'b> BlockParts<'b> {
             let _ = write!(out, " bytes={} truncated=yes", kept.len().saturating_sub(marks));
         }
         let between = if kept.is_empty() { "" } else { "\n" };
-        let _ = write!(out, "]\n{kept}{between}{}\n[/plugin_output{}]", notice(left_out), self.nonce);
+        let more =
+            self.handle.map(|handle| format!("; {READ_MORE} handle={handle} offset={} reads on", kept.len()));
+        let notice = notice(left_out, &more.unwrap_or_default());
+        let _ = write!(out, "]\n{kept}{between}{notice}\n[/plugin_output{}]", self.nonce);
         out
     }
 }
@@ -112,13 +149,13 @@ fn whole_lines(kept: &str, is_quoted: bool) -> &str {
     }
 }
 
-fn notice(bytes: usize) -> String {
-    format!("[truncated: cut to the model's budget, {bytes} bytes left out]")
+fn notice(bytes: usize, more: &str) -> String {
+    format!("[truncated: cut to the model's budget, {bytes} bytes left out{more}]")
 }
 
 /// An envelope that contains only the notice.
 fn empty(bytes: usize, sanitizer: &Sanitizer) -> Wrapped {
-    let bare = format!("[plugin_output]\n{}\n[/plugin_output]", notice(bytes));
+    let bare = format!("[plugin_output]\n{}\n[/plugin_output]", notice(bytes, ""));
     Wrapped::parse(&bare, sanitizer).expect("a notice of our own is inert")
 }
 

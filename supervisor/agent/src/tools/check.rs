@@ -36,7 +36,7 @@ impl Offer {
     /// # Errors
     /// [`Refusal`], for the model.
     pub fn check<'o>(&'o self, call: &'o ToolCall, cut_off: bool) -> Result<CheckedCall<'o>, Refusal> {
-        let names = || self.0.keys().map(String::as_str);
+        let names = || self.tools.keys().map(String::as_str);
         let Some(tool) = self.get(&call.name) else {
             return Err(Refusal::not_offered(call, nearest(&call.name, names())));
         };

@@ -9,8 +9,8 @@ use std::time::Duration;
 use serde_json::Value;
 use talon_agent_settings::catalog::Catalog;
 use talon_agent_settings::{
-    AgentKeys, AllowKeys, BUILT_IN_SUBAGENTS, ConfirmKeys, OrchestratorKeys, SubAgentEntry, ToolPattern,
-    confirm_pattern, is_pattern,
+    AgentKeys, AllowKeys, BUILT_IN_SUBAGENTS, ConfirmKeys, ContextKeys, ContextShares, OrchestratorKeys,
+    SubAgentEntry, ToolPattern, confirm_pattern, is_pattern,
 };
 use talon_plugin_config::document::origin::KeyPath;
 use talon_plugin_config::name::PluginName;
@@ -59,7 +59,7 @@ impl Check<'_> {
             workspace,
             // Its schema checks the values.
             turn: _,
-            context: _,
+            context,
             confirm,
             allow,
             subagents,
@@ -99,6 +99,7 @@ impl Check<'_> {
                 self.found.warning(&path.key("workspace"), message, help);
             }
         }
+        self.context(context, &path.key("context"));
         self.confirm(confirm, &path.key("confirm"));
         self.allow(allow, &config.agent, &path.key("allow"));
         for (index, name) in trusted_plugins.iter().enumerate() {
@@ -113,6 +114,25 @@ impl Check<'_> {
         self.check_plugin_names(trusted_plugins, &config.plugins.tools, &path.key("trusted_plugins"));
         for (name, entry) in &subagents.agents {
             self.subagent(name, entry, catalog, &path.key("subagents").key("agents").key(name));
+        }
+    }
+
+    /// The numbers of `agent.context` that have to fit each other.
+    fn context(&mut self, keys: &ContextKeys, path: &KeyPath) {
+        /// What the sections may take together, in hundredths: the turns need the rest.
+        const MOST: u32 = 90;
+        let ContextShares { system, summary, tools } = keys.shares;
+        let sum = system.saturating_add(summary).saturating_add(tools);
+        if sum > MOST {
+            let message =
+                format!("the sections have {sum} hundredths together, which leaves too few for the turns");
+            self.problem(&path.key("shares"), message, &format!("lower them to {MOST} together"));
+        }
+        if let (Some(turns), Some(kept)) = (keys.turns, keys.kept_turns)
+            && kept > turns
+        {
+            let message = format!("{kept} turns are kept, and {turns} are shown at most");
+            self.problem(&path.key("kept_turns"), message, "lower it, or raise turns");
         }
     }
 

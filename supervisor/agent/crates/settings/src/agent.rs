@@ -29,8 +29,11 @@ pub struct AgentKeys {
     /// The limits of one turn. A turn is everything between a person's message and its answer. At a limit it
     /// ends with a message and with the partial answer, if there is one.
     pub turn: TurnKeys,
-    /// How much of a session a model sees, in tokens by section. The safety rules belong to no section and
-    /// are never cut.
+    /// How much of a session a model sees.
+    ///
+    /// A profile says how a model's window is divided; each other key overrides one number of it. The safety
+    /// rules belong to no section and are never cut. [agent-loop.md](agent-loop.md) has the numbers of each
+    /// profile.
     pub context: ContextKeys,
     /// Which calls wait for a person's approval. A call of an action that declares `read_only` waits only if
     /// a rule that names the action says `always`.

@@ -44,7 +44,7 @@ pub use bundle::{
     NamedFileError, PROXY_VARIABLES, SettingsBundle, find_keys, read_file,
 };
 pub use confirm::{ConfirmKeys, ConfirmMode, ConfirmPatternError, ConfirmRule, confirm_pattern};
-pub use context::ContextKeys;
+pub use context::{ContextKeys, ContextProfile, ContextShares};
 pub use entry::{Dialect, ProviderEntry, ProviderKind};
 pub use entry_check::EntryProblem;
 pub use fallback::{BreakerKeys, FallbackKeys, MAX_RETRIES};

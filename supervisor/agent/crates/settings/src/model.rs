@@ -65,6 +65,10 @@ pub struct Cost {
     /// The part of the question that the provider had in its cache. Default: as `input`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cached_input: Option<Price>,
+    /// The part of the question that the provider wrote to its cache. Default: as `input`; Anthropic's is a
+    /// quarter higher.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_write: Option<Price>,
     /// The answer, including thinking.
     pub output: Price,
 }

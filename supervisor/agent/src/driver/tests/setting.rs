@@ -22,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::fakes::{Answers, FakeApprover, FakeHost, FakeRecall, Memory, says};
 use crate::budget::Budgets;
-use crate::context::Sections;
+use crate::context::ContextPlan;
 use crate::driver::*;
 use crate::journal::{JournalEntry, UnfinishedTurn};
 use crate::prompt::{Prompt, Workspace};
@@ -159,7 +159,7 @@ pub(super) struct Setting {
     pub(super) counted: Arc<CountingObserver>,
     pub(super) cancel: CancellationToken,
     pub(super) budgets: Budgets,
-    pub(super) sections: Sections,
+    pub(super) plan: ContextPlan,
     pub(super) catalog: String,
     pub(super) budget: Budget,
 }
@@ -187,7 +187,7 @@ impl Setting {
             counted: Arc::default(),
             cancel: CancellationToken::new(),
             budgets: Budgets::default(),
-            sections: Sections::default(),
+            plan: ContextPlan::frugal(),
             catalog: CATALOG.to_owned(),
             budget: Budget::default(),
         }
@@ -222,7 +222,7 @@ impl Setting {
             },
             request: request.to_owned(),
             budgets: self.budgets.clone(),
-            sections: self.sections,
+            plan: self.plan,
             prompt: Prompt::new(vec!["be kind".to_owned()], Workspace::default()),
             task: Task::Chat,
             pins: Pins::default(),

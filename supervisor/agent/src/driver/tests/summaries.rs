@@ -3,7 +3,10 @@
 use super::fakes::says;
 use super::setting::Setting;
 use crate::compress::{CompactError, compact};
-use crate::context::Sections;
+use talon_llm::model::Message;
+use talon_proto::host::{ExecuteResponse, Outcome};
+
+use crate::context::{ContextPlan, Sections, handle};
 
 // Promises: AGENT-30
 #[tokio::test(start_paused = true)]
@@ -15,7 +18,7 @@ answers:
   - say: '{{user}} indeed'
 ";
     let mut setting = Setting::new(script);
-    setting.sections = Sections { recent: 200, ..Sections::default() };
+    setting.plan = ContextPlan { recent: Some(200), ..ContextPlan::frugal() };
     for n in 0..8 {
         setting.answer(&format!("number {n} {}", "and more of it ".repeat(8))).await;
     }
@@ -37,7 +40,7 @@ async fn a_long_turn_is_summarized_within_itself_and_the_journal_keeps_all_of_it
         "answers:\n  - {{ when: {{ user: '(?s)\\[(user|assistant)\\]' }}, say: read some }}\n{calls}  - say: done\n"
     );
     let mut setting = Setting::new(&script);
-    setting.sections = Sections { recent: 400, ..Sections::default() };
+    setting.plan = ContextPlan { recent: Some(400), ..ContextPlan::frugal() };
     setting
         .host
         .answers(|call| says(&call, &format!("{} {}", call.args["path"], "words of a file ".repeat(60))));
@@ -59,7 +62,7 @@ answers:
   - say: hello
 ";
     let mut setting = Setting::new(script);
-    setting.sections = Sections { recent: 200, ..Sections::default() };
+    setting.plan = ContextPlan { recent: Some(200), ..ContextPlan::frugal() };
     for n in 0..6 {
         assert_eq!(setting.answer(&format!("number {n} {}", "and more of it ".repeat(8))).await, "hello");
     }
@@ -103,4 +106,73 @@ async fn a_session_that_nobody_summarizes_stays_as_it_was() {
         "{error}"
     );
     assert_eq!(setting.journal.summary.lock().0, 0);
+}
+
+fn pages(n: usize) -> String {
+    (0..n).map(|n| format!("row {n} of the file\n")).collect()
+}
+
+/// The founding "never send full tool logs" holds for `frugal` alone.
+// Promises: AGENT-64
+#[tokio::test(start_paused = true)]
+async fn a_model_sees_what_its_tools_said_whole_while_it_fits() {
+    let script = "
+answers:
+  - { times: 1, when: { step: 1 }, call: [{ tool: files__read, arguments: { path: a } }] }
+  - { times: 1, when: { step: 2 }, call: [{ tool: files__read, arguments: { path: b } }] }
+  - { times: 1, when: { step: 3 }, call: [{ tool: files__read, arguments: { path: c } }] }
+  - say: done
+";
+    let mut setting = Setting::new(script);
+    setting.plan = ContextPlan::default();
+    setting.host.answers(|call| says(&call, &format!("{} {}", call.args["path"], pages(400))));
+    setting.answer("read all").await;
+    let last = setting.model.last();
+    let results: Vec<String> = last
+        .messages
+        .iter()
+        .filter_map(|message| match message {
+            Message::Tool { content, .. } => Some(content.clone()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(results.len(), 3);
+    assert!(results.iter().all(|content| content.matches("row ").count() == 400), "{results:?}");
+    assert!(setting.heard.notices().is_empty(), "{:?}", setting.heard.notices());
+}
+
+// Promises: AGENT-65
+#[tokio::test(start_paused = true)]
+async fn what_is_shortened_is_said_and_can_be_read_on() {
+    let script = "
+answers:
+  - { times: 1, when: { step: 1 }, call: [{ tool: files__read, arguments: { path: a } }] }
+  - { times: 1, when: { tool: talon__read_more }, call: [{ tool: talon__read_more, arguments: { handle: HANDLE, offset: 5000 } }] }
+  - say: done
+";
+    let block = format!("[plugin_output]\n{}\n[/plugin_output]", pages(400));
+    let setting = Setting::new(&script.replace("HANDLE", &handle(&block)));
+    setting.host.answers(move |_| {
+        let response =
+            ExecuteResponse { outcome: Outcome::Ok.into(), block: block.clone(), ..Default::default() };
+        Box::pin(async move { Ok(response) })
+    });
+    assert_eq!(setting.answer("read it").await, "done");
+    assert_eq!(setting.host.made().len(), 1, "the agent reads on in the session");
+    let results = setting.heard.results();
+    let page = &results[1].output;
+    assert!(results[1].success && page.contains("· row 2"), "{page}");
+    let structured: String = page.lines().filter_map(|line| line.strip_prefix("· {")).collect();
+    assert!(structured.contains("\"offset\":5000") && structured.contains("\"next_offset\":"), "{page}");
+    let second = setting.model.asked.lock()[1].clone();
+    assert!(second.tools.iter().any(|tool| tool.name == "talon__read_more"));
+    let first = setting.model.asked.lock()[0].clone();
+    assert!(!first.tools.iter().any(|tool| tool.name == "talon__read_more"), "only when it is of use");
+    let notices = setting.heard.notices();
+    assert!(
+        notices
+            .iter()
+            .any(|notice| notice.text.contains("talon.read_more") && notice.text.contains("frugal")),
+        "{notices:?}"
+    );
 }

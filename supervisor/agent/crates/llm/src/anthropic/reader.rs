@@ -181,6 +181,7 @@ impl Counts {
             // Tokens from and to the cache are counted separately.
             input_tokens: self.plain.saturating_add(cached).saturating_add(self.cache_written),
             cached_input_tokens: cached,
+            cache_written_tokens: self.cache_written,
             output_tokens: self.output,
             thinking_tokens: self.thinking,
         });

@@ -17,9 +17,17 @@ pub(super) fn body(request: &Request, provider: &str) -> Value {
     let level = if misses_thoughts(request, provider) { Thinking::Off } else { request.thinking };
     let thinks = thinking::ask(&mut body, &request.model, level, request.max_output_tokens);
     if let Some(system) = system(request) {
-        body.insert("system".to_owned(), json!(system));
+        body.insert("system".to_owned(), system);
     }
-    body.insert("messages".to_owned(), Value::Array(messages(request, provider)));
+    let mut messages = messages(request, provider);
+    if request.stable_messages > 0 {
+        // The next request of the turn begins with this one.
+        messages
+            .last_mut()
+            .and_then(|message| message["content"].as_array_mut()?.last_mut())
+            .map(cache_up_to);
+    }
+    body.insert("messages".to_owned(), Value::Array(messages));
     if !request.tools.is_empty() {
         let tools = request.tools.iter().map(|tool| {
             json!({ "name": tool.name, "description": tool.description, "input_schema": tool.parameters })
@@ -38,15 +46,37 @@ pub(super) fn body(request: &Request, provider: &str) -> Value {
     Value::Object(body)
 }
 
+/// Marks a block as the end of a beginning that is cached for five minutes, as the format's
+/// [prompt caching](https://docs.anthropic.com/en/docs/build-with-claude/prompt-caching) describes: tools,
+/// system and messages before it count. A request may have four.
+fn cache_up_to(block: &mut Value) {
+    block["cache_control"] = json!({ "type": "ephemeral" });
+}
+
 /// The instructions. They describe the form of an answer: the format's own field accepts fewer schemas than
 /// are in use, and not on every model.
-fn system(request: &Request) -> Option<String> {
-    let standing = request.messages.iter().filter_map(|message| match message {
-        Message::System { text } if !text.is_empty() => Some(text.clone()),
+fn system(request: &Request) -> Option<Value> {
+    let texts = request.messages.iter().enumerate().filter_map(|(place, message)| match message {
+        Message::System { text } if !text.is_empty() => Some((place, text.clone())),
         _ => None,
     });
-    let parts: Vec<_> = standing.chain(request.answer_schema.as_ref().map(schema_in_words)).collect();
-    (!parts.is_empty()).then(|| parts.join("\n\n"))
+    let form = request.answer_schema.as_ref().map(|schema| (usize::MAX, schema_in_words(schema)));
+    let (stable, changing): (Vec<_>, Vec<_>) =
+        texts.chain(form).partition(|(place, _)| *place < request.stable_messages);
+    let joined = |parts: Vec<(usize, String)>| {
+        parts.into_iter().map(|(_, text)| text).collect::<Vec<_>>().join("\n\n")
+    };
+    let (stable, changing) = (joined(stable), joined(changing));
+    match (stable.is_empty(), changing.is_empty()) {
+        (true, true) => None,
+        (true, false) => Some(json!(changing)),
+        (false, _) => {
+            let mut first = json!({ "type": "text", "text": stable });
+            cache_up_to(&mut first);
+            let rest = (!changing.is_empty()).then(|| json!({ "type": "text", "text": changing }));
+            Some(std::iter::once(first).chain(rest).collect())
+        }
+    }
 }
 
 /// The tools of past calls, if no tool is offered now, for instance for a summary: a transcript with calls is

@@ -69,8 +69,23 @@ pub struct Usage {
     pub input_tokens: u64,
     /// Of these, read from its cache, which is cheaper.
     pub cached_input_tokens: u64,
+    /// Of these, written to its cache, which some charge more for.
+    #[serde(default)]
+    pub cache_written_tokens: u64,
     /// All tokens of the answer, including thinking.
     pub output_tokens: u64,
     /// Of these, thinking.
     pub thinking_tokens: u64,
+}
+
+impl Usage {
+    /// Adds the tokens of another request.
+    pub fn add(&mut self, more: Self) {
+        let sum = |to: &mut u64, more: u64| *to = to.saturating_add(more);
+        sum(&mut self.input_tokens, more.input_tokens);
+        sum(&mut self.cached_input_tokens, more.cached_input_tokens);
+        sum(&mut self.cache_written_tokens, more.cache_written_tokens);
+        sum(&mut self.output_tokens, more.output_tokens);
+        sum(&mut self.thinking_tokens, more.thinking_tokens);
+    }
 }

@@ -13,6 +13,9 @@ pub struct Request {
     pub model: String,
     /// The transcript; the system messages come first.
     pub messages: Vec<Message>,
+    /// How many of the first messages are the same in each request of a session: a provider's cache may begin
+    /// with them. 0 asks for no caching.
+    pub stable_messages: usize,
     /// The tools on offer.
     pub tools: Vec<ToolSpec>,
     /// How much the model should think before it answers.

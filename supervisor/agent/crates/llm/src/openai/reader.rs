@@ -167,6 +167,8 @@ fn usage(value: &Value) -> Option<Usage> {
         cached_input_tokens: count("/prompt_tokens_details/cached_tokens")
             .or_else(|| count("/prompt_cache_hit_tokens"))
             .unwrap_or(0),
+        // OpenRouter, for models that charge for it.
+        cache_written_tokens: count("/prompt_tokens_details/cache_write_tokens").unwrap_or(0),
         output_tokens: count("/completion_tokens").unwrap_or(0),
         thinking_tokens: count("/completion_tokens_details/reasoning_tokens").unwrap_or(0),
     })

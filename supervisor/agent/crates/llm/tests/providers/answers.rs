@@ -40,7 +40,13 @@ async fn text_arrives_in_pieces_and_whole() {
     assert_eq!(chunks, texts);
     assert_eq!(answer.finish, Finish::Stop);
     assert_eq!(answer.model, "gpt-5-mini-2025-08-07");
-    let usage = Usage { input_tokens: 82, cached_input_tokens: 64, output_tokens: 17, thinking_tokens: 5 };
+    let usage = Usage {
+        input_tokens: 82,
+        cache_written_tokens: 0,
+        cached_input_tokens: 64,
+        output_tokens: 17,
+        thinking_tokens: 5,
+    };
     assert_eq!(answer.usage, Some(usage));
     assert_eq!(answer_text(ProviderKind::Openai, "openai/text-crlf.sse").await, "Hello there.");
 }
@@ -163,7 +169,13 @@ async fn an_answer_that_comes_whole_is_read_as_well() {
 async fn anthropics_events_are_read() {
     let text = answer(ProviderKind::Anthropic, "anthropic/text.sse").await;
     assert_eq!(text.text, "Grüße 😀!");
-    let usage = Usage { input_tokens: 132, cached_input_tokens: 100, output_tokens: 15, thinking_tokens: 0 };
+    let usage = Usage {
+        input_tokens: 132,
+        cache_written_tokens: 7,
+        cached_input_tokens: 100,
+        output_tokens: 15,
+        thinking_tokens: 0,
+    };
     assert_eq!(text.usage, Some(usage), "with what came from the cache and went into it");
     let called = answer(ProviderKind::Anthropic, "anthropic/calls.sse").await;
     assert_eq!(called.text, "I look.");
@@ -252,7 +264,13 @@ async fn details_of_reasoning_go_back_to_openrouter_put_together() {
 #[tokio::test]
 async fn deepseeks_cache_is_counted_by_its_own_name() {
     let answer = answer(ProviderKind::Openai, "deepseek/thinking-call.sse").await;
-    let usage = Usage { input_tokens: 30, cached_input_tokens: 16, output_tokens: 20, thinking_tokens: 12 };
+    let usage = Usage {
+        input_tokens: 30,
+        cache_written_tokens: 0,
+        cached_input_tokens: 16,
+        output_tokens: 20,
+        thinking_tokens: 12,
+    };
     assert_eq!(answer.usage, Some(usage));
 }
 

@@ -110,6 +110,29 @@ async fn anthropic_gets_results_in_one_message_and_the_system_apart() {
     assert_eq!(results[1]["tool_use_id"], messages[1]["content"][2]["id"]);
 }
 
+/// Anthropic's documents: a block with `cache_control` ends a beginning that is cached, of which a request may
+/// have four.
+// Promises: AGENT-66
+#[tokio::test]
+async fn anthropic_is_asked_to_cache_what_stays_the_same() {
+    let mut request = transcript();
+    request.messages.insert(1, Message::System { text: "Remembered.".to_owned() });
+    request.stable_messages = 1;
+    let body = sent_to(ProviderKind::Anthropic, &request).await;
+    let cached = json!({ "type": "ephemeral" });
+    assert_eq!(
+        body["system"],
+        json!([
+            { "type": "text", "text": "Be brief.", "cache_control": cached },
+            { "type": "text", "text": "Remembered." },
+        ])
+    );
+    let messages = body["messages"].as_array().expect("messages");
+    let last = messages.last().and_then(|message| message["content"].as_array()).expect("results");
+    assert_eq!(last.last().expect("a result")["cache_control"], cached);
+    assert_eq!(body.to_string().matches("cache_control").count(), 2);
+}
+
 #[tokio::test]
 async fn ollama_gets_objects_and_the_names_of_tools() {
     let mut request = transcript();

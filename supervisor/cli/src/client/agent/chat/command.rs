@@ -5,7 +5,7 @@ use talon_sanitize::{Sanitized, sanitized};
 use crate::client::agent::formatting::single_line;
 
 /// Commands with their arguments and effects, as `/help` shows them.
-pub(super) const COMMANDS: [(&str, &str, &str); 13] = [
+pub(super) const COMMANDS: [(&str, &str, &str); 14] = [
     ("help", "", "this help"),
     ("model", "[NAME|default]", "the models, or the one that is asked in this session from now on"),
     (
@@ -17,6 +17,7 @@ pub(super) const COMMANDS: [(&str, &str, &str); 13] = [
     ("approve", "[ID]", "run the call that waits, exactly as shown"),
     ("deny", "[ID] [REASON]", "do not run it, and tell the model why"),
     ("cost", "", "what this session and this day have cost"),
+    ("context", "", "what the model saw with the last question, and what was shortened"),
     ("session", "[ID]", "about this session, or go on with another one"),
     ("compact", "[TURNS]", "summarize older turns, and leave so many as they are"),
     ("clear", "", "begin a new session; this one is kept"),
@@ -39,6 +40,7 @@ pub(super) enum Command {
     Approve(Option<String>),
     Deny(Option<String>, String),
     Cost,
+    Context,
     Session(Option<String>),
     Compact(Option<u32>),
     Clear,
@@ -78,6 +80,7 @@ impl Command {
             "approve" => Self::Approve(first()),
             "deny" => Self::deny(rest),
             "cost" => Self::Cost,
+            "context" => Self::Context,
             "session" => Self::Session(first()),
             "compact" => match first().map(|turns| turns.parse()) {
                 None => Self::Compact(None),

@@ -4,8 +4,8 @@ use std::io::{IsTerminal as _, stderr};
 
 use talon_client::Turn;
 use talon_proto::agent::{
-    Approval, AskRequest, CreateSessionRequest, GetSessionRequest, GetStatusRequest, ListApprovalsRequest,
-    Session, ToolList, UpdateSessionRequest,
+    Approval, AskRequest, ContextStats, CreateSessionRequest, GetSessionRequest, GetStatusRequest,
+    ListApprovalsRequest, Session, ToolList, UpdateSessionRequest,
 };
 use talon_sanitize::sanitized;
 use tokio::signal::unix::{SignalKind, signal};
@@ -38,6 +38,8 @@ pub(super) struct Conversation<'a> {
     pub(super) thoughts: bool,
     /// The calls that were shown in this chat.
     pub(super) shown_approvals: ShownApprovals,
+    /// What the model saw with the last question.
+    pub(super) context: Option<ContextStats>,
     /// The exit code of the last turn, and of a chat without a terminal.
     code: u8,
 }
@@ -58,6 +60,7 @@ impl<'a> Conversation<'a> {
             overrides,
             thoughts,
             shown_approvals: ShownApprovals::default(),
+            context: None,
             code: exit::OK,
         }
     }
@@ -244,11 +247,15 @@ impl<'a> Conversation<'a> {
         }
         self.code = match told.end {
             TurnEnd::Done(done) => {
+                self.context.clone_from(&done.context);
                 // On a terminal the session id is printed at the end of the chat.
                 self.out.err_line(footer(&done, if self.messages.is_interactive { "" } else { &id }));
                 exit::OK
             }
-            TurnEnd::Error(error) => print_error(&error, self.out),
+            TurnEnd::Error(error) => {
+                self.context.clone_from(&error.context);
+                print_error(&error, self.out)
+            }
             TurnEnd::Failed(failure) => self.out.failure(&failure),
             TurnEnd::Stopped => {
                 self.out.err_line("the turn was cancelled");

@@ -10,6 +10,7 @@ use talon_sanitize::sanitized;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::command::{COMMANDS, Command, Thinking};
+use super::context;
 use super::conversation::Conversation;
 use crate::client::agent::approval::find;
 use crate::client::agent::formatting::{bounded_line, count, single_line, usd};
@@ -75,6 +76,7 @@ impl Conversation<'_> {
             Command::Approve(id) => self.decide(id, true, String::new()).await?,
             Command::Deny(id, reason) => self.decide(id, false, reason).await?,
             Command::Cost => self.print_session_costs().await?,
+            Command::Context => context::print(self.context.as_ref(), self.out),
             Command::Session(None) => match self.session_id.clone() {
                 Some(id) => show::print_facts(&self.session(&id).await?, self.out),
                 None => self.out.err_line("no session yet: it begins with your first message"),
@@ -274,6 +276,7 @@ fn print_costs(costs: &GetCostsResponse, out: &mut Output) {
         Column::number("ANSWERS", 1),
         Column::number("FAILURES", 5),
         Column::number("TOKENS", 2),
+        Column::number("CACHED", 6),
     ]);
     let mut row = |what: String, cost: &Cost, budget: Option<u64>| {
         table.row(vec![
@@ -284,6 +287,7 @@ fn print_costs(costs: &GetCostsResponse, out: &mut Output) {
             count(cost.answers).into(),
             count(cost.failures).into(),
             count(cost.input_tokens + cost.output_tokens).into(),
+            count(cost.cached_input_tokens).into(),
         ]);
     };
     if let Some(session) = &costs.session {

@@ -3,6 +3,7 @@
 //! | module | contents | pure |
 //! |---|---|---|
 //! | `command` | parses a line into a command | yes |
+//! | `context` | what the model saw with the last question | |
 //! | `continuation` | messages of several lines | yes |
 //! | `greeting` | the first lines of a chat | yes |
 //! | `message_reader`, `editor` | where messages come from | |
@@ -10,6 +11,7 @@
 //! | `execute` | executes the commands | |
 
 mod command;
+mod context;
 mod continuation;
 mod conversation;
 mod editor;

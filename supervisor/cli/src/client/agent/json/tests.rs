@@ -251,6 +251,7 @@ fn done() -> Done {
             output_tokens: 32,
             cached_input_tokens: 33,
             thinking_tokens: 34,
+            cache_written_tokens: 70,
         }),
         provider: text("provider"),
         model: text("model"),
@@ -281,7 +282,12 @@ fn done() -> Done {
             tools_offered: 49,
             tools_left_out: 50,
             results_cut: 51,
+            result_tokens_cut: 72,
+            profile: text("profile"),
+            turns: 73,
+            messages_left_out: 74,
         }),
+        saved_pico_usd: 75,
     }
 }
 
@@ -304,10 +310,12 @@ fn error() -> Error {
             output_tokens: 55,
             cached_input_tokens: 56,
             thinking_tokens: 57,
+            cache_written_tokens: 71,
         }),
         cost_pico_usd: 58,
         iteration: 59,
         duration_ms: 60,
+        context: None,
     }
 }
 

@@ -109,6 +109,7 @@ fn done(done: &Done) -> Value {
         "attempts": done.attempts,
         "tool_calls": done.tool_calls,
         "context": done.context,
+        "saved_pico_usd": done.saved_pico_usd,
     }))
 }
 

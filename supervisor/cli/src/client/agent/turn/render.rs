@@ -248,6 +248,9 @@ pub(crate) fn footer(done: &Done, session_id: &str) -> Line {
     }
     parts.push(sanitized!("{} tokens", single_line(&count(usage.input_tokens + usage.output_tokens))));
     parts.push(single_line(&usd(done.cost_pico_usd)));
+    if done.saved_pico_usd > 0 {
+        parts.push(sanitized!("{} saved by the cache", single_line(&usd(done.saved_pico_usd))));
+    }
     parts.push(single_line(&duration(done.duration_ms)));
     if !session_id.is_empty() {
         parts.push(sanitized!("session {}", single_line(session_id)));

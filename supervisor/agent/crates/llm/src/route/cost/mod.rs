@@ -73,9 +73,19 @@ fn cost_of(model: &Model, usage: Usage) -> Money {
     let prices = model.prices();
     // A provider that reports more cached tokens than tokens is not believed.
     let cached = usage.cached_input_tokens.min(usage.input_tokens);
-    let fresh = prices.input.of(usage.input_tokens - cached);
+    let written = usage.cache_written_tokens.min(usage.input_tokens - cached);
+    let fresh = prices.input.of(usage.input_tokens - cached - written);
     let cached = prices.cached_input.unwrap_or(prices.input).of(cached);
-    fresh.plus(cached).plus(prices.output.of(usage.output_tokens))
+    let written = prices.cache_write.unwrap_or(prices.input).of(written);
+    fresh.plus(cached).plus(written).plus(prices.output.of(usage.output_tokens))
+}
+
+/// What the provider's cache saved of a request's cost; nothing where writing to it cost more.
+#[must_use]
+pub fn saved_by_cache(model: &Model, usage: Usage) -> Money {
+    let without = Usage { cached_input_tokens: 0, cache_written_tokens: 0, ..usage };
+    let saved = cost_of(model, without).picodollars().saturating_sub(cost_of(model, usage).picodollars());
+    Money::from_picodollars(saved)
 }
 
 #[cfg(test)]

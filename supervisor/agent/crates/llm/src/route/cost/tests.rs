@@ -19,14 +19,25 @@ fn model(input: &str, cached: Option<&str>, output: &str) -> Model {
         max_output_tokens: Some(16_384),
         tools: true,
         vision: false,
-        cost: Some(Cost { input: price(input), cached_input: cached.map(price), output: price(output) }),
+        cost: Some(Cost {
+            input: price(input),
+            cached_input: cached.map(price),
+            cache_write: None,
+            output: price(output),
+        }),
         free: false,
         weight: 100,
     }
 }
 
 fn usage(input: u64, cached: u64, output: u64) -> Usage {
-    Usage { input_tokens: input, cached_input_tokens: cached, output_tokens: output, thinking_tokens: 0 }
+    Usage {
+        input_tokens: input,
+        cache_written_tokens: 0,
+        cached_input_tokens: cached,
+        output_tokens: output,
+        thinking_tokens: 0,
+    }
 }
 
 fn id(name: &str) -> ModelRef {
@@ -46,6 +57,20 @@ fn a_cost_is_what_the_price_list_says() {
     assert_eq!(Charge::counted(&uncached, usage(1000, 1000, 0)).cost, money("0.003"));
     let guess = Charge::guessed(&uncached, 1000, 401);
     assert_eq!((guess.usage.output_tokens, guess.estimated), (101, true));
+}
+
+// Promises: AGENT-66
+#[test]
+fn what_a_cache_saves_is_counted_and_what_is_written_there_costs_its_price() {
+    let mut haiku = model("1", Some("0.10"), "5");
+    let used = Usage { cache_written_tokens: 1000, ..usage(10_000, 8000, 100) };
+    assert_eq!(Charge::counted(&haiku, used).cost, money("0.0033"));
+    assert_eq!(saved_by_cache(&haiku, used), money("0.0072"));
+    haiku.cost.as_mut().expect("it costs").cache_write = "1.25".parse().ok();
+    assert_eq!(Charge::counted(&haiku, used).cost, money("0.00355"));
+    assert_eq!(saved_by_cache(&haiku, used), money("0.00695"));
+    // Writing alone saves nothing yet.
+    assert_eq!(saved_by_cache(&haiku, Usage { cached_input_tokens: 0, ..used }), Money::ZERO);
 }
 
 #[test]

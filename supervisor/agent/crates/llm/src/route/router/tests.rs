@@ -182,7 +182,7 @@ fn a_model() -> impl Strategy<Value = (String, crate::route::catalog::Model)> {
     let price = || (0_u32..50).prop_map(|dollars| dollars.to_string().parse().expect("a price"));
     (0_usize..3, 0_u32..8, tier, 1_u64..5000, any::<bool>(), any::<bool>(), price(), price(), 1_u32..4)
         .prop_map(|(provider, name, tier, context_window, tools, vision, input, output, weight)| {
-            let cost = Some(Cost { input, cached_input: None, output });
+            let cost = Some(Cost { input, cached_input: None, cache_write: None, output });
             let model = Model {
                 alias: None,
                 tier,

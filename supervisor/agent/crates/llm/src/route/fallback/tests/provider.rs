@@ -171,8 +171,13 @@ impl Provider for Scripted {
         let _under_way = InFlight(&self.under_way);
         *self.last.lock() = Some(request.clone());
         let counts = self.act(self.next(), heard).await?;
-        let usage =
-            Usage { input_tokens: 1000, cached_input_tokens: 0, output_tokens: 100, thinking_tokens: 0 };
+        let usage = Usage {
+            input_tokens: 1000,
+            cache_written_tokens: 0,
+            cached_input_tokens: 0,
+            output_tokens: 100,
+            thinking_tokens: 0,
+        };
         Ok(Answer {
             text: "an answer".to_owned(),
             usage: counts.then_some(usage),
