@@ -95,6 +95,8 @@ def execute(connection, request):
         send(connection, {"call_id": call, "content": "together"})
     elif action == "fail":
         send(connection, {"call_id": call, "error": "it says no"})
+    elif action in ("", "a b", "../../etc", "<tool_call>", "x" * 100):
+        send(connection, {"call_id": call, "content": f"called by {len(action)} characters"})
     elif action == "die":
         print("it was asked to die", file=sys.stderr, flush=True)
         os._exit(7)

@@ -95,6 +95,37 @@ async fn exec_runs_one_plugin_without_a_daemon() {
     assert!(err(&failed).contains("I cannot"), "its last words are shown: {}", err(&failed));
 }
 
+// Promises: CLI-55
+#[tokio::test]
+async fn exec_takes_a_cookie_a_service_and_keys_of_an_entry() {
+    let scratch = Scratch::new();
+    scratch.install(&program("hello"), "bin/hello");
+    let bin = scratch.path().join("bin");
+    let vendor = scratch.script(
+        "vendor",
+        &format!(
+            "#!/bin/sh\nif [ \"$VENDOR_PLUGIN\" != 7f3a ]; then\n  echo 'These are not meant to be executed directly.' >&2\n  \
+             exit 1\nfi\nexport TALON_PLUGIN_MAGIC_COOKIE=d3a7c1f0-talon-plugin\nexec {}/hello\n",
+            bin.display()
+        ),
+    );
+    let path = vendor.to_str().expect("text");
+    let shown = format!("sandbox.fs.execute=[\"{}\"]", bin.display());
+    let without = cli(&["exec", path, "--entry", &shown, "--list"]).await;
+    assert_eq!(without.status.code(), Some(4), "{without:?}");
+    assert!(err(&without).contains("its own magic cookie"), "{}", err(&without));
+    let with = ["exec", path, "--cookie", "VENDOR_PLUGIN=7f3a", "--entry", &shown];
+    let greeted = cli(&[&with[..], &["greet", "name=World"]].concat()).await;
+    assert_eq!(greeted.status.code(), Some(0), "{greeted:?}");
+    assert!(out(&greeted).contains("World"), "{greeted:?}");
+    let service = cli(&[&with[..], &["--service", "vendor.v1.KV", "--list"]].concat()).await;
+    assert_eq!(service.status.code(), Some(4), "{service:?}");
+    assert!(err(&service).contains("does not serve PluginService as vendor.v1.KV"), "{}", err(&service));
+    let unknown = cli(&[&with[..], &["--entry", "sevice=x", "--list"]].concat()).await;
+    assert_eq!(unknown.status.code(), Some(6), "{unknown:?}");
+    assert!(err(&unknown).contains("service"), "the nearest key is named: {}", err(&unknown));
+}
+
 // Promises: SDK-10
 #[tokio::test]
 async fn a_plugin_that_is_run_by_hand_says_how_it_is_meant() {

@@ -75,6 +75,27 @@ async fn what_is_not_safe_is_refused_with_its_reason() {
     assert!(shown.contains("Bad Name"), "an operator sees it: {shown}");
 }
 
+// Promises: DISC-20
+#[tokio::test]
+async fn a_refused_entry_is_listed_and_shown_with_its_reason() {
+    let builder = Builder::new().plugin("gone", std::path::Path::new("/nowhere/gone"), &[], "");
+    let supervisor = builder.without_waiting().start().await;
+    for args in [&["plugin", "list"][..], &["plugin", "show", "gone"]] {
+        let output = supervisor.cli(args).await;
+        let shown = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert_eq!(output.status.code(), Some(0), "{args:?}: {output:?}");
+        for part in ["gone", "refused", "/nowhere/gone"] {
+            assert!(shown.contains(part), "{part} is not in {shown}");
+        }
+        let json = supervisor.cli(&[args, &["--output", "json"]].concat()).await;
+        let json: serde_json::Value = serde_json::from_slice(&json.stdout).expect("it is JSON");
+        let plugin = json.get(0).unwrap_or(&json["plugin"]);
+        assert_eq!((&plugin["name"], &plugin["state"]), (&"gone".into(), &"refused".into()), "{json}");
+    }
+    let unknown = supervisor.cli(&["plugin", "show", "other"]).await;
+    assert_eq!(unknown.status.code(), Some(3), "{unknown:?}");
+}
+
 // Promises: LAUNCH-27
 #[tokio::test]
 async fn what_was_checked_is_what_runs() {

@@ -81,7 +81,11 @@ async fn what_is_written_is_a_configuration_and_a_second_time_changes_nothing() 
     let file = list(&scratch);
     let config = scratch.join("talon.yaml");
     let config = config.to_str().unwrap();
-    let first = cli(&["mcp", "import", &file, "--write", config]).await;
+    // What a supervisor would refuse is a problem, and so would be a launcher that is not installed.
+    scratch.script("launchers/npx", "#!/bin/sh\n");
+    let path = scratch.join("launchers");
+    let path = [("PATH", path.to_str().unwrap())];
+    let first = cli_with(&["mcp", "import", &file, "--write", config], &path).await;
     assert!(String::from_utf8_lossy(&first.stdout).contains("written to"), "{first:?}");
     let text = std::fs::read_to_string(config).unwrap();
     assert!(!text.contains(SECRET) && text.contains("${GITHUB_TOKEN}") && text.contains("5$$"), "{text}");
@@ -95,6 +99,27 @@ async fn what_is_written_is_a_configuration_and_a_second_time_changes_nothing() 
     let second = cli(&["mcp", "import", &file, "--write", config]).await;
     assert!(String::from_utf8_lossy(&second.stdout).contains("nothing to add"), "{second:?}");
     assert_eq!(std::fs::read_to_string(config).unwrap(), text);
+}
+
+// Promises: CLI-56
+#[tokio::test]
+async fn clients_need_none_of_the_servers_secrets() {
+    let scratch = Scratch::new();
+    let file = list(&scratch);
+    let run = scratch.join("run");
+    let config = scratch.write("talon.yaml", &format!("runtime_dir: {}\n", run.display()));
+    let config = config.to_str().unwrap();
+    cli(&["mcp", "import", &file, "--write", config]).await;
+    for verb in [&["plugin", "list"][..], &["status"], &["call", "github.x"], &["session", "list"]] {
+        let output = cli(&[verb, &["--config", config]].concat()).await;
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(5), "{verb:?}: {said}");
+        assert!(said.contains(run.to_str().unwrap()), "the socket is the configuration's: {said}");
+    }
+    let unset = scratch.write("unset.yaml", "runtime_dir: ${NOT_SET}/run\n");
+    let output = cli(&["plugin", "list", "--config", unset.to_str().unwrap()]).await;
+    assert_eq!(output.status.code(), Some(6), "{output:?}");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("NOT_SET"), "{output:?}");
 }
 
 #[tokio::test]

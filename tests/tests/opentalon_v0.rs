@@ -321,18 +321,31 @@ async fn without_the_bridge_it_is_said_what_is_missing() {
     fails_saying(supervisor, &["talon-framed-bridge"]).await;
 }
 
+// Promises: MCP-17
 #[tokio::test]
-async fn names_that_are_not_fit_are_left_out_and_the_rest_is_served() {
-    if is_missing("names_that_are_not_fit_are_left_out_and_the_rest_is_served") {
+async fn names_that_are_none_of_an_action_are_escaped_and_called_as_they_are() {
+    if is_missing("names_that_are_none_of_an_action_are_escaped_and_called_as_they_are") {
         return;
     }
     let supervisor = with("hostile-names", "dialect: opentalon-v0").start().await;
     hello(&supervisor).await;
     let declared = supervisor.client.show("old").await.capabilities.expect("it is ready");
     let names: Vec<&str> = declared.actions.iter().map(|action| action.name.as_str()).collect();
-    assert_eq!(names, ["hello", "environment", "wait", "rendezvous", "fail", "die", "a__b"]);
+    let own = ["hello", "environment", "wait", "rendezvous", "fail", "die"];
+    assert_eq!((&names[..6], names.len()), (&own[..], 13), "{names:?}");
+    assert!(
+        ["_-n", "a_-20b", "a__b", "_-3ctool_call_-3e"].iter().all(|name| names.contains(name)),
+        "{names:?}"
+    );
+    let long = names.iter().find(|name| name.starts_with("xxx")).expect("it is shortened");
+    for (action, characters) in [("_-n", 0), ("a_-20b", 3), ("_-3ctool_call_-3e", 11), (long, 100)] {
+        let answer = supervisor.client.call("old", action, &[]).await;
+        assert_eq!(answer.content, format!("called by {characters} characters"), "{action}: {answer:?}");
+    }
     let logs = supervisor.client.logs("old").await;
-    assert_eq!(logs.iter().filter(|line| line.contains("is left out")).count(), 7, "{logs:#?}");
+    // The second `hello`.
+    assert_eq!(logs.iter().filter(|line| line.contains("is left out")).count(), 1, "{logs:#?}");
+    assert_eq!(logs.iter().filter(|line| line.contains("is offered as")).count(), 6, "{logs:#?}");
     assert!(logs.iter().all(|line| !line.contains('\u{202e}') && !line.contains("<tool_call>")), "{logs:#?}");
     let supervisor_with_many = with("too-many-actions", "dialect: opentalon-v0").start().await;
     let declared = supervisor_with_many.client.show("old").await.capabilities.expect("it is ready");

@@ -204,7 +204,7 @@ async fn a_config_file_that_became_empty_removes_nothing() {
     assert_eq!(changes(&supervisor.client.reload(false).await), ["one added", "two added"]);
 }
 
-// Promises: RELOAD-14, CONF-22
+// Promises: RELOAD-14, CONF-22, DISC-20
 #[tokio::test]
 async fn what_a_new_configuration_does_not_start_is_said_and_ends_with_4() {
     let supervisor = two().await;
@@ -222,6 +222,9 @@ async fn what_a_new_configuration_does_not_start_is_said_and_ends_with_4() {
     let said = String::from_utf8_lossy(&out.stdout).into_owned();
     assert!(said.contains("three") && said.contains("/nowhere/three"), "{said}");
     assert!(said.contains("did you mean two?"), "{said}");
+    assert_eq!(out.status.code(), Some(6), "what a supervisor refuses is a problem: {out:?}");
+    let out = supervisor.cli(&["config", "check", "--skip-plugins", "--config", &config]).await;
+    assert_eq!(out.status.code(), Some(0), "the configuration itself holds: {out:?}");
 }
 
 // Promises: RELOAD-2

@@ -39,8 +39,8 @@ impl<'g> HostSocket<'g> {
         if let Some(path) = named_by(SOCKET_VARIABLE) {
             return Ok(path);
         }
-        let own = match configuration::load(&configuration::load_options(self.global)) {
-            Ok(loaded) => Some(loaded.config.runtime_dir),
+        let own = match configuration::load_runtime_dir(&configuration::load_options(self.global)) {
+            Ok(directory) => Some(directory),
             Err(failure) if self.global.config.is_some() || named_by(CONFIG_VARIABLE).is_some() => {
                 return Err(failure);
             }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
+use talon_bridge::names::action_name;
 use talon_bridge::text::quoted;
 use talon_sdk::proto::{Action as Declared, Parameter};
 use talon_sdk::{Plugin, Tool, ToolError};
@@ -11,9 +12,9 @@ use crate::exchange::{Exchange, ExchangeError};
 use crate::logging;
 use crate::message::{Action, Capabilities, MAX_ACTIONS, MAX_PARAMETERS, Request};
 
-/// The longest names of plugins and actions that the SDK takes.
+/// The longest name of a plugin that the SDK takes.
 const MAX_NAME_LEN: usize = 64;
-/// How many skipped actions are logged one by one.
+/// How many actions are logged one by one that are skipped, and that are offered under another name.
 const MAX_LOGGED: usize = 8;
 /// The name of a plugin whose own name is invalid.
 const DEFAULT_NAME: &str = "plugin";
@@ -81,10 +82,15 @@ fn tools(exchange: &Arc<Exchange>, plugin: &Arc<str>, capabilities: Capabilities
         ));
     }
     let mut names = HashSet::new();
-    let (mut tools, mut left_out) = (Vec::new(), 0_usize);
+    let (mut tools, mut left_out, mut escaped) = (Vec::new(), 0_usize, 0_usize);
     for action in actions.items {
         match defect(&action, &names) {
             None => {
+                let name = action_name(&action.name);
+                escaped += usize::from(name != action.name);
+                if name != action.name && escaped <= MAX_LOGGED {
+                    logging::info(format_args!("its action {} is offered as {name}", quoted(&action.name)));
+                }
                 names.insert(action.name.clone());
                 tools.push(tool(exchange.clone(), plugin.clone(), action));
             }
@@ -102,19 +108,18 @@ fn tools(exchange: &Arc<Exchange>, plugin: &Arc<str>, capabilities: Capabilities
             left_out - MAX_LOGGED
         ));
     }
+    if escaped > MAX_LOGGED {
+        logging::info(format_args!(
+            "{} more of its actions are offered under such names",
+            escaped - MAX_LOGGED
+        ));
+    }
     tools
 }
 
 /// Why an action cannot be offered.
 fn defect(action: &Action, names: &HashSet<String>) -> Option<String> {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
-    let name = &action.name;
-    if name.is_empty() || name.len() > MAX_NAME_LEN || !name.bytes().all(plain) {
-        return Some(format!(
-            "a name has 1 to {MAX_NAME_LEN} characters of a-z, A-Z, 0-9, '_' and '-'; rename it in the plugin"
-        ));
-    }
-    if names.contains(name) {
+    if names.contains(&action.name) {
         return Some("another one has its name; rename one of them in the plugin".to_owned());
     }
     let more = action.parameters.more;
@@ -130,17 +135,22 @@ fn tool(exchange: Arc<Exchange>, plugin: Arc<str>, action: Action) -> Tool {
         schema: String::new(),
     });
     let declared = Declared {
-        name: action.name,
+        name: action_name(&action.name),
         description: action.description,
         parameters: parameters.collect(),
         ..Declared::default()
     };
+    let called: Arc<str> = action.name.into();
     Tool::dynamic(declared, move |args: BTreeMap<String, String>, cx| {
-        let (exchange, plugin) = (exchange.clone(), plugin.clone());
+        let (exchange, plugin, action) = (exchange.clone(), plugin.clone(), called.clone());
         async move {
-            let action = cx.action();
-            let request =
-                Request { method: "execute", id: cx.call_id(), plugin: &plugin, action, args: Some(&args) };
+            let request = Request {
+                method: "execute",
+                id: cx.call_id(),
+                plugin: &plugin,
+                action: &action,
+                args: Some(&args),
+            };
             match exchange.request(&request).await {
                 Ok(answer) if answer.error.is_empty() => Ok(answer.content),
                 Ok(answer) => Err(ToolError::new(answer.error)),
@@ -196,7 +206,14 @@ mod tests {
         assert_eq!(plugin.check(), Ok(()));
         let told = plugin.capabilities();
         assert_eq!(told.name, "gr--e-2-");
-        assert_eq!(told.actions.iter().map(|action| action.name.as_str()).collect::<Vec<_>>(), ["ok"]);
+        let names: Vec<&str> = told.actions.iter().map(|action| action.name.as_str()).collect();
+        assert_eq!(names.len(), 4, "{names:?}");
+        assert_eq!(
+            (names[0], names[1], names[3]),
+            ("_-n", "a_-20b", "ok"),
+            "names that are none are escaped"
+        );
+        assert!(names[2].starts_with("xxxx") && names[2].contains("_-h"), "{names:?}");
     }
 
     #[test]

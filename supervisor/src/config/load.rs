@@ -46,24 +46,8 @@ impl Loaded {
 /// All problems at once.
 pub fn load(options: &LoadOptions) -> Result<Loaded, ConfigErrors> {
     let around = &options.environment;
-    let root = schema::config();
-    let places = around.default_paths();
-    let mut merge = Merge::onto(&Config::built_in(&places), path_origins(&places));
-    let mut warnings = Vec::new();
-    let (mut file, mut file_has_values) = (None, false);
-    if let Some((path, must_exist)) = layers::file_to_read(options)
-        && let Some(said) = layers::file(&root, &path, must_exist, around)
-    {
-        file_has_values = !said.values.is_empty();
-        merge.add(said);
-        file = Some(path);
-    }
-    let (variables, ignored) = layers::environment(&root, around);
-    warnings.extend(ignored);
-    for said in variables.into_iter().chain(layers::flags(&root, &options.overrides, around)) {
-        merge.add(said);
-    }
-    let config = merge.finish(&root);
+    let Sources { mut merge, mut warnings, file, file_has_values } = read(options);
+    let config = merge.finish(&schema::config());
     let mut problems = merge.problems;
     let Some(config) = config else {
         return Err(ConfigErrors::new(problems).expect("finish() reports what it cannot build"));
@@ -82,6 +66,51 @@ pub fn load(options: &LoadOptions) -> Result<Loaded, ConfigErrors> {
             origins: merge.origins,
         }),
     }
+}
+
+/// The directory of the supervisor's sockets, from the sources of [`load`], for its clients.
+///
+/// What is wrong with other keys is the supervisor's: its secrets, such as an unset `${NAME}`, are not for clients.
+///
+/// # Errors
+/// What is wrong with the key, or with the file as a whole.
+pub fn load_runtime_dir(options: &LoadOptions) -> Result<PathBuf, ConfigErrors> {
+    let mut merge = read(options).merge;
+    let config = merge.finish(&schema::config());
+    let (top, key) = (KeyPath::top(), KeyPath::of(&["runtime_dir"]));
+    let counts = |problem: &Problem| config.is_none() || problem.key == top || problem.key == key;
+    match (ConfigErrors::new(merge.problems.into_iter().filter(counts).collect()), &config) {
+        (None, Some(config)) => Ok(config.runtime_dir.clone()),
+        (errors, _) => Err(errors.expect("finish() reports what it cannot build")),
+    }
+}
+
+/// All sources, merged.
+struct Sources {
+    merge: Merge,
+    warnings: Vec<Problem>,
+    file: Option<PathBuf>,
+    file_has_values: bool,
+}
+
+fn read(options: &LoadOptions) -> Sources {
+    let around = &options.environment;
+    let root = schema::config();
+    let places = around.default_paths();
+    let mut merge = Merge::onto(&Config::built_in(&places), path_origins(&places));
+    let (mut file, mut file_has_values) = (None, false);
+    if let Some((path, must_exist)) = layers::file_to_read(options)
+        && let Some(said) = layers::file(&root, &path, must_exist, around)
+    {
+        file_has_values = !said.values.is_empty();
+        merge.add(said);
+        file = Some(path);
+    }
+    let (variables, warnings) = layers::environment(&root, around);
+    for said in variables.into_iter().chain(layers::flags(&root, &options.overrides, around)) {
+        merge.add(said);
+    }
+    Sources { merge, warnings, file, file_has_values }
 }
 
 /// The origins of defaults that come from a variable.

@@ -32,7 +32,7 @@ mod substitute;
 mod types;
 
 pub use self::environment::{DefaultPath, DefaultPaths, Environment};
-pub use self::load::{Loaded, load};
+pub use self::load::{Loaded, load, load_runtime_dir};
 pub use self::options::{LoadOptions, Override};
 pub(crate) use self::peers::name_of;
 pub use self::peers::{AllowedActions, PeerPolicy, Rights};

@@ -190,6 +190,7 @@ pub(super) fn costs() -> GetCostsResponse {
         output_tokens: answers * 100,
         cost_pico_usd: answers * 1_000_000_000,
         estimated_pico_usd: 0,
+        cached_input_tokens: 0,
     };
     GetCostsResponse {
         session: Some(cost(2)),

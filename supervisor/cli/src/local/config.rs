@@ -1,6 +1,6 @@
 //! `talon config`: checks, shows and documents the configuration.
 
-use clap::Subcommand;
+use clap::{Args, Subcommand};
 use serde_json::json;
 use talon_sanitize::sanitized;
 use talon_supervisor::config::{self, Loaded};
@@ -21,8 +21,8 @@ use crate::output::Output;
   talon config show
   talon config reference > configuration.md")]
 pub(crate) enum ConfigVerb {
-    /// Report everything that is wrong with the configuration.
-    Check,
+    /// Report everything that is wrong with the configuration, and the plugins that a supervisor would refuse.
+    Check(CheckArgs),
     /// Print the effective values and the source of each; secrets are omitted.
     Show,
     /// Print what every key means, as Markdown; with `--output json` as a JSON schema.
@@ -32,47 +32,80 @@ pub(crate) enum ConfigVerb {
 impl ConfigVerb {
     pub(crate) fn run(self, global: &Global, out: &mut Output) -> Result<u8, Failure> {
         match self {
-            Self::Check => check(global, out),
+            Self::Check(args) => args.run(global, out),
             Self::Show => show(global, out),
             Self::Reference => reference(out),
         }
     }
 }
 
-fn check(global: &Global, out: &mut Output) -> Result<u8, Failure> {
-    let options = configuration::load_options(global);
-    if out.is_json() {
-        let loaded = config::load(&options);
-        let texts =
-            |problems: &[config::Problem]| problems.iter().map(ToString::to_string).collect::<Vec<_>>();
-        let (file, problems, warnings) = match &loaded {
-            Ok(loaded) => {
-                (loaded.file.clone(), Vec::new(), [texts(&loaded.warnings), of_plugins(loaded)].concat())
-            }
-            Err(errors) => (None, texts(errors.problems()), Vec::new()),
-        };
-        out.json(&json!({ "file": file, "problems": problems, "warnings": warnings }));
-        return Ok(if loaded.is_ok() { exit::OK } else { exit::CONFIG });
-    }
-    let loaded = configuration::load(&options)?;
-    let warnings = loaded.warnings.iter().map(ToString::to_string).chain(of_plugins(&loaded));
-    for warning in warnings {
-        out.line(sanitized!("warning: {}", sanitized_line(warning)));
-    }
-    match &loaded.file {
-        Some(file) => out.line(sanitized!("{}: fine", sanitized_line(file.display()))),
-        None => out.line("no configuration file: the built-in defaults are fine"),
-    }
-    Ok(exit::OK)
+/// Check the configuration, and its plugins on this machine.
+#[derive(Debug, Args)]
+pub(crate) struct CheckArgs {
+    /// Check the configuration alone: a supervisor starts without the plugins that it refuses.
+    #[arg(long)]
+    skip_plugins: bool,
 }
 
-/// What is to know about single plugins: those that a supervisor would refuse, and overrides of none. The
-/// rest of the configuration holds all the same, and a program may be installed later.
-fn of_plugins(loaded: &Loaded) -> Vec<String> {
-    let found = serve::find_plugins(&loaded.config);
-    let unknown = serve::unknown_overrides(loaded, &FoundNames::of(&found, &loaded.config));
-    let refused = found.refused.iter().map(|one| format!("{} would be refused: {}", one.name, one.reason));
-    refused.chain(unknown.iter().map(ToString::to_string)).collect()
+/// What a check found.
+#[derive(Default)]
+struct Findings {
+    problems: Vec<String>,
+    warnings: Vec<String>,
+}
+
+impl CheckArgs {
+    fn run(&self, global: &Global, out: &mut Output) -> Result<u8, Failure> {
+        let options = configuration::load_options(global);
+        if out.is_json() {
+            let loaded = config::load(&options);
+            let (file, findings) = match &loaded {
+                Ok(loaded) => (loaded.file.clone(), self.findings(loaded)),
+                Err(errors) => (None, Findings { problems: texts(errors.problems()), ..Findings::default() }),
+            };
+            let Findings { problems, warnings } = findings;
+            out.json(&json!({ "file": file, "problems": problems, "warnings": warnings }));
+            return Ok(if problems.is_empty() { exit::OK } else { exit::CONFIG });
+        }
+        let loaded = configuration::load(&options)?;
+        let Findings { problems, warnings } = self.findings(&loaded);
+        for warning in warnings {
+            out.line(sanitized!("warning: {}", sanitized_line(warning)));
+        }
+        for problem in &problems {
+            out.line(sanitized!("problem: {}", sanitized_line(problem)));
+        }
+        if !problems.is_empty() {
+            return Ok(exit::CONFIG);
+        }
+        match &loaded.file {
+            Some(file) => out.line(sanitized!("{}: fine", sanitized_line(file.display()))),
+            None => out.line("no configuration file: the built-in defaults are fine"),
+        }
+        Ok(exit::OK)
+    }
+
+    /// An entry that a supervisor would refuse is a problem. A refused file in the plugin directory is a warning, and
+    /// so are overrides of no plugin, whose program may be installed later.
+    fn findings(&self, loaded: &Loaded) -> Findings {
+        let mut findings = Findings { problems: Vec::new(), warnings: texts(&loaded.warnings) };
+        if self.skip_plugins {
+            return findings;
+        }
+        let found = serve::find_plugins(&loaded.config);
+        let unknown = serve::unknown_overrides(loaded, &FoundNames::of(&found, &loaded.config));
+        for refused in &found.refused {
+            let text = format!("{} would be refused: {}", refused.name, refused.reason);
+            let configured = loaded.config.plugins.tools.plugins.contains_key(&refused.name);
+            if configured { &mut findings.problems } else { &mut findings.warnings }.push(text);
+        }
+        findings.warnings.extend(texts(&unknown));
+        findings
+    }
+}
+
+fn texts(problems: &[config::Problem]) -> Vec<String> {
+    problems.iter().map(ToString::to_string).collect()
 }
 
 fn show(global: &Global, out: &mut Output) -> Result<u8, Failure> {

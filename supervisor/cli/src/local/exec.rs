@@ -17,13 +17,13 @@ use talon_supervisor::host;
 use talon_supervisor::serve::state_service;
 use talon_supervisor::state;
 
-use crate::arguments::{Arguments, timeout};
+use crate::arguments::{Arguments, key_value, timeout};
 use crate::client::plugin::show::actions;
 use crate::exit;
 use crate::failure::Failure;
 use crate::global::Global;
 use crate::local::echo::Echo;
-use crate::local::scratch_environment::{self, ScratchEnvironment};
+use crate::local::scratch_environment::{self, EntryKey, ScratchEnvironment};
 use crate::local::state::scratch;
 use crate::output::Output;
 use crate::runtime::{not_started, run};
@@ -45,6 +45,8 @@ const STOP_GRACE: Duration = Duration::from_secs(2);
 #[command(after_help = "Examples:
   talon exec ./target/debug/hello greet name=World
   talon exec ./my-plugin --list
+  talon exec ./vendor-plugin --cookie VENDOR_PLUGIN=7f3a --service vendor.v1.Tools --list
+  talon exec ./mcp-server --entry dialect=mcp --entry 'args=[\"--stdio\"]' --list
   talon exec ./plugins/csv-query query sql='select 1' --config-json '{\"root\": \"/srv/data\"}'")]
 pub(crate) struct ExecArgs {
     /// An executable file, or a directory with a plugin.yaml.
@@ -61,6 +63,16 @@ pub(crate) struct ExecArgs {
     /// The object that the plugin gets at initialisation; overrides its plugin.yaml.
     #[arg(long, value_name = "JSON", value_parser = scratch_environment::object)]
     config_json: Option<Map<String, Value>>,
+    /// The magic cookie of a go-plugin program that insists on one of its own.
+    #[arg(long, value_name = "KEY=VALUE", value_parser = key_value)]
+    cookie: Option<(String, String)>,
+    /// The full name of its gRPC service, if it serves PluginService's methods under a name of its own.
+    #[arg(long, value_name = "NAME")]
+    service: Option<String>,
+    /// A key of what its entry in a configuration would say, such as dialect=mcp or sandbox.network=full; the value in
+    /// YAML. May be repeated.
+    #[arg(long, value_name = "KEY=VALUE", value_parser = key_value)]
+    entry: Vec<(String, String)>,
     /// Print only the guarded content, without the envelope; an error goes to stderr.
     #[arg(long)]
     raw: bool,
@@ -73,10 +85,10 @@ impl ExecArgs {
     pub(crate) fn run(mut self, global: &Global, out: &mut Output) -> Result<u8, Failure> {
         // Before anything is started: a mistake fails early, and reading stdin can be interrupted.
         let args = std::mem::take(&mut self.arguments).collect()?;
-        let tried = ScratchEnvironment::load("talon exec", global)?;
+        let tried = ScratchEnvironment::with_entry("talon exec", global, &self.path, &self.entry_keys())?;
         let _flush = talon_telemetry::init(&global.telemetry(LOG_LEVEL))
             .map_err(|error| Failure::usage(error.to_string()))?;
-        let spec = scratch_environment::single_run(tried.discovered(&self.path)?, self.config_json.as_ref());
+        let spec = scratch_environment::single_run(tried.plugin(&self.path)?, self.config_json.as_ref());
         // The plugin's process is supervised on other threads than the one that waits for the answer.
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
@@ -84,6 +96,18 @@ impl ExecArgs {
             .build()
             .map_err(not_started)?;
         run(runtime, Box::pin(self.supervise(tried.config.clone(), spec, args, out)))
+    }
+
+    /// The keys of the plugin's entry that flags set, each with its flag and its value in YAML.
+    fn entry_keys(&self) -> Vec<EntryKey> {
+        let key =
+            |flag, key: &str, value: &str| EntryKey { flag, key: key.to_owned(), value: value.to_owned() };
+        let cookie = self.cookie.iter().flat_map(|(name, value)| {
+            [key("--cookie", "cookie.key", name), key("--cookie", "cookie.value", value)]
+        });
+        let service = self.service.iter().map(|name| key("--service", "service", name));
+        let entry = self.entry.iter().map(|(name, value)| key("--entry", name, value));
+        cookie.chain(service).chain(entry).collect()
     }
 
     async fn supervise(
@@ -111,11 +135,11 @@ impl ExecArgs {
         let patterns = Settings { forbidden_patterns: config.guard.forbidden_patterns.clone() };
         let sanitizer =
             Sanitizer::new(&patterns).map_err(|error| Failure::new(exit::CONFIG, error.to_string()))?;
-        let door = Dispatcher::new(registry.clone(), config, sanitizer, events);
+        let dispatcher = Dispatcher::new(registry.clone(), config, sanitizer, events);
         let plugin = registry.register(spec).map_err(|error| failed(&error))?;
         let mut echo = Echo::start(&plugin);
         let result = tokio::select! {
-            result = self.ask(&plugin, &door, args, out) => result,
+            result = self.ask(&plugin, &dispatcher, args, out) => result,
             () = terminated => Err(Failure::new(exit::HOST_FAULT, "interrupted")),
         };
         registry.shutdown(STOP_GRACE).await;
@@ -126,7 +150,7 @@ impl ExecArgs {
     async fn ask(
         self,
         plugin: &Plugin,
-        door: &Dispatcher,
+        dispatcher: &Dispatcher,
         args: BTreeMap<String, String>,
         out: &mut Output,
     ) -> Result<u8, Failure> {
@@ -145,7 +169,7 @@ impl ExecArgs {
             tracing::info!("not enforced: {text}");
         }
         let Some(action) = self.action else {
-            let known = capabilities::sanitize(&capability.raw, &door.sanitizer());
+            let known = capabilities::sanitize(&capability.raw, &dispatcher.sanitizer());
             if out.is_json() {
                 out.json(&json::fields(&known));
             } else {
@@ -158,7 +182,7 @@ impl ExecArgs {
         call.args = args;
         call.timeout = self.timeout;
         let accepted = call.accepted;
-        let guarded = door.call(call).await.map_err(|error| Failure::failed(error.to_string()))?;
+        let guarded = dispatcher.call(call).await.map_err(|error| Failure::failed(error.to_string()))?;
         Ok(answer::print(&host::response(id, guarded, accepted.elapsed()), self.raw, out))
     }
 }

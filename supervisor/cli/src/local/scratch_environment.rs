@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use talon_plugin_config::discover;
 use talon_plugin_config::name::PluginName;
 use talon_plugin_config::spec::{MANIFEST_FILE, PluginSpec};
-use talon_supervisor::config::{Config, Engine};
+use talon_supervisor::config::{Config, Engine, LoadOptions};
 use tempfile::TempDir;
 
 use crate::exit;
@@ -21,38 +21,70 @@ use crate::local::state::scratch;
 pub(crate) struct ScratchEnvironment {
     pub(crate) private: TempDir,
     pub(crate) config: Arc<Config>,
+    /// The name of the plugin's entry, if flags wrote one.
+    entry: Option<String>,
+}
+
+/// A key of a plugin's entry, and its value in YAML, from a flag.
+pub(crate) struct EntryKey {
+    pub(crate) flag: &'static str,
+    /// Its steps joined by dots: `cookie.key`.
+    pub(crate) key: String,
+    pub(crate) value: String,
 }
 
 impl ScratchEnvironment {
     /// Loads the configuration for a verb that stores nothing.
     pub(crate) fn load(verb: &'static str, global: &Global) -> Result<Self, Failure> {
         let private = scratch::dir()?;
-        let runtime_dir = private.path().join("run");
-        let data_dir = private.path().join("data");
-        let options = configuration::load_options(global)
-            .with(verb, "runtime_dir", runtime_dir.to_string_lossy())
-            .with(verb, "state.data_dir", data_dir.to_string_lossy());
-        let mut config = configuration::load(&options)?.config;
-        // A trial run must not change a supervisor's state. If the configuration turns state off, it stays
-        // off.
-        if config.state.engine != Engine::Off {
-            config.state.engine = Engine::Sqlite;
+        let config = stateless_config(&stateless_options(verb, global, private.path()))?;
+        Ok(Self { private, config: Arc::new(config), entry: None })
+    }
+
+    /// The same with an entry for the plugin of this path, if there are keys for it.
+    pub(crate) fn with_entry(
+        verb: &'static str,
+        global: &Global,
+        path: &Path,
+        keys: &[EntryKey],
+    ) -> Result<Self, Failure> {
+        let mut loaded = Self::load(verb, global)?;
+        if keys.is_empty() {
+            return Ok(loaded);
         }
-        Ok(Self { private, config: Arc::new(config) })
+        let path = canonical_path(path)?;
+        let name = plugin_name(&path);
+        // An entry of the configuration is another plugin, whatever its name.
+        let taken = loaded.config.plugins.tools.plugins.contains_key(&name);
+        let name = if taken { format!("{name}-exec") } else { name };
+        let prefix = format!("plugins.tools.plugins.{name}");
+        let mut options = stateless_options(verb, global, loaded.private.path()).with(
+            verb,
+            &format!("{prefix}.command"),
+            path.to_string_lossy(),
+        );
+        for EntryKey { flag, key, value } in keys {
+            options = options.with(flag, &format!("{prefix}.{key}"), value);
+        }
+        loaded.config = Arc::new(stateless_config(&options)?);
+        loaded.entry = Some(name);
+        Ok(loaded)
+    }
+
+    /// The plugin of this path: by its entry from flags, or as discovery finds it.
+    pub(crate) fn plugin(&self, path: &Path) -> Result<PluginSpec, Failure> {
+        match &self.entry {
+            Some(name) => self.configured(name),
+            None => self.discovered(path),
+        }
     }
 
     /// The plugin as discovery finds it, linked into a directory of which it is the only entry.
     pub(crate) fn discovered(&self, path: &Path) -> Result<PluginSpec, Failure> {
         let plugins = self.private.path().join("plugins");
         let path = canonical_path(path)?;
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        // A file whose name is not a valid plugin name can still be run.
-        let link = match PluginName::from_file_name(&name) {
-            Ok(name) => name.to_string(),
-            Err(_) => "plugin".to_owned(),
-        };
         std::fs::create_dir(&plugins)
-            .and_then(|()| symlink(&path, plugins.join(link)))
+            .and_then(|()| symlink(&path, plugins.join(plugin_name(&path))))
             .map_err(|error| Failure::failed(format!("cannot write below {}: {error}", plugins.display())))?;
         let mut found = discover::scan(&plugins, &self.config.spec_defaults());
         if let Some(refused) = found.refused.pop() {
@@ -89,6 +121,30 @@ impl ScratchEnvironment {
         let of_path = entries.filter(|(_, entry)| entry.plugin.command.as_deref().is_some_and(runs));
         Ok(of_path.map(|(name, _)| name.as_str()).collect())
     }
+}
+
+fn stateless_options(verb: &'static str, global: &Global, private: &Path) -> LoadOptions {
+    configuration::load_options(global).with(verb, "runtime_dir", private.join("run").to_string_lossy()).with(
+        verb,
+        "state.data_dir",
+        private.join("data").to_string_lossy(),
+    )
+}
+
+/// The configuration, with a store of its own: a trial run must not change a supervisor's state. If the configuration
+/// turns state off, it stays off.
+fn stateless_config(options: &LoadOptions) -> Result<Config, Failure> {
+    let mut config = configuration::load(options)?.config;
+    if config.state.engine != Engine::Off {
+        config.state.engine = Engine::Sqlite;
+    }
+    Ok(config)
+}
+
+/// The name for a plugin of this path. A file whose name is not a valid one can still be run.
+fn plugin_name(path: &Path) -> String {
+    let file = path.file_name().unwrap_or_default().to_string_lossy();
+    PluginName::from_file_name(&file).map_or_else(|_| "plugin".to_owned(), |name| name.to_string())
 }
 
 fn canonical_path(path: &Path) -> Result<std::path::PathBuf, Failure> {

@@ -1,6 +1,6 @@
 //! Tool names as action names, and back.
 //!
-//! MCP allows any text as the name of a tool; an action's name is 1 to 64 of `a-z A-Z 0-9 _ -`. A valid
+//! MCP and OpenTalon allow any text as the name of a tool; an action's name is 1 to 64 of `a-z A-Z 0-9 _ -`. A valid
 //! action name stays as it is, unless it holds `_-`, which begins every escape:
 //!
 //! | in a tool's name | in the action's |
@@ -17,7 +17,7 @@
 use sha2::{Digest, Sha256};
 
 /// The longest name of an action: model APIs take no more.
-pub(crate) const MAX_NAME_BYTES: usize = 64;
+pub const MAX_NAME_BYTES: usize = 64;
 /// Begins an escape.
 const MARK: &str = "_-";
 /// How much of a name that is too long is kept.
@@ -26,7 +26,8 @@ const KEPT_BYTES: usize = 40;
 const DIGITS: usize = 20;
 
 /// The action's name of a tool.
-pub(crate) fn action_name(tool: &str) -> String {
+#[must_use]
+pub fn action_name(tool: &str) -> String {
     if tool.is_empty() {
         return format!("{MARK}n");
     }
@@ -65,7 +66,7 @@ fn shortened(name: &str, tool: &str) -> String {
 
 /// The tool's name of an action, if the action's name alone determines it.
 #[cfg(test)]
-pub(crate) fn tool_name(action: &str) -> Option<String> {
+fn tool_name(action: &str) -> Option<String> {
     if action == format!("{MARK}n") {
         return Some(String::new());
     }
@@ -142,6 +143,7 @@ mod tests {
             }
         }
 
+        // Promises: MCP-17
         #[test]
         fn no_two_names_share_an_action(tools in prop::collection::btree_set(names(), 0..40)) {
             let actions: BTreeMap<String, &String> = tools.iter().map(|tool| (action_name(tool), tool)).collect();

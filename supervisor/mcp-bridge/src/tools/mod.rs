@@ -5,7 +5,6 @@ pub(crate) mod call;
 mod inline;
 mod kind;
 pub(crate) mod list;
-mod names;
 pub(crate) mod offer;
 mod results;
 mod schema;

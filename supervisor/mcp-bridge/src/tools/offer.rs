@@ -6,8 +6,8 @@ use talon_sdk::proto::{Action, Parameter};
 
 use super::arguments::Reader;
 use super::inline::inline;
-use super::names::action_name;
 use super::schema::Parameters;
+use talon_bridge::names::action_name;
 
 /// The most tools: what the supervisor takes from one plugin.
 pub(crate) const MAX_TOOLS: usize = 1024;

@@ -4,6 +4,7 @@ mod approve;
 mod list;
 mod logs;
 mod operate;
+mod refused;
 pub(crate) mod show;
 
 use clap::Subcommand;

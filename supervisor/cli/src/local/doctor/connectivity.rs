@@ -4,8 +4,10 @@ use std::io;
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 
-use hyper_util::client::legacy::Client;
-use hyperlocal::{UnixClientExt as _, UnixConnector, Uri};
+use http_body_util::Empty;
+use hyper::client::conn::http1;
+use hyper::{Request, StatusCode};
+use hyper_util::rt::TokioIo;
 use talon_proto::host::GetStatusResponse;
 use talon_supervisor::admin;
 use talon_supervisor::config::{Config, LogFormat};
@@ -29,13 +31,12 @@ pub(super) async fn healthz(status: &GetStatusResponse) -> Option<Check> {
     if !path.exists() {
         return None;
     }
-    let client: Client<UnixConnector, http_body_util::Empty<bytes::Bytes>> = Client::unix();
-    let asked = timeout(ANSWER_TIMEOUT, client.get(Uri::new(&path, "/healthz").into())).await;
+    let asked = timeout(ANSWER_TIMEOUT, ask(&path)).await;
     let shown = path.display();
     Some(match asked {
-        Ok(Ok(answer)) if answer.status().is_success() => of.ok(format!("{shown} says that it is well")),
+        Ok(Ok(answer)) if answer.is_success() => of.ok(format!("{shown} says that it is well")),
         Ok(Ok(answer)) => of
-            .warn(format!("{shown} answers {}", answer.status()))
+            .warn(format!("{shown} answers {answer}"))
             .with_reason("monitoring takes it for ill")
             .with_fix("`talon status` says what is wrong"),
         Ok(Err(error)) => of
@@ -47,6 +48,29 @@ pub(super) async fn healthz(status: &GetStatusResponse) -> Option<Check> {
             .with_reason("the supervisor hangs, or has too much to do")
             .with_fix("see its log and `talon top`"),
     })
+}
+
+/// Why there was no answer.
+#[derive(Debug, thiserror::Error)]
+enum HealthError {
+    #[error(transparent)]
+    Connect(#[from] io::Error),
+    #[error(transparent)]
+    Http(#[from] hyper::Error),
+    #[error(transparent)]
+    Request(#[from] tonic::codegen::http::Error),
+}
+
+/// One request on a connection of its own: a client with a pool would bring HTTP/2 into the program once more.
+async fn ask(socket: &Path) -> Result<StatusCode, HealthError> {
+    let stream = UnixStream::connect(socket).await?;
+    let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
+    let request = Request::get("/healthz").header("host", "localhost").body(Empty::<bytes::Bytes>::new())?;
+    // Its errors are the request's, too.
+    let connection = tokio::spawn(connection);
+    let answer = sender.send_request(request).await;
+    connection.abort();
+    Ok(answer?.status())
 }
 
 pub(super) async fn checks(config: Option<&Config>, status: Option<&GetStatusResponse>) -> Vec<Check> {

@@ -12,9 +12,11 @@ use std::time::{Duration, SystemTime};
 
 use clap::Args;
 use talon_proto::host::{GetPluginRequest, GetPluginResponse, Plugin};
+use tonic::{Code, Status};
 
 pub(crate) use self::declaration::actions;
 pub(super) use self::declaration::texts;
+use super::refused::refused_plugins;
 use crate::client::connection::Client;
 use crate::exit;
 use crate::failure::Failure;
@@ -37,14 +39,32 @@ pub(crate) struct ShowArgs {
 impl ShowArgs {
     pub(super) async fn run(self, socket: &HostSocket<'_>, out: &mut Output) -> Result<u8, Failure> {
         let mut client = Client::connect(socket).await?;
-        let response = client.host.get_plugin(GetPluginRequest { name: self.name, for_model: false }).await;
-        let response = response.map_err(|status| client.failure(&status))?.into_inner();
+        let request = GetPluginRequest { name: self.name.clone(), for_model: false };
+        let response = match client.host.get_plugin(request).await {
+            Ok(response) => response.into_inner(),
+            Err(status) => {
+                let plugin = self.refused(&mut client, &status).await?;
+                GetPluginResponse { plugin: Some(plugin), ..GetPluginResponse::default() }
+            }
+        };
         if out.is_json() {
             out.json(&json::plugin_details(&response));
         } else {
             print(&response, out);
         }
         Ok(exit::OK)
+    }
+}
+
+impl ShowArgs {
+    /// The plugin, if it is unknown because it was refused; otherwise the failure.
+    async fn refused(&self, client: &mut Client, status: &Status) -> Result<Plugin, Failure> {
+        let unknown = client.failure(status);
+        if status.code() != Code::NotFound {
+            return Err(unknown);
+        }
+        let refused = refused_plugins(client).await?;
+        refused.into_iter().find(|plugin| plugin.name == self.name).ok_or(unknown)
     }
 }
 

@@ -8,6 +8,8 @@ pub(super) struct Download {
     pub(super) package: String,
     /// The program in the package.
     pub(super) program: Option<String>,
+    /// The version of Python that the launcher was given: `3.12`, `python3.12` or a path.
+    pub(super) python: Option<String>,
     pub(super) args: Vec<String>,
 }
 
@@ -49,7 +51,7 @@ pub(super) fn download(command: &str, args: &[String]) -> Option<Result<Download
 }
 
 fn read(by: PackageRegistry, words: &[&str]) -> Result<Download, DownloadError> {
-    let mut package = None;
+    let (mut package, mut python) = (None, None);
     let mut words = words.iter();
     while let Some(word) = words.next() {
         let (flag, value) = word.split_once('=').map_or((*word, None), |(flag, value)| (flag, Some(value)));
@@ -70,9 +72,7 @@ fn read(by: PackageRegistry, words: &[&str]) -> Result<Download, DownloadError> 
                 package = given;
             }
             (PackageRegistry::PyPi, "--python" | "-p") => {
-                if value.is_none() {
-                    words.next();
-                }
+                python = value.map(str::to_owned).or_else(|| words.next().map(|word| (*word).to_owned()));
             }
             (_, flag) if flag.starts_with('-') => {
                 return Err(DownloadError::UnknownFlag { flag: flag.to_owned() });
@@ -85,7 +85,7 @@ fn read(by: PackageRegistry, words: &[&str]) -> Result<Download, DownloadError> 
                     None => (program, None),
                 };
                 return if is_package(by, &package) {
-                    Ok(Download { registry: by, package, program, args })
+                    Ok(Download { registry: by, package, program, python, args })
                 } else {
                     Err(DownloadError::NoPackage { package })
                 };
@@ -133,6 +133,14 @@ pub(super) fn split_pypi(text: &str) -> (&str, Option<&str>) {
     match text.split_once("==").or_else(|| text.split_once('@')) {
         Some((name, version)) => (name, Some(version)),
         None => (text, None),
+    }
+}
+
+/// A package in pip's syntax.
+pub(super) fn requirement(package: &str) -> String {
+    match split_pypi(package) {
+        (name, Some("latest")) | (name, None) => name.to_owned(),
+        (name, Some(version)) => format!("{name}=={version}"),
     }
 }
 

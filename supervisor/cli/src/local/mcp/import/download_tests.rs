@@ -40,7 +40,13 @@ fn launchers_are_taken_apart() {
         let program = program.map(str::to_owned);
         assert_eq!(
             of(line),
-            Some(Ok(Download { registry, package: package.to_owned(), program, args })),
+            Some(Ok(Download {
+                registry,
+                package: package.to_owned(),
+                program,
+                python: line.contains("--python").then(|| "3.12".to_owned()),
+                args
+            })),
             "{line}"
         );
     }

@@ -20,7 +20,10 @@ pub(super) struct Entry {
     pub(super) headers: Vec<(String, String)>,
     pub(super) env: Vec<(String, String)>,
     pub(super) enabled: bool,
+    /// Whether it may write what its arguments and variables name.
+    pub(super) may_write: bool,
     pub(super) read: Vec<String>,
+    pub(super) write: Vec<String>,
     pub(super) execute: Vec<String>,
     /// Variables that have to be set, each with its meaning.
     pub(super) variables: Vec<String>,
@@ -72,10 +75,10 @@ impl Entry {
                 line(3, format!("{}: {}", json!(name), json!(value)));
             }
         }
-        if !self.read.is_empty() || !self.execute.is_empty() {
+        if ![&self.read, &self.write, &self.execute].iter().all(|paths| paths.is_empty()) {
             line(1, "sandbox:".to_owned());
             line(2, "fs:".to_owned());
-            for (key, paths) in [("read", &self.read), ("execute", &self.execute)] {
+            for (key, paths) in [("read", &self.read), ("write", &self.write), ("execute", &self.execute)] {
                 if !paths.is_empty() {
                     line(3, format!("{key}: {}", json!(paths)));
                 }

@@ -1,7 +1,7 @@
 //! Why a server did not become a plugin.
 
 use super::download::DownloadError;
-use super::install::InstallError;
+use super::install_error::InstallError;
 use super::server::ServerError;
 use super::values::ValueError;
 

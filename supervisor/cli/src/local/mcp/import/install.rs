@@ -9,14 +9,17 @@ use std::fs::{self, Permissions};
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Component, Path, PathBuf};
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::Command;
 
 use serde_json::Value;
 use talon_sanitize::{Raw, sanitized};
 use tempfile::TempDir;
 
-use super::download::{Download, PackageRegistry, split_pypi};
+use super::download::{Download, PackageRegistry, requirement, split_pypi};
+use super::install_error::{InstallError, ManifestProblem};
+use super::installer::run;
 use super::program_path::find;
+use super::python;
 use crate::failure::Failure;
 use crate::output::Output;
 
@@ -60,55 +63,6 @@ pub(super) fn command_line(download: &Download, home: &Path) -> String {
     }
 }
 
-/// A package in pip's syntax.
-fn requirement(package: &str) -> String {
-    match split_pypi(package) {
-        (name, Some("latest")) | (name, None) => name.to_owned(),
-        (name, Some(version)) => format!("{name}=={version}"),
-    }
-}
-
-/// Why a package is not installed. The texts continue "SERVER …".
-#[derive(Debug, thiserror::Error)]
-pub(super) enum InstallError {
-    #[error("needs {program}, which is not installed: install it, then import again")]
-    NeedsProgram { program: &'static str },
-    #[error("cannot be installed into {}: {error}", home.display())]
-    Directory { home: PathBuf, error: io::Error },
-    #[error(
-        "cannot be installed into {}: there is something else; move it away, or name another directory",
-        home.display()
-    )]
-    Occupied { home: PathBuf },
-    #[error("cannot be installed: {shown} ended with {status}, and said why above")]
-    Installer { shown: String, status: ExitStatus },
-    #[error("cannot be installed: {shown}: {error}")]
-    Start { shown: String, error: io::Error },
-    #[error("has a program {name:?}, which is no name of one: name one of its package")]
-    BadProgramName { name: String },
-    #[error("has a program {} that leads out of the package: name another", program.display())]
-    OutsidePackage { program: PathBuf },
-    #[error("has no program {}: name it with --from", program.display())]
-    NoProgram { program: PathBuf },
-    #[error("{}: {problem}; install it by hand, and name its program", file.display())]
-    Manifest { file: PathBuf, problem: ManifestProblem },
-}
-
-/// What is wrong with a `package.json`.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum ManifestProblem {
-    #[error(transparent)]
-    Io(#[from] io::Error),
-    #[error(transparent)]
-    Json(#[from] serde_json::Error),
-    #[error("is too large")]
-    TooLarge,
-    #[error("names no program that would run")]
-    NoProgram,
-    #[error("names a program outside of the package")]
-    OutsidePackage,
-}
-
 /// Installs a package into a separate directory, unless it is there already.
 pub(super) fn install(download: &Download, home: &Path, out: &mut Output) -> Result<Installed, InstallError> {
     let stamp = home.join(STAMP);
@@ -120,7 +74,7 @@ pub(super) fn install(download: &Download, home: &Path, out: &mut Output) -> Res
         let fresh = temp_sibling(home).map_err(failed)?;
         match download.registry {
             PackageRegistry::Npm => npm(download, fresh.path())?,
-            PackageRegistry::PyPi => pip(download, fresh.path())?,
+            PackageRegistry::PyPi => python::install(download, fresh.path())?,
         }
         fs::write(fresh.path().join(STAMP), wanted).map_err(failed)?;
         move_into_place(fresh, home).map_err(failed)?;
@@ -199,39 +153,6 @@ fn npm(download: &Download, home: &Path) -> Result<(), InstallError> {
     run(command)
 }
 
-fn pip(download: &Download, home: &Path) -> Result<(), InstallError> {
-    let python = find("python3").ok_or(InstallError::NeedsProgram { program: "python3" })?;
-    let mut venv = Command::new(python);
-    // Isolated from the current directory and the environment.
-    venv.args(["-I", "-m", "venv"]).arg(home);
-    run(venv)?;
-    let mut pip = Command::new(home.join("bin/python"));
-    pip.args([
-        "-I",
-        "-m",
-        "pip",
-        "install",
-        "--quiet",
-        "--disable-pip-version-check",
-        "--only-binary",
-        ":all:",
-        "--",
-    ]);
-    pip.arg(requirement(&download.package));
-    run(pip)
-}
-
-/// Redirects the output to stderr.
-fn run(mut command: Command) -> Result<(), InstallError> {
-    let shown = command.get_program().to_string_lossy().into_owned();
-    command.stdin(Stdio::null()).stdout(std::io::stderr());
-    match command.status() {
-        Ok(status) if status.success() => Ok(()),
-        Ok(status) => Err(InstallError::Installer { shown, status }),
-        Err(error) => Err(InstallError::Start { shown, error }),
-    }
-}
-
 /// The script of a PyPI package.
 fn script_of_pypi(download: &Download, home: &Path) -> Result<PathBuf, InstallError> {
     let (name, _) = split_pypi(&download.package);
@@ -289,7 +210,13 @@ mod tests {
 
     fn of_pypi(package: &str, program: Option<&str>) -> Download {
         let program = program.map(str::to_owned);
-        Download { registry: PackageRegistry::PyPi, package: package.to_owned(), program, args: Vec::new() }
+        Download {
+            registry: PackageRegistry::PyPi,
+            package: package.to_owned(),
+            program,
+            python: None,
+            args: Vec::new(),
+        }
     }
 
     #[test]

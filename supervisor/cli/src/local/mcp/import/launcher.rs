@@ -6,27 +6,51 @@ use super::download::{Download, download};
 use super::entry::Entry;
 use super::error::ImportError;
 use super::install::{self, Installed};
-use super::paths::{environment_of, grant_paths, interpreter_dir};
+use super::paths::{environment_of, grant_arguments, grant_variables, interpreter_dir, program_dir};
 use super::program_path::find;
 use super::server::{LaunchMethod, Server};
 use super::values::{ValueTranslator, literal};
 use crate::output::Output;
 
+/// What an address without credentials may lack.
+const LOGIN: &str = "is reached without credentials: if it asks for a login (OAuth), its log says so; give it a token in \
+                     config.headers, as Authorization: \"Bearer ${NAME}\"";
+
+/// What the user wants of each server.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ImportOptions<'o> {
+    /// Where packages are installed.
+    pub(super) install: Option<&'o Path>,
+    /// Whether servers may write what they name.
+    pub(super) grant_write: bool,
+}
+
 /// Creates the entry.
 pub(super) fn prepare(
     plugin: &str,
     server: Server,
-    install: Option<&Path>,
+    options: ImportOptions<'_>,
     notes: &mut Vec<String>,
     out: &mut Output,
 ) -> Result<Entry, ImportError> {
     let mut values = ValueTranslator::of(plugin);
-    let mut entry = Entry { plugin: plugin.to_owned(), enabled: server.enabled, ..Entry::default() };
+    let ImportOptions { install, grant_write } = options;
+    let mut entry = Entry {
+        plugin: plugin.to_owned(),
+        enabled: server.enabled,
+        may_write: grant_write,
+        ..Entry::default()
+    };
     for (name, value) in &server.env {
         entry.env.push((name.clone(), values.env(name, value)?));
     }
     match server.launch {
-        LaunchMethod::Url { url, headers } => address(&mut entry, &mut values, &url, &headers)?,
+        LaunchMethod::Url { url, headers } => {
+            if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization")) {
+                notes.push(LOGIN.to_owned());
+            }
+            address(&mut entry, &mut values, &url, &headers)?;
+        }
         LaunchMethod::Program { command, args, cwd } => {
             if cwd.is_some() {
                 notes.push(
@@ -49,6 +73,7 @@ pub(super) fn prepare(
                     downloaded(&mut entry, &mut values, &command, &args, download, install, notes, out)?
                 }
             }
+            grant_variables(&mut entry, &server.env, notes);
             if server.enabled {
                 notes.push(
                     "its jail has no network: if it needs some, give it sandbox.network: proxy and the hosts in sandbox.allow"
@@ -126,9 +151,22 @@ fn program(
         notes.push(format!("may read {}, the virtual environment of its program", home.display()));
         entry.execute.push(literal(&home.display().to_string()));
     }
+    if entry.execute.is_empty() {
+        match program_dir(&path) {
+            Some(Ok(home)) => {
+                notes.push(format!("may read and run what lies in {}, where its program is", home.display()));
+                entry.execute.push(literal(&home.display().to_string()));
+            }
+            Some(Err(program)) => notes.push(format!(
+                "its jail shows it {} alone: if it needs files beside it, name them in sandbox.fs.execute",
+                program.display()
+            )),
+            None => {}
+        }
+    }
     entry.command = Some(literal(&path.display().to_string()));
     entry.args = values.args(args)?;
-    grant_paths(entry, args, notes);
+    grant_arguments(entry, args, notes);
     Ok(())
 }
 
@@ -173,7 +211,7 @@ fn downloaded(
     if let Some(beside) = interpreter_dir(&command.canonicalize().unwrap_or(command)) {
         entry.execute.push(literal(&beside.display().to_string()));
     }
-    grant_paths(entry, &download.args, notes);
+    grant_arguments(entry, &download.args, notes);
     Ok(())
 }
 

@@ -15,10 +15,13 @@ mod download;
 mod entry;
 mod error;
 mod install;
+mod install_error;
+mod installer;
 mod jsonc;
 mod launcher;
 mod paths;
 mod program_path;
+mod python;
 mod server;
 mod values;
 mod write;
@@ -33,6 +36,7 @@ use talon_sanitize::{Raw, sanitized};
 
 use self::entry::Entry;
 use self::error::ImportError;
+use self::launcher::ImportOptions;
 use self::write::MergeOutcome;
 use crate::exit;
 use crate::failure::Failure;
@@ -63,6 +67,10 @@ pub(crate) struct ImportArgs {
     /// install them below this directory now, without running their installation scripts.
     #[arg(long, value_name = "DIR")]
     install: Option<PathBuf>,
+    /// Let each server also write the files and directories that its arguments and variables name, instead of only
+    /// reading them.
+    #[arg(long)]
+    grant_write: bool,
 }
 
 /// The result for one server.
@@ -92,10 +100,11 @@ impl ImportArgs {
             return Err(Failure::usage(text));
         }
         let install = self.install.as_deref().map(install::directory).transpose()?;
+        let options = ImportOptions { install: install.as_deref(), grant_write: self.grant_write };
         let mut names = BTreeSet::new();
         let taken: Vec<ImportedServer> = servers
             .iter()
-            .map(|(name, about)| import_server(name, about, &mut names, install.as_deref(), out))
+            .map(|(name, about)| import_server(name, about, &mut names, options, out))
             .collect();
         let entries: Vec<&Entry> = taken.iter().filter_map(|one| one.result.as_ref().ok()).collect();
         let outcome = write::merge(&entries, self.write.as_deref())?;
@@ -117,7 +126,7 @@ fn import_server(
     name: &str,
     about: &Value,
     names: &mut BTreeSet<String>,
-    install: Option<&Path>,
+    options: ImportOptions<'_>,
     out: &mut Output,
 ) -> ImportedServer {
     let mut notes = Vec::new();
@@ -130,7 +139,7 @@ fn import_server(
     }
     let result = server::read(about, &mut notes)
         .map_err(ImportError::from)
-        .and_then(|server| launcher::prepare(&plugin, server, install, &mut notes, out));
+        .and_then(|server| launcher::prepare(&plugin, server, options, &mut notes, out));
     let plugin = result.is_ok().then_some(plugin);
     names.extend(plugin.clone());
     ImportedServer { server, plugin, result, notes }

@@ -1,5 +1,6 @@
 //! Which of the host's files a server needs: those in its arguments, and those of its program.
 
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use super::entry::Entry;
@@ -12,41 +13,94 @@ const NEVER_GRANTED: [&str; 9] =
     ["/", "/proc", "/dev", "/sys", "/run", "/tmp", "/var", "/var/run", "/var/tmp"];
 /// Directories below a home that are shared by several programs.
 const SHARED_BELOW_HOME: [&str; 4] = [".local", ".config", ".cache", ".ssh"];
+/// Directories, mostly below a home, in which package managers put the programs of all their packages.
+const SHARED_PROGRAMS: [&str; 3] = [".cargo", "go", "local"];
 /// Interpreters, which need the files next to them.
 const INTERPRETERS: [&str; 7] = ["node", "python", "deno", "bun", "ruby", "java", "php"];
 
-/// Grants read access to files and directories in the arguments, since the server is meant to work on them.
-pub(super) fn grant_paths(entry: &mut Entry, args: &[String], notes: &mut Vec<String>) {
-    for arg in args {
-        let path = Path::new(arg.split_once('=').map_or(arg.as_str(), |(_, value)| value));
-        let system = SYSTEM.iter().any(|system| path.starts_with(system));
-        if !path.is_absolute() || system || !path.exists() {
+/// Grants the files and directories in the arguments, since the server is meant to work on them: to read, or also to
+/// write if the user wants that.
+pub(super) fn grant_arguments(entry: &mut Entry, args: &[String], notes: &mut Vec<String>) {
+    let values = args.iter().map(|arg| arg.split_once('=').map_or(arg.as_str(), |(_, value)| value));
+    grant_paths(entry, values, "its arguments name", notes);
+}
+
+/// The same for the variables of its environment, some of which are lists of paths.
+pub(super) fn grant_variables(entry: &mut Entry, env: &[(String, String)], notes: &mut Vec<String>) {
+    for (name, value) in env.iter().filter(|(name, _)| name != "PATH") {
+        grant_paths(entry, value.split(':'), &format!("its variable {name} names"), notes);
+    }
+}
+
+fn grant_paths<'v>(
+    entry: &mut Entry,
+    values: impl Iterator<Item = &'v str>,
+    named: &str,
+    notes: &mut Vec<String>,
+) {
+    for value in values {
+        let path = Path::new(value);
+        if !path.is_absolute() || SYSTEM.iter().any(|system| path.starts_with(system)) {
             continue;
         }
-        let Ok(real) = path.canonicalize() else { continue };
-        if let Some(project) = project_of(&real) {
-            let shown = literal(&project.display().to_string());
-            if !entry.execute.contains(&shown) {
-                notes.push(format!("may read {}, where its program lies", project.display()));
-                entry.execute.push(shown);
+        match path.canonicalize() {
+            Ok(real) => grant_path(entry, path, &real, named, notes),
+            Err(_) => grant_absent(entry, path, named, notes),
+        }
+    }
+}
+
+fn grant_path(entry: &mut Entry, path: &Path, real: &Path, named: &str, notes: &mut Vec<String>) {
+    if let Some(project) = project_of(real) {
+        let shown = literal(&project.display().to_string());
+        if !entry.execute.contains(&shown) {
+            notes.push(format!("may read {}, where its program lies", project.display()));
+            entry.execute.push(shown);
+        }
+        return;
+    }
+    let shown = literal(&real.display().to_string());
+    if !is_grantable(real) {
+        notes.push(format!(
+            "{named} {}, which is more than a plugin is shown: name what it needs below it",
+            real.display()
+        ));
+    } else if real != path {
+        notes.push(format!(
+            "{named} {}, a link to {}, which is not granted: name the latter",
+            path.display(),
+            real.display()
+        ));
+    } else if entry.may_write && !entry.write.contains(&shown) {
+        notes.push(format!("may write {}: {named} it", real.display()));
+        entry.write.push(shown);
+    } else if !entry.may_write && !entry.read.contains(&shown) {
+        notes.push(format!(
+            "may read {}: {named} it; to let it write there, import it with --grant-write, or move that to sandbox.fs.write",
+            real.display()
+        ));
+        entry.read.push(shown);
+    }
+}
+
+/// Only its directory can be granted. A path in no directory, such as `/query`, is more often no path at all.
+fn grant_absent(entry: &mut Entry, path: &Path, named: &str, notes: &mut Vec<String>) {
+    let Some(directory) = path.parent().filter(|parent| parent.parent().is_some() && parent.is_dir()) else {
+        return;
+    };
+    let real = directory.canonicalize().ok().filter(|real| real == directory && is_grantable(real));
+    match real {
+        Some(real) if entry.may_write => {
+            notes.push(format!("may write in {}: {named} {}, which does not exist yet", real.display(), path.display()));
+            let shown = literal(&real.display().to_string());
+            if !entry.write.contains(&shown) {
+                entry.write.push(shown);
             }
-            continue;
         }
-        if !is_grantable(&real) {
-            notes.push(format!(
-                "its arguments name {}, which is more than a plugin is shown: name what it needs below it",
-                real.display()
-            ));
-            continue;
-        }
-        let shown = literal(&real.display().to_string());
-        if real == path && !entry.read.contains(&shown) {
-            notes.push(format!(
-                "may read {}, which its arguments name; to let it write there, move that to sandbox.fs.write",
-                real.display()
-            ));
-            entry.read.push(shown);
-        }
+        _ => notes.push(format!(
+            "{named} {}, which does not exist yet and is not granted: create it, and name it in sandbox.fs.write",
+            path.display()
+        )),
     }
 }
 
@@ -83,6 +137,26 @@ pub(super) fn interpreter_dir(program: &Path) -> Option<PathBuf> {
     let outside = !SYSTEM.iter().any(|system| real.starts_with(system));
     let home = real.parent()?.parent()?;
     (interpreter && outside && home.components().count() > 2 && is_grantable(home)).then(|| home.to_owned())
+}
+
+/// What an executable needs beside it, such as its libraries: a directory to grant, or `Err` if that is left out, since
+/// it is shared with other programs. `None`: it is no machine code, or lies in the system's directories.
+pub(super) fn program_dir(program: &Path) -> Option<Result<PathBuf, PathBuf>> {
+    let real = program.canonicalize().ok()?;
+    if SYSTEM.iter().any(|system| real.starts_with(system)) || !is_machine_code(&real) {
+        return None;
+    }
+    let beside = real.parent()?;
+    let home = if beside.ends_with("bin") { beside.parent()? } else { beside };
+    let shared = SHARED_PROGRAMS.iter().any(|name| home.ends_with(name));
+    let own = home.components().count() > 2 && !shared && is_grantable(home);
+    Some(if own { Ok(home.to_owned()) } else { Err(real) })
+}
+
+fn is_machine_code(file: &Path) -> bool {
+    let mut magic = [0; 4];
+    let read = std::fs::File::open(file).and_then(|mut file| file.read_exact(&mut magic));
+    read.is_ok() && &magic == b"\x7fELF"
 }
 
 /// Whether a program is this interpreter, with an optional version: `python3.12`.
@@ -133,6 +207,55 @@ mod tests {
         write("venv/pyvenv.cfg");
         assert_eq!(environment_of(&write("venv/bin/python")), Some(root.join("venv")));
         assert_eq!(environment_of(&own), None);
+    }
+
+    // Promises: MCP-15
+    #[test]
+    fn variables_and_absent_paths_are_granted_or_said() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        let data = root.join("data");
+        std::fs::create_dir(&data).unwrap();
+        let (mut entry, mut notes) = (Entry::default(), Vec::new());
+        let (shown, absent) = (data.display().to_string(), data.join("new.db").display().to_string());
+        let env = [
+            ("DATA".to_owned(), format!("/usr/share:{shown}")),
+            ("DB".to_owned(), absent.clone()),
+            ("PATH".to_owned(), "/opt".to_owned()),
+            ("ROUTE".to_owned(), "/query".to_owned()),
+        ];
+        grant_variables(&mut entry, &env, &mut notes);
+        assert_eq!(entry.read, std::slice::from_ref(&shown));
+        assert!(notes[0].contains("its variable DATA names"), "{notes:?}");
+        assert!(notes[1].contains(&absent) && notes[1].contains("does not exist yet"), "{notes:?}");
+        assert_eq!(notes.len(), 2, "{notes:?}");
+        std::os::unix::fs::symlink(&data, root.join("link")).unwrap();
+        grant_arguments(&mut entry, &[format!("--db={}", root.join("link").display()), absent], &mut notes);
+        assert!(notes[2].contains("a link to"), "{notes:?}");
+        assert!(notes[3].contains("sandbox.fs.write"), "{notes:?}");
+        assert_eq!(entry.read, std::slice::from_ref(&shown));
+        let (mut entry, mut notes) = (Entry { may_write: true, ..Entry::default() }, Vec::new());
+        grant_variables(&mut entry, &env, &mut notes);
+        assert_eq!((entry.read.len(), &entry.write), (0, &vec![shown]), "{notes:?}");
+        assert!(notes[1].contains("may write in"), "{notes:?}");
+    }
+
+    // Promises: MCP-15
+    #[test]
+    fn an_executable_comes_with_what_lies_beside_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        let program = |path: &str, bytes: &[u8]| {
+            let path = root.join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(&path, bytes).unwrap();
+            path
+        };
+        let elf = b"\x7fELF\x02\x01\x01";
+        assert_eq!(program_dir(&program("a/bin/server", elf)), Some(Ok(root.join("a"))));
+        assert_eq!(program_dir(&program("b/server", elf)), Some(Ok(root.join("b"))));
+        assert_eq!(program_dir(&program("c/server", b"#!/bin/sh")), None);
+        assert_eq!(program_dir(Path::new("/bin/sh")), None);
     }
 
     #[test]

@@ -32,6 +32,11 @@ pub(super) enum ServerError {
     Sse,
     #[error("has the type {kind:?}: stdio and http are what can be taken over")]
     UnknownType { kind: String },
+    #[error(
+        "is a container image, and a plugin is a program of this machine: install the program that is in it, or reach it by a \
+         url; its jail takes the container's place"
+    )]
+    Image,
     #[error("has both a command and a url: leave one of them out")]
     CommandAndUrl,
     #[error("has neither a command nor a url: there is nothing to run")]
@@ -56,6 +61,7 @@ pub(super) fn read(about: &Value, notes: &mut Vec<String>) -> Result<Server, Ser
     let url = [take("url"), take("serverUrl"), take("httpUrl")].into_iter().flatten().next();
     let (command, args, cwd) = (take("command"), take("args"), take("cwd"));
     let (env, headers) = (take("env"), [take("headers"), take("requestInit")].into_iter().flatten().next());
+    let image = take("image").or_else(|| take("dockerImage"));
     let disabled = take("disabled").is_some_and(|value| value == true)
         || take("enabled").is_some_and(|value| value == false);
     for key in about.keys().filter(|key| !WITHOUT_MEANING.contains(&key.as_str())) {
@@ -65,7 +71,11 @@ pub(super) fn read(about: &Value, notes: &mut Vec<String>) -> Result<Server, Ser
         notes
             .push("is disabled there, and so is not started here: `talon plugin start` starts it".to_owned());
     }
+    if image.is_some() && command.is_none() && url.is_none() {
+        return Err(ServerError::Image);
+    }
     match kind.as_ref().and_then(Value::as_str) {
+        Some("docker" | "container" | "oci") => return Err(ServerError::Image),
         Some("sse") => {
             return Err(ServerError::Sse);
         }
@@ -196,6 +206,8 @@ mod tests {
             (json!({ "url": "ftp://a" }), "http or https"),
             (json!({ "url": "https://a", "type": "sse" }), "HTTP+SSE"),
             (json!({ "url": "https://a", "type": "ws" }), "\"ws\""),
+            (json!({ "image": "ghcr.io/a/b:1" }), "container image"),
+            (json!({ "type": "docker", "command": "a" }), "container image"),
         ] {
             let (result, _) = of(server.clone());
             assert!(
