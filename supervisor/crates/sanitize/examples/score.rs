@@ -13,6 +13,12 @@ use talon_sanitize::{FamilyCounts, Sanitizer};
 mod decode;
 #[path = "../tests/common/evade.rs"]
 mod evade;
+#[path = "../tests/common/generated.rs"]
+mod generated;
+#[path = "../tests/common/mutate.rs"]
+mod mutate;
+#[path = "../tests/common/random.rs"]
+mod random;
 #[path = "rivals/mod.rs"]
 mod rivals;
 #[path = "../tests/common/unseen.rs"]
@@ -29,6 +35,10 @@ const RULES: [Rule; 4] = [
     ("special tokens folded and replaced", rivals::replace_folded_tokens),
     ("nothing", str::to_owned),
 ];
+
+/// The seeds of the generated texts, and how many of each family and seed. No rule was tuned with these.
+const SEEDS: core::ops::Range<u64> = 1001..1006;
+const EACH: usize = 400;
 
 /// Hands each of some texts out.
 type Texts<'t> = dyn Fn(&mut dyn FnMut(&str)) + 't;
@@ -83,6 +93,8 @@ fn report(dirs: &[PathBuf]) -> String {
     let unseen = unseen::hostile(true);
     let tricky: Vec<String> =
         records(include_str!("../tests/data/benign_tricky.jsonl")).map(|record| record.text).collect();
+    let hard: Vec<String> =
+        records(include_str!("../tests/data/benign_hard.jsonl")).map(|record| record.text).collect();
     let more: Vec<String> =
         records(include_str!("../tests/data/benign_more.jsonl")).map(|record| record.text).collect();
 
@@ -97,7 +109,13 @@ fn report(dirs: &[PathBuf]) -> String {
     for (name, set) in [("known hostile", &known), ("own hostile", &unseen)] {
         hostile_rows(&mut out, &format!("{name} ({})", set.len()), set, &mut left);
     }
-    for (name, set) in [("legitimate, tricky", &tricky), ("legitimate, many kinds", &more)] {
+    let generated: Vec<Hostile> = SEEDS.flat_map(|seed| generated::hostile(seed, EACH)).collect();
+    let name = format!("generated from seeds {SEEDS:?} ({})", generated.len());
+    let mut left_of_generated = BTreeMap::new();
+    hostile_rows(&mut out, &name, &generated, &mut left_of_generated);
+    for (name, set) in
+        [("legitimate, tricky", &tricky), ("legitimate, hard", &hard), ("legitimate, many kinds", &more)]
+    {
         legitimate_rows(&mut out, &format!("{name} ({})", set.len()), &|each| {
             set.iter().for_each(|text| each(text))
         });
@@ -129,6 +147,16 @@ fn report(dirs: &[PathBuf]) -> String {
     }
     for (disguise, count) in rest {
         let _ = writeln!(out, "- {disguise}, in JSON inside JSON for the most part: {count}.");
+    }
+    out.push_str("\nThe same of the generated texts, by family, out of ");
+    let _ = writeln!(out, "{} each:\n", EACH * SEEDS.count());
+    let mut families: BTreeMap<&str, usize> = BTreeMap::new();
+    for (name, count) in &left_of_generated {
+        let family = name.split(" / ").next().and_then(|first| first.rsplit_once(' ')).unwrap_or_default().0;
+        *families.entry(family).or_default() += count;
+    }
+    for (family, count) in families {
+        let _ = writeln!(out, "- {family}: {count}.");
     }
     out
 }

@@ -35,8 +35,10 @@ pub(crate) fn apply(text: &str, edits: &[Edit], tally: &mut FamilyCounts) -> Str
     let mut out = String::with_capacity(text.len() + edits.len() * 8);
     let mut from = 0;
     for edit in edits {
-        out.push_str(&text[from..edit.at]);
-        from = edit.at;
+        // A mark that belongs inside a run of invisible characters goes behind the note of the run.
+        let at = edit.at.max(from);
+        out.push_str(&text[from..at]);
+        from = at;
         match edit.kind {
             EditKind::Mark(family, kind) => {
                 out.push(MARK);

@@ -34,7 +34,8 @@ pub(crate) fn fold(c: char) -> Folded {
     if c.is_whitespace() || c == '\u{2800}' {
         return Folded::One(b' ');
     }
-    if ('\u{300}'..='\u{36f}').contains(&c) {
+    // Latin and Cyrillic ones.
+    if matches!(c, '\u{300}'..='\u{36f}' | '\u{483}'..='\u{489}') {
         return Folded::Nothing;
     }
     if is_symbol(c) {

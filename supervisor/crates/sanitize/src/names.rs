@@ -116,10 +116,10 @@ fn name_of(name: &str, word: fn(&[u8]) -> Confidence) -> Confidence {
     }
 }
 
-/// Whether the name is one of [`COMPOUNDS`], or continues one: `<toolcallv2>`, `<systempromptend>`. No other
-/// word begins so.
+/// Whether the name is one of [`COMPOUNDS`], or extends one: `<toolcallv2>`, `<mcptooluse>`. No other word
+/// holds one.
 fn extends_compound(name: &str) -> bool {
-    COMPOUNDS.iter().any(|known| name.starts_with(known))
+    COMPOUNDS.iter().any(|known| name.contains(known))
 }
 
 /// Whether the name marks the beginning or the end of a turn or a call: `<end_code>`, `<start_function_x>`,

@@ -8,7 +8,7 @@ use crate::fold::{Folded, SYMBOL, fold, is_symbol, punctuation};
 use crate::invisible::{is_invisible, stays};
 use crate::prefilter;
 use crate::role::Role;
-use crate::shapes::{self, Budget, TextEnd};
+use crate::shapes::{self, Budget, MidLine, TextEnd};
 use crate::skeleton::Window;
 use crate::truncate::prefix;
 use crate::unit::Unit;
@@ -240,11 +240,16 @@ impl<'t> Scan<'t> {
 
     /// Checks the word in front of a colon.
     fn speaker(&mut self, colon: usize, kind: FindingKind) {
-        if self.bytes.get(colon + 1) == Some(&b':') {
-            return;
-        }
-        if let Some((role, end)) = shapes::speaker(self.text, colon) {
-            self.findings.add_speaker(role, Edit::mark(end, Family::Turn, kind));
+        if let Some((found, end)) = shapes::speaker(self.text, colon) {
+            // A path of source code: `User::new`.
+            let is_path = matches!(
+                self.bytes.get(colon + 1..),
+                Some([b':'] | [b':', b'_' | b'<' | b'{' | b'*' | b'a'..=b'z' | b'A'..=b'Z', ..])
+            );
+            if found != MidLine::Input && is_path {
+                return;
+            }
+            self.findings.add_mid_line(found, Edit::mark(end, Family::Turn, kind));
         }
     }
 

@@ -11,13 +11,17 @@ use crate::unit::{END, FAR, OTHER, Unit};
 
 mod decoder;
 
-use decoder::{Decoder, settled_after};
+use decoder::{Decoder, MAX_SEQUENCE, settled_after};
 
 /// How many units a shape may look at. The longest token in use has 40; white space may triple that.
 const MAX_UNITS: usize = 160;
 /// How many bytes of the original a window may cover. Spelled-out characters take up to ten bytes each, so
 /// this covers a token of [`MAX_UNITS`] units twice over.
 const MAX_BYTES: usize = 4096;
+
+/// The longest comment (`<!-- … -->`) inside a delimiter that is passed over, in bytes. A longer one is no
+/// disguise that joins its sides, but a page.
+pub(crate) const MAX_COMMENT: usize = 256;
 
 /// The skeleton from one place on, grown on demand.
 pub(crate) struct Window<'t, 'u> {
@@ -53,16 +57,30 @@ impl<'t, 'u> Window<'t, 'u> {
                 return if self.far { FAR } else { END };
             }
         }
-        while let Some(needed) = self.decoder.units.get(index).and_then(|unit| settled_after(unit.byte)) {
-            if self.decoder.units.len() > index + needed || !self.grow() {
-                break;
-            }
-        }
+        while self.is_unsettled(index) && self.grow() {}
         if self.decoder.units.len() <= index {
             // The unit here was an escape for something invisible.
             return self.get(index);
         }
         self.decoder.units[index].byte
+    }
+
+    /// Whether characters that are not read yet may turn the unit at `index` into another one. The digits of an
+    /// escape may be escapes too, as in `%\u0033c`: those have to be complete as well.
+    fn is_unsettled(&self, index: usize) -> bool {
+        /// How far such a chain is followed, in units: four of the longest escapes.
+        const MAX_CHAIN: usize = 48;
+        if self.decoder.is_in_sequence(index) {
+            return true;
+        }
+        let units = &self.decoder.units[..];
+        let (mut last, mut at) = (index, index);
+        while at <= last {
+            let Some(unit) = units.get(at) else { return at > index };
+            last = last.max(at + settled_after(unit.byte).unwrap_or(0)).min(index + MAX_CHAIN);
+            at += 1;
+        }
+        false
     }
 
     /// Where the original bytes of unit `index` end. The unit must have been read.
@@ -78,8 +96,10 @@ impl<'t, 'u> Window<'t, 'u> {
     /// Whether the window's first unit is at its beginning, and not behind characters that were folded away.
     pub(crate) fn starts_here(&mut self) -> bool {
         while self.grow() {
-            let Some(first) = self.decoder.units.first() else { return false };
-            if settled_after(first.byte).is_none_or(|needed| self.decoder.units.len() > needed) {
+            if self.decoder.units.is_empty() {
+                return false;
+            }
+            if !self.is_unsettled(0) {
                 break;
             }
         }
@@ -102,6 +122,10 @@ impl<'t, 'u> Window<'t, 'u> {
             return false;
         }
         if !self.decoder.has_escapes && self.grow_unescaped() {
+            return true;
+        }
+        if let Some(end) = self.end_of_comment(start) {
+            self.next = end;
             return true;
         }
         // Most text folds to itself.
@@ -128,14 +152,26 @@ impl<'t, 'u> Window<'t, 'u> {
         true
     }
 
-    /// Reads several characters at once if none of them can be part of an escape; false if there are none.
+    /// The end of the comment that begins at `start`, inside a delimiter: a reader that removes it joins its
+    /// sides.
+    fn end_of_comment(&self, start: usize) -> Option<usize> {
+        let rest = self.text.as_bytes().get(start..)?;
+        if self.decoder.units.is_empty() || !rest.starts_with(b"<!--") {
+            return None;
+        }
+        let near = &rest[..rest.len().min(MAX_COMMENT)];
+        let body = near.get(4..)?;
+        memchr::memmem::find(body, b"-->").map(|found| start + 4 + found + 3)
+    }
+
+    /// Reads several characters at once if none of them can be part of an escape or a comment; false if there are none.
     fn grow_unescaped(&mut self) -> bool {
         /// Longer than most names with their delimiter.
         const STRIDE: usize = 16;
         let start = self.next;
         let end = (start + STRIDE).min(self.from + MAX_BYTES + 1).min(self.text.len());
         let near = self.text.as_bytes().get(start..end).unwrap_or_default();
-        let plain = |byte: &u8| matches!(byte, b' '..=b'~') && !matches!(byte, b'&' | b'%' | b'\\');
+        let plain = |byte: &u8| matches!(byte, b' '..=b'~') && !matches!(byte, b'&' | b'%' | b'\\' | b'<');
         let count = near.iter().position(|byte| !plain(byte)).unwrap_or(near.len());
         let units = near[..count].iter().zip(start..);
         self.decoder.units.extend(units.map(|(byte, at)| Unit {
@@ -151,17 +187,20 @@ impl<'t, 'u> Window<'t, 'u> {
     /// program that strips such codes, leaves nothing of it.
     #[inline]
     fn skip_escaped_sequence(&mut self) {
-        /// Parameters are a few numbers.
-        const MAX_SEQUENCE: usize = 24;
         let Some(introducer) = self.decoder.take_introducer() else { return };
         let rest = &self.text.as_bytes()[self.next..];
         let begin = usize::from(introducer == '\u{1b}');
         if begin == 1 && rest.first() != Some(&b'[') {
-            return;
+            return self.decoder.begin_sequence(introducer);
         }
         let end = rest.iter().skip(begin).take(MAX_SEQUENCE).position(|byte| (b'@'..=b'~').contains(byte));
-        if let Some(end) = end {
-            self.next += begin + end + 1;
+        match end.map(|end| begin + end) {
+            // The end of an escape of a parameter: `ESC [ &#51;1m`.
+            Some(end) if rest[..end].iter().any(|byte| matches!(byte, b'&' | b'%')) || rest[end] == b'\\' => {
+                self.decoder.begin_sequence(introducer);
+            }
+            Some(end) => self.next += end + 1,
+            None => self.decoder.begin_sequence(introducer),
         }
     }
 }

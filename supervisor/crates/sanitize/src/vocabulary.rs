@@ -148,13 +148,16 @@ pub(crate) const CORE_PAIRS: [(&str, &str); 42] = [
     ("im", "end"),
 ];
 
-/// Pairs of words written as one. Longer names that begin so have no other use.
-pub(crate) const COMPOUNDS: [&str; 13] = [
+/// Pairs of words written as one. Longer names that hold one have no other use.
+pub(crate) const COMPOUNDS: [&str; 17] = [
+    "availabletools",
     "endoftext",
     "endofturn",
     "functioncall",
+    "functionoutput",
     "functionresponse",
     "functionresult",
+    "functionuse",
     "pluginoutput",
     "startofturn",
     "systemprompt",
@@ -162,6 +165,7 @@ pub(crate) const COMPOUNDS: [&str; 13] = [
     "tooloutput",
     "toolresponse",
     "toolresult",
+    "toolscall",
     "tooluse",
 ];
 

@@ -81,7 +81,7 @@ pub(super) static FOLDED: Table = Table::of([
     begins_turn(b"abcdefghijklmno"),
     begins_turn(b"pqrsuvwxyz"),
     begins_turn(b"t"),
-    [TURN_WORDS.letters(0), TURN_WORDS.of_lengths(2, 2).letters(1).or(OPEN), Set::ALL],
+    [TURN_WORDS.letters(0), TURN_WORDS.of_lengths(2, 2).letters(1).or(BROKEN), Set::ALL],
     [OPEN, Set::ALL, Set::ALL],
     [Set::of(b">"), Set::of(b">").or(AMBIGUOUS_SET), Set::ALL],
     // White space and invisible characters in front of a colon.
@@ -139,6 +139,8 @@ const CONTROLS: [u8; 32] = {
 };
 
 const OPEN: Set = Set::of(&[AMBIGUOUS, SEPARATOR]);
+/// With the beginning of a comment, `<!`.
+const BROKEN: Set = OPEN.or(Set::of(b"<!"));
 
 /// Keys that begin with one of these letters.
 const fn begins_key(initials: &[u8]) -> [Set; 3] {
@@ -155,7 +157,7 @@ const fn begins_name(initials: &[u8]) -> [Set; 3] {
 /// Turns of three or more letters that begin with one of these.
 const fn begins_turn(initials: &[u8]) -> [Set; 3] {
     let words = TURN_WORDS.beginning_with(initials).of_lengths(3, usize::MAX);
-    [words.letters(0), words.letters(1), words.letters(2).or(OPEN)]
+    [words.letters(0), words.letters(1).or(Set::of(b"<")), words.letters(2).or(BROKEN)]
 }
 
 impl Table {

@@ -181,7 +181,9 @@ impl<S: Simd> Block<S> {
         // Bytes that may continue the name. A slash does at the end of the text.
         let goes_on = any(self.classes, IS_SEPARATOR | IS_AMBIGUOUS) | is(b':') | is(b'|');
         let slash = slashes & !(is(b'>') >> 1);
-        let mut going_on = ends & (goes_on | slash) | first & is(b'-');
+        // `<tool<!-- -->_call>`
+        let comments = angles & (is(b'!') >> 1 | UNSEEN);
+        let mut going_on = ends & (goes_on | slash | comments) | first & is(b'-');
         while going_on != 0 {
             found |= last(angles & !going_on & (going_on - 1));
             going_on &= going_on - 1;

@@ -69,14 +69,17 @@ fn may_be_number(digits: &[u8]) -> bool {
 
 /// Whether `%` and two digits may stand for an opener, an escape or a line break.
 pub(super) fn may_be_percent(first: u8, second: u8) -> bool {
+    if is_ambiguous(second) {
+        return true;
+    }
     let second = second | 0x20;
     match first {
-        b'0' => matches!(second, b'a' | b'd') || is_ambiguous(second),
-        b'2' => matches!(second, b'2' | b'3' | b'5' | b'6') || is_ambiguous(second),
-        b'3' => matches!(second, b'a' | b'c') || is_ambiguous(second),
-        b'5' => matches!(second, b'b' | b'c') || is_ambiguous(second),
-        b'6' => second == b'0' || is_ambiguous(second),
-        b'7' => second == b'e' || is_ambiguous(second),
+        b'0' => matches!(second, b'a' | b'd'),
+        b'2' => matches!(second, b'2' | b'3' | b'5' | b'6'),
+        b'3' => matches!(second, b'a' | b'c'),
+        b'5' => matches!(second, b'b' | b'c'),
+        b'6' => second == b'0',
+        b'7' => second == b'e',
         // Characters beyond ASCII that pass for an opener, as in Latin-1.
         b'8' | b'a' | b'A' | b'u' | b'U' | 0 => true,
         _ => is_ambiguous(first),

@@ -22,9 +22,21 @@ static ENDS_SPEAKER: [bool; 256] = {
     table
 };
 
-/// The names of speakers, reversed, as [`crate::shapes::speaker`] reads them.
-pub(crate) const SPEAKERS_REVERSED: [&str; 9] =
-    ["resu", "namuh", "tnatsissa", "metsys", "tobtahc", "tob", "tpg", "noclaf", "noitasrevnoc"];
+/// The names of speakers and steps, reversed, as [`crate::shapes::speaker`] reads them.
+pub(crate) const SPEAKERS_REVERSED: [&str; 12] = [
+    "resu",
+    "namuh",
+    "tnatsissa",
+    "metsys",
+    "tobtahc",
+    "tob",
+    "tpg",
+    "noclaf",
+    "noitasrevnoc",
+    "tupninoitca",
+    "tupniloot",
+    "tupninoitcnuf",
+];
 
 /// As long as `\u001b[0m`, and some white space.
 const MAX_ESCAPE: usize = 12;
@@ -66,10 +78,11 @@ fn may_be_speaker_by_letters(text: &[u8]) -> bool {
     false
 }
 
-/// Whether the last letters may be those of an escape: `US\nER:`.
+/// Whether the last letters may be those of an escape or stand behind a comment: `US\nER:`, `US<!-- -->ER:`.
 fn may_end_in_escape(text: &[u8], length: usize) -> bool {
     let nearest = &text[text.len().saturating_sub(length)..];
     nearest.iter().any(|byte| matches!(byte, b'\\' | b'%' | b';'))
+        || nearest.windows(2).any(|pair| pair == b"->")
 }
 
 /// For reading backwards, like [`SPEAKERS_REVERSED`]. An invisible character matches anything.
@@ -101,6 +114,10 @@ pub(crate) fn may_begin_turn(bytes: &[u8], at: usize) -> bool {
         }
         // A blank line.
         b'\n' | b'\r' => false,
+        // A comment between the first letters.
+        _ if word.byte(1) == b'<' && word.byte(2) == b'!' || word.byte(2) == b'<' && word.byte(3) == b'!' => {
+            true
+        }
         _ => TURNS.may_begin(word) && TURNS.may_begin_split(bytes, at),
     }
 }

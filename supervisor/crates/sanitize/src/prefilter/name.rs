@@ -52,6 +52,7 @@ const BRACKET: NameSyntax = NameSyntax { confidence: names::bracket, tag: false,
 pub(super) fn may_be_tag(bytes: &[u8], behind: usize, next: u8) -> bool {
     match next {
         // `>>NAME<<`
+        b'<' if begins_comment(bytes, behind) => true,
         b'<' => {
             behind > 1
                 && !matches!(bytes[behind - 2], b' ' | b'<' | b'\n')
@@ -95,7 +96,7 @@ fn may_be_name(bytes: &[u8], at: usize, kind: NameSyntax) -> bool {
     }
     match DELIMITERS[usize::from(word.byte(length))] {
         _ if length == 8 => long_name(bytes, at, kind),
-        Delimiter::Other => false,
+        Delimiter::Other => begins_comment(bytes, at + length),
         _ if length == 0 && word.byte(0) == kind.sentinel => true,
         Delimiter::Exact if length == 0 => false,
         Delimiter::Exact => {
@@ -108,11 +109,16 @@ fn may_be_name(bytes: &[u8], at: usize, kind: NameSyntax) -> bool {
     }
 }
 
+/// Whether a comment begins at `at`: a reader that removes it joins its sides.
+fn begins_comment(bytes: &[u8], at: usize) -> bool {
+    bytes.get(at..).is_some_and(|rest| rest.starts_with(b"<!--"))
+}
+
 #[cold]
 fn long_name(bytes: &[u8], at: usize, kind: NameSyntax) -> bool {
     let length = length(&bytes[at..], u8::is_ascii_alphanumeric);
     match DELIMITERS[usize::from(bytes.get(at + length).copied().unwrap_or(0))] {
-        Delimiter::Other => false,
+        Delimiter::Other => begins_comment(bytes, at + length),
         Delimiter::Exact => {
             is_suspicious(&bytes[at..at + length], kind) || may_end_behind_slash(bytes, at + length)
         }
@@ -149,7 +155,7 @@ fn may_be_split(bytes: &[u8], at: usize, length: usize, kind: NameSyntax) -> boo
         }
     }
     match DELIMITERS[usize::from(bytes.get(end).copied().unwrap_or(0))] {
-        Delimiter::Other => false,
+        Delimiter::Other => begins_comment(bytes, end),
         Delimiter::Open => !kind.tag || may_continue(&bytes[end..]),
         Delimiter::Exact | Delimiter::Space => {
             let mut letters = bytes[at..end].iter().filter(|byte| !byte.is_ascii_whitespace());
@@ -227,6 +233,7 @@ pub(crate) const NAME_LISTS: [&[&str]; 3] = [
         "end",
         "execute",
         "gmask",
+        "mcp",
         "reflection",
         "round",
         "s",

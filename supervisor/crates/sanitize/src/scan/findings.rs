@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use crate::edit::{Edit, EditKind};
 use crate::family_counts::{Family, FindingKind};
 use crate::role::{Role, RoleSet};
-use crate::shapes::{LineStart, ReActStep, Verdict};
+use crate::shapes::{LineStart, MidLine, ReActStep, Verdict};
 
 /// What a scan has found so far.
 #[derive(Default)]
@@ -27,6 +27,9 @@ pub(super) struct Findings {
     /// The same in the middle of a line: they count where a person asks and a model answers.
     mid_line_turns: Vec<Edit>,
     mid_line_roles: RoleSet,
+    /// Speakers inside other words: they count beside turns that do.
+    nested_turns: Vec<Edit>,
+    has_turn: bool,
     line_roles: RoleSet,
     /// Speakers named by tags and brackets.
     named_roles: RoleSet,
@@ -36,6 +39,8 @@ pub(super) struct Findings {
     /// Steps of a ReAct loop that count only beside one that is unmistakable.
     steps: Vec<Edit>,
     has_react_step: bool,
+    /// Inputs of an action in the middle of a line, which some parsers take: they count beside a step.
+    mid_line_inputs: Vec<Edit>,
 }
 
 impl Findings {
@@ -95,6 +100,7 @@ impl Findings {
             LineStart::Turn(role, end) => {
                 self.line_roles.add(role);
                 if role != Role::Bot && opens_turn(role) {
+                    self.has_turn = true;
                     self.edits.push(mark(end));
                 } else {
                     self.turns.push((role, mark(end)));
@@ -108,12 +114,17 @@ impl Findings {
         }
     }
 
-    /// Adds the name of a speaker in the middle of a line. Without a role it only introduces a conversation.
-    pub(super) fn add_speaker(&mut self, role: Option<Role>, edit: Edit) {
-        if let Some(role) = role {
-            self.mid_line_roles.add(role);
+    /// Adds what stands in front of a colon in the middle of a line.
+    pub(super) fn add_mid_line(&mut self, found: MidLine, edit: Edit) {
+        match found {
+            MidLine::Turn(role) => {
+                self.mid_line_roles.add(role);
+                self.mid_line_turns.push(edit);
+            }
+            MidLine::Nested => self.nested_turns.push(edit),
+            MidLine::Introduction => self.mid_line_turns.push(edit),
+            MidLine::Input => self.mid_line_inputs.push(edit),
         }
-        self.mid_line_turns.push(edit);
     }
 
     /// Adds a run of invisible or control characters.
@@ -136,11 +147,16 @@ impl Findings {
         if asked {
             self.edits.extend(self.mid_line_turns);
         }
+        if asked || self.has_turn || self.line_roles.has_dialogue() {
+            self.edits.extend(self.nested_turns);
+        }
         if self.has_prompt_heading {
             self.edits.extend(self.near_heading);
         }
-        if self.has_react_step {
+        let has_input = !self.mid_line_inputs.is_empty() && !self.steps.is_empty();
+        if self.has_react_step || has_input {
             self.edits.extend(self.steps);
+            self.edits.extend(self.mid_line_inputs);
         }
         let conversation = self.named_roles.has_question_and_answer(self.named_roles);
         if !self.openers.is_empty() && (conversation || !self.closers.is_empty()) {
@@ -150,9 +166,10 @@ impl Findings {
             });
             self.edits.extend(counting.map(|(_, _, edit)| edit));
         }
-        if !self.edits.is_sorted_by_key(|edit| edit.at) {
-            // Stable: a mark that was found first stays in front of a note at the same place.
-            self.edits.sort_by_key(|edit| edit.at);
+        // A mark stands in front of a note at the same place.
+        let order = |edit: &Edit| (edit.at, matches!(edit.kind, EditKind::Note { .. }));
+        if !self.edits.is_sorted_by_key(order) {
+            self.edits.sort_by_key(order);
         }
         self.edits.dedup_by(|later, earlier| {
             later.at == earlier.at

@@ -9,7 +9,7 @@ use crate::family_counts::Family;
 use crate::fold::{Folded, SYMBOL, fold};
 use crate::invisible::is_invisible;
 use crate::names::{self, Confidence};
-use crate::shapes::line::follows_word;
+use crate::shapes::line::{before_comment, follows_word};
 use crate::skeleton::Window;
 use crate::unit::END;
 
@@ -110,7 +110,12 @@ fn judge(
         {
             Verdict::Opener { at, family, key: name.key(), role: None }
         }
+        // An index has no closer.
+        Confidence::Strong if code && !names::is_reserved(name.as_str()) && byte == b']' => {
+            Verdict::Opener { at, family, key: name.key(), role: None }
+        }
         Confidence::Strong if code && !names::is_reserved(name.as_str()) => Verdict::Clean,
+        Confidence::Strong if byte == b']' && closer => Verdict::Closer { at, family, key: name.key() },
         Confidence::Strong if byte == b']' || ours && attribute(window, next, ending) => mark,
         Confidence::Weak if byte == b']' && closer => Verdict::Closer { at, family, key: name.key() },
         // Usage texts have a space in front of `[ARGS]`, and code writes an index in lower case.
@@ -206,10 +211,15 @@ pub(crate) fn tilde(window: &mut Window<'_, '_>, ending: TextEnd) -> Verdict {
             // At the very beginning, the bracket may belong to text in front of it.
             return if letters == 0 && name.len > 0 && close == b']' { mark } else { Verdict::Clean };
         };
+        if let Some(start) = before_comment(&text[..end]) {
+            end = start;
+            continue;
+        }
         let skipped = is_invisible(c) || matches!(fold(c), Folded::One(b' ' | b'\n') | Folded::Nothing);
         let (byte, start) = if skipped { (b' ', start) } else { folded_before(text, end) };
         match byte {
-            b' ' if at - start <= MAX_BACK => {}
+            // Backslashes quote, and are dropped by the reader.
+            b' ' | b'\\' if at - start <= MAX_BACK => {}
             b']' if letters == 0 && (name.len > 0 || unfinished) => return mark,
             b'[' if letters > 0 && name.len == 0 && (close == b'[' || unfinished) => return mark,
             byte if byte.is_ascii_alphabetic() => letters += 1,
@@ -235,7 +245,11 @@ pub(crate) fn symbol(window: &mut Window<'_, '_>) -> Verdict {
     let colon = window.skip_space(close + 1);
     let tight = start == 1 && close == name.next;
     let spoken = names::names_turn_or_tool(name.as_str()) || name.as_str() == "return";
-    if spoken && (tight || window.get(colon) == b':') {
+    // No headline is one of these words in capitals.
+    let spelled = &window.text[window.start_of(start)..window.end_of(name.next - 1)];
+    let capital = matches!(name.as_str(), "function" | "args" | "result" | "return")
+        && !spelled.contains(char::is_lowercase);
+    if spoken && (tight || capital || window.get(colon) == b':') {
         return Verdict::Mark { at: window.end_of(0), family: Family::Sentinel };
     }
     Verdict::Clean
@@ -251,7 +265,9 @@ fn banner(window: &mut Window<'_, '_>, start: usize, closer: bool) -> bool {
 /// Whether the address of a link stands behind the bracket that closes at `index`.
 fn is_link(window: &mut Window<'_, '_>, index: usize) -> bool {
     match window.get(index + 1) {
-        b'(' | b'[' => true,
+        b'(' => true,
+        // `[text][label]`, `[text][]`; the payload of a call begins with an object or a string.
+        b'[' => is_name(window.get(index + 2)) || window.get(index + 2) == b']',
         b':' => window.get(index + 2) == b' ',
         _ => false,
     }

@@ -7,7 +7,7 @@ use crate::fold::{Folded, fold};
 use crate::invisible::is_invisible;
 use crate::names::{self, Confidence};
 use crate::role::Role;
-use crate::skeleton::Window;
+use crate::skeleton::{MAX_COMMENT, Window};
 use crate::unit::{END, FAR, OTHER};
 
 /// A step of a ReAct loop.
@@ -19,6 +19,19 @@ pub(crate) enum ReActStep {
     Input,
     /// `Observation:`, `Thought:`, `Final Answer:`: they count beside one of the other steps.
     Other,
+}
+
+/// What stands in front of a colon in the middle of a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum MidLine {
+    /// A speaker: it counts where a person asks and a model answers.
+    Turn(Role),
+    /// A speaker inside another word: it counts beside turns, into which it may be nested.
+    Nested,
+    /// A word that introduces a conversation.
+    Introduction,
+    /// `Action Input`: it counts beside a step at the start of a line.
+    Input,
 }
 
 /// What stands at the start of a line.
@@ -217,6 +230,10 @@ pub(crate) fn heading(window: &mut Window<'_, '_>, ending: TextEnd) -> Verdict {
     }
 }
 
+/// How the languages of fences that a runtime executes, or whose content it wrote, begin.
+const EXECUTED: [&str; 6] =
+    ["tool_code", "tool_output", "tool_call", "tool_use", "tool_res", "function_call"];
+
 /// Judges three and more backticks: a language that names tool code, or any block right behind `Action:`.
 pub(crate) fn fence(window: &mut Window<'_, '_>, ending: TextEnd) -> Verdict {
     let mut index = 1;
@@ -244,9 +261,9 @@ pub(crate) fn fence(window: &mut Window<'_, '_>, ending: TextEnd) -> Verdict {
     let loose = Name::read(window, start, true);
     let executed =
         |name: &Name| names::tag(name.as_str()) == Confidence::Core && !name.as_str().contains('-');
-    if ["tool_code", "tool_output", "tool_call"].iter().any(|begin| tight.as_str().starts_with(begin))
+    if EXECUTED.iter().any(|begin| tight.as_str().starts_with(begin))
         || executed(&tight) && matches!(window.get(tight.next), b' ' | b'\n' | END)
-        || loose.spaced && ["tool_code", "tool_output"].iter().any(|begin| loose.as_str().starts_with(begin))
+        || loose.spaced && EXECUTED.iter().any(|begin| loose.as_str().starts_with(begin))
         || open && window.get(tight.next) == END && tight.as_str().starts_with("tool")
         || open && window.get(tight.next) == END && tight.len > 0 && "tool".starts_with(tight.as_str())
     {
@@ -279,27 +296,36 @@ pub(super) fn follows_word(text: &str, at: usize, reversed: &[u8]) -> bool {
     false
 }
 
-/// The speaker whose name stands in front of the colon at `colon`, in the middle of a line, and the offset of
-/// the mark. No role if the word only introduces a conversation.
-pub(crate) fn speaker(text: &str, colon: usize) -> Option<(Option<Role>, usize)> {
+/// Where the comment begins that the text ends in, if there is one: readers that remove it join its sides.
+pub(super) fn before_comment(text: &str) -> Option<usize> {
+    let body = text.strip_suffix("-->")?;
+    let from = text.floor_char_boundary(text.len().saturating_sub(MAX_COMMENT));
+    body.get(from..)?.rfind("<!--").map(|start| from + start)
+}
+
+/// What stands in front of the colon at `colon`, in the middle of a line, and the offset of the mark.
+pub(crate) fn speaker(text: &str, colon: usize) -> Option<(MidLine, usize)> {
     /// How far to look back, in bytes: a name, spelled out letter by letter.
     const MAX_BACK: usize = 96;
-    const NAMES: [(&[u8], Option<Role>); 9] = [
-        (b"resu", Some(Role::User)),
-        (b"namuh", Some(Role::Human)),
-        (b"tnatsissa", Some(Role::Assistant)),
-        (b"metsys", Some(Role::System)),
-        (b"tobtahc", Some(Role::Bot)),
-        (b"tob", Some(Role::Bot)),
-        (b"tpg", Some(Role::Bot)),
-        (b"noclaf", Some(Role::Bot)),
-        (b"noitasrevnoc", None),
+    const NAMES: [(&[u8], MidLine); 12] = [
+        (b"resu", MidLine::Turn(Role::User)),
+        (b"namuh", MidLine::Turn(Role::Human)),
+        (b"tnatsissa", MidLine::Turn(Role::Assistant)),
+        (b"metsys", MidLine::Turn(Role::System)),
+        (b"tobtahc", MidLine::Turn(Role::Bot)),
+        (b"tob", MidLine::Turn(Role::Bot)),
+        (b"tpg", MidLine::Turn(Role::Bot)),
+        (b"noclaf", MidLine::Turn(Role::Bot)),
+        (b"noitasrevnoc", MidLine::Introduction),
+        (b"tupninoitca", MidLine::Input),
+        (b"tupniloot", MidLine::Input),
+        (b"tupninoitcnuf", MidLine::Input),
     ];
-    let mut word = [0u8; 12];
+    let mut word = [0u8; 13];
     let (mut len, mut mark, mut end) = (0, colon, colon);
-    let mut found: Option<Option<Role>> = None;
+    let mut found: Option<MidLine> = None;
     // As part of a longer word it counts only in capitals, when one word was put into another.
-    let (mut whole, mut capitals) = (false, true);
+    let (mut whole, mut capitals, mut initial, mut disguised) = (false, true, false, false);
     while colon - end <= MAX_BACK {
         let Some((before, c)) = text[..end].char_indices().next_back() else {
             whole = true;
@@ -307,6 +333,10 @@ pub(crate) fn speaker(text: &str, colon: usize) -> Option<(Option<Role>, usize)>
         };
         if is_invisible(c) || c.is_control() && !matches!(c, '\n' | '\t') || fold(c) == Folded::Nothing {
             end = before;
+            continue;
+        }
+        if let Some(start) = before_comment(&text[..end]) {
+            end = start;
             continue;
         }
         let (byte, start) = folded_before(text, end);
@@ -318,14 +348,18 @@ pub(crate) fn speaker(text: &str, colon: usize) -> Option<(Option<Role>, usize)>
                 word[len] = byte;
                 if !NAMES.iter().any(|(name, _)| name.starts_with(&word[..=len])) {
                     whole |= capitals && c.is_uppercase()
+                        || found == Some(MidLine::Input) && (initial || disguised)
                         || (word.starts_with(b"tnatsissa") || word.starts_with(b"noclaf"));
                     break;
                 }
                 capitals &= c.is_uppercase();
+                disguised |= !c.is_ascii() || end - start > 1;
                 mark = if len == 0 { end } else { mark };
                 len += 1;
                 whole = false;
-                found = NAMES.iter().find(|(name, _)| *name == &word[..len]).map(|&(_, role)| role).or(found);
+                if let Some((_, name)) = NAMES.iter().find(|(name, _)| *name == &word[..len]) {
+                    (found, initial) = (Some(*name), c.is_uppercase());
+                }
             }
             // Attributes, variables, parts of names and addresses, unless white space stands between.
             b'.' | b'$' | b'@' | b'-' | b'/' | b'_' | b'0'..=b'9' => break,
@@ -336,8 +370,13 @@ pub(crate) fn speaker(text: &str, colon: usize) -> Option<(Option<Role>, usize)>
         }
         end = start;
     }
-    let role = found?;
+    let found = found?;
     // A bot in lower case is spoken about; one that speaks is written in capitals.
-    let spoken = role != Some(Role::Bot) || text[..mark].chars().rev().take(len).any(|c| !c.is_lowercase());
-    (whole && spoken).then_some((role, mark))
+    let spoken =
+        found != MidLine::Turn(Role::Bot) || text[..mark].chars().rev().take(len).any(|c| !c.is_lowercase());
+    match found {
+        _ if whole && spoken => Some((found, mark)),
+        MidLine::Turn(_) if initial => Some((MidLine::Nested, mark)),
+        _ => None,
+    }
 }

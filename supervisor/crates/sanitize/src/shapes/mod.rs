@@ -16,7 +16,7 @@ use crate::unit::{END, OTHER};
 
 pub(crate) use bracket::{bracket, symbol, tilde};
 pub(crate) use json_call::{Budget, json_call};
-pub(crate) use line::{LineStart, ReActStep, fence, heading, is_line_word, line_start, speaker};
+pub(crate) use line::{LineStart, MidLine, ReActStep, fence, heading, is_line_word, line_start, speaker};
 pub(crate) use tag::{closing_bar, tag};
 
 /// The result for one opener.
@@ -155,9 +155,10 @@ fn is_type_name(spelled: &str) -> bool {
     any && hump >= 3
 }
 
-/// Whether the character in front makes `<` or `[` a type argument or an index.
+/// Whether the character in front makes `<` or `[` a type argument or an index. Names of source code are not
+/// written in Chinese, Japanese and Korean, which begin here.
 fn follows_identifier(before: Option<char>) -> bool {
-    before.is_some_and(|c| c.is_alphanumeric() || matches!(c, '_' | ')' | ']' | ':'))
+    before.is_some_and(|c| c.is_alphanumeric() && c < '\u{2e80}' || matches!(c, '_' | ')' | ']' | ':'))
 }
 
 /// The folded character that ends at `end`, escaped or not, and where it starts.

@@ -147,6 +147,13 @@ fn judge_named(
             if attributed && calls {
                 return mark;
             }
+            // `<tool_ca ll=f>`: what looks like an attribute is the rest of the name.
+            if attributed {
+                let split = split_name(window, at, start, closer, ending);
+                if matches!(split, Verdict::Mark { .. }) {
+                    return split;
+                }
+            }
             if (closed || attributed) && !(code && name.len == 1) {
                 let role = names::role(name.as_str()).filter(|_| closed && !self_closing);
                 return Verdict::Opener { at, family: Family::Tag, key, role };
@@ -238,6 +245,9 @@ fn closes_reversed_tag(text: &str, at: usize) -> bool {
     false
 }
 
+/// The attributes that calls begin with.
+const ATTRIBUTES: [&str; 4] = ["name", "id", "tool", "type"];
+
 /// Checks a name with white space inside: `<to ol_call>`, `<func tion=`, `<eo h>`. No real element is written
 /// so.
 fn split_name(
@@ -254,8 +264,12 @@ fn split_name(
     }
     let next = window.skip_space(name.next);
     let assigned = match window.get(next) {
-        b'|' if window.get(next + 1) == b'>' && names::names_turn_or_tool(name.as_str()) => {
-            return Verdict::Mark { at, family: Family::BarTag };
+        b'|' if names::names_turn_or_tool(name.as_str()) => {
+            let angle = window.skip_space(next + 1);
+            if window.get(angle) == b'>' {
+                return Verdict::Mark { at, family: Family::BarTag };
+            }
+            return Verdict::Clean;
         }
         b'=' => true,
         b'>' | b'/' => false,
@@ -267,7 +281,10 @@ fn split_name(
         _ => return Verdict::Clean,
     };
     let spelled = name.as_str();
-    let spelled = if assigned { spelled.strip_suffix("name").unwrap_or(spelled) } else { spelled };
+    // `<inv oke id=`: white space counts nowhere, so the attribute's name is at the end of the tag's.
+    let attributed = ATTRIBUTES.iter().find_map(|attribute| spelled.strip_suffix(attribute));
+    let strips = assigned && (spelled.ends_with("name") || names::tag(spelled) == Confidence::None);
+    let spelled = attributed.filter(|_| strips).unwrap_or(spelled);
     let key = name.key();
     let strength = names::tag(spelled);
     if strength == Confidence::Strong
@@ -334,15 +351,14 @@ fn bar(window: &mut Window<'_, '_>, at: usize, bar: usize, spaced: bool, ending:
     match (window.get(close), window.get(angle)) {
         // `< |NAME|invoke`: a namespace.
         (b'|', byte) if name.len > 0 && is_name(byte) => {
-            let inner = Name::read(window, angle, false);
-            let known = matches!(names::tag(inner.as_str()), Confidence::Core | Confidence::Strong)
-                || names::tag(inner.as_str()) == Confidence::Weak;
-            let next = window.skip_space(inner.next);
-            if known && (window.get(next) == b'>' || attribute(window, next, ending)) {
-                mark
-            } else {
-                Verdict::Clean
-            }
+            // `tool_call name=`, `tool_ca ll`.
+            let named = [false, true].into_iter().any(|loose| {
+                let inner = Name::read(window, angle, loose);
+                let next = window.skip_space(inner.next);
+                names::tag(inner.as_str()) != Confidence::None
+                    && (window.get(next) == b'>' || attribute(window, next, ending))
+            });
+            if named { mark } else { Verdict::Clean }
         }
         (b'>', _) if names::names_turn_or_tool(name.as_str()) => mark,
         (b'|', b'>') if name.len > 0 && (spaced || names::names_turn_or_tool(name.as_str())) => mark,

@@ -28,17 +28,67 @@ pub(super) struct Decoder<'u> {
     /// The first character of a terminal's control sequence that was escaped: the rest of the sequence is to
     /// be skipped.
     introducer: Option<char>,
+    /// The last backslash that was escaped, which does not belong to a run in front of the next escape.
+    escaped_backslash: Option<usize>,
+    /// Where the rest of such a sequence begins, if it is escaped too, and whether a bracket belongs to it.
+    sequence: Option<(usize, bool)>,
 }
+
+/// The longest rest of a control sequence: parameters are a few numbers.
+pub(super) const MAX_SEQUENCE: usize = 24;
 
 impl<'u> Decoder<'u> {
     pub(super) fn new(units: &'u mut Vec<Unit>) -> Self {
         units.clear();
-        Self { units, ampersand: None, has_escapes: false, introducer: None }
+        Self {
+            units,
+            ampersand: None,
+            has_escapes: false,
+            introducer: None,
+            escaped_backslash: None,
+            sequence: None,
+        }
     }
 
     /// The first character of an escaped control sequence, once.
     pub(super) fn take_introducer(&mut self) -> Option<char> {
         self.introducer.take()
+    }
+
+    /// Expects the rest of a control sequence in the next units, escaped too.
+    pub(super) fn begin_sequence(&mut self, introducer: char) {
+        self.sequence = Some((self.units.len(), introducer == '\u{1b}'));
+    }
+
+    /// Whether the unit at `index` may belong to a control sequence that is not complete.
+    pub(super) fn is_in_sequence(&self, index: usize) -> bool {
+        self.sequence.is_some_and(|(start, _)| start <= index)
+    }
+
+    /// Removes the control sequence that the last unit completes.
+    fn end_sequence(&mut self) {
+        let Some((start, bracket)) = self.sequence else { return };
+        let Some(units) = self.units.get(start..) else {
+            self.sequence = None;
+            return;
+        };
+        let is_lead = |unit: &Unit| matches!(unit.byte, b'&' | b'\\' | b'%');
+        if units.iter().any(is_lead) && units.len() <= MAX_SEQUENCE {
+            return;
+        }
+        let parameters = units.get(usize::from(bracket)..).unwrap_or_default();
+        let valid = !bracket || units.first().is_none_or(|unit| unit.byte == b'[');
+        match parameters.split_last() {
+            _ if !valid || units.len() > MAX_SEQUENCE => self.sequence = None,
+            Some((last, _)) if (b'@'..=b'~').contains(&last.byte) => {
+                self.units.truncate(start);
+                self.sequence = None;
+            }
+            Some((last, _)) if !(b' '..=b'?').contains(&last.byte) && last.byte != b'\n' => {
+                self.sequence = None;
+            }
+            _ => {}
+        }
     }
 
     /// Adds what the character folds to.
@@ -60,7 +110,8 @@ impl<'u> Decoder<'u> {
     pub(super) fn push(&mut self, byte: u8, start: usize, end: usize) {
         self.has_escapes |= matches!(byte, b'&' | b'%' | b'\\');
         if self.has_escapes {
-            self.push_behind_escapes(byte, start, end)
+            self.push_behind_escapes(byte, start, end);
+            self.end_sequence();
         } else {
             self.units.push(Unit { byte, start, end })
         }
@@ -68,6 +119,7 @@ impl<'u> Decoder<'u> {
 
     fn push_behind_escapes(&mut self, byte: u8, start: usize, end: usize) {
         if byte == b'\\'
+            && self.escaped_backslash.is_none_or(|index| index + 1 != self.units.len())
             && let Some(last) = self.units.last_mut().filter(|last| last.byte == b'\\')
         {
             // Any number of them quotes what follows.
@@ -99,8 +151,8 @@ impl<'u> Decoder<'u> {
     pub(super) fn end_reference(&mut self, following: u8) -> bool {
         let Some(start) = self.ampersand else { return false };
         let body = &self.units[start + 1..];
-        // A semicolon completes it, and the others may begin an escape for one.
-        if matches!(following, b';' | b'%' | b'\\') || body.is_empty() {
+        // A semicolon completes it, and the others may begin an escape for one, or for another digit.
+        if matches!(following, b';' | b'%' | b'\\' | b'&') || body.is_empty() {
             return false;
         }
         if body.len() > MAX_REFERENCE {
@@ -187,7 +239,8 @@ impl<'u> Decoder<'u> {
         let byte = match unit.byte {
             b'n' | b'r' => b'\n',
             b't' => b' ',
-            b'\\' => return false,
+            // What it quotes is known once the escape behind it is complete: `\&#x75;003c`.
+            b'\\' | b'&' | b'%' => return false,
             other if other.is_ascii_punctuation() && other != b'{' => other,
             _ => return false,
         };
@@ -211,6 +264,9 @@ impl<'u> Decoder<'u> {
             self.introducer = Some(c);
         } else if c == '\t' || !is_invisible(c) && !c.is_control() {
             self.push_folded(c, from, end);
+            if c == '\\' {
+                self.escaped_backslash = self.units.len().checked_sub(1);
+            }
         }
     }
 }

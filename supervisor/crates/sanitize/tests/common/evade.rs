@@ -150,7 +150,7 @@ pub(crate) const INLINE: &[Carrier] = &[
 ];
 
 /// The text with each of the needles in it disguised.
-pub(crate) fn disguise(text: &str, needles: &[String], evasion: fn(&str) -> String) -> String {
+pub(crate) fn disguise(text: &str, needles: &[String], mut evasion: impl FnMut(&str) -> String) -> String {
     let mut out = String::new();
     let mut rest = text;
     while let Some(c) = rest.chars().next() {

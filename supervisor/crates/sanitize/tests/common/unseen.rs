@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::decode::decode_fully;
+use super::decode::{decode_fully, without_comments};
 use super::evade::{CARRIERS, EVASIONS, INLINE, disguise};
 
 /// What may be left of a string once everything is decoded, and why no parser takes it: the beginning of the
@@ -84,8 +84,11 @@ fn is_anchored(needle: &str) -> bool {
 
 /// Those of the needles that are in the text as they are, and those that are in it once it is decoded.
 pub(crate) fn surviving<'n>(out: &str, needles: &'n [String]) -> (Vec<&'n str>, Vec<&'n str>) {
-    let folded = decode_fully(out);
+    let folded = [decode_fully(out), decode_fully(&without_comments(out))];
     let exact = needles.iter().filter(|needle| out.contains(needle.as_str()));
-    let decoded = needles.iter().filter(|needle| folded.contains(&decode_fully(needle)));
+    let decoded = needles.iter().filter(|needle| {
+        let needle = decode_fully(needle);
+        folded.iter().any(|text| text.contains(&needle))
+    });
     (exact.map(String::as_str).collect(), decoded.map(String::as_str).collect())
 }
