@@ -287,6 +287,55 @@ async fn tools_that_come_and_go_are_told_and_so_is_a_supervisor_that_went() {
     again.stop().await;
 }
 
+/// A plugin that makes the end of its supervisor take its whole grace period.
+fn with_slow_end(builder: Builder) -> Builder {
+    let more = "grace_period: 2s";
+    builder.plugin("kit", &program("talon-test-tools"), &[], "").misbehave(&["--ignore-signals"], more)
+}
+
+// Promises: MCP-15
+#[tokio::test]
+async fn a_client_that_connects_for_each_call_finds_its_tools() {
+    let builder = with_slow_end(Builder::new());
+    let (config, _socket) = builder.write_config();
+    let words = ["--config", config.to_str().unwrap(), "mcp", "--own"];
+    for _ in 0..3 {
+        // The supervisor of the last connection is still stopping its plugins.
+        let mut mcp = Mcp::with(&words, &[]);
+        mcp.initialize("2025-11-25").await;
+        assert_eq!(mcp.call("kit__test_simple_text", json!({})).await["isError"], false);
+        assert!(mcp.tool_names().await.contains(&"kit__echo".to_owned()));
+        mcp.kill().await;
+    }
+    let mut last = Mcp::with(&words, &[]);
+    last.initialize("2025-11-25").await;
+    assert!(last.tool_names().await.contains(&"kit__echo".to_owned()));
+    let (status, said) = last.close().await;
+    assert!(status.success(), "{said}");
+}
+
+// Promises: MCP-15
+#[tokio::test]
+async fn a_client_keeps_its_list_while_a_supervisor_succeeds_another() {
+    let supervisor = with_slow_end(Builder::new()).start().await;
+    let mut mcp = Mcp::of(&supervisor, &[]);
+    mcp.initialize("2025-11-25").await;
+    let before = mcp.tool_names().await;
+    let pid = supervisor.pid();
+    let ended = tokio::spawn(supervisor.end(nix::sys::signal::Signal::SIGTERM));
+    while alive(pid) && !ended.is_finished() {
+        assert_eq!(mcp.tool_names().await, before);
+    }
+    let call = mcp.ask("tools/call", json!({ "name": "kit__test_simple_text" })).await;
+    let left = ended.await.unwrap().left;
+    assert_eq!(mcp.tool_names().await, before);
+    let again = with_slow_end(Builder::on_leftovers(left)).start().await;
+    assert_eq!(mcp.answer(call).await["result"]["isError"], false);
+    assert_eq!(mcp.tool_names().await, before);
+    mcp.close().await;
+    again.stop().await;
+}
+
 #[tokio::test]
 async fn without_a_supervisor_both_ways_are_named() {
     let scratch = talon_tests::Scratch::new();

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use futures_util::StreamExt as _;
-use talon_proto::host::{GetPluginRequest, ListPluginsRequest, Plugin};
+use talon_listen::DRAINING;
+use talon_proto::host::{GetPluginRequest, GetStatusRequest, ListPluginsRequest, Plugin};
 use tonic::{Code, Status};
 
 use crate::host::Host;
@@ -19,6 +20,9 @@ const MAX_TOOLS_BYTES: usize = 32 << 20;
 /// How many plugins are queried concurrently, so that a long list does not take one round trip for each.
 const MAX_CONCURRENT_REQUESTS: usize = 8;
 
+/// The state of a supervisor that is stopping, as `GetStatus` names it.
+const DRAINING_STATE: &str = "draining";
+
 /// All tools by name, and how complete the list is.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Catalog {
@@ -30,15 +34,22 @@ pub(crate) struct Catalog {
 }
 
 impl Catalog {
-    /// Queries the supervisor.
-    pub(crate) async fn read(host: &Host, filter: &Filter) -> Result<Self, Status> {
+    /// Queries the supervisor. A plugin that is starting, and has declared nothing yet, has the tools of
+    /// `previous`: a client keeps its list while a supervisor or a plugin is started again, and a call of such
+    /// a tool waits for the plugin.
+    ///
+    /// # Errors
+    /// The supervisor's; a draining one counts as absent, because its plugins are about to be stopped.
+    pub(crate) async fn read(host: &Host, filter: &Filter, previous: &Self) -> Result<Self, Status> {
         let answer = host.client().list_plugins(ListPluginsRequest {}).await?;
         let plugins: Vec<Plugin> =
             answer.into_inner().plugins.into_iter().filter(|p| p.desired == "up").collect();
         let settled = !plugins.iter().any(is_starting);
-        let asked = plugins.into_iter().map(|plugin| declared(host, plugin.name, filter));
+        let asked = plugins.into_iter().map(|plugin| declared(host, plugin, filter, previous));
         let told: Vec<_> =
             futures_util::stream::iter(asked).buffered(MAX_CONCURRENT_REQUESTS).collect().await;
+        // Asked last: what was read from a supervisor that drains only now is complete.
+        check_serving(host).await?;
 
         let mut catalog = Self { settled, known: true, ..Self::default() };
         let mut bytes = 0;
@@ -64,6 +75,11 @@ impl Catalog {
         }
         Ok(catalog)
     }
+
+    /// The tools of one plugin.
+    fn of(&self, plugin: &str) -> Vec<OfferedTool> {
+        self.tools.values().filter(|offered| offered.plugin == plugin).cloned().collect()
+    }
 }
 
 /// Whether a plugin is starting for the first time, or again without having failed.
@@ -71,12 +87,28 @@ fn is_starting(plugin: &Plugin) -> bool {
     matches!(plugin.state.as_str(), "discovered" | "starting" | "handshaking")
 }
 
-async fn declared(host: &Host, name: String, filter: &Filter) -> Result<Vec<OfferedTool>, Status> {
+/// An error if the supervisor is draining.
+async fn check_serving(host: &Host) -> Result<(), Status> {
+    let status = host.client().get_status(GetStatusRequest {}).await?.into_inner();
+    if status.state == DRAINING_STATE {
+        return Err(Status::unavailable(format!("{DRAINING}: the next one is waited for")));
+    }
+    Ok(())
+}
+
+async fn declared(
+    host: &Host,
+    plugin: Plugin,
+    filter: &Filter,
+    previous: &Catalog,
+) -> Result<Vec<OfferedTool>, Status> {
+    let name = plugin.name.clone();
     match host.client().get_plugin(GetPluginRequest { name: name.clone(), for_model: true }).await {
-        Ok(answer) => {
-            let capabilities = answer.into_inner().capabilities;
-            Ok(capabilities.map(|known| of_plugin(&name, &known, filter)).unwrap_or_default())
-        }
+        Ok(answer) => match answer.into_inner().capabilities {
+            Some(known) if !known.actions.is_empty() => Ok(of_plugin(&name, &known, filter)),
+            _ if is_starting(&plugin) => Ok(previous.of(&name)),
+            _ => Ok(Vec::new()),
+        },
         // The plugin was removed after the list was read.
         Err(status) if status.code() == Code::NotFound => Ok(Vec::new()),
         Err(status) => Err(status),

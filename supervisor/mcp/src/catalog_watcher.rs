@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use talon_client::RECONNECT_WINDOW;
 use talon_proto::host::{Event, WatchEventsRequest};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
@@ -19,8 +20,10 @@ const DEBOUNCE: Duration = Duration::from_millis(250);
 /// How often to read the catalog if the supervisor does not let this user follow events. A list takes a
 /// millisecond.
 const POLL: Duration = Duration::from_secs(5);
-/// Delays before a reconnect: short at first, in the end rarely enough to cost nothing.
-const MIN_BACKOFF: Duration = Duration::from_millis(100);
+/// Delays before a reconnect: they double from the first on. For as long as calls wait for the next
+/// supervisor they stay short, so that its tools are there when it is; in the end they cost nothing.
+const MIN_BACKOFF: Duration = Duration::from_millis(50);
+const SOON_BACKOFF: Duration = Duration::from_millis(250);
 const MAX_BACKOFF: Duration = Duration::from_secs(5);
 /// The timeout of our requests: the supervisor answers these from memory.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
@@ -49,6 +52,7 @@ impl CatalogWatcher {
     /// listens on its socket.
     pub(crate) async fn run(mut self) -> String {
         let mut pause = MIN_BACKOFF;
+        let mut alone_since = Instant::now();
         loop {
             let mut met = false;
             let status = match self.session(&mut met).await {
@@ -63,6 +67,7 @@ impl CatalogWatcher {
             if met {
                 // The connection worked for a while: start the backoff anew.
                 pause = MIN_BACKOFF;
+                alone_since = Instant::now();
                 self.supervisor.mark_connected();
                 tracing::warn!("lost the supervisor: {why}");
             } else {
@@ -74,7 +79,8 @@ impl CatalogWatcher {
                 return hopeless.to_string();
             }
             sleep(pause).await;
-            pause = (pause * 2).min(MAX_BACKOFF);
+            let soon = alone_since.elapsed() < RECONNECT_WINDOW;
+            pause = (pause * 2).min(if soon { SOON_BACKOFF } else { MAX_BACKOFF });
         }
     }
 
@@ -125,7 +131,8 @@ impl CatalogWatcher {
     }
 
     async fn refresh(&self) -> Result<(), Status> {
-        let read = with_timeout(Catalog::read(&self.host, &self.filter)).await?;
+        let previous = Arc::clone(&self.catalog.borrow());
+        let read = with_timeout(Catalog::read(&self.host, &self.filter, &previous)).await?;
         self.catalog.send_if_modified(|catalog| {
             let changed = **catalog != read;
             if changed {

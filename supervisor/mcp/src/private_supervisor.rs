@@ -7,15 +7,17 @@
 use std::ffi::OsString;
 use std::io;
 use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
 
 use tokio::process::{Child, Command};
+use tokio::time::Instant;
 
 /// The exit code of `talon` if another supervisor uses the directory: that one will answer soon, or is just
 /// exiting.
 const BUSY: i32 = 8;
-/// How many times a supervisor may exit before it was reachable. Its errors are on standard error. With the
-/// backoff this is half a minute, enough for another supervisor to finish exiting.
-const MAX_TRIES: u32 = 10;
+/// For how long a supervisor may exit because another one uses the directory: enough for that one to finish
+/// exiting. Its errors are on standard error.
+const MAX_BUSY_TIME: Duration = Duration::from_secs(30);
 
 /// Why there will be no private supervisor.
 #[derive(Debug, thiserror::Error)]
@@ -36,7 +38,8 @@ pub(crate) enum PrivateSupervisorError {
 pub(crate) struct PrivateSupervisor {
     command: Option<Command>,
     running: Option<Child>,
-    tries: u32,
+    /// The first start since a supervisor was reachable.
+    started_at: Option<Instant>,
 }
 
 impl PrivateSupervisor {
@@ -49,12 +52,12 @@ impl PrivateSupervisor {
             command.args(words).stdin(Stdio::piped()).stdout(Stdio::null()).kill_on_drop(false);
             command
         });
-        Self { command, running: None, tries: 0 }
+        Self { command, running: None, started_at: None }
     }
 
-    /// The supervisor was reachable: resets the count of failed starts.
+    /// The supervisor was reachable: an earlier start has not failed.
     pub(crate) fn mark_connected(&mut self) {
-        self.tries = 0;
+        self.started_at = None;
     }
 
     /// Starts a supervisor unless one is running; called if none answers.
@@ -64,20 +67,18 @@ impl PrivateSupervisor {
     pub(crate) fn ensure_running(&mut self) -> Result<(), PrivateSupervisorError> {
         let Some(command) = &mut self.command else { return Ok(()) };
         if let Some(child) = &mut self.running {
-            match child.try_wait() {
+            let status = match child.try_wait() {
                 Ok(None) => return Ok(()),
-                Ok(Some(status)) if status.code() != Some(BUSY) && self.tries > 0 => {
-                    return Err(PrivateSupervisorError::Ended(status));
-                }
-                Ok(Some(status)) if self.tries >= MAX_TRIES => {
-                    return Err(PrivateSupervisorError::Ended(status));
-                }
-                Ok(Some(_)) => {}
+                Ok(Some(status)) => status,
                 Err(error) => return Err(PrivateSupervisorError::Watch(error)),
+            };
+            let may_be_free = status.code() == Some(BUSY);
+            if self.started_at.is_some_and(|at| !may_be_free || at.elapsed() >= MAX_BUSY_TIME) {
+                return Err(PrivateSupervisorError::Ended(status));
             }
         }
-        self.tries += 1;
-        tracing::info!(tries = self.tries, "starting a supervisor for this client");
+        self.started_at.get_or_insert_with(Instant::now);
+        tracing::info!("starting a supervisor for this client");
         let child = command.spawn().map_err(PrivateSupervisorError::Start)?;
         self.running = Some(child);
         Ok(())

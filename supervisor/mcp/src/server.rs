@@ -27,6 +27,9 @@ use crate::{arguments, call};
 const MAX_CALLS: usize = 64;
 /// Concurrent subscriptions to changes. A client needs one; further ones get an error.
 const MAX_LISTENERS: usize = 8;
+/// How long a request waits for a supervisor: one that is stopping, and the start of the next. Together with
+/// the next one it is half of what the official clients give a request (60 s).
+const SUPERVISOR_WAIT: Duration = Duration::from_secs(20);
 /// How long a list request waits for starting plugins: most MCP hosts ask only once, right after the start.
 /// After that they get the current list, and notifications of changes.
 const STARTUP_WAIT: Duration = Duration::from_secs(10);
@@ -77,16 +80,27 @@ impl Server {
         }
     }
 
-    /// The catalog, after starting plugins had time to get ready. It waits only once; later changes are
-    /// announced.
+    /// The catalog, after a supervisor, and then its starting plugins, had time to get ready. The plugins are
+    /// waited for only once; later changes are announced.
     async fn settled_catalog(&self) -> Result<Arc<Catalog>, ErrorData> {
+        self.catalog_when(|catalog| catalog.settled).await
+    }
+
+    /// The same, without waiting for other plugins once the catalog has this tool.
+    async fn catalog_with(&self, tool: &str) -> Result<Arc<Catalog>, ErrorData> {
+        self.catalog_when(|catalog| catalog.settled || catalog.tools.contains_key(tool)).await
+    }
+
+    async fn catalog_when(&self, will_do: impl Fn(&Catalog) -> bool) -> Result<Arc<Catalog>, ErrorData> {
         let mut catalog = self.catalog.clone();
-        let waited = self.waited.load(Ordering::Relaxed);
         // Neither a closed channel nor a timeout is an error: use the current catalog.
-        let will_do = |catalog: &Arc<Catalog>| catalog.settled || (waited && catalog.known);
-        let _ = timeout(STARTUP_WAIT, catalog.wait_for(will_do)).await;
+        let _ = timeout(SUPERVISOR_WAIT, catalog.wait_for(|catalog| catalog.known)).await;
+        if !self.waited.load(Ordering::Relaxed) && catalog.borrow().known {
+            let waited = timeout(STARTUP_WAIT, catalog.wait_for(|catalog| will_do(catalog))).await.is_err();
+            let settled = catalog.borrow().settled;
+            self.waited.fetch_or(waited || settled, Ordering::Relaxed);
+        }
         let now = Arc::clone(&self.catalog.borrow());
-        self.waited.fetch_or(now.known, Ordering::Relaxed);
         if now.known {
             Ok(now)
         } else {
@@ -104,7 +118,7 @@ impl Server {
             Some(offered) => offered,
             // A client may remember an earlier list, and call before it lists the tools.
             None => {
-                let catalog = unless_cancelled(context, self.settled_catalog()).await?;
+                let catalog = unless_cancelled(context, self.catalog_with(&params.name)).await?;
                 catalog
                     .tools
                     .get(params.name.as_ref())
