@@ -177,6 +177,33 @@ async fn a_client_that_floods_is_cut_off_and_counted_and_the_others_are_served()
     assert!(stopped.log.contains("control frames without end"), "{}", stopped.log);
 }
 
+// Promises: WIRE-17
+#[tokio::test]
+async fn a_client_is_cut_off_at_the_configured_number_of_frames() {
+    // Fewer than the default, and more than an ordinary client sends.
+    let supervisor = Builder::new()
+        .plugin("hello", &program("hello"), &[], "")
+        .config("host:\n  frames:\n    control_burst: 256\n    control_per_second: 100")
+        .start()
+        .await;
+    let socket = supervisor.socket();
+    tokio::task::spawn_blocking(move || {
+        let mut socket = UnixStream::connect(&socket).expect("it listens");
+        socket.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").expect("it reads");
+        // One write, which is read within less than the seven seconds that would earn the rest.
+        socket.write_all(&frame(2, 0, 1, &[0, 0, 0, 0, 16]).repeat(1_000)).expect("it reads");
+        let mut answers = Vec::new();
+        // Its end is a reset, if something was not read.
+        let _ = socket.read_to_end(&mut answers);
+    })
+    .await
+    .expect("its connection ends");
+    let greeting = supervisor.client.call("hello", "greet", &[("name", "you")]).await;
+    assert!(greeting.content.contains("you"), "{greeting:?}");
+    let stopped = supervisor.stop().await;
+    assert!(stopped.log.contains("256 at once and 100 a second are allowed"), "{}", stopped.log);
+}
+
 // Promises: BAD-21
 #[tokio::test]
 async fn a_flood_of_empty_lines_holds_up_nobody() {

@@ -40,7 +40,9 @@ async fn run(options: Options) -> anyhow::Result<()> {
     }
     match handshake::run(&options).await? {
         Some(listener) => match options.flood {
-            Some(flood) if !options.flood_on_call => flood::serve(listener, flood).await,
+            Some(flood) if !options.flood_on_call && !options.flood_on_stdio => {
+                flood::serve(listener, flood).await
+            }
             _ => serve::serve(listener, options).await,
         },
         None => std::future::pending().await,

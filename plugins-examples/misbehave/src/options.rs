@@ -26,6 +26,9 @@ pub(crate) struct Options {
     /// The flood begins with the first call; until then it serves.
     #[arg(long, requires = "flood")]
     pub(crate) flood_on_call: bool,
+    /// The flood begins when the host opens go-plugin's output stream; until then it serves.
+    #[arg(long, requires = "flood", conflicts_with = "flood_on_call")]
+    pub(crate) flood_on_stdio: bool,
     /// Where a text appears that attacks the terminal, the page or the model of its reader.
     #[arg(long, value_enum)]
     pub(crate) hostile: Option<Hostile>,

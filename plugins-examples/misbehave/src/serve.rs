@@ -155,7 +155,9 @@ async fn route(shared: &Arc<Shared>, path: &str, message: Bytes, headers: &Heade
         }
         "/opentalon.plugin.v1.PluginService/Execute" => {
             shared.calls.fetch_add(1, Ordering::Relaxed);
-            shared.called.notify_waiters();
+            if !options.flood_on_stdio {
+                shared.called.notify_waiters();
+            }
             match ToolCallRequest::decode(message) {
                 Ok(call) => match faults::execute(shared, &call, headers.time).await {
                     Some(reply) => reply,
@@ -175,6 +177,10 @@ async fn route(shared: &Arc<Shared>, path: &str, message: Bytes, headers: &Heade
             }
             _ => Reply::Status { code: 5, message: "there is no such service".into() },
         },
+        "/plugin.GRPCStdio/StreamStdio" if options.flood_on_stdio => {
+            shared.called.notify_waiters();
+            Reply::Never
+        }
         "/plugin.GRPCController/Shutdown" if options.wrong == Some(Fault::ShutdownIgnored) => {
             Reply::Message(Bytes::new())
         }

@@ -2806,7 +2806,7 @@ pub mod from_agent {
     #[cfg_attr(feature = "serde", derive(serde::Serialize))]
     #[derive(Clone, PartialEq, Eq, Hash, ::prost::Oneof)]
     pub enum What {
-        /// It serves. Again after each `Configure`.
+        /// It serves. Again after each `Configure`, and when its database has no room for writes, or has some again.
         #[prost(message, tag = "1")]
         Ready(super::Ready),
         /// It cannot, for instance because its database cannot be opened; it ends by itself.
@@ -2828,6 +2828,9 @@ pub struct Ready {
     /// key, a workspace that cannot be read.
     #[prost(string, repeated, tag = "3")]
     pub problems: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Set while its database refuses writes, since its disk or its limit is full. Sent anew when that changes.
+    #[prost(string, tag = "4")]
+    pub full: ::prost::alloc::string::String,
 }
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

@@ -600,7 +600,7 @@ pub struct GetStatusResponse {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct AgentStatus {
-    /// starting, serving, unresponsive (it does not answer), backoff (it ended, and will be started again), failed (it cannot be started before somebody changes
+    /// starting, serving, full (its database refuses writes, since its disk or its limit is full), unresponsive (it does not answer), backoff (it ended, and will be started again), failed (it cannot be started before somebody changes
     /// something) or off
     #[prost(string, tag = "1")]
     pub state: ::prost::alloc::string::String,

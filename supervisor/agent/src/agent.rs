@@ -11,12 +11,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 use talon_agent_settings::SettingsBundle;
 use talon_guard::Sanitizer;
 use talon_proto::agent::Ready;
 use talon_proto::state::Refused as NotOpened;
-use talon_store::{Memory, Sessions, Store, Timestamp};
+use talon_store::{Error, Memory, Sessions, Store, Timestamp};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
@@ -45,6 +45,10 @@ pub(crate) use spec::{TurnRequest, thinking};
 /// kills an agent that misses three.
 const PROBLEM_WAIT: Duration = Duration::from_secs(1);
 
+/// The time between two checks for room while there is none. It bounds what the supervisor hears of a disk
+/// that is nearly full: two messages each time.
+const ROOM_CHECK_INTERVAL: Duration = Duration::from_secs(2);
+
 /// The agent.
 pub(crate) struct Agent {
     pub(crate) store: Store,
@@ -57,6 +61,8 @@ pub(crate) struct Agent {
     pub(crate) runner: Arc<dyn TurnRunner>,
     pub(crate) started: Timestamp,
     pub(crate) probing: Arc<ProbeSignal>,
+    /// Why the database refuses writes, while it has no room for them.
+    full: Mutex<Option<String>>,
     setup: RwLock<Arc<Setup>>,
     parts: SharedParts,
 }
@@ -110,6 +116,7 @@ impl Agent {
             runner,
             started: Timestamp::now(),
             probing,
+            full: Mutex::new(None),
             setup: RwLock::new(setup),
             parts,
         }))
@@ -133,7 +140,12 @@ impl Agent {
         let setup = self.setup();
         let mut problems = setup.problems.clone();
         problems.extend(setup.workspace.problems_within(PROBLEM_WAIT).await);
-        Ready { engine: self.store.engine().to_owned(), place: self.store.location(), problems }
+        Ready {
+            engine: self.store.engine().to_owned(),
+            place: self.store.location(),
+            problems,
+            full: self.full.lock().clone().unwrap_or_default(),
+        }
     }
 
     /// All present problems, each with what to do. A part that does not answer within [`PROBLEM_WAIT`] counts
@@ -155,6 +167,35 @@ impl Agent {
         }
         problems.extend(files);
         problems
+    }
+
+    /// Waits until the database stops taking writes for lack of room, or takes them again. It polls in between
+    /// only. For one caller.
+    pub(crate) async fn room_changed(&self) {
+        let was_full = self.full.lock().is_some();
+        if was_full {
+            loop {
+                tokio::time::sleep(ROOM_CHECK_INTERVAL).await;
+                match self.store.check_room().await {
+                    Ok(()) => break,
+                    Err(Error::Closed) => return std::future::pending().await,
+                    Err(_) => {}
+                }
+            }
+            tracing::info!("there is room for the agent's writes again");
+            *self.full.lock() = None;
+            return;
+        }
+        loop {
+            self.store.refused_for_room().await;
+            // A notification may be older than the room that there is now.
+            if let Err(error @ Error::Full(_)) = self.store.check_room().await {
+                let problem = talon_child::error_chain(&error);
+                tracing::error!(problem, "the agent's writes are refused: there is no room for them");
+                *self.full.lock() = Some(problem);
+                return;
+            }
+        }
     }
 
     /// The number of calls that wait for a person; `None` if unknown within [`PROBLEM_WAIT`].

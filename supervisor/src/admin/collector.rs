@@ -128,7 +128,8 @@ impl Collector {
         }
         if let Some(keeper) = &about.agent {
             let status = keeper.status();
-            page.sample("talon_agent_up", &[], u8::from(status.state == ManagedServiceState::Serving));
+            page.sample("talon_agent_up", &[], u8::from(status.state.answers()));
+            page.sample("talon_agent_full", &[], u8::from(status.state == ManagedServiceState::Full));
             page.sample("talon_agent_restarts_total", &[], status.restarts);
         }
         let audit = about.audit.status();

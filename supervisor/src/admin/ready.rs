@@ -10,6 +10,7 @@ use serde::Serialize;
 use talon_plugin::{Desired, Snapshot, State};
 
 use super::sources::Sources;
+use crate::host::SupervisorInfo;
 use crate::service::{ManagedServiceState, ManagedServiceStatus};
 
 /// Maximum length of a plugin's reason, in bytes: a sentence or two.
@@ -33,18 +34,21 @@ pub(super) struct Readiness {
     not_ready: Vec<NotReady>,
     /// The plugins' state, unless it serves or is off.
     #[serde(skip_serializing_if = "Option::is_none")]
-    state_service: Option<StateProblem>,
+    state_service: Option<ServiceProblem>,
+    /// The agent, unless it serves or is off.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    agent: Option<ServiceProblem>,
 }
 
-/// Why plugins cannot read or write all of their state. It does not make the supervisor unready: plugins that
-/// keep nothing answer as before.
+/// Why plugins cannot read or write all of their state, or clients not use the agent. It does not make the
+/// supervisor unready: plugins that keep nothing answer as before.
 #[derive(Debug, Serialize)]
-struct StateProblem {
+struct ServiceProblem {
     state: &'static str,
     reason: String,
 }
 
-impl StateProblem {
+impl ServiceProblem {
     fn of(status: ManagedServiceStatus) -> Option<Self> {
         let reason = status.problem.unwrap_or_default().cut(MAX_REASON_BYTES).into_string();
         (status.state != ManagedServiceState::Serving)
@@ -71,7 +75,9 @@ pub(super) fn readiness(sources: &Sources) -> Readiness {
     let plugins: Vec<Snapshot> = sources.registry.list().iter().map(|plugin| plugin.snapshot()).collect();
     let mut readiness =
         assess(&plugins, sources.info.reloader.refused().len(), sources.dispatcher.is_draining());
-    readiness.state_service = sources.info.state.as_ref().and_then(|state| StateProblem::of(state.status()));
+    let SupervisorInfo { state, agent, .. } = &*sources.info;
+    readiness.state_service = state.as_ref().and_then(|state| ServiceProblem::of(state.status()));
+    readiness.agent = agent.as_ref().and_then(|agent| ServiceProblem::of(agent.status()));
     readiness
 }
 
@@ -109,6 +115,7 @@ fn assess(plugins: &[Snapshot], refused: usize, draining: bool) -> Readiness {
         refused,
         not_ready: not_ready.collect(),
         state_service: None,
+        agent: None,
     }
 }
 

@@ -19,8 +19,7 @@ use super::endpoint::HostLink;
 use super::pending_client::{MAX_WAITING, PendingClient};
 use super::report::{AgentReport, MAX_COMPLAINTS};
 use crate::service::{
-    BoundedQueue, ControlSocket, ManagedService, ManagedServiceState, ManagedServiceStatus, ServiceHandle,
-    sanitize_report,
+    BoundedQueue, ControlSocket, ManagedService, ManagedServiceStatus, ServiceHandle, sanitize_report,
 };
 
 /// The wait before a failed message is retried: a shortage of descriptors ends as connections end.
@@ -187,7 +186,7 @@ impl ManagedService for AgentService {
 
     fn receive(held: &ServiceHandle<Self>, given: &mut SessionState, message: FromAgent) {
         match message.what {
-            Some(from_agent::What::Ready(Ready { engine, place, problems })) => {
+            Some(from_agent::What::Ready(Ready { engine, place, problems, full })) => {
                 if !given.ready {
                     tracing::info!(engine = %sanitize_report(&engine), place = %sanitize_report(&place), "the agent is ready");
                 }
@@ -196,10 +195,12 @@ impl ManagedService for AgentService {
                 for problem in &complaints {
                     tracing::warn!(%problem, "the agent complains");
                 }
+                if !full.is_empty() {
+                    tracing::error!(problem = %sanitize_report(&full), "the agent's database refuses writes");
+                }
                 held.update_status(|status| {
                     status.set_opened(&engine, &place);
-                    status.state = ManagedServiceState::Serving;
-                    status.problem = None;
+                    status.set_full(&full);
                     status.complaints = complaints;
                 });
                 given.ready = true;

@@ -6,7 +6,7 @@ use serde_json::Value;
 use talon_agent_settings::AgentKeys;
 use talon_plugin_config::document::origin::KeyPath;
 
-use super::types::{Config, Grants, Log, Plugins, Sandbox, Tools};
+use super::types::{Config, Grants, Host, Log, Plugins, Sandbox, Tools};
 
 impl Config {
     /// This configuration as far as a supervisor that runs with `running` can apply it: keys that are fixed
@@ -34,12 +34,13 @@ impl Config {
         let tools = &running.plugins.tools;
         Self {
             guard,
-            host,
+            host: Host { frames: running.host.frames, ..host },
             reload,
             sandbox: Sandbox { uid_range: running.sandbox.uid_range, ..sandbox },
             plugins: Plugins {
                 tools: Tools {
                     start_concurrency: tools.start_concurrency,
+                    frames: tools.frames,
                     env_allow_list: tools.env_allow_list.clone(),
                     ..plugins.tools
                 },

@@ -38,15 +38,18 @@ fn single_keys_are_named_and_new_entries_as_a_whole() {
 #[test]
 fn what_is_opened_once_waits_for_a_restart() {
     let text = "state:\n  engine: off\nlog:\n  level: debug\n  ring_lines: 7\nplugins:\n  tools:\n    \
-                start_concurrency: 3\n    env_allow_list: [A]\naudit:\n  enabled: false\n";
+                start_concurrency: 3\n    env_allow_list: [A]\n    frames: { tiny_burst: 300 }\n\
+                host:\n  frames: { control_burst: 300 }\naudit:\n  enabled: false\n";
     let (live, later) = changed(text);
     assert_eq!(live, ["log.level"]);
     assert_eq!(
         later,
         [
             "audit.enabled",
+            "host.frames.control_burst",
             "log.ring_lines",
             "plugins.tools.env_allow_list",
+            "plugins.tools.frames.tiny_burst",
             "plugins.tools.start_concurrency",
             "state.engine"
         ]

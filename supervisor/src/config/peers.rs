@@ -194,7 +194,7 @@ mod tests {
     // Promises: HOST-3
     #[test]
     fn members_of_the_group_call_as_persons() {
-        let host = Host { group: Some("root".to_owned()), peers: Vec::new() };
+        let host = Host { group: Some("root".to_owned()), peers: Vec::new(), ..Host::default() };
         let policy = PeerPolicy::new(&host, OWN);
         let caller = Some((Role::Call, talon_guard::Origin::Person));
         assert_eq!(classify(&policy, 1000, 0, &[]), caller);
@@ -207,7 +207,7 @@ mod tests {
     fn the_first_entry_that_fits_decides() {
         let agent = Peer { uid: Some(1001), origin: Origin::Model, ..peer() };
         let operators = Peer { gid: Some(50), role: Role::Operate, ..peer() };
-        let host = Host { group: Some("root".to_owned()), peers: vec![agent, operators] };
+        let host = Host { group: Some("root".to_owned()), peers: vec![agent, operators], ..Host::default() };
         let policy = PeerPolicy::new(&host, OWN);
         assert_eq!(classify(&policy, 1001, 0, &[50]), Some((Role::Call, talon_guard::Origin::Model)));
         assert_eq!(classify(&policy, 1002, 0, &[50]), Some((Role::Operate, talon_guard::Origin::Program)));
@@ -218,6 +218,7 @@ mod tests {
         let host = Host {
             group: Some("no-such-group-here".to_owned()),
             peers: vec![Peer { user: Some("no-such-user-here".to_owned()), role: Role::Admin, ..peer() }],
+            ..Host::default()
         };
         let policy = PeerPolicy::new(&host, OWN);
         assert_eq!(classify(&policy, 1000, 1000, &[]), None);
@@ -226,7 +227,8 @@ mod tests {
     #[test]
     fn what_an_entry_allows_is_all_its_peer_may_call() {
         let allow = Some(vec!["git__status".to_owned(), "fs".to_owned(), "no pattern".to_owned()]);
-        let host = Host { group: None, peers: vec![Peer { uid: Some(1001), allow, ..peer() }] };
+        let host =
+            Host { group: None, peers: vec![Peer { uid: Some(1001), allow, ..peer() }], ..Host::default() };
         let policy = PeerPolicy::new(&host, OWN);
         let allowed = policy.classify(1001, 1, &[]).unwrap().allowed.clone().unwrap();
         for (plugin, action, covered) in [

@@ -222,6 +222,7 @@ impl Config {
             uid_range: Environment::assigns_uids().then(|| self.sandbox.uid_range.range()),
             start_concurrency: tools.start_concurrency.unwrap_or_else(default_start_concurrency),
             env_allow_list: tools.env_allow_list.clone(),
+            frames: tools.frames.into(),
             log_limits: LogLimits {
                 ring_lines: log.ring_lines,
                 line_bytes: log.line_bytes.as_usize(),

@@ -1,5 +1,7 @@
 use std::time::Duration as Time;
 
+use talon_wire::frames::FrameLimits;
+
 use super::super::tests::Scene;
 use super::*;
 
@@ -190,6 +192,8 @@ fn our_defaults_are_those_of_the_crates_they_are_for() {
     assert_eq!(defaults.sandbox, theirs.sandbox);
     assert_eq!(defaults.max_message_bytes, theirs.max_message_bytes);
     assert_eq!(config.talon_plugin_settings().log_limits, LogLimits::default());
+    assert_eq!(config.talon_plugin_settings().frames, FrameLimits::default());
+    assert_eq!(FrameLimits::from(config.host.frames), FrameLimits::default());
     assert_eq!(config.talon_plugin_settings().env_allow_list, ["PATH", "LANG", "LC_*", "TZ"]);
     assert_eq!(talon_plugin_config::entry::MAX_CALL_TIMEOUT, talon_guard::deadline::MAX_TIMEOUT);
 }

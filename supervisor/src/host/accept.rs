@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use futures_util::{Stream, stream};
 use talon_listen::{ConnectionLimiter, PrefaceTimeout};
+use talon_wire::frames::FrameLimits;
 use tokio::net::UnixListener;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
@@ -63,14 +64,15 @@ pub(super) fn connections(
     listener: UnixListener,
     recognise: PeerClassifier,
     heart: LivenessRequests,
+    frames: FrameLimits,
 ) -> impl Stream<Item = Connection> + Send {
     let places = ConnectionLimiter::new(MAX_CONNECTIONS, MAX_CONNECTIONS_PER_UID);
     let doorman = Acceptor::new(HOST_SOCKET_NAME, recognise, places);
-    stream::unfold((listener, doorman, heart), |(listener, doorman, mut heart)| async move {
+    stream::unfold((listener, doorman, heart), move |(listener, doorman, mut heart)| async move {
         loop {
             tokio::select! {
                 (stream, peer, place) = doorman.next(&listener) => {
-                    let connection = PrefaceTimeout::new(stream, ConnectedClient::new(peer, place));
+                    let connection = PrefaceTimeout::with_frames(stream, frames, ConnectedClient::new(peer, place));
                     return Some((connection, (listener, doorman, heart)));
                 }
                 Some(answer) = heart.recv() => {
@@ -113,7 +115,7 @@ mod tests {
         let listener = UnixListener::bind(dir.path().join("host.sock")).unwrap();
         let (pulse, heart) = LivenessProbe::new();
         let nobody: PeerClassifier = Arc::new(|_| None);
-        let mut connections = Box::pin(connections(listener, nobody, heart));
+        let mut connections = Box::pin(connections(listener, nobody, heart, FrameLimits::default()));
         tokio::select! {
             answers = pulse.answers(Duration::from_secs(10)) => assert!(answers),
             _ = futures_util::StreamExt::next(&mut connections) => unreachable!("nobody is let in"),

@@ -6,13 +6,14 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::StreamExt;
+use futures_util::{Stream, StreamExt};
 use talon_proto::host::host_server::Host;
+use talon_wire::frames::FrameLimits;
 use tokio::net::UnixListener;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
 
-use super::accept::{LivenessProbe, LivenessRequests, connections};
+use super::accept::{Connection, LivenessProbe, connections};
 use super::connection::ConnectionService;
 use super::limits::CLOSE_TIMEOUT;
 use super::state_proxy::StateProxy;
@@ -38,7 +39,7 @@ impl Server {
     /// Starts to serve on a duplicate of the listener: clients that connect while there is no server wait in
     /// the listener's queue for the next one. Must be called within a tokio runtime. `max_argument_bytes` is
     /// the largest `guard.max_argument_bytes` of all plugins; a larger request (plus some slack) fails with
-    /// OUT_OF_RANGE before it is read completely.
+    /// OUT_OF_RANGE before it is read completely. `frames` is the budget of each connection.
     ///
     /// # Errors
     /// [`ServeError::Listen`]
@@ -48,12 +49,14 @@ impl Server {
         service: impl Host,
         operators: StateProxy,
         max_argument_bytes: usize,
+        frames: FrameLimits,
     ) -> Result<Self, ServeError> {
         let listener = UnixListener::from_std(listener.try_clone()?)?;
         let stop = CancellationToken::new();
         let (pulse, heart) = LivenessProbe::new();
         let serving = ConnectionService::new(service, operators, max_argument_bytes);
-        let serving = serve(listener, recognise, heart, serving, stop.clone());
+        let incoming = connections(listener, recognise, heart, frames);
+        let serving = serve(incoming, serving, stop.clone());
         Ok(Self { task: tokio::spawn(serving), stop, liveness: pulse })
     }
 
@@ -94,15 +97,13 @@ impl Server {
 
 /// Serves all connections until `stop`, then those that exist until their requests are answered.
 async fn serve<H: Host>(
-    listener: UnixListener,
-    recognise: PeerClassifier,
-    heart: LivenessRequests,
+    incoming: impl Stream<Item = Connection>,
     serving: Arc<ConnectionService<H>>,
     stop: CancellationToken,
 ) {
     let mut open = JoinSet::new();
     {
-        let mut incoming = pin!(connections(listener, recognise, heart));
+        let mut incoming = pin!(incoming);
         loop {
             tokio::select! {
                 () = stop.cancelled() => break,

@@ -6,6 +6,7 @@ use hyper_util::rt::TokioIo;
 use talon_guard::Origin;
 use talon_proto::host::host_client::HostClient;
 use talon_proto::host::{ExecuteRequest, GetStatusRequest, WatchEventsRequest};
+use talon_wire::frames::FrameLimits;
 use tokio::io::AsyncReadExt;
 use tokio::net::UnixStream;
 use tokio::sync::mpsc;
@@ -58,8 +59,15 @@ fn start(rights: Option<(Role, Origin)>) -> Fixture {
     let (sender, seen) = mpsc::unbounded_channel();
     let service = PendingHost { seen: sender };
     let operators = StateProxy::new(None);
-    let server =
-        Server::start(&socket.listener, everybody(rights), service, operators, MAX_ARGUMENT_BYTES).unwrap();
+    let server = Server::start(
+        &socket.listener,
+        everybody(rights),
+        service,
+        operators,
+        MAX_ARGUMENT_BYTES,
+        FrameLimits::default(),
+    )
+    .unwrap();
     Fixture { dir, server, seen, _file: socket.file }
 }
 

@@ -76,6 +76,7 @@ impl RunningSupervisor {
             service.clone(),
             StateProxy::new(self.state.clone()).with_audit(self.audit.clone()),
             largest,
+            config.host.frames.into(),
         )?;
         self.admin.open(&config, &self.registry)?;
         let serve = move |stream, peer| serve_agent(stream, peer, service.clone(), largest);

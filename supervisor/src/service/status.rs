@@ -86,6 +86,15 @@ impl ManagedServiceStatus {
         self.refused = None;
     }
 
+    /// Records that it serves: everything, or reads alone, because there is no room for writes.
+    pub(crate) fn set_full(&mut self, full: &str) {
+        (self.state, self.problem) = if full.is_empty() {
+            (ManagedServiceState::Serving, None)
+        } else {
+            (ManagedServiceState::Full, Some(sanitize_report(full)))
+        };
+    }
+
     /// Records that it refused to open its database. Returns the reason, for the log.
     pub(crate) fn set_refused(&mut self, why: &str, may_pass: bool) -> Sanitized {
         let problem = sanitize_report(why);

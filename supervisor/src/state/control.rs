@@ -189,13 +189,11 @@ impl ManagedService for StateService {
 }
 
 fn set_availability(status: &mut ManagedServiceStatus, problem: &str, full: &str) {
-    (status.state, status.problem) = if !problem.is_empty() {
-        (ManagedServiceState::Unavailable, Some(sanitize_report(problem)))
-    } else if !full.is_empty() {
-        (ManagedServiceState::Full, Some(sanitize_report(full)))
+    if problem.is_empty() {
+        status.set_full(full);
     } else {
-        (ManagedServiceState::Serving, None)
-    };
+        (status.state, status.problem) = (ManagedServiceState::Unavailable, Some(sanitize_report(problem)));
+    }
 }
 
 fn message(what: to_state::What) -> ToState {

@@ -86,6 +86,8 @@ pub(crate) struct Gate<S> {
     inner: S,
     budget: Arc<RequestBudget>,
     closed: CancellationToken,
+    /// The requests of this connection: one reference each, and one of the gate's.
+    running: Arc<()>,
     /// The longest time for a request, whatever its client says.
     max_duration: Duration,
 }
@@ -98,14 +100,23 @@ impl<S> Gate<S> {
         closed: CancellationToken,
         max_duration: Duration,
     ) -> Self {
-        Self { inner, budget, closed, max_duration }
+        Self { inner, budget, closed, running: Arc::new(()), max_duration }
+    }
+
+    /// Tells whether a request of this connection is not answered yet.
+    pub(crate) fn activity(&self) -> Activity {
+        Activity(Arc::downgrade(&self.running))
     }
 
     fn admit(&self) -> Result<Arc<RequestPermit>, Status> {
         if self.closed.is_cancelled() {
             return Err(Status::unavailable("this socket is being closed and takes no new requests"));
         }
-        let place = RequestPermit { budget: Arc::clone(&self.budget), bytes: AtomicUsize::new(0) };
+        let place = RequestPermit {
+            budget: Arc::clone(&self.budget),
+            bytes: AtomicUsize::new(0),
+            _running: Arc::clone(&self.running),
+        };
         if self.budget.requests.fetch_add(1, Ordering::Relaxed) >= MAX_REQUESTS {
             let text = format!(
                 "{MAX_REQUESTS} requests are the most at once of one plugin: wait for some to be answered"
@@ -197,6 +208,18 @@ fn grpc_timeout(headers: &http::HeaderMap) -> Option<Duration> {
 pub(crate) struct RequestPermit {
     budget: Arc<RequestBudget>,
     bytes: AtomicUsize,
+    _running: Arc<()>,
+}
+
+/// Whether a connection has requests that are not answered.
+#[derive(Debug)]
+pub(crate) struct Activity(Weak<()>);
+
+impl Activity {
+    /// Whether every request of the connection was answered.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.0.strong_count() <= 1
+    }
 }
 
 impl RequestPermit {

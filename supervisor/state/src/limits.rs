@@ -43,8 +43,12 @@ pub const MAX_PLUGIN_TIME: Duration = Duration::from_secs(30);
 pub const MAX_OPERATOR_TIME: Duration = Duration::from_secs(3600);
 /// How long an operator's stream may pause. The sender only reads files from a local disk.
 pub const MAX_PAUSE: Duration = Duration::from_secs(30);
-/// How long running requests may take once a socket is detached or the process has to end.
+/// How long running requests may take once a socket is detached or the process has to end. A request takes
+/// milliseconds, and a write five seconds at the most, which it may wait for another process.
 pub const CLOSE_GRACE: Duration = Duration::from_secs(5);
+/// How long a client whose requests are all answered may take to confirm that its connection is closed. One
+/// that lives does so at once; one that is stopped never does, and loses nothing.
+pub const IDLE_CLOSE_GRACE: Duration = Duration::from_millis(250);
 /// The wait after `accept` failed for lack of descriptors or memory, which an immediate retry would not
 /// solve.
 pub const ACCEPT_PAUSE: Duration = Duration::from_millis(100);

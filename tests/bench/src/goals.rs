@@ -327,6 +327,26 @@ pub const GOALS: &[Goal] = &[
         bound: Bound::AtMost(2.0),
         unit: "",
     },
+    Goal {
+        id: "floods-plugins",
+        what: "six plugins flood their connections at once: p99 of a neighbour's 64 callers over that without them",
+        formula: Formula::Ratio(
+            FigureRef("floods/c64", "six plugins flood", P99),
+            FigureRef("floods/c64", "quiet", P99),
+        ),
+        bound: Bound::AtMost(3.0),
+        unit: "",
+    },
+    Goal {
+        id: "floods-clients",
+        what: "six clients flood host.sock at once, and again when they are cut off: the same p99",
+        formula: Formula::Ratio(
+            FigureRef("floods/c64", "six clients flood", P99),
+            FigureRef("floods/c64", "quiet", P99),
+        ),
+        bound: Bound::AtMost(3.0),
+        unit: "",
+    },
 ];
 
 #[cfg(test)]
@@ -350,7 +370,7 @@ mod tests {
 
     #[test]
     fn ratios_name_the_suites_that_are_run_beside_neighbours() {
-        assert_eq!(suites_of_ratios(), ["calls", "sanitizer", "start", "restart", "many"]);
+        assert_eq!(suites_of_ratios(), ["calls", "sanitizer", "start", "restart", "many", "floods"]);
         assert!(suites_of_ratios().iter().all(|suite| crate::suites::SUITES.contains(suite)));
     }
 

@@ -29,27 +29,52 @@ pub const TINY_PER_SECOND: u32 = 10_000;
 /// Payload that control frames of the usual sizes have; a longer one counts as several.
 const CONTROL_BYTES: usize = 512;
 
+/// How many frames a peer may send at once and each second, beside those that its calls earn it
+/// ([`CREDIT_PER_FRAME`]). The default is this module's constants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FrameLimits {
+    /// See [`CONTROL_BURST`].
+    pub control_burst: u32,
+    /// See [`CONTROL_PER_SECOND`].
+    pub control_per_second: u32,
+    /// See [`TINY_BURST`].
+    pub tiny_burst: u32,
+    /// See [`TINY_PER_SECOND`].
+    pub tiny_per_second: u32,
+}
+
+impl Default for FrameLimits {
+    fn default() -> Self {
+        Self {
+            control_burst: CONTROL_BURST,
+            control_per_second: CONTROL_PER_SECOND,
+            tiny_burst: TINY_BURST,
+            tiny_per_second: TINY_PER_SECOND,
+        }
+    }
+}
+
 /// A peer exceeded its budget of frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FrameFloodError {
-    /// Of control frames.
-    Control,
+    /// Of control frames, by these limits.
+    Control(FrameLimits),
     /// Of tiny frames of data.
-    TinyData,
+    TinyData(FrameLimits),
 }
 
 impl std::fmt::Display for FrameFloodError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Control => write!(
+            Self::Control(FrameLimits { control_burst, control_per_second, .. }) => write!(
                 f,
-                "it sent HTTP/2 control frames without end: {CONTROL_BURST} at once and {CONTROL_PER_SECOND} a second are \
+                "it sent HTTP/2 control frames without end: {control_burst} at once and {control_per_second} a second are \
                  allowed, and {CREDIT_PER_FRAME} more for each frame of a call"
             ),
-            Self::TinyData => write!(
+            Self::TinyData(FrameLimits { tiny_burst, tiny_per_second, .. }) => write!(
                 f,
-                "it sent HTTP/2 data in tiny frames without end: {TINY_BURST} at once and {TINY_PER_SECOND} a second of less \
+                "it sent HTTP/2 data in tiny frames without end: {tiny_burst} at once and {tiny_per_second} a second of less \
                  than {TINY_DATA_BYTES} bytes are allowed"
             ),
         }
@@ -61,16 +86,18 @@ impl std::error::Error for FrameFloodError {}
 /// The budget of one connection.
 #[derive(Debug)]
 pub(super) struct FrameBudget {
+    limits: FrameLimits,
     control: TokenBucket,
     tiny: TokenBucket,
     credit: u32,
 }
 
 impl FrameBudget {
-    pub(super) fn new(now: Instant) -> Self {
+    pub(super) fn new(limits: FrameLimits, now: Instant) -> Self {
         Self {
-            control: TokenBucket::new(CONTROL_BURST, CONTROL_PER_SECOND, now),
-            tiny: TokenBucket::new(TINY_BURST, TINY_PER_SECOND, now),
+            limits,
+            control: TokenBucket::new(limits.control_burst, limits.control_per_second, now),
+            tiny: TokenBucket::new(limits.tiny_burst, limits.tiny_per_second, now),
             credit: 0,
         }
     }
@@ -97,12 +124,20 @@ impl FrameBudget {
             if head.length >= TINY_DATA_BYTES {
                 return Ok(false);
             }
-            return if self.tiny.take(1, now) { Ok(true) } else { Err(FrameFloodError::TinyData) };
+            return if self.tiny.take(1, now) {
+                Ok(true)
+            } else {
+                Err(FrameFloodError::TinyData(self.limits))
+            };
         }
         let cost = count(head.length / CONTROL_BYTES).saturating_add(1);
         let by_credit = cost.min(self.credit);
         self.credit -= by_credit;
-        if self.control.take(cost - by_credit, now) { Ok(true) } else { Err(FrameFloodError::Control) }
+        if self.control.take(cost - by_credit, now) {
+            Ok(true)
+        } else {
+            Err(FrameFloodError::Control(self.limits))
+        }
     }
 }
 
@@ -167,9 +202,9 @@ mod tests {
     #[test]
     fn control_frames_have_a_burst_and_a_rate() {
         let start = Instant::now();
-        let mut budget = FrameBudget::new(start);
+        let mut budget = FrameBudget::new(FrameLimits::default(), start);
         assert_eq!(spend(&mut budget, PING, start), CONTROL_BURST);
-        assert_eq!(budget.received(PING, || start), Err(FrameFloodError::Control));
+        assert_eq!(budget.received(PING, || start), Err(FrameFloodError::Control(FrameLimits::default())));
         assert_eq!(spend(&mut budget, PING, start + Duration::from_secs(1)), CONTROL_PER_SECOND);
         assert_eq!(
             spend(&mut budget, PING, start + Duration::from_secs(100)),
@@ -178,10 +213,24 @@ mod tests {
         );
     }
 
+    // Promises: WIRE-17
+    #[test]
+    fn other_limits_count_and_are_named() {
+        let start = Instant::now();
+        let limits =
+            FrameLimits { control_burst: 3, control_per_second: 2, tiny_burst: 5, tiny_per_second: 1 };
+        let mut budget = FrameBudget::new(limits, start);
+        assert_eq!(spend(&mut budget, PING, start), 3);
+        assert_eq!(spend(&mut budget, PING, start + Duration::from_secs(1)), 2);
+        assert_eq!(spend(&mut budget, FrameHead { kind: DATA, length: 1 }, start), 5);
+        assert!(FrameFloodError::Control(limits).to_string().contains("3 at once and 2 a second"));
+        assert!(FrameFloodError::TinyData(limits).to_string().contains("5 at once and 1 a second"));
+    }
+
     #[test]
     fn calls_earn_what_their_answers_take_and_answers_to_control_frames_earn_nothing() {
         let start = Instant::now();
-        let mut budget = FrameBudget::new(start);
+        let mut budget = FrameBudget::new(FrameLimits::default(), start);
         // Ten thousand calls in no time, each with all that a talkative peer adds.
         for _ in 0..10_000 {
             budget.sent(FrameHead { kind: HEADERS, length: 100 });
@@ -190,7 +239,7 @@ mod tests {
                 assert_eq!(budget.received(FrameHead { kind, length: 8 }, || start), Ok(true));
             }
         }
-        let mut budget = FrameBudget::new(start);
+        let mut budget = FrameBudget::new(FrameLimits::default(), start);
         (0..10_000).for_each(|_| budget.sent(PING));
         assert_eq!(spend(&mut budget, PING, start), CONTROL_BURST);
         (0..10_000).for_each(|_| budget.sent(FrameHead { kind: DATA, length: 0 }));
@@ -200,7 +249,7 @@ mod tests {
     #[test]
     fn data_is_free_unless_it_is_tiny_or_empty_and_large_control_frames_cost_more() {
         let start = Instant::now();
-        let mut budget = FrameBudget::new(start);
+        let mut budget = FrameBudget::new(FrameLimits::default(), start);
         for _ in 0..1_000_000 {
             assert_eq!(
                 budget.received(FrameHead { kind: DATA, length: TINY_DATA_BYTES }, || start),
@@ -209,7 +258,7 @@ mod tests {
         }
         assert_eq!(spend(&mut budget, FrameHead { kind: DATA, length: 1 }, start), TINY_BURST);
         assert_eq!(spend(&mut budget, FrameHead { kind: DATA, length: 0 }, start), CONTROL_BURST);
-        let mut budget = FrameBudget::new(start);
+        let mut budget = FrameBudget::new(FrameLimits::default(), start);
         assert_eq!(spend(&mut budget, FrameHead { kind: 0xfa, length: 1 << 20 }, start), 0);
     }
 }

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::budget::{FrameBudget, FrameFloodError};
+use super::budget::{FrameBudget, FrameFloodError, FrameLimits};
 use super::scanner::FrameScanner;
 
 /// How many frames that cost something are read in one poll: a fraction of a millisecond. Then other tasks of
@@ -46,6 +46,7 @@ impl<S> FrameLimited<S> {
     pub fn new(
         stream: S,
         side: ConnectionSide,
+        limits: FrameLimits,
         on_flood: impl FnOnce(FrameFloodError) + Send + Sync + 'static,
     ) -> Self {
         let (received, sent) = match side {
@@ -56,7 +57,7 @@ impl<S> FrameLimited<S> {
             stream,
             received: FrameScanner::after(received),
             sent: FrameScanner::after(sent),
-            budget: FrameBudget::new(Instant::now()),
+            budget: FrameBudget::new(limits, Instant::now()),
             in_this_poll: 0,
             on_flood: Some(Box::new(on_flood)),
         }

@@ -21,7 +21,7 @@ fn frame(kind: u8, payload: &[u8]) -> Vec<u8> {
 fn limited(stream: DuplexStream, side: ConnectionSide) -> (FrameLimited<DuplexStream>, Arc<AtomicUsize>) {
     let floods = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&floods);
-    let limited = FrameLimited::new(stream, side, move |_| {
+    let limited = FrameLimited::new(stream, side, FrameLimits::default(), move |_| {
         counted.fetch_add(1, Ordering::Relaxed);
     });
     (limited, floods)

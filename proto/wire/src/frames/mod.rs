@@ -16,7 +16,7 @@ mod limited;
 mod scanner;
 
 pub use budget::{
-    CONTROL_BURST, CONTROL_PER_SECOND, CREDIT_BYTES, CREDIT_PER_FRAME, FrameFloodError, MAX_CREDIT,
-    TINY_BURST, TINY_DATA_BYTES, TINY_PER_SECOND,
+    CONTROL_BURST, CONTROL_PER_SECOND, CREDIT_BYTES, CREDIT_PER_FRAME, FrameFloodError, FrameLimits,
+    MAX_CREDIT, TINY_BURST, TINY_DATA_BYTES, TINY_PER_SECOND,
 };
 pub use limited::{ConnectionSide, FrameLimited, MAX_FRAMES_PER_POLL};

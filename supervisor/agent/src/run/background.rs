@@ -3,10 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use talon_proto::agent::{FromAgent, from_agent};
 use talon_store::Timestamp;
 use talon_store::limits::IDLE_AFTER;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until};
 
+use super::connector::SupervisorControl;
 use crate::agent::Agent;
 
 /// The shortest time between two checks for due probes, whatever the chain says.
@@ -39,6 +41,19 @@ pub(super) async fn run_probes(agent: Arc<Agent>) {
             });
         }
         sleep(MIN_PROBE_INTERVAL).await;
+    }
+}
+
+/// Reports to the supervisor when the database stops taking writes for lack of room, and when it takes them
+/// again, for as long as it is polled.
+pub(super) async fn report_room(agent: Arc<Agent>, control: Arc<SupervisorControl>) {
+    loop {
+        agent.room_changed().await;
+        let ready = from_agent::What::Ready(agent.ready().await);
+        if control.send(&FromAgent { what: Some(ready) }, None).await.is_err() {
+            // The supervisor is gone, which the process notices elsewhere.
+            return;
+        }
     }
 }
 

@@ -157,6 +157,7 @@ impl RunningService {
         let mut tasks = JoinSet::new();
         tasks.spawn(background::run_probes(Arc::clone(&self.agent)));
         tasks.spawn(background::mark_idle_sessions(Arc::clone(&self.agent)));
+        tasks.spawn(background::report_room(Arc::clone(&self.agent), Arc::clone(&self.control)));
         let costs = Arc::clone(&self.agent.costs);
         tasks.spawn(costs.flush_loop());
         // The host may take its time, and the resumed turns need it.

@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use talon_wire::CoalescingWriter;
-use talon_wire::frames::{ConnectionSide, FrameFloodError, FrameLimited};
+use talon_wire::frames::{ConnectionSide, FrameFloodError, FrameLimited, FrameLimits};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::UnixStream;
 use tokio::time::Sleep;
@@ -49,12 +49,18 @@ impl<C> PrefaceTimeout<C> {
     /// connection: its connection permit, for example. Must be called within a tokio runtime.
     #[must_use]
     pub fn new(stream: UnixStream, client: C) -> Self {
+        Self::with_frames(stream, FrameLimits::default(), client)
+    }
+
+    /// The same with another budget of frames.
+    #[must_use]
+    pub fn with_frames(stream: UnixStream, frames: FrameLimits, client: C) -> Self {
         let late = Box::pin(tokio::time::sleep(PREFACE_TIMEOUT));
         let preface = Some(PendingPreface { bytes_left: PREFACE_BYTES, deadline: late });
         let uid = stream.peer_cred().map_or(u32::MAX, |peer| peer.uid());
-        let stream = FrameLimited::new(CoalescingWriter::new(stream), ConnectionSide::Server, move |flood| {
-            report_flood(uid, flood);
-        });
+        let report = move |flood| report_flood(uid, flood);
+        let stream = CoalescingWriter::new(stream);
+        let stream = FrameLimited::new(stream, ConnectionSide::Server, frames, report);
         Self { stream, preface, client }
     }
 }
@@ -66,7 +72,7 @@ fn report_flood(uid: u32, flood: FrameFloodError) {
         tracing::warn!(
             peer.uid = uid,
             unsaid,
-            "a client's connection was closed: {flood}; stop that client, or take its role"
+            "a client's connection was closed: {flood}; stop that client, take its role, or raise `host.frames` if it needs them"
         );
     }
 }

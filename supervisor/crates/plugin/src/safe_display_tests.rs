@@ -69,6 +69,7 @@ fn sink(events: &Events) -> LogSink {
         data_dir: "/nowhere".into(),
         uid_range: None,
         start_concurrency: 1,
+        frames: Default::default(),
         env_allow_list: Vec::new(),
         log_limits: LogLimits { line_bytes: 60, ..LogLimits::default() },
         state: None,

@@ -5,6 +5,8 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use talon_wire::frames::FrameLimits;
+
 use crate::state_sockets::StateSockets;
 
 /// Everything the plugins of one supervisor share. The binary fills it from its configuration.
@@ -28,6 +30,8 @@ pub struct Settings {
     pub start_concurrency: usize,
     /// The names of environment variables that plugins inherit from the supervisor.
     pub env_allow_list: Vec<String>,
+    /// What one connection to a plugin may bring beside its answers.
+    pub frames: FrameLimits,
     /// Bounds of the plugins' logs.
     pub log_limits: LogLimits,
     /// The provider of key-value stores. `None`: plugins have none and get no socket.

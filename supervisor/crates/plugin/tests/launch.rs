@@ -49,6 +49,7 @@ fn settings(dir: &Path, range: u32) -> Settings {
         data_dir: dir.join("data"),
         uid_range: is_root().then_some(first..=first + 9),
         start_concurrency: 4,
+        frames: Default::default(),
         env_allow_list: DEFAULT_ENV_ALLOW_LIST.map(str::to_owned).to_vec(),
         log_limits: LogLimits::default(),
         state: None,

@@ -36,6 +36,7 @@ fn host(range: u32) -> Host {
         data_dir: dir.path().join("data"),
         uid_range: geteuid().is_root().then_some(first..=first + 9),
         start_concurrency: 4,
+        frames: Default::default(),
         env_allow_list: DEFAULT_ENV_ALLOW_LIST.map(str::to_owned).to_vec(),
         log_limits: LogLimits::default(),
         state: None,

@@ -146,6 +146,15 @@ impl Store {
         }
     }
 
+    /// Resolves when a write was refused with [`Error::Full`] since this resolved last, whoever asked for it.
+    /// For one caller: of several, one is notified.
+    pub async fn refused_for_room(&self) {
+        match &self.backend {
+            Backend::Sqlite(store) => store.refused_for_room().await,
+            Backend::Postgres(store) => store.refused_for_room().await,
+        }
+    }
+
     /// Checks whether the database takes writes again that it refused with [`Error::Full`]: there is room for
     /// the largest value, or for a sixteenth of a disk or limit that is small, and a write succeeds that
     /// changes nothing.

@@ -14,7 +14,6 @@ use tokio::time::timeout;
 use tonic::transport::Channel;
 
 use crate::agent::AgentSupervisor;
-use crate::service::ManagedServiceState;
 
 /// How long a page waits for the answer. The agent only reads counters; if it takes longer, it is busy, and
 /// the answer is used for the next page.
@@ -45,7 +44,7 @@ impl AgentMetrics {
     /// The metrics as text for the page; empty without a running agent.
     pub(super) async fn read(&self) -> Arc<str> {
         let Some((keeper, client)) = &self.agent else { return Arc::from("") };
-        if keeper.status().state != ManagedServiceState::Serving {
+        if !keeper.status().state.answers() {
             *self.latest.lock() = Arc::from("");
         } else if let Ok(turn) = Arc::clone(&self.turn).try_acquire_owned() {
             let (mut client, latest) = (client.clone(), Arc::clone(&self.latest));

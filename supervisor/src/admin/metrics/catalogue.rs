@@ -175,6 +175,7 @@ pub const ALL: &[Metric] = &[
     gauge("talon_state_service_full", &[], "1 while talon-state refuses writes, since there is no room"),
     counter("talon_state_service_restarts_total", &[], "How often talon-state was started again"),
     gauge("talon_agent_up", &[], "1 while talon-agent serves; absent if there is no agent"),
+    gauge("talon_agent_full", &[], "1 while talon-agent's database refuses writes, since there is no room"),
     counter("talon_agent_restarts_total", &[], "How often talon-agent was started again"),
     gauge(
         "talon_config_loaded_timestamp_seconds",

@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::frames::Frames;
+
 /// Who may use `host.sock`, and for what.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
@@ -18,6 +20,9 @@ pub struct Host {
     /// Exactly one of `user`, `uid`, `group` and `gid` says who an entry is about.
     #[schemars(example = serde_json::json!([{ "user": "talon-agent", "role": "call", "origin": "model" }]))]
     pub peers: Vec<Peer>,
+    /// What one client may send beside its requests. One that sends more is cut off, counted in
+    /// `talon_connections_flooded_total`, and named in the log.
+    pub frames: Frames,
 }
 
 /// One user or group that may use `host.sock`. Exactly one of `user`, `uid`, `group` and `gid` says who.

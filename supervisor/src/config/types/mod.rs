@@ -4,6 +4,7 @@
 
 mod admin;
 mod audit;
+mod frames;
 mod guard;
 mod host;
 mod log;
@@ -18,6 +19,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::admin::Admin;
 pub use self::audit::{Audit, AuditArguments};
+pub use self::frames::Frames;
 pub use self::guard::{Breaker, Envelope, Guard, Oversize, Pages, Quarantine};
 pub use self::host::{Host, Origin, Peer, Role};
 pub use self::log::{Log, LogFormat};

@@ -10,6 +10,7 @@ use talon_plugin_config::entry::{self, CallLimits, PluginSettings};
 use talon_plugin_config::spec::LifecycleSettings;
 use talon_plugin_config::units::Duration;
 
+use super::frames::Frames;
 use super::state::QuotaOverride;
 use crate::config::secret::Secret;
 
@@ -54,6 +55,10 @@ pub struct Tools {
     /// How to find programs, the language and the time zone. Everything else is withheld, because the
     /// supervisor's environment may hold secrets.
     pub env_allow_list: Vec<String>,
+    /// What one connection to a plugin may bring beside the plugin's answers. A plugin that sends more has
+    /// flooded: the connection is closed, its calls fail, and it is restarted as after a death.
+    #[serde(default)]
+    pub frames: Frames,
     /// Limits of the calls of every tool plugin, where they differ from `guard`. One that is left out keeps
     /// the value there.
     pub defaults: CallLimits,
@@ -192,6 +197,7 @@ impl Default for Tools {
             bridge_dir: None,
             lifecycle: Lifecycle::default(),
             start_concurrency: None,
+            frames: Frames::default(),
             env_allow_list: DEFAULT_ENV_ALLOW_LIST.map(str::to_owned).to_vec(),
             defaults: CallLimits::default(),
             overrides: BTreeMap::new(),

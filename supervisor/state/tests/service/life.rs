@@ -117,4 +117,6 @@ async fn a_client_that_holds_on_does_not_keep_it_from_ending() {
     std::io::Read::read_exact(&mut silent, &mut answer).unwrap();
     service.let_go();
     assert!(service.ended().success(), "{}", service.log());
+    // Nothing of it is waited for: it asked for nothing.
+    assert!(!service.log().contains("connections were cut off"), "{}", service.log());
 }

@@ -2,6 +2,7 @@
 //! allocator. One thread, because measured that is tonic's fastest configuration on a single core.
 
 mod bare;
+mod flood;
 mod listen;
 mod mcp;
 mod part;
@@ -12,4 +13,5 @@ mod spawner;
 pub mod sqlite;
 mod state;
 
+pub use flood::FLOODS;
 pub use part::Part;

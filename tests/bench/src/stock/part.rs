@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 
-use super::{bare, mcp, pipe, raw, relay, spawner, state};
+use super::{bare, flood, mcp, pipe, raw, relay, spawner, state};
 use crate::neighbours;
 
 /// The role of one process.
@@ -69,6 +69,11 @@ pub enum Part {
     PipeWriter,
     /// Burns CPU until standard input ends: a busy neighbour.
     Burn,
+    /// Floods a supervisor with control frames, six kinds at once, until standard input ends.
+    Flood {
+        /// Its socket.
+        socket: PathBuf,
+    },
     /// Answers `PluginService.Execute` by forwarding it to another server.
     Relay {
         /// Where.
@@ -108,6 +113,7 @@ impl Part {
                 Self::PipeReader => crate::worker::serve(pipe::Reader::start()?).await,
                 Self::PipeWriter => pipe::write(),
                 Self::Burn => neighbours::burn(),
+                Self::Flood { socket } => flood::run(&socket),
                 Self::Relay { socket, to } => bare::serve(&socket, relay::Relay::to(&to).await?).await,
             }
         })

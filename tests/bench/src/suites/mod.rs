@@ -3,6 +3,7 @@
 
 mod bench;
 mod calls;
+mod floods;
 mod guard;
 mod intake;
 mod many;
@@ -20,7 +21,7 @@ use crate::neighbours::{CONDITION, NEIGHBOURS, Neighbours};
 pub use bench::{Bench, Plan};
 
 /// The suites by name, in their order.
-pub const SUITES: &[&str] = &["calls", "guard", "sanitizer", "start", "restart", "many", "intake"];
+pub const SUITES: &[&str] = &["calls", "guard", "sanitizer", "start", "restart", "many", "floods", "intake"];
 
 /// Runs a suite beside busy neighbours, and returns how many cores these took.
 ///
@@ -51,6 +52,7 @@ pub async fn run(suite: &str, bench: &mut Bench<'_>) -> Result<()> {
     match suite {
         "calls" => calls::run(bench).await,
         "many" => many::run(bench).await,
+        "floods" => floods::run(bench).await,
         "intake" => intake::run(bench).await,
         "guard" => guard::run(bench).await,
         "sanitizer" => sanitizer::run(bench).await,

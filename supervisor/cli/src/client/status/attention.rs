@@ -91,6 +91,14 @@ fn of_state(state: &StateStatus, items: &mut Vec<AttentionItem>) {
 
 /// The agent's problems; and if it does not run without giving a reason, that.
 fn of_agent(agent: &AgentStatus, items: &mut Vec<AttentionItem>) {
+    if agent.state == "full" {
+        let says = format!(
+            "full: sessions and memories are read and not written, and turns fail: {}; make room at {}, or raise `state.max_bytes`",
+            agent.problems.join("; "),
+            agent.place
+        );
+        return items.push(AttentionItem::new("agent", says));
+    }
     let down = matches!(agent.state.as_str(), "failed" | "backoff" | "unresponsive");
     let state = if down { format!("{}: ", agent.state) } else { String::new() };
     for problem in &agent.problems {

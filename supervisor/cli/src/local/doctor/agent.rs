@@ -32,6 +32,10 @@ pub(super) fn running(status: &GetStatusResponse) -> Option<Check> {
     Some(match (state.as_str(), problems.is_empty()) {
         ("serving", true) => of.ok(format!("serving (pid {pid}, uid {uid})")),
         ("serving", false) => of.warn(format!("serving, and complains: {said}")),
+        ("full", _) => of
+            .fail(format!("full: {said}"))
+            .with_reason("turns fail, because nothing of them can be written")
+            .with_fix("make room where its database is, or raise state.max_bytes"),
         ("starting", _) => of.warn("it is being started").with_fix("look again in some seconds"),
         _ => of
             .fail(format!("{state}: {said}"))

@@ -70,6 +70,7 @@ impl PrivateStateService {
             data_dir: dir.path().join("data"),
             uid_range: home.identity.map(|identity| identity.uid..=identity.uid),
             start_concurrency: 1,
+            frames: Default::default(),
             env_allow_list: vec!["PATH".to_owned()],
             log_limits: LogLimits::default(),
             state: None,

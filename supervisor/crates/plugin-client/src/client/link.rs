@@ -159,7 +159,7 @@ async fn connect(
 ) -> Result<DialedConnection, LinkError> {
     let io = target.connect(busy).await?;
     let flooded = Arc::clone(flooded);
-    let io = FrameLimited::new(coalescing(io), ConnectionSide::Client, move |flood| {
+    let io = FrameLimited::new(coalescing(io), ConnectionSide::Client, target.frames(), move |flood| {
         // Another connection may have reported it already.
         let _ = flooded.set(flood);
     });

@@ -31,6 +31,7 @@ use rustix::fs::{FileType, fstat};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, socket_with};
 use talon_sanitize::{Sanitized, sanitized};
+use talon_wire::frames::FrameLimits;
 use talon_wire::{BusyFlag, LazyWritable};
 use tokio::net::{TcpStream, UnixStream};
 use tokio_util::either::Either;
@@ -57,6 +58,7 @@ pub struct Target {
     monitor_pid: u32,
     /// Set if connections are encrypted.
     tls: Option<Tls>,
+    frames: FrameLimits,
 }
 
 #[derive(Debug, Clone)]
@@ -99,12 +101,22 @@ impl Target {
                 }
             },
         };
-        Ok(Self { endpoint: place, uid, monitor_pid, tls: None })
+        Ok(Self { endpoint: place, uid, monitor_pid, tls: None, frames: FrameLimits::default() })
     }
 
     /// Encrypts every connection, if `tls` is set.
     pub fn with_tls(self, tls: Option<Tls>) -> Self {
         Self { tls, ..self }
+    }
+
+    /// Limits what each connection may bring beside answers.
+    pub fn with_frames(self, frames: FrameLimits) -> Self {
+        Self { frames, ..self }
+    }
+
+    /// What each connection may bring beside answers.
+    pub(crate) fn frames(&self) -> FrameLimits {
+        self.frames
     }
 
     /// Opens one connection and verifies its peer. The connection reads from `busy` whether it has many

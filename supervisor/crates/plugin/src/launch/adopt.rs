@@ -165,7 +165,8 @@ impl Launcher {
         let known = handed.identity.as_ref().map(ClientIdentity::take_over).transpose();
         let known = known.map_err(LaunchError::Tls)?;
         let (uid, monitor_pid) = (process.uid(), process.monitor_pid());
-        let target = setup::target(spec_as_run, &handshake, known.as_ref(), &dir, uid, monitor_pid)?;
+        let frames = self.shared.settings.frames;
+        let target = setup::target(spec_as_run, &handshake, known.as_ref(), &dir, uid, monitor_pid, frames)?;
         // No Init: the process already has its settings, and they are unchanged.
         let talking = async {
             attempt.step = LaunchStep::Connect;

@@ -12,6 +12,7 @@ use talon_plugin_client::{
 use talon_plugin_config::bridge::Bridge;
 use talon_plugin_config::spec::{Dialect, NetworkAccess, PluginSpec};
 use talon_sanitize::{Raw, Sanitized};
+use talon_wire::frames::FrameLimits;
 use tokio_util::task::TaskTracker;
 
 use super::error::{LaunchError, LaunchStep};
@@ -37,6 +38,7 @@ pub(super) fn target(
     dir: &Arc<PrivateDir>,
     uid: u32,
     monitor_pid: u32,
+    frames: FrameLimits,
 ) -> Result<Target, LaunchError> {
     let tls = match (identity, &handshake.server_cert) {
         (None, None) => None,
@@ -55,7 +57,7 @@ pub(super) fn target(
         return Err(LaunchError::TcpInside { addr });
     }
     Target::new(&handshake.address, dir.sockets(), uid, monitor_pid, spec.allow_tcp)
-        .map(|target| target.with_tls(tls))
+        .map(|target| target.with_tls(tls).with_frames(frames))
         .map_err(|error| LaunchError::Connect(Raw::of(&error).line(), Some(error)))
 }
 

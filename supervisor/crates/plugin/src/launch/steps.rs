@@ -119,8 +119,8 @@ impl Launcher {
         let Attempt { process, step, last_words, program_source, .. } = attempt;
         let process = process.as_ref().expect("only a process shakes hands, and the attempt keeps it");
         let is_known = *program_source == ProgramSource::LastGood;
-        let target =
-            setup::target(spec, &handshake, identity.as_ref(), &dir, process.uid(), process.monitor_pid())?;
+        let (uid, monitor_pid, frames) = (process.uid(), process.monitor_pid(), self.shared.settings.frames);
+        let target = setup::target(spec, &handshake, identity.as_ref(), &dir, uid, monitor_pid, frames)?;
         let socket = target.clone();
         let initializing = setup::initialize(
             step,

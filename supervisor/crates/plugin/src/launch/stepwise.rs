@@ -7,6 +7,7 @@ use talon_plugin_client::Client;
 use talon_plugin_client::connect::{ClientIdentity, Target};
 use talon_plugin_client::handshake::{Handshake, MAX_LINE_BYTES};
 use talon_plugin_config::spec::{Dialect, PluginSpec};
+use talon_wire::frames::FrameLimits;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::attempt::{Attempt, AttemptFailure, LAST_OUTPUT_WAIT};
@@ -27,6 +28,7 @@ pub(crate) struct StepwiseStart {
     report: talon_jail::Report,
     /// The client side of AutoMTLS, if it is used.
     identity: Option<ClientIdentity>,
+    frames: FrameLimits,
     logs: LogSink,
     stray_lines: usize,
 }
@@ -54,7 +56,8 @@ impl Launcher {
             logger: scribe(Stream::Stdout),
         });
         attempt.step = LaunchStep::Handshake;
-        Ok(StepwiseStart { attempt, process, dir, report, identity, logs: logs.clone(), stray_lines: 0 })
+        let (frames, logs) = (self.shared.settings.frames, logs.clone());
+        Ok(StepwiseStart { attempt, process, dir, report, identity, frames, logs, stray_lines: 0 })
     }
 }
 
@@ -135,7 +138,7 @@ impl StepwiseStart {
 
     fn target(&self, spec: &PluginSpec, handshake: &Handshake) -> Result<Target, LaunchError> {
         let (uid, monitor_pid) = (self.process.uid(), self.process.monitor_pid());
-        setup::target(spec, handshake, self.identity.as_ref(), &self.dir, uid, monitor_pid)
+        setup::target(spec, handshake, self.identity.as_ref(), &self.dir, uid, monitor_pid, self.frames)
     }
 
     /// Connects to the address in the handshake.

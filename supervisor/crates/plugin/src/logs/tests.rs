@@ -11,6 +11,7 @@ fn settings(log_dir: Option<&Path>, log_limits: LogLimits) -> Settings {
         data_dir: "/nowhere".into(),
         uid_range: None,
         start_concurrency: 1,
+        frames: Default::default(),
         env_allow_list: Vec::new(),
         log_limits,
         state: None,

@@ -137,6 +137,7 @@ fn sink() -> LogSink {
         data_dir: "/nowhere".into(),
         uid_range: None,
         start_concurrency: 1,
+        frames: Default::default(),
         env_allow_list: Vec::new(),
         log_limits: LogLimits::default(),
         state: None,

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use deadpool_postgres::{Object, Pool, PoolError, TimeoutType, Transaction};
-use tokio::sync::OnceCell;
+use tokio::sync::{Notify, OnceCell};
 
 use super::circuit_breaker::CircuitBreaker;
 use super::group_commit::GroupCommit;
@@ -24,6 +24,7 @@ pub(crate) struct PostgresStore {
     /// Set when the schema was migrated to this version, once after the server was first reached.
     ready: OnceCell<()>,
     pub(super) group_commit: GroupCommit,
+    refused_for_room: Notify,
     writes: AtomicU64,
     commits: AtomicU64,
     /// For tasks that lead a group commit.
@@ -39,6 +40,7 @@ impl PostgresStore {
             breaker: CircuitBreaker::default(),
             ready: OnceCell::new(),
             group_commit: GroupCommit::default(),
+            refused_for_room: Notify::new(),
             writes: AtomicU64::new(0),
             commits: AtomicU64::new(0),
             weak_self: Weak::clone(me),
@@ -83,6 +85,10 @@ impl PostgresStore {
     fn record_outage(&self, error: Error) -> Error {
         match error {
             Error::Unavailable { reason, .. } => self.breaker.record_failure(&reason),
+            Error::Full(_) => {
+                self.refused_for_room.notify_one();
+                error
+            }
             other => other,
         }
     }
@@ -113,6 +119,10 @@ impl PostgresStore {
             writes: self.writes.load(Ordering::Relaxed),
             commits: self.commits.load(Ordering::Relaxed),
         }
+    }
+
+    pub(crate) async fn refused_for_room(&self) {
+        self.refused_for_room.notified().await;
     }
 
     pub(crate) async fn check(&self) -> Result<(), Error> {

@@ -109,6 +109,10 @@ impl SqliteStore {
         self.writer.counters()
     }
 
+    pub(crate) async fn refused_for_room(&self) {
+        self.writer.refused_for_room().await;
+    }
+
     pub(crate) async fn check(&self) -> Result<(), Error> {
         self.read(|db| Ok(db.query_row("SELECT 1", [], |_| Ok(()))?)).await
     }

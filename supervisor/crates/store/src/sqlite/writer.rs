@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use rusqlite::Connection;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Notify, mpsc, oneshot};
 
 use super::lock::Lock;
 use super::wal::{Wal, WalFullError};
@@ -27,6 +27,7 @@ const MAX_SHARED: usize = 256;
 pub(super) struct Writer {
     commands: mpsc::Sender<WriteCommand>,
     counters: Arc<WriteCounters>,
+    refused_for_room: Notify,
 }
 
 #[derive(Default)]
@@ -69,7 +70,7 @@ impl Writer {
             // The caller may have stopped waiting.
             let _sent = stopped.map(|stopped| stopped.send(()));
         })?;
-        Ok(Self { commands: orders, counters: tally })
+        Ok(Self { commands: orders, counters: tally, refused_for_room: Notify::new() })
     }
 
     pub(super) async fn run<T, F>(&self, work: F) -> Result<T, Error>
@@ -80,7 +81,16 @@ impl Writer {
         let (reply, answer) = oneshot::channel();
         let task = Task { work, result: Err(Error::Closed), reply };
         self.commands.send(WriteCommand::Write(Box::new(task))).await.map_err(|_| Error::Closed)?;
-        answer.await.unwrap_or(Err(Error::Closed))
+        let result = answer.await.unwrap_or(Err(Error::Closed));
+        if let Err(Error::Full(_)) = result {
+            self.refused_for_room.notify_one();
+        }
+        result
+    }
+
+    /// Resolves when a write was refused for lack of room since the last time.
+    pub(super) async fn refused_for_room(&self) {
+        self.refused_for_room.notified().await;
     }
 
     /// Runs `work` after all earlier writes, with exclusive use of the connection and outside a transaction.

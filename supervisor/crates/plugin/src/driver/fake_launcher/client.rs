@@ -14,7 +14,7 @@ use talon_plugin_config::name::PluginName;
 use talon_proto::notices::Notice;
 use talon_proto::plugin::{Action, PluginCapabilities, ToolCallRequest};
 use talon_sanitize::Sanitized;
-use talon_wire::frames::FrameFloodError;
+use talon_wire::frames::{FrameFloodError, FrameLimits};
 use tokio::sync::{Semaphore, mpsc};
 use tokio::time::Instant;
 use tonic::metadata::MetadataMap;
@@ -108,7 +108,7 @@ impl PluginClient for FakeClient {
             if flood.wait_for(|flooded| *flooded).await.is_err() {
                 std::future::pending::<()>().await;
             }
-            FrameFloodError::Control
+            FrameFloodError::Control(FrameLimits::default())
         }
         .boxed()
     }

@@ -53,6 +53,7 @@ pub(crate) fn registry(script: &Arc<FakeLauncher>) -> Registry {
         data_dir: PathBuf::from("/nowhere"),
         uid_range: None,
         start_concurrency: 1,
+        frames: Default::default(),
         env_allow_list: Vec::new(),
         log_limits: LogLimits::default(),
         state: None,
