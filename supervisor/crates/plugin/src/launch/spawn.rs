@@ -47,7 +47,7 @@ pub(super) struct SpawnedProcess {
 struct SpawnResources {
     dir: Arc<PrivateDir>,
     isolation: Option<Isolation>,
-    proxy: Option<Proxy>,
+    proxy: Option<(Proxy, InnerAddresses)>,
     state: Option<Box<dyn AttachedSocket>>,
     group: Option<Group>,
     /// A listening socket that the program inherits.
