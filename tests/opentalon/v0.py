@@ -59,7 +59,7 @@ def send(connection, response):
 
 
 def execute(connection, request):
-    action, args, call = request["action"], request.get("args") or {}, request["id"]
+    action, args, call = request.get("action", ""), request.get("args") or {}, request["id"]
     if lie == "never-answers":
         time.sleep(3600)
     if lie == "huge-length":
