@@ -84,6 +84,8 @@
 //! - `<user>`, `<tool>`, `[tool]` and other everyday names without a closer, an attribute or a payload behind
 //!   them, and without a second speaker. `<code>`, `<result>`, `<path>`: a parser reads them inside a call
 //!   only.
+//! - Speakers that are described in the third person (`Human: a person who answers`), or only named in a
+//!   sentence (`Human: or Assistant: for example`), where none of them speaks.
 //! - The elements of a record (`<system>GitHub</system>` in front of another element, `<user><name>`), the
 //!   fields of a form (`System: Debian` beside `Version: 2`), and the properties of a schema
 //!   (`"tool_calls": {"type": "array"}`).
