@@ -112,6 +112,7 @@ mod json;
 mod names;
 mod nearest;
 mod non_ascii;
+mod panics;
 mod patterns;
 mod prefilter;
 mod role;
@@ -135,6 +136,7 @@ pub use family_counts::FamilyCounts;
 pub use flags::Flags;
 pub use json::{MAX_JSON_BYTES, MAX_JSON_DEPTH};
 pub use nearest::nearest;
+pub use panics::print_panics_sanitized;
 pub use patterns::{
     BadPattern, MAX_COMPILED_BYTES, MAX_PATTERN_BYTES, MAX_PATTERNS, NOTICE, PatternProblem, SettingsError,
 };
