@@ -174,6 +174,8 @@ fn invisible_characters_in_quotes_and_links_to_tools_stay() {
         "1\u{2064}3\u{2044}4",
         "[prompt_toolkit][] and [prompt_toolkit]: https://x",
         "usage: <arg-1> <arg-2>",
+        r"(r'(<=|<|-=|\+=|<<|/\\|\*)', Operator)",
+        "pass a dictionary with \"type\" : \"function\" to the printer",
         "pub const HW_FLOATINGPT: c_int = 1;\nfn f(user: u8) {}",
     ]);
     assert_text(&[
