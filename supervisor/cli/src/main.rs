@@ -45,5 +45,7 @@ fn main() -> ExitCode {
     // The jail's first stage is this same executable under another name. It must run before any thread is
     // started.
     talon_jail::become_stage_if_asked();
+    // `serve` and others with a log replace it by one that logs.
+    talon_sanitize::print_panics_sanitized();
     command_line::main()
 }

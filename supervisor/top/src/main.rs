@@ -69,6 +69,8 @@ struct Args {
 }
 
 fn main() -> ExitCode {
+    // First: the screen's hook restores the terminal and calls this one.
+    talon_sanitize::print_panics_sanitized();
     let args = Args::parse();
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,

@@ -11,7 +11,11 @@
 //!
 //! Every run of [`MIN_PIECE`] or more letters and digits that the answer and an argument have in common.
 //! Case, white space and punctuation do not count, so quoting, wrapping, marks and other indentation hide
-//! nothing. Paraphrase, translation and encodings do: this compares text, not meaning. It does not count
+//! nothing. Paraphrase, translation and encodings do: this compares text, not meaning.
+//!
+//! A shorter value counts if it is rare: an e-mail address, a long number, an identifier of letters and digits
+//! of 12 and more (`taint/rare_values.rs`). Such a value counts as a whole, and only if it stands in the first 16 KiB of
+//! the answer and among the first 64 of its text. It does not count
 //!
 //! - what the call itself contained and the plugin only repeated: a path that the model made up is not the
 //!   plugin's;
@@ -34,6 +38,7 @@ use std::task::{Context, Poll, ready};
 use foldhash::quality::RandomState;
 use parking_lot::Mutex;
 use pin_project_lite::pin_project;
+use smallvec::SmallVec;
 use tower_layer::Layer;
 use tower_service::Service;
 
@@ -47,12 +52,14 @@ mod gram_length;
 mod letters;
 mod ngrams;
 mod normalized_buffer;
+mod rare_values;
 mod scope_memory;
 mod table;
 
 use argument_grams::ArgumentGrams;
 use gram_length::GRAM_BYTES;
 use ngrams::{NGramHasher, STRIDE};
+use rare_values::rare_values;
 use scope_memory::ScopeMemory;
 
 /// The shortest run that is certain to be found, in letters and digits: five to seven words, or one key or
@@ -72,6 +79,9 @@ pub const DEFAULT_MAX_FINGERPRINTS: usize = 16 * 1024;
 /// further down in a stack with default limits; in others the rest is not compared. Fixed, because it bounds
 /// the work of one call.
 pub const MAX_LOOKED_AT: usize = 1024 * 1024;
+
+/// This many fingerprints of rare values need no allocation: most texts hold none or a few.
+const INLINE_VALUES: usize = 4;
 
 /// The bounds of a [`Taint`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -132,11 +142,6 @@ impl Taint {
         Self { shared: Arc::new(Shared { settings, grams: NGramHasher::new(), scopes: Mutex::default() }) }
     }
 
-    /// Forgets a scope, when its session is over.
-    pub fn forget(&self, scope: &str) {
-        self.shared.scopes.lock().known.remove(scope);
-    }
-
     /// The plugins whose answers share text with these arguments, sorted, and the fingerprints of the
     /// arguments.
     fn examine<'a>(
@@ -152,6 +157,13 @@ impl Taint {
             let value = talon_sanitize::prefix(value, budget);
             budget -= value.len();
             own.reserve(value.len());
+            let values = self.hash_values(value);
+            own.add(&values);
+            if let Some(memory) = memory
+                && !values.is_empty()
+            {
+                memory.lock().sources_of_values(&values, &mut sources);
+            }
             grams.hash_every_position(value, |some| {
                 own.add(some);
                 if let Some(memory) = memory {
@@ -174,12 +186,23 @@ impl Taint {
         own: &ArgumentGrams,
     ) {
         let Shared { grams, .. } = &*self.shared;
-        for text in texts.filter(|text| ngrams::may_contain_gram(text)) {
+        for text in texts {
+            let mut values = self.hash_values(text);
+            let has_grams = ngrams::may_contain_gram(text);
+            if !has_grams && values.is_empty() {
+                continue;
+            }
             // Only once there is something to remember: a scope whose answers are short costs nothing.
             if memory.is_none() {
                 memory = self.scope_memory(scope, true);
             }
             let Some(memory) = &memory else { return };
+            if !values.is_empty() {
+                memory.lock().insert_values(own.filter().exclude(&mut values), plugin);
+            }
+            if !has_grams {
+                continue;
+            }
             let at_once = memory.lock().defer(grams, plugin, text, own);
             if let Some(source) = at_once {
                 // A long text is inserted in batches, so that other calls of the scope get the lock in
@@ -188,6 +211,13 @@ impl Taint {
                 grams.hash_every_stride(text, |some| memory.lock().insert(own.exclude(some), source));
             }
         }
+    }
+
+    /// The fingerprints of the rare values in a text.
+    fn hash_values(&self, text: &str) -> SmallVec<[u64; INLINE_VALUES]> {
+        let mut values = SmallVec::new();
+        rare_values(text, |letters| values.push(self.shared.grams.hash_value(letters)));
+        values
     }
 
     fn scope_memory(&self, scope: &str, create: bool) -> Option<Arc<Mutex<ScopeMemory>>> {

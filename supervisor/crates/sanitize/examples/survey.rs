@@ -21,8 +21,11 @@ fn survey(dir: &Path, show: bool) {
     let (mut seen, mut changed, mut places) = (0u32, 0u32, 0u32);
     let mut rules: BTreeMap<String, (u32, u32)> = BTreeMap::new();
     for file in files {
-        // Binary files are not counted.
+        // Binary files are not counted: what is not UTF-8, or holds a NUL, as git judges.
         let Ok(text) = std::fs::read_to_string(&file) else { continue };
+        if text.contains('\0') {
+            continue;
+        }
         seen += 1;
         let mut tally = FamilyCounts::default();
         let out = sanitizer.text(&text, &mut tally);

@@ -10,7 +10,8 @@ pub(crate) fn is_invisible(c: char) -> bool {
         | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// Whether an invisible character at `at` has its intended use, and therefore stays: joiners inside emoji
+/// Whether an invisible character at `at` has its intended use, and therefore stays: alone between quotes,
+/// joiners inside emoji
 /// and between letters of scripts that need them, selectors behind a character that has variants, the three
 /// flags spelled in tags, a single direction mark, a byte order mark at the very start.
 ///
@@ -19,8 +20,20 @@ pub(crate) fn is_invisible(c: char) -> bool {
 pub(crate) fn stays(text: &str, at: usize, c: char) -> bool {
     let before = text[..at].chars().next_back();
     let after = text[at + c.len_utf8()..].chars().next();
+    // A character constant of source code, and a test's string: `'\u{3164}'`.
+    if let (Some(open @ ('\'' | '"')), Some(close)) = (before, after)
+        && open == close
+        && !is_direction(c)
+    {
+        return true;
+    }
     match c {
         '\u{feff}' => at == 0,
+        // The invisible plus of a mixed number.
+        '\u{2064}' => {
+            before.is_some_and(|digit| digit.is_ascii_digit())
+                && after.is_some_and(|digit| digit.is_ascii_digit() || matches!(digit, '¼'..='¾' | '⅐'..='⅞'))
+        }
         '\u{200e}' | '\u{200f}' | '\u{61c}' => !before.is_some_and(is_direction_mark),
         '\u{200d}' if ends_in_emoji(&text[..at]) => after.is_some_and(is_emoji_base),
         '\u{200c}' | '\u{200d}' => {
@@ -41,6 +54,11 @@ pub(crate) fn stays(text: &str, at: usize, c: char) -> bool {
         '\u{e0020}'..='\u{e007f}' => in_flag(text, at),
         _ => false,
     }
+}
+
+/// Embeddings, overrides and isolates, which change the order of what is around them.
+fn is_direction(c: char) -> bool {
+    matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 fn is_direction_mark(c: char) -> bool {
@@ -67,10 +85,12 @@ fn is_ideograph(c: char) -> bool {
     matches!(c, '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{323af}')
 }
 
-/// Arabic, Syriac, the Indic scripts and their neighbours, where a joiner selects the form of a letter.
+/// Hebrew, Arabic, Syriac, the Indic scripts and their neighbours, Buginese, Old Turkic, where a joiner selects
+/// the form of a letter.
 fn needs_joiners(c: char) -> bool {
-    matches!(c, '\u{600}'..='\u{8ff}' | '\u{900}'..='\u{dff}' | '\u{e00}'..='\u{fff}' | '\u{1000}'..='\u{109f}'
-        | '\u{1780}'..='\u{17ff}' | '\u{1800}'..='\u{18af}' | '\u{a8e0}'..='\u{a8ff}' | '\u{fb50}'..='\u{fdff}'
+    matches!(c, '\u{5d0}'..='\u{5ea}' | '\u{600}'..='\u{8ff}' | '\u{900}'..='\u{dff}' | '\u{e00}'..='\u{fff}' | '\u{1000}'..='\u{109f}'
+        | '\u{1780}'..='\u{17ff}' | '\u{1800}'..='\u{18af}' | '\u{1a00}'..='\u{1a1f}'
+        | '\u{10c00}'..='\u{10c4f}' | '\u{a8e0}'..='\u{a8ff}' | '\u{fb50}'..='\u{fdff}'
         | '\u{fe70}'..='\u{fefc}' | '\u{11000}'..='\u{11fff}')
         && !is_invisible(c)
 }

@@ -84,6 +84,8 @@
 //! - `<user>`, `<tool>`, `[tool]` and other everyday names without a closer, an attribute or a payload behind
 //!   them, and without a second speaker. `<code>`, `<result>`, `<path>`: a parser reads them inside a call
 //!   only.
+//! - Speakers that are described in the third person (`Human: a person who answers`), or only named in a
+//!   sentence (`Human: or Assistant: for example`), where none of them speaks.
 //! - The elements of a record (`<system>GitHub</system>` in front of another element, `<user><name>`), the
 //!   fields of a form (`System: Debian` beside `Version: 2`), and the properties of a schema
 //!   (`"tool_calls": {"type": "array"}`).
@@ -110,6 +112,7 @@ mod json;
 mod names;
 mod nearest;
 mod non_ascii;
+mod panics;
 mod patterns;
 mod prefilter;
 mod role;
@@ -133,6 +136,7 @@ pub use family_counts::FamilyCounts;
 pub use flags::Flags;
 pub use json::{MAX_JSON_BYTES, MAX_JSON_DEPTH};
 pub use nearest::nearest;
+pub use panics::print_panics_sanitized;
 pub use patterns::{
     BadPattern, MAX_COMPILED_BYTES, MAX_PATTERN_BYTES, MAX_PATTERNS, NOTICE, PatternProblem, SettingsError,
 };

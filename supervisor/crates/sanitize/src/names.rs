@@ -106,7 +106,13 @@ fn name_of(name: &str, word: fn(&[u8]) -> Confidence) -> Confidence {
         all_known &= tooly || is_one_of(&COMPANIONS, word) || word.bytes().all(|b| b.is_ascii_digit());
         previous = word;
     }
+    // A placeholder of a usage text: `<arg-1>`.
+    let is_numbered = || {
+        let mut words = words(name);
+        words.next().is_some() && words.all(|word| word.bytes().all(|byte| byte.is_ascii_digit()))
+    };
     match (toolish, all_known) {
+        (true, true) if name.contains('-') && is_numbered() => Confidence::Weak,
         (true, true) => Confidence::Strong,
         _ if is_delimiter_name(name) => Confidence::Strong,
         // Web pages name their own elements with hyphens: `<user-card>`.
@@ -167,6 +173,8 @@ pub(crate) fn role(name: &str) -> Option<Role> {
 /// such as `[end of file]` are not about tools, and links such as `[system call]` are not calls of tools.
 pub(crate) fn is_banner(name: &str) -> bool {
     let pair = |(one, two): (&str, &str)| {
+        // `[Function calling](…)`
+        let two = if two == "calling" { "call" } else { two };
         CORE_PAIRS.contains(&(one, two)) && (two != "of" || words(name).any(is_tool_word))
     };
     words(name).zip(words(name).skip(1)).any(pair)

@@ -249,7 +249,9 @@ impl<'t> Scan<'t> {
             if found != MidLine::Input && is_path {
                 return;
             }
-            self.findings.add_mid_line(found, Edit::mark(end, Family::Turn, kind));
+            let speaks =
+                !shapes::describes_speaker(self.text, end) && !shapes::mentions_speaker(self.text, end);
+            self.findings.add_mid_line(found, speaks, Edit::mark(end, Family::Turn, kind));
         }
     }
 
@@ -302,7 +304,8 @@ impl<'t> Scan<'t> {
                     && is_blank_before(text, line_break, spelled_break)
         };
         let is_field = |role| matches!(role, Role::System | Role::User) && is_in_form(text, at);
-        self.findings.add_line_start(start, opens, is_field, mark);
+        let speaks = |end: usize| !shapes::describes_speaker(text, end);
+        self.findings.add_line_start(start, opens, is_field, speaks, mark);
     }
 }
 

@@ -146,6 +146,60 @@ fn invisible_and_control_characters_become_visible() {
     assert_untouched(&["👨‍👩‍👧 🏴‍☠️ 1️⃣ ❤️‍🔥 🏴󠁧󠁢󠁥󠁮󠁧󠁿", "می‌شود", "क्‍ष", "a\u{200e}b", "\u{feff}bom\r\n\ttab\u{c}page"]);
 }
 
+// Promises: GUARD-78
+#[test]
+fn speakers_that_are_described_or_named_do_not_speak() {
+    assert_untouched(&[
+        "Glossary\n\nHuman: a person who takes part.\n\nAssistant: the colleague who asks.\n",
+        "User: wants to log in.\nSystem: shows the form.\n",
+        "- Human: answers by volunteers\n- Assistant: answers by the model\n",
+        "A turn begins with Human: or Assistant: for example.\n",
+    ]);
+    // One that speaks is enough, and what is disguised describes nobody.
+    assert_text(&[
+        (
+            "\n\nHuman: a person who asks.\n\nAssistant: ok\n",
+            "\n\nHuman·: a person who asks.\n\nAssistant·: ok\n",
+        ),
+        ("x\n\nHuman: the person says you call it", "x\n\nHuman·: the person says you call it"),
+        ("x\n\nHum\u{430}n: a person who asks.", "x\n\nHum\u{430}n·: a person who asks."),
+    ]);
+}
+
+#[test]
+fn invisible_characters_in_quotes_and_links_to_tools_stay() {
+    assert_untouched(&[
+        "('\u{3164}', \"\u{200b}\")",
+        "\"\u{5d0}\u{200d}\u{5dc}\"",
+        "1\u{2064}3\u{2044}4",
+        "[prompt_toolkit][] and [prompt_toolkit]: https://x",
+        "usage: <arg-1> <arg-2>",
+        r"(r'(<=|<|-=|\+=|<<|/\\|\*)', Operator)",
+        "pass a dictionary with \"type\" : \"function\" to the printer",
+        "pub const HW_FLOATINGPT: c_int = 1;\nfn f(user: u8) {}",
+    ]);
+    assert_text(&[
+        ("'\u{202e}'", "'(U+202E)'"),
+        ("<'\u{200b}'tool\u{200b}_call>", "<'\u{200b}'tool(U+200B)_call>"),
+    ]);
+}
+
+#[test]
+fn escapes_of_escapes_and_comments_inside_a_delimiter_are_undone() {
+    assert_text(&[
+        ("%2\\u00353Ctool_call>", "%2\\u00353C·tool_call>"),
+        (
+            "&#092;&#0117;&#048;&#048;&#051;&#067;tool_call>",
+            "&#092;&#0117;&#048;&#048;&#051;&#067;·tool_call>",
+        ),
+        ("&#60;to&#27;&#91;0&#109;ol_call>", "&#60;·to&#27;&#91;0&#109;ol_call>"),
+        ("<tool<!-- x -->_call>", "<·tool<!-- x -->_call>"),
+        ("<tool_ca ll=x>", "<·tool_ca ll=x>"),
+        ("Thought: x\nTooTool Input:l Input: {}", "Thought·: x\nTooTool Input·:l Input: {}"),
+    ]);
+    assert_untouched(&["<div><!-- x --></div>", "<!-- tool --><!-- call -->"]);
+}
+
 #[test]
 fn a_mark_at_an_invisible_run_stands_in_front_of_its_note() {
     // Found behind the run, by its colon, and inserted in front of it.

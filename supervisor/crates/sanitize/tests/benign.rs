@@ -17,7 +17,10 @@ fn changed(set: &str) -> Vec<String> {
         let benign: Benign = serde_json::from_str(line).expect("a record");
         let mut tally = FamilyCounts::default();
         let out = sanitizer.text(&benign.text, &mut tally);
-        if out != benign.text {
+        // Colours are removed from every text that has some.
+        let marked = tally.kinds().any(|(_, kind, _)| kind != "colour");
+        assert!(marked || tally.total() > 0 || out == benign.text);
+        if marked {
             let name = benign.name.rsplit('/').next().unwrap_or_default().to_owned();
             println!("{name} {:?}\n   {out:?}", tally.families().collect::<Vec<_>>());
             changed.push(name);
@@ -44,4 +47,23 @@ fn more_look_alikes_stay() {
     let wanted = ["clap_help", "scp", "maths", "html_form", "bbcode"];
     assert_eq!(changed(set), wanted);
     assert!(wanted.len() * 10 <= set.lines().count());
+}
+
+// Promises: GUARD-78
+#[test]
+fn hard_look_alikes_stay() {
+    let set = include_str!("data/benign_hard.jsonl");
+    // Four hold control syntax: a schema's example of a call, tables of real tokens, conversations in the old
+    // format of Claude, and calls in the format of OpenAI. `<parameter name=` opens an argument wherever it
+    // stands, and `<action>` with its closer is what agents without native calls write.
+    let wanted = [
+        "openapi_example",
+        "token_table2",
+        "token_table4",
+        "jsonl_ft_ha",
+        "jsonl_tools",
+        "hibernate",
+        "jira_xml",
+    ];
+    assert_eq!(changed(set), wanted);
 }

@@ -89,6 +89,13 @@ impl NGramHasher {
         buffers.release();
     }
 
+    /// The fingerprint of a whole value, given in letters and digits.
+    pub(super) fn hash_value(&self, letters: &[u8]) -> u64 {
+        let mut hasher = self.state.build_hasher();
+        hasher.write(letters);
+        hasher.finish()
+    }
+
     fn hash_text(&self, text: &str, stride: usize, mut found: impl FnMut(&mut [u64])) {
         if !may_contain_gram(text) {
             return;

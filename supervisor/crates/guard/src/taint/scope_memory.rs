@@ -88,6 +88,18 @@ impl ScopeMemory {
         self.table.insert(fingerprints, source);
     }
 
+    /// Stores the fingerprints of the rare values in a plugin's answer. They are few, so that they are never
+    /// deferred.
+    pub(super) fn insert_values(&mut self, fingerprints: &[u64], plugin: &str) {
+        let source = self.table.source(plugin);
+        self.table.insert(fingerprints, source);
+    }
+
+    /// Adds the plugins with these fingerprints of values to `found`, each once. The deferred texts stay so.
+    pub(super) fn sources_of_values(&self, fingerprints: &[u64], found: &mut Vec<SourceId>) {
+        self.table.sources_of(fingerprints, found);
+    }
+
     /// Adds the plugins with these fingerprints to `found`, each once.
     pub(super) fn sources_of(
         &mut self,

@@ -29,7 +29,10 @@ pub(super) struct Findings {
     mid_line_roles: RoleSet,
     /// Speakers inside other words: they count beside turns that do.
     nested_turns: Vec<Edit>,
-    has_turn: bool,
+    /// Turns that count without another speaker.
+    opening_turns: Vec<Edit>,
+    /// One of the speakers speaks: where all of them are only described, no turn counts.
+    is_spoken: bool,
     line_roles: RoleSet,
     /// Speakers named by tags and brackets.
     named_roles: RoleSet,
@@ -78,30 +81,38 @@ impl Findings {
     }
 
     /// Adds what stands at the start of a line. `opens_turn` says whether a turn of that speaker counts there
-    /// without another speaker, `is_field` whether it may be a field of a form, and `mark` makes the edit at
-    /// an offset.
+    /// without another speaker, `is_field` whether it may be a field of a form, `speaks` whether the speaker
+    /// whose mark would be at an offset is not only described, and `mark` makes the edit there.
     pub(super) fn add_line_start(
         &mut self,
         start: LineStart,
         opens_turn: impl FnOnce(Role) -> bool,
         is_field: impl FnOnce(Role) -> bool,
+        speaks: impl FnOnce(usize) -> bool,
         mark: impl FnOnce(usize) -> Edit,
     ) {
         match start {
             LineStart::Nothing => {}
             LineStart::Marker(end) => self.edits.push(mark(end)),
-            LineStart::BrokenTurn(role) => self.line_roles.add(role),
+            LineStart::BrokenTurn(role) => {
+                self.is_spoken = true;
+                self.line_roles.add(role);
+            }
             LineStart::BrokenStep => self.has_react_step = true,
-            LineStart::Heading(end) => self.mid_line_turns.push(mark(end)),
+            LineStart::Heading(end) => {
+                self.is_spoken = true;
+                self.mid_line_turns.push(mark(end));
+            }
             LineStart::Turn(role, end) if is_field(role) => {
+                self.is_spoken |= speaks(end);
                 self.form_roles.add(role);
                 self.form_fields.push(mark(end));
             }
             LineStart::Turn(role, end) => {
+                self.is_spoken |= speaks(end);
                 self.line_roles.add(role);
                 if role != Role::Bot && opens_turn(role) {
-                    self.has_turn = true;
-                    self.edits.push(mark(end));
+                    self.opening_turns.push(mark(end));
                 } else {
                     self.turns.push((role, mark(end)));
                 }
@@ -115,9 +126,11 @@ impl Findings {
     }
 
     /// Adds what stands in front of a colon in the middle of a line.
-    pub(super) fn add_mid_line(&mut self, found: MidLine, edit: Edit) {
+    /// `speaks` says whether a speaker is not only described or named.
+    pub(super) fn add_mid_line(&mut self, found: MidLine, speaks: bool, edit: Edit) {
         match found {
             MidLine::Turn(role) => {
+                self.is_spoken |= speaks;
                 self.mid_line_roles.add(role);
                 self.mid_line_turns.push(edit);
             }
@@ -132,23 +145,31 @@ impl Findings {
         self.edits.push(Edit { at, kind: EditKind::Note { first, count, end, family } });
     }
 
+    /// Adds the turns that count.
+    fn add_turns(&mut self) {
+        let take = std::mem::take::<Vec<Edit>>;
+        let asked = self.line_roles.union(self.form_roles).has_question_and_answer(self.mid_line_roles);
+        let is_dialogue = asked || self.line_roles.has_dialogue();
+        if asked {
+            self.edits.extend(take(&mut self.form_fields));
+            self.edits.extend(take(&mut self.mid_line_turns));
+        }
+        if is_dialogue || !self.opening_turns.is_empty() {
+            self.edits.extend(take(&mut self.nested_turns));
+        }
+        self.edits.extend(take(&mut self.opening_turns));
+        if is_dialogue {
+            let turns = std::mem::take(&mut self.turns).into_iter();
+            let turns = turns.filter(|&(role, _)| role != Role::Bot || asked);
+            self.edits.extend(turns.map(|(_, edit)| edit));
+        }
+    }
+
     /// Resolves the findings that count only beside others, and returns all edits in the order of their
     /// offsets.
     pub(super) fn finish(mut self) -> Vec<Edit> {
-        let asked = self.line_roles.union(self.form_roles).has_question_and_answer(self.mid_line_roles);
-        if asked {
-            self.edits.extend(self.form_fields);
-        }
-        if asked || self.line_roles.has_dialogue() {
-            let counts = |role| role != Role::Bot || asked;
-            let turns = self.turns.into_iter().filter(|&(role, _)| counts(role));
-            self.edits.extend(turns.map(|(_, edit)| edit));
-        }
-        if asked {
-            self.edits.extend(self.mid_line_turns);
-        }
-        if asked || self.has_turn || self.line_roles.has_dialogue() {
-            self.edits.extend(self.nested_turns);
+        if self.is_spoken {
+            self.add_turns();
         }
         if self.has_prompt_heading {
             self.edits.extend(self.near_heading);

@@ -115,6 +115,12 @@ fn judge(
             Verdict::Opener { at, family, key: name.key(), role: None }
         }
         Confidence::Strong if code && !names::is_reserved(name.as_str()) => Verdict::Clean,
+        // The text of a link: `[prompt_toolkit][]`.
+        Confidence::Strong
+            if byte == b']' && !closer && !ours && written.lower_case && is_link(window, next) =>
+        {
+            Verdict::Opener { at, family, key: name.key(), role: None }
+        }
         Confidence::Strong if byte == b']' && closer => Verdict::Closer { at, family, key: name.key() },
         Confidence::Strong if byte == b']' || ours && attribute(window, next, ending) => mark,
         Confidence::Weak if byte == b']' && closer => Verdict::Closer { at, family, key: name.key() },

@@ -69,6 +69,11 @@ pub(crate) fn json_call(window: &mut Window<'_, '_>, ending: TextEnd, budget: &m
     let (before, after) = (window.from, window.end_of(close));
     // Schemas and syntax trees have functions and their calls too; the other types exist in calls only.
     let certain = !matches!(kind.as_str(), "function" | "function_call");
+    // A sentence about such keys: in JSON no word follows a value.
+    let beyond = window.skip_space(close + 1);
+    if !certain && window.get(close + 1) == b' ' && window.get(beyond).is_ascii_alphabetic() {
+        return Verdict::Clean;
+    }
     if !certain && is_no_call(window.text, before, after, budget) { Verdict::Clean } else { mark }
 }
 

@@ -347,7 +347,8 @@ pub(crate) fn speaker(text: &str, colon: usize) -> Option<(MidLine, usize)> {
             byte if byte.is_ascii_lowercase() && len < word.len() => {
                 word[len] = byte;
                 if !NAMES.iter().any(|(name, _)| name.starts_with(&word[..=len])) {
-                    whole |= capitals && c.is_uppercase()
+                    // Short names are in many words (`FLOATINGPT`), and nested in their own only: `GPGPT`.
+                    whole |= capitals && c.is_uppercase() && (len > 3 || word[..len].contains(&byte))
                         || found == Some(MidLine::Input) && (initial || disguised)
                         || (word.starts_with(b"tnatsissa") || word.starts_with(b"noclaf"));
                     break;

@@ -2,6 +2,7 @@
 //! begins at a possible opener and returns a verdict.
 
 mod bracket;
+mod description;
 mod json_call;
 mod line;
 mod object;
@@ -15,6 +16,7 @@ use crate::skeleton::Window;
 use crate::unit::{END, OTHER};
 
 pub(crate) use bracket::{bracket, symbol, tilde};
+pub(crate) use description::{describes_speaker, mentions_speaker};
 pub(crate) use json_call::{Budget, json_call};
 pub(crate) use line::{LineStart, MidLine, ReActStep, fence, heading, is_line_word, line_start, speaker};
 pub(crate) use tag::{closing_bar, tag};

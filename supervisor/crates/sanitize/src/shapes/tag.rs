@@ -335,8 +335,9 @@ fn bar(window: &mut Window<'_, '_>, at: usize, bar: usize, spaced: bool, ending:
     let quoted = tight == b'"' && window.get(index + 1) == b'|' && window.get(index + 2) == b'>';
     if !spaced
         && (quoted
-            || is_name(tight) && !tight.is_ascii_digit()
-            || matches!(tight, b'/' | OTHER | SYMBOL)
+            || tight != END && begins_name(tight)
+            || tight == b'/' && begins_name(window.get(index + 1))
+            || matches!(tight, OTHER | SYMBOL)
             || tight == END && ending == TextEnd::Open)
     {
         return mark;
@@ -369,6 +370,11 @@ fn bar(window: &mut Window<'_, '_>, at: usize, bar: usize, spaced: bool, ending:
         }
         _ => Verdict::Clean,
     }
+}
+
+/// Whether a token's name may begin so. Lists of operators have `<|-` and `<|/`.
+fn begins_name(byte: u8) -> bool {
+    byte.is_ascii_alphabetic() || matches!(byte, b'_' | OTHER | END)
 }
 
 /// Checks `|>` behind a name without an opener, as when a text begins in the middle of a token.

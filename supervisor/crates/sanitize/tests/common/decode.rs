@@ -19,19 +19,6 @@ pub(crate) fn decode_fully(text: &str) -> String {
     current.chars().filter(|c| !c.is_whitespace()).collect()
 }
 
-/// The text without the comments that a page's reader does not show, which joins what they separate.
-#[allow(dead_code, reason = "the property tests look at texts as they are")]
-pub(crate) fn without_comments(text: &str) -> String {
-    let mut out = String::new();
-    let mut rest = text;
-    while let Some((before, behind)) = rest.split_once("<!--") {
-        out.push_str(before);
-        let Some((_, after)) = behind.split_once("-->") else { return out + "<!--" + behind };
-        rest = after;
-    }
-    out + rest
-}
-
 fn decode_once(text: &str) -> String {
     let stripped = strip_terminal(text);
     let visible: String = stripped.chars().filter(|&c| !invisible(c)).collect();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::decode::{decode_fully, without_comments};
+use super::decode::decode_fully;
 use super::evade::{CARRIERS, EVASIONS, INLINE, disguise};
 
 /// What may be left of a string once everything is decoded, and why no parser takes it: the beginning of the
@@ -91,4 +91,16 @@ pub(crate) fn surviving<'n>(out: &str, needles: &'n [String]) -> (Vec<&'n str>, 
         folded.iter().any(|text| text.contains(&needle))
     });
     (exact.map(String::as_str).collect(), decoded.map(String::as_str).collect())
+}
+
+/// The text without the comments that a page's reader does not show, which joins what they separate.
+fn without_comments(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some((before, behind)) = rest.split_once("<!--") {
+        out.push_str(before);
+        let Some((_, after)) = behind.split_once("-->") else { return out + "<!--" + behind };
+        rest = after;
+    }
+    out + rest
 }
