@@ -25,6 +25,9 @@ pub struct AskRequest {
     /// Where it is said, for a new session: cli unless somebody says otherwise.
     #[prost(string, tag = "8")]
     pub channel: ::prost::alloc::string::String,
+    /// For this turn alone: only models on this machine may see it. A session that requires that is not loosened.
+    #[prost(bool, tag = "9")]
+    pub local_only: bool,
 }
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -179,6 +182,9 @@ pub struct SubagentResult {
     pub cost_pico_usd: u64,
     #[prost(uint64, tag = "7")]
     pub duration_ms: u64,
+    /// Every model that saw its task, as provider/name.
+    #[prost(string, repeated, tag = "8")]
+    pub models: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -255,6 +261,12 @@ pub struct Done {
     /// What was put into the last question, by section.
     #[prost(message, optional, tag = "11")]
     pub context: ::core::option::Option<ContextStats>,
+    /// How the model's answer finished: stop. Of a turn without an answer see Error.finish.
+    #[prost(string, tag = "12")]
+    pub finish: ::prost::alloc::string::String,
+    /// Every model that saw the turn's text, with those of summaries and sub-agents, as provider/name.
+    #[prost(string, repeated, tag = "13")]
+    pub models: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
     /// What the providers' caches saved, at the catalog's prices.
     #[prost(uint64, tag = "14")]
     pub saved_pico_usd: u64,
@@ -304,7 +316,7 @@ pub struct ContextStats {
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Error {
     /// A word for programs: iterations, tool_errors, identical_successes, no_progress, wall_time, cost, over_budget, empty_answer,
-    /// answer_withheld, answer_cut_off, invalid_answer, no_provider, exhausted, context_full, not_stored, cancelled, interrupted,
+    /// answer_withheld, answer_refused, answer_cut_off, invalid_answer, no_provider, exhausted, context_full, not_stored, cancelled, interrupted,
     /// expired, internal.
     #[prost(string, tag = "1")]
     pub reason: ::prost::alloc::string::String,
@@ -327,6 +339,12 @@ pub struct Error {
     /// What was put into the last question, by section.
     #[prost(message, optional, tag = "9")]
     pub context: ::core::option::Option<ContextStats>,
+    /// How it finished: stop (the answer does not fit), length, filter, refusal, cancelled or budget; empty where no model answered.
+    #[prost(string, tag = "10")]
+    pub finish: ::prost::alloc::string::String,
+    /// Every model that saw the turn's text, with those of summaries and sub-agents, as provider/name.
+    #[prost(string, repeated, tag = "11")]
+    pub models: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -425,6 +443,9 @@ pub struct Session {
     /// The beginning of the first message.
     #[prost(string, tag = "13")]
     pub title: ::prost::alloc::string::String,
+    /// Only models on this machine may see what it says.
+    #[prost(bool, tag = "14")]
+    pub local_only: bool,
 }
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -437,6 +458,8 @@ pub struct CreateSessionRequest {
     pub thinking: ::prost::alloc::string::String,
     #[prost(string, repeated, tag = "4")]
     pub tools: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    #[prost(bool, tag = "5")]
+    pub local_only: bool,
 }
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -515,6 +538,8 @@ pub struct UpdateSessionRequest {
     pub thinking: ::core::option::Option<::prost::alloc::string::String>,
     #[prost(message, optional, tag = "4")]
     pub tools: ::core::option::Option<ToolList>,
+    #[prost(bool, optional, tag = "5")]
+    pub local_only: ::core::option::Option<bool>,
 }
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -742,6 +767,22 @@ pub struct ListModelsResponse {
     pub models: ::prost::alloc::vec::Vec<Model>,
     #[prost(message, repeated, tag = "2")]
     pub providers: ::prost::alloc::vec::Vec<ProviderState>,
+    /// Whom each kind of request asks, one after the other, as things are now.
+    #[prost(message, repeated, tag = "3")]
+    pub chains: ::prost::alloc::vec::Vec<ModelChain>,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ModelChain {
+    /// chat, orchestration, subagent, reasoning, summarization
+    #[prost(string, tag = "1")]
+    pub task: ::prost::alloc::string::String,
+    /// simple, moderate, complex
+    #[prost(string, tag = "2")]
+    pub complexity: ::prost::alloc::string::String,
+    /// provider/name; the first one is the primary.
+    #[prost(string, repeated, tag = "3")]
+    pub models: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -778,6 +819,12 @@ pub struct Model {
     pub state: ::prost::alloc::string::String,
     #[prost(string, tag = "14")]
     pub why: ::prost::alloc::string::String,
+    /// Its place in the chain before its cost: the lowest is asked first.
+    #[prost(uint32, tag = "15")]
+    pub priority: u32,
+    /// What it says and is asked stays on this machine.
+    #[prost(bool, tag = "16")]
+    pub local: bool,
 }
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

@@ -37,9 +37,9 @@ mod start;
 use probe_signal::ProbeSignal;
 use setup::SharedParts;
 
-pub(crate) use session_metadata::{OPEN_TURN, TITLE, TOOLS, tools_of};
+pub(crate) use session_metadata::{LOCAL_ONLY, OPEN_TURN, TITLE, TOOLS, tools_of};
 pub(crate) use setup::Setup;
-pub(crate) use spec::{TurnRequest, thinking};
+pub(crate) use spec::{TurnRequest, local_only, thinking};
 
 /// How long a status request waits for each part of the agent. The supervisor allows 5 s for the answer, and
 /// kills an agent that misses three.

@@ -23,8 +23,6 @@ pub struct FinalAnswer {
     pub text: String,
     /// The JSON, if there is a schema.
     pub value: Option<Value>,
-    /// The model reached its token limit: the end of the text is missing.
-    pub cut: bool,
 }
 
 /// The result of checking an answer without calls.
@@ -36,7 +34,7 @@ pub enum AnswerVerdict {
     Invalid(AnswerError),
 }
 
-/// Checks an answer without calls.
+/// Checks an answer without calls. One that was cut, withheld or refused is none, whatever its text.
 #[must_use]
 pub fn check(answer: &Answer, schema: Option<&Schema>) -> AnswerVerdict {
     match validate(answer, schema) {
@@ -48,20 +46,25 @@ pub fn check(answer: &Answer, schema: Option<&Schema>) -> AnswerVerdict {
 fn validate(answer: &Answer, schema: Option<&Schema>) -> Result<FinalAnswer, AnswerError> {
     let text = answer.text.trim();
     let cut = answer.finish == Finish::Length;
-    if text.is_empty() {
-        return Err(match answer.finish {
-            Finish::Filtered => AnswerError::Withheld,
-            Finish::Length => AnswerError::CutOff,
-            Finish::Stop | Finish::ToolCalls => AnswerError::Empty,
-        });
+    match (answer.finish, &answer.cut_call) {
+        (Finish::Filtered, _) => return Err(AnswerError::Withheld),
+        (Finish::Refused, _) => return Err(AnswerError::Refused),
+        (_, Some(tool)) => return Err(AnswerError::CallCutOff { tool: tool.clone() }),
+        (Finish::Length, None) if text.is_empty() => return Err(AnswerError::CutOff),
+        _ if text.is_empty() => return Err(AnswerError::Empty),
+        _ => {}
     }
     let Some(schema) = schema else {
-        return Ok(FinalAnswer { text: text.to_owned(), value: None, cut });
+        // It was continued as often as it may be.
+        if cut {
+            return Err(AnswerError::TooLong);
+        }
+        return Ok(FinalAnswer { text: text.to_owned(), value: None });
     };
     let mut first = None;
     for value in extract::values(text) {
         match schema.check(&value) {
-            Ok(()) => return Ok(FinalAnswer { text: value.to_string(), value: Some(value), cut: false }),
+            Ok(()) => return Ok(FinalAnswer { text: value.to_string(), value: Some(value) }),
             Err(mismatches) => first.get_or_insert(mismatches),
         };
     }

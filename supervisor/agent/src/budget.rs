@@ -30,6 +30,9 @@ pub struct Budgets {
     pub no_progress: NonZeroU32,
     /// How often an answer that does not fit the asked schema goes back to the model: 2.
     pub structured_retries: u32,
+    /// How often an answer that reached the model's limit of tokens is continued: 3, which is four times what
+    /// the model may say at once.
+    pub continuations: u32,
     /// The time from message to answer: 10 minutes, which is ten questions of half a minute and as much for
     /// tools.
     pub wall_time: Duration,
@@ -51,6 +54,7 @@ impl Default for Budgets {
             identical_successes: number(3),
             no_progress: number(3),
             structured_retries: 2,
+            continuations: 3,
             wall_time: Duration::from_secs(600),
             micro_usd: Some(1_000_000),
         }

@@ -110,6 +110,17 @@ impl LoopContext {
         self.budgets.structured_retries.saturating_sub(self.retries)
     }
 
+    /// The number of retries left for the rejected answer.
+    #[must_use]
+    pub fn verdict_retries_left(&self) -> u32 {
+        match &self.verdict {
+            Some(AnswerVerdict::Invalid(error)) => {
+                error.retries(self.budgets.structured_retries).saturating_sub(self.retries)
+            }
+            Some(AnswerVerdict::Accepted(_)) | None => 0,
+        }
+    }
+
     /// The model's answer to the last question.
     #[must_use]
     pub fn answer(&self) -> Option<&Answer> {

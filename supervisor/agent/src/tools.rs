@@ -27,12 +27,19 @@ mod check;
 mod pattern_intersection;
 mod refusal;
 mod result;
+mod search;
 
 pub use batch::{Batch, BatchError, CallPlan, messages, plan};
 pub use check::CheckedCall;
 pub(crate) use pattern_intersection::{PatternIntersection, intersect};
 pub use refusal::Refusal;
 pub use result::{denied, from_builtin, from_host};
+pub use search::ToolIndex;
+
+/// The agent's own plugin and action that find tools.
+pub const SEARCH_PLUGIN: &str = "tools";
+/// See [`SEARCH_PLUGIN`].
+pub const SEARCH_ACTION: &str = "search";
 
 /// The longest description, since it costs tokens with every question. Useful ones have a few hundred
 /// characters.
@@ -134,6 +141,12 @@ impl Offer {
     /// Those that are shown, by name.
     pub fn tools(&self) -> impl Iterator<Item = &Tool> {
         self.tools.values().filter(|tool| !self.hidden.contains(&tool.spec.name))
+    }
+
+    /// Whether a tool is shown only when it is of use.
+    #[must_use]
+    pub fn is_hidden(&self, name: &str) -> bool {
+        self.hidden.contains(name)
     }
 
     /// Those that are shown only when they are of use.

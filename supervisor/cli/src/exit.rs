@@ -26,6 +26,9 @@ pub(crate) const CONFIG: u8 = 6;
 pub(crate) const DENIED: u8 = 7;
 /// Another supervisor holds the runtime directory, or another process the state.
 pub(crate) const BUSY: u8 = 8;
+/// A turn of the agent has no whole answer: the model's was cut at its limit, withheld by its provider, or
+/// refused. What there is of it is shown.
+pub(crate) const NO_WHOLE_ANSWER: u8 = 9;
 /// Another local failure: a file could not be read or written, or Talon itself has a bug.
 pub(crate) const FAILED: u8 = 70;
 
@@ -56,6 +59,10 @@ pub(crate) const TABLE: &[(u8, &str)] = &[
     (CONFIG, "the configuration is wrong, or its state.engine cannot do this"),
     (DENIED, "the supervisor does not let this user do that"),
     (BUSY, "another supervisor holds the runtime directory, or another process the state"),
+    (
+        NO_WHOLE_ANSWER,
+        "a model's answer was cut at its limit, withheld or refused; what there is of it is shown",
+    ),
     (FAILED, "something else went wrong here: a file that cannot be read or written, or Talon itself"),
     (INTERRUPTED, "a turn of the agent was cancelled by Ctrl-C"),
 ];

@@ -16,6 +16,7 @@ pub(super) fn budgets(keys: &TurnKeys) -> Budgets {
         identical_successes: number(keys.identical_successes),
         no_progress: number(keys.no_progress),
         structured_retries: keys.structured_retries,
+        continuations: keys.continuations,
         wall_time: keys.wall_time.get(),
         micro_usd: keys
             .cost

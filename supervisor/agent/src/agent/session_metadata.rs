@@ -8,6 +8,8 @@ pub(crate) const OPEN_TURN: &str = "open_turn";
 pub(crate) const TITLE: &str = "title";
 /// The metadata key for what may be called in the session, as a JSON list.
 pub(crate) const TOOLS: &str = "tools";
+/// The metadata key of a session whose text only models on this machine may see.
+pub(crate) const LOCAL_ONLY: &str = "local_only";
 
 /// The longest title: one line of a list.
 const MAX_TITLE_CHARS: usize = 80;

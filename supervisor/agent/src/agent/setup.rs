@@ -9,6 +9,7 @@ use talon_llm::config;
 use talon_llm::route::catalog::Catalog;
 use talon_llm::route::cost::Ledgers;
 use talon_llm::route::fallback::{Chain, ChainSettings, EventObserver, Log, ProviderState};
+use talon_llm::route::router::Routing;
 use talon_store::Memory;
 use tokio::time::Instant;
 
@@ -74,6 +75,7 @@ impl Setup {
             let context = SubAgentContext {
                 rules: settings.orchestrator.rules.clone(),
                 plan: ContextPlan::from(&settings.agent.context),
+                summaries: settings.models.summaries.clone(),
                 allow: settings.agent.allow.subagents.clone(),
                 sanitizer: Arc::clone(&parts.sanitizer),
             };
@@ -98,6 +100,16 @@ impl Setup {
         configured.map(move |(name, entry)| {
             (name.as_str(), entry.kind, self.environment.chain.provider_state(name, now))
         })
+    }
+}
+
+/// What the operator says about the order of models.
+fn routing(models: &ModelKeys) -> Routing {
+    let entries = || models.providers.0.iter();
+    Routing {
+        default: models.default.clone(),
+        priorities: entries().filter_map(|(name, entry)| Some((name.clone(), entry.priority?))).collect(),
+        local: entries().filter(|(_, entry)| entry.is_local()).map(|(name, _)| name.clone()).collect(),
     }
 }
 
@@ -144,6 +156,7 @@ fn chain(
             Chain::new(catalog, made.ready.into_values(), Ledgers::new(*budget), settings, Arc::new(watches))
         }
     };
+    let chain = chain.with_routing(routing(&bundle.settings.models));
     let mut wrong: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for problem in made.problems {
         problems.push(problem.to_string());

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use talon_agent_settings::Thinking;
+use talon_agent_settings::{Settings, Thinking};
 use talon_llm::route::Task;
 use talon_llm::route::router::Pins;
 use talon_store::Session;
 
 use super::limits::budgets;
-use super::session_metadata::tools_of;
+use super::session_metadata::{LOCAL_ONLY, tools_of};
 use super::setup::Setup;
 use crate::answer::Schema;
 use crate::context::ContextPlan;
@@ -34,6 +34,8 @@ pub(crate) struct TurnRequest {
     pub(crate) tools: Vec<String>,
     /// Whether calls are forbidden.
     pub(crate) no_tools: bool,
+    /// Whether only models on this machine may see it.
+    pub(crate) local_only: bool,
 }
 
 /// Builds the specification.
@@ -67,9 +69,11 @@ pub(super) async fn spec(
         prompt: prompt(setup).await,
         task: Task::Chat,
         pins: Pins {
+            local_only: request.local_only || local_only(settings, session),
             request: request.model,
-            session: session.overrides.model.clone().or_else(|| settings.models.default.clone()),
+            session: session.overrides.model.clone(),
         },
+        summaries: settings.models.summaries.clone(),
         thinking: request.thinking.or(wanted).unwrap_or(settings.models.thinking),
         schema: request.schema,
         no_tools: request.no_tools || nothing,
@@ -81,6 +85,11 @@ pub(super) async fn spec(
         resumes,
         outer: None,
     }
+}
+
+/// Whether only models on this machine may see what a session says.
+pub(crate) fn local_only(settings: &Settings, session: &Session) -> bool {
+    settings.models.local_only || session.metadata.contains_key(LOCAL_ONLY)
 }
 
 /// The system prompt. Plugins' notes are requested only if one is trusted.

@@ -1,9 +1,13 @@
 //! Why a final answer is rejected, for the model and for people.
 
+use talon_guard::Raw;
 use talon_llm::model::NOTE_BEGINS;
 
 use super::Mismatch;
 use crate::fence;
+
+/// How much of a tool's name is repeated: a model may make up a long one.
+const MAX_NAME_BYTES: usize = 80;
 
 /// Why a final answer is rejected. Its text is a sentence for people, who see it when no retry is left.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -14,6 +18,24 @@ pub enum AnswerError {
     /// The provider withheld it.
     #[error("The provider withheld the model's answer. Put it differently, or choose another model.")]
     Withheld,
+    /// The model refused to answer.
+    #[error("The model refused to answer. Put it differently, or choose another model.")]
+    Refused,
+    /// The model reached its token limit in the middle of a call.
+    #[error(
+        "The model ran into its limit of tokens in the middle of a call of {tool}, which was not made. Ask for less at once, or \
+         allow it more tokens: max_output_tokens in models.catalog."
+    )]
+    CallCutOff {
+        /// The tool, as the model named it.
+        tool: String,
+    },
+    /// The model reached its token limit, and again each time that it was to continue.
+    #[error(
+        "The model's answer is longer than it may be, and its end is missing. Ask for less at once, or allow more: \
+         agent.turn.continuations, max_output_tokens in models.catalog."
+    )]
+    TooLong,
     /// The model reached its token limit.
     #[error(
         "The model ran into its limit of tokens before its answer was whole. Ask for a shorter one, or allow it more tokens."
@@ -36,8 +58,33 @@ impl AnswerError {
         match self {
             Self::Empty => "empty_answer",
             Self::Withheld => "answer_withheld",
-            Self::CutOff => "answer_cut_off",
+            Self::Refused => "answer_refused",
+            Self::CutOff | Self::CallCutOff { .. } | Self::TooLong => "answer_cut_off",
             Self::NoJson | Self::Mismatch(_) => "answer_invalid",
+        }
+    }
+
+    /// How often such an answer goes back to the model, where one that does not fit its schema goes back
+    /// `structured` times.
+    #[must_use]
+    pub fn retries(&self, structured: u32) -> u32 {
+        match self {
+            // What a model withholds or has not got once, it seldom has the third time.
+            Self::Empty | Self::Withheld | Self::Refused => structured.min(1),
+            // It was continued already.
+            Self::TooLong => 0,
+            Self::CutOff | Self::CallCutOff { .. } | Self::NoJson | Self::Mismatch(_) => structured,
+        }
+    }
+
+    /// How the model's answer ended, as results say it.
+    #[must_use]
+    pub fn finish(&self) -> &'static str {
+        match self {
+            Self::Withheld => "filter",
+            Self::Refused => "refusal",
+            Self::CutOff | Self::CallCutOff { .. } | Self::TooLong => "length",
+            Self::Empty | Self::NoJson | Self::Mismatch(_) => "stop",
         }
     }
 
@@ -47,7 +94,15 @@ impl AnswerError {
         let what = match self {
             Self::Empty => "Your answer was empty. Answer the user, or call a tool.".to_owned(),
             Self::Withheld => "Your answer was withheld by the provider. Answer in other words.".to_owned(),
-            Self::CutOff => "Your answer was cut off at its limit of tokens. Answer more briefly, and whole.".to_owned(),
+            Self::Refused => {
+                "You refused to answer. If a part of the request can be answered, answer that; otherwise say why not.".to_owned()
+            }
+            Self::CallCutOff { tool } => format!(
+                "Your call of {:?} ran into your limit of tokens before it was whole, and was not made. Call it again with less, \
+                 or in parts.",
+                Raw::from(tool.as_str()).line_within(MAX_NAME_BYTES)
+            ),
+            Self::TooLong | Self::CutOff => "Your answer was cut off at its limit of tokens. Answer more briefly, and whole.".to_owned(),
             Self::NoJson => {
                 "Your answer holds no JSON. Answer with one JSON value that fits the schema, and nothing else.".to_owned()
             }

@@ -30,11 +30,15 @@ fn without_a_schema_any_text_is_an_answer_and_none_is_not() {
     let AnswerVerdict::Accepted(answer) = check(&says(" hello \n", Finish::Stop), None) else {
         panic!("it is one")
     };
-    assert_eq!((answer.text.as_str(), answer.value, answer.cut), ("hello", None, false));
-    let AnswerVerdict::Accepted(answer) = check(&says("hel", Finish::Length), None) else {
-        panic!("it is one")
-    };
-    assert!(answer.cut);
+    assert_eq!((answer.text.as_str(), answer.value), ("hello", None));
+    // A part of one is none, whatever it says.
+    for (finish, error) in [
+        (Finish::Length, AnswerError::TooLong),
+        (Finish::Filtered, AnswerError::Withheld),
+        (Finish::Refused, AnswerError::Refused),
+    ] {
+        assert_eq!(check(&says("hel", finish), None), AnswerVerdict::Invalid(error));
+    }
     for (finish, error) in [
         (Finish::Stop, AnswerError::Empty),
         (Finish::ToolCalls, AnswerError::Empty),

@@ -1,8 +1,12 @@
 //! Warnings to the model before a limit ends the turn.
 
+use talon_guard::Raw;
 use talon_llm::model::NOTE_BEGINS;
 
 use super::limit::{dollars, failed, times};
+
+/// How much of a tool's name is repeated: a model may make up a long one.
+const MAX_NAME_BYTES: usize = 80;
 
 /// A limit that is near.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -27,6 +31,11 @@ pub enum Warning {
     NoProgress {
         /// The number of repetitions.
         times: u32,
+    },
+    /// A call of the last answer ran into its limit of tokens, and was not made.
+    CallCutOff {
+        /// The tool.
+        tool: String,
     },
     /// Most of the time is used.
     WallTime {
@@ -60,6 +69,10 @@ impl Warning {
             Self::NoProgress { times: n } => format!(
                 "You made the same calls {} and they brought the same; once more ends the turn. Use what you have, or do something else.",
                 times(*n)
+            ),
+            Self::CallCutOff { tool } => format!(
+                "Your call of {:?} ran into your limit of tokens before it was whole, and was not made: call it again with less, or in parts.",
+                Raw::from(tool.as_str()).line_within(MAX_NAME_BYTES)
             ),
             Self::WallTime { left_seconds } => {
                 format!("The turn's time is nearly over, {left_seconds} s are left: come to an answer.")

@@ -4,16 +4,18 @@
 //! from the previous summary. Summarized messages stay in the store. Without a model that summarizes, they
 //! are only no longer shown: a question says how much of the conversation is missing.
 
+use std::collections::BTreeSet;
 use std::time::SystemTime;
 
 use talon_llm::model::{Message, Request, Usage};
 use talon_llm::route::Task;
 use talon_llm::route::catalog::ModelRef;
 use talon_llm::route::cost::Day;
-use talon_llm::route::fallback::{AnswerEvent, Chain, ChainRequest, ExhaustedError};
+use talon_llm::route::fallback::{AnswerEvent, Attempt, Chain, ChainRequest, ExhaustedError};
 use talon_llm::route::router::Pins;
+use tokio::time::Instant;
 
-use crate::context::{HistoryMessage, Sections, Summary, Window, count_messages, request};
+use crate::context::{HistoryMessage, Pressure, Sections, Summary, Window, count_messages, request};
 use crate::journal::{Journal, JournalError};
 use crate::tokens::{Estimate, TokenCounter, counter_for, cut};
 
@@ -41,6 +43,23 @@ pub struct SummaryStep {
     pub pico_usd: u128,
     /// Tokens of question and answer.
     pub usage: Usage,
+    /// The models that saw the messages.
+    pub models: Vec<String>,
+}
+
+/// For whom a summary is written, and which models may see it.
+#[derive(Debug, Clone, Copy)]
+pub struct SummaryScope<'a> {
+    /// The session.
+    pub session: &'a str,
+    /// The pins.
+    pub pins: &'a Pins,
+    /// When it is of no use any more.
+    pub deadline: Option<Instant>,
+}
+
+fn models(attempts: &[Attempt]) -> Vec<String> {
+    attempts.iter().map(|attempt| format!("{}/{}", attempt.provider, attempt.model)).collect()
 }
 
 /// Why there is no summary.
@@ -63,20 +82,18 @@ pub enum SummaryError {
 /// [`SummaryError`]
 pub async fn extend_summary(
     chain: &Chain,
-    session: &str,
+    scope: SummaryScope<'_>,
     old: &Summary,
     past: &[HistoryMessage],
     sections: &Sections,
 ) -> Result<SummaryStep, SummaryError> {
-    let pins = Pins::default();
     let nothing = Request::default();
-    let (counter, room) = count_question(chain, &summary_request(&nothing, &pins, session, 0));
+    let (counter, room) = count_question(chain, &summary_request(&nothing, scope, 0), sections);
     let taken = prefix_len(past, room, counter);
     let messages: Vec<Message> = past[..taken].iter().map(|past| past.message.clone()).collect();
     let question = Request { messages: request(old, &messages, sections, counter), ..Request::default() };
     let tokens = u64::try_from(count_messages(&question.messages, counter)).unwrap_or(u64::MAX);
-    let answered =
-        chain.ask(&summary_request(&question, &pins, session, tokens), &mut |_: AnswerEvent| {}).await;
+    let answered = chain.ask(&summary_request(&question, scope, tokens), &mut |_: AnswerEvent| {}).await;
     let answered = answered.map_err(|exhausted| SummaryError::NoAnswer(Box::new(exhausted)))?;
     let text = answered.answer.text.trim();
     if text.is_empty() {
@@ -88,15 +105,12 @@ pub async fn extend_summary(
         taken,
         pico_usd: answered.total_cost().picodollars(),
         usage: answered.charge.usage,
+        models: models(&answered.attempts),
     })
 }
 
-fn summary_request<'a>(
-    request: &'a Request,
-    pins: &'a Pins,
-    session: &'a str,
-    input_tokens: u64,
-) -> ChainRequest<'a> {
+fn summary_request<'a>(request: &'a Request, scope: SummaryScope<'a>, input_tokens: u64) -> ChainRequest<'a> {
+    let SummaryScope { session, pins, deadline } = scope;
     let day = Day::of(SystemTime::now());
     ChainRequest {
         request,
@@ -107,18 +121,28 @@ fn summary_request<'a>(
         pins,
         session,
         day,
+        deadline,
     }
 }
 
 /// The token counter of the model that would be asked, and the question's tokens.
-fn count_question(chain: &Chain, ask: &ChainRequest<'_>) -> (&'static dyn TokenCounter, usize) {
+fn count_question(
+    chain: &Chain,
+    ask: &ChainRequest<'_>,
+    sections: &Sections,
+) -> (&'static dyn TokenCounter, usize) {
+    // Where a window is used, its summaries are made from more than the founding amount at once.
+    let most = match sections.pressure {
+        Pressure::Constant => MAX_QUESTION_TOKENS,
+        Pressure::WhenFull { .. } => usize::MAX,
+    };
     let route = chain.route(ask).ok().map(|(_, route)| route);
     let entry = route.as_ref().and_then(|route| chain.catalog().get(&route.candidates.first()?.model));
     match entry {
         Some(entry) => {
             let window = usize::try_from(entry.model.context_window).unwrap_or(usize::MAX);
             let room = Window(window).comfortable() / WINDOW_SHARE;
-            (counter_for(&entry.id.name), room.min(MAX_QUESTION_TOKENS))
+            (counter_for(&entry.id.name), room.min(most))
         }
         // No model can be asked now, and it is unknown which one will be available first.
         None => (&Estimate, MAX_QUESTION_TOKENS),
@@ -178,7 +202,7 @@ pub enum CompactError {
 pub async fn compact(
     chain: &Chain,
     journal: &dyn Journal,
-    session: &str,
+    scope: SummaryScope<'_>,
     sections: &Sections,
     keep_turns: usize,
 ) -> Result<Compacted, CompactError> {
@@ -200,7 +224,7 @@ pub async fn compact(
         if running.taken >= end {
             break;
         }
-        running.extend(chain, session, &past[..end], sections).await?;
+        running.extend(chain, scope, &past[..end], sections).await?;
         compacted.pico_usd = running.pico_usd;
         let done = running.persist(journal).await?;
         if done > 0 {
@@ -233,28 +257,49 @@ pub(crate) struct RunningSummary {
     whole: bool,
     pub(crate) pico_usd: u128,
     pub(crate) usage: Usage,
+    /// The models that saw the messages.
+    pub(crate) models: BTreeSet<String>,
 }
 
 impl RunningSummary {
     /// Continues a summary. `before` is the number of messages that it covers already and that the journal
     /// still has.
     pub(crate) fn new(summary: Summary, before: usize) -> Self {
-        Self { summary, taken: 0, before, known: 0, whole: true, pico_usd: 0, usage: Usage::default() }
+        Self {
+            summary,
+            taken: 0,
+            before,
+            known: 0,
+            whole: true,
+            pico_usd: 0,
+            usage: Usage::default(),
+            models: BTreeSet::new(),
+        }
     }
 
     /// Extends the summary by one question.
     pub(crate) async fn extend(
         &mut self,
         chain: &Chain,
-        session: &str,
+        scope: SummaryScope<'_>,
         past: &[HistoryMessage],
         sections: &Sections,
     ) -> Result<(), SummaryError> {
-        let written = extend_summary(chain, session, &self.summary, &past[self.taken..], sections).await?;
+        let written = extend_summary(chain, scope, &self.summary, &past[self.taken..], sections).await;
+        let written = match written {
+            Ok(written) => written,
+            Err(error) => {
+                if let SummaryError::NoAnswer(exhausted) = &error {
+                    self.models.extend(models(&exhausted.attempts));
+                }
+                return Err(error);
+            }
+        };
         self.taken += written.taken;
         self.summary = written.summary;
         self.pico_usd += written.pico_usd;
         self.usage.add(written.usage);
+        self.models.extend(written.models);
         let last = self.taken.checked_sub(1).and_then(|last| past.get(last));
         self.whole = match (last, past.get(self.taken)) {
             (Some(last), Some(next)) => last.turn != next.turn,

@@ -22,6 +22,10 @@ fn chain(script: &str) -> Chain {
     Chain::new(Arc::new(catalog), providers, Ledgers::new(Budget::default()), settings, Arc::new(()))
 }
 
+fn scope(pins: &Pins) -> SummaryScope<'_> {
+    SummaryScope { session: "s", pins, deadline: None }
+}
+
 fn past(turns: u64, words: usize) -> Vec<HistoryMessage> {
     let said = |turn: u64| {
         let text = format!("{turn} {}", "word ".repeat(words));
@@ -35,15 +39,17 @@ fn past(turns: u64, words: usize) -> Vec<HistoryMessage> {
 async fn a_question_takes_whole_turns_and_goes_on_with_the_summary_before() {
     let chain = chain("answers: [{ when: { user: 'it began' }, say: went on }, { say: it began }]");
     let past = past(40, 300);
-    let first = extend_summary(&chain, "s", &Summary::default(), &past, &Sections::default())
-        .await
-        .expect("a summary");
+    let first =
+        extend_summary(&chain, scope(&Pins::default()), &Summary::default(), &past, &Sections::default())
+            .await
+            .expect("a summary");
     assert!(first.taken > 2 && first.taken < past.len() && first.taken % 2 == 0, "{}", first.taken);
     assert_eq!((first.summary.text.as_str(), first.summary.messages), ("it began", first.taken as u64));
     assert!(first.pico_usd > 0 && first.usage.input_tokens > 0);
     let rest = &past[first.taken..];
-    let second =
-        extend_summary(&chain, "s", &first.summary, rest, &Sections::default()).await.expect("a summary");
+    let second = extend_summary(&chain, scope(&Pins::default()), &first.summary, rest, &Sections::default())
+        .await
+        .expect("a summary");
     assert_eq!(second.summary.text, "went on");
     assert_eq!(second.summary.messages, (first.taken + second.taken) as u64);
 }
@@ -54,14 +60,16 @@ async fn a_summary_that_is_none_is_an_error_and_a_long_one_is_cut() {
         "answers: [{ when: { user: 'long' }, say: '{{user}}' }, { fault: { class: request, message: no } }]",
     );
     let mut messages = past(1, 3);
-    let error = extend_summary(&chain, "s", &Summary::default(), &messages, &Sections::default())
-        .await
-        .expect_err("none");
+    let error =
+        extend_summary(&chain, scope(&Pins::default()), &Summary::default(), &messages, &Sections::default())
+            .await
+            .expect_err("none");
     assert!(error.to_string().contains("no"), "{error}");
     messages[0].message = Message::User { text: "long ".repeat(300) };
     let sections = Sections { summary: 50, ..Sections::default() };
-    let written =
-        extend_summary(&chain, "s", &Summary::default(), &messages, &sections).await.expect("a summary");
+    let written = extend_summary(&chain, scope(&Pins::default()), &Summary::default(), &messages, &sections)
+        .await
+        .expect("a summary");
     assert!(written.summary.text.contains("[truncated") && Estimate.count(&written.summary.text) <= 100);
 }
 

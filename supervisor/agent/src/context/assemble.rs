@@ -12,7 +12,10 @@ use super::{
 };
 use crate::prompt::Prompt;
 use crate::tokens::TokenCounter;
-use crate::tools::Offer;
+use crate::tools::{Offer, SEARCH_PLUGIN};
+
+/// The share of the tools' section that the index of all tools may have, as a divisor.
+const INDEX_SHARE: usize = 2;
 
 /// What is added where something was shortened: the line that says what is left out, and the tool that reads
 /// on.
@@ -73,6 +76,21 @@ pub fn assemble(
     let mut tools =
         choose::choose(material.offer.tools(), material.request, material.used, sections.tools, counter);
 
+    let mut stable_messages = material.prompt.stable_messages();
+    let search = material.offer.hidden().find(|tool| tool.plugin == SEARCH_PLUGIN);
+    if let (false, Some(search)) = (tools.left_out.is_empty(), search) {
+        let index = choose::index(material.offer.tools(), sections.tools / INDEX_SHARE, counter);
+        let spent = counter.count(&index) + choose::tokens(&search.spec, counter);
+        let left = sections.tools.saturating_sub(spent);
+        tools = choose::choose(material.offer.tools(), material.request, material.used, left, counter);
+        tools.tokens += spent;
+        tools.specs.push(search.spec.clone());
+        tools.specs.sort_by(|a, b| a.name.cmp(&b.name));
+        // Before what changes with each request.
+        messages.insert(stable_messages, Message::System { text: index });
+        stable_messages += 1;
+    }
+
     let mut summary = 0;
     if !material.summary.text.is_empty() {
         let message = material.summary.message(sections.summary, counter);
@@ -93,14 +111,20 @@ pub fn assemble(
     }
     messages.extend(shown.messages);
     if shown.cut > 0 {
-        for tool in material.offer.hidden() {
+        for tool in material.offer.hidden().filter(|tool| tool.plugin != SEARCH_PLUGIN) {
             tools.tokens += choose::tokens(&tool.spec, counter);
             tools.specs.push(tool.spec.clone());
         }
         tools.specs.sort_by(|a, b| a.name.cmp(&b.name));
     }
 
-    let total = count_messages(&messages, counter) + tools.tokens;
+    // The index is a message and counts with the tools.
+    let index = if stable_messages > material.prompt.stable_messages() {
+        index_tokens(&messages, stable_messages, counter)
+    } else {
+        0
+    };
+    let total = count_messages(&messages, counter) + tools.tokens - index;
     let status = window.status(total);
     let stats = Stats {
         accuracy: counter.accuracy(),
@@ -117,17 +141,25 @@ pub fn assemble(
         results_cut: shown.cut,
         result_tokens_cut: shown.cut_tokens,
         profile: material.plan.profile,
-        tools_offered: tools.specs.len(),
+        tools_offered: tools.specs.iter().filter(|spec| !material.offer.is_hidden(&spec.name)).count(),
         tools_left_out: tools.left_out.len(),
         compression_ratio: material.summary.ratio(counter),
     };
     AssembledRequest {
         messages,
-        stable_messages: material.prompt.stable_messages(),
+        stable_messages,
         tools: tools.specs,
         to_summarize: shown.left_out,
         status,
         stats,
         sections,
+    }
+}
+
+/// The tokens of the index of all tools, without those of its message.
+fn index_tokens(messages: &[Message], stable_messages: usize, counter: &dyn TokenCounter) -> usize {
+    match messages.get(stable_messages - 1) {
+        Some(Message::System { text }) => counter.count(text),
+        _ => 0,
     }
 }

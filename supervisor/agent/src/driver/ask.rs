@@ -1,11 +1,13 @@
 //! One question to a model.
 
 use talon_agent_settings::PICOS_PER_MICRO;
-use talon_llm::model::{Chunk, ErrorClass, Request};
+use talon_llm::model::{Answer, Chunk, ErrorClass, Finish, Message, Request};
 use talon_llm::route::cost::saved_by_cache;
-use talon_llm::route::fallback::{AnswerEvent, AnswerListener, Answered, ExhaustedError, ExhaustedReason};
+use talon_llm::route::fallback::{
+    AnswerEvent, AnswerListener, Answered, ChainRequest, ExhaustedError, ExhaustedReason,
+};
 use talon_llm::route::retry;
-use talon_llm::route::router::{Outage, RejectionReason, RouteError};
+use talon_llm::route::router::{Outage, Pins, RejectionReason, RouteError};
 use talon_proto::agent;
 use talon_proto::agent::chunk::Kind;
 
@@ -42,18 +44,59 @@ impl TurnRun<'_> {
         if self.enforces_schema(&request.tools) {
             request.answer_schema = self.schema.as_ref().map(|schema| schema.text().clone());
         }
-        let mut partial_text = String::new();
-        let mut forward = Forward { listener: &*self.spec.listener, partial_text: &mut partial_text };
-        let ask = self.routing_request(&request, tokens);
-        let said = self.unless_stopped(self.environment.chain.ask(&ask, &mut forward)).await;
+        let mut forward =
+            Forward { listener: &*self.spec.listener, partial: String::new(), prefix: String::new() };
+        let said = self.unless_stopped(self.ask_and_continue(&mut request, tokens, &mut forward)).await;
         match said {
-            Ok(Ok(answered)) => Ok(self.answered(answered)),
+            Ok(Ok(answers)) => Ok(self.answered(answers)),
             Ok(Err(exhausted)) => Err(self.exhausted(exhausted)),
             Err(failure) => {
-                self.partial_text = partial_text;
+                self.partial_text = forward.partial;
                 Err(failure)
             }
         }
+    }
+
+    /// Asks the model, and again where its answer was cut at its limit of tokens. A continuation that fails
+    /// leaves the answer cut.
+    async fn ask_and_continue(
+        &self,
+        request: &mut Request,
+        tokens: u64,
+        forward: &mut Forward<'_>,
+    ) -> Result<Vec<Answered>, ExhaustedError> {
+        let first = self.environment.chain.ask(&self.routing_request(request, tokens), forward).await?;
+        let mut answers = vec![first];
+        for _ in 0..self.spec.budgets.continuations {
+            let Some(last) = answers.last().filter(|last| is_cut(&last.answer)) else { break };
+            // Half of a structured answer is no beginning of another one.
+            if self.schema.is_some() || self.costs_too_much(&answers) {
+                break;
+            }
+            forward.prefix.push_str(&last.answer.text);
+            let text = answers.iter().map(|answered| answered.answer.text.as_str()).collect();
+            request.messages.truncate(request.messages.len() - 2 * usize::from(answers.len() > 1));
+            request.messages.push(Message::Assistant { text, calls: Vec::new(), thoughts: None });
+            request.messages.push(Message::User { text: CONTINUE.to_owned() });
+            // Another model would begin in its own words.
+            let pins = Pins { request: Some(last.model.to_string()), ..self.spec.pins.clone() };
+            let tokens = tokens.saturating_add(last.charge.usage.output_tokens);
+            let ask = ChainRequest { pins: &pins, ..self.routing_request(request, tokens) };
+            match self.environment.chain.ask(&ask, forward).await {
+                Ok(next) => answers.push(next),
+                Err(error) => {
+                    tracing::warn!(target: "agent", session = %self.spec.caller.session, %error, "a cut answer was not continued");
+                    break;
+                }
+            }
+        }
+        Ok(answers)
+    }
+
+    fn costs_too_much(&self, answers: &[Answered]) -> bool {
+        let so_far: u128 = answers.iter().map(|answered| answered.total_cost().picodollars()).sum();
+        let all = self.account.pico_usd.saturating_add(so_far) / PICOS_PER_MICRO;
+        self.spec.budgets.micro_usd.is_some_and(|most| all >= u128::from(most))
     }
 
     /// Whether costs outside the model's questions (summaries, sub-agents) have used up the budget.
@@ -63,7 +106,36 @@ impl TurnRun<'_> {
         (spent >= u128::from(most)).then_some(Limit::Cost { most_micro_usd: most })
     }
 
-    fn answered(&mut self, answered: Answered) -> Fact {
+    /// Joins an answer with its continuations.
+    fn answered(&mut self, answers: Vec<Answered>) -> Fact {
+        let mut whole = Answer::default();
+        for (part, answered) in answers.into_iter().enumerate() {
+            self.notify_fallback(&answered);
+            self.account.record_cost(answered.total_cost().picodollars());
+            if let Some(entry) = self.environment.chain.catalog().get(&answered.model) {
+                self.account.saved_pico_usd +=
+                    saved_by_cache(&entry.model, answered.charge.usage).picodollars();
+            }
+            self.account.record_attempts(answered.attempts);
+            self.account.model = Some(answered.model);
+            if part == 0 {
+                whole = answered.answer;
+                continue;
+            }
+            let Answer { text, calls, cut_call, finish, usage, model, thoughts } = answered.answer;
+            whole.text.push_str(&text);
+            whole.calls.extend(calls);
+            let mut sum = whole.usage.unwrap_or_default();
+            sum.add(usage.unwrap_or_default());
+            whole.usage = Some(sum);
+            whole = Answer { cut_call, finish, model, thoughts, ..whole };
+        }
+        let micro_usd = self.account.take_unreported_micro_usd();
+        Fact::Answered { answer: super::persistence::bound_answer(whole), micro_usd }
+    }
+
+    /// Notifies people that another model answered than the first choice.
+    fn notify_fallback(&self, answered: &Answered) {
         let mut failed = answered.attempts.iter().filter(|attempt| {
             attempt.model != answered.model.name || attempt.provider != answered.model.provider
         });
@@ -74,14 +146,6 @@ impl TurnRun<'_> {
                 (format!("{}/{}", attempt.provider, attempt.model), retry::word(error.class));
             self.notice("info", format!("{} answered, for {first} did not ({class}).", answered.model));
         }
-        self.account.record_cost(answered.total_cost().picodollars());
-        if let Some(entry) = self.environment.chain.catalog().get(&answered.model) {
-            self.account.saved_pico_usd += saved_by_cache(&entry.model, answered.charge.usage).picodollars();
-        }
-        let micro_usd = self.account.take_unreported_micro_usd();
-        self.account.record_attempts(answered.attempts);
-        self.account.model = Some(answered.model);
-        Fact::Answered { answer: super::persistence::bound_answer(answered.answer), micro_usd }
     }
 
     fn exhausted(&mut self, exhausted: ExhaustedError) -> Failure {
@@ -120,30 +184,58 @@ pub(super) fn route_error_word(error: &RouteError) -> &'static str {
     }
 }
 
+/// The note by which a cut answer is continued.
+const CONTINUE: &str = "[Note of the agent, not of the user: your answer was cut off at your limit of tokens. Continue exactly where it \
+stops, in the middle of a word if necessary. Repeat nothing, and say nothing about the cut.]";
+
+/// Whether an answer is a text that was cut at the model's limit of tokens.
+fn is_cut(answer: &Answer) -> bool {
+    answer.finish == Finish::Length
+        && answer.cut_call.is_none()
+        && answer.calls.is_empty()
+        && !answer.text.trim().is_empty()
+}
+
 /// Forwards an answer's pieces to the listener.
 struct Forward<'a> {
     listener: &'a dyn Listener,
     /// The text so far: all that remains if the turn ends in the middle of an answer.
-    partial_text: &'a mut String,
+    partial: String,
+    /// What holds whatever becomes of the present attempt: the parts of a cut answer that is being continued.
+    prefix: String,
 }
 
 impl AnswerListener for Forward<'_> {
     fn on_event(&mut self, event: AnswerEvent) {
         let kind = match event {
             AnswerEvent::Piece(Chunk::Text(text)) => {
-                self.partial_text.push_str(&text);
+                self.partial.push_str(&text);
                 Kind::Text(agent::Text { text })
             }
             AnswerEvent::Piece(Chunk::Thinking(text)) => Kind::Thinking(agent::Thinking { text }),
             // Clients receive a call when it is made.
             AnswerEvent::Piece(Chunk::Call(_)) => return,
+            AnswerEvent::Waiting { model, wait, class } => {
+                let text = format!(
+                    "{model} takes no request now ({}): waiting {} s for it, since no other model is ready.",
+                    retry::word(class),
+                    wait.as_secs().max(1)
+                );
+                Kind::Notice(agent::Notice { level: "info".to_owned(), text, discard_text: false })
+            }
             AnswerEvent::Withdrawn { model, class } => {
-                self.partial_text.clear();
                 let text = format!(
                     "{model} failed in the middle of its answer ({}): what it said so far does not count.",
                     retry::word(class)
                 );
-                Kind::Notice(agent::Notice { level: "warn".to_owned(), text, discard_text: true })
+                let notice = agent::Notice { level: "warn".to_owned(), text, discard_text: true };
+                self.listener.on_chunk(Kind::Notice(notice));
+                self.partial.clone_from(&self.prefix);
+                if self.prefix.is_empty() {
+                    return;
+                }
+                // Clients have discarded the parts that hold, too.
+                Kind::Text(agent::Text { text: self.prefix.clone() })
             }
         };
         self.listener.on_chunk(kind);

@@ -7,12 +7,12 @@ use talon_agent_settings::covers;
 use talon_proto::plugin::PluginCapabilities;
 
 use super::drive::TurnRun;
-use super::{Recollection, read_more};
+use super::{Recollection, read_more, search};
 use crate::answer::Schema;
 use crate::journal::{JournalEntry, Transcript, TurnOptions, UnfinishedTurn};
 use crate::loop_context::Failure;
 use crate::machine::Turn;
-use crate::tools::{Offer, PatternIntersection};
+use crate::tools::{Offer, PatternIntersection, SEARCH_PLUGIN};
 
 /// The most patterns without a match that a notice names; it counts the rest.
 const MAX_NAMED: usize = 5;
@@ -50,6 +50,7 @@ impl TurnRun<'_> {
             schema: self.spec.schema.as_ref().map(|schema| schema.text().clone()),
             model: self.spec.pins.request.clone(),
             thinking: self.spec.thinking,
+            local_only: self.spec.pins.local_only,
         };
         JournalEntry::Asked { text: self.spec.request.clone(), with: Box::new(with) }
     }
@@ -57,11 +58,12 @@ impl TurnRun<'_> {
     /// Resumes an interrupted turn. Its restrictions from before apply together with the present ones.
     fn resume(&mut self, unfinished: UnfinishedTurn) -> Result<(), Failure> {
         let UnfinishedTurn { request, options: with, entries, .. } = unfinished;
-        let TurnOptions { within, no_tools, schema, model, thinking } = with;
+        let TurnOptions { within, no_tools, schema, model, thinking, local_only } = with;
         self.spec.request.clone_from(&request);
         self.turn = Turn::new(request, self.spec.budgets.clone());
         self.spec.no_tools |= no_tools;
         self.spec.pins.request = model;
+        self.spec.pins.local_only |= local_only;
         self.spec.thinking = thinking;
         if let Some(schema) = schema {
             let schema = Schema::new(schema).map_err(|error| Failure::Internal(error.to_string()))?;
@@ -102,7 +104,9 @@ impl TurnRun<'_> {
         });
         let mut offer = Offer::new(actions);
         if !self.spec.no_tools && offer.tools().next().is_some() {
-            offer = offer.with_hidden(read_more::PLUGIN, &read_more::action());
+            offer = offer
+                .with_hidden(read_more::PLUGIN, &read_more::action())
+                .with_hidden(SEARCH_PLUGIN, &search::action());
         }
         (recalled, offer)
     }

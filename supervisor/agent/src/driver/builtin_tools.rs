@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use talon_llm::route::router::Pins;
 use talon_proto::plugin::PluginCapabilities;
 
 use super::{AllowedTools, Caller, Clock, Listener};
@@ -28,6 +29,8 @@ pub struct BuiltinCall {
     /// The operator's lists for the caller, [`TurnSpec::allowed`](super::TurnSpec::allowed). They bind
     /// everything that this call starts.
     pub allowed: AllowedTools,
+    /// The turn's pins: they hold for everything that this call asks of models.
+    pub pins: Pins,
     /// Receives the call's chunks.
     pub listener: Arc<dyn Listener>,
     /// The turn's clock, for a turn that the call starts ([`super::TurnSpec::outer`]).

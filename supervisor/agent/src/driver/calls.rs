@@ -15,7 +15,9 @@ use tokio::time::Instant;
 
 use super::cost_tracking_listener::CostTrackingListener;
 use super::drive::TurnRun;
-use super::{BuiltinCall, BuiltinTools, Confirmation, HostCall, HostError, Listener, Progress, read_more};
+use super::{
+    BuiltinCall, BuiltinTools, Confirmation, HostCall, HostError, Listener, Progress, read_more, search,
+};
 use crate::journal::{JournalEntry, UNKNOWN};
 use crate::loop_context::Failure;
 use crate::machine::Fact;
@@ -61,6 +63,7 @@ impl TurnRun<'_> {
         let costs = Arc::new(CostTrackingListener::new(Arc::clone(&self.spec.listener)));
         let made = self.make_calls(calls, run, interrupted, &costs, &mut batch).await;
         self.account.record_cost(costs.pico_usd());
+        self.account.models.extend(costs.models());
         let Err(failure) = made else {
             let results = batch.into_results().unwrap_or_else(|batch| batch.give_up(ENDED));
             return Ok(self.executed(calls, results));
@@ -167,6 +170,9 @@ impl TurnRun<'_> {
         let (tool, args) = (checked.tool, checked.to_wire());
         let listener: Arc<dyn Listener> = Arc::clone(costs) as _;
         let (result, truncated, latency) = 'made: {
+            if search::searches(self, &call.name) {
+                break 'made (self.search_tools(call, &args), false, Duration::ZERO);
+            }
             // It reads what the session has already.
             if read_more::reads_own_cut(&tool.plugin, &tool.action, &args) {
                 break 'made (self.read_more(call, &args), false, Duration::ZERO);
@@ -213,6 +219,7 @@ impl TurnRun<'_> {
                         listener,
                         within: self.spec.within.clone(),
                         allowed: self.spec.allowed.clone(),
+                        pins: self.spec.pins.clone(),
                         clock: self.clock.clone(),
                     };
                     (own.call(call).await, false)

@@ -1,9 +1,10 @@
 //! Runs a turn: passes facts to the machine and performs its effects.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use parking_lot::Mutex;
 use talon_agent_settings::PICOS_PER_MICRO;
 use talon_llm::model::{Answer, ToolCall, Usage};
 use talon_llm::route::catalog::ModelRef;
@@ -88,6 +89,8 @@ pub(super) struct TurnRun<'w> {
     pub(super) prompt: Prompt,
     pub(super) recalled: Recollection,
     pub(super) offer: Arc<Offer>,
+    /// Tools that searches of this turn loaded.
+    pub(super) loaded: Mutex<BTreeSet<String>>,
     /// The journal's entries of this turn that are not replayed yet.
     pub(super) replay: VecDeque<JournalEntry>,
     /// Whether the next fact comes from the journal.
@@ -125,6 +128,8 @@ pub(super) struct TurnAccount {
     /// The number of earlier attempts that were dropped.
     pub(super) attempts_left_out: usize,
     pub(super) model: Option<ModelRef>,
+    /// Every model that saw the turn's text.
+    pub(super) models: BTreeSet<String>,
     pub(super) stats: Option<Stats>,
     /// Plugin, action, and whether the call succeeded.
     pub(super) calls: Vec<(String, String, bool)>,
@@ -133,6 +138,8 @@ pub(super) struct TurnAccount {
     pub(super) warned_tight: bool,
     /// Whether people were notified that results are shown shortened.
     pub(super) warned_cut: bool,
+    /// Whether people were notified that not all tools are offered at once.
+    pub(super) warned_tools: bool,
 }
 
 /// The most attempts of a turn that are stored and reported. A turn exceeds it only if nearly every question
@@ -142,6 +149,8 @@ pub(super) const MAX_ATTEMPTS: usize = 64;
 impl TurnAccount {
     /// Records the attempts of one question.
     pub(super) fn record_attempts(&mut self, attempts: Vec<Attempt>) {
+        let saw = attempts.iter().map(|attempt| format!("{}/{}", attempt.provider, attempt.model));
+        self.models.extend(saw);
         self.attempts.extend(attempts);
         let too_many = self.attempts.len().saturating_sub(MAX_ATTEMPTS);
         self.attempts.drain(..too_many);
@@ -186,6 +195,7 @@ impl<'w> TurnRun<'w> {
             prompt: spec.prompt.clone(),
             recalled: Recollection::default(),
             offer: Arc::new(Offer::default()),
+            loaded: Mutex::default(),
             replay: VecDeque::new(),
             rebuilt: false,
             resumed: false,

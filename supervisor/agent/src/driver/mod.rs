@@ -32,6 +32,7 @@ mod persistence;
 mod prepare;
 mod read_more;
 mod recall;
+mod search;
 mod spec;
 mod summarize;
 

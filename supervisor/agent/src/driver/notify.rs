@@ -92,6 +92,8 @@ impl TurnRun<'_> {
             tool_calls: end.tool_calls,
             scripted: model.is_some_and(|model| is_scripted(&model.provider)),
             context: end.stats.as_ref().map(stats),
+            finish: "stop".to_owned(),
+            models: self.account.models.iter().cloned().collect(),
             saved_pico_usd: saturated(self.account.saved_pico_usd),
         }));
         end
@@ -114,6 +116,8 @@ impl TurnRun<'_> {
             iteration: end_report.iterations,
             duration_ms: end_report.duration_ms,
             context: end_report.stats.as_ref().map(stats),
+            finish: finish(&end.reason, self.account.word).to_owned(),
+            models: self.account.models.iter().cloned().collect(),
         }));
         end_report
     }
@@ -139,8 +143,20 @@ impl TurnRun<'_> {
             tool_calls: u32::try_from(context.completed().len()).unwrap_or(u32::MAX),
             attempts: self.account.attempts.iter().cloned().collect(),
             model: self.account.model.as_ref().map(ToString::to_string),
+            models: self.account.models.iter().cloned().collect(),
             stats: self.account.stats.clone(),
         }
+    }
+}
+
+/// How a turn without an answer finished; empty if no model was to blame and no limit was reached.
+fn finish(failure: &Failure, word: Option<&str>) -> &'static str {
+    match failure {
+        Failure::Limit(_) => "budget",
+        Failure::Answer(error) => error.finish(),
+        Failure::Cancelled => "cancelled",
+        Failure::Model(_) if word == Some("over_budget") => "budget",
+        Failure::Model(_) | Failure::Store(_) | Failure::Window(_) | Failure::Internal(_) => "",
     }
 }
 

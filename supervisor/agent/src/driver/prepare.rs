@@ -1,15 +1,16 @@
 //! Assembles the next question to a model.
 
 use std::collections::BTreeSet;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use talon_llm::model::{Message, NOTE_BEGINS, Request, ToolSpec};
 use talon_llm::route::cost::Day;
 use talon_llm::route::fallback::ChainRequest;
 use talon_llm::route::{Complexity, Task, complexity};
+use tokio::time::Instant;
 
 use super::drive::TurnRun;
-use super::read_more;
+use super::{read_more, search};
 use crate::answer::Schema;
 use crate::context::{AssembledRequest, Material, Stats, Window, WindowStatus, assemble, count_messages};
 use crate::fence;
@@ -48,6 +49,10 @@ impl TurnRun<'_> {
         self.sections = question.sections;
         self.account.stats = Some(question.stats.clone());
         self.log_fit(&question);
+        if question.stats.tools_left_out > 0 && !std::mem::replace(&mut self.account.warned_tools, true) {
+            let Stats { tools_offered, tools_left_out, .. } = question.stats;
+            self.notice("info", search::notice(tools_offered, tools_left_out));
+        }
         if question.stats.results_cut > 0 && !std::mem::replace(&mut self.account.warned_cut, true) {
             let Stats { results_cut, result_tokens_cut, profile, .. } = question.stats;
             self.notice("info", read_more::notice(results_cut, result_tokens_cut, profile.word()));
@@ -133,7 +138,13 @@ impl TurnRun<'_> {
             pins: &self.spec.pins,
             session: &self.spec.caller.session,
             day: Day::of(SystemTime::now()),
+            deadline: Some(Instant::now() + self.time_left()),
         }
+    }
+
+    /// The time that the turn may still take.
+    pub(super) fn time_left(&self) -> Duration {
+        self.spec.budgets.wall_time.saturating_sub(self.clock.elapsed())
     }
 
     fn has_results(&self) -> bool {
@@ -168,6 +179,7 @@ impl TurnRun<'_> {
         });
         let used: BTreeSet<String> =
             called.map(|call| call.name.clone()).chain(self.recalled.tools.iter().cloned()).collect();
+        let used = &used | &*self.loaded.lock();
         let material = Material {
             prompt: &self.prompt,
             summary: &self.summary,

@@ -108,7 +108,7 @@ fn without_marks(text: &str) -> String {
     out
 }
 
-/// What people are told where results are shown shortened.
+/// The notice to people where results are shown shortened.
 pub(super) fn notice(results: usize, tokens: usize, profile: &str) -> String {
     let (results, them) = match results {
         1 => ("1 result of a tool is".to_owned(), "it"),

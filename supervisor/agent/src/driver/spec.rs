@@ -52,6 +52,8 @@ pub struct TurnSpec {
     pub task: Task,
     /// Models that the request or session selects.
     pub pins: Pins,
+    /// The model that the operator names for summaries; a pin is stronger.
+    pub summaries: Option<String>,
     /// How long the models think.
     pub thinking: Thinking,
     /// The schema that its answer has to fit.
@@ -96,6 +98,8 @@ pub struct TurnEnd {
     pub attempts: Vec<Attempt>,
     /// The model that answered last, as provider/name.
     pub model: Option<String>,
+    /// Every model that saw the turn's text, with those of summaries and sub-agents.
+    pub models: Vec<String>,
     /// The composition of the last question.
     pub stats: Option<Stats>,
 }

@@ -3,9 +3,10 @@
 use std::ops::Range;
 
 use talon_llm::model::Message;
+use tokio::time::Instant;
 
 use super::drive::TurnRun;
-use crate::compress;
+use crate::compress::{self, SummaryScope};
 use crate::context::{Pressure, count_messages};
 use crate::loop_context::Failure;
 use crate::tokens::TokenCounter;
@@ -52,8 +53,10 @@ impl TurnRun<'_> {
         let mut failed = None;
         while running.taken < past.len() && *left > 0 {
             *left -= 1;
-            let (chain, session) = (&self.environment.chain, &self.spec.caller.session);
-            let extension = running.extend(chain, session, &past, &self.sections);
+            let pins = self.spec.pins.or_model(self.spec.summaries.as_ref());
+            let deadline = Some(Instant::now() + self.time_left());
+            let scope = SummaryScope { session: &self.spec.caller.session, pins: &pins, deadline };
+            let extension = running.extend(&self.environment.chain, scope, &past, &self.sections);
             let said = self.unless_stopped(extension).await;
             if let Err(error) = said? {
                 failed = Some(error.to_string());
@@ -67,6 +70,7 @@ impl TurnRun<'_> {
         }
         self.account.record_cost(running.pico_usd);
         self.account.usage.add(running.usage);
+        self.account.models.extend(std::mem::take(&mut running.models));
         self.transcript.forget(range.start..range.start + running.taken);
         if keep {
             self.unkept = running.unpersisted();

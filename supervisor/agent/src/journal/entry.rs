@@ -70,6 +70,9 @@ pub struct TurnOptions {
     /// How long the model thinks.
     #[serde(default)]
     pub thinking: Thinking,
+    /// Whether only models on this machine may see it.
+    #[serde(default)]
+    pub local_only: bool,
 }
 
 /// How a turn ended.

@@ -89,6 +89,7 @@ async fn every_entry_comes_back_as_it_was() {
         schema: Some(json!({ "type": "object" })),
         model: Some("a/b".to_owned()),
         thinking: Thinking::High,
+        local_only: true,
     };
     let answer = Answer {
         text: "text".to_owned(),

@@ -61,6 +61,9 @@ impl LoopContext {
         if !has_repeat_warning && repeats > 1 && repeats + 1 == budgets.no_progress.get() {
             warnings.push(Warning::NoProgress { times: repeats });
         }
+        if let Some(tool) = self.answer().and_then(|answer| answer.cut_call.clone()) {
+            warnings.push(Warning::CallCutOff { tool });
+        }
         if self.iterations_left() == 1 {
             warnings.push(Warning::LastIteration);
         }

@@ -103,7 +103,8 @@ impl EffectKind {
             },
             Self::Feedback => match context.verdict() {
                 Some(AnswerVerdict::Invalid(error)) => {
-                    let (attempt, of) = (context.retries() + 1, context.budgets().structured_retries);
+                    let of = error.retries(context.budgets().structured_retries);
+                    let attempt = context.retries() + 1;
                     Effect::Feedback { text: error.feedback(attempt, of) }
                 }
                 Some(AnswerVerdict::Accepted(_)) | None => return None,

@@ -50,7 +50,7 @@ impl Guard {
             Self::BudgetExceeded => matches!(context.check_budgets(), BudgetCheck::Exceeded(_)),
             Self::InvalidRetriesLeft => {
                 matches!(context.verdict(), Some(AnswerVerdict::Invalid(_)))
-                    && context.retries_left() > 0
+                    && context.verdict_retries_left() > 0
                     && context.iterations_left() > 0
                     && context.exhausted_limit().is_none()
             }

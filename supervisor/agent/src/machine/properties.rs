@@ -84,6 +84,7 @@ fn budgets() -> impl Strategy<Value = Budgets> {
                 identical_successes,
                 no_progress,
                 structured_retries,
+                continuations: 0,
                 wall_time: Duration::from_millis(ms),
                 micro_usd,
             },

@@ -5,7 +5,7 @@ use serde_json::json;
 use talon_llm::model::{Answer, Arguments, Finish, ToolCall, Usage};
 
 use super::*;
-use crate::answer;
+use crate::answer::{self, Schema};
 use crate::budget::{Budgets, Limit};
 use crate::loop_context::Failure;
 use crate::tool_result::{CallOutcome, ToolResult};
@@ -206,7 +206,7 @@ fn finalize_tells_all_of_the_turn() {
         panic!("{:?}", advance.effects)
     };
     assert_eq!(finished.answer.text, "All is clean.");
-    assert_eq!((finished.answer.value.as_ref(), finished.answer.cut), (None, false));
+    assert_eq!(finished.answer.value, None);
     assert_eq!((finished.iterations, finished.micro_usd), (2, 14));
     assert_eq!(turn.context().completed(), ["git__status"]);
     assert_eq!(
@@ -303,21 +303,65 @@ fn the_last_question_says_that_it_is_the_last_and_then_the_turn_ends_with_what_t
 // Promises: AGENT-10
 #[test]
 fn an_answer_that_does_not_fit_goes_back_twice_and_then_ends_the_turn() {
+    let schema = Schema::new(json!({ "type": "object" })).expect("a schema");
     let mut turn = started(Budgets::default());
     for attempt in 1..=2 {
-        take(&mut turn, answered(says("")));
-        let verdict = answer::check(turn.context().answer().expect("it answered"), None);
+        take(&mut turn, answered(says("no")));
+        let verdict = answer::check(turn.context().answer().expect("it answered"), Some(&schema));
         let advance = take(&mut turn, Fact::Checked(verdict));
         let Some(Effect::Feedback { text }) = advance.effects.first() else { panic!("{advance:?}") };
         assert!(text.contains(&format!("(try {attempt} of 2)")), "{text}");
         assert_eq!(turn.state(), State::AwaitLlm);
     }
-    take(&mut turn, answered(says("")));
-    let verdict = answer::check(turn.context().answer().expect("it answered"), None);
+    take(&mut turn, answered(says("no")));
+    let verdict = answer::check(turn.context().answer().expect("it answered"), Some(&schema));
     let advance = take(&mut turn, Fact::Checked(verdict));
     let Some(Effect::TellEnd(end)) = advance.effects.last() else { panic!("{advance:?}") };
-    assert_eq!(end.reason.word(), "empty_answer");
+    assert_eq!(end.reason.word(), "answer_invalid");
     assert_eq!(turn.context().budget_use().retries_left, 0);
+}
+
+// Promises: AGENT-67
+#[test]
+fn an_empty_withheld_or_refused_answer_goes_back_once_and_a_call_that_was_cut_as_often_as_one_that_does_not_fit()
+ {
+    let withheld = |finish| Answer { finish, ..says("half of it") };
+    let cut =
+        || Answer { cut_call: Some("files__write".to_owned()), finish: Finish::Length, ..says("I write.") };
+    for (answer, retries, word) in [
+        (says(""), 1, "empty_answer"),
+        (withheld(Finish::Filtered), 1, "answer_withheld"),
+        (withheld(Finish::Refused), 1, "answer_refused"),
+        (withheld(Finish::Length), 0, "answer_cut_off"),
+        (cut(), 2, "answer_cut_off"),
+    ] {
+        let mut turn = started(Budgets::default());
+        for attempt in 0..=retries {
+            take(&mut turn, answered(answer.clone()));
+            let verdict = answer::check(turn.context().answer().expect("it answered"), None);
+            let advance = take(&mut turn, Fact::Checked(verdict));
+            match advance.effects.last() {
+                Some(Effect::TellEnd(end)) => {
+                    assert_eq!((attempt, end.reason.word()), (retries, word));
+                    assert_eq!(end.partial.is_some(), !answer.text.is_empty(), "{word}");
+                }
+                other => assert!(attempt < retries, "{word}: {other:?}"),
+            }
+        }
+    }
+}
+
+// Promises: AGENT-67
+#[test]
+fn the_model_is_informed_of_a_call_that_was_cut_beside_others() {
+    let mut turn = started(Budgets::default());
+    let answer = Answer { cut_call: Some("files__write".to_owned()), ..calls(&[("git__status", "a")]) };
+    take(&mut turn, answered(answer));
+    let advance = take(&mut turn, Fact::Executed(vec![result(CallOutcome::Succeeded, "clean")]));
+    let warned = advance.effects.iter().any(
+        |effect| matches!(effect, Effect::Warn { note } if note.contains("files__write") && note.contains("not made")),
+    );
+    assert!(warned, "{:?}", advance.effects);
 }
 
 #[test]

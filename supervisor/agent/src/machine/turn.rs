@@ -138,7 +138,7 @@ impl Turn {
 
     /// The limit that prevents a retry, other than the number of retries.
     fn retry_blocked_by(&self) -> Option<Limit> {
-        if self.context.retries_left() == 0 {
+        if self.context.verdict_retries_left() == 0 {
             return None;
         }
         self.context.exhausted_limit().or_else(|| {

@@ -39,6 +39,7 @@ impl Setting {
                 args,
                 within: Vec::new(),
                 allowed: crate::driver::AllowedTools::default(),
+                pins: talon_llm::route::router::Pins::default(),
                 listener: Arc::new(NoListener),
                 clock: crate::driver::Clock::start(None),
             })

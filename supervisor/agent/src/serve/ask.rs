@@ -24,7 +24,8 @@ use crate::turns::{RunningTurn, Subscription};
 
 impl Service {
     pub(super) async fn ask(&self, client: &Client, request: AskRequest) -> Result<Chunks, Status> {
-        let AskRequest { session_id, text, model, thinking, schema, tools, no_tools, channel } = request;
+        let AskRequest { session_id, text, model, thinking, schema, tools, no_tools, channel, local_only } =
+            request;
         if text.trim().is_empty() {
             return Err(Status::invalid_argument("the question is empty: say what is wanted"));
         }
@@ -42,6 +43,7 @@ impl Service {
             schema: parse_schema(&schema)?.map(Arc::new),
             tools: known_patterns(tools)?,
             no_tools,
+            local_only,
         };
         let session = if session_id.is_empty() {
             self.new_session(client, &channel).await?

@@ -3,8 +3,8 @@
 use talon_agent_settings::ProviderKind;
 use talon_llm::route::fallback::ProviderState as State;
 use talon_llm::route::router::Outage;
-use talon_llm::route::show::{ModelRow, rows};
-use talon_proto::agent::{ListModelsRequest, ListModelsResponse, Model, ProviderState};
+use talon_llm::route::show::{ChainRow, ModelRow, chains, rows};
+use talon_proto::agent::{ListModelsRequest, ListModelsResponse, Model, ModelChain, ProviderState};
 use tokio::time::Instant;
 use tonic::Status;
 
@@ -23,6 +23,7 @@ impl Service {
         Ok(ListModelsResponse {
             models: models.into_iter().map(model).collect(),
             providers: providers(&setup),
+            chains: chains(&setup.environment.chain).into_iter().map(chain).collect(),
         })
     }
 }
@@ -45,6 +46,16 @@ fn model(row: ModelRow) -> Model {
         estimate: row.typical_turn.to_string(),
         state,
         why,
+        priority: row.priority,
+        local: row.local,
+    }
+}
+
+fn chain(row: ChainRow) -> ModelChain {
+    ModelChain {
+        task: row.task.to_string(),
+        complexity: row.complexity.to_string(),
+        models: row.models.iter().map(ToString::to_string).collect(),
     }
 }
 

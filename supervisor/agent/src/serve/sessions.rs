@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use talon_agent_settings::{Thinking, is_pattern};
+use talon_llm::route::router::Pins;
 use talon_proto::agent::{
     CompactSessionRequest, CompactSessionResponse, CreateSessionRequest, DeleteSessionRequest,
     DeleteSessionResponse, GetSessionRequest, GetSessionResponse, ListSessionsRequest, ListSessionsResponse,
@@ -17,8 +18,8 @@ use super::client::Client;
 use super::costs::pico;
 use super::limits::{CANCEL_WAIT, DEFAULT_SESSIONS, MAX_PATTERNS, MAX_SESSIONS};
 use super::service::{Service, page, token};
-use crate::agent::{OPEN_TURN, Setup, TITLE, TOOLS, thinking, tools_of};
-use crate::compress::{CompactError, compact};
+use crate::agent::{LOCAL_ONLY, OPEN_TURN, Setup, TITLE, TOOLS, local_only, thinking, tools_of};
+use crate::compress::{CompactError, SummaryScope, compact};
 use crate::context::{ContextPlan, Window};
 use crate::driver::{CallApprover as _, Caller};
 use crate::error_status::{journal_error_status, no_session, store_error_status};
@@ -30,8 +31,8 @@ impl Service {
         client: &Client,
         request: CreateSessionRequest,
     ) -> Result<Session, Status> {
-        let CreateSessionRequest { channel, model, thinking, tools } = request;
-        let change = self.change(Some(model), Some(thinking), Some(ToolList { tools }))?;
+        let CreateSessionRequest { channel, model, thinking, tools, local_only } = request;
+        let change = self.change(Some(model), Some(thinking), Some(ToolList { tools }), Some(local_only))?;
         let session = self.new_session(client, &channel).await?;
         let session = self
             .agent
@@ -88,9 +89,9 @@ impl Service {
         client: &Client,
         request: UpdateSessionRequest,
     ) -> Result<Session, Status> {
-        let UpdateSessionRequest { session_id, model, thinking, tools } = request;
+        let UpdateSessionRequest { session_id, model, thinking, tools, local_only } = request;
         let session = self.session(client, &session_id).await?;
-        let change = self.change(model, thinking, tools)?;
+        let change = self.change(model, thinking, tools, local_only)?;
         let session = self
             .agent
             .sessions
@@ -163,7 +164,14 @@ impl Service {
             setup.environment.chain.catalog().entries().iter().map(|entry| entry.model.context_window);
         let window = windows.min().map_or(0, |window| usize::try_from(window).unwrap_or(usize::MAX));
         let sections = plan.sections(Window(window), 0);
-        let compacted = compact(&setup.environment.chain, &journal, &id, &sections, keep).await;
+        let pins = Pins {
+            session: session.overrides.model.clone(),
+            local_only: local_only(&setup.settings, &session),
+            ..Pins::default()
+        };
+        let pins = pins.or_model(setup.settings.models.summaries.as_ref());
+        let scope = SummaryScope { session: &id, pins: &pins, deadline: None };
+        let compacted = compact(&setup.environment.chain, &journal, scope, &sections, keep).await;
         self.agent.costs.flush().await;
         let compacted = compacted.map_err(|error| match &error {
             CompactError::Journal(error) => journal_error_status(error),
@@ -183,6 +191,7 @@ impl Service {
         model: Option<String>,
         thinking: Option<String>,
         tools: Option<ToolList>,
+        local_only: Option<bool>,
     ) -> Result<SessionChange, Status> {
         let setup = self.agent.setup();
         let model = model.map(|model| known_model(&setup, &model)).transpose()?;
@@ -198,6 +207,9 @@ impl Service {
                 )));
             }
             metadata.insert(TOOLS.to_owned(), json);
+        }
+        if let Some(local_only) = local_only {
+            metadata.insert(LOCAL_ONLY.to_owned(), local_only.then(|| "true".to_owned()));
         }
         Ok(SessionChange { model, thinking, metadata, ..SessionChange::default() })
     }
@@ -218,6 +230,7 @@ impl Service {
         };
         Ok(Session {
             tools: tools_of(&session),
+            local_only: local_only(&self.agent.setup().settings, &session),
             title: session.metadata.get(TITLE).cloned().unwrap_or_default(),
             id,
             sender: session.sender,

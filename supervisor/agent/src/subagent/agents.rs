@@ -40,6 +40,8 @@ pub struct SubAgentContext {
     pub rules: Vec<String>,
     /// How the window is divided; the part of the system prompt is adapted to the role.
     pub plan: ContextPlan,
+    /// `models.summaries`
+    pub summaries: Option<String>,
     /// `agent.allow.subagents`
     pub allow: BTreeMap<String, Vec<ToolPattern>>,
     /// Neutralizes text.
@@ -138,6 +140,7 @@ impl SubAgents {
             tokens: outcome.tokens,
             cost_pico_usd: outcome.cost_pico_usd,
             duration_ms: outcome.duration_ms,
+            models: outcome.models.clone(),
         }));
         Ok((outcome, json))
     }

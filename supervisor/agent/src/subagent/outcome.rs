@@ -13,6 +13,8 @@ pub(super) struct SubAgentOutcome {
     pub(super) tokens: u64,
     pub(super) cost_pico_usd: u64,
     pub(super) duration_ms: u64,
+    /// Every model that saw the task.
+    pub(super) models: Vec<String>,
 }
 
 impl SubAgentOutcome {
@@ -28,6 +30,7 @@ impl SubAgentOutcome {
             tokens: end.usage.input_tokens.saturating_add(end.usage.output_tokens),
             cost_pico_usd: end.cost_pico_usd,
             duration_ms: end.duration_ms,
+            models: end.models,
         }
     }
 

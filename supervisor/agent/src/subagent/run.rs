@@ -7,7 +7,6 @@ use serde_json::Value;
 use talon_agent_settings::{Money, PICOS_PER_MICRO};
 use talon_llm::model::Thinking;
 use talon_llm::route::Task;
-use talon_llm::route::router::Pins;
 use tokio_util::sync::CancellationToken;
 
 use super::SUBAGENT;
@@ -69,7 +68,13 @@ impl SubAgents {
     ) -> SubAgentOutcome {
         let Some(environment) = (self.environment)() else {
             let result = Err(ResultError::NotReady);
-            return SubAgentOutcome { result, tokens: 0, cost_pico_usd: 0, duration_ms: 0 };
+            return SubAgentOutcome {
+                result,
+                tokens: 0,
+                cost_pico_usd: 0,
+                duration_ms: 0,
+                models: Vec::new(),
+            };
         };
         let cancel = CancellationToken::new();
         let _ends_with_this = cancel.clone().drop_guard();
@@ -113,7 +118,8 @@ impl SubAgents {
             plan: ContextPlan { system: Some(role_tokens.min(MAX_ROLE_TOKENS)), ..self.context.plan },
             prompt: Prompt::new(rules.clone(), role),
             task: Task::Subagent,
-            pins: Pins { request: entry.model.clone(), session: None },
+            pins: call.pins.or_model(entry.model.as_ref().or(self.keys.model.as_ref())),
+            summaries: self.context.summaries.clone(),
             thinking: Thinking::default(),
             schema: Some(Arc::clone(&job.schema)),
             within,

@@ -11,6 +11,7 @@ use talon_llm::route::Task;
 use talon_llm::route::catalog::Catalog;
 use talon_llm::route::cost::{Budget, Ledgers};
 use talon_llm::route::fallback::{Chain, ChainSettings};
+use talon_llm::route::router::Pins;
 use talon_proto::agent::chunk::Kind;
 use talon_proto::agent::{Approval, Notice, Text};
 use talon_proto::host::ExecuteResponse;
@@ -121,6 +122,7 @@ fn end(outcome: Result<String, (String, String)>) -> TurnEnd {
         tool_calls: 0,
         attempts: Vec::new(),
         model: None,
+        models: vec!["p/cheap".to_owned()],
         stats: None,
     }
 }
@@ -161,6 +163,7 @@ fn context() -> SubAgentContext {
     SubAgentContext {
         rules: vec!["Answer briefly.".to_owned()],
         plan: ContextPlan::frugal(),
+        summaries: None,
         allow: BTreeMap::new(),
         sanitizer: Arc::new(Sanitizer::default()),
     }
@@ -203,6 +206,7 @@ fn call(agent: &str, args: &[(&str, &str)]) -> BuiltinCall {
         args: args.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
         within: Vec::new(),
         allowed: AllowedTools::default(),
+        pins: Pins::default(),
         listener: Arc::new(NoListener),
         clock: Clock::start(None),
     }
@@ -625,4 +629,22 @@ async fn letting_go_of_a_call_cancels_its_turn() {
     assert!(!cancel.is_cancelled());
     task.abort();
     cancel.cancelled().await;
+}
+
+// Promises: AGENT-70
+#[tokio::test]
+async fn a_pin_of_the_turn_holds_for_its_sub_agents_and_else_the_operators_word_does() {
+    let keys = SubAgentKeys { model: Some("p/small".to_owned()), ..SubAgentKeys::default() };
+    for (pins, expected) in [
+        (Pins::default(), Pins { request: Some("p/small".to_owned()), ..Pins::default() }),
+        (
+            Pins { session: Some("local/one".to_owned()), local_only: true, ..Pins::default() },
+            Pins { session: Some("local/one".to_owned()), local_only: true, ..Pins::default() },
+        ),
+    ] {
+        let runner = Fake::ending(Ok(plan().to_string()));
+        let agents = agents(&keys, runner.clone(), context());
+        let _ = agents.call(BuiltinCall { pins, ..call("PlannerAgent", &[("task", "plan")]) }).await;
+        assert_eq!(runner.seen().0.pins, expected);
+    }
 }

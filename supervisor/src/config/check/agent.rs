@@ -112,6 +112,9 @@ impl Check<'_> {
             }
         }
         self.check_plugin_names(trusted_plugins, &config.plugins.tools, &path.key("trusted_plugins"));
+        if let Some(model) = &subagents.model {
+            self.model(model, catalog, &path.key("subagents").key("model"));
+        }
         for (name, entry) in &subagents.agents {
             self.subagent(name, entry, catalog, &path.key("subagents").key("agents").key(name));
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use talon_agent_settings::catalog::{Catalog, UnknownModelError};
-use talon_agent_settings::{Budget, ModelKeys};
+use talon_agent_settings::{Budget, ModelKeys, ProviderEntry};
 use talon_plugin_config::document::origin::KeyPath;
 
 use super::Check;
@@ -11,7 +11,8 @@ use super::Check;
 impl Check<'_> {
     /// Returns the catalog, if it is valid, for checks of model names.
     pub(super) fn models(&mut self, models: &ModelKeys, path: &KeyPath) -> Option<Catalog> {
-        let ModelKeys { providers, catalog, fallback, budget, default, thinking: _ } = models;
+        let ModelKeys { providers, catalog, fallback, budget, default, summaries, local_only, thinking: _ } =
+            models;
         for (name, entry) in &providers.0 {
             let path = path.key("providers").key(name);
             for wrong in entry.problems(name).into_iter().chain(entry.base_url_problem()) {
@@ -44,8 +45,18 @@ impl Check<'_> {
                 format!("{session} for one session is more than per_day ({day}) gives to all of them");
             self.found.warning(&path.key("budget").key("per_session"), message, "lower it, or raise per_day");
         }
-        if let Some(default) = default {
-            self.model(default, catalog.as_ref(), &path.key("default"));
+        for (key, name) in [("default", default), ("summaries", summaries)] {
+            if let Some(name) = name {
+                self.model(name, catalog.as_ref(), &path.key(key));
+            }
+        }
+        if *local_only && !providers.0.is_empty() && !providers.0.values().any(ProviderEntry::is_local) {
+            let help = "add a provider on this machine, or say local: true for one of yours";
+            self.found.warning(
+                &path.key("local_only"),
+                "no provider is on this machine, so no model is asked",
+                help,
+            );
         }
         catalog
     }

@@ -35,6 +35,15 @@ pub struct ProviderEntry {
     /// Further keys, used in turn: each is `env: NAME` or `file: PATH`. Without any key, requests carry none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub api_keys: Vec<KeySource>,
+    /// Its place in the chain of models, before their cost: models of the lowest are asked first. Default: 100,
+    /// which leaves room on both sides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(max = 1_000_000))]
+    pub priority: Option<u32>,
+    /// Whether it is on this machine, or where text may go all the same, for `local_only`. Default: whether
+    /// `base_url` is a loopback address, or `kind` is `scripted`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub local: Option<bool>,
     /// Headers of every request. Their values are never shown.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, Secret>,
@@ -72,6 +81,8 @@ impl ProviderEntry {
             api_key_env: None,
             api_key_file: None,
             api_keys: Vec::new(),
+            priority: None,
+            local: None,
             headers: BTreeMap::new(),
             timeouts: Timeouts::default(),
             proxy: None,
@@ -79,6 +90,26 @@ impl ProviderEntry {
             num_ctx: None,
             file: None,
         }
+    }
+
+    /// Whether text that it gets stays on this machine, as far as the entry says.
+    #[must_use]
+    pub fn is_local(&self) -> bool {
+        let loopback = |url: &str| {
+            let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+            let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+            let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+            let host = match host.strip_prefix('[') {
+                Some(rest) => rest.split(']').next().unwrap_or_default(),
+                None => host.split(':').next().unwrap_or_default(),
+            };
+            host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+        };
+        self.local.unwrap_or_else(|| match (self.kind, &self.base_url) {
+            (ProviderKind::Scripted, _) | (ProviderKind::Ollama, None) => true,
+            (_, Some(url)) => loopback(url),
+            (ProviderKind::Openai | ProviderKind::Anthropic, None) => false,
+        })
     }
 
     /// The sources of all its keys.

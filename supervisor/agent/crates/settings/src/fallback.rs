@@ -22,19 +22,21 @@ pub struct FallbackKeys {
     /// 5m: a provider's `timeouts` usually end an attempt earlier; this is a second limit. It should be
     /// longer than all of them, and not longer than `patience`.
     pub silence: TimeSpan,
-    /// How often a model is asked again after a network error or a timeout. At most 10.
+    /// How often a model is asked again after a network error, a timeout, an error of the server (5xx), or a
+    /// stream that broke. At most 10.
     #[schemars(range(max = 10))]
     pub retries: u32,
     /// The wait before the first retry; doubles with each.
+    ///
+    /// 500ms: with three retries, a failure of three seconds ends no request.
     pub backoff_initial: TimeSpan,
     /// The longest wait between two attempts, unless a provider asks for more.
     pub backoff_max: TimeSpan,
     /// A random time up to this is added to each wait, so that requests that failed together are not retried
     /// together.
     pub jitter: TimeSpan,
-    /// The longest `Retry-After` for which a request waits.
-    ///
-    /// 30s: about as long as a person waits without feedback.
+    /// The longest `Retry-After` for which a request waits while another model is ready. Where none is, it
+    /// waits as long as its turn has time, and says so.
     pub retry_after_max: TimeSpan,
     /// How long a rate-limited model is not asked if the provider gives no time.
     ///
@@ -76,7 +78,7 @@ impl Default for FallbackKeys {
             patience: TimeSpan::from_secs(600),
             silence: TimeSpan::from_secs(300),
             retries: 3,
-            backoff_initial: TimeSpan::from_millis(100),
+            backoff_initial: TimeSpan::from_millis(500),
             backoff_max: TimeSpan::from_secs(10),
             jitter: TimeSpan::from_millis(50),
             retry_after_max: TimeSpan::from_secs(30),

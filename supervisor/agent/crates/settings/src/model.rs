@@ -50,6 +50,11 @@ pub struct Model {
     #[serde(default = "default_weight")]
     #[schemars(range(min = 1, max = 1000))]
     pub weight: u32,
+    /// Its place in the chain of models, before their cost: the lowest is asked first. Default: its provider's
+    /// `priority`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(max = 1_000_000))]
+    pub priority: Option<u32>,
 }
 
 fn default_weight() -> u32 {

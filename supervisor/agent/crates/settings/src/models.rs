@@ -28,9 +28,17 @@ pub struct ModelKeys {
     /// A request whose estimate exceeds the rest of the budget is not sent; a limit never chooses another
     /// model. Requests that cost nothing are always sent.
     pub budget: Budget,
-    /// The model for sessions that do not choose one, by provider/name or alias. Default: the cheapest
-    /// suitable model.
+    /// The model that is asked first for questions of moderate complexity and for going on with tools, by
+    /// provider/name or alias. It pins nothing: the others stand behind it. Simple questions, sub-agents and
+    /// summaries go to the cheapest suitable model, complex ones to the best. Default: by tier, priority and
+    /// cost.
     pub default: Option<String>,
+    /// The model that summarizes, by provider/name or alias. A pin of a request or session is stronger.
+    /// Default: the cheapest suitable one.
+    pub summaries: Option<String>,
+    /// Only providers on this machine may see what sessions say, with summaries and sub-agents. A session can
+    /// require that for itself, and none can loosen it.
+    pub local_only: bool,
     /// How long models think.
     pub thinking: Thinking,
 }

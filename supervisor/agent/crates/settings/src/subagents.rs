@@ -25,6 +25,9 @@ pub struct SubAgentKeys {
     /// The most tokens of the context of a task. A longer context is cut, with a notice.
     #[schemars(range(min = 50, max = 100_000))]
     pub context: u32,
+    /// The model of sub-agents that name none, by provider/name or alias. A pin of a request or session is
+    /// stronger than this and than theirs. Default: the cheapest suitable one.
+    pub model: Option<String>,
     /// Your own sub-agents, by name. One with the name of a built-in sub-agent (`ResearchAgent`,
     /// `PlannerAgent`, `WriterAgent`, `CriticAgent`, `SummarizerAgent`) replaces it.
     pub agents: BTreeMap<String, SubAgentEntry>,
@@ -60,6 +63,7 @@ impl Default for SubAgentKeys {
             wall_time: TimeSpan::from_secs(120),
             cost: "0.10".parse().ok(),
             context: 500,
+            model: None,
             agents: BTreeMap::new(),
         }
     }

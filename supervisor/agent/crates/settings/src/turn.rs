@@ -31,6 +31,12 @@ pub struct TurnKeys {
     /// How often an answer that does not fit the requested schema goes back to the model.
     #[schemars(range(max = 10))]
     pub structured_retries: u32,
+    /// How often an answer that reached the model's limit of tokens is continued where it was cut. After that
+    /// the turn ends without an answer, with the text as a partial one.
+    ///
+    /// 3: four times what the model may say at once.
+    #[schemars(range(max = 20))]
+    pub continuations: u32,
     /// The most time from message to answer, without the time spent waiting for a person's approval.
     pub wall_time: TimeSpan,
     /// The most that its questions may cost together, in US dollars. Models without a known price are not
@@ -49,6 +55,7 @@ impl Default for TurnKeys {
             identical_successes: 3,
             no_progress: 3,
             structured_retries: 2,
+            continuations: 3,
             wall_time: TimeSpan::from_secs(600),
             cost: "1".parse().ok(),
         }

@@ -3,6 +3,7 @@
 use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
+use talon_proto::agent::chunk::Kind;
 
 use talon_llm::model::Message;
 
@@ -143,16 +144,58 @@ async fn an_empty_answer_is_asked_for_again_and_then_told() {
     let nothing = "answers: [{ say: ' ', think: hm }]";
     let setting = Setting::with_second(nothing, nothing);
     let (word, sentence) = setting.run("hi").await.outcome.expect_err("no answer");
-    assert_eq!(word, "exhausted");
-    assert!(sentence.contains("nothing"), "{sentence}");
+    // The provider works, so no other is asked.
+    assert_eq!((word.as_str(), setting.model.times(), setting.second.times()), ("empty_answer", 2, 0));
+    assert!(sentence.contains("empty"), "{sentence}");
 
     let setting = Setting::new("answers: [{ think: hm, finish: filtered }]");
     let (word, sentence) = setting.run("hi").await.outcome.expect_err("no answer");
-    assert_eq!((word.as_str(), setting.model.times()), ("answer_withheld", 3));
+    assert_eq!((word.as_str(), setting.model.times()), ("answer_withheld", 2));
     assert!(sentence.contains("withheld"), "{sentence}");
     let said = setting.model.last().messages;
     let empty =
         |message: &Message| matches!(message, Message::Assistant { text, .. } if text.trim().is_empty());
     assert!(!said.iter().any(empty), "providers refuse empty messages: {said:?}");
-    assert!(format!("{said:?}").contains("try 2 of 2"));
+    assert!(format!("{said:?}").contains("try 1 of 1"));
+}
+
+// Promises: AGENT-67
+#[tokio::test(start_paused = true)]
+async fn a_cut_answer_is_continued_where_it_stops_and_is_none_if_it_never_ends() {
+    let script = "
+answers:
+  - { times: 1, say: One, finish: length }
+  - { times: 1, say: ' and two', finish: length }
+  - { say: ' and three.' }
+";
+    let setting = Setting::new(script);
+    assert_eq!(setting.answer("count").await, "One and two and three.");
+    assert_eq!(setting.heard.text(), "One and two and three.");
+    let Kind::Done(done) = setting.heard.last() else { panic!("an answer") };
+    assert_eq!((done.finish.as_str(), setting.model.times()), ("stop", 3));
+    assert_eq!(done.models, ["scripted/one"]);
+    // The journal has one answer.
+    assert_eq!(setting.journal.said().len(), 2);
+
+    let setting = Setting::new("answers: [{ say: 'on', finish: length }]");
+    let end = setting.run("count").await;
+    assert_eq!(end.outcome.expect_err("it has no end").0, "answer_cut_off");
+    assert_eq!(end.partial.as_deref(), Some("onononon"));
+    let Kind::Error(error) = setting.heard.last() else { panic!("no answer") };
+    assert_eq!((error.finish.as_str(), setting.model.times()), ("length", 4));
+}
+
+// Promises: AGENT-67
+#[tokio::test(start_paused = true)]
+async fn a_call_that_was_cut_goes_back_to_the_model() {
+    let script = "
+answers:
+  - { times: 1, say: I write., call: [{ tool: files__write, arguments: { path: a } }], finish: length }
+  - { say: in parts then }
+";
+    let setting = Setting::new(script);
+    assert_eq!(setting.answer("write").await, "in parts then");
+    assert!(setting.host.made().is_empty());
+    let said = format!("{:?}", setting.model.last().messages);
+    assert!(said.contains("files__write") && said.contains("was not made"), "{said}");
 }

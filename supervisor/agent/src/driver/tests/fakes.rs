@@ -24,11 +24,18 @@ pub(super) struct FakeHost {
     answers: Mutex<Arc<Answers>>,
     pub(super) calls: Mutex<Vec<HostCall>>,
     pub(super) gone: Mutex<bool>,
+    /// What it offers in place of its own.
+    offered: Mutex<Option<Vec<(String, PluginCapabilities)>>>,
 }
 
 impl FakeHost {
     pub(super) fn new(answers: Arc<Answers>) -> Self {
-        Self { answers: Mutex::new(answers), calls: Mutex::default(), gone: Mutex::default() }
+        Self {
+            answers: Mutex::new(answers),
+            calls: Mutex::default(),
+            gone: Mutex::default(),
+            offered: Mutex::default(),
+        }
     }
 
     pub(super) fn answers(
@@ -36,6 +43,16 @@ impl FakeHost {
         how: impl Fn(HostCall) -> BoxFuture<'static, Result<ExecuteResponse, HostError>> + Send + Sync + 'static,
     ) {
         *self.answers.lock() = Arc::new(how);
+    }
+
+    /// Offers these instead.
+    pub(super) fn offers(&self, plugins: Vec<(&str, Vec<Action>)>) {
+        let plugins = plugins.into_iter().map(|(name, actions)| {
+            let capabilities =
+                PluginCapabilities { name: name.to_owned(), actions, ..PluginCapabilities::default() };
+            (name.to_owned(), capabilities)
+        });
+        *self.offered.lock() = Some(plugins.collect());
     }
 
     /// Calls made, as `plugin.action(arguments)`.
@@ -53,6 +70,9 @@ impl Host for FakeHost {
     async fn tools(&self) -> Result<Vec<(String, PluginCapabilities)>, HostError> {
         if *self.gone.lock() {
             return Err(HostError::Unknown { why: "nobody listens".to_owned() });
+        }
+        if let Some(offered) = self.offered.lock().clone() {
+            return Ok(offered);
         }
         let action = |name: &str, parameter: &str, read_only| Action {
             name: name.to_owned(),

@@ -226,6 +226,7 @@ impl Setting {
             prompt: Prompt::new(vec!["be kind".to_owned()], Workspace::default()),
             task: Task::Chat,
             pins: Pins::default(),
+            summaries: None,
             thinking: Thinking::default(),
             schema: None,
             within: Vec::new(),

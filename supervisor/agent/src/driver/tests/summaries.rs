@@ -2,11 +2,16 @@
 
 use super::fakes::says;
 use super::setting::Setting;
-use crate::compress::{CompactError, compact};
+use crate::compress::{CompactError, SummaryScope, compact};
 use talon_llm::model::Message;
+use talon_llm::route::router::Pins;
 use talon_proto::host::{ExecuteResponse, Outcome};
 
 use crate::context::{ContextPlan, Sections, handle};
+
+fn scope(pins: &Pins) -> SummaryScope<'_> {
+    SummaryScope { session: "s", pins, deadline: None }
+}
 
 // Promises: AGENT-30
 #[tokio::test(start_paused = true)]
@@ -79,15 +84,17 @@ async fn a_session_is_compacted_but_for_its_latest_turns() {
         setting.answer(&format!("number {n} {}", "and more of it ".repeat(20))).await;
     }
     let environment = setting.environment();
-    let done = compact(&environment.chain, &*setting.journal, "s", &Sections::default(), 2)
-        .await
-        .expect("compacted");
+    let done =
+        compact(&environment.chain, &*setting.journal, scope(&Pins::default()), &Sections::default(), 2)
+            .await
+            .expect("compacted");
     assert_eq!((done.messages, done.summary.as_str()), (6, "they greeted"));
     assert!(done.tokens_after < done.tokens_before && done.pico_usd > 0, "{done:?}");
     assert_eq!(setting.journal.summary.lock().0, 6);
-    let again = compact(&environment.chain, &*setting.journal, "s", &Sections::default(), 2)
-        .await
-        .expect("nothing to do");
+    let again =
+        compact(&environment.chain, &*setting.journal, scope(&Pins::default()), &Sections::default(), 2)
+            .await
+            .expect("nothing to do");
     assert_eq!((again.messages, again.tokens_before, again.pico_usd), (0, done.tokens_after, 0));
     assert_eq!(setting.answer("and now?").await, "hello");
     assert!(format!("{:?}", setting.model.last().messages).contains("they greeted"));
@@ -98,9 +105,15 @@ async fn a_session_that_nobody_summarizes_stays_as_it_was() {
     let script = "answers: [{ when: { user: '(?s)\\[user\\]' }, fault: { class: request } }, { say: hello }]";
     let setting = Setting::new(script);
     setting.answer("one").await;
-    let error = compact(&setting.environment().chain, &*setting.journal, "s", &Sections::default(), 0)
-        .await
-        .expect_err("no model");
+    let error = compact(
+        &setting.environment().chain,
+        &*setting.journal,
+        scope(&Pins::default()),
+        &Sections::default(),
+        0,
+    )
+    .await
+    .expect_err("no model");
     assert!(
         matches!(&error, CompactError::Model(_)) && error.to_string().contains("stays as it was"),
         "{error}"
@@ -175,4 +188,30 @@ answers:
             .any(|notice| notice.text.contains("talon.read_more") && notice.text.contains("frugal")),
         "{notices:?}"
     );
+}
+
+// Promises: AGENT-70
+#[tokio::test(start_paused = true)]
+async fn a_pin_holds_for_summaries_and_the_result_names_who_saw_the_text() {
+    let script = "
+answers:
+  - when: { user: '(?s)\\[user\\]' }
+    say: they spoke of numbers
+  - say: '{{user}} indeed'
+";
+    let mut setting = Setting::with_second(script, script);
+    setting.plan = ContextPlan { recent: Some(200), ..ContextPlan::frugal() };
+    for n in 0..8 {
+        let mut spec = setting.spec(&format!("number {n} {}", "and more of it ".repeat(8)));
+        spec.pins = Pins { session: Some("scripted-two/two".to_owned()), ..Pins::default() };
+        let end = setting.run_spec(spec).await;
+        assert_eq!(end.models, ["scripted-two/two"]);
+    }
+    assert_eq!(setting.model.times(), 0, "the cheaper one is not asked for summaries");
+    assert!(setting.journal.summary.lock().0 > 0);
+    // Without a pin the operator's word for summaries counts.
+    let mut spec = setting.spec(&"and more of it ".repeat(20));
+    spec.summaries = Some("scripted-two/two".to_owned());
+    let end = setting.run_spec(spec).await;
+    assert_eq!(end.models, ["scripted-two/two", "scripted/one"]);
 }

@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use talon_llm::model::Message;
 use talon_proto::agent::chunk::Kind;
+use talon_proto::plugin::Action;
 
 use super::fakes::{FakeBuiltinTools, fails, says};
 use super::setting::Setting;
+use crate::context::ContextPlan;
 use crate::driver::{HostError, Recollection};
 
 /// Results as the model got them, in the transcript's order.
@@ -260,4 +262,40 @@ async fn an_answer_that_tries_to_start_a_tool_reaches_the_model_only_inside_its_
     }
     let elsewhere = request.messages.iter().filter(|message| !matches!(message, Message::Tool { .. }));
     assert!(elsewhere.into_iter().all(|message| !format!("{message:?}").contains("pwned")));
+}
+
+// Promises: AGENT-71
+#[tokio::test(start_paused = true)]
+async fn tools_that_do_not_fit_are_named_searched_and_loaded() {
+    let script = "
+answers:
+  - { times: 1, when: { step: 1 }, call: [{ tool: tools__search, arguments: { query: paint a zebra } }] }
+  - { times: 1, when: { tool: p__paint_zebra }, call: [{ tool: p__paint_zebra }] }
+  - { times: 1, call: [{ tool: p__thing_7 }] }
+  - say: done
+";
+    let mut setting = Setting::new(script);
+    setting.plan = ContextPlan { tools: Some(800), ..ContextPlan::default() };
+    let action = |name: String, description: &str| Action {
+        name,
+        description: description.to_owned(),
+        read_only: true,
+        ..Action::default()
+    };
+    let mut actions: Vec<Action> =
+        (0..60).map(|n| action(format!("thing_{n}"), "does something with a thing")).collect();
+    actions.push(action("paint_zebra".to_owned(), "Paints a zebra"));
+    setting.host.offers(vec![("p", actions)]);
+    assert_eq!(setting.answer("do things").await, "done");
+    let asked = setting.model.asked.lock().clone();
+    let offers = |n: usize, name: &str| asked[n].tools.iter().any(|tool| tool.name == name);
+    assert!(offers(0, "tools__search") && !offers(0, "p__paint_zebra"));
+    let index = format!("{:?}", asked[0].messages);
+    assert!(index.contains("paint_zebra") && index.contains("thing_59"), "all are named: {index}");
+    assert!(offers(1, "p__paint_zebra"), "a search loads it");
+    // And so does a call of one that was not loaded.
+    assert_eq!(setting.host.made().len(), 2);
+    assert!(offers(3, "p__thing_7") && offers(3, "p__paint_zebra"));
+    let notices = setting.heard.notices();
+    assert!(notices.iter().any(|notice| notice.text.contains("of 61 tools")), "{notices:?}");
 }

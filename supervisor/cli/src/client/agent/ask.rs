@@ -128,6 +128,7 @@ impl AskArgs {
             tools: self.overrides.tools.clone(),
             no_tools: self.no_tools,
             channel: String::new(),
+            local_only: self.overrides.local_only,
         })
     }
 

@@ -85,6 +85,7 @@ pub(super) fn exit_code(reason: &str) -> u8 {
         | "invalid_answer"
         | "expired"
         | "cancelled" => exit::TOOL_ERROR,
+        "answer_cut_off" | "answer_withheld" | "answer_refused" => exit::NO_WHOLE_ANSWER,
         "over_budget" | "context_full" => exit::REFUSED,
         "no_provider" => exit::CONFIG,
         "exhausted" | "interrupted" => exit::HOST_FAULT,
@@ -110,9 +111,15 @@ mod tests {
     // Promises: CLI-40
     #[test]
     fn each_reason_has_its_exit_code() {
-        for (reason, code) in
-            [("iterations", 1), ("over_budget", 3), ("no_provider", 6), ("exhausted", 4), ("internal", 70)]
-        {
+        for (reason, code) in [
+            ("iterations", 1),
+            ("over_budget", 3),
+            ("no_provider", 6),
+            ("exhausted", 4),
+            ("answer_cut_off", 9),
+            ("answer_refused", 9),
+            ("internal", 70),
+        ] {
             assert_eq!(exit_code(reason), code, "{reason}");
         }
     }

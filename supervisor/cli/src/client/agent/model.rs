@@ -3,7 +3,7 @@
 use anstyle::{AnsiColor, Style};
 use clap::{Args, Subcommand};
 use serde_json::json;
-use talon_proto::agent::{ListModelsRequest, ListModelsResponse, Model};
+use talon_proto::agent::{ListModelsRequest, ListModelsResponse, Model, ModelChain};
 
 use super::connection::AgentConnection;
 use super::formatting::count;
@@ -41,6 +41,7 @@ impl ModelVerb {
             out.json(&json!({
                 "models": answer.models,
                 "providers": answer.providers,
+                "chains": answer.chains,
             }));
         } else {
             print(&answer, out);
@@ -49,12 +50,13 @@ impl ModelVerb {
     }
 }
 
-/// Prints both tables; chats use this, too.
+/// Prints all tables; chats use this, too.
 pub(super) fn print(answer: &ListModelsResponse, out: &mut Output) {
     if answer.models.is_empty() {
         out.line("no models: name some under models.catalog; see docs/models.md");
     } else {
         models(&answer.models, out);
+        chains(&answer.chains, out);
     }
     if answer.providers.is_empty() {
         return;
@@ -73,6 +75,35 @@ pub(super) fn print(answer: &ListModelsResponse, out: &mut Output) {
     out.table(&table);
 }
 
+/// Whom each kind of request asks. Kinds that ask the same share a row.
+fn chains(chains: &[ModelChain], out: &mut Output) {
+    if chains.is_empty() {
+        return;
+    }
+    out.line("");
+    let mut table = Table::new(&["FOR", "ASKED ONE AFTER THE OTHER"]);
+    for (kinds, models) in grouped(chains) {
+        let models = if models.is_empty() { "none can be asked".to_owned() } else { models.join(" → ") };
+        table.row(vec![kinds.join(", ").into(), models.into()]);
+    }
+    out.table(&table);
+}
+
+fn grouped(chains: &[ModelChain]) -> Vec<(Vec<String>, &[String])> {
+    let mut grouped: Vec<(Vec<String>, &[String])> = Vec::new();
+    for chain in chains {
+        let kind = match chain.task.as_str() {
+            "chat" => format!("{} chat", chain.complexity),
+            task => task.to_owned(),
+        };
+        match grouped.iter_mut().find(|(_, models)| *models == chain.models) {
+            Some((kinds, _)) => kinds.push(kind),
+            None => grouped.push((vec![kind], &chain.models)),
+        }
+    }
+    grouped
+}
+
 fn models(models: &[Model], out: &mut Output) {
     let mut table = Table::of(&[
         Column::text("MODEL", 0),
@@ -84,6 +115,7 @@ fn models(models: &[Model], out: &mut Output) {
         Column::number("INPUT", 2),
         Column::number("CACHED", 8),
         Column::number("OUTPUT", 3),
+        Column::number("PRIORITY", 6),
         Column::number("WEIGHT", 9),
         Column::number("A TURN", 1),
         Column::text("WHY", 7),
@@ -106,6 +138,7 @@ fn models(models: &[Model], out: &mut Output) {
             price(&model.input_price).into(),
             price(&model.cached_input_price).into(),
             price(&model.output_price).into(),
+            model.priority.into(),
             model.weight.into(),
             price(&model.estimate).into(),
             model.why.as_str().into(),

@@ -15,4 +15,7 @@ pub(super) struct SessionOverrides {
     /// repeated.
     #[arg(long, value_name = "PATTERN")]
     pub(super) tools: Vec<String>,
+    /// Ask only models on this machine, for summaries and sub-agents, too.
+    #[arg(long)]
+    pub(super) local_only: bool,
 }

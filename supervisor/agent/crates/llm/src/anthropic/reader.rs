@@ -156,7 +156,7 @@ fn finish(reason: &str) -> Finish {
     match reason {
         "tool_use" => Finish::ToolCalls,
         "max_tokens" | "model_context_window_exceeded" => Finish::Length,
-        "refusal" => Finish::Filtered,
+        "refusal" => Finish::Refused,
         _ => Finish::Stop,
     }
 }

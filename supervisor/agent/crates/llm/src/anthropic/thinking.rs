@@ -4,9 +4,19 @@ use serde_json::{Map, Value, json};
 
 use crate::model::Thinking;
 
-/// The answer's token limit if the request has none. The format requires a number; the smallest models accept
-/// 8,192.
-pub(super) const DEFAULT_MAX_TOKENS: u32 = 8192;
+/// The answer's token limit of a model that is not known. The format requires a number.
+const DEFAULT_MAX_TOKENS: u32 = 8192;
+
+/// The answer's token limit if the request has none: the model's own, as
+/// <https://docs.anthropic.com/en/docs/about-claude/models/overview> has it.
+fn model_limit(model: &str) -> Option<u32> {
+    Some(match version(model)? {
+        (..3, _) | (3, ..5) => 4096,
+        (3, ..7) => 8192,
+        (4, 0 | 1) if model.contains("opus") => 32_000,
+        _ => 64_000,
+    })
+}
 /// The smallest budget that is accepted.
 const MIN_BUDGET_TOKENS: u32 = 1024;
 /// The tokens left for the answer where budget and answer share a limit.
@@ -35,6 +45,14 @@ pub(super) struct ModelCapabilities {
 /// Derived from the version in the model's name: `claude-3-7-sonnet-20250219` is 3.7, `claude-opus-4-7` 4.7
 /// and `claude-sonnet-4-20250514` 4.0. A name without a version counts as a newer model.
 pub(super) fn capabilities(model: &str) -> ModelCapabilities {
+    let Some(version) = version(model) else {
+        return ModelCapabilities { adaptive: true, temperature: false };
+    };
+    ModelCapabilities { adaptive: version >= (4, 6), temperature: version < (4, 7) }
+}
+
+/// The version in a model's name.
+fn version(model: &str) -> Option<(u32, u32)> {
     // Gateways prefix the name with a path, and some write the version with a dot.
     let name = model.rsplit('/').next().unwrap_or(model);
     // A date has eight digits.
@@ -42,16 +60,14 @@ pub(super) fn capabilities(model: &str) -> ModelCapabilities {
         .split(|c: char| !c.is_ascii_digit())
         .filter(|digits| (1..=2).contains(&digits.len()))
         .filter_map(|digits| digits.parse::<u32>().ok());
-    let Some(major) = numbers.next() else { return ModelCapabilities { adaptive: true, temperature: false } };
-    let version = (major, numbers.next().unwrap_or(0));
-    ModelCapabilities { adaptive: version >= (4, 6), temperature: version < (4, 7) }
+    Some((numbers.next()?, numbers.next().unwrap_or(0)))
 }
 
 /// Adds the parameters of a level, and the token limit. Returns whether the model thinks.
 pub(super) fn ask(body: &mut Map<String, Value>, model: &str, thinking: Thinking, max: Option<u32>) -> bool {
     let budget = budget_tokens(thinking);
     // Thinking counts towards the answer's limit.
-    let tokens = max.unwrap_or(DEFAULT_MAX_TOKENS + budget);
+    let tokens = max.or_else(|| model_limit(model)).unwrap_or(DEFAULT_MAX_TOKENS + budget);
     body.insert("max_tokens".to_owned(), json!(tokens));
     if thinking == Thinking::Off {
         return false;
@@ -119,7 +135,7 @@ mod tests {
                 body.get("thinking").map(|field| field["budget_tokens"].clone()),
             )
         };
-        assert_eq!(asked(None), (true, json!(16_384), Some(json!(8192))));
+        assert_eq!(asked(None), (true, json!(64_000), Some(json!(8192))), "the model's own limit");
         assert_eq!(asked(Some(4096)), (true, json!(4096), Some(json!(3072))));
         assert_eq!(asked(Some(2000)), (false, json!(2000), None));
     }

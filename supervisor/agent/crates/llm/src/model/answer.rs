@@ -60,6 +60,8 @@ pub enum Finish {
     Length,
     /// The provider withheld something.
     Filtered,
+    /// The model, or its provider for it, refused to answer.
+    Refused,
 }
 
 /// Tokens that a request used, as the provider counted them.

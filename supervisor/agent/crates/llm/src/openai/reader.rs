@@ -76,7 +76,7 @@ impl OpenAiReader {
         if let Some(refusal) = delta["refusal"].as_str() {
             answer.add_text(refusal)?;
             if !refusal.is_empty() {
-                answer.set_finish(Finish::Filtered);
+                answer.set_finish(Finish::Refused);
             }
         }
         for call in delta["tool_calls"].as_array().map(Vec::as_slice).unwrap_or_default() {

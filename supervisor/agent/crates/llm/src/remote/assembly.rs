@@ -165,13 +165,14 @@ impl<'h> Assembly<'h> {
         self.thoughts = Some(thoughts);
     }
 
-    /// Returns the whole answer, and reports its calls, which are only now known to be complete.
-    ///
-    /// # Errors
-    /// [`Failure`] if it is empty.
-    pub(crate) fn finish(mut self) -> Result<Answer, Failure> {
+    /// Returns the whole answer, and reports its calls, which are only now known to be complete. An empty one
+    /// is an answer, too: its provider works, and the loop asks the model again.
+    pub(crate) fn finish(mut self) -> Answer {
         let finish = self.finish.unwrap_or_default();
-        let cut_call = if matches!(finish, Finish::Length | Finish::Filtered) { self.cut() } else { None };
+        let cut_call = match finish {
+            Finish::Length | Finish::Filtered | Finish::Refused => self.cut(),
+            Finish::Stop | Finish::ToolCalls => None,
+        };
         let calls: Vec<_> =
             std::mem::take(&mut self.drafts).into_iter().map(|draft| self.whole(draft)).collect();
         for call in &calls {
@@ -182,10 +183,7 @@ impl<'h> Assembly<'h> {
             Finish::ToolCalls if calls.is_empty() => Finish::Stop,
             other => other,
         };
-        if finish == Finish::Stop && self.text.trim().is_empty() {
-            return Err(Failure::empty());
-        }
-        Ok(Answer {
+        Answer {
             text: self.text,
             calls,
             cut_call,
@@ -194,7 +192,7 @@ impl<'h> Assembly<'h> {
             // Some do not say; then the requested model is assumed.
             model: if self.model.is_empty() { self.asked_model } else { self.model },
             thoughts: self.thoughts,
-        })
+        }
     }
 
     /// Removes the call that was being written when the answer was truncated, and returns its tool. Its

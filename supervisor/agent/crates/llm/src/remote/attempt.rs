@@ -154,7 +154,7 @@ async fn send<P: Protocol>(
         );
         return Err(Failure { status: Some(status), ..Failure::new(ErrorClass::Request, message) });
     }
-    let rest = retry_after(response.headers(), SystemTime::now());
+    let rest = retry_after(response.headers(), status, SystemTime::now());
     let start = Body::new(response, clock.clone()).start(MAX_ERROR_BYTES).await;
     Err(failure(Some(status), &Report::read(&start), rest))
 }

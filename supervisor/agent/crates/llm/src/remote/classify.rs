@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use super::{Failure, Quote, Report};
 use crate::model::ErrorClass;
+use crate::wire::stated_wait;
 
 /// How providers describe a transcript that is too long. Only OpenAI has a code for it.
 const CONTEXT_WORDS: &[&str] = &[
@@ -51,6 +52,9 @@ const MODERATION_WORDS: &[&str] = &["moderation", "flagged"];
 pub(crate) fn failure(status: Option<u16>, report: &Report, retry_after: Option<Duration>) -> Failure {
     let status = status.or(report.status);
     let class = class(status, report);
+    // Some say it in their text alone.
+    let stated = || (class == ErrorClass::RateLimit).then(|| stated_wait(&report.message)).flatten();
+    let retry_after = retry_after.or_else(stated);
     Failure { class, status, message: error_message(class, status, report, retry_after), retry_after }
 }
 

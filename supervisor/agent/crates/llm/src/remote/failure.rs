@@ -56,13 +56,6 @@ impl Failure {
         )
     }
 
-    /// The answer is empty.
-    pub(crate) fn empty() -> Self {
-        Self::unexpected(
-            "the model answered with nothing, neither text nor a call: ask again, or another model",
-        )
-    }
-
     /// Every key rests.
     pub(crate) fn keys_cooling(rest: Duration) -> Self {
         let seconds = rest.as_secs().max(1);

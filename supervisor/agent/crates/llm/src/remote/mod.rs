@@ -64,7 +64,7 @@ impl<P: Protocol> Provider for Remote<P> {
                 .await
             {
                 Ok(()) => {
-                    let answer = assembly.finish().map_err(|failure| endpoint.error(failure))?;
+                    let answer = assembly.finish();
                     tracing::debug!(provider = endpoint.name(), model = answer.model, "answered");
                     return Ok(answer);
                 }

@@ -80,6 +80,7 @@ fn its_table_of_errors_is_the_one_in_use() {
         let again = if policy.retried { "3 times" } else { "no" };
         let then = match policy.next {
             FallbackTarget::NoFallback => "an error",
+            FallbackTarget::OtherModel if policy.retried => "another model",
             FallbackTarget::OtherModel => "another model, at once",
             FallbackTarget::OtherProviderFirst => "another provider, else another model of this one",
             FallbackTarget::OtherProvider if policy.retried => "another provider",
@@ -105,7 +106,7 @@ fn its_numbers_are_the_defaults() {
     holds(&format!("up to {} ms more by chance", ms(retry.jitter)));
     let longest = retry.retry_after_max.as_secs();
     holds(&format!("is waited for up to {longest} s"));
-    holds(&format!("the rest is {longest} s or shorter"));
+    holds("a request waits once for the first that has enough of resting, within its turn's time");
     holds(&format!("({} s if it does not)", retry.rate_limit_rest.as_secs()));
     holds(&format!("a provider without credit for {} minutes; an hour at most", minutes(retry.billing_rest)));
     assert_eq!(minutes(retry.rest_max), 60);

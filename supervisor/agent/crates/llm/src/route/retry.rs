@@ -59,7 +59,7 @@ pub const fn policy(class: ErrorClass) -> RetryPolicy {
         ErrorClass::Timeout => (true, FallbackTarget::OtherProviderFirst, true, false),
         ErrorClass::RateLimit => (false, FallbackTarget::OtherModel, false, true),
         ErrorClass::Billing => (false, FallbackTarget::OtherProvider, false, true),
-        ErrorClass::Server => (false, FallbackTarget::OtherModel, true, false),
+        ErrorClass::Server => (true, FallbackTarget::OtherModel, true, false),
         // A wrong key, a transcript that is too long and a wrong request have to be corrected; another
         // provider would hide them.
         ErrorClass::Auth | ErrorClass::Context | ErrorClass::Request => {
@@ -89,16 +89,16 @@ pub const fn word(class: ErrorClass) -> &'static str {
 pub struct RetrySettings {
     /// The number of retries, at most [`MAX_RETRIES`]. Default 3, as founded.
     pub retries: u32,
-    /// The wait before the first retry; doubles with each. Default 100 ms.
+    /// The wait before the first retry; doubles with each. Default 500 ms: with three retries a failure of
+    /// three seconds ends no request.
     pub backoff_initial: Duration,
     /// The longest wait, without what the provider asks for. Default 10 s.
     pub backoff_max: Duration,
     /// The largest random addition to a wait, so that requests that failed together do not return together.
     /// Default 50 ms.
     pub jitter: Duration,
-    /// The longest `Retry-After` for which a request is held. Default 30 s: about what a person waits without
-    /// a sign. A longer one counts as a failure at once: the request falls back, or fails with a sentence
-    /// that says when.
+    /// The longest `Retry-After` for which a request is held while another model is ready. Default 30 s. For a
+    /// longer one the request falls back at once; where no other model is ready it waits, within its deadline.
     pub retry_after_max: Duration,
     /// How long a model rests that has had too many requests and does not say for how long. Default 30 s:
     /// limits are by the minute nearly everywhere.
@@ -116,7 +116,7 @@ impl Default for RetrySettings {
     fn default() -> Self {
         Self {
             retries: 3,
-            backoff_initial: Duration::from_millis(100),
+            backoff_initial: Duration::from_millis(500),
             backoff_max: Duration::from_secs(10),
             jitter: Duration::from_millis(50),
             retry_after_max: Duration::from_secs(30),

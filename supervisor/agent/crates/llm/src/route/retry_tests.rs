@@ -4,7 +4,7 @@ use super::*;
 
 /// "3 retries with exponential backoff on network/timeout errors", "try next provider on rate-limit/billing
 /// errors", "no retry: authentication errors, context overflow": the founding documents. That a server that
-/// cannot is left and counted, and that a wrong request is nobody's fault but its own, is ours.
+/// cannot is asked again and counted, and that a wrong request is nobody's fault but its own, is ours.
 // Promises: AGENT-16
 #[test]
 fn the_table_of_classes_is_the_founding_one() {
@@ -15,7 +15,7 @@ fn the_table_of_classes_is_the_founding_one() {
         (Timeout, true, true, true),
         (RateLimit, false, true, false),
         (Billing, false, true, false),
-        (Server, false, true, true),
+        (Server, true, true, true),
         (Auth, false, false, false),
         (Context, false, false, false),
         (Request, false, false, false),
@@ -37,18 +37,18 @@ fn the_table_of_classes_is_the_founding_one() {
 fn waits_double_up_to_their_limit() {
     let settings = RetrySettings::default();
     let wait = |retry| settings.wait(retry, None, JitterDraw(0));
-    assert_eq!(wait(1), Some(Duration::from_millis(100)));
-    assert_eq!(wait(2), Some(Duration::from_millis(200)));
-    assert_eq!(wait(3), Some(Duration::from_millis(400)));
+    assert_eq!(wait(1), Some(Duration::from_millis(500)));
+    assert_eq!(wait(2), Some(Duration::from_millis(1000)));
+    assert_eq!(wait(3), Some(Duration::from_millis(2000)));
     assert_eq!(wait(30), Some(Duration::from_secs(10)));
-    assert_eq!(settings.wait(1, None, JitterDraw(u32::MAX)), Some(Duration::from_millis(150)));
+    assert_eq!(settings.wait(1, None, JitterDraw(u32::MAX)), Some(Duration::from_millis(550)));
 }
 
 #[test]
 fn what_the_provider_asks_for_is_honoured_within_a_bound() {
     let settings = RetrySettings::default();
     let wait = |seconds| settings.wait(1, Some(Duration::from_secs(seconds)), JitterDraw(0));
-    assert_eq!(wait(0), Some(Duration::from_millis(100)));
+    assert_eq!(wait(0), Some(Duration::from_millis(500)));
     assert_eq!(wait(7), Some(Duration::from_secs(7)));
     assert_eq!(wait(30), Some(Duration::from_secs(30)));
     assert_eq!(wait(31), None);

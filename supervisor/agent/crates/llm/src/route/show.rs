@@ -4,10 +4,12 @@ use serde::Serialize;
 use tokio::time::Instant;
 
 use super::catalog::ModelRef;
-use super::cost::estimate;
-use super::fallback::{Chain, ProviderState};
+use super::cost::{Day, estimate};
+use super::fallback::{Chain, ChainRequest, ProviderState};
 use super::requirements::Requirements;
-use super::task::{Task, Tier};
+use super::router::Pins;
+use super::task::{Complexity, Task, Tier};
+use crate::model::Request;
 use crate::route::{Money, Price};
 
 /// A typical turn, by which models are compared: what the founding documents give to the context of a call,
@@ -48,8 +50,53 @@ pub struct ModelRow {
     pub typical_turn: Money,
     /// Of several that cost the same, the heaviest is asked first.
     pub weight: u32,
+    /// Its place in the chain before its cost.
+    pub priority: u32,
+    /// Whether its provider is on this machine.
+    pub local: bool,
     /// Whether it can be asked now.
     pub provider: ProviderState,
+}
+
+/// Whom a kind of request asks, one after the other, as things are now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ChainRow {
+    /// The kind of task.
+    pub task: Task,
+    /// How hard it is.
+    pub complexity: Complexity,
+    /// The models; the first one is the primary. Empty if none can be asked.
+    pub models: Vec<ModelRef>,
+}
+
+/// The chains of all kinds of requests of which each has its own.
+#[must_use]
+pub fn chains(chain: &Chain) -> Vec<ChainRow> {
+    let kinds = [
+        (Task::Chat, Complexity::Simple),
+        (Task::Chat, Complexity::Moderate),
+        (Task::Chat, Complexity::Complex),
+        (Task::Orchestration, Complexity::Moderate),
+        (Task::Subagent, Complexity::Simple),
+        (Task::Summarization, Complexity::Simple),
+    ];
+    let models = |task, complexity| {
+        let request = Request { max_output_tokens: Some(1), ..Request::default() };
+        let ask = ChainRequest {
+            request: &request,
+            task,
+            complexity: Some(complexity),
+            input_tokens: TYPICAL_TURN.input_tokens,
+            vision: false,
+            pins: &Pins::default(),
+            session: "",
+            day: Day::default(),
+            deadline: None,
+        };
+        let routed = chain.route(&ask).map(|(_, route)| route.candidates).unwrap_or_default();
+        routed.into_iter().map(|candidate| candidate.model).collect()
+    };
+    kinds.map(|(task, complexity)| ChainRow { task, complexity, models: models(task, complexity) }).into()
 }
 
 /// All models: tier by tier, within one as the router takes them if all can do what is asked.
@@ -57,7 +104,7 @@ pub struct ModelRow {
 pub fn rows(chain: &Chain, now: Instant) -> Vec<ModelRow> {
     let mut rows: Vec<ModelRow> =
         chain.catalog().entries().iter().map(|entry| row(chain, entry, now)).collect();
-    rows.sort_by_key(|row| (row.tier, row.typical_turn, u32::MAX - row.weight));
+    rows.sort_by_key(|row| (row.tier, row.priority, row.typical_turn, u32::MAX - row.weight));
     rows
 }
 
@@ -78,6 +125,8 @@ fn row(chain: &Chain, entry: &super::catalog::CatalogEntry, now: Instant) -> Mod
         output: prices.output,
         typical_turn: estimate(model, TYPICAL_TURN).cost,
         weight: model.weight,
+        priority: chain.routing().priority(entry),
+        local: chain.routing().local.contains(&entry.id.provider),
         provider: chain.model_state(&entry.id, now),
     }
 }

@@ -169,7 +169,7 @@ impl Provider for Scripted {
         play::play(&self.timeouts, &self.gates, prepared, request, &place, &mut assembly)
             .await
             .map_err(|failure| self.error(failure))?;
-        assembly.finish().map_err(|failure| self.error(failure))
+        Ok(assembly.finish())
     }
 
     async fn probe(&self) -> Result<(), ProviderError> {

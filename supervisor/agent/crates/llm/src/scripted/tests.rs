@@ -144,7 +144,7 @@ async fn faults_are_played_as_often_as_they_are_asked_for() {
     let mut heard = 0;
     let half = scripted.ask(&user("?"), &mut |_| heard += 1).await.expect_err("broken off");
     assert_eq!((half.class, heard), (ErrorClass::Network, 1));
-    assert!(ask(&scripted, &user("?")).await.expect_err("empty").message.contains("nothing"));
+    assert_eq!(said(&scripted, &user("?")).await, "", "an empty answer is one");
     let cut = ask(&scripted, &user("?")).await.expect("an answer");
     assert_eq!((cut.calls.len(), cut.cut_call.as_deref()), (1, Some("b")));
     assert_eq!(said(&scripted, &user("?")).await, "fine");

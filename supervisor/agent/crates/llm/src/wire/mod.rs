@@ -9,7 +9,7 @@ mod transcript;
 pub(crate) use events::Events;
 pub(crate) use lines::{LineBreaks, Lines};
 pub(crate) use names::{sent_id, sent_name};
-pub(crate) use retry_after::retry_after;
+pub(crate) use retry_after::{retry_after, stated_wait};
 pub(crate) use transcript::{fits, number, schema_in_words, sent_arguments};
 
 /// A frame of a stream.

@@ -14,7 +14,7 @@ async fn answered(kind: ProviderKind, path: &str) -> (Result<Answer, ProviderErr
     ask(&build(entry(kind, &server.url))).await
 }
 
-async fn answer(kind: ProviderKind, path: &str) -> Answer {
+pub(crate) async fn answer(kind: ProviderKind, path: &str) -> Answer {
     answered(kind, path).await.0.unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
@@ -145,13 +145,13 @@ async fn a_call_that_the_limit_cut_off_is_never_given() {
 
 #[tokio::test]
 async fn what_is_withheld_is_said_so() {
-    for (kind, path, text) in [
-        (ProviderKind::Openai, "openai/filtered.sse", "I"),
-        (ProviderKind::Openai, "openai/refusal.sse", "I will not do that."),
-        (ProviderKind::Anthropic, "anthropic/refusal.sse", "I"),
+    for (kind, path, finish, text) in [
+        (ProviderKind::Openai, "openai/filtered.sse", Finish::Filtered, "I"),
+        (ProviderKind::Openai, "openai/refusal.sse", Finish::Refused, "I will not do that."),
+        (ProviderKind::Anthropic, "anthropic/refusal.sse", Finish::Refused, "I"),
     ] {
         let answer = answer(kind, path).await;
-        assert_eq!((answer.finish, answer.text.as_str()), (Finish::Filtered, text), "{path}");
+        assert_eq!((answer.finish, answer.text.as_str()), (finish, text), "{path}");
     }
 }
 

@@ -93,7 +93,11 @@ async fn when_to_ask_again_is_read() {
     let date = httpdate::fmt_http_date(SystemTime::now() + Duration::from_secs(3600));
     let dated = failed(ProviderKind::Openai, limited(&date)).await.retry_after.expect("a time");
     assert!(dated > Duration::ZERO && dated <= Duration::from_secs(3600), "{dated:?}");
-    assert_eq!(failed(ProviderKind::Openai, limited("soon")).await.retry_after, None);
+    // What cannot be read is left to the text of the error, which says 210 ms.
+    let stated = failed(ProviderKind::Openai, limited("soon")).await;
+    assert_eq!(stated.retry_after, Some(Duration::from_millis(210)));
+    let unsaid = Reply::json(429, r#"{"error": {"message": "slow down"}}"#).header("retry-after", "soon");
+    assert_eq!(failed(ProviderKind::Openai, unsaid).await.retry_after, None);
 }
 
 #[tokio::test]

@@ -133,6 +133,8 @@ impl Check<'_> {
             cost,
             free,
             weight,
+            // Its schema checks it.
+            priority: _,
         } = model;
         if *context_window == 0 {
             self.problem(

@@ -181,10 +181,7 @@ impl<'a> Conversation<'a> {
     }
 
     async fn send_message(&mut self, text: String) -> Result<(), Failure> {
-        let wants = self.overrides.model.is_some()
-            || self.overrides.thinking.is_some()
-            || !self.overrides.tools.is_empty();
-        if self.session_id.is_none() && wants {
+        if self.session_id.is_none() && self.has_overrides() {
             match self.create_session().await {
                 Ok(id) => self.session_id = Some(id),
                 Err(failure) => {
@@ -202,13 +199,20 @@ impl<'a> Conversation<'a> {
         self.overrides.model.is_some()
             || self.overrides.thinking.is_some()
             || !self.overrides.tools.is_empty()
+            || self.overrides.local_only
     }
 
     /// Applies the command line's overrides to an existing session; everything else stays as it is.
     async fn apply_overrides(&self, id: &str) -> Result<(), Failure> {
-        let SessionOverrides { model, thinking, tools } = self.overrides.clone();
+        let SessionOverrides { model, thinking, tools, local_only } = self.overrides.clone();
         let tools = (!tools.is_empty()).then_some(ToolList { tools });
-        let request = UpdateSessionRequest { session_id: id.to_owned(), model, thinking, tools };
+        let request = UpdateSessionRequest {
+            session_id: id.to_owned(),
+            model,
+            thinking,
+            tools,
+            local_only: local_only.then_some(true),
+        };
         self.connection.send_once(async move |mut agent| agent.update_session(request).await).await?;
         Ok(())
     }
@@ -221,6 +225,7 @@ impl<'a> Conversation<'a> {
             model: wishes.model.unwrap_or_default(),
             thinking: wishes.thinking.unwrap_or_default(),
             tools: wishes.tools,
+            local_only: wishes.local_only,
         };
         Ok(self.connection.send_once(async move |mut agent| agent.create_session(request).await).await?.id)
     }

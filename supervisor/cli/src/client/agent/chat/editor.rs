@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn commands_are_completed_and_messages_are_not() {
-        assert_eq!(completions("/co"), ["/cost ", "/compact "]);
+        assert_eq!(completions("/co"), ["/cost ", "/context ", "/compact "]);
         assert!(completions("co").is_empty());
         assert!(completions("/nothing").is_empty());
     }

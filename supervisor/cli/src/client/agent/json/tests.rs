@@ -100,6 +100,7 @@ fn session_of_all() -> Session {
         turn: text("turn"),
         cost_pico_usd: 4,
         title: text("title"),
+        local_only: true,
     }
 }
 
@@ -180,6 +181,8 @@ fn model_of_all() -> Model {
         estimate: text("estimate"),
         state: text("state"),
         why: text("why"),
+        priority: 76,
+        local: true,
     }
 }
 
@@ -236,6 +239,7 @@ fn subagent_result() -> SubagentResult {
         tokens: 28,
         cost_pico_usd: 29,
         duration_ms: 30,
+        models: vec![text("models")],
     }
 }
 
@@ -287,6 +291,8 @@ fn done() -> Done {
             turns: 73,
             messages_left_out: 74,
         }),
+        finish: text("finish"),
+        models: vec![text("models")],
         saved_pico_usd: 75,
     }
 }
@@ -316,6 +322,8 @@ fn error() -> Error {
         iteration: 59,
         duration_ms: 60,
         context: None,
+        finish: text("finish"),
+        models: vec![text("models")],
     }
 }
 

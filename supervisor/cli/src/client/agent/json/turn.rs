@@ -44,15 +44,17 @@ pub(in crate::client::agent) fn result(told: &TurnOutcome, schema: bool) -> Valu
         }
         TurnEnd::Error(it) => failed(it),
         TurnEnd::Failed(failure) => {
-            json!({ "reason": reason(failure.code()), "message": failure.to_string() })
+            json!({ "reason": reason(failure.code()), "message": failure.to_string(), "finish": null })
         }
         TurnEnd::Stopped => json!({
             "reason": "cancelled",
             "message": "the turn was cancelled, and its end did not arrive",
+            "finish": "cancelled",
         }),
         TurnEnd::Parked(it) => json!({
             "reason": "approval",
             "message": format!("the turn waits for an approval: decide with `talon approval approve {}`", it.id),
+            "finish": null,
         }),
     };
     for part in [end, collected(&told.record)] {
@@ -109,13 +111,21 @@ fn done(done: &Done) -> Value {
         "attempts": done.attempts,
         "tool_calls": done.tool_calls,
         "context": done.context,
+        "finish": done.finish,
+        "models": done.models,
         "saved_pico_usd": done.saved_pico_usd,
     }))
+}
+
+/// How the answer finished; `null` where no model's answer did.
+fn finish(word: &str) -> Value {
+    (!word.is_empty()).then_some(word).into()
 }
 
 fn failed(error: &Error) -> Value {
     let mut value = with_cost(fields(error));
     value["usage"] = usage(error.usage);
+    value["finish"] = finish(&error.finish);
     value
 }
 

@@ -27,6 +27,7 @@ fn model(input: &str, cached: Option<&str>, output: &str) -> Model {
         }),
         free: false,
         weight: 100,
+        priority: None,
     }
 }
 

@@ -9,8 +9,10 @@ use super::attempt::Answered;
 use super::chain::{Chain, ChainRequest};
 use super::event::Event;
 use super::exhausted::{ExhaustedError, ExhaustedReason};
-use super::listener::AnswerListener;
+use super::listener::{AnswerEvent, AnswerListener};
 use super::run::Run;
+use crate::model::ErrorClass;
+use crate::route::catalog::ModelRef;
 use crate::route::complexity::ComplexityEstimate;
 use crate::route::router::{Outage, RejectionReason, Route, RouteError};
 
@@ -28,7 +30,7 @@ impl Chain {
         let started = Instant::now();
         let (judgement, route) = match self.route(ask) {
             Ok(routed) => routed,
-            Err(error) => self.route_after_rest(ask, error, started).await?,
+            Err(error) => self.route_after_rest(ask, error, started, listener).await?,
         };
         self.observer.on_event(&Event::Routed {
             session: ask.session,
@@ -39,17 +41,19 @@ impl Chain {
         Run::new(self, ask, listener, started, judgement.complexity).try_candidates(&route).await
     }
 
-    /// Routes a request. If every model rests, but one only for an acceptable time, waits once.
+    /// Routes a request. If every model rests, but one not beyond the request's deadline, waits once.
     async fn route_after_rest(
         &self,
         ask: &ChainRequest<'_>,
         error: RouteError,
         started: Instant,
+        listener: &mut dyn AnswerListener,
     ) -> Result<(ComplexityEstimate, Route), ExhaustedError> {
-        let longest = self.settings.retry.retry_after_max.min(self.settings.patience);
-        let error = match shortest_rest(&error).filter(|rest| *rest <= longest) {
-            Some(rest) => {
-                tokio::time::sleep(rest).await;
+        let deadline = ask.deadline(started, self.settings.patience);
+        let error = match Self::shortest_rest(&error).filter(|(rest, _)| started + *rest < deadline) {
+            Some((wait, model)) => {
+                listener.on_event(AnswerEvent::Waiting { model, wait, class: ErrorClass::RateLimit });
+                tokio::time::sleep(wait).await;
                 match self.route(ask) {
                     Ok(routed) => return Ok(routed),
                     Err(error) => error,
@@ -69,17 +73,19 @@ impl Chain {
             total_latency_ms,
         })
     }
-}
 
-/// The shortest rest of a model that could answer otherwise.
-fn shortest_rest(error: &RouteError) -> Option<Duration> {
-    let rest = |why: &RejectionReason| match why {
-        RejectionReason::Out(Outage::RateLimited { retry_in }) => Some(*retry_in),
-        _ => None,
-    };
-    match error {
-        RouteError::PinUnfit { why, .. } => rest(why),
-        RouteError::NoneFits { passed_over } => passed_over.iter().filter_map(|one| rest(&one.why)).min(),
-        RouteError::UnknownPin(_) | RouteError::NoModels => None,
+    /// The shortest rest of a model that could answer otherwise, and the model.
+    fn shortest_rest(error: &RouteError) -> Option<(Duration, ModelRef)> {
+        let rest = |model: &ModelRef, why: &RejectionReason| match why {
+            RejectionReason::Out(Outage::RateLimited { retry_in }) => Some((*retry_in, model.clone())),
+            _ => None,
+        };
+        match error {
+            RouteError::PinUnfit { model, why } => rest(model, why),
+            RouteError::NoneFits { passed_over } => {
+                passed_over.iter().filter_map(|one| rest(&one.model, &one.why)).min_by_key(|(time, _)| *time)
+            }
+            RouteError::UnknownPin(_) | RouteError::NoModels => None,
+        }
     }
 }

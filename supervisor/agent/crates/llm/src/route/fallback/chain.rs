@@ -16,7 +16,7 @@ use crate::route::complexity::{self, ComplexityEstimate};
 use crate::route::cost::{Day, Ledgers};
 use crate::route::requirements::Requirements;
 use crate::route::retry::RetrySettings;
-use crate::route::router::{self, Availability, Outage, Pins, Route, RouteError, RouteQuery};
+use crate::route::router::{self, Availability, Outage, Pins, Route, RouteError, RouteQuery, Routing};
 use crate::route::task::{Complexity, Task};
 
 /// The time for a whole request: a provider's longest answer; or half for a model that hangs, with its
@@ -79,9 +79,16 @@ pub struct ChainRequest<'a> {
     pub session: &'a str,
     /// Today, for the budget of the day.
     pub day: Day,
+    /// When the answer is of no use any more, if that is before the chain's patience ends.
+    pub deadline: Option<Instant>,
 }
 
 impl ChainRequest<'_> {
+    pub(super) fn deadline(&self, started: Instant, patience: Duration) -> Instant {
+        let most = started + patience;
+        self.deadline.map_or(most, |deadline| deadline.min(most))
+    }
+
     fn requirements(&self) -> Requirements {
         let expected = self.task.expected_output_tokens();
         Requirements {
@@ -96,6 +103,7 @@ impl ChainRequest<'_> {
 /// Asks models. Cheap to share behind an [`Arc`]; any number of requests may be in flight.
 pub struct Chain {
     pub(super) catalog: Arc<Catalog>,
+    routing: Routing,
     providers: BTreeMap<String, Arc<dyn Provider>>,
     /// What to do about providers that cannot be used.
     not_set_up: BTreeMap<String, String>,
@@ -118,6 +126,7 @@ impl Chain {
         let health = Health::new(settings.breaker, observer.clone());
         Self {
             catalog,
+            routing: Routing::default(),
             providers: by_name(providers),
             not_set_up: BTreeMap::new(),
             health,
@@ -127,8 +136,9 @@ impl Chain {
         }
     }
 
-    /// The chain with another catalog and other providers, for a changed configuration. The health of
-    /// remaining providers and the costs are kept; breakers keep their settings.
+    /// The chain with another catalog and other providers, for a changed configuration. The breakers of
+    /// remaining providers and the costs are kept; what was learned of their keys, limits and credit, is not,
+    /// since the keys may be others.
     #[must_use]
     pub fn renewed(
         &self,
@@ -137,8 +147,10 @@ impl Chain {
         ledgers: Ledgers,
         settings: ChainSettings,
     ) -> Self {
+        self.health.forget_rests();
         Self {
             catalog,
+            routing: Routing::default(),
             providers: by_name(providers),
             not_set_up: BTreeMap::new(),
             health: self.health.clone(),
@@ -146,6 +158,19 @@ impl Chain {
             settings,
             observer: self.observer.clone(),
         }
+    }
+
+    /// Sets what the operator says about the order of models.
+    #[must_use]
+    pub fn with_routing(mut self, routing: Routing) -> Self {
+        self.routing = routing;
+        self
+    }
+
+    /// What the operator says about the order of models.
+    #[must_use]
+    pub fn routing(&self) -> &Routing {
+        &self.routing
     }
 
     /// Marks a provider as not usable, for instance without a key, with what to do.
@@ -181,6 +206,7 @@ impl Chain {
             complexity: judgement.complexity,
             needs: ask.requirements(),
             pins: ask.pins,
+            routing: &self.routing,
         };
         let now = Instant::now();
         let route = router::route(&self.catalog, &question, |model| self.availability(model, now))?;

@@ -135,6 +135,11 @@ impl Health {
         self.observer.on_event(&Event::Rests { provider, model, class, time });
     }
 
+    /// Forgets limits and missing credit.
+    pub(super) fn forget_rests(&self) {
+        self.with(|state| state.rests.clear());
+    }
+
     /// When the next probe is due.
     pub(super) fn next_probe(&self, providers: &BTreeMap<String, Arc<dyn Provider>>) -> Option<Instant> {
         self.with(|state| {

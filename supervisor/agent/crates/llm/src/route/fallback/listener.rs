@@ -15,6 +15,15 @@ use crate::route::catalog::ModelRef;
 pub enum AnswerEvent {
     /// A piece of the answer.
     Piece(Chunk),
+    /// No model can be asked now, and this one is waited for. Nothing is withdrawn.
+    Waiting {
+        /// The model.
+        model: ModelRef,
+        /// The time.
+        wait: Duration,
+        /// Why.
+        class: ErrorClass,
+    },
     /// All pieces since the beginning, or since the last withdrawal, are part of no answer and have to be
     /// discarded. The answer starts again, or there is none.
     Withdrawn {

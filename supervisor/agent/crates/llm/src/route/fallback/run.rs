@@ -26,6 +26,9 @@ use crate::route::task::Complexity;
 /// next model would not help. Not configurable.
 pub const MAX_ATTEMPTS: usize = 16;
 
+/// A wait from which on clients are notified: about as long as people wait without wondering.
+const NOTICED_WAIT: Duration = Duration::from_secs(2);
+
 pub(super) struct Run<'a> {
     chain: &'a Chain,
     ask: &'a ChainRequest<'a>,
@@ -66,7 +69,7 @@ impl<'a> Run<'a> {
             ask,
             listener,
             started,
-            deadline: started + chain.settings.patience,
+            deadline: ask.deadline(started, chain.settings.patience),
             complexity,
             request: ask.request.clone(),
             attempts: Vec::new(),
@@ -82,7 +85,11 @@ impl<'a> Run<'a> {
         self.skipped.clone_from(&route.passed_over);
         let mut left: VecDeque<&Candidate> = route.candidates.iter().collect();
         while let Some(candidate) = left.pop_front() {
-            match self.candidate(candidate, !left.is_empty()).await {
+            let others = OtherCandidates {
+                ready: !left.is_empty(),
+                elsewhere: left.iter().any(|other| other.model.provider != candidate.model.provider),
+            };
+            match self.candidate(candidate, others).await {
                 Step::Answered(answered) => return Ok(*answered),
                 Step::Stop(why) => return Err(self.exhausted(why)),
                 Step::Next => {}
@@ -94,8 +101,9 @@ impl<'a> Run<'a> {
         if let Some((candidate, at)) = self.soonest.take()
             && at < self.deadline
         {
-            tokio::time::sleep_until(at).await;
-            match self.candidate(&candidate, false).await {
+            self.wait(&candidate.model, at.saturating_duration_since(Instant::now()), ErrorClass::RateLimit)
+                .await;
+            match self.candidate(&candidate, OtherCandidates::default()).await {
                 Step::Answered(answered) => return Ok(*answered),
                 Step::Stop(why) => return Err(self.exhausted(why)),
                 Step::Next => {}
@@ -115,7 +123,7 @@ impl<'a> Run<'a> {
     }
 
     /// Asks one candidate, and retries as its errors allow, and as time allows if there are others.
-    async fn candidate(&mut self, candidate: &Candidate, others: bool) -> Step {
+    async fn candidate(&mut self, candidate: &Candidate, others: OtherCandidates) -> Step {
         let model = &candidate.model;
         let chain = self.chain;
         let now = Instant::now();
@@ -137,10 +145,10 @@ impl<'a> Run<'a> {
             return Step::Next;
         };
         self.request.model.clone_from(&model.name);
-        let limit = u32::try_from(entry.model.output_limit()).unwrap_or(u32::MAX);
-        self.request.max_output_tokens = self.ask.request.max_output_tokens.map(|most| most.min(limit));
+        self.request.max_output_tokens = self.output_limit(entry);
         let patience = chain.settings.patience;
-        let retried_until = if others { self.started + patience / 2 } else { self.deadline };
+        let half = self.started + self.deadline.saturating_duration_since(self.started) / 2;
+        let retried_until = if others.ready { half } else { self.deadline };
         let mut retries = 0;
         loop {
             if self.attempts.len() >= MAX_ATTEMPTS {
@@ -154,7 +162,7 @@ impl<'a> Run<'a> {
                 Err(AttemptFailure::OverBudget(why)) => return Step::Stop(why),
                 Err(AttemptFailure::Provider { error, spoke }) => {
                     if let Some(why) = self.withdraw(model, &error, spoke) {
-                        ticket.settle(verdict(&error));
+                        ticket.settle(others.verdict(&error));
                         return Step::Stop(why);
                     }
                     error
@@ -167,20 +175,36 @@ impl<'a> Run<'a> {
             let policy = retry::policy(error.class);
             // A trial only checks whether the provider is back, and has the result.
             if policy.retried && retries < self.retries() && !ticket.is_trial() {
-                let wait = chain.settings.retry.wait(retries + 1, error.retry_after, draw());
+                let held = chain.settings.retry.wait(retries + 1, error.retry_after, draw());
+                let wait = held.or(error.retry_after.filter(|_| !others.ready));
                 if let Some(wait) = wait.filter(|wait| Instant::now() + *wait < retried_until) {
                     retries += 1;
                     let class = error.class;
                     chain.observer.on_event(&Event::Retry { model, retry: retries, wait, class });
-                    sleep(wait).await;
+                    self.wait(model, wait, class).await;
                     // Concurrent requests may have found out in the meantime that it is out.
                     if !matches!(chain.availability(model, Instant::now()), Availability::Out(_)) {
                         continue;
                     }
                 }
             }
-            ticket.settle(verdict(&error));
+            ticket.settle(others.verdict(&error));
             return self.after(candidate, error);
+        }
+    }
+
+    /// The most tokens of the answer: what the request wants, and what the model may say beside the question.
+    /// Without either the provider's own limit holds.
+    fn output_limit(&self, entry: &CatalogEntry) -> Option<u32> {
+        let model = &entry.model;
+        let limit = u32::try_from(model.output_limit()).unwrap_or(u32::MAX);
+        match (self.ask.request.max_output_tokens, model.max_output_tokens) {
+            (Some(most), _) => Some(most.min(limit)),
+            (None, Some(limit)) => {
+                let left = model.context_window.saturating_sub(self.ask.input_tokens);
+                Some(limit.min(u32::try_from(left).unwrap_or(u32::MAX)).max(1))
+            }
+            (None, None) => None,
         }
     }
 
@@ -194,9 +218,7 @@ impl<'a> Run<'a> {
             let model = (!whole).then_some(name.as_str());
             self.chain.health.rest(provider, model, error.class, time);
         }
-        if let (ErrorClass::RateLimit, Some(after)) = (error.class, error.retry_after)
-            && after <= retry_settings.retry_after_max
-        {
+        if let (ErrorClass::RateLimit, Some(after)) = (error.class, error.retry_after) {
             let at = Instant::now() + after;
             if self.soonest.as_ref().is_none_or(|(_, soonest)| at < *soonest) {
                 self.soonest = Some((candidate.clone(), at));
@@ -215,6 +237,14 @@ impl<'a> Run<'a> {
             }
             true => Step::Next,
         }
+    }
+
+    /// Waits for a model, and says so if people would notice.
+    async fn wait(&mut self, model: &ModelRef, wait: Duration, class: ErrorClass) {
+        if wait >= NOTICED_WAIT {
+            self.listener.on_event(AnswerEvent::Waiting { model: model.clone(), wait, class });
+        }
+        sleep(wait).await;
     }
 
     fn retries(&self) -> u32 {
@@ -311,8 +341,22 @@ impl<'a> Run<'a> {
     }
 }
 
-fn verdict(error: &ProviderError) -> Verdict {
-    if retry::policy(error.class).counts { Verdict::Failed } else { Verdict::Inconclusive }
+/// Who could be asked besides a candidate.
+#[derive(Debug, Clone, Copy, Default)]
+struct OtherCandidates {
+    /// Another model.
+    ready: bool,
+    /// A model of another provider.
+    elsewhere: bool,
+}
+
+impl OtherCandidates {
+    /// What a failure says about its provider. The last one that can be asked is not left alone: that would
+    /// turn a failure of seconds into one of a minute.
+    fn verdict(self, error: &ProviderError) -> Verdict {
+        let counts = retry::policy(error.class).counts && self.elsewhere;
+        if counts { Verdict::Failed } else { Verdict::Inconclusive }
+    }
 }
 
 /// Why an attempt gave no answer.

@@ -3,7 +3,8 @@
 //! 1. The task and its complexity give a tier ([`tier_for`]).
 //! 2. Unsuitable models are skipped: without tools, without vision, with too small a window; and those that
 //!    are out.
-//! 3. Within the tier the cheapest for this request comes first, by its estimate. Among equal costs the
+//! 3. The operator's default comes first where it applies ([`Routing`]). Within the tier the order is by
+//!    priority, then by cost: the cheapest for this request first, by its estimate. Among equal costs the
 //!    heavier comes first, among equal weights the order is by name.
 //! 4. Models of other tiers follow, by [`Tier::ladder`].
 //! 5. Models of a recovering provider come after all others: the provider is asked again when it has
@@ -14,12 +15,14 @@
 
 mod error;
 mod rejection;
+mod routing;
 
 use serde::{Deserialize, Serialize};
 
 pub use self::error::RouteError;
 pub use self::rejection::{Outage, RejectionReason, SkippedCandidate};
 pub(super) use self::rejection::{WholeSeconds, reasons};
+pub use self::routing::{DEFAULT_PRIORITY, Routing};
 use super::catalog::{Catalog, CatalogEntry, ModelRef};
 use super::cost::estimate;
 use super::requirements::Requirements;
@@ -33,6 +36,21 @@ pub struct Pins {
     pub request: Option<String>,
     /// By the session; the request's pin has priority.
     pub session: Option<String>,
+    /// Only models of providers on this machine may see the text.
+    #[serde(default)]
+    pub local_only: bool,
+}
+
+impl Pins {
+    /// The same rules for a request that a turn causes, with the model that the operator names for such
+    /// requests: a pin is stronger than that, and no rule is loosened.
+    #[must_use]
+    pub fn or_model(&self, model: Option<&String>) -> Self {
+        match (&self.request, &self.session) {
+            (None, None) => Self { request: model.cloned(), ..self.clone() },
+            _ => self.clone(),
+        }
+    }
 }
 
 /// Whether a model's provider can be asked.
@@ -57,6 +75,8 @@ pub struct RouteQuery<'a> {
     pub needs: Requirements,
     /// The pins.
     pub pins: &'a Pins,
+    /// What the operator says about the order.
+    pub routing: &'a Routing,
 }
 
 /// Why a model was selected.
@@ -67,7 +87,9 @@ pub enum SelectionReason {
     PinnedByRequest,
     /// The session selects it.
     PinnedBySession,
-    /// It is the cheapest suitable one of the tier.
+    /// The operator names it as the default.
+    Default,
+    /// It is the first suitable one of the tier: by priority, then by cost.
     Cheapest,
     /// It is suitable, and of the tier.
     InTier,
@@ -111,14 +133,14 @@ pub fn route(
     standing: impl Fn(&ModelRef) -> Availability,
 ) -> Result<Route, RouteError> {
     let wanted = tier_for(question.task, question.complexity);
-    let Pins { request, session } = question.pins;
+    let Pins { request, session, .. } = question.pins;
     let pin = request
         .as_deref()
         .map(|pin| (pin, SelectionReason::PinnedByRequest))
         .or(session.as_deref().map(|pin| (pin, SelectionReason::PinnedBySession)));
     if let Some((pin, why)) = pin {
         let entry = catalog.find(pin).map_err(RouteError::UnknownPin)?;
-        fit(entry, question.needs, &standing)
+        fit(entry, question, &standing)
             .map_err(|why| RouteError::PinUnfit { model: entry.id.clone(), why })?;
         return Ok(Route {
             wanted,
@@ -130,14 +152,23 @@ pub fn route(
         return Err(RouteError::NoModels);
     }
     let ladder = wanted.ladder();
-    let mut fits: Vec<(bool, usize, Money, u32, &CatalogEntry)> = Vec::new();
+    let first = question.routing.first(question.task, question.complexity);
+    let first = first.and_then(|name| catalog.find(name).ok()).map(|entry| &entry.id);
+    let mut fits: Vec<Rank<'_>> = Vec::new();
     let mut passed_over = Vec::new();
     for entry in catalog.entries() {
-        match fit(entry, question.needs, &standing) {
+        match fit(entry, question, &standing) {
             Ok(recovering) => {
                 let rung = ladder.iter().position(|tier| *tier == entry.model.tier).unwrap_or(ladder.len());
                 let estimate = estimate(&entry.model, question.needs).cost;
-                fits.push((recovering, rung, estimate, u32::MAX - entry.model.weight, entry));
+                fits.push(Rank {
+                    recovering,
+                    is_default: Some(&entry.id) == first,
+                    rung,
+                    priority: question.routing.priority(entry),
+                    estimate,
+                    entry,
+                });
             }
             Err(why) => passed_over.push(SkippedCandidate { model: entry.id.clone(), why }),
         }
@@ -146,21 +177,36 @@ pub fn route(
         return Err(RouteError::NoneFits { passed_over });
     }
     // The catalog is in the order of its names, and the sort keeps it among equals.
-    fits.sort_by_key(|fit| (fit.0, fit.1, fit.2, fit.3));
+    fits.sort_by_key(|fit| {
+        let weight = u32::MAX - fit.entry.model.weight;
+        (fit.recovering, !fit.is_default, fit.rung, fit.priority, fit.estimate, weight)
+    });
     let candidates = fits
         .iter()
         .enumerate()
-        .map(|(index, (recovering, rung, .., entry))| {
-            let why = match (recovering, rung, index) {
+        .map(|(index, fit)| {
+            let why = match (fit.recovering, fit.is_default, fit.rung, index) {
                 (true, ..) => SelectionReason::Recovering,
-                (false, 0, 0) => SelectionReason::Cheapest,
-                (false, 0, _) => SelectionReason::InTier,
-                (false, ..) => SelectionReason::OtherTier,
+                (false, true, ..) => SelectionReason::Default,
+                (false, false, 0, 0) => SelectionReason::Cheapest,
+                (false, false, 0, _) => SelectionReason::InTier,
+                (false, false, ..) => SelectionReason::OtherTier,
             };
-            candidate(entry, why, question)
+            candidate(fit.entry, why, question)
         })
         .collect();
     Ok(Route { wanted, candidates, passed_over })
+}
+
+/// What the order of suitable models follows from.
+struct Rank<'c> {
+    recovering: bool,
+    is_default: bool,
+    /// The tier's place on the ladder of the task's.
+    rung: usize,
+    priority: u32,
+    estimate: Money,
+    entry: &'c CatalogEntry,
 }
 
 fn candidate(entry: &CatalogEntry, why: SelectionReason, question: &RouteQuery<'_>) -> Candidate {
@@ -171,10 +217,13 @@ fn candidate(entry: &CatalogEntry, why: SelectionReason, question: &RouteQuery<'
 /// Whether a model is suitable, and whether its provider is recovering.
 fn fit(
     entry: &CatalogEntry,
-    needs: Requirements,
+    question: &RouteQuery<'_>,
     standing: &impl Fn(&ModelRef) -> Availability,
 ) -> Result<bool, RejectionReason> {
-    let model = &entry.model;
+    let (model, needs) = (&entry.model, question.needs);
+    if !question.routing.permits(entry, question.pins) {
+        return Err(RejectionReason::NotLocal);
+    }
     if needs.tools && !model.tools {
         return Err(RejectionReason::NoTools);
     }

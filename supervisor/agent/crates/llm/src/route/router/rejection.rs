@@ -16,6 +16,8 @@ pub enum RejectionReason {
     NoTools,
     /// It does not support images.
     NoVision,
+    /// It is not on this machine, and the text may not leave it.
+    NotLocal,
     /// The request does not fit in its window.
     Window {
         /// Its window, in tokens.
@@ -90,6 +92,7 @@ impl fmt::Display for RejectionReason {
         match self {
             Self::NoTools => f.write_str("cannot call tools"),
             Self::NoVision => f.write_str("cannot look at pictures"),
+            Self::NotLocal => f.write_str("is not on this machine, which local_only requires"),
             Self::Window { takes, needed } => {
                 write!(f, "takes {takes} tokens where about {needed} are needed")
             }

@@ -1,4 +1,4 @@
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use proptest::prelude::*;
@@ -27,8 +27,11 @@ fn needs(tools: bool) -> Requirements {
 }
 
 fn question(task: Task, complexity: Complexity, needs: Requirements, pins: &Pins) -> RouteQuery<'_> {
-    RouteQuery { task, complexity, needs, pins }
+    RouteQuery { task, complexity, needs, pins, routing: &NO_ROUTING }
 }
+
+/// Without a word of the operator about the order.
+static NO_ROUTING: Routing = Routing { default: None, priorities: BTreeMap::new(), local: BTreeSet::new() };
 
 fn all_ready(_: &ModelRef) -> Availability {
     Availability::Ready
@@ -104,6 +107,7 @@ fn a_pin_is_the_only_candidate_and_the_requests_is_stronger() {
     let pins = |request: Option<&str>, session: Option<&str>| Pins {
         request: request.map(str::to_owned),
         session: session.map(str::to_owned),
+        ..Pins::default()
     };
     let route_to = |pins: &Pins, needs| {
         route(&catalog, &question(Task::Chat, Complexity::Simple, needs, pins), all_ready)
@@ -193,6 +197,7 @@ fn a_model() -> impl Strategy<Value = (String, crate::route::catalog::Model)> {
                 cost,
                 free: false,
                 weight,
+                priority: None,
             };
             (format!("{}/{name}", ["a", "b", "c"][provider]), model)
         })
@@ -221,7 +226,7 @@ proptest! {
             }
         };
         let pinned = pin.and_then(|index| catalog.entries().get(index)).map(|entry| entry.id.to_string());
-        let pins = Pins { request: pinned.clone(), session: None };
+        let pins = Pins { request: pinned.clone(), ..Pins::default() };
         let needs = Requirements { tools, vision, input_tokens, output_tokens };
         let asked = question(Task::ALL[task], Complexity::ALL[complexity], needs, &pins);
         let capable = |entry: &CatalogEntry| {
@@ -254,4 +259,76 @@ proptest! {
         }).collect();
         prop_assert!(order.is_sorted());
     }
+}
+
+// Promises: AGENT-69
+#[test]
+fn the_operators_default_is_first_for_moderate_work_and_the_ladder_stands_behind_it() {
+    let (catalog, none) = (catalog(MODELS), Pins::default());
+    let routing = Routing { default: Some("little".to_owned()), ..Routing::default() };
+    let route_to = |task, complexity| {
+        let query = RouteQuery { routing: &routing, ..question(task, complexity, needs(true), &none) };
+        route(&catalog, &query, all_ready).expect("a route")
+    };
+    for (task, complexity) in [
+        (Task::Chat, Complexity::Moderate),
+        (Task::Orchestration, Complexity::Simple),
+        (Task::Orchestration, Complexity::Moderate),
+    ] {
+        let route = route_to(task, complexity);
+        assert_eq!(names(&route), ["a/small", "c/mid", "a/mid", "b/mid", "c/best", "b/small"], "{task}");
+        assert_eq!(route.candidates[0].why, SelectionReason::Default);
+    }
+    assert_eq!(names(&route_to(Task::Chat, Complexity::Complex))[0], "c/best");
+    assert_eq!(names(&route_to(Task::Reasoning, Complexity::Simple))[0], "c/best");
+    let cheap = Routing { default: Some("c/best".to_owned()), ..Routing::default() };
+    for task in [Task::Chat, Task::Subagent, Task::Summarization] {
+        let query = RouteQuery { routing: &cheap, ..question(task, Complexity::Simple, needs(true), &none) };
+        assert_eq!(names(&route(&catalog, &query, all_ready).expect("a route"))[0], "a/small", "{task}");
+    }
+}
+
+// Promises: AGENT-69
+#[test]
+fn priority_orders_the_models_of_a_tier_before_their_cost() {
+    let yaml = "
+a/one: { tier: mid, context_window: 100000, cost: { input: 1, output: 1 } }
+b/two: { tier: mid, context_window: 100000, cost: { input: 2, output: 1 } }
+c/three: { tier: mid, context_window: 100000, cost: { input: 3, output: 1 }, priority: 1 }
+b/four: { tier: cheap, context_window: 100000, cost: { input: 0.1, output: 1 } }
+";
+    let (catalog, none) = (catalog(yaml), Pins::default());
+    let routing = Routing { priorities: [("b".to_owned(), 2)].into(), ..Routing::default() };
+    let query =
+        RouteQuery { routing: &routing, ..question(Task::Chat, Complexity::Moderate, needs(false), &none) };
+    let route = route(&catalog, &query, all_ready).expect("a route");
+    assert_eq!(names(&route), ["c/three", "b/two", "a/one", "b/four"]);
+}
+
+// Promises: AGENT-70
+#[test]
+fn with_local_only_no_other_model_is_a_candidate_not_even_a_pinned_one() {
+    let catalog = catalog(MODELS);
+    let routing = Routing { local: ["b".to_owned()].into(), ..Routing::default() };
+    let ask = |pins: &Pins| {
+        let query =
+            RouteQuery { routing: &routing, ..question(Task::Chat, Complexity::Simple, needs(true), pins) };
+        route(&catalog, &query, all_ready)
+    };
+    let local = Pins { local_only: true, ..Pins::default() };
+    let found = ask(&local).expect("a route");
+    assert_eq!(names(&found), ["b/small", "b/mid"]);
+    assert!(found.passed_over.iter().all(|skipped| skipped.why == RejectionReason::NotLocal));
+    let error = ask(&Pins { request: Some("c/best".to_owned()), ..local }).expect_err("it is elsewhere");
+    assert!(error.to_string().contains("not on this machine"), "{error}");
+}
+
+#[test]
+fn a_pin_is_stronger_than_the_model_that_is_named_for_a_task() {
+    let named = "a/small".to_owned();
+    let pinned = Pins { session: Some("b/mid".to_owned()), local_only: true, ..Pins::default() };
+    assert_eq!(pinned.or_model(Some(&named)), pinned);
+    let free = Pins { local_only: true, ..Pins::default() };
+    assert_eq!(free.or_model(Some(&named)), Pins { request: Some(named), ..free.clone() });
+    assert_eq!(free.or_model(None), free);
 }

@@ -12,21 +12,22 @@ use crate::route::retry::RetrySettings;
 #[tokio::test(start_paused = true)]
 async fn an_exhausted_chain_tells_of_every_attempt() {
     let setting = Setting::all(
-        [Fault::BrokenServer, Fault::RateLimited(None)],
+        [Fault::BrokenServer, Fault::RateLimited(None), Fault::RateLimited(None)],
         [Fault::NoCredit],
         vec![Fault::DeadNetwork; 4],
     );
     let error = setting.ask().await.expect_err("all failed");
     assert_eq!(error.reason, ExhaustedReason::AllFailed);
-    assert_eq!(error.attempts.len(), 7);
+    assert_eq!(error.attempts.len(), 8);
     assert_eq!(
         error.to_string(),
-        "no model answered. Tried: first/a (server: the server has an error); first/b (rate_limit: too many requests); \
+        "no model answered. Tried: first/a (server: the server has an error); first/a (rate_limit: too many requests); \
+         first/b (rate_limit: too many requests); \
          second/a (billing: no credit is left); third/a (network: the connection was refused); \
          third/a (network: the connection was refused); third/a (network: the connection was refused); \
          third/a (network: the connection was refused)"
     );
-    let kept = serde_json::to_value(&error.attempts[1]).expect("data");
+    let kept = serde_json::to_value(&error.attempts[2]).expect("data");
     let expected = serde_json::json!({
         "provider": "first", "model": "b", "success": false,
         "error": { "class": "rate_limit", "message": "too many requests" },
@@ -41,16 +42,23 @@ async fn a_pinned_model_is_waited_for_if_it_says_when_to_come_back() {
     setting.pins.session = Some("first/a".to_owned());
     let answered = setting.ask().await.expect("an answer");
     assert_eq!((answered.attempts.len(), answered.total_latency_ms), (2, 7000));
-    // It is too long, or it is said twice: an error that says so.
-    let mut setting = Setting::first([Fault::RateLimited(Some(31))]);
+    // It is longer than the request has, or it is said twice: an error that says so.
+    let mut setting = Setting::first([Fault::RateLimited(Some(601))]);
     setting.pins.session = Some("first/a".to_owned());
     let error = setting.ask().await.expect_err("too long");
     assert_eq!((error.attempts.len(), error.total_latency_ms), (1, 0));
     let error = setting.ask().await.expect_err("it rests");
     assert!(
-        error.to_string().starts_with("first/a was asked for and takes no more requests for 31 s"),
+        error.to_string().starts_with("first/a was asked for and takes no more requests for 11 min"),
         "{error}"
     );
+    // The turn's own deadline may be sooner.
+    let mut setting = Setting::first([Fault::RateLimited(Some(31))]);
+    setting.pins.session = Some("first/a".to_owned());
+    let deadline = Some(tokio::time::Instant::now() + Duration::from_secs(30));
+    let question = crate::route::fallback::ChainRequest { deadline, ..setting.question() };
+    let error = setting.chain.ask(&question, &mut |_: AnswerEvent| {}).await.expect_err("too long");
+    assert_eq!(error.total_latency_ms, 0);
     let mut setting = Setting::first(vec![Fault::RateLimited(Some(7)); 3]);
     setting.pins.session = Some("first/a".to_owned());
     assert_eq!(setting.ask().await.expect_err("twice").attempts.len(), 2);

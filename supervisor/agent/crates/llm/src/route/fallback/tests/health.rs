@@ -13,7 +13,8 @@ use crate::route::breaker::BreakerSettings;
 use crate::route::catalog::ModelRef;
 use crate::route::cost::Budget;
 use crate::route::fallback::health::Health;
-use crate::route::fallback::{ChainSettings, ProviderState};
+use crate::route::fallback::{Chain, ChainSettings, ProviderState};
+use crate::route::retry::RetrySettings;
 use crate::route::router::{Availability, Outage};
 use crate::route::show::rows;
 
@@ -112,13 +113,13 @@ async fn a_probe_that_is_dropped_is_due_again() {
 #[tokio::test(start_paused = true)]
 async fn who_recovers_is_tried_by_a_request_if_nobody_else_can_be_asked() {
     let mut setting = Setting::first(dead(3));
-    setting.pins.session = Some("first/a".to_owned());
     for _ in 0..3 {
-        setting.ask().await.expect_err("it is dead");
+        setting.answered_by().await;
     }
+    setting.pins.session = Some("first/a".to_owned());
     let error = setting.ask().await.expect_err("it is left alone");
     assert!(error.to_string().contains("failed again and again and is left alone for 60 s"), "{error}");
-    assert_eq!(setting.times_asked(), [12, 0, 0]);
+    assert_eq!(setting.times_asked(), [12, 3, 0]);
     advance(Duration::from_secs(60)).await;
     assert_eq!(setting.answered_by().await, "first/a");
     assert_eq!(setting.answered_by().await, "first/a");
@@ -128,10 +129,10 @@ async fn who_recovers_is_tried_by_a_request_if_nobody_else_can_be_asked() {
 #[tokio::test(start_paused = true)]
 async fn a_trial_that_fails_is_not_repeated() {
     let mut setting = Setting::first(dead(4));
-    setting.pins.session = Some("first/a".to_owned());
     for _ in 0..3 {
-        setting.ask().await.expect_err("it is dead");
+        setting.answered_by().await;
     }
+    setting.pins.session = Some("first/a".to_owned());
     advance(Duration::from_secs(60)).await;
     assert_eq!(setting.ask().await.expect_err("it is still dead").attempts.len(), 1);
 }
@@ -141,10 +142,10 @@ async fn one_request_at_a_time_tries_who_recovers() {
     let mut faults = dead(3);
     faults.push(Fault::Slow(1, 10));
     let mut setting = Setting::first(faults);
-    setting.pins.session = Some("first/a".to_owned());
     for _ in 0..3 {
-        setting.ask().await.expect_err("it is dead");
+        setting.answered_by().await;
     }
+    setting.pins.session = Some("first/a".to_owned());
     advance(Duration::from_secs(60)).await;
     let (first, second) = tokio::join!(setting.ask(), setting.ask());
     assert!(first.is_ok());
@@ -197,6 +198,20 @@ async fn a_changed_configuration_keeps_what_is_known() {
     assert_eq!(renewed.ledgers().lock().total().answers, 3);
 }
 
+// Promises: AGENT-68
+#[tokio::test(start_paused = true)]
+async fn a_changed_configuration_forgets_what_was_learned_of_a_key() {
+    let setting = Setting::first([Fault::NoCredit]);
+    setting.answered_by().await;
+    let chain = &setting.chain;
+    let state = |chain: &Chain| chain.provider_state("first", Instant::now());
+    assert!(matches!(state(chain), ProviderState::Out { outage: Outage::NoCredit { .. } }));
+    let first: Arc<dyn crate::provider::Provider> = setting.first.clone();
+    let catalog = Arc::new(chain.catalog().clone());
+    let renewed = chain.renewed(catalog, [first], chain.ledgers().clone(), ChainSettings::default());
+    assert_eq!(state(&renewed), ProviderState::Ready);
+}
+
 #[tokio::test(start_paused = true)]
 async fn the_list_of_models_shows_prices_and_who_can_be_asked() {
     let mut setting = Setting::first([Fault::RateLimited(Some(60))]);
@@ -225,13 +240,19 @@ async fn the_list_of_models_shows_prices_and_who_can_be_asked() {
 #[tokio::test(start_paused = true)]
 async fn a_request_that_waits_for_its_retry_hears_of_an_open_breaker() {
     let breaker = BreakerSettings { failures: 1, ..BreakerSettings::default() };
-    let settings = ChainSettings { breaker, ..ChainSettings::default() };
+    let retry = RetrySettings { retries: 1, ..RetrySettings::default() };
+    let settings = ChainSettings { breaker, retry, ..ChainSettings::default() };
     let faults = [Fault::DeadNetwork, Fault::BrokenServer, Fault::BrokenServer];
     let setting = Setting::with(faults, [], [], settings, Budget::default());
-    let (waiting, other) = tokio::join!(setting.ask(), setting.ask());
+    // The second one waits for its retry when the first one's fails.
+    let later = async {
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        setting.ask().await
+    };
+    let (first, waiting) = tokio::join!(setting.ask(), later);
+    assert_eq!(first.expect("an answer").attempts.len(), 3);
     assert_eq!(waiting.expect("an answer").attempts.len(), 2);
-    assert_eq!(other.expect("an answer").attempts.len(), 2);
-    assert_eq!(setting.times_asked(), [2, 2, 0]);
+    assert_eq!(setting.times_asked(), [3, 2, 0]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -18,7 +18,7 @@ impl AnswerListener for Screen {
     fn on_event(&mut self, heard: AnswerEvent) {
         match heard {
             AnswerEvent::Piece(Chunk::Text(text) | Chunk::Thinking(text)) => self.text.push_str(&text),
-            AnswerEvent::Piece(Chunk::Call(_)) => {}
+            AnswerEvent::Piece(Chunk::Call(_)) | AnswerEvent::Waiting { .. } => {}
             AnswerEvent::Withdrawn { .. } => {
                 self.text.clear();
                 self.wiped += 1;

@@ -59,6 +59,7 @@ proptest! {
                 let mut listener = |heard: AnswerEvent| match heard {
                     AnswerEvent::Piece(_) => kept += 1,
                     AnswerEvent::Withdrawn { .. } => kept = 0,
+                    AnswerEvent::Waiting { .. } => {}
                 };
                 let asked = setting.chain.ask(&setting.question(), &mut listener).await;
                 let (attempts, took) = match &asked {

@@ -98,6 +98,7 @@ impl Setting {
             pins: &self.pins,
             session: "s",
             day: TODAY,
+            deadline: None,
         }
     }
 
