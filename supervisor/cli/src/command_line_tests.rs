@@ -93,6 +93,8 @@ fn what_the_help_shows_parses() {
         "talon jail profiles strict --output json",
         "talon mcp",
         "talon mcp --allow git --allow files__read_* --deny git__push --own --config x.yaml",
+        "talon mcp login issues --client-id 1 --scope read",
+        "talon mcp login issues --remove",
         "talon mcp import mcp.json --write talon.yaml --install ./mcp --output json",
         "talon completions bash",
         "talon man /tmp/man",
@@ -134,6 +136,7 @@ fn what_makes_no_sense_is_refused() {
         ("talon jail run --network all -- ls", ErrorKind::InvalidValue),
         ("talon mcp --allow Git", ErrorKind::ValueValidation),
         ("talon mcp import", ErrorKind::MissingRequiredArgument),
+        ("talon mcp login issues --remove --scope read", ErrorKind::ArgumentConflict),
         ("talon mcp --own import x", ErrorKind::ArgumentConflict),
         ("talon status --output xml", ErrorKind::InvalidValue),
     ] {

@@ -1,6 +1,7 @@
 //! `talon mcp`: the plugins' actions for MCP hosts, and MCP servers as plugins.
 
 mod import;
+mod login;
 mod offer;
 
 use clap::{Args, Subcommand};
@@ -8,6 +9,7 @@ use clap::{Args, Subcommand};
 use crate::failure::Failure;
 use crate::global::Global;
 use crate::output::Output;
+use crate::runtime::block_on_pool;
 
 /// Offer the plugins' actions to an MCP host, such as an editor, on standard input and output.
 ///
@@ -21,7 +23,8 @@ use crate::output::Output;
   talon mcp
   talon mcp --allow git --allow 'files__read_*' --deny git__push
   talon mcp --own --config ~/.config/talon/editor.yaml
-  talon mcp import ~/.cursor/mcp.json"
+  talon mcp import ~/.cursor/mcp.json
+  talon mcp login issues"
 )]
 pub(crate) struct McpArgs {
     #[command(subcommand)]
@@ -33,6 +36,7 @@ pub(crate) struct McpArgs {
 #[derive(Debug, Subcommand)]
 enum McpVerb {
     Import(import::ImportArgs),
+    Login(login::LoginArgs),
 }
 
 impl McpArgs {
@@ -40,6 +44,7 @@ impl McpArgs {
         match self.verb {
             None => self.offer.run(global),
             Some(McpVerb::Import(args)) => args.run(out),
+            Some(McpVerb::Login(args)) => block_on_pool(args.run(global, out)),
         }
     }
 }
