@@ -11,7 +11,8 @@ use crate::global::Global;
 use crate::output::Output;
 use crate::runtime::block_on_pool;
 
-/// Offer the plugins' actions to an MCP host, such as an editor, on standard input and output.
+/// Offer the plugins' actions to an MCP host, such as an editor, on standard input and output, or to clients
+/// over HTTP.
 ///
 /// Every call passes through the supervisor's guard stack, and every plugin runs in its jail. The tools are
 /// named plugin__action. An MCP host starts this command itself; its configuration needs one entry:
@@ -23,6 +24,7 @@ use crate::runtime::block_on_pool;
   talon mcp
   talon mcp --allow git --allow 'files__read_*' --deny git__push
   talon mcp --own --config ~/.config/talon/editor.yaml
+  talon mcp --http 127.0.0.1:8400 --token-file ~/.config/talon/mcp-token
   talon mcp import ~/.cursor/mcp.json
   talon mcp login issues"
 )]
