@@ -18,6 +18,7 @@ parser = argparse.ArgumentParser()
 parser.add_argument("--revision", choices=["old", "new"], default="old")
 parser.add_argument("--lie", choices=["hang", "redirect", "endless", "huge", "html", "unauthorized", "error", "flood"])
 parser.add_argument("--token")
+parser.add_argument("--port", type=int, default=0)
 options = parser.parse_args()
 OLD, NEW = "2025-11-25", "2026-07-28"
 seen = []
@@ -120,7 +121,7 @@ class Handler(BaseHTTPRequestHandler):
         self.whole(200, answer)
 
 
-server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+server = ThreadingHTTPServer(("127.0.0.1", options.port), Handler)
 server.daemon_threads = True
 print(server.server_address[1], flush=True)
 threading.Thread(target=server.serve_forever, daemon=True).start()

@@ -1,8 +1,8 @@
 //! `talon mcp` against the requirements of the MCP project and others: the official conformance suite's
 //! server scenarios, and the official Python client.
 //!
-//! The suite speaks HTTP and asks for tools by fixed names. So `tests/mcp/relay.py` stands between it and
-//! `talon mcp`, and `talon-test-tools` has these tools. What passes, what does not apply and why is the table
+//! The suite asks for tools by fixed names, without a token. So `tests/mcp/relay.py` stands between it and
+//! `talon mcp --http`, and `talon-test-tools` has these tools. What passes, what does not apply and why is the table
 //! in `docs/mcp.md`, and nothing else is accepted: neither a failure, nor a scenario that the table does not
 //! know.
 
@@ -29,23 +29,39 @@ async fn supervisor() -> Supervisor {
     Builder::new().plugin("kit", &program("talon-test-tools"), &[], "").start().await
 }
 
-/// `talon mcp` behind HTTP: the process to keep, and where it is.
-async fn relay(supervisor: &Supervisor) -> (Child, String) {
-    let mut child = Command::new("/usr/bin/python3")
-        .arg(repository().join("tests/mcp/relay.py"))
-        .arg("kit__")
-        .arg(program("talon"))
+/// `talon mcp --http` with a relay before it: the processes to keep, and where they are.
+async fn served(supervisor: &Supervisor) -> (Child, Child, String) {
+    let token = "0123456789abcdef0123456789abcdef";
+    let mut server = Command::new(program("talon"))
         .arg("--socket")
         .arg(supervisor.socket())
-        .arg("mcp")
+        .args(["mcp", "--http", "127.0.0.1:0"])
+        .env("TALON_MCP_TOKEN", token)
+        .stdin(Stdio::null())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .expect("talon starts");
+    let mut log = BufReader::new(server.stderr.take().expect("it is piped")).lines();
+    let port = loop {
+        let line = log.next_line().await.expect("text").expect("it says where it serves");
+        if let Some((_, rest)) = line.split_once("http://127.0.0.1:") {
+            break rest.trim_end_matches("/mcp").to_owned();
+        }
+    };
+    // Read on, so that it is not blocked.
+    tokio::spawn(async move { while let Ok(Some(_)) = log.next_line().await {} });
+    let mut relay = Command::new("/usr/bin/python3")
+        .arg(repository().join("tests/mcp/relay.py"))
+        .args(["kit__", "127.0.0.1", &port, token])
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .kill_on_drop(true)
         .spawn()
         .expect("python starts");
-    let mut lines = BufReader::new(child.stdout.take().expect("it is piped")).lines();
+    let mut lines = BufReader::new(relay.stdout.take().expect("it is piped")).lines();
     let port = lines.next_line().await.expect("a line").expect("its port");
-    (child, format!("http://127.0.0.1:{port}/mcp"))
+    (server, relay, format!("http://127.0.0.1:{port}/mcp"))
 }
 
 /// The table: for each scenario what is said of it for each revision, and why it does not apply.
@@ -102,7 +118,7 @@ async fn the_conformance_suite_of_mcp_finds_what_the_table_says() {
     );
 
     let supervisor = supervisor().await;
-    let (_relay, url) = relay(&supervisor).await;
+    let (_server, _relay, url) = served(&supervisor).await;
     let mut wrong = Vec::new();
     for (name, revisions) in &known {
         let (said, why) = &table[name];

@@ -293,6 +293,41 @@ served_in_spite_of! {
     a_server_that_ignores_sigterm_is_ended: "--lie" "ignores-term";
 }
 
+// Promises: MCP-16
+#[tokio::test]
+async fn a_server_that_starts_slowly_is_started_once() {
+    if is_missing("a_server_that_starts_slowly_is_started_once") {
+        return;
+    }
+    // The probe is open for a quarter of the start timeout, and both requests for three quarters.
+    for revision in ["old", "new"] {
+        let supervisor = started(&["--revision", revision, "--slow", "6"], "start_timeout: 15s").await;
+        let client = &supervisor.client;
+        ready(client).await;
+        assert_eq!(said(&client.call("mcp", "echo", &[("text", "at last")]).await), "at last");
+        assert_eq!(client.plugin("mcp").await.deaths, 0);
+        let lines = client.logs("mcp").await;
+        let starts = lines.iter().filter(|line| line.contains("I was started")).count();
+        assert_eq!(starts, 1, "{lines:#?}");
+        assert!(lines.iter().any(|line| line.contains("asked initialize as well")), "{lines:#?}");
+        ends_clean(supervisor).await;
+    }
+}
+
+// Promises: MCP-16
+#[tokio::test]
+async fn what_an_older_server_says_of_the_probe_is_one_line_of_its_log() {
+    if is_missing("what_an_older_server_says_of_the_probe_is_one_line_of_its_log") {
+        return;
+    }
+    let supervisor = started(&["--lie", "reports-unknown"], "").await;
+    ready(&supervisor.client).await;
+    supervisor.client.wait_log("mcp", "config.protocol").await;
+    let lines = supervisor.client.logs("mcp").await;
+    assert!(!lines.iter().any(|line| line.contains("literal_error")), "{lines:#?}");
+    ends_clean(supervisor).await;
+}
+
 // Promises: MCP-5
 #[tokio::test]
 async fn a_banner_is_logged_up_to_a_bound() {
@@ -665,6 +700,54 @@ async fn an_address_that_is_none_is_refused_with_the_config() {
         assert!(!refused.status.success() && text.contains(says), "{url}: {text}");
         assert!(!text.contains("s3cret"), "{text}");
     }
+}
+
+// Promises: MCP-20
+#[tokio::test]
+async fn a_server_of_5000_tools_is_bounded_and_any_of_them_can_be_named() {
+    if is_missing("a_server_of_5000_tools_is_bounded_and_any_of_them_can_be_named") {
+        return;
+    }
+    let supervisor = started(&["--lie", "many-tools"], "").await;
+    let client = &supervisor.client;
+    ready(client).await;
+    assert_eq!(actions(client).await.len(), 1024);
+    let line = client.wait_log("mcp", "are not offered").await;
+    assert!(line.contains("3976 tools") && line.contains("config.tools"), "{line}");
+    assert_eq!(said(&client.call("mcp", "echo", &[("text", "still")]).await), "still");
+    ends_clean(supervisor).await;
+
+    let supervisor = started(&["--lie", "many-tools"], "config: { tools: [t4980, echo] }").await;
+    let names: Vec<_> = actions(&supervisor.client).await.into_iter().map(|action| action.name).collect();
+    assert_eq!(names, ["echo", "t4980"]);
+    ends_clean(supervisor).await;
+}
+
+// Promises: MCP-20
+#[tokio::test]
+async fn a_tool_whose_schema_changes_between_calls_waits_for_a_person() {
+    if is_missing("a_tool_whose_schema_changes_between_calls_waits_for_a_person") {
+        return;
+    }
+    let supervisor = started(&["--lie", "reschema"], "changed_tools: block").await;
+    let client = &supervisor.client;
+    ready(client).await;
+    assert_eq!(said(&client.call("mcp", "echo", &[("text", "before")]).await), "before");
+    assert_eq!(said(&client.call("mcp", "change", &[]).await), "changed");
+    client
+        .wait_until("a changed action", async |client: &Client| {
+            client.plugin("mcp").await.changed_actions == ["echo"]
+        })
+        .await;
+    let both = [("text", "x"), ("to", "somebody")];
+    let answer = client.call("mcp", "echo", &both).await;
+    assert!(answer.reason == "changed" && answer.error.contains("talon plugin approve mcp"), "{answer:?}");
+    let request = ApproveRequest { name: "mcp".to_owned(), ..ApproveRequest::default() };
+    client.clone().raw().approve(request).await.expect("it is approved");
+    assert_eq!(said(&client.call("mcp", "echo", &both).await), "x");
+    let answer = client.call("mcp", "echo", &[("text", "x")]).await;
+    assert_eq!(answer.reason, "bad_arguments", "the new schema is the one that counts: {answer:?}");
+    ends_clean(supervisor).await;
 }
 
 #[tokio::test]

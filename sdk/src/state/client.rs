@@ -13,7 +13,7 @@ use tonic::transport::{Channel, Endpoint};
 
 use super::error::StateError;
 use super::memory::Memory;
-use super::{MAX_KEYS, MAX_UPDATES, Swap};
+use super::{MAX_KEYS, MAX_UPDATES, SOCKET_ENV, Swap};
 
 /// How long one operation may take. The socket is local and the values are small: an operation that takes
 /// longer is stuck, and an error helps more than waiting.
@@ -41,6 +41,16 @@ enum Backend {
 }
 
 impl State {
+    /// The state of this plugin outside of a call, such as in [`Plugin::init`](crate::Plugin::init). Connects
+    /// on first use.
+    ///
+    /// # Errors
+    /// [`StateError::NotServed`] on a host that serves none.
+    pub fn from_env() -> Result<Self, StateError> {
+        let path = std::env::var_os(SOCKET_ENV).filter(|path| !path.is_empty()).map(PathBuf::from);
+        StateSource::from_env(path).open()
+    }
+
     /// The value of a key, `None` if there is none.
     ///
     /// # Errors

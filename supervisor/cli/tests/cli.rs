@@ -274,6 +274,7 @@ fn help_is_as_written() {
         "restore",
         "mcp",
         "mcp import",
+        "mcp login",
         "new",
     ] {
         let mut command = talon(home.path());

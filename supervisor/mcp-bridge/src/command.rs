@@ -20,6 +20,39 @@ pub(crate) enum Target {
     Url(Address),
 }
 
+/// The client secret of a login, if the operator has one. No argument, for the same reason.
+pub(crate) const CLIENT_SECRET_VARIABLE: &str = "TALON_MCP_CLIENT_SECRET";
+
+/// `--login`: what `talon mcp login` runs.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct LoginCommand {
+    pub(crate) client_id: Option<String>,
+    pub(crate) scope: Option<String>,
+}
+
+impl LoginCommand {
+    /// Parses the arguments after the program's name; `None` if they are those of a plugin.
+    pub(crate) fn parse(args: &[OsString]) -> Option<Result<Self, CommandError>> {
+        let mut args = args.iter().map(|arg| arg.to_str().unwrap_or_default());
+        if args.next() != Some("--login") {
+            return None;
+        }
+        let mut login = Self::default();
+        loop {
+            let field = match args.next() {
+                Some("--client-id") => &mut login.client_id,
+                Some("--scope") => &mut login.scope,
+                Some(_) => return Some(Err(CommandError::Usage)),
+                None => return Some(Ok(login)),
+            };
+            match args.next() {
+                Some(value) => *field = Some(value.to_owned()),
+                None => return Some(Err(CommandError::Usage)),
+            }
+        }
+    }
+}
+
 /// The command line.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Command {

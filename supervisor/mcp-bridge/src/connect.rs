@@ -1,31 +1,33 @@
 //! Connects to a target and agrees on a revision of MCP, or returns an error that says why that failed.
 //!
-//! Servers of the current revision answer `server/discover`, those of older ones `initialize`. The bridge
-//! first sends `server/discover`; if the server refuses it or does not answer, the bridge sends `initialize`.
-//! Unusual servers need a second start: one that exits on an unknown request, and one of the current revision
-//! that starts so slowly that it was taken for an old one.
+//! One process is enough to find out what a server speaks ([`negotiate`]), with one exception: a server that
+//! exits on an unknown request is started a second time, and asked `initialize` alone. An address that takes
+//! no messages by `POST` is tried as one of the HTTP+SSE transport of 2024-11-05.
 
 use std::collections::HashMap;
 use std::time::Duration;
 
 use ::http::{HeaderName, HeaderValue};
 use rmcp::RoleClient;
-use rmcp::model::{ClientCapabilities, ClientConfig, ErrorData, Implementation, ProtocolVersion};
-use rmcp::service::{ClientInitializeError, ClientLifecycleMode, ClientServiceExt, RunningService};
+use rmcp::model::{ClientCapabilities, ClientConfig, Implementation, ProtocolVersion};
+use rmcp::service::{ClientLifecycleMode, ClientServiceExt, RunningService};
 use rmcp::transport::Transport;
-use talon_bridge::text::{MAX_ERROR_TEXT_BYTES, cut};
+
 use talon_error_chain::error_chain;
+use talon_bridge::text::cut;
 use tokio::time::{Instant, timeout_at};
 
 use crate::command::Target;
 use crate::config::Revision;
-use crate::http::{self as mcp_http, TlsError};
+use crate::connect_error::ConnectError;
+use crate::http::{self as mcp_http, HttpServer, Login};
+use crate::negotiate::{NegotiateError, negotiate};
 use crate::server::child::Child;
-use crate::server::message_filter::{MessageFilter, NO_ANSWER, Updates};
+use crate::server::message_filter::{MessageFilter, Updates};
 use crate::server::stdio::Stdio;
 
-/// How long `server/discover` may go unanswered before `initialize` is tried. Longer than interpreters take
-/// to start on a machine that is busy starting others (5 seconds were too short). Few servers ignore it:
+/// How long `server/discover` may go unanswered before `initialize` is asked as well. Longer than interpreters
+/// take to start on a machine that is busy starting others (5 seconds were too short). Few servers ignore it:
 /// those of older revisions answer that the method is unknown.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long the exit of a process may take to be noticed after its pipes were closed.
@@ -39,72 +41,41 @@ pub(crate) struct Connected {
     pub(crate) child: Option<Child>,
 }
 
-/// Why connecting failed. The texts end with what to do next.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum ConnectError {
-    #[error("the MCP server {server} cannot be started: {source}; correct its command")]
-    Start { server: String, source: std::io::Error },
-    #[error("the MCP server {server} cannot be reached: {why}")]
-    Tls { server: String, why: TlsError },
-    #[error(
-        "the MCP server {server} did not answer `{method}` within {seconds} s: see that it is one, and give it longer with start_timeout"
-    )]
-    Timeout { server: String, method: &'static str, seconds: u64 },
-    #[error("the MCP server {server} {how} before it answered: its log says why")]
-    Ended { server: String, how: String },
-    #[error("the MCP server {server} cannot be reached: {why}")]
-    Unreachable { server: String, why: String },
-    #[error(
-        "the MCP server {server} refuses to begin, with error {code}: {message}; check what it needs, and config.protocol"
-    )]
-    Refused { server: String, code: i32, message: String },
-    #[error(
-        "the MCP server {server} speaks {theirs} of MCP, and known here are {}: use a version of the server that speaks one of them",
-        known_versions()
-    )]
-    Revision { server: String, theirs: String },
-    #[error("the MCP server {server} does not speak MCP as it should: {why}; report it to its author")]
-    ProtocolViolation { server: String, why: String },
-}
-
-fn known_versions() -> String {
-    ProtocolVersion::KNOWN_VERSIONS.iter().map(ProtocolVersion::as_str).collect::<Vec<_>>().join(", ")
-}
-
 /// Connects, until this deadline.
 pub(crate) async fn connect(
     target: &Target,
     revision: Revision,
     headers: HashMap<HeaderName, HeaderValue>,
+    login: Login,
     until: Instant,
 ) -> Result<Connected, ConnectError> {
-    let mut attempt = Attempt { target, headers, server: server_name(target), until };
-    let discover = || ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::LATEST] };
-    match revision {
-        Revision::Only(version) if version.has_initialize() => {
-            attempt.run(ClientLifecycleMode::Initialize, version).await.map_err(|failed| failed.0)
-        }
-        Revision::Only(_) => {
-            attempt.run(discover(), ProtocolVersion::LATEST).await.map_err(|failed| failed.0)
-        }
-        Revision::Auto => {
-            let old = ProtocolVersion::LATEST_WITH_INITIALIZE;
-            let auto = ClientLifecycleMode::Auto {
-                preferred_versions: vec![ProtocolVersion::LATEST],
-                legacy_version: Some(old.clone()),
-            };
-            match attempt.run(auto, old.clone()).await {
-                Ok(connected) => Ok(connected),
-                Err(AttemptError(error, Fallback::Initialize)) => {
+    let attempt = Attempt { server: server_name(target), until };
+    let opening = Opening::of(revision);
+    match target {
+        Target::Program(program, args) => {
+            let start = || Child::start(program, args);
+            match attempt.process(start(), opening.clone()).await {
+                Err(Failed { error, at_probe: true }) if matches!(opening, Opening::Negotiate) => {
                     tracing::info!("{error}; trying it again with initialize alone");
-                    attempt.run(ClientLifecycleMode::Initialize, old).await.map_err(|failed| failed.0)
+                    attempt.process(start(), Opening::initialize()).await.map_err(|failed| failed.error)
                 }
-                Err(AttemptError(error, Fallback::Discover)) => {
-                    tracing::info!("{error}; trying it again with server/discover alone");
-                    attempt.run(discover(), ProtocolVersion::LATEST).await.map_err(|failed| failed.0)
-                }
-                Err(AttemptError(error, Fallback::GiveUp)) => Err(error),
+                connected => connected.map_err(|failed| failed.error),
             }
+        }
+        Target::Url(address) => {
+            let server = HttpServer::new(address, headers, login)
+                .map_err(|why| ConnectError::Tls { server: attempt.server.clone(), why })?;
+            let connected = attempt.open(server.transport(), opening).await;
+            let connected = match server.refused_post() {
+                Some(status) if connected.is_err() => {
+                    tracing::info!(
+                        "it refuses messages (HTTP {status}): trying the HTTP+SSE transport of 2024-11-05"
+                    );
+                    attempt.legacy(&server, connected).await
+                }
+                _ => connected.map_err(|failed| failed.error),
+            };
+            connected.map_err(|error| if server.is_away() { error.into_outage() } else { error })
         }
     }
 }
@@ -120,158 +91,144 @@ pub(crate) fn server_name(target: &Target) -> String {
     }
 }
 
-/// A failure, and what to try next.
-struct AttemptError(ConnectError, Fallback);
-
-#[derive(Clone, Copy)]
-enum Fallback {
-    GiveUp,
-    Initialize,
-    Discover,
+/// How a connection begins.
+#[derive(Clone)]
+enum Opening {
+    /// The revision is found out.
+    Negotiate,
+    /// It is this one.
+    Only { mode: ClientLifecycleMode, version: ProtocolVersion },
 }
 
-struct Attempt<'a> {
-    target: &'a Target,
-    headers: HashMap<HeaderName, HeaderValue>,
+impl Opening {
+    fn of(revision: Revision) -> Self {
+        match revision {
+            Revision::Auto => Self::Negotiate,
+            Revision::Only(version) if version.has_initialize() => {
+                Self::Only { mode: ClientLifecycleMode::Initialize, version }
+            }
+            Revision::Only(version) => {
+                let mode = ClientLifecycleMode::Discover { preferred_versions: vec![version.clone()] };
+                Self::Only { mode, version }
+            }
+        }
+    }
+
+    fn initialize() -> Self {
+        let version = ProtocolVersion::LATEST_WITH_INITIALIZE;
+        Self::Only { mode: ClientLifecycleMode::Initialize, version }
+    }
+}
+
+/// Why an attempt failed.
+struct Failed {
+    error: ConnectError,
+    /// The connection ended when only `server/discover` had been asked.
+    at_probe: bool,
+}
+
+struct Attempt {
     server: String,
     until: Instant,
 }
 
-impl Attempt<'_> {
-    async fn run(
-        &mut self,
-        mode: ClientLifecycleMode,
-        version: ProtocolVersion,
-    ) -> Result<Connected, AttemptError> {
-        let server = self.server.clone();
-        let news = Updates::default();
-        let left = self.until.saturating_duration_since(Instant::now());
-        let patience = match mode {
-            // There is no second request.
-            ClientLifecycleMode::Discover { .. } => left,
-            // When little time is left, the second request must get its share.
-            _ => PROBE_TIMEOUT.min(left / 3),
-        };
-        match self.target {
-            Target::Program(program, args) => {
-                let (child, pipes) = Child::start(program, args).map_err(|source| {
-                    AttemptError(ConnectError::Start { server, source }, Fallback::GiveUp)
-                })?;
-                let stdio = Stdio::new(pipes.output, pipes.input, child.closing.clone(), child.exited());
-                let screen = MessageFilter::new(stdio, news.clone(), patience);
-                match self.start_client(screen, mode, version).await {
-                    Ok(service) => Ok(Connected { service, news, child: Some(child) }),
-                    Err(failed) => {
-                        let gone =
-                            matches!(failed.0, ConnectError::Ended { .. } | ConnectError::Unreachable { .. });
-                        let how = if gone { child.ended_within(EXIT_REPORT_TIMEOUT).await } else { None };
-                        child.closing.close();
-                        Err(self.with_exit(failed, how))
-                    }
-                }
-            }
-            Target::Url(address) => {
-                let transport = mcp_http::transport(address, self.headers.clone())
-                    .map_err(|why| AttemptError(ConnectError::Tls { server, why }, Fallback::GiveUp))?;
-                let screen = MessageFilter::new(transport, news.clone(), patience);
-                let service = self.start_client(screen, mode, version).await?;
-                Ok(Connected { service, news, child: None })
+impl Attempt {
+    async fn process(
+        &self,
+        started: std::io::Result<(Child, crate::server::child::Pipes)>,
+        opening: Opening,
+    ) -> Result<Connected, Failed> {
+        let (child, pipes) = started.map_err(|source| Failed {
+            error: ConnectError::Start { server: self.server.clone(), source },
+            at_probe: false,
+        })?;
+        let stdio = Stdio::new(pipes.output, pipes.input, child.closing.clone(), child.exited());
+        match self.open(stdio, opening).await {
+            Ok(connected) => Ok(Connected { child: Some(child), ..connected }),
+            Err(Failed { error, at_probe }) => {
+                let gone = matches!(error, ConnectError::Ended { .. } | ConnectError::Unreachable { .. });
+                let how = if gone { child.ended_within(EXIT_REPORT_TIMEOUT).await } else { None };
+                child.closing.close();
+                Err(Failed { error: error.with_exit(how), at_probe })
             }
         }
     }
 
-    async fn start_client<T: Transport<RoleClient> + 'static>(
+    /// Tries the older transport. If that fails, too, the first error says more: few servers have it.
+    async fn legacy(
         &self,
-        screen: MessageFilter<T>,
-        mode: ClientLifecycleMode,
-        version: ProtocolVersion,
-    ) -> Result<RunningService<RoleClient, ClientConfig>, AttemptError> {
-        let server = self.server.clone();
+        server: &HttpServer,
+        first: Result<Connected, Failed>,
+    ) -> Result<Connected, ConnectError> {
+        let transport = match timeout_at(self.until, server.legacy_transport()).await {
+            Ok(Ok(transport)) => transport,
+            Ok(Err(mcp_http::LegacyError::NoEndpoint(_))) | Err(_) => {
+                return first.map_err(|failed| failed.error);
+            }
+            Ok(Err(error)) => {
+                let why = error_chain(&error);
+                return Err(ConnectError::Unreachable { server: self.server.clone(), why });
+            }
+        };
+        self.open(transport, Opening::initialize()).await.map_err(|failed| failed.error)
+    }
+
+    async fn open<T: Transport<RoleClient> + 'static>(
+        &self,
+        transport: T,
+        opening: Opening,
+    ) -> Result<Connected, Failed> {
+        let begun = Instant::now();
+        let failed = |error: ConnectError| Failed { error, at_probe: false };
+        let seconds = || begun.elapsed().as_secs().max(1);
+        let news = Updates::default();
+        let mut filter = MessageFilter::new(transport, news.clone());
+        let us = Implementation::new("talon-mcp-bridge", env!("CARGO_PKG_VERSION"));
+        let us = ClientConfig::new(ClientCapabilities::default(), us);
+        let (filter, mode, version) = match opening {
+            Opening::Only { mode, version } => (filter, mode, version),
+            Opening::Negotiate => {
+                let left = self.until.saturating_duration_since(begun);
+                // When little time is left, the second request must get its share.
+                let patience = PROBE_TIMEOUT.min(left / 3);
+                let agreement = Box::pin(negotiate(&mut filter, &us, patience, self.until)).await;
+                let agreement = agreement.map_err(|error| Failed {
+                    at_probe: matches!(
+                        error,
+                        NegotiateError::Closed { initialize_asked: false }
+                            | NegotiateError::Send { initialize_asked: false, .. }
+                    ),
+                    error: ConnectError::of_negotiation(self.server.clone(), error, seconds()),
+                })?;
+                (filter.answer_with(agreement.answer), agreement.mode, agreement.version)
+            }
+        };
         let method = match mode {
             ClientLifecycleMode::Discover { .. } => "server/discover",
             _ => "initialize",
         };
-        let begun = Instant::now();
-        let us = Implementation::new("talon-mcp-bridge", env!("CARGO_PKG_VERSION"));
-        let config = ClientConfig::new(ClientCapabilities::default(), us).with_protocol_version(version);
-        let service = match timeout_at(self.until, config.serve_with_lifecycle(screen, mode)).await {
+        let serving = us.with_protocol_version(version).serve_with_lifecycle(filter, mode);
+        let service = match timeout_at(self.until, Box::pin(serving)).await {
             Ok(Ok(service)) => service,
-            Ok(Err(error)) => return Err(self.classify(error)),
+            Ok(Err(error)) => return Err(failed(ConnectError::of_library(self.server.clone(), error))),
             Err(_) => {
-                let seconds = begun.elapsed().as_secs().max(1);
-                return Err(AttemptError(
-                    ConnectError::Timeout { server, method, seconds },
-                    Fallback::GiveUp,
-                ));
+                let server = self.server.clone();
+                return Err(failed(ConnectError::Timeout { server, method, seconds: seconds() }));
             }
         };
+        let server = self.server.clone();
         match service.peer_info() {
-            Some(info) if ProtocolVersion::KNOWN_VERSIONS.contains(&info.protocol_version) => Ok(service),
+            Some(info) if ProtocolVersion::KNOWN_VERSIONS.contains(&info.protocol_version) => {
+                Ok(Connected { service, news, child: None })
+            }
             Some(info) => {
                 let theirs = format!("revision {:?}", cut(info.protocol_version.as_str(), 100));
-                Err(AttemptError(ConnectError::Revision { server, theirs }, Fallback::GiveUp))
+                Err(failed(ConnectError::Revision { server, theirs }))
             }
             None => {
                 let why = "it says nothing about itself".to_owned();
-                Err(AttemptError(ConnectError::ProtocolViolation { server, why }, Fallback::GiveUp))
+                Err(failed(ConnectError::ProtocolViolation { server, why }))
             }
-        }
-    }
-
-    fn classify(&self, error: ClientInitializeError) -> AttemptError {
-        use ClientInitializeError as E;
-
-        let server = self.server.clone();
-        let refused = |error: &ErrorData, server| ConnectError::Refused {
-            server,
-            code: error.code.0,
-            message: cut(&error.message, MAX_ERROR_TEXT_BYTES),
-        };
-        match error {
-            E::JsonRpcError(error) => AttemptError(refused(&error, server), Fallback::GiveUp),
-            E::LegacyFallbackFailed { discover, fallback } => {
-                let silent = matches!(&*discover, E::JsonRpcError(error) if error.message == NO_ANSWER);
-                match *fallback {
-                    E::JsonRpcError(error) if silent => {
-                        AttemptError(refused(&error, server), Fallback::Discover)
-                    }
-                    other => self.classify(other),
-                }
-            }
-            E::NoCompatibleProtocolVersion { server_supported, .. } => {
-                let theirs: Vec<_> = server_supported.iter().take(8).map(|v| cut(v.as_str(), 40)).collect();
-                let theirs = if theirs.is_empty() {
-                    "no revision".to_owned()
-                } else {
-                    format!("only {}", theirs.join(", "))
-                };
-                AttemptError(ConnectError::Revision { server, theirs }, Fallback::GiveUp)
-            }
-            E::ConnectionClosed(during) => {
-                let next = if during.contains("discover") { Fallback::Initialize } else { Fallback::GiveUp };
-                let how = "closed its output, and still runs,".to_owned();
-                AttemptError(ConnectError::Ended { server, how }, next)
-            }
-            E::TransportError { error, context } => {
-                let next = if context.contains("discover") { Fallback::Initialize } else { Fallback::GiveUp };
-                let next = if matches!(self.target, Target::Url(_)) { Fallback::GiveUp } else { next };
-                let why = error_chain(error.error.as_ref());
-                AttemptError(ConnectError::Unreachable { server, why }, next)
-            }
-            other => {
-                let why = cut(&other.to_string(), 300);
-                AttemptError(ConnectError::ProtocolViolation { server, why }, Fallback::GiveUp)
-            }
-        }
-    }
-
-    /// A closed pipe explains little; the exit status of the process explains more.
-    fn with_exit(&self, AttemptError(error, next): AttemptError, how: Option<String>) -> AttemptError {
-        match (error, how) {
-            (ConnectError::Ended { server, .. } | ConnectError::Unreachable { server, .. }, Some(how)) => {
-                AttemptError(ConnectError::Ended { server, how }, next)
-            }
-            (error, _) => AttemptError(error, next),
         }
     }
 }

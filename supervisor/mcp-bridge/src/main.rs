@@ -7,17 +7,22 @@
 //! | module | what it does |
 //! |---|---|
 //! | `command`, `config` | the command line of the supervisor and the settings of the operator |
-//! | `connect` | connects to a program or an address and finds out its revision |
+//! | `connect`, `connect_error` | connects to a program or an address |
+//! | `negotiate` | finds out which revision a server speaks |
 //! | `session` | a connected server: its tools, its notifications, its end |
 //! | `server_handle` | what a call uses of a connected server |
 //! | `server/` | its process, its lines, filtering its messages |
-//! | `http/` | streamable HTTP through the supervisor's proxy |
+//! | `http/` | streamable HTTP, and what was before it, through the supervisor's proxy |
+//! | `oauth/` | a login to a server, and its tokens |
 //! | `tools/` | names, schemas, arguments and results |
 
 mod command;
 mod config;
 mod connect;
+mod connect_error;
 mod http;
+mod negotiate;
+mod oauth;
 mod run;
 mod server;
 mod server_handle;

@@ -1,18 +1,27 @@
 //! The bridge as a plugin: connects when it is initialised, serves, and ends with the server or on request.
 
+use std::collections::HashMap;
 use std::ffi::OsString;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use http::header::AUTHORIZATION;
+use http::{HeaderName, HeaderValue};
 use talon_sdk::{Notifier, Plugin, ToolError};
 use tokio::sync::OnceCell;
 use tokio::time::Instant;
 
-use crate::command::{Command, Target, URL_VARIABLE};
+use crate::command::{CLIENT_SECRET_VARIABLE, Command, CommandError, LoginCommand, Target, URL_VARIABLE};
 use crate::config::Config;
 use crate::connect::{connect, server_name};
+use crate::connect_error::ConnectError;
+use crate::http::Login;
+use crate::http::authorization::Authorization;
+use crate::oauth::{self, LoginRequest, TokenSource};
 use crate::session::Session;
 
 /// Threads that serve calls; few, because the server does the work.
@@ -24,6 +33,11 @@ const DEFAULT_NAME: &str = "mcp-bridge";
 /// The configured name of the plugin.
 const NAME_VARIABLE: &str = "TALON_PLUGIN_NAME";
 
+/// Exit codes. The second one is `EX_TEMPFAIL` of sysexits.h: the supervisor tries again for as long as the
+/// server is away.
+const FAILURE_EXIT: i32 = 1;
+const OUTAGE_EXIT: i32 = 75;
+
 /// What the plugin's parts share.
 struct Bridge {
     command: Command,
@@ -32,6 +46,8 @@ struct Bridge {
     /// What `Init` brought.
     config: OnceLock<Config>,
     session: OnceCell<Session>,
+    /// Whether the last attempt to connect failed because the server is away.
+    away: AtomicBool,
     /// Whether its tools were listed before.
     offered: AtomicBool,
 }
@@ -44,22 +60,54 @@ pub(crate) fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let url = std::env::var(URL_VARIABLE).ok();
-    let command = match Command::parse(args, url.as_deref()) {
-        Ok(command) => command,
-        Err(error) => {
-            eprintln!("{error}");
-            return ExitCode::FAILURE;
-        }
+    let job: BoxFuture<'static, ExitCode> = match LoginCommand::parse(&args) {
+        Some(login) => match login {
+            Ok(login) => print_login(login, url.unwrap_or_default()).boxed(),
+            Err(error) => return refuse(&error),
+        },
+        None => match Command::parse(args, url.as_deref()) {
+            Ok(command) => serve(command).boxed(),
+            Err(error) => return refuse(&error),
+        },
     };
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(WORKERS).enable_all().build();
     match runtime {
         Ok(runtime) => {
-            let code = runtime.block_on(serve(command));
+            let code = runtime.block_on(job);
             runtime.shutdown_background();
             code
         }
         Err(error) => {
             eprintln!("cannot set up the runtime: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn refuse(error: &CommandError) -> ExitCode {
+    eprintln!("{error}");
+    ExitCode::FAILURE
+}
+
+/// Logs in, and prints the credential for `talon mcp login`, which stores it.
+async fn print_login(login: LoginCommand, url: String) -> ExitCode {
+    let request = LoginRequest {
+        url,
+        client_id: login.client_id,
+        client_secret: std::env::var(CLIENT_SECRET_VARIABLE).ok().filter(|secret| !secret.is_empty()),
+        scope: login.scope,
+    };
+    let credential = match oauth::login(request).await {
+        Ok(credential) => serde_json::to_string(&credential).map_err(|error| error.to_string()),
+        Err(error) => Err(talon_error_chain::error_chain(&error)),
+    };
+    match credential {
+        Ok(credential) => {
+            println!("{credential}");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("{error}");
             ExitCode::FAILURE
         }
     }
@@ -76,9 +124,10 @@ async fn serve(command: Command) -> ExitCode {
         notifier: Notifier::new(),
         config: OnceLock::new(),
         session: OnceCell::new(),
+        away: AtomicBool::new(false),
         offered: AtomicBool::new(false),
     });
-    let name = std::env::var(NAME_VARIABLE).ok().filter(|name| !name.is_empty());
+    let name = configured_name();
     let (init, refresh) = (bridge.clone(), bridge.clone());
     let plugin = Plugin::new(name.unwrap_or_else(|| DEFAULT_NAME.to_owned()))
         .description(description)
@@ -124,7 +173,7 @@ impl Bridge {
         let _ = self.config.set(config);
         match self.session().await {
             Ok(_) => Ok(()),
-            Err(error) => give_up(error.message()),
+            Err(error) => self.give_up(&error),
         }
     }
 
@@ -134,24 +183,45 @@ impl Bridge {
             let target = &self.command.target;
             // Long after the start there is no start timeout left, so it gets at least this long.
             let until = self.phase_deadline(75).max(Instant::now() + Duration::from_millis(500));
-            let connected = connect(target, config.revision()?, config.headers()?, until)
-                .await
-                .map_err(|error| ToolError::new(talon_error_chain::error_chain(&error)))?;
+            let (revision, headers) = (config.revision()?, config.headers()?);
+            let login = self.login(&headers).await?;
+            let connected = Box::pin(connect(target, revision, headers, login, until)).await;
+            let away = matches!(connected, Err(ConnectError::Away(_)));
+            self.away.store(away, Ordering::Relaxed);
+            let connected =
+                connected.map_err(|error| ToolError::new(talon_error_chain::error_chain(&error)))?;
             Ok::<_, ToolError>(Session::start(
                 connected,
                 server_name(target),
                 config.tools.clone(),
                 self.notifier.clone(),
-                |why| give_up(why),
+                |why| give_up(why, FAILURE_EXIT),
             ))
         };
         self.session.get_or_try_init(connecting).await
     }
 
+    /// The tokens of a login, unless the operator set a header that says who we are.
+    async fn login(&self, headers: &HashMap<HeaderName, HeaderValue>) -> Result<Login, ToolError> {
+        let command = format!("talon mcp login {}", configured_name().as_deref().unwrap_or("PLUGIN"));
+        let mut login = Login { tokens: None, command: command.as_str().into() };
+        let Target::Url(address) = &self.command.target else { return Ok(login) };
+        if headers.contains_key(&AUTHORIZATION) {
+            return Ok(login);
+        }
+        // A supervisor without state has no logins.
+        let Ok(state) = talon_sdk::State::from_env() else { return Ok(login) };
+        let tokens = TokenSource::load(state, address.as_str(), command)
+            .await
+            .map_err(|error| ToolError::new(talon_error_chain::error_chain(&error)))?;
+        login.tokens = tokens.map(|tokens| Arc::new(tokens) as Arc<dyn Authorization>);
+        Ok(login)
+    }
+
     async fn tools(&self) -> Result<Vec<talon_sdk::Tool>, ToolError> {
         let session = match self.session().await {
             Ok(session) => session,
-            Err(error) => give_up(error.message()),
+            Err(error) => self.give_up(&error),
         };
         let starting = !self.offered.load(Ordering::Relaxed);
         let tools = session.tools(starting.then(|| self.phase_deadline(90))).await;
@@ -160,16 +230,26 @@ impl Bridge {
                 self.offered.store(true, Ordering::Relaxed);
                 Ok(tools)
             }
-            Err(error) if starting => give_up(error.message()),
+            Err(error) if starting => self.give_up(&error),
             Err(error) => Err(error),
         }
     }
+
+    fn give_up(&self, error: &ToolError) -> ! {
+        let away = self.away.load(Ordering::Relaxed);
+        give_up(error.message(), if away { OUTAGE_EXIT } else { FAILURE_EXIT })
+    }
+}
+
+/// The plugin's name in the configuration.
+fn configured_name() -> Option<String> {
+    std::env::var(NAME_VARIABLE).ok().filter(|name| !name.is_empty())
 }
 
 /// Exits when the server is unreachable or has ended, with the reason as the last line. The settings are not
 /// refused, because no operator can fix this there. Calls in flight get no answer; the supervisor reports
 /// that.
-fn give_up(why: &str) -> ! {
+fn give_up(why: &str, code: i32) -> ! {
     eprintln!("{why}");
-    std::process::exit(1)
+    std::process::exit(code)
 }

@@ -1,4 +1,4 @@
-//! Offers the actions of a supervisor as an MCP server, on standard input and output.
+//! Offers the actions of a supervisor as an MCP server, on standard input and output, or over HTTP.
 //!
 //! It is an ordinary client of `host.sock`: the supervisor and its guard stack decide what it may call and
 //! what comes back. So it has no privileges and no plugins, and parses an MCP host's input in a separate
@@ -15,6 +15,7 @@ mod call;
 mod catalog;
 mod catalog_watcher;
 mod host;
+mod http;
 mod patterns;
 mod private_supervisor;
 mod server;
@@ -23,7 +24,8 @@ mod transport;
 
 use std::ffi::OsString;
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -34,6 +36,7 @@ use tracing_subscriber::EnvFilter;
 
 use crate::catalog_watcher::CatalogWatcher;
 use crate::host::Host;
+use crate::http::{HttpError, HttpSettings, Token, TokenError};
 use crate::patterns::{Filter, Pattern};
 use crate::private_supervisor::PrivateSupervisor;
 use crate::server::Server;
@@ -44,6 +47,9 @@ const FILTER_VARIABLE: &str = "TALON_LOG";
 /// The libraries log whole messages, including tool arguments, so they are limited to errors; our own level
 /// is `info`.
 const FILTER: &str = "h2=error,hyper=error,rmcp=error,info";
+
+/// The token of HTTP clients.
+const TOKEN_VARIABLE: &str = "TALON_MCP_TOKEN";
 
 /// Offers the actions of a supervisor as an MCP server, on standard input and output. Started by `talon mcp`.
 #[derive(Debug, Parser)]
@@ -58,6 +64,15 @@ struct Args {
     /// Do not offer actions that match one of these patterns; overrides --allow.
     #[arg(long, value_name = "PATTERN")]
     deny: Vec<Pattern>,
+    /// Serve streamable HTTP there instead of standard input and output.
+    #[arg(long, value_name = "ADDRESS")]
+    http: Option<SocketAddr>,
+    /// A file with the token that HTTP clients send; made if it does not exist. Otherwise TALON_MCP_TOKEN.
+    #[arg(long, value_name = "FILE", requires = "http")]
+    token_file: Option<PathBuf>,
+    /// A host's name by which HTTP clients may ask for this server, besides those of loopback.
+    #[arg(long, value_name = "NAME", requires = "http")]
+    allowed_host: Vec<String>,
     /// The command that starts a supervisor on that socket if none answers; it exits at the end of its
     /// standard input.
     #[arg(last = true, value_name = "COMMAND")]
@@ -117,6 +132,15 @@ enum RunError {
         "the input on standard input is no beginning of an MCP session ({0}): this program is for MCP hosts, such as editors"
     )]
     NotMcp(String),
+    #[error(transparent)]
+    Http(#[from] HttpError),
+    #[error(transparent)]
+    Token(#[from] TokenError),
+    #[error(
+        "clients over HTTP need a token: name a file with --token-file, which is made if it does not exist, or set \
+         {TOKEN_VARIABLE}"
+    )]
+    NoToken,
     /// There is no supervisor, and there will be none.
     #[error("{0}")]
     NoSupervisor(String),
@@ -125,6 +149,14 @@ enum RunError {
 }
 
 async fn run(args: Args) -> Result<(), RunError> {
+    let http = match args.http {
+        Some(address) => Some(HttpSettings {
+            address,
+            allowed_hosts: args.allowed_host,
+            token: token(args.token_file.as_deref())?,
+        }),
+        None => None,
+    };
     let host = Host::new(args.socket);
     let follower = CatalogWatcher::new(
         host.clone(),
@@ -135,10 +167,16 @@ async fn run(args: Args) -> Result<(), RunError> {
     let mut following = tokio::spawn(follower.run());
     // Cancelled at the end of standard input, even while calls are in flight.
     let closing = CancellationToken::new();
-    let (input, output) = rmcp::transport::stdio_pipes();
-    let transport = Stdio::new(input, output, closing.clone());
     let serving = async {
-        let served = Server::new(host, catalog, closing).serve(transport).await;
+        let server = Server::new(host, catalog, closing.clone());
+        if let Some(http) = http {
+            return match http::serve(http, server, closing).await {
+                Ok(never) => match never {},
+                Err(error) => Err(error.into()),
+            };
+        }
+        let (input, output) = rmcp::transport::stdio_pipes();
+        let served = server.serve(Stdio::new(input, output, closing)).await;
         match served {
             Ok(service) => match service.waiting().await {
                 Ok(_) => Ok(()),
@@ -156,6 +194,15 @@ async fn run(args: Args) -> Result<(), RunError> {
             Err(error) => Err(RunError::Watcher(error)),
         },
     }
+}
+
+/// The token of HTTP clients: from the file, or else from the environment.
+fn token(file: Option<&Path>) -> Result<Token, RunError> {
+    if let Some(file) = file {
+        return Ok(Token::from_file(file)?);
+    }
+    let text = std::env::var(TOKEN_VARIABLE).ok().filter(|text| !text.is_empty());
+    Ok(Token::new(&text.ok_or(RunError::NoToken)?)?)
 }
 
 /// The most characters of a foreign text to print on standard error.

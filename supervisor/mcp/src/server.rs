@@ -14,8 +14,8 @@ use rmcp::model::{
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use talon_proto::host::ExecuteRequest;
-use tokio::sync::{Semaphore, watch};
-use tokio::time::timeout;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::catalog::Catalog;
@@ -27,6 +27,8 @@ use crate::{arguments, call};
 const MAX_CALLS: usize = 64;
 /// Concurrent subscriptions to changes. A client needs one; further ones get an error.
 const MAX_LISTENERS: usize = 8;
+/// How often to look whether the session of a client that is notified of changes has ended.
+const SESSION_CHECK: Duration = Duration::from_secs(10);
 /// How long a request waits for a supervisor: one that is stopping, and the start of the next. Together with
 /// the next one it is half of what the official clients give a request (60 s).
 const SUPERVISOR_WAIT: Duration = Duration::from_secs(20);
@@ -57,6 +59,8 @@ pub(crate) struct Server {
     /// Whether the wait for starting plugins is over: a plugin that never gets ready must not delay every
     /// list.
     waited: Arc<AtomicBool>,
+    /// Its place among the sessions over HTTP.
+    _place: Option<Arc<OwnedSemaphorePermit>>,
     /// Distinguishes the conversations of one user's clients: stored answers and taint are kept for each.
     session: Arc<str>,
 }
@@ -76,7 +80,19 @@ impl Server {
             listeners: Arc::new(Semaphore::new(MAX_LISTENERS)),
             listed: Arc::default(),
             waited: Arc::default(),
+            _place: None,
             session: format!("mcp-{}-{}", std::process::id(), now.as_millis()).into(),
+        }
+    }
+
+    /// The same server for one session over HTTP, which holds its place until it ends. All of them share the
+    /// scope of stored answers, because one token lets them in, and the limit of calls.
+    pub(crate) fn for_session(&self, place: OwnedSemaphorePermit) -> Self {
+        Self {
+            listed: Arc::default(),
+            listeners: Arc::new(Semaphore::new(MAX_LISTENERS)),
+            _place: Some(Arc::new(place)),
+            ..self.clone()
         }
     }
 
@@ -275,7 +291,20 @@ impl ServerHandler for Server {
         let Ok(_place) = self.listeners.try_acquire() else { return };
         let mut catalog = self.catalog.clone();
         let mut seen = Arc::clone(&catalog.borrow_and_update());
-        while self.next_change(&mut seen, &mut catalog).await.is_some() {
+        loop {
+            let change = tokio::select! {
+                change = self.next_change(&mut seen, &mut catalog) => change,
+                // A session over HTTP ends without a sign that this task could await.
+                () = sleep(SESSION_CHECK) => {
+                    if context.peer.is_transport_closed() {
+                        return;
+                    }
+                    continue;
+                }
+            };
+            if change.is_none() {
+                return;
+            }
             // A client that has not listed yet, or has listed this very catalog, needs no notification.
             let news = {
                 let mut listed = self.listed.lock();

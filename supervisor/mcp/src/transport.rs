@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 /// The longest line to read. The arguments of one call are at most 1 MiB unless the supervisor's
 /// configuration says otherwise; JSON escapes can multiply that by six. A longer line is dropped with a log
 /// line.
-const MAX_LINE_BYTES: usize = 16 << 20;
+pub(crate) const MAX_LINE_BYTES: usize = 16 << 20;
 /// Requests without a written answer. More than the concurrent calls, since lists may wait as well; the next
 /// line is read only below this limit, so that a client that does not read its answers blocks only itself.
 const MAX_OPEN: usize = 128;

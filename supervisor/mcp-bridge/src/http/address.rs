@@ -58,6 +58,31 @@ impl Address {
         Ok(Self { uri: text.to_owned(), host, port, tls })
     }
 
+    /// Another address of the same server: a reference from it, absolute or by path, as servers of the
+    /// HTTP+SSE transport name where messages go. `None` if it leads to another origin, or is none.
+    pub(crate) fn same_origin(&self, reference: &str) -> Option<Self> {
+        let origin = format!("{}://{}", if self.tls { "https" } else { "http" }, self.authority());
+        let absolute = if reference.starts_with("//") {
+            // A host without a scheme.
+            return None;
+        } else if reference.starts_with('/') {
+            format!("{origin}{reference}")
+        } else if reference.contains("://") {
+            reference.to_owned()
+        } else {
+            let path = self.uri.parse::<Uri>().ok()?.path().to_owned();
+            let (directory, _) = path.rsplit_once('/').unwrap_or_default();
+            if reference.starts_with('?') {
+                format!("{origin}{path}{reference}")
+            } else {
+                format!("{origin}{directory}/{reference}")
+            }
+        };
+        let address = Self::parse(&absolute).ok()?;
+        let same = (address.tls, &address.host, address.port) == (self.tls, &self.host, self.port);
+        same.then_some(address)
+    }
+
     /// As it was written.
     pub(crate) fn as_str(&self) -> &str {
         &self.uri
@@ -92,6 +117,26 @@ mod tests {
         ] {
             let address = Address::parse(text).unwrap();
             assert_eq!((address.authority().as_str(), address.host(), address.tls()), (place, host, tls));
+        }
+        let sse = Address::parse("https://a.example/mcp/sse?x=1").unwrap();
+        for (reference, whole) in [
+            ("/messages/?session_id=7", "https://a.example:443/messages/?session_id=7"),
+            ("messages?s=7", "https://a.example:443/mcp/messages?s=7"),
+            ("?s=7", "https://a.example:443/mcp/sse?s=7"),
+            ("https://a.example/m", "https://a.example/m"),
+        ] {
+            assert_eq!(sse.same_origin(reference).expect(reference).as_str(), whole);
+        }
+        for elsewhere in [
+            "https://b.example/m",
+            "http://a.example/m",
+            "https://a.example:444/m",
+            "//b.example/m",
+            "https://u@a.example/m",
+            "file:///etc/passwd",
+            "/m#x",
+        ] {
+            assert_eq!(sse.same_origin(elsewhere), None, "{elsewhere}");
         }
         for (text, why) in [
             ("ftp://a/", AddressError::Scheme),

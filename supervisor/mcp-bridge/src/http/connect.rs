@@ -131,7 +131,10 @@ async fn tunnel(proxy: &PathBuf, place: &str) -> io::Result<UnixStream> {
     stream.take(MAX_REFUSAL_BYTES).read_to_end(&mut text).await?;
     let text = String::from_utf8_lossy(&text);
     let said = if text.trim().is_empty() { status } else { text.trim() };
-    Err(io::Error::new(io::ErrorKind::PermissionDenied, cut(said, 1000)))
+    // 403 is the list of allowed hosts; else the host does not resolve, or does not answer.
+    let forbidden = status.split_whitespace().nth(1) == Some("403");
+    let kind = if forbidden { io::ErrorKind::PermissionDenied } else { io::ErrorKind::HostUnreachable };
+    Err(io::Error::new(kind, cut(said, 1000)))
 }
 
 impl tower_service::Service<Uri> for Connector {

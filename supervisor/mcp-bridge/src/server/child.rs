@@ -2,7 +2,7 @@
 //! gets SIGTERM, then it is killed.
 
 use std::ffi::OsString;
-use std::io;
+use std::io::{self, Write as _};
 use std::process::{ExitStatus, Stdio};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -14,6 +14,8 @@ use tokio::process::{Child as Process, ChildStdin, ChildStdout};
 use tokio::sync::{oneshot, watch};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
+
+use super::probe_log::ProbeLog;
 
 /// How long the server may take to end once its standard input is closed. Together with the next one well
 /// within the grace period that the supervisor gives the bridge.
@@ -86,7 +88,10 @@ impl Child {
             return Err(io::Error::other("it has no pipes"));
         };
         let drained = output::spawn_reader("server-stderr", errors.into_owned_fd()?, |mut errors| {
-            output::forward_lines(&mut errors, &mut io::stderr());
+            let mut log = ProbeLog::new(io::stderr());
+            output::forward_lines(&mut errors, &mut log);
+            // If there is no reader, there is nowhere to report the error.
+            let _ = log.flush();
         })?;
         let closing = Shutdown::default();
         let (sender, ended) = watch::channel(None);

@@ -4,21 +4,18 @@
 //! with success, everything else with an error, because no plugin may ask its caller for anything. Progress
 //! and notifications of changed tools are passed on in the order in which they arrive.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 use std::sync::Arc;
-use std::time::Duration;
 
 use rmcp::RoleClient;
 use rmcp::model::{
     ClientJsonRpcMessage, ClientNotification, ClientRequest, ClientResult, ErrorCode, ErrorData, GetMeta,
-    NumberOrString, ProtocolVersion, RequestId, ServerJsonRpcMessage, ServerNotification, ServerRequest,
-    ServerResult,
+    NumberOrString, RequestId, ServerJsonRpcMessage, ServerNotification, ServerRequest, ServerResult,
 };
 use rmcp::transport::Transport;
 use serde_json::Value;
 use talon_bridge::text::cut;
 use tokio::sync::{Notify, Semaphore};
-use tokio::time::{Instant, sleep_until};
 
 use super::progress::Progress;
 
@@ -30,12 +27,6 @@ const MAX_REPLIES: usize = 32;
 const MAX_PENDING: usize = 1024;
 /// How much of a log message is passed on.
 const MAX_LOG_BYTES: usize = 1000;
-
-/// Replaces the response of a server that did not answer `server/discover`.
-pub(crate) const NO_ANSWER: &str = "no answer to server/discover";
-
-/// The same for one that answers it, but supports older revisions only.
-const LEGACY_ONLY: &str = "server/discover names older revisions only";
 
 /// Notifications of a server.
 #[derive(Clone, Default)]
@@ -52,41 +43,48 @@ pub(crate) struct MessageFilter<T> {
     updates: Updates,
     replies: Arc<Semaphore>,
     /// Requests without a response.
-    pending: HashMap<RequestId, PendingRequest>,
-    /// How long the probe for the current revision may go unanswered.
-    probe_timeout: Duration,
-    /// The probe, and when it counts as answered.
-    probe: Option<(RequestId, Instant)>,
-}
-
-#[derive(Clone, Copy, PartialEq)]
-enum PendingRequest {
-    Discover,
-    Other,
+    pending: HashSet<RequestId>,
+    /// The answer to the library's first request, if the bridge has it already.
+    known_answer: Option<ServerResult>,
+    /// The same once the request came, until it is received.
+    ready: Option<ServerJsonRpcMessage>,
 }
 
 impl<T: Transport<RoleClient>> MessageFilter<T> {
-    pub(crate) fn new(inner: T, updates: Updates, probe_timeout: Duration) -> Self {
+    pub(crate) fn new(inner: T, updates: Updates) -> Self {
         let replies = Arc::new(Semaphore::new(MAX_REPLIES));
-        Self { inner, updates, replies, pending: HashMap::new(), probe_timeout, probe: None }
+        Self { inner, updates, replies, pending: HashSet::new(), known_answer: None, ready: None }
+    }
+
+    /// The library's first request, `server/discover` or `initialize`, was asked and answered already: it gets
+    /// this answer, and the server is not asked again.
+    pub(crate) fn answer_with(mut self, answer: ServerResult) -> Self {
+        self.known_answer = Some(answer);
+        self
+    }
+
+    /// Answers a request from what is known; whether it did.
+    fn answer_known(&mut self, message: &ClientJsonRpcMessage) -> bool {
+        let ClientJsonRpcMessage::Request(request) = message else { return false };
+        let begins = matches!(
+            (&request.request, &self.known_answer),
+            (ClientRequest::DiscoverRequest(_), Some(ServerResult::DiscoverResult(_)))
+                | (ClientRequest::InitializeRequest(_), Some(ServerResult::InitializeResult(_)))
+        );
+        let Some(answer) = self.known_answer.take_if(|_| begins) else { return false };
+        self.ready = Some(ServerJsonRpcMessage::response(answer, request.id.clone()));
+        true
     }
 
     fn note_sent(&mut self, message: &ClientJsonRpcMessage) {
         match message {
             ClientJsonRpcMessage::Request(request) => {
-                let asked = match &request.request {
-                    ClientRequest::DiscoverRequest(_) => {
-                        self.probe = Some((request.id.clone(), Instant::now() + self.probe_timeout));
-                        PendingRequest::Discover
-                    }
-                    _ => PendingRequest::Other,
-                };
                 if self.pending.len() >= MAX_PENDING
-                    && let Some(oldest) = self.pending.keys().min_by_key(|id| number(id)).cloned()
+                    && let Some(oldest) = self.pending.iter().min_by_key(|id| number(id)).cloned()
                 {
                     self.pending.remove(&oldest);
                 }
-                self.pending.insert(request.id.clone(), asked);
+                self.pending.insert(request.id.clone());
             }
             ClientJsonRpcMessage::Notification(notification) => {
                 if let ClientNotification::CancelledNotification(cancelled) = &notification.notification
@@ -99,38 +97,30 @@ impl<T: Transport<RoleClient>> MessageFilter<T> {
         }
     }
 
-    /// Takes the pending request of a response, if there is one.
-    fn take_pending(&mut self, id: &RequestId) -> Option<PendingRequest> {
-        let asked = self.pending.remove(id).or_else(|| match id {
-            NumberOrString::String(text) => self.pending.remove(&NumberOrString::Number(text.parse().ok()?)),
-            NumberOrString::Number(_) => None,
-        });
-        match asked {
-            Some(PendingRequest::Discover) => self.probe = None,
-            Some(PendingRequest::Other) => {}
-            None => tracing::debug!(%id, "a response without a pending request is dropped"),
+    /// Takes the pending request of a response; whether there is one.
+    fn take_pending(&mut self, id: &RequestId) -> bool {
+        let was_pending = self.pending.remove(id)
+            || match id {
+                NumberOrString::String(text) => {
+                    text.parse().is_ok_and(|id| self.pending.remove(&NumberOrString::Number(id)))
+                }
+                NumberOrString::Number(_) => false,
+            };
+        if !was_pending {
+            tracing::debug!(%id, "a response without a pending request is dropped");
         }
-        asked
+        was_pending
     }
 
     /// The message that the library gets, if any.
     fn filter(&mut self, message: ServerJsonRpcMessage) -> Option<ServerJsonRpcMessage> {
         match message {
             ServerJsonRpcMessage::Response(response) => {
-                let asked = self.take_pending(&response.id)?;
-                if asked == PendingRequest::Discover && is_legacy_result(&response.result) {
-                    return Some(legacy_error(response.id, LEGACY_ONLY));
-                }
-                Some(ServerJsonRpcMessage::Response(response))
+                self.take_pending(&response.id).then_some(ServerJsonRpcMessage::Response(response))
             }
             ServerJsonRpcMessage::Error(error) => {
-                if let Some(id) = &error.id {
-                    let asked = self.take_pending(id)?;
-                    if asked == PendingRequest::Discover && is_legacy_error(&error.error) {
-                        return Some(legacy_error(id.clone(), LEGACY_ONLY));
-                    }
-                }
-                Some(ServerJsonRpcMessage::Error(error))
+                let passes = error.id.as_ref().is_none_or(|id| self.take_pending(id));
+                passes.then_some(ServerJsonRpcMessage::Error(error))
             }
             ServerJsonRpcMessage::Request(request) => {
                 self.reply(request.id, &request.request);
@@ -215,35 +205,6 @@ fn log_line(params: &Value) {
     }
 }
 
-/// A server that answers the probe but not with the current revision is used with an older one.
-fn is_legacy_result(result: &ServerResult) -> bool {
-    let ServerResult::DiscoverResult(discovered) = result else { return false };
-    let versions = &discovered.supported_versions;
-    !versions.contains(&ProtocolVersion::LATEST) && versions.iter().any(has_initialize)
-}
-
-/// The same for a server that refuses the probe.
-fn is_legacy_error(error: &ErrorData) -> bool {
-    let supported =
-        error.data.as_ref().and_then(|data| data.get("supported")).and_then(|list| list.as_array());
-    error.code == ErrorCode::UNSUPPORTED_PROTOCOL_VERSION
-        && supported.is_some_and(|versions| {
-            let known = |version: &Value| serde_json::from_value::<ProtocolVersion>(version.clone()).ok();
-            let versions: Vec<_> = versions.iter().filter_map(known).collect();
-            !versions.contains(&ProtocolVersion::LATEST) && versions.iter().any(has_initialize)
-        })
-}
-
-fn has_initialize(version: &ProtocolVersion) -> bool {
-    ProtocolVersion::KNOWN_VERSIONS.contains(version) && version.has_initialize()
-}
-
-/// Replaces the response of a server without `server/discover`: the library then continues with `initialize`.
-fn legacy_error(id: RequestId, why: &'static str) -> ServerJsonRpcMessage {
-    let error = ErrorData::new(ErrorCode::METHOD_NOT_FOUND, why, None);
-    ServerJsonRpcMessage::error(error, Some(id))
-}
-
 impl<T: Transport<RoleClient>> Transport<RoleClient> for MessageFilter<T> {
     type Error = T::Error;
 
@@ -251,23 +212,26 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for MessageFilter<T> {
         &mut self,
         message: ClientJsonRpcMessage,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
-        self.note_sent(&message);
-        self.inner.send(message)
+        let send = if self.answer_known(&message) {
+            None
+        } else {
+            self.note_sent(&message);
+            Some(self.inner.send(message))
+        };
+        async move {
+            match send {
+                Some(send) => send.await,
+                None => Ok(()),
+            }
+        }
     }
 
     async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
+        if let Some(ready) = self.ready.take() {
+            return Some(ready);
+        }
         loop {
-            let message = match self.probe.clone() {
-                None => self.inner.receive().await?,
-                Some((id, until)) => tokio::select! {
-                    message = self.inner.receive() => message?,
-                    () = sleep_until(until) => {
-                        tracing::info!("the MCP server does not answer server/discover: trying initialize");
-                        self.take_pending(&id);
-                        return Some(legacy_error(id, NO_ANSWER));
-                    }
-                },
-            };
+            let message = self.inner.receive().await?;
             if let Some(message) = self.filter(message) {
                 return Some(message);
             }

@@ -3,6 +3,9 @@
 pub(crate) mod child;
 pub(crate) mod lines;
 pub(crate) mod message_filter;
+mod probe_log;
 pub(crate) mod progress;
 pub(crate) mod scan;
+#[cfg(test)]
+pub(crate) mod scripted;
 pub(crate) mod stdio;

@@ -10,8 +10,11 @@ use super::offer::MAX_TOOLS;
 use super::result_value;
 use crate::server::lines::MAX_MESSAGE_BYTES;
 
+/// The most tools that are read: more than are offered, so that `config.tools` can name any of them. A server
+/// with more of them is a mistake.
+const MAX_LISTED_TOOLS: usize = 16 * MAX_TOOLS;
 /// The most pages: enough for a server that returns one tool on each page, up to one more than the limit on
-/// tools.
+/// tools that are offered.
 const MAX_PAGES: usize = MAX_TOOLS + 1;
 /// The longest pagination cursor, in bytes.
 const MAX_CURSOR_BYTES: usize = 64 << 10;
@@ -34,7 +37,7 @@ pub(crate) enum ListError {
     Large,
 }
 
-/// All tools as they are declared, at most a few more than the limit.
+/// The tools as they are declared.
 pub(crate) async fn tools(peer: &Peer<RoleClient>) -> Result<Vec<Value>, ListError> {
     let mut tools = Vec::new();
     let mut cursor: Option<String> = None;
@@ -54,8 +57,9 @@ pub(crate) async fn tools(peer: &Peer<RoleClient>) -> Result<Vec<Value>, ListErr
             Some(Value::String(next)) if !next.is_empty() && next.len() <= MAX_CURSOR_BYTES => next,
             _ => return Ok(tools),
         };
-        if tools.len() > MAX_TOOLS {
-            // Further tools would not be offered.
+        if tools.len() >= MAX_LISTED_TOOLS {
+            tracing::warn!("the MCP server lists more than {MAX_LISTED_TOOLS} tools: the rest is not read");
+            tools.truncate(MAX_LISTED_TOOLS);
             return Ok(tools);
         }
         if cursor.as_ref() == Some(&next) {

@@ -64,7 +64,7 @@ pub(crate) fn offers(tools: &[Value], only: Option<&[String]>) -> Vec<OfferedToo
         }
         let action = action_name(name);
         let why = if offers.len() == MAX_TOOLS {
-            "there are too many"
+            "there are more than 1024: name those that are needed in config.tools"
         } else if offers.iter().any(|offer| offer.action.name == action) {
             "there is another one of its name"
         } else {

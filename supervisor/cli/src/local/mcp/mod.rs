@@ -1,6 +1,7 @@
 //! `talon mcp`: the plugins' actions for MCP hosts, and MCP servers as plugins.
 
 mod import;
+mod login;
 mod offer;
 
 use clap::{Args, Subcommand};
@@ -8,8 +9,10 @@ use clap::{Args, Subcommand};
 use crate::failure::Failure;
 use crate::global::Global;
 use crate::output::Output;
+use crate::runtime::block_on_pool;
 
-/// Offer the plugins' actions to an MCP host, such as an editor, on standard input and output.
+/// Offer the plugins' actions to an MCP host, such as an editor, on standard input and output, or to clients
+/// over HTTP.
 ///
 /// Every call passes through the supervisor's guard stack, and every plugin runs in its jail. The tools are
 /// named plugin__action. An MCP host starts this command itself; its configuration needs one entry:
@@ -21,7 +24,9 @@ use crate::output::Output;
   talon mcp
   talon mcp --allow git --allow 'files__read_*' --deny git__push
   talon mcp --own --config ~/.config/talon/editor.yaml
-  talon mcp import ~/.cursor/mcp.json"
+  talon mcp --http 127.0.0.1:8400 --token-file ~/.config/talon/mcp-token
+  talon mcp import ~/.cursor/mcp.json
+  talon mcp login issues"
 )]
 pub(crate) struct McpArgs {
     #[command(subcommand)]
@@ -33,6 +38,7 @@ pub(crate) struct McpArgs {
 #[derive(Debug, Subcommand)]
 enum McpVerb {
     Import(import::ImportArgs),
+    Login(login::LoginArgs),
 }
 
 impl McpArgs {
@@ -40,6 +46,7 @@ impl McpArgs {
         match self.verb {
             None => self.offer.run(global),
             Some(McpVerb::Import(args)) => args.run(out),
+            Some(McpVerb::Login(args)) => block_on_pool(args.run(global, out)),
         }
     }
 }

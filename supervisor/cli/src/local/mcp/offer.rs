@@ -3,32 +3,42 @@
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder, Permissions};
 use std::io;
+use std::net::SocketAddr;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::str::FromStr;
+use std::time::Duration;
 
 use clap::Args;
 use rustix::process::geteuid;
 use sha2::{Digest, Sha256};
 use talon_plugin_config::grant::ActionPattern;
 use talon_proto::host::GetStatusRequest;
+use talon_sanitize::sanitized;
 use talon_supervisor::config::{KeyPath, LoadOptions, Loaded, Source};
 use talon_supervisor::host::SOCKET_NAME;
 use talon_supervisor::program_lookup;
+use tokio::time::{Instant, sleep};
 
 use crate::client::connection::Client;
 use crate::exit;
 use crate::failure::Failure;
 use crate::global::Global;
 use crate::host_socket::HostSocket;
+use crate::line::sanitized_line;
 use crate::local::configuration;
+use crate::output::write_stderr;
 use crate::runtime::block_on;
 
 /// The program that speaks MCP.
 const PROGRAM: &str = "talon-mcp";
+/// How long to wait for a supervisor where one was before, and how often to look: a service manager needs a
+/// moment between two of them.
+const RESTART_WAIT: Duration = Duration::from_secs(5);
+const RESTART_PAUSE: Duration = Duration::from_millis(100);
 /// The longest base of a private runtime directory: sockets are created below it, and a socket path holds at
 /// most 107 bytes.
 const MAX_BASE_BYTES: usize = 36;
@@ -42,6 +52,18 @@ pub(super) struct OfferArgs {
     /// Do not offer actions that match a pattern; overrides --allow.
     #[arg(long, value_name = "PATTERN", value_parser = pattern)]
     deny: Vec<String>,
+    /// Serve clients over streamable HTTP there, such as 127.0.0.1:8400, instead of one on standard input and
+    /// output. Each sends a token.
+    #[arg(long, value_name = "ADDRESS")]
+    http: Option<SocketAddr>,
+    /// The file with the token of HTTP clients; made with a random token if it does not exist. Without it,
+    /// the token is read from TALON_MCP_TOKEN.
+    #[arg(long, value_name = "FILE", requires = "http")]
+    token_file: Option<PathBuf>,
+    /// A host's name by which HTTP clients may ask for this server, besides localhost and the addresses of
+    /// loopback; may be given several times.
+    #[arg(long, value_name = "NAME", requires = "http")]
+    allowed_host: Vec<String>,
     /// If no supervisor answers, run one for as long as the MCP host is connected.
     #[arg(long)]
     own: bool,
@@ -61,7 +83,20 @@ impl OfferArgs {
                 command.arg(flag).arg(pattern);
             }
         }
-        match block_on(find_running(global, self.own))? {
+        if let Some(address) = self.http {
+            command.arg("--http").arg(address.to_string());
+            if let Some(file) = &self.token_file {
+                command.arg("--token-file").arg(file);
+            }
+            for name in &self.allowed_host {
+                command.arg("--allowed-host").arg(name);
+            }
+        }
+        let running = match block_on(find_running(global, self.own))? {
+            None if !self.own => block_on(wait_for_next(global))?,
+            running => running,
+        };
+        match running {
             // It may belong to another client's window and exit with it; then this client has to start one.
             Some(path) if self.own => {
                 let own = PrivateSupervisor::new(global)?;
@@ -109,6 +144,26 @@ async fn find_running(global: &Global, own: bool) -> Result<Option<PathBuf>, Fai
         Path::new(&status.get_ref().config_file).canonicalize().is_ok_and(|running| running == named)
     });
     Ok(same.then_some(path))
+}
+
+/// The supervisor that follows one which just stopped: its directory is there, and its socket is not. A client that
+/// connects for each call would otherwise fail during each restart.
+async fn wait_for_next(global: &Global) -> Result<Option<PathBuf>, Failure> {
+    let socket = HostSocket::new(global).path()?;
+    if !socket.parent().is_some_and(Path::is_dir) {
+        return Ok(None);
+    }
+    let seconds = RESTART_WAIT.as_secs();
+    let path = sanitized_line(socket.display());
+    write_stderr(sanitized!("no supervisor at {}: waiting {} s for one", path, seconds), false);
+    let until = Instant::now() + RESTART_WAIT;
+    while Instant::now() < until {
+        sleep(RESTART_PAUSE).await;
+        if let Some(running) = find_running(global, false).await? {
+            return Ok(Some(running));
+        }
+    }
+    Ok(None)
 }
 
 /// A private supervisor: where its socket is, and how to start it.

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Driver, LONGEST_SLEEP, TaskOutcome};
 use crate::launch::{DiskChoice, ProgramChoice};
-use crate::lifecycle::event::{CheckResult, MachineAction, ProcessReport};
+use crate::lifecycle::event::{CheckResult, FailureKind, MachineAction, ProcessReport};
 use crate::live_process::LiveProcess;
 use crate::overdue_call::{MAX_WATCHED, OverdueCall};
 use crate::traits::process::ProcessHandle;
@@ -82,7 +82,7 @@ impl Driver {
             // The plugin's data is parsed in there: a panic must end this launch, not this task.
             let result = AssertUnwindSafe(launch).catch_unwind().await.unwrap_or_else(|_| {
                 let cause = "internal error while it started; the supervisor's log has more".into();
-                Err(StartFailure { cause, permanent: false })
+                Err(StartFailure { cause, kind: FailureKind::Passing })
             });
             let heard = TaskOutcome::Launched(Box::new(result));
             (generation, heard)

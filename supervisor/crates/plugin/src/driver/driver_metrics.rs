@@ -2,7 +2,7 @@
 
 use super::Driver;
 use crate::lifecycle::State;
-use crate::lifecycle::event::{MachineEvent, ProcessReport};
+use crate::lifecycle::event::{FailureKind, MachineEvent, ProcessReport};
 use crate::lifecycle::reason::restart_reason;
 
 /// The time from a process's start to its handshake.
@@ -20,7 +20,9 @@ impl Driver {
         match event {
             MachineEvent::Restart => up.then_some(restart_reason::REQUESTED),
             MachineEvent::Report { report, .. } => match report {
-                ProcessReport::LaunchFailed { refused: true, .. } => Some(restart_reason::REFUSED),
+                ProcessReport::LaunchFailed { kind: FailureKind::Permanent, .. } => {
+                    Some(restart_reason::REFUSED)
+                }
                 ProcessReport::LaunchFailed { .. } => Some(restart_reason::START_FAILED),
                 ProcessReport::Exited { .. } => {
                     let by_memory =

@@ -64,13 +64,13 @@ impl Driver {
                     self.on_launched(started);
                     ProcessReport::Launched
                 }
-                Err(StartFailure { cause, permanent }) => {
+                Err(StartFailure { cause, kind }) => {
                     // A launch that was cancelled fails as intended.
                     if self.machine.state() != State::Draining {
                         let text = sanitized!("it did not start: {}", cause);
                         self.common.logs.note(self.slot.index, Level::Warn, text);
                     }
-                    ProcessReport::LaunchFailed { cause, refused: permanent }
+                    ProcessReport::LaunchFailed { cause, kind }
                 }
             },
         };

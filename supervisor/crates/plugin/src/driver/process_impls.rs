@@ -45,9 +45,9 @@ impl Launch for Launcher {
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<StartedProcess, StartFailure>> {
         async move {
-            Launcher::launch(self, spec, numbers, choice, logs, progress, cancel).await.map_err(|error| {
-                StartFailure { permanent: error.is_permanent(), cause: Raw::of(&error).line() }
-            })
+            Launcher::launch(self, spec, numbers, choice, logs, progress, cancel)
+                .await
+                .map_err(|error| StartFailure { kind: error.kind(), cause: Raw::of(&error).line() })
         }
         .boxed()
     }
@@ -58,10 +58,9 @@ impl Launch for Launcher {
         logs: &'a LogSink,
     ) -> BoxFuture<'a, Result<StartedService, StartFailure>> {
         async move {
-            Launcher::service(self, spec, logs).await.map_err(|error| StartFailure {
-                permanent: error.is_permanent(),
-                cause: Raw::of(&error).line(),
-            })
+            Launcher::service(self, spec, logs)
+                .await
+                .map_err(|error| StartFailure { kind: error.kind(), cause: Raw::of(&error).line() })
         }
         .boxed()
     }

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use talon_jail::{GroupError, SpawnError, descriptor_help};
+use talon_jail::{ExitStatus, GroupError, SpawnError, descriptor_help};
 use talon_plugin_client::InitError;
 use talon_plugin_client::capability::CapabilityError;
 use talon_plugin_client::connect::{ConnectError, TlsError};
@@ -19,6 +19,7 @@ use talon_sanitize::Sanitized;
 use super::last_good_unavailable::LastGoodUnavailable;
 use super::process::Exit;
 use crate::identity::IdentityError;
+use crate::lifecycle::event::FailureKind;
 use crate::view::ViewError;
 
 /// The steps of a start, for the message about one that failed.
@@ -228,6 +229,16 @@ impl LaunchError {
         matches!(self, Self::Connect(..) | Self::Init(_) | Self::Capabilities(_) | Self::Health(_))
     }
 
+    /// What it says about the next start.
+    #[must_use]
+    pub(crate) fn kind(&self) -> FailureKind {
+        match self {
+            Self::Exited { exit, .. } if exit.status == ExitStatus::Code(OUTAGE_EXIT) => FailureKind::Outage,
+            _ if self.is_permanent() => FailureKind::Permanent,
+            _ => FailureKind::Passing,
+        }
+    }
+
     /// Whether the same start would fail again until something on the disk, in the configuration or on the
     /// machine is changed.
     #[must_use]
@@ -274,6 +285,10 @@ impl LaunchError {
     }
 }
 
+/// The exit code of a plugin that cannot start because something that it depends on is away: `EX_TEMPFAIL` of
+/// sysexits.h, "the user is invited to retry later". Our bridges use it.
+const OUTAGE_EXIT: i32 = 75;
+
 /// What a go-plugin program prints before it ends with exit code 1, if its cookie is not in its environment.
 const NO_COOKIE: &str = "not meant to be executed directly";
 
@@ -286,7 +301,7 @@ fn needs_cookie(step: LaunchStep, exit: &Exit, words: &LastOutput) -> bool {
 
 /// The usual cause of such an exit.
 fn hint(step: LaunchStep, exit: &Exit, words: &LastOutput) -> &'static str {
-    use talon_jail::ExitStatus::{Code, Signal};
+    use ExitStatus::{Code, Signal};
 
     if step != LaunchStep::Handshake {
         return "; see its log";

@@ -30,8 +30,8 @@ pub(crate) enum ProcessReport {
     ProcessStarted,
     /// Handshake, Init and Capabilities succeeded.
     Launched,
-    /// It did not become ready, and nothing of it is left. `refused`: a retry would not help.
-    LaunchFailed { cause: Sanitized, refused: bool },
+    /// It did not become ready, and nothing of it is left.
+    LaunchFailed { cause: Sanitized, kind: FailureKind },
     /// The program ended; processes that it started may still run.
     Exited { how: Sanitized },
     /// Nothing of it is left.
@@ -47,6 +47,17 @@ pub(crate) enum ProcessReport {
     IgnoredDeadline { which: Sanitized, patience: Duration },
     /// It exceeded the budget of HTTP/2 frames of a connection. `how`: the budget.
     Flooded { how: Sanitized },
+}
+
+/// What a failed start says about the next one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FailureKind {
+    /// The next one may succeed: it counts as a death.
+    Passing,
+    /// The same start would fail again until something is changed.
+    Permanent,
+    /// What it depends on is away, as it says itself: it is retried for as long as that lasts.
+    Outage,
 }
 
 /// The result of a health check.

@@ -61,6 +61,8 @@ pub(crate) struct Machine {
     restarts: RestartCounter,
     /// Deaths and refused starts since the machine was created.
     total_deaths: u64,
+    /// Starts in a row that failed because something else is away.
+    outages: u32,
     reason: Option<Reason>,
 }
 
@@ -75,6 +77,7 @@ impl Machine {
             generation: 0,
             restarts,
             total_deaths: 0,
+            outages: 0,
             reason: None,
         }
     }
@@ -123,7 +126,9 @@ impl Machine {
     /// Whether it is ready, or becomes ready without an operator: a call may wait for it.
     pub(crate) fn will_be_ready(&self) -> bool {
         match &self.phase {
-            Phase::Starting | Phase::Handshaking | Phase::Up(_) | Phase::Backoff { .. } => true,
+            Phase::Starting | Phase::Handshaking | Phase::Up(_) => true,
+            // An outage may last longer than any call.
+            Phase::Backoff { .. } => self.outages == 0,
             Phase::Draining { next, .. } => matches!(next, AfterDrain::Launch | AfterDrain::Backoff(_)),
             Phase::Discovered | Phase::Stopped | Phase::Failed => false,
         }
@@ -174,6 +179,7 @@ impl Machine {
             }
             Phase::Discovered | Phase::Stopped | Phase::Backoff { .. } | Phase::Failed => {
                 self.reason = None;
+                self.outages = 0;
                 self.restarts.clear();
                 self.enter(AfterDrain::Launch, now)
             }

@@ -7,7 +7,7 @@ use talon_sanitize::Sanitized;
 use super::transitions::KILL_RETRY;
 use super::*;
 use crate::lifecycle::backoff::Jitter;
-use crate::lifecycle::event::{CheckResult, ProcessReport};
+use crate::lifecycle::event::{CheckResult, FailureKind, ProcessReport};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -74,7 +74,36 @@ fn silent(busy_until: Option<MachineTime>) -> ProcessReport {
 }
 
 fn failed(refused: bool) -> ProcessReport {
-    ProcessReport::LaunchFailed { cause: "no handshake".into(), refused }
+    let kind = if refused { FailureKind::Permanent } else { FailureKind::Passing };
+    ProcessReport::LaunchFailed { cause: "no handshake".into(), kind }
+}
+
+// Promises: LIFE-32
+#[test]
+fn an_outage_is_waited_out_with_longer_and_longer_waits() {
+    let mut story = Story::ready(policy());
+    story.dies();
+    story.hear(ProcessReport::Gone);
+    story.wake();
+    let away = || ProcessReport::LaunchFailed { cause: "no answer".into(), kind: FailureKind::Outage };
+    let mut longest = Duration::ZERO;
+    for _ in 0..50 {
+        let before = story.now;
+        story.hear(away());
+        assert_eq!(story.machine.state(), State::Backoff);
+        assert!(!story.machine.will_be_ready(), "no call waits for it");
+        assert!(story.says().contains("tried again in"), "{}", story.says());
+        assert!(matches!(story.wake()[..], [MachineAction::Launch { .. }]));
+        longest = longest.max(story.now - before);
+    }
+    assert!(longest > policy().backoff_max && longest <= Duration::from_secs(120), "{longest:?}");
+    story.comes_up();
+    assert_eq!(story.machine.reason(), None);
+
+    let mut never = Story::new(LifecycleSettings { max_restarts: 0, ..policy() });
+    never.take(MachineEvent::Start);
+    never.hear(away());
+    assert_eq!(never.machine.state(), State::Failed, "no restarts are no restarts");
 }
 
 // Promises: LIFE-5

@@ -38,6 +38,8 @@ pub(crate) enum Reason {
     PlannedRestart,
     /// It died and will be started again.
     Died { deaths: u32, allowed: u32, cause: Sanitized },
+    /// It could not start because something else is away, and is tried again.
+    Outage { cause: Sanitized, wait: Duration },
     /// It failed its last health checks, but not yet too many.
     FailedChecks { failures: u32, threshold: u32, cause: Sanitized },
     /// It died more often than allowed.
@@ -59,6 +61,12 @@ impl Reason {
             Self::Died { deaths, allowed, cause } => {
                 sanitized!("{}; restart {} of {} follows", cause, deaths, allowed)
             }
+            Self::Outage { cause, wait } => sanitized!(
+                "{}; it is tried again in {} s, for as long as that lasts; `talon plugin start {}` tries at once",
+                cause,
+                wait.as_secs().max(1),
+                plugin
+            ),
             Self::FailedChecks { failures, threshold, cause } => {
                 sanitized!(
                     "failed {} of {threshold} health checks in a row: {}; it is restarted at {threshold}",
@@ -93,6 +101,7 @@ impl Reason {
         match self {
             Self::StoppedByOperator | Self::PlannedRestart => None,
             Self::Died { cause, .. }
+            | Self::Outage { cause, .. }
             | Self::FailedChecks { cause, .. }
             | Self::DiedTooOften { cause, .. }
             | Self::RestartsOff { cause }

@@ -11,6 +11,7 @@ use talon_sanitize::Sanitized;
 use super::client::PluginClient;
 use super::process::ProcessHandle;
 use crate::handover::InstanceCounters;
+use crate::lifecycle::event::FailureKind;
 
 /// The progress of a start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,6 +49,6 @@ pub(crate) struct StartedService {
 pub(crate) struct StartFailure {
     /// The whole cause in one bounded text that ends with what to do next.
     pub(crate) cause: Sanitized,
-    /// Whether the same start would fail again until something is changed.
-    pub(crate) permanent: bool,
+    /// What it says about the next start.
+    pub(crate) kind: FailureKind,
 }

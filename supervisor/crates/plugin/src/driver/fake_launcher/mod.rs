@@ -28,6 +28,7 @@ pub(crate) use self::fixtures::{call, registry, spec};
 pub(crate) use self::process::FakeProcess;
 use crate::launch::{DiskChoice, ProgramChoice};
 use crate::launcher::Launch;
+use crate::lifecycle::event::FailureKind;
 use crate::logs::LogSink;
 use crate::service_spec::ServiceSpec;
 use crate::traits::start::{LaunchProgress, StartFailure, StartedProcess, StartedService};
@@ -114,14 +115,14 @@ impl Launch for FakeLauncher {
             self.of_last_good.lock().push(matches!(choice.disk, DiskChoice::Failed(_)));
             let alive = AliveGuard::new(&self.alive);
             let plan = self.plans.lock().pop_front().unwrap_or(LaunchPlan::Ready);
-            let refusal = |permanent| Err(StartFailure { cause: "no handshake".into(), permanent });
+            let refusal = |kind| Err(StartFailure { cause: "no handshake".into(), kind });
             progress(LaunchProgress::Started { pid: 100 + instance, uid: 70_000 });
             match plan {
-                LaunchPlan::Fails => return refusal(false),
-                LaunchPlan::Refused => return refusal(true),
+                LaunchPlan::Fails => return refusal(FailureKind::Passing),
+                LaunchPlan::Refused => return refusal(FailureKind::Permanent),
                 LaunchPlan::Hangs => {
                     cancel.cancelled().await;
-                    return refusal(false);
+                    return refusal(FailureKind::Passing);
                 }
                 LaunchPlan::Panics => panic!("as the test asked for"),
                 LaunchPlan::Ready => {}
@@ -170,7 +171,9 @@ impl Launch for FakeLauncher {
             let alive = AliveGuard::new(&self.alive);
             let plan = self.plans.lock().pop_front().unwrap_or(LaunchPlan::Ready);
             if plan != LaunchPlan::Ready {
-                return Err(StartFailure { cause: "no jail".into(), permanent: plan == LaunchPlan::Refused });
+                let refused = plan == LaunchPlan::Refused;
+                let kind = if refused { FailureKind::Permanent } else { FailureKind::Passing };
+                return Err(StartFailure { cause: "no jail".into(), kind });
             }
             let process = Arc::new(FakeProcess {
                 instance: 0,

@@ -7,9 +7,14 @@ use talon_sanitize::{Sanitized, sanitized};
 use super::Machine;
 use super::phase::{AfterDrain, DrainStep, Phase};
 use crate::lifecycle::backoff;
-use crate::lifecycle::event::{CallFailure, CheckResult, Input, MachineAction, ProcessReport};
+use crate::lifecycle::event::{CallFailure, CheckResult, FailureKind, Input, MachineAction, ProcessReport};
 use crate::lifecycle::health_checks::{CheckVerdict, HealthChecks};
 use crate::lifecycle::reason::{Reason, format_duration, truncate};
+
+/// The wait after the first start that failed by an outage, and the longest one, if the plugin's own are
+/// shorter. It grows to minutes, because outages take minutes and each try starts a process.
+const OUTAGE_BACKOFF_INITIAL: Duration = Duration::from_secs(1);
+const OUTAGE_BACKOFF_MAX: Duration = Duration::from_secs(120);
 
 impl Machine {
     pub(super) fn report(&mut self, report: ProcessReport, input: Input) -> Vec<MachineAction> {
@@ -29,19 +34,26 @@ impl Machine {
             }
             ProcessReport::Launched => {
                 self.reason = None;
+                self.outages = 0;
                 self.phase = Phase::Up(HealthChecks::new(&self.policy, input.now));
                 Vec::new()
             }
-            ProcessReport::LaunchFailed { cause, refused } => {
-                let next = self.record_death(cause, refused, input);
+            ProcessReport::LaunchFailed { cause, kind } => {
+                let next = match kind {
+                    FailureKind::Outage if self.policy.restart_on_failure && self.policy.max_restarts > 0 => {
+                        self.record_outage(cause, input)
+                    }
+                    FailureKind::Permanent => self.record_refusal(cause),
+                    FailureKind::Outage | FailureKind::Passing => self.record_death(cause, input),
+                };
                 self.enter(next, input.now)
             }
             ProcessReport::Gone => {
-                let next = self.record_death("it vanished while it started".into(), false, input);
+                let next = self.record_death("it vanished while it started".into(), input);
                 self.enter(next, input.now)
             }
             ProcessReport::Exited { how } => {
-                let next = self.record_death(how, false, input);
+                let next = self.record_death(how, input);
                 self.cancel_launch(next, input.now)
             }
             ProcessReport::CallsDone
@@ -55,14 +67,14 @@ impl Machine {
     fn report_up(&mut self, report: ProcessReport, input: Input) -> Vec<MachineAction> {
         match report {
             ProcessReport::Exited { how } => {
-                let next = self.record_death(how.clone(), false, input);
+                let next = self.record_death(how.clone(), input);
                 let restarting = matches!(next, AfterDrain::Backoff(_));
                 self.await_cleanup(next, input.now);
                 vec![MachineAction::FailCalls(CallFailure::Died { how, restarting }), MachineAction::Kill]
             }
             ProcessReport::Gone => {
                 let how = Sanitized::literal("it vanished");
-                let next = self.record_death(how.clone(), false, input);
+                let next = self.record_death(how.clone(), input);
                 let restarting = matches!(next, AfterDrain::Backoff(_));
                 let mut actions = vec![MachineAction::FailCalls(CallFailure::Died { how, restarting })];
                 actions.extend(self.enter(next, input.now));
@@ -71,7 +83,7 @@ impl Machine {
             ProcessReport::Checked(verdict) => self.on_check(verdict, input),
             ProcessReport::IgnoredDeadline { which, patience } => {
                 let cause = sanitized!("ignored the deadline of {} for {}", which, format_duration(patience));
-                let next = self.record_death(cause, false, input);
+                let next = self.record_death(cause, input);
                 let restarting = matches!(next, AfterDrain::Backoff(_));
                 self.await_cleanup(next, input.now);
                 // Other callers must not learn whose call it was.
@@ -79,7 +91,7 @@ impl Machine {
                 vec![MachineAction::FailCalls(CallFailure::Died { how, restarting }), MachineAction::Kill]
             }
             ProcessReport::Flooded { how } => {
-                let next = self.record_death(sanitized!("flooded its connection: {}", how), false, input);
+                let next = self.record_death(sanitized!("flooded its connection: {}", how), input);
                 let restarting = matches!(next, AfterDrain::Backoff(_));
                 self.await_cleanup(next, input.now);
                 let how = Sanitized::literal("killed, because it flooded its connection");
@@ -148,18 +160,33 @@ impl Machine {
             return Vec::new();
         }
         let cause = sanitized!("failed {} health checks in a row; the last: {}", failures, cause);
-        let next = self.record_death(cause, false, input);
+        let next = self.record_death(cause, input);
         self.drain(self.policy.grace_period, next, input.now)
     }
 
+    /// A start that would fail again in the same way.
+    fn record_refusal(&mut self, cause: Sanitized) -> AfterDrain {
+        self.total_deaths += 1;
+        self.reason = Some(Reason::Refused { cause: truncate(cause) });
+        AfterDrain::Fail
+    }
+
+    /// A start that failed because something else is away. No number of them makes the plugin fail: it is not
+    /// its fault, and an operator could not mend it by another start.
+    fn record_outage(&mut self, cause: Sanitized, input: Input) -> AfterDrain {
+        self.total_deaths += 1;
+        self.outages = self.outages.saturating_add(1);
+        let initial = self.policy.backoff_initial.max(OUTAGE_BACKOFF_INITIAL);
+        let max = self.policy.backoff_max.max(OUTAGE_BACKOFF_MAX);
+        let wait = backoff::wait(initial, max, self.outages, input.jitter);
+        self.reason = Some(Reason::Outage { cause: truncate(cause), wait });
+        AfterDrain::Backoff(wait)
+    }
+
     /// Counts a death, stores its cause as the reason, and decides what follows.
-    fn record_death(&mut self, cause: Sanitized, refused: bool, input: Input) -> AfterDrain {
+    fn record_death(&mut self, cause: Sanitized, input: Input) -> AfterDrain {
         let cause = truncate(cause);
         self.total_deaths += 1;
-        if refused {
-            self.reason = Some(Reason::Refused { cause });
-            return AfterDrain::Fail;
-        }
         let deaths = self.restarts.record(input.now);
         let policy = &self.policy;
         let (reason, next) = if !policy.restart_on_failure {
