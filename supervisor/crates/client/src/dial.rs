@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use hyper_util::rt::TokioIo;
 use talon_listen::{FRAME_BYTES, ShortPath, WINDOW_BYTES};
-use talon_wire::CoalescingWriter;
+use talon_wire::{BusyFlag, CoalescingWriter, LazyWritable};
 use tokio::net::UnixStream;
 use tokio::time::Instant;
 use tonic::Status;
@@ -81,8 +81,17 @@ pub(crate) fn causes(status: &Status) -> impl Iterator<Item = &(dyn Error + 'sta
 /// # Errors
 /// When the other end closes it at once.
 pub async fn channel(first: UnixStream, path: PathBuf) -> Result<Channel, tonic::transport::Error> {
+    channel_of_calls(first, path, BusyFlag::default()).await
+}
+
+/// The same for a client that says whether it has many calls.
+pub(crate) async fn channel_of_calls(
+    first: UnixStream,
+    path: PathBuf,
+    busy: BusyFlag,
+) -> Result<Channel, tonic::transport::Error> {
     let met = Arc::new(AtomicBool::new(true));
-    endpoint().connect_with_connector(connector(Some(first), connect_to(path), met)).await
+    endpoint().connect_with_connector(connector(Some(first), connect_to(path), met, busy)).await
 }
 
 /// Makes a connection whenever there is none. Errors that mean "no listener yet"
@@ -101,13 +110,13 @@ fn connect_to(path: PathBuf) -> Connect {
 }
 
 /// A channel that connects at the first request. `met` is set once it has connected.
-pub(crate) fn lazy(path: PathBuf, met: Arc<AtomicBool>) -> Channel {
-    with_connector(connect_to(path), met)
+pub(crate) fn lazy(path: PathBuf, met: Arc<AtomicBool>, busy: BusyFlag) -> Channel {
+    with_connector(connect_to(path), met, busy)
 }
 
 /// The same with a custom connector.
-pub(crate) fn with_connector(connect: Connect, met: Arc<AtomicBool>) -> Channel {
-    endpoint().connect_with_connector_lazy(connector(None, connect, met))
+pub(crate) fn with_connector(connect: Connect, met: Arc<AtomicBool>, busy: BusyFlag) -> Channel {
+    endpoint().connect_with_connector_lazy(connector(None, connect, met, busy))
 }
 
 fn endpoint() -> Endpoint {
@@ -121,21 +130,25 @@ fn connector(
     mut first: Option<UnixStream>,
     connect: Connect,
     met: Arc<AtomicBool>,
+    busy: BusyFlag,
 ) -> impl tower::Service<
     tonic::transport::Uri,
-    Response = TokioIo<CoalescingWriter<UnixStream>>,
+    Response = TokioIo<CoalescingWriter<LazyWritable>>,
     Error = NotConnectedError,
     Future: Send,
 > + Send
 + 'static {
     tower::service_fn(move |_| {
-        let (first, connect, met) = (first.take(), Arc::clone(&connect), Arc::clone(&met));
+        let (first, connect, met, busy) =
+            (first.take(), Arc::clone(&connect), Arc::clone(&met), busy.clone());
         async move {
             let stream = match first {
                 Some(stream) => stream,
                 None => connect().await.map_err(NotConnectedError)?,
             };
             met.store(true, Ordering::Relaxed);
+            let mut stream = LazyWritable::new(stream).map_err(NotConnectedError)?;
+            stream.set_busy_flag(&busy);
             Ok(TokioIo::new(CoalescingWriter::new(stream)))
         }
     })
