@@ -1,7 +1,7 @@
 use std::future::poll_fn;
 
 use super::*;
-use crate::write_buffer::{DIRECT_BYTES, IDLE_CAPACITY_BYTES};
+use crate::write_buffer::{DIRECT_BYTES, IDLE_CAPACITY_BYTES, MAX_BUFFERED_BYTES};
 
 /// Takes a few bytes at a time, now and then none, and counts the writes.
 #[derive(Default)]
@@ -84,6 +84,7 @@ async fn small_writes_go_out_together_when_the_turn_is_over() {
         write(&mut to, &[number; 1000]).await;
     }
     assert_eq!(came(&to).0, 0);
+    assert_eq!(to.0.lock().buffer.capacity(), MAX_BUFFERED_BYTES, "in one step");
     over(&turn).await;
     assert_eq!(came(&to), (1, 60_000));
     assert!(to.0.lock().buffer.capacity() <= IDLE_CAPACITY_BYTES);

@@ -42,6 +42,14 @@ impl<S> WriteBuffer<S> {
         self.buffer.len() - self.sent
     }
 
+    /// Grows a buffer beyond its idle capacity at once: doubling would copy a burst nearly twice.
+    fn make_room(&mut self, bytes: usize) {
+        let needed = self.buffer.len() + bytes;
+        if needed > self.buffer.capacity() && needed > IDLE_CAPACITY_BYTES {
+            self.buffer.reserve_exact(MAX_BUFFERED_BYTES.max(needed) - self.buffer.len());
+        }
+    }
+
     fn mark_sent(&mut self, bytes: usize) {
         self.sent += bytes;
         if self.pending() == 0 {
@@ -63,6 +71,7 @@ impl<S: AsyncWrite + Unpin> WriteBuffer<S> {
     ) -> Poll<io::Result<usize>> {
         let bytes: usize = slices.iter().map(|slice| slice.len()).sum();
         if bytes < self.direct_from && self.pending() + bytes <= MAX_BUFFERED_BYTES {
+            self.make_room(bytes);
             slices.iter().for_each(|slice| self.buffer.extend_from_slice(slice));
             return Poll::Ready(Ok(bytes));
         }

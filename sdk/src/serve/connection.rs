@@ -7,7 +7,7 @@ use std::task::Poll;
 
 use h2::server::Builder;
 use prost::bytes::Bytes;
-use talon_wire::{BusyFlag, LazyWritable, coalesce_turns};
+use talon_wire::{BusyFlag, LazyWritable, LoadDetector, coalesce_turns};
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio_util::sync::CancellationToken;
 use tonic_health::pb::health_server::Health;
@@ -26,39 +26,6 @@ const MAX_STREAMS: u32 = 1024;
 /// The largest header list: credentials travel in messages, so headers are small.
 const MAX_HEADER_BYTES: u32 = 64 << 10;
 
-/// From so many requests at once on the connection counts as busy. One more than a host with a single caller
-/// ever sends at once: a call, and the end of one.
-const BUSY_REQUESTS: u32 = 3;
-/// After so many turns in a row with fewer requests the connection no longer counts as busy.
-const CALM_TURNS: u32 = 64;
-
-/// Detects whether a connection is busy, from how many requests arrive together.
-#[derive(Default)]
-struct LoadDetector {
-    busy: BusyFlag,
-    requests: u32,
-    calm_turns: u32,
-}
-
-impl LoadDetector {
-    fn request(&mut self) {
-        self.requests += 1;
-        if self.requests >= BUSY_REQUESTS {
-            self.calm_turns = 0;
-            self.busy.set(true);
-        }
-    }
-
-    fn turn(&mut self) {
-        if std::mem::take(&mut self.requests) < BUSY_REQUESTS {
-            self.calm_turns = self.calm_turns.saturating_add(1);
-            if self.calm_turns == CALM_TURNS {
-                self.busy.set(false);
-            }
-        }
-    }
-}
-
 /// Serves until the host closes the connection, or until `stop` and the end of the requests in flight.
 ///
 /// # Errors
@@ -68,8 +35,9 @@ pub(super) async fn serve<H: Health>(
     router: Router<H>,
     stop: CancellationToken,
 ) -> io::Result<()> {
-    let mut load = LoadDetector::default();
-    stream.set_busy_flag(&load.busy);
+    let busy = BusyFlag::default();
+    stream.set_busy_flag(&busy);
+    let mut load = LoadDetector::new(busy);
     let (stream, turn) = coalesce_turns(stream);
     let mut handshake = pin!(
         Builder::new()

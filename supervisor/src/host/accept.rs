@@ -1,11 +1,13 @@
 //! The connections of `host.sock`, and the probe of its accept loop.
 
+use std::io;
 use std::time::Duration;
 
 use futures_util::{Stream, stream};
 use talon_listen::{ConnectionLimiter, PrefaceTimeout};
 use talon_wire::frames::FrameLimits;
-use tokio::net::UnixListener;
+use talon_wire::{BusyFlag, LazyWritable};
+use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 use tonic::transport::server::Connected;
@@ -43,19 +45,41 @@ impl LivenessProbe {
 }
 
 /// One accepted connection.
-pub(super) type Connection = PrefaceTimeout<ConnectedClient>;
+pub(super) type Connection = PrefaceTimeout<ConnectedClient, LazyWritable>;
 
 /// The peer of a connection, and a guard that is dropped when the connection ends (such as its connection
 /// permit).
 pub(super) struct ConnectedClient {
     peer: Peer,
+    busy: BusyFlag,
     _guard: Box<dyn Send + Sync>,
 }
 
 impl ConnectedClient {
     pub(super) fn new(peer: Peer, held: impl Send + Sync + 'static) -> Self {
-        Self { peer, _guard: Box::new(held) }
+        Self { peer, busy: BusyFlag::default(), _guard: Box::new(held) }
     }
+
+    /// The flag that says whether its connection has many requests.
+    pub(super) fn busy(&self) -> &BusyFlag {
+        &self.busy
+    }
+}
+
+/// A connection of this client. The kernel wakes its task for answers that the client has read only while the
+/// socket is full, or while the connection is not busy.
+///
+/// # Errors
+/// When the socket cannot be registered with the runtime.
+pub(super) fn serve_client(
+    stream: UnixStream,
+    frames: FrameLimits,
+    client: ConnectedClient,
+) -> io::Result<Connection> {
+    let mut stream = LazyWritable::new(stream)?;
+    stream.set_busy_flag(client.busy());
+    let uid = client.peer.uid;
+    Ok(PrefaceTimeout::with_frames(stream, uid, frames, client))
 }
 
 /// The connections of a listener. The stream never ends and never fails: an error of one connection is logged
@@ -72,8 +96,10 @@ pub(super) fn connections(
         loop {
             tokio::select! {
                 (stream, peer, place) = doorman.next(&listener) => {
-                    let connection = PrefaceTimeout::with_frames(stream, frames, ConnectedClient::new(peer, place));
-                    return Some((connection, (listener, doorman, heart)));
+                    match serve_client(stream, frames, ConnectedClient::new(peer, place)) {
+                        Ok(connection) => return Some((connection, (listener, doorman, heart))),
+                        Err(error) => tracing::warn!(%error, "a connection was closed: it cannot be watched; see the open files limit"),
+                    }
                 }
                 Some(answer) = heart.recv() => {
                     // The caller may have stopped waiting.

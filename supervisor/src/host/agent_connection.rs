@@ -4,12 +4,12 @@
 use std::io;
 use std::os::unix::net;
 
-use talon_listen::PrefaceTimeout;
 use talon_proto::host::host_server::Host;
+use talon_wire::frames::FrameLimits;
 use tokio::net::UnixStream;
 use tokio_util::sync::CancellationToken;
 
-use super::accept::ConnectedClient;
+use super::accept::{ConnectedClient, serve_client};
 use super::connection::ConnectionService;
 use super::state_proxy::StateProxy;
 use crate::agent::AgentConnection;
@@ -31,7 +31,7 @@ pub fn serve_agent(
     stream.set_nonblocking(true)?;
     let stream = UnixStream::from_std(stream)?;
     let stop = CancellationToken::new();
-    let connection = PrefaceTimeout::new(stream, ConnectedClient::new(peer, ()));
+    let connection = serve_client(stream, FrameLimits::default(), ConnectedClient::new(peer, ()))?;
     // Operators' requests are accepted on `host.sock` only.
     let serving = ConnectionService::new(service, StateProxy::new(None), max_argument_bytes);
     let served = serving.connection(connection, stop.clone());

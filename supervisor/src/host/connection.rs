@@ -3,6 +3,7 @@
 //! Nearly all requests are `Execute`. It is served on h2 directly, as the SDK does on the plugin's side: see
 //! `talon-wire`. All other requests go to tonic's generated server, behind the [gate](super::gate).
 
+use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
 
@@ -13,7 +14,9 @@ use http::Request;
 use http::request::Parts;
 use talon_listen::{BODY_TIMEOUT, body_timed_out};
 use talon_proto::host::host_server::{Host, HostServer};
-use talon_wire::{Answer, answer, deadline_of, is_plain, message, request_body, run_until_reset, send};
+use talon_wire::{
+    Answer, LoadDetector, answer, deadline_of, is_plain, message, request_body, run_until_reset, send,
+};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -67,6 +70,7 @@ impl<H: Host> ConnectionService<H> {
         stop: CancellationToken,
     ) -> Result<(), h2::Error> {
         let peer = connection.connect_info();
+        let mut load = LoadDetector::new(connection.client().busy().clone());
         let requests = TaskTracker::new();
         let mut abandoned = pin!(async {
             stop.cancelled().await;
@@ -103,11 +107,18 @@ impl<H: Host> ConnectionService<H> {
                     connection.graceful_shutdown();
                     continue;
                 }
-                accepted = connection.accept() => accepted,
+                accepted = poll_fn(|cx| {
+                    let accepted = connection.poll_accept(cx);
+                    if accepted.is_pending() {
+                        load.turn();
+                    }
+                    accepted
+                }) => accepted,
                 () = &mut abandoned, if stopping => return Ok(()),
             };
             let Some(accepted) = accepted else { return Ok(()) };
             let (mut request, respond) = accepted?;
+            load.request();
             request.extensions_mut().insert(peer.clone());
             if peer.rights.is_none() {
                 requests_left = requests_left.saturating_sub(1);

@@ -1,12 +1,12 @@
 use h2::client::{ResponseFuture, SendRequest};
 use talon_guard::Origin;
-use talon_listen::PrefaceTimeout;
 use talon_proto::host::ExecuteRequest;
+use talon_wire::frames::FrameLimits;
 use tokio::net::UnixStream;
 use tokio::sync::mpsc;
 use tonic::{Code, Status};
 
-use super::super::accept::ConnectedClient;
+use super::super::accept::{ConnectedClient, serve_client};
 use super::super::limits::{MAX_REQUESTS_PER_UID, MAX_STREAMS_PER_CONNECTION};
 use super::super::pending_host::{ANSWERS, CallEvent, PendingHost};
 use super::*;
@@ -33,10 +33,10 @@ impl Fixture {
         let (ours, theirs) = UnixStream::pair().unwrap();
         let rights = Some((Role::Call, Origin::Program));
         let peer = Peer { uid, gid: uid, pid: 1, rights, allowed: None, agent: false };
-        let served = self
-            .serving
-            .clone()
-            .connection(PrefaceTimeout::new(ours, ConnectedClient::new(peer, ())), CancellationToken::new());
+        let served = self.serving.clone().connection(
+            serve_client(ours, FrameLimits::default(), ConnectedClient::new(peer, ())).unwrap(),
+            CancellationToken::new(),
+        );
         tokio::spawn(served);
         let mut builder = h2::client::Builder::new();
         let (sender, connection) = builder.initial_window_size(window).handshake(theirs).await.unwrap();

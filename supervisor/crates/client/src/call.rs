@@ -97,6 +97,7 @@ impl Client {
         watch: &mut Option<&mut (dyn FnMut(&Progress) + Send)>,
     ) -> Result<ExecuteResponse, Status> {
         let Some(watch) = watch else {
+            let _counted = self.calls.begin();
             let mut host = self.host();
             let answer = self.busy_poll.wait(pin!(host.execute(request))).await;
             return answer.map(tonic::Response::into_inner);

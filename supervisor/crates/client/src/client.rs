@@ -12,6 +12,7 @@ use tokio::net::UnixStream;
 use tonic::Status;
 use tonic::transport::Channel;
 
+use crate::calls_in_flight::CallsInFlight;
 use crate::dial::{self, Connect};
 use crate::request_fate::{RequestFate, is_transient};
 use crate::retry_window::RetryWindow;
@@ -32,6 +33,8 @@ pub struct Client {
     max_answer_bytes: usize,
     /// Whether there ever was a connection: only then is it worth waiting for the next supervisor.
     ever_connected: Arc<AtomicBool>,
+    /// The calls that are under way.
+    pub(crate) calls: CallsInFlight,
     /// Busy polling for the answers to calls.
     pub(crate) busy_poll: Arc<BusyPoll>,
 }
@@ -41,8 +44,9 @@ impl Client {
     #[must_use]
     pub fn lazy(path: PathBuf) -> Self {
         let met = Arc::new(AtomicBool::new(false));
-        let channel = dial::lazy(path.clone(), Arc::clone(&met));
-        Self::from_channel(channel, path, met)
+        let calls = CallsInFlight::default();
+        let channel = dial::lazy(path.clone(), Arc::clone(&met), calls.busy.clone());
+        Self::from_channel(channel, path, met, calls)
     }
 
     /// A client with a custom connector, as a child process gets its connections from its supervisor. Since a
@@ -51,8 +55,9 @@ impl Client {
     #[must_use]
     pub fn with_connector(connect: Connect) -> Self {
         let met = Arc::new(AtomicBool::new(true));
-        let channel = dial::with_connector(connect, Arc::clone(&met));
-        Self::from_channel(channel, PathBuf::new(), met)
+        let calls = CallsInFlight::default();
+        let channel = dial::with_connector(connect, Arc::clone(&met), calls.busy.clone());
+        Self::from_channel(channel, PathBuf::new(), met, calls)
     }
 
     /// A client on a connection from [`dial::dial`].
@@ -60,17 +65,24 @@ impl Client {
     /// # Errors
     /// When the other end closes it at once.
     pub async fn from_stream(first: UnixStream, path: PathBuf) -> Result<Self, tonic::transport::Error> {
-        let channel = dial::channel(first, path.clone()).await?;
+        let calls = CallsInFlight::default();
+        let channel = dial::channel_of_calls(first, path.clone(), calls.busy.clone()).await?;
         let met = Arc::new(AtomicBool::new(true));
-        Ok(Self::from_channel(channel, path, met))
+        Ok(Self::from_channel(channel, path, met, calls))
     }
 
-    fn from_channel(channel: Channel, path: PathBuf, ever_connected: Arc<AtomicBool>) -> Self {
+    fn from_channel(
+        channel: Channel,
+        path: PathBuf,
+        ever_connected: Arc<AtomicBool>,
+        calls: CallsInFlight,
+    ) -> Self {
         Self {
             channel,
             path,
             max_answer_bytes: MAX_ANSWER_BYTES,
             ever_connected,
+            calls,
             busy_poll: Arc::new(BusyPoll::for_up_to(BUSY_POLL_LIMIT)),
         }
     }

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use talon_listen::{FRAME_BYTES, ShortPath, WINDOW_BYTES};
-use talon_wire::{CoalescingWriter, Connector};
+use talon_wire::{BusyFlag, CoalescingWriter, Connector, LazyWritable};
 use tokio::net::UnixStream;
 use tokio::time::Instant;
 use tonic::Status;
@@ -80,8 +80,17 @@ pub(crate) fn causes(status: &Status) -> impl Iterator<Item = &(dyn Error + 'sta
 /// # Errors
 /// When the other end closes it at once.
 pub async fn channel(first: UnixStream, path: PathBuf) -> Result<Channel, tonic::transport::Error> {
+    channel_of_calls(first, path, BusyFlag::default()).await
+}
+
+/// The same for a client that says whether it has many calls.
+pub(crate) async fn channel_of_calls(
+    first: UnixStream,
+    path: PathBuf,
+    busy: BusyFlag,
+) -> Result<Channel, tonic::transport::Error> {
     let met = Arc::new(AtomicBool::new(true));
-    connector(Some(first), connect_to(path), met).connect(endpoint()).await
+    connector(Some(first), connect_to(path), met, busy).connect(endpoint()).await
 }
 
 /// Makes a connection whenever there is none. Errors that mean "no listener yet"
@@ -100,13 +109,13 @@ fn connect_to(path: PathBuf) -> Connect {
 }
 
 /// A channel that connects at the first request. `met` is set once it has connected.
-pub(crate) fn lazy(path: PathBuf, met: Arc<AtomicBool>) -> Channel {
-    with_connector(connect_to(path), met)
+pub(crate) fn lazy(path: PathBuf, met: Arc<AtomicBool>, busy: BusyFlag) -> Channel {
+    with_connector(connect_to(path), met, busy)
 }
 
 /// The same with a custom connector.
-pub(crate) fn with_connector(connect: Connect, met: Arc<AtomicBool>) -> Channel {
-    connector(None, connect, met).connect_lazy(&endpoint())
+pub(crate) fn with_connector(connect: Connect, met: Arc<AtomicBool>, busy: BusyFlag) -> Channel {
+    connector(None, connect, met, busy).connect_lazy(&endpoint())
 }
 
 fn endpoint() -> Endpoint {
@@ -116,15 +125,23 @@ fn endpoint() -> Endpoint {
         .max_frame_size(FRAME_BYTES)
 }
 
-fn connector(mut first: Option<UnixStream>, connect: Connect, met: Arc<AtomicBool>) -> Connector {
+fn connector(
+    mut first: Option<UnixStream>,
+    connect: Connect,
+    met: Arc<AtomicBool>,
+    busy: BusyFlag,
+) -> Connector {
     Connector::new(move || {
-        let (first, connect, met) = (first.take(), Arc::clone(&connect), Arc::clone(&met));
+        let (first, connect, met, busy) =
+            (first.take(), Arc::clone(&connect), Arc::clone(&met), busy.clone());
         async move {
             let stream = match first {
                 Some(stream) => stream,
                 None => connect().await.map_err(NotConnectedError)?,
             };
             met.store(true, Ordering::Relaxed);
+            let mut stream = LazyWritable::new(stream).map_err(NotConnectedError)?;
+            stream.set_busy_flag(&busy);
             Ok::<_, NotConnectedError>(CoalescingWriter::new(stream))
         }
     })

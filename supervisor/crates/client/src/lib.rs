@@ -15,13 +15,14 @@
 //! | `dial` | the connection, and whether its listener is trusted |
 //! | `request_fate` | what an error says about its request |
 //! | `retry_window` | how long to wait for the next supervisor |
-//! | `client`, `call` | queries and calls |
+//! | `client`, `call`, `calls_in_flight` | queries and calls |
 //! | `subscription` | streams that are reopened |
 //! | `agent` | the agent's socket, and turns that are followed across a restart of the agent |
 //! | [`tool`] | actions as tools of a model |
 
 mod agent;
 mod call;
+mod calls_in_flight;
 mod client;
 mod dial;
 mod request_fate;

@@ -31,8 +31,8 @@ const PREFACE_BYTES: usize = 24;
 /// likes, but not flood the connection: it has a [budget of frames](talon_wire::frames). Writes are
 /// [coalesced](CoalescingWriter).
 #[derive(Debug)]
-pub struct PrefaceTimeout<C> {
-    stream: FrameLimited<CoalescingWriter<UnixStream>>,
+pub struct PrefaceTimeout<C, S = UnixStream> {
+    stream: FrameLimited<CoalescingWriter<S>>,
     preface: Option<PendingPreface>,
     client: C,
 }
@@ -49,19 +49,27 @@ impl<C> PrefaceTimeout<C> {
     /// connection: its connection permit, for example. Must be called within a tokio runtime.
     #[must_use]
     pub fn new(stream: UnixStream, client: C) -> Self {
-        Self::with_frames(stream, FrameLimits::default(), client)
+        let uid = stream.peer_cred().map_or(u32::MAX, |peer| peer.uid());
+        Self::with_frames(stream, uid, FrameLimits::default(), client)
     }
+}
 
-    /// The same with another budget of frames.
+impl<C, S> PrefaceTimeout<C, S> {
+    /// The same for any connection, with another budget of frames. The log names a client that exceeds it by
+    /// `uid`.
     #[must_use]
-    pub fn with_frames(stream: UnixStream, frames: FrameLimits, client: C) -> Self {
+    pub fn with_frames(stream: S, uid: u32, frames: FrameLimits, client: C) -> Self {
         let late = Box::pin(tokio::time::sleep(PREFACE_TIMEOUT));
         let preface = Some(PendingPreface { bytes_left: PREFACE_BYTES, deadline: late });
-        let uid = stream.peer_cred().map_or(u32::MAX, |peer| peer.uid());
         let report = move |flood| report_flood(uid, flood);
         let stream = CoalescingWriter::new(stream);
         let stream = FrameLimited::new(stream, ConnectionSide::Server, frames, report);
         Self { stream, preface, client }
+    }
+
+    /// What the server knows of its client.
+    pub fn client(&self) -> &C {
+        &self.client
     }
 }
 
@@ -78,7 +86,7 @@ fn report_flood(uid: u32, flood: FrameFloodError) {
 }
 
 /// Requests get the connect info of `client`.
-impl<C: Connected> Connected for PrefaceTimeout<C> {
+impl<C: Connected, S> Connected for PrefaceTimeout<C, S> {
     type ConnectInfo = C::ConnectInfo;
 
     fn connect_info(&self) -> C::ConnectInfo {
@@ -86,7 +94,7 @@ impl<C: Connected> Connected for PrefaceTimeout<C> {
     }
 }
 
-impl<C: Unpin> AsyncRead for PrefaceTimeout<C> {
+impl<C: Unpin, S: AsyncRead + Unpin> AsyncRead for PrefaceTimeout<C, S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -106,7 +114,7 @@ impl<C: Unpin> AsyncRead for PrefaceTimeout<C> {
     }
 }
 
-impl<C: Unpin> AsyncWrite for PrefaceTimeout<C> {
+impl<C: Unpin, S: AsyncWrite + Unpin> AsyncWrite for PrefaceTimeout<C, S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, from: &[u8]) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.stream).poll_write(cx, from)
     }

@@ -67,7 +67,7 @@ fn configured(known: &Shared, told: Configure, settings: OwnedFd) -> anyhow::Res
     let mut known = known.lock();
     known.handed = handed;
     known.configured += 1;
-    Ok(Ready { engine: "sqlite".to_owned(), place: sqlite.path, problems })
+    Ok(Ready { engine: "sqlite".to_owned(), place: sqlite.path, problems, full: String::new() })
 }
 
 /// A channel over an inherited connection.
