@@ -13,6 +13,7 @@ use talon_plugin_client::handshake::HandshakeError;
 use talon_plugin_config::allow_list::AllowListError;
 use talon_plugin_config::discover::CheckError;
 use talon_plugin_config::name::PluginName;
+use talon_plugin_config::spec::DEFAULT_SERVICE;
 use talon_sanitize::Sanitized;
 
 use super::last_good_unavailable::LastGoodUnavailable;
@@ -175,7 +176,7 @@ pub(crate) enum LaunchError {
     Init(Sanitized),
     /// Its capabilities could not be read.
     #[error(
-        "its Capabilities cannot be read: {cause}; it has to serve {service}, or its `service` has to name the one that it serves"
+        "its Capabilities cannot be read: {cause}; it has to serve {service} with the methods of {DEFAULT_SERVICE}: if it has them under another name, set its `service` (a program that was made for another host has none of them, see docs/go-plugin.md)"
     )]
     Capabilities {
         /// Why.
