@@ -334,8 +334,7 @@ async fn browsers_visit_what_is_listed() {
         let entry = entry.strip_prefix("plugins:\n  tools:\n    plugins:\n").expect("it begins at the top");
         lines.push_str(entry);
     }
-    let builder =
-        builder.tools(&format!("start_timeout: 55s\nplugins:\n{}", unindented(&lines)));
+    let builder = builder.tools(&format!("start_timeout: 55s\nplugins:\n{}", unindented(&lines)));
     let supervisor = in_hosts(builder).start().await;
     let url = format!("http://{NAMED}:{http}/");
     for (plugin, action) in [("playwright", "browser_navigate"), ("chrome-devtools", "new_page")] {
