@@ -9,6 +9,7 @@ Prints its port, and ends when its standard input is closed. Only the standard l
 import argparse
 import json
 import os
+import ssl
 import sys
 import threading
 import time
@@ -19,6 +20,7 @@ parser.add_argument("--revision", choices=["old", "new"], default="old")
 parser.add_argument("--lie", choices=["hang", "redirect", "endless", "huge", "html", "unauthorized", "error", "flood"])
 parser.add_argument("--token")
 parser.add_argument("--port", type=int, default=0)
+parser.add_argument("--tls", nargs=2, metavar=("CERTIFICATE", "KEY"))
 options = parser.parse_args()
 OLD, NEW = "2025-11-25", "2026-07-28"
 seen = []
@@ -123,6 +125,10 @@ class Handler(BaseHTTPRequestHandler):
 
 server = ThreadingHTTPServer(("127.0.0.1", options.port), Handler)
 server.daemon_threads = True
+if options.tls:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*options.tls)
+    server.socket = context.wrap_socket(server.socket, server_side=True)
 print(server.server_address[1], flush=True)
 threading.Thread(target=server.serve_forever, daemon=True).start()
 sys.stdin.read()

@@ -99,6 +99,8 @@ if [ "$1" = test ]; then
   node_packages node "two MCP servers"
   node_packages conformance "the MCP conformance suite"
   node_packages node22 "Node 22, which that suite needs"
+  # Only where somebody has installed the browser, which is 300 MB.
+  [ ! -x /usr/lib/chromium/chromium ] || node_packages browser "two MCP servers for browsers"
   # The package's name contains the architecture; the tests look in one place.
   mkdir -p "$mcp/node22/bin"
   (cd "$mcp/node22/bin" && ln -sf ../node_modules/node-linux-*/bin/node node)

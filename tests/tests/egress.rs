@@ -43,6 +43,43 @@ fn is_missing(test: &str, needs: &[(&Path, &str)]) -> bool {
     false
 }
 
+/// A certificate for the names of a service, and its key. Writes their authority to `ca.pem`.
+fn certificate(scratch: &Scratch) -> (PathBuf, PathBuf) {
+    let mut params = CertificateParams::default();
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    params.distinguished_name.push(DnType::CommonName, "Company authority");
+    let key = || KeyPair::generate().expect("a key is made");
+    let authority = CertifiedIssuer::self_signed(params, key()).expect("it signs itself");
+    scratch.write("ca.pem", &authority.pem());
+    let names = [NAMED, STARRED, "127.0.0.1"].map(str::to_owned);
+    let (key, params) = (key(), CertificateParams::new(names).expect("they are names"));
+    let certificate = params.signed_by(&key, &authority).expect("it is signed");
+    (scratch.write("service.pem", &certificate.pem()), scratch.write("service.key", &key.serialize_pem()))
+}
+
+/// Starts a Python program of the tests, and reads the ports that it prints. It ends with its standard input.
+fn python_server(script: &Path, args: &[&Path]) -> (Child, Vec<u16>) {
+    let mut child = Command::new(PYTHON)
+        .arg(script)
+        .args(args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("Python starts");
+    let mut ports = String::new();
+    let output = child.stdout.take().expect("stdout is piped");
+    BufReader::new(output).read_line(&mut ports).expect("it prints its ports");
+    (child, ports.split_whitespace().map(|port| port.parse().expect("a port")).collect())
+}
+
+/// A supervisor for which the names of the service lead to this machine.
+fn in_hosts(builder: Builder) -> Builder {
+    let hosts = format!("127.0.0.1 localhost {NAMED} {STARRED} {DENIED}\n");
+    let hosts = builder.scratch().write("hosts", &hosts).display().to_string();
+    let mount = format!("mount --bind {hosts} /etc/hosts && exec \"$@\"");
+    builder.wrapped(&["unshare", "--mount", "sh", "-c", &mount, "sh"])
+}
+
 /// The local imitation of a service.
 struct Service {
     child: Child,
@@ -51,39 +88,17 @@ struct Service {
 }
 
 impl Service {
-    /// Starts it with a certificate for its names. Writes the authority to `ca.pem`.
+    /// Starts it with a certificate for its names.
     fn start(scratch: &Scratch) -> Self {
-        let mut params = CertificateParams::default();
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        params.distinguished_name.push(DnType::CommonName, "Company authority");
-        let key = || KeyPair::generate().expect("a key is made");
-        let authority = CertifiedIssuer::self_signed(params, key()).expect("it signs itself");
-        scratch.write("ca.pem", &authority.pem());
-        let names = [NAMED, STARRED, "127.0.0.1"].map(str::to_owned);
-        let (key, params) = (key(), CertificateParams::new(names).expect("they are names"));
-        let certificate = params.signed_by(&key, &authority).expect("it is signed");
-        let certificate = scratch.write("service.pem", &certificate.pem());
-        let key = scratch.write("service.key", &key.serialize_pem());
-        let mut child = Command::new(PYTHON)
-            .arg(source("service.py"))
-            .args([certificate, key])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("Python starts");
-        let mut ports = String::new();
-        let output = child.stdout.take().expect("stdout is piped");
-        BufReader::new(output).read_line(&mut ports).expect("it prints its ports");
-        let mut ports = ports.split_whitespace().map(|port| port.parse().expect("a port"));
-        let (https, http) = (ports.next().expect("two ports"), ports.next().expect("two ports"));
+        let (certificate, key) = certificate(scratch);
+        let (child, ports) = python_server(&source("service.py"), &[&certificate, &key]);
+        let [https, http] = ports[..] else { panic!("not two ports: {ports:?}") };
         Self { child, https, http }
     }
 
     /// A supervisor with one MCP server that runs these clients.
     async fn supervisor(&self, builder: Builder, clients: &Map<String, Value>, more: &str) -> Supervisor {
         let (https, http) = (self.https, self.http);
-        let hosts = format!("127.0.0.1 localhost {NAMED} {STARRED} {DENIED}\n");
-        let hosts = builder.scratch().write("hosts", &hosts).display().to_string();
         let server = builder.scratch().install(&source("server.py"), "server.py");
         let ca_file = builder.scratch().join("ca.pem");
         let allow: Vec<String> = [NAMED, "*.wild.example.test", "127.0.0.1"]
@@ -97,8 +112,7 @@ impl Service {
         );
         let clients = Value::Object(clients.clone()).to_string();
         let builder = builder.plugin("fetcher", &server, &[&clients], &settings);
-        let mount = format!("mount --bind {hosts} /etc/hosts && exec \"$@\"");
-        builder.wrapped(&["unshare", "--mount", "sh", "-c", &mount, "sh"]).start().await
+        in_hosts(builder).start().await
     }
 }
 
@@ -283,4 +297,114 @@ async fn java_reaches_its_hosts() {
         let said = fetched(&supervisor, "java-proxy", &format!("{scheme}://{STARRED}:{port}/")).await;
         assert!(said.contains(&format!("reached {STARRED}:{port} over {scheme}")), "{said}");
     }
+}
+
+/// A block of docs/mcp-servers.md below a heading.
+fn documented(heading: &str, language: &str) -> String {
+    let page = std::fs::read_to_string(repository().join("docs/mcp-servers.md")).expect("the page is there");
+    let section = page.split("\n## ").find(|section| section.lines().next() == Some(heading)).expect(heading);
+    let block = section.split(&format!("```{language}\n")).nth(1).and_then(|rest| rest.split("```").next());
+    block.unwrap_or_else(|| panic!("{heading}: no {language}")).to_owned()
+}
+
+/// The entries of two browsers, as documented, with another site: its name is one of the list.
+// Promises: JAIL-46
+#[tokio::test]
+async fn browsers_visit_what_is_listed() {
+    const CHROMIUM: &str = "/usr/lib/chromium/chromium";
+    let packages = target().join("mcp/browser");
+    let needs =
+        [(Path::new(CHROMIUM), "nothing for it: apt-get install chromium"), (&packages, "it after that")];
+    if is_missing("browsers_visit_what_is_listed", &needs) {
+        return;
+    }
+    let packages = packages.canonicalize().expect("it exists").display().to_string();
+    let builder = Builder::new();
+    let service = Service::start(builder.scratch());
+    let http = service.http;
+    let settings =
+        builder.scratch().write("playwright.json", &documented("playwright", "json")).display().to_string();
+    let mut lines = String::new();
+    for name in ["playwright", "chrome-devtools"] {
+        let entry = documented(name, "yaml")
+            .replace("[/opt/mcp/browser]", &format!("[{packages}, {settings}]"))
+            .replace("/opt/mcp/browser/playwright.json", &settings)
+            .replace("/opt/mcp/browser", &packages)
+            .replace("[\"www.example.org:443\"]", &format!("[\"{NAMED}:{http}\", \"127.0.0.1:{http}\"]"));
+        let entry = entry.strip_prefix("plugins:\n  tools:\n    plugins:\n").expect("it begins at the top");
+        lines.push_str(entry);
+    }
+    let builder = builder.tools(&format!("start_timeout: 55s\nplugins:\n{}", unindented(&lines)));
+    let supervisor = in_hosts(builder).start().await;
+    let url = format!("http://{NAMED}:{http}/");
+    for (plugin, action) in [("playwright", "browser_navigate"), ("chrome-devtools", "new_page")] {
+        let answer = supervisor.client.call(plugin, action, &[("url", &url)]).await;
+        let logs = supervisor.client.logs(plugin).await;
+        assert!(answer.error.is_empty() && answer.content.contains(&url), "{answer:?}\n{logs:#?}");
+    }
+    let shown = supervisor.client.show("playwright").await.settings.expect("it has some");
+    assert_eq!((shown.sandbox_mode.as_str(), shown.sandbox_profile.as_str()), ("enforce", "strict"));
+}
+
+/// Lines of a config file two levels further to the left.
+fn unindented(text: &str) -> String {
+    text.lines().map(|line| format!("{}\n", line.strip_prefix("    ").unwrap_or(line))).collect()
+}
+
+/// An MCP server over HTTP, for a plugin with a `url`.
+struct Remote(Child, u16);
+
+impl Remote {
+    fn start(args: &[&Path]) -> Self {
+        let (child, ports) = python_server(&repository().join("tests/mcp/http_server.py"), args);
+        Self(child, ports[0])
+    }
+}
+
+impl Drop for Remote {
+    fn drop(&mut self) {
+        drop(self.0.stdin.take());
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+// Promises: JAIL-48
+#[tokio::test]
+async fn a_url_behind_a_private_authority_is_reached() {
+    if !Path::new(PYTHON).exists() {
+        return skip("a_url_behind_a_private_authority_is_reached", "there is no Python");
+    }
+    let builder = Builder::new();
+    let (certificate, key) = certificate(builder.scratch());
+    let remote = Remote::start(&[Path::new("--tls"), &certificate, &key]);
+    let url = format!("https://127.0.0.1:{}/mcp", remote.1);
+    let ca_file = builder.scratch().join("ca.pem");
+    let trusting = format!("sandbox: {{ ca_file: {} }}", ca_file.display());
+    let strange = "max_restarts: 0\nstart_timeout: 15s";
+    let supervisor = builder.url("trusting", &url, &trusting).url("strange", &url, strange).start().await;
+    let client = &supervisor.client;
+    let answer = client.call("trusting", "echo", &[("text", "hi")]).await;
+    assert_eq!(answer.content, "hi", "{:#?}", client.logs("trusting").await);
+    let reason = client.wait_state("strange", "failed").await.reason;
+    assert!(reason.contains("UnknownIssuer") && reason.contains("ca_file"), "{reason}");
+}
+
+// Promises: JAIL-39
+#[tokio::test]
+async fn the_list_that_a_refusal_prints_is_enough() {
+    if !Path::new(PYTHON).exists() {
+        return skip("the_list_that_a_refusal_prints_is_enough", "there is no Python");
+    }
+    let remote = Remote::start(&[]);
+    let url = format!("http://localhost:{}/mcp", remote.1);
+    let refused = "max_restarts: 0\nstart_timeout: 15s";
+    let supervisor = Builder::new().url("mcp", &url, refused).start().await;
+    let reason = supervisor.client.wait_state("mcp", "failed").await.reason;
+    let printed = reason.split("sandbox.allow: ").nth(1).and_then(|rest| rest.split(']').next());
+    let printed = printed.unwrap_or_else(|| panic!("it prints no list: {reason}"));
+    let allowed = format!("sandbox: {{ allow: {printed}] }}");
+    let supervisor = Builder::new().url("mcp", &url, &allowed).start().await;
+    let answer = supervisor.client.call("mcp", "echo", &[("text", "hi")]).await;
+    assert_eq!(answer.content, "hi", "{:#?}", supervisor.client.logs("mcp").await);
 }

@@ -103,6 +103,19 @@ async fn cookie_versions_and_service_are_settings() {
 
 // Promises: OTHER-1
 #[tokio::test]
+async fn a_program_without_the_methods_is_told_which_they_are() {
+    let test = "a_program_without_the_methods_is_told_which_they_are";
+    let Some(plugin) = go_program(test, "plugin") else { return };
+    let supervisor = started(Builder::new(), &plugin, &[], "service: proto.KV").await;
+    let words = [
+        "it has to serve proto.KV with the methods of opentalon.plugin.v1.PluginService",
+        "docs/go-plugin.md",
+    ];
+    fails_saying(supervisor, &words).await;
+}
+
+// Promises: OTHER-1
+#[tokio::test]
 async fn each_of_several_versions_is_agreed_on_when_it_is_offered() {
     let test = "each_of_several_versions_is_agreed_on_when_it_is_offered";
     let Some(plugin) = go_program(test, "plugin") else { return };

@@ -2,15 +2,16 @@
 //!
 //! Programs that know nothing of Talon find the hosts of the list in two ways:
 //!
-//! - Each name of the list has an address of the plugin's own loopback interface, in its `/etc/hosts`. Whatever
-//!   connects there is connected to that host, so that a program needs no notion of a proxy.
-//! - The usual variables name an HTTP proxy for everything else: addresses, names below a domain, and what is
-//!   not allowed, so that the refusal has a text. Names with an address are exempt: fewer programs
+//! - Each name of the list has an address of the plugin's own loopback interface, in its `/etc/hosts`, and each
+//!   IPv4 address of the list is one of that interface. Whatever connects there is connected to that host, so
+//!   that a program needs no notion of a proxy.
+//! - The usual variables name an HTTP proxy for everything else: names below a domain, IPv6, and what is not
+//!   allowed, so that the refusal has a text. Names with an address are exempt: fewer programs
 //!   get that wrong.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::{IpAddr, Ipv4Addr, SocketAddrV4};
 
 use talon_plugin_config::allow_list::AllowList;
 use talon_plugin_config::host_port::{Host, HostPort};
@@ -22,7 +23,7 @@ use crate::listener::ListenerPurpose;
 pub const PROXY_ADDRESS: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 3128);
 
 /// The most entries that get an address. 32: each is a socket of the supervisor's, and most plugins
-/// have one or two hosts. Names beyond it are reached through the proxy's variables, which the plugin's log says.
+/// have one or two hosts. Entries beyond it are reached through the proxy's variables, which the plugin's log says.
 pub const MAX_TUNNEL_ADDRESSES: usize = 32;
 
 /// The addresses that stand for names: `127.83.0.1` and the following. Any in `127.0.0.0/8` would do; these are
@@ -38,7 +39,7 @@ pub struct InnerAddresses {
     pub hosts: String,
     /// Variables for its environment, by their names.
     pub variables: Vec<(&'static str, String)>,
-    /// How many names of the list have no address, because there are too many.
+    /// How many entries of the list have no address, because there are too many.
     pub left_out: usize,
 }
 
@@ -51,20 +52,25 @@ impl InnerAddresses {
         let mut names = Vec::new();
         let mut left_out = 0;
         for place in allowed.exact_hosts() {
-            let Host::Name(name) = &place.host else { continue };
-            if is_local(name) {
+            if is_host_loopback(place) || !can_stand_for_itself(&place.host) {
                 continue;
             }
             if listeners.len() > MAX_TUNNEL_ADDRESSES {
                 left_out += 1;
                 continue;
             }
-            let next = u8::try_from(addresses.len() + 1).expect("there are at most 32");
-            let [a, b, c] = FIRST_NAME_ADDRESS;
-            let ip = *addresses.entry(name.as_str()).or_insert_with(|| {
-                names.push(name.as_str());
-                Ipv4Addr::new(a, b, c, next)
-            });
+            let ip = match &place.host {
+                Host::Ip(IpAddr::V4(ip)) => *ip,
+                Host::Ip(IpAddr::V6(_)) => continue,
+                Host::Name(name) => {
+                    let next = u8::try_from(addresses.len() + 1).expect("there are at most 32");
+                    let [a, b, c] = FIRST_NAME_ADDRESS;
+                    *addresses.entry(name.as_str()).or_insert_with(|| {
+                        names.push(name.as_str());
+                        Ipv4Addr::new(a, b, c, next)
+                    })
+                }
+            };
             let listener = (SocketAddrV4::new(ip, place.port), ListenerPurpose::Tunnel(place.clone()));
             // An entry may stand in the list twice.
             if !listeners.contains(&listener) {
@@ -105,6 +111,16 @@ fn is_host_loopback(place: &HostPort) -> bool {
     }
 }
 
+/// Whether the plugin's loopback interface can have an address for it: every name, and of addresses those of
+/// IPv4 that a machine can have.
+fn can_stand_for_itself(host: &Host) -> bool {
+    match host {
+        Host::Name(_) => true,
+        Host::Ip(IpAddr::V4(ip)) => (1..224).contains(&ip.octets()[0]),
+        Host::Ip(IpAddr::V6(_)) => false,
+    }
+}
+
 /// Whether programs take a name for their own machine, whatever a file says.
 fn is_local(name: &str) -> bool {
     name == "localhost" || name.ends_with(".localhost")
@@ -130,6 +146,10 @@ mod tests {
             "api.example.org:443",
             "*.example.net:443",
             "10.0.0.5:5432",
+            "[2001:db8::1]:443",
+            "0.0.0.0:1",
+            "224.0.0.1:1",
+            "255.255.255.255:1",
             "db.example.org:5432",
             "API.example.org.:8443",
             "api.example.org:443",
@@ -143,6 +163,7 @@ mod tests {
         let expected = [
             "127.0.0.1:3128",
             "127.83.0.1:443 api.example.org:443",
+            "10.0.0.5:5432 10.0.0.5:5432",
             "127.83.0.2:5432 db.example.org:5432",
             "127.83.0.1:8443 api.example.org:8443",
         ];

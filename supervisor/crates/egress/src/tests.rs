@@ -502,8 +502,9 @@ proptest! {
             let fixture = Fixture::new(&["api.example.org:443".into()]);
             fixture.says(&junk).await;
             fixture.asks_for(&place).await;
+            fixture.says(format!("GET http://{place}/ HTTP/1.1\r\nHost: x\r\n\r\n").as_bytes()).await;
             fixture.proxy.traffic()
         });
-        prop_assert_eq!(traffic.tunnels, 0);
+        prop_assert_eq!((traffic.tunnels, traffic.requests), (0, 0));
     }
 }

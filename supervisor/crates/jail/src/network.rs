@@ -34,7 +34,8 @@ pub enum Network {
 /// The program gets all of them or none. Where it gets none, it has no network at all, and the report says so.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoopbackListeners {
-    /// Where they listen, in the order in which the supervisor gets them.
+    /// Where they listen, in the order in which the supervisor gets them. Addresses outside of `127.0.0.0/8` become
+    /// addresses of the loopback interface.
     pub addresses: Vec<SocketAddrV4>,
     /// Variables that are added to the environment if the sockets were made.
     pub env: Vec<(OsString, OsString)>,

@@ -96,6 +96,29 @@ fn a_program_reaches_the_supervisors_sockets_inside_and_nothing_else() {
 
 // Promises: JAIL-46
 #[test]
+fn addresses_of_other_machines_can_stand_for_them() {
+    if skipped_without(BASH, "addresses_of_other_machines_can_stand_for_them") {
+        return;
+    }
+    let script = "exec 3<>/dev/tcp/192.0.2.7/5432; cat <&3; exec 4<>/dev/tcp/10.1.2.3/80; cat <&4; \
+                  (: </dev/tcp/10.1.2.4/80) 2>&1 | grep -o 'Network is unreachable' | head -n 1";
+    let at = |text: &str| text.parse().unwrap();
+    let addresses = [PROXY, at("192.0.2.7:5432"), at("10.1.2.3:80"), at("10.1.2.3:81")];
+    let jailed = start(&listening(&[BASH, "-c", script], &addresses)).unwrap();
+    assert_eq!(status(&jailed, "network"), &Status::Enforced);
+    for (index, word) in [(1, "first"), (2, "second")] {
+        let listener: TcpListener = jailed.listeners[index].try_clone().unwrap().into();
+        let limit = Timespec::try_from(LONG).unwrap();
+        assert_eq!(poll(&mut [PollFd::new(&listener, PollFlags::IN)], Some(&limit)).unwrap(), 1, "{word}");
+        writeln!(listener.accept().unwrap().0, "{word}").unwrap();
+    }
+    // Nothing beside them became local, whatever class of network an address is in.
+    let outcome = finish(jailed);
+    assert_eq!(outcome.stdout, "first\nsecond\nNetwork is unreachable\n", "{}", outcome.stderr);
+}
+
+// Promises: JAIL-46
+#[test]
 fn a_supervisor_that_closes_its_socket_is_not_waited_for() {
     if skipped_without(BASH, "a_supervisor_that_closes_its_socket_is_not_waited_for") {
         return;

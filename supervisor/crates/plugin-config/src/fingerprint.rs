@@ -49,6 +49,8 @@ struct SandboxInput<'s> {
     network: NetworkAccess,
     ports: &'s SandboxPorts,
     allow: &'s [String],
+    /// Left out where there is none, as earlier versions did not know it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     ca_file: Option<&'s Path>,
     fs: &'s SandboxFs,
     tmp_bytes: u64,

@@ -73,7 +73,8 @@ impl Connector {
             };
             match self.tls {
                 Some((tls, name)) => {
-                    let stream: Box<dyn Stream> = Box::new(tls.connect(name, stream).await?);
+                    let stream: Box<dyn Stream> =
+                        Box::new(tls.connect(name, stream).await.map_err(with_advice)?);
                     Ok::<_, io::Error>(stream)
                 }
                 None => Ok(stream),
@@ -108,6 +109,22 @@ fn tls(address: &Address) -> Result<(TlsConnector, ServerName<'static>), TlsErro
         .with_root_certificates(roots)
         .with_no_client_auth();
     Ok((TlsConnector::from(Arc::new(config)), name))
+}
+
+/// Adds what to do about a certificate of an authority that is not trusted.
+fn with_advice(error: io::Error) -> io::Error {
+    use rustls::{CertificateError, Error};
+
+    let refused = error.get_ref().and_then(|source| source.downcast_ref::<Error>());
+    match refused {
+        Some(Error::InvalidCertificate(CertificateError::UnknownIssuer)) => {
+            let text = format!(
+                "{error} (if its authority is a private one, name the certificates in sandbox.ca_file)"
+            );
+            io::Error::new(error.kind(), text)
+        }
+        _ => error,
+    }
 }
 
 /// Asks the proxy for a tunnel to `host:port`.

@@ -1,5 +1,6 @@
 //! The network namespace's loopback interface, and the supervisor's sockets in it.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::net::SocketAddrV4;
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -42,7 +43,7 @@ pub(super) fn set_up(plan: &Plan) -> Result<Option<Status>, StepError> {
     if isolation.network == Network::Loopback {
         let up = sys::network::bring_loopback_up();
         if !addresses.is_empty() {
-            let made = up.and_then(|()| addresses.iter().map(listen_at).collect::<io::Result<Vec<_>>>());
+            let made = up.and_then(|()| listen_at_all(addresses));
             return Ok(Some(match made {
                 Ok(listeners) => {
                     plan.listeners.set(listeners).expect("this step is taken once");
@@ -70,6 +71,17 @@ fn without_listeners(error: &io::Error) -> String {
         "it has no network, and only programs that know TALON_PROXY_SOCKET reach the proxy: cannot listen on its \
          loopback interface: {error} ({LISTENERS_ADVICE})"
     )
+}
+
+/// Addresses that are not local already become so first.
+fn listen_at_all(addresses: &[SocketAddrV4]) -> io::Result<Vec<OwnedFd>> {
+    let mut added = BTreeSet::new();
+    for address in addresses.iter().map(SocketAddrV4::ip).filter(|address| !address.is_loopback()) {
+        if added.insert(*address) {
+            sys::network::add_loopback_address(added.len(), *address)?;
+        }
+    }
+    addresses.iter().map(listen_at).collect()
 }
 
 fn listen_at(address: &SocketAddrV4) -> io::Result<OwnedFd> {

@@ -1,22 +1,58 @@
-//! Interface flags, for which there is only an ioctl, and filters of sockets.
+//! Interface flags and addresses, which are set by ioctl, and filters of sockets.
 
 use std::io;
-use std::os::fd::AsRawFd;
+use std::net::Ipv4Addr;
+use std::os::fd::{AsRawFd, OwnedFd};
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 
 /// Brings `lo` up in this process's network namespace.
 pub(crate) fn bring_loopback_up() -> io::Result<()> {
-    let socket = socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
-    // SAFETY: ifreq is plain bytes and a union of plain bytes, for which all zero is a valid value.
-    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-    for (to, from) in request.ifr_name.iter_mut().zip(b"lo") {
-        *to = from.cast_signed() as libc::c_char;
-    }
+    let mut request = interface_request("lo");
     let up = libc::IFF_UP | libc::IFF_RUNNING;
     request.ifr_ifru.ifru_flags = up as libc::c_short;
-    // SAFETY: SIOCSIFFLAGS reads one ifreq, which outlives the call, and the socket is open.
-    let result = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS, &raw const request) };
+    set_interface(&control_socket()?, libc::SIOCSIFFLAGS, &request)
+}
+
+/// Gives `lo` a further address, under a label with this number. Nothing else becomes local by it.
+pub(crate) fn add_loopback_address(label: usize, address: Ipv4Addr) -> io::Result<()> {
+    let socket = control_socket()?;
+    let mut request = interface_request(&format!("lo:{label}"));
+    for (call, value) in [(libc::SIOCSIFADDR, address), (libc::SIOCSIFNETMASK, Ipv4Addr::BROADCAST)] {
+        request.ifr_ifru.ifru_addr = socket_address(value);
+        set_interface(&socket, call, &request)?;
+    }
+    Ok(())
+}
+
+/// Any socket of the family carries these calls.
+fn control_socket() -> io::Result<OwnedFd> {
+    Ok(socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?)
+}
+
+/// A request about an interface; a longer name is cut, so that it names none.
+fn interface_request(name: &str) -> libc::ifreq {
+    // SAFETY: ifreq is plain bytes and a union of plain bytes, for which all zero is a valid value.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    let last = request.ifr_name.len() - 1;
+    for (to, from) in request.ifr_name[..last].iter_mut().zip(name.as_bytes()) {
+        *to = from.cast_signed() as libc::c_char;
+    }
+    request
+}
+
+/// An IPv4 address as an ifreq has it: the family, no port, the address in network order.
+fn socket_address(address: Ipv4Addr) -> libc::sockaddr {
+    let mut data = [0; 14];
+    for (to, from) in data[2..6].iter_mut().zip(address.octets()) {
+        *to = from.cast_signed() as libc::c_char;
+    }
+    libc::sockaddr { sa_family: libc::AF_INET as libc::sa_family_t, sa_data: data }
+}
+
+fn set_interface(socket: &OwnedFd, call: libc::Ioctl, request: &libc::ifreq) -> io::Result<()> {
+    // SAFETY: these calls (SIOCSIF…) read one ifreq, which outlives the call, and the socket is open.
+    let result = unsafe { libc::ioctl(socket.as_raw_fd(), call, &raw const *request) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 

@@ -121,7 +121,7 @@ fn listen_inside(
     }
     if inside.left_out > 0 {
         let text = format!(
-            "{} names of sandbox.allow have no address inside, which the first {MAX_TUNNEL_ADDRESSES} have: only \
+            "{} entries of sandbox.allow have no address inside, which the first {MAX_TUNNEL_ADDRESSES} have: only \
              programs that use HTTPS_PROXY reach them (move those that must have one to the front)",
             inside.left_out
         );

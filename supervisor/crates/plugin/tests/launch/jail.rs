@@ -222,6 +222,7 @@ async fn a_private_authority_is_trusted_beside_the_systems() {
     assert!(seen.ends_with(text), "{seen}");
     assert!(tried(&plugin, "write", path).await.contains("(os error"));
     assert!(tried(&plugin, "read", &ca_file).await.contains("No such file"));
+    plugin.stop().await.unwrap();
     let mut missing = named("missing");
     missing.sandbox.ca_file = Some("/does/not/exist.pem".into());
     host.refused(missing, &["sandbox.ca_file", "/does/not/exist.pem"]).await;
