@@ -15,9 +15,11 @@ mod call;
 mod catalog;
 mod catalog_watcher;
 mod host;
+mod media;
 mod patterns;
 mod private_supervisor;
 mod server;
+mod structured;
 mod tools;
 mod transport;
 
@@ -37,6 +39,7 @@ use crate::host::Host;
 use crate::patterns::{Filter, Pattern};
 use crate::private_supervisor::PrivateSupervisor;
 use crate::server::Server;
+use crate::structured::Structured;
 use crate::transport::Stdio;
 
 /// The log filter's environment variable, as for all of Talon's programs.
@@ -58,6 +61,9 @@ struct Args {
     /// Do not offer actions that match one of these patterns; overrides --allow.
     #[arg(long, value_name = "PATTERN")]
     deny: Vec<Pattern>,
+    /// What clients get as structured content, of tools with an output schema.
+    #[arg(long, value_enum, default_value_t)]
+    structured: Structured,
     /// The command that starts a supervisor on that socket if none answers; it exits at the end of its
     /// standard input.
     #[arg(last = true, value_name = "COMMAND")]
@@ -138,7 +144,7 @@ async fn run(args: Args) -> Result<(), RunError> {
     let (input, output) = rmcp::transport::stdio_pipes();
     let transport = Stdio::new(input, output, closing.clone());
     let serving = async {
-        let served = Server::new(host, catalog, closing).serve(transport).await;
+        let served = Server::new(host, args.structured, catalog, closing).serve(transport).await;
         match served {
             Ok(service) => match service.waiting().await {
                 Ok(_) => Ok(()),

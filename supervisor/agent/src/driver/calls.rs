@@ -164,7 +164,8 @@ impl TurnRun<'_> {
         checked: CheckedCall<'_>,
         costs: &Arc<CostTrackingListener>,
     ) -> CallReport {
-        let (tool, args) = (checked.tool, checked.to_wire());
+        let (tool, json) = (checked.tool, checked.to_wire());
+        let args = json.texts();
         let listener: Arc<dyn Listener> = Arc::clone(costs) as _;
         let (result, truncated, latency) = 'made: {
             // Tools that may not be called are not offered. This check protects the built-in tools, which
@@ -183,6 +184,7 @@ impl TurnRun<'_> {
                         &tool.plugin,
                         &tool.action,
                         &args,
+                        &json,
                         read_only,
                         destructive,
                         &listener,
@@ -213,7 +215,7 @@ impl TurnRun<'_> {
                     };
                     (own.call(call).await, false)
                 }
-                None => self.call_host(call, tool, args).await,
+                None => self.call_host(call, tool, args, &json).await,
             };
             (
                 super::persistence::bound_result(result, &self.environment.sanitizer),
@@ -233,11 +235,13 @@ impl TurnRun<'_> {
         call: &ToolCall,
         tool: &Tool,
         args: BTreeMap<String, String>,
+        json: &talon_arguments::Arguments,
     ) -> (ToolResult, bool) {
         let host_call = HostCall {
             plugin: tool.plugin.clone(),
             action: tool.action.clone(),
             args,
+            arguments_json: json.to_json(),
             context: self.host_context(),
             within: self.spec.within.clone(),
         };

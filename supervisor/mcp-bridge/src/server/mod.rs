@@ -4,5 +4,6 @@ pub(crate) mod child;
 pub(crate) mod lines;
 pub(crate) mod message_filter;
 pub(crate) mod progress;
+pub(crate) mod request_text;
 pub(crate) mod scan;
 pub(crate) mod stdio;

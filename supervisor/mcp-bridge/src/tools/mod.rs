@@ -3,7 +3,6 @@
 mod arguments;
 pub(crate) mod call;
 mod inline;
-mod kind;
 pub(crate) mod list;
 mod names;
 pub(crate) mod offer;

@@ -42,6 +42,11 @@ pub(super) struct OfferArgs {
     /// Do not offer actions that match a pattern; overrides --allow.
     #[arg(long, value_name = "PATTERN", value_parser = pattern)]
     deny: Vec<String>,
+    /// What MCP hosts get as structured content. plain: the tool's data by its own schema, outside of the
+    /// guarded block. guarded: the block, for hosts that put structured content before their model. off:
+    /// nothing.
+    #[arg(long, value_name = "MODE", value_parser = ["plain", "guarded", "off"], default_value = "plain")]
+    structured: String,
     /// If no supervisor answers, run one for as long as the MCP host is connected.
     #[arg(long)]
     own: bool,
@@ -61,6 +66,7 @@ impl OfferArgs {
                 command.arg(flag).arg(pattern);
             }
         }
+        command.arg("--structured").arg(&self.structured);
         match block_on(find_running(global, self.own))? {
             // It may belong to another client's window and exit with it; then this client has to start one.
             Some(path) if self.own => {
