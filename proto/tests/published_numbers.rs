@@ -5,9 +5,12 @@ use std::collections::BTreeMap;
 /// Message, then its fields as `name=number`.
 const PUBLISHED: &[(&str, &[&str])] = &[
     ("PluginInitRequest", &["config_json=1"]),
-    ("ToolCallRequest", &["id=1", "plugin=2", "action=3", "args=4", "credential_headers=6"]),
+    (
+        "ToolCallRequest",
+        &["id=1", "plugin=2", "action=3", "args=4", "credential_headers=6", "arguments_json=1001"],
+    ),
     ("CredentialHeader", &["header=1", "value=2"]),
-    ("ToolResultResponse", &["call_id=1", "content=2", "error=3", "structured_content=4"]),
+    ("ToolResultResponse", &["call_id=1", "content=2", "error=3", "structured_content=4", "media=1001"]),
     (
         "PluginCapabilities",
         &[

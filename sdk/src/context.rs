@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use talon_arguments::Arguments;
 use talon_proto::plugin::CredentialHeader;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -30,6 +31,7 @@ pub struct Context {
 pub(crate) struct Call {
     pub(crate) id: String,
     pub(crate) action: String,
+    pub(crate) arguments: Option<Arguments>,
     pub(crate) deadline: Option<Instant>,
     pub(crate) cancelled: CancellationToken,
     pub(crate) injected: BTreeMap<String, String>,
@@ -71,6 +73,13 @@ impl Context {
     #[must_use]
     pub fn action(&self) -> &str {
         &self.call.action
+    }
+
+    /// The arguments as JSON, with their types; `None` when the caller sent texts alone. Without the injected
+    /// values that are no parameters of the action.
+    #[must_use]
+    pub fn arguments(&self) -> Option<&Arguments> {
+        self.call.arguments.as_ref()
     }
 
     /// The call's position in a trace, as a `traceparent` of

@@ -7,6 +7,7 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::Poll;
 
+use talon_arguments::Arguments;
 use talon_proto::plugin::{ToolCallRequest, ToolResultResponse};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -44,15 +45,23 @@ pub(crate) async fn execute(
     deadline: Option<Instant>,
     host: CallEnvironment,
 ) -> Result<ToolResultResponse, Status> {
-    let ToolCallRequest { id, action, args, credential_headers, plugin: _ } = request;
+    let ToolCallRequest { id, action, args, credential_headers, arguments_json, plugin: _ } = request;
     let Some(tool) = tools.iter().find(|tool| tool.name() == action) else {
         let known: Vec<&str> = tools.iter().map(Tool::name).collect();
         let shown = shorten(&action, MAX_SHOWN_BYTES);
         return Ok(refusal(id, format!("no action `{shown}`; this plugin has {}", known.join(", "))));
     };
+    let arguments = match arguments_json.as_str() {
+        "" => None,
+        json => match Arguments::parse(json) {
+            Ok(arguments) => Some(arguments),
+            Err(error) => return Ok(refusal(id, error.to_string())),
+        },
+    };
     let call = Call {
         id: id.clone(),
         action,
+        arguments,
         deadline,
         cancelled: CancellationToken::new(),
         injected: BTreeMap::new(),
@@ -81,16 +90,17 @@ pub(crate) async fn execute(
 }
 
 fn answer(call_id: String, output: Output) -> ToolResultResponse {
-    let (content, structured) = output.into_parts();
+    let (content, structured, media) = output.into_parts();
     let structured_content = structured.map(|value| value.to_string()).unwrap_or_default();
-    let total = content.len() + structured_content.len();
+    let of_media: usize = media.iter().map(prost::Message::encoded_len).sum();
+    let total = content.len() + structured_content.len() + of_media;
     if total > MAX_RESULT_BYTES {
         let text = format!(
             "the answer has {total} bytes, more than the {MAX_RESULT_BYTES} that can be sent; ask for less at once"
         );
         return refusal(call_id, text);
     }
-    ToolResultResponse { call_id, content, error: String::new(), structured_content }
+    ToolResultResponse { call_id, content, error: String::new(), structured_content, media }
 }
 
 fn refusal(call_id: String, error: String) -> ToolResultResponse {

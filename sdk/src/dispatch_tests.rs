@@ -1,5 +1,3 @@
-use std::collections::BTreeMap;
-
 use talon_proto::plugin::CredentialHeader;
 use tokio::sync::oneshot;
 
@@ -12,7 +10,7 @@ fn request(action: &str, args: &[(&str, &str)]) -> ToolCallRequest {
         plugin: "p".to_owned(),
         action: action.to_owned(),
         args: args.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect(),
-        credential_headers: BTreeMap::new(),
+        ..Default::default()
     }
 }
 

@@ -54,7 +54,9 @@
 //!
 //! # How arguments arrive
 //!
-//! On the wire every argument is text. The type of each field says how to read it: integers (`3` and `3.0`),
+//! On the wire every argument is text, and beside that JSON, if the caller sent it with types. JSON is read
+//! where it is there: then `"7"` is a string and `7` a number, also in a field that takes both. A tool that
+//! is described by data gets it by [`Context::arguments`]. Of text, the type of each field says how to read it: integers (`3` and `3.0`),
 //! floats, `true` and `false`, enum variants by name, and JSON text for lists, maps and structs. `Option` and
 //! `#[serde(default)]` fields may be left out. What does not fit becomes an error answer that names the
 //! argument and what was expected, before the tool runs; so does an argument the tool does not take, and a
@@ -95,6 +97,7 @@ pub use output::{IntoOutput, IntoToolResult, Json, Output};
 pub use plugin::{DEFAULT_GRACE, Defects, Plugin};
 pub use serve::{DescriptorError, ServeError};
 pub use state::{State, StateError, StateResource, Swap};
+pub use talon_arguments::Arguments;
 pub use talon_sdk_macros::{args, tool};
 pub use tool::Tool;
 

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use serde_json::Value;
+use talon_proto::plugin::Media;
 
 use crate::ToolError;
 use crate::text::cut;
@@ -24,12 +25,13 @@ const MAX_DIGEST_BYTES: usize = 512;
 pub struct Output {
     content: String,
     structured: Option<Value>,
+    media: Vec<Media>,
 }
 
 impl Output {
     /// An answer of text.
     pub fn text(content: impl Into<String>) -> Self {
-        Self { content: content.into(), structured: None }
+        Self { content: content.into(), ..Self::default() }
     }
 
     /// Adds data that a program can read. It travels as JSON text beside the content.
@@ -39,6 +41,20 @@ impl Output {
     pub fn structured(mut self, value: impl Serialize) -> Result<Self, ToolError> {
         self.structured = Some(serde_json::to_value(value)?);
         Ok(self)
+    }
+
+    /// Adds an image, audio, a resource or a link to one. A host passes it on only where its operator grants
+    /// that; say in the text what it shows.
+    #[must_use]
+    pub fn with_media(mut self, media: Media) -> Self {
+        self.media.push(media);
+        self
+    }
+
+    /// What was added by [`with_media`](Self::with_media).
+    #[must_use]
+    pub fn media(&self) -> &[Media] {
+        &self.media
     }
 
     /// The text.
@@ -55,11 +71,11 @@ impl Output {
 
     /// An answer of data only, with a short text for readers that do not see the data.
     fn data(value: Value) -> Self {
-        Self { content: digest(&value), structured: Some(value) }
+        Self { content: digest(&value), structured: Some(value), ..Self::default() }
     }
 
-    pub(crate) fn into_parts(self) -> (String, Option<Value>) {
-        (self.content, self.structured)
+    pub(crate) fn into_parts(self) -> (String, Option<Value>, Vec<Media>) {
+        (self.content, self.structured, self.media)
     }
 }
 

@@ -5,6 +5,7 @@ use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use talon_arguments::Arguments;
 use talon_proto::plugin::{Action, Parameter};
 
 use crate::args::{ToolArgs, decode};
@@ -70,8 +71,8 @@ impl Tool {
         };
         let kinds: BTreeMap<String, Kind> =
             fields.iter().map(|field| (field.parameter.name.clone(), field.kind)).collect();
-        let handler = move |args, cx| -> Answer {
-            match decode::<A>(args, &kinds) {
+        let handler = move |args, cx: Context| -> Answer {
+            match decode::<A>(args, cx.arguments(), &kinds) {
                 Ok(args) => {
                     let answer = function(args, cx);
                     Box::pin(async move { answer.await.into_tool_result() })
@@ -95,8 +96,8 @@ impl Tool {
     }
 
     /// A tool that is described by data instead of types: for plugins that learn only at run time what they
-    /// offer, such as bridges to other protocols. The function gets the arguments as they are on the wire, by
-    /// name; arguments that `action` does not declare are refused before, as for every tool.
+    /// offer, such as bridges to other protocols. The function gets the arguments as texts, by name;
+    /// [`Context::arguments`] has them as JSON, if the caller sent it. Arguments that `action` does not declare are refused before, as for every tool.
     pub fn dynamic<F, Fut>(action: Action, function: F) -> Self
     where
         F: Fn(BTreeMap<String, String>, Context) -> Fut + Send + Sync + 'static,
@@ -209,11 +210,15 @@ impl Tool {
         for name in &self.inject {
             let is_field = self.fields.iter().any(|field| field.parameter.name == *name);
             let value = if is_field { args.get(name).cloned() } else { args.remove(name) };
+            if let Some(arguments) = call.arguments.as_mut().filter(|_| !is_field) {
+                arguments.remove(name);
+            }
             if let Some(value) = value {
                 call.injected.insert(name.clone(), value);
             }
         }
-        let known = self.refuse_unknown(&args);
+        let typed = call.arguments.iter().flat_map(Arguments::iter).map(|(name, _)| name);
+        let known = self.refuse_unknown(args.keys().map(String::as_str).chain(typed));
         // Threads that the tool started may keep the token; dropping the future must cancel them too.
         let guard = call.cancelled.clone().drop_guard();
         async move {
@@ -223,9 +228,9 @@ impl Tool {
         }
     }
 
-    fn refuse_unknown(&self, args: &BTreeMap<String, String>) -> Result<(), ToolError> {
-        let known = |name: &String| self.fields.iter().any(|field| field.parameter.name == *name);
-        let Some(unknown) = args.keys().find(|name| !known(name)) else { return Ok(()) };
+    fn refuse_unknown<'n>(&self, mut names: impl Iterator<Item = &'n str>) -> Result<(), ToolError> {
+        let known = |name: &str| self.fields.iter().any(|field| field.parameter.name == name);
+        let Some(unknown) = names.find(|name| !known(name)) else { return Ok(()) };
         let takes: Vec<&str> = self.offered().map(|parameter| parameter.name.as_str()).collect();
         let takes = if takes.is_empty() { "no arguments".to_owned() } else { takes.join(", ") };
         let shown = shorten(unknown, MAX_SHOWN_BYTES);

@@ -1,6 +1,5 @@
 //! The SDK as a process: `examples/everything.rs` under the mock host.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -101,8 +100,7 @@ async fn a_caller_that_goes_away_cancels_the_call() {
         id: "gone".to_owned(),
         plugin: String::new(),
         action: "wait".to_owned(),
-        args: BTreeMap::new(),
-        credential_headers: BTreeMap::new(),
+        ..Default::default()
     };
     tokio::select! {
         answer = host.execute(request) => panic!("it never answers: {answer:?}"),

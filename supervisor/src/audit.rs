@@ -83,8 +83,8 @@ impl Audit {
             on.calls.fetch_add(1, Ordering::Relaxed);
             let arguments = match on.arguments {
                 AuditArguments::None => Arguments::default(),
-                AuditArguments::Digest => Arguments::digest(&call.args),
-                AuditArguments::Text => Arguments::text(&call.args),
+                AuditArguments::Digest => Arguments::digest(&arguments_json(call)),
+                AuditArguments::Text => Arguments::text(&arguments_json(call)),
             };
             Box::new(CallRecord {
                 who: Caller { origin: call.origin.as_str(), ..principal(peer) },
@@ -171,6 +171,16 @@ impl Audit {
             records: status.records,
             lost: status.lost,
         }
+    }
+}
+
+/// The arguments as one JSON object: as the caller sent them, so that 7 and "7" are not the same, or else as
+/// strings.
+fn arguments_json(call: &Call) -> String {
+    match &call.json {
+        Some(json) => json.to_json(),
+        // A map with string keys always serializes.
+        None => serde_json::to_string(&call.args).unwrap_or_default(),
     }
 }
 

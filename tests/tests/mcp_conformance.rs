@@ -26,7 +26,8 @@ fn suite() -> (PathBuf, PathBuf) {
 }
 
 async fn supervisor() -> Supervisor {
-    Builder::new().plugin("kit", &program("talon-test-tools"), &[], "").start().await
+    let media = "media: [image, audio, resource, link]";
+    Builder::new().plugin("kit", &program("talon-test-tools"), &[], media).start().await
 }
 
 /// `talon mcp --http` with a relay before it: the processes to keep, and where they are.

@@ -25,6 +25,10 @@ pub struct ToolCallRequest {
         ::prost::alloc::string::String,
         CredentialHeader,
     >,
+    /// The arguments as one JSON object, with their types: keys sorted, no spaces, numbers as they were written. Empty when
+    /// the caller sent texts alone. args has the same arguments: a string's own text, no null, the JSON of anything else.
+    #[prost(string, tag = "1001")]
+    pub arguments_json: ::prost::alloc::string::String,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct CredentialHeader {
@@ -33,7 +37,7 @@ pub struct CredentialHeader {
     #[prost(string, tag = "2")]
     pub value: ::prost::alloc::string::String,
 }
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+#[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ToolResultResponse {
     /// Must equal ToolCallRequest.id; anything else makes the host throw the answer away.
     #[prost(string, tag = "1")]
@@ -46,6 +50,40 @@ pub struct ToolResultResponse {
     /// JSON text.
     #[prost(string, tag = "4")]
     pub structured_content: ::prost::alloc::string::String,
+    /// Images, audio, resources and links to them. The host drops what the operator does not grant (media), and what is larger
+    /// or more than is taken, and says so in the answer's text.
+    #[prost(message, repeated, tag = "1001")]
+    pub media: ::prost::alloc::vec::Vec<Media>,
+}
+/// One thing that is no text for a model to read. Talon's own.
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Media {
+    /// image, audio, resource or link.
+    #[prost(string, tag = "1")]
+    pub kind: ::prost::alloc::string::String,
+    /// As the plugin says; the host looks at the bytes of images and audio, and drops what they are not.
+    #[prost(string, tag = "2")]
+    pub mime_type: ::prost::alloc::string::String,
+    /// The bytes of an image, of audio, or of a resource.
+    #[prost(bytes = "vec", tag = "3")]
+    pub data: ::prost::alloc::vec::Vec<u8>,
+    /// The text of a resource that is text.
+    #[prost(string, tag = "4")]
+    pub text: ::prost::alloc::string::String,
+    /// Of resource and link.
+    #[prost(string, tag = "5")]
+    pub uri: ::prost::alloc::string::String,
+    /// Of link.
+    #[prost(string, tag = "6")]
+    pub name: ::prost::alloc::string::String,
+    #[prost(string, tag = "7")]
+    pub title: ::prost::alloc::string::String,
+    #[prost(string, tag = "8")]
+    pub description: ::prost::alloc::string::String,
+    /// Of link: how many bytes are there; 0 if that is not known.
+    #[prost(uint64, tag = "9")]
+    pub size: u64,
 }
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, ::prost::Message)]

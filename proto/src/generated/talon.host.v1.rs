@@ -32,6 +32,15 @@ pub struct ExecuteRequest {
     /// A call that none of them covers is refused as not_granted. Empty takes nothing away.
     #[prost(string, repeated, tag = "8")]
     pub within: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// The arguments as one JSON object, which keeps their types: "7" is a string and 7 a number. With it args may be empty; if
+    /// both are sent they have to be the same (a string's own text, no null, the JSON of anything else), or the call is refused
+    /// as bad_arguments. So is JSON with a key twice, or more than 64 levels deep.
+    #[prost(string, tag = "9")]
+    pub arguments_json: ::prost::alloc::string::String,
+    /// The caller shows images, audio, resources or links to them: ExecuteResponse.media. Without it the plugin's media are
+    /// dropped, and the answer's text says so.
+    #[prost(bool, tag = "10")]
+    pub wants_media: bool,
 }
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -90,6 +99,12 @@ pub struct ExecuteResponse {
     pub report: ::core::option::Option<GuardReport>,
     #[prost(uint64, tag = "10")]
     pub duration_us: u64,
+    /// What the plugin answered besides text, as far as the operator grants it (media). Texts in it are sanitized; images and
+    /// audio are as the plugin sent them.
+    #[prost(message, repeated, tag = "11")]
+    pub media: ::prost::alloc::vec::Vec<
+        super::super::super::opentalon::plugin::v1::Media,
+    >,
 }
 /// What the guard did to an answer.
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]

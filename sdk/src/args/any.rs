@@ -13,6 +13,9 @@ pub(super) fn deserialize<'de, V: Visitor<'de>>(
     argument: Argument,
     visitor: V,
 ) -> Result<V::Value, ArgsError> {
+    if argument.is_null {
+        return argument.visit(|_| visitor.visit_unit());
+    }
     match argument.kind {
         Kind::String => argument.deserialize_str(visitor),
         Kind::Integer if argument.text.trim_start().starts_with('-') => argument.deserialize_i64(visitor),

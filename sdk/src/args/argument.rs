@@ -14,9 +14,24 @@ pub(super) struct Argument {
     pub(super) name: String,
     pub(super) text: String,
     pub(super) kind: Kind,
+    /// It is the `null` of JSON, and not the word.
+    pub(super) is_null: bool,
 }
 
 impl Argument {
+    pub(super) fn of_text(kind: Kind, name: String, text: String) -> Self {
+        Self { name, text, kind, is_null: false }
+    }
+
+    /// A string of JSON is read as a text is, but where the field takes several kinds it is certainly a
+    /// string; anything else is its own text.
+    pub(super) fn of_json(name: &str, json: &str, kind: Kind) -> Self {
+        let string = json.starts_with('"').then(|| serde_json::from_str::<String>(json).ok()).flatten();
+        let kind = if string.is_some() && kind == Kind::Mixed { Kind::String } else { kind };
+        let text = string.unwrap_or_else(|| json.to_owned());
+        Self { name: name.to_owned(), is_null: json == "null", text, kind }
+    }
+
     pub(super) fn mismatch(&self, expected: &dyn Display) -> ArgsError {
         ArgsError::mismatch(&self.name, &self.text, expected)
     }

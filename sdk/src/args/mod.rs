@@ -1,7 +1,8 @@
-//! Decodes the string map on the wire into a tool's arguments struct.
+//! Decodes the arguments on the wire into a tool's arguments struct.
 //!
 //! Every argument arrives as text: `"5"`, `"true"`, `"[1,2]"`. The type of each field decides how its text is
-//! parsed; lists and structs are parsed as JSON.
+//! parsed; lists and structs are parsed as JSON. Where the caller sent JSON, that is read instead: it tells a
+//! string from a number in fields that take both.
 
 mod any;
 mod argument;
@@ -16,6 +17,7 @@ use std::collections::BTreeMap;
 use serde::de::value::MapDeserializer;
 use serde::de::{DeserializeOwned, Deserializer, Visitor};
 use serde::forward_to_deserialize_any;
+use talon_arguments::Arguments;
 
 use argument::Argument;
 pub(crate) use error::ArgsError;
@@ -35,28 +37,28 @@ pub trait ToolArgs: DeserializeOwned + schemars::JsonSchema {}
 
 impl<T: DeserializeOwned + schemars::JsonSchema> ToolArgs for T {}
 
-/// Fills `A` from the arguments of one call. `kinds` gives the kind of each field whose Rust type does not
+/// Fills `A` from the arguments of one call: from JSON where there is some. `kinds` gives the kind of each field whose Rust type does not
 /// fix it.
 pub(crate) fn decode<A: DeserializeOwned>(
-    args: BTreeMap<String, String>,
+    texts: BTreeMap<String, String>,
+    json: Option<&Arguments>,
     kinds: &BTreeMap<String, Kind>,
 ) -> Result<A, ArgsError> {
-    A::deserialize(Arguments { args, kinds })
+    let kind = |name: &str| kinds.get(name).copied().unwrap_or(Kind::Mixed);
+    let arguments = match json {
+        Some(json) => json.iter().map(|(name, json)| Argument::of_json(name, json, kind(name))).collect(),
+        None => texts.into_iter().map(|(name, text)| Argument::of_text(kind(&name), name, text)).collect(),
+    };
+    A::deserialize(AllArguments(arguments))
 }
 
-struct Arguments<'k> {
-    args: BTreeMap<String, String>,
-    kinds: &'k BTreeMap<String, Kind>,
-}
+struct AllArguments(Vec<Argument>);
 
-impl<'de> Deserializer<'de> for Arguments<'_> {
+impl<'de> Deserializer<'de> for AllArguments {
     type Error = ArgsError;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ArgsError> {
-        let entries = self.args.into_iter().map(|(name, text)| {
-            let kind = self.kinds.get(&name).copied().unwrap_or(Kind::Mixed);
-            (name.clone(), Argument { name, text, kind })
-        });
+        let entries = self.0.into_iter().map(|argument| (argument.name.clone(), argument));
         visitor.visit_map(MapDeserializer::new(entries))
     }
 

@@ -10,7 +10,13 @@ use crate::schema::fields;
 fn read<A: ToolArgs>(args: &[(&str, &str)]) -> Result<A, String> {
     let kinds = fields::<A>().expect("a struct").into_iter().map(|f| (f.parameter.name, f.kind)).collect();
     let args = args.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
-    decode(args, &kinds).map_err(|error| error.to_string())
+    decode(args, None, &kinds).map_err(|error| error.to_string())
+}
+
+fn read_json<A: ToolArgs>(json: &Value) -> Result<A, String> {
+    let kinds = fields::<A>().expect("a struct").into_iter().map(|f| (f.parameter.name, f.kind)).collect();
+    let json = talon_arguments::Arguments::parse(&json.to_string()).expect("an object");
+    decode(json.texts(), Some(&json), &kinds).map_err(|error| error.to_string())
 }
 
 #[derive(Debug, PartialEq, Deserialize, JsonSchema)]
@@ -184,5 +190,47 @@ fn anything_is_json_or_else_a_string() {
 fn no_arguments_are_fine_for_unit() {
     read::<()>(&[]).expect("unit");
     let kinds = BTreeMap::new();
-    decode::<()>(BTreeMap::new(), &kinds).expect("unit");
+    decode::<()>(BTreeMap::new(), None, &kinds).expect("unit");
+}
+
+#[derive(Debug, PartialEq, Deserialize, JsonSchema)]
+#[serde(untagged)]
+enum Either {
+    Whole(i64),
+    Yes(bool),
+    Word(String),
+}
+
+#[derive(Debug, PartialEq, Deserialize, JsonSchema)]
+struct Loose {
+    either: Either,
+    any: Value,
+    large: Option<i128>,
+    word: Option<String>,
+}
+
+// Promises: SDK-24
+#[test]
+fn types_of_json_stay() {
+    let read = read_json::<Loose>;
+    let word = |word: &str| Either::Word(word.to_owned());
+    for (json, either, any) in [
+        (json!({"either": "7", "any": "true"}), word("7"), json!("true")),
+        (json!({"either": 7, "any": true}), Either::Whole(7), json!(true)),
+        (json!({"either": "true", "any": "null"}), word("true"), json!("null")),
+        (json!({"either": true, "any": null}), Either::Yes(true), Value::Null),
+        (json!({"either": "1.10", "any": {"a": ["1"]}}), word("1.10"), json!({"a": ["1"]})),
+    ] {
+        let found = read(&json).unwrap_or_else(|error| panic!("{json}: {error}"));
+        assert_eq!((found.either, found.any), (either, any), "{json}");
+    }
+    let large = talon_arguments::Arguments::parse(
+        r#"{"either": 1, "any": 1, "large": 123456789012345678901234567890, "word": null}"#,
+    )
+    .unwrap();
+    let kinds = fields::<Loose>().unwrap().into_iter().map(|f| (f.parameter.name, f.kind)).collect();
+    let found: Loose = decode(BTreeMap::new(), Some(&large), &kinds).unwrap();
+    assert_eq!((found.large, found.word), (Some(123_456_789_012_345_678_901_234_567_890), None));
+    let word = read(&json!({"either": 1, "any": 1, "word": "null"})).unwrap().word;
+    assert_eq!(word.as_deref(), Some("null"));
 }

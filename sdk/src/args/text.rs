@@ -66,11 +66,14 @@ impl<'de> Deserializer<'de> for Argument {
     }
 
     fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ArgsError> {
+        if self.is_null {
+            return Err(self.mismatch(&"a string"));
+        }
         self.visit(|text| visitor.visit_str(text))
     }
 
     fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ArgsError> {
-        self.visit(|text| visitor.visit_str(text))
+        self.deserialize_str(visitor)
     }
 
     fn deserialize_identifier<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ArgsError> {
@@ -87,7 +90,7 @@ impl<'de> Deserializer<'de> for Argument {
 
     /// Callers leave out an optional argument, but some send `null`; only a string may really mean that word.
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ArgsError> {
-        if self.kind != Kind::String && self.text.trim() == "null" {
+        if self.is_null || self.kind != Kind::String && self.text.trim() == "null" {
             return visitor.visit_none();
         }
         visitor.visit_some(self)

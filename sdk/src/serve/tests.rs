@@ -1,4 +1,3 @@
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -61,8 +60,7 @@ fn call(action: &str) -> ToolCallRequest {
         id: "c1".to_owned(),
         plugin: "p".to_owned(),
         action: action.to_owned(),
-        args: BTreeMap::new(),
-        credential_headers: BTreeMap::new(),
+        ..Default::default()
     }
 }
 

@@ -9,7 +9,7 @@ use talon_proto::plugin::CredentialHeader;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::{MemoryState, ProgressLog, to_text};
+use super::{MemoryState, ProgressLog, arguments};
 use crate::context::{ProgressSink, TraceHeaders};
 use crate::settings::Settings;
 use crate::state::StateSource;
@@ -43,6 +43,7 @@ impl Call {
         let call = context::Call {
             id: "test-call".to_owned(),
             action: tool.name().to_owned(),
+            arguments: None,
             deadline: None,
             cancelled: CancellationToken::new(),
             injected: BTreeMap::new(),
@@ -116,11 +117,15 @@ impl Call {
     /// When the tool panics, or the arguments are no object.
     pub async fn run(self) -> Result<Output, ToolError> {
         let Self { tool, args, mut call, settings, timeout } = self;
-        let mut args = to_text(args);
+        let mut arguments = arguments(&args);
         // On the wire injected values are among the arguments, and only those that the action declares.
         let injected = std::mem::take(&mut call.injected);
         let declared = tool.action().inject_context_args;
-        args.extend(injected.into_iter().filter(|(name, _)| declared.contains(name)));
+        for (name, value) in injected.iter().filter(|(name, _)| declared.contains(name)) {
+            arguments.insert_string(name, value);
+        }
+        let args = arguments.texts();
+        call.arguments = Some(arguments);
         call.settings = Arc::new(settings);
         let Some(timeout) = timeout else { return tool.run(args, call).await };
         call.deadline = Some(Instant::now() + timeout);

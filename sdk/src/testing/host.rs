@@ -17,7 +17,7 @@ use tonic::Status;
 
 use super::client::{Client, accept};
 use super::launch::{LaunchError, PrivateDir, Process, launch};
-use super::{Answer, CallError, MemoryState, Notices, to_text};
+use super::{Answer, CallError, MemoryState, Notices, arguments};
 use crate::state::SOCKET_ENV;
 
 /// How long a plugin may take until its handshake line, unless [`Builder::start_timeout`] sets another limit.
@@ -167,11 +167,13 @@ impl Host {
         timeout: Duration,
     ) -> Result<Answer, CallError> {
         let id = format!("test-call-{}", self.calls.fetch_add(1, Ordering::Relaxed));
+        let arguments = arguments(&args);
         let request = ToolCallRequest {
             id: id.clone(),
             plugin: String::new(),
             action: action.to_owned(),
-            args: to_text(args),
+            args: arguments.texts(),
+            arguments_json: arguments.to_json(),
             credential_headers: std::collections::BTreeMap::new(),
         };
         accept(&id, self.client.execute(request, Some(timeout)).await?)

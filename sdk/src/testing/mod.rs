@@ -45,22 +45,16 @@ pub use state::MemoryState;
 
 pub use crate::progress::{Progress, ProgressLog};
 
-use std::collections::BTreeMap;
-
 use serde_json::Value;
+use talon_arguments::Arguments;
 
-/// Writes arguments as a host does: strings as they are, everything else as JSON text; nulls are left out.
+/// The arguments as a host sends them.
 ///
 /// # Panics
 /// When `args` is no object: a mistake in the test.
-fn to_text(args: Value) -> BTreeMap<String, String> {
+fn arguments(args: &Value) -> Arguments {
     let Value::Object(fields) = args else {
         panic!("arguments are a JSON object such as json!({{\"name\": \"Ada\"}}), not {args}")
     };
-    let text = |value| match value {
-        Value::Null => None,
-        Value::String(text) => Some(text),
-        other => Some(other.to_string()),
-    };
-    fields.into_iter().filter_map(|(name, value)| Some((name, text(value)?))).collect()
+    Arguments::of(fields)
 }

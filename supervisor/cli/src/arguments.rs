@@ -17,6 +17,9 @@ const MAX_FILE_BYTES: u64 = 64 << 20;
 /// The arguments for an action.
 #[derive(Debug, Default, Args)]
 pub(crate) struct Arguments {
+    /// All arguments as one JSON object, which keeps their types: "7" is a string, 7 a number. `-` is stdin.
+    #[arg(long = "arguments", value_name = "JSON", conflicts_with_all = ["pairs", "files"])]
+    json: Option<String>,
     /// The action's arguments.
     #[arg(value_name = "KEY=VALUE", value_parser = key_value)]
     pairs: Vec<(String, String)>,
@@ -25,9 +28,27 @@ pub(crate) struct Arguments {
     files: Vec<(String, PathBuf)>,
 }
 
+/// Arguments as a request carries them: either form may be empty.
+#[derive(Debug, Default)]
+pub(crate) struct CollectedArguments {
+    /// As texts.
+    pub(crate) texts: BTreeMap<String, String>,
+    /// As one JSON object.
+    pub(crate) json: String,
+}
+
 impl Arguments {
-    /// Reads the files and merges all arguments; a duplicate key is an error.
-    pub(crate) fn collect(self) -> Result<BTreeMap<String, String>, Failure> {
+    /// Reads the files and merges all arguments; a duplicate key is an error, and so is JSON that is no object.
+    pub(crate) fn collect(self) -> Result<CollectedArguments, Failure> {
+        let json = match self.json.as_deref() {
+            None => String::new(),
+            Some("-") => read(InputSource::Stdin)?,
+            Some(json) => json.to_owned(),
+        };
+        if self.json.is_some() {
+            talon_arguments::Arguments::parse(&json).map_err(|error| Failure::usage(error.to_string()))?;
+            return Ok(CollectedArguments { texts: BTreeMap::new(), json });
+        }
         let mut args = BTreeMap::new();
         for (key, value) in self.pairs {
             insert(&mut args, key, value)?;
@@ -41,7 +62,7 @@ impl Arguments {
             let value = read(source)?;
             insert(&mut args, key, value)?;
         }
-        Ok(args)
+        Ok(CollectedArguments { texts: args, json })
     }
 }
 
@@ -125,6 +146,7 @@ mod tests {
         Arguments {
             pairs: pairs.iter().map(|text| key_value(text).unwrap()).collect(),
             files: files.iter().map(|text| key_file(text).unwrap()).collect(),
+            json: None,
         }
     }
 
@@ -156,11 +178,22 @@ mod tests {
         File::create(path("large")).unwrap().set_len(MAX_FILE_BYTES + 1).unwrap();
         let arg = |name: &str| format!("f={}", path(name).display());
 
-        let args = arguments(&["a=1"], &[&arg("text")]).collect().unwrap();
+        let args = arguments(&["a=1"], &[&arg("text")]).collect().unwrap().texts;
         assert_eq!(args["f"], "line\n");
         for (name, said) in [("binary", "byte 2"), ("large", "larger than"), ("missing", "cannot open")] {
             let failure = arguments(&[], &[&arg(name)]).collect().unwrap_err();
             assert!(failure.to_string().contains(said), "{failure}");
+        }
+    }
+
+    #[test]
+    fn json_is_one_object_and_sent_as_it_is() {
+        let json = |text: &str| Arguments { json: Some(text.to_owned()), ..Arguments::default() }.collect();
+        assert_eq!(json(r#"{"a": "7"}"#).unwrap().json, r#"{"a": "7"}"#);
+        for (bad, says) in [("[1]", "not an object"), (r#"{"a": 1, "a": 2}"#, "twice"), ("{", "EOF")] {
+            let failure = json(bad).unwrap_err();
+            assert_eq!(failure.code(), crate::exit::USAGE);
+            assert!(failure.to_string().contains(says), "{failure}");
         }
     }
 

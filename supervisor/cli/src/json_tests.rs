@@ -125,6 +125,7 @@ fn execute_response() -> ExecuteResponse {
             handle: text("handle"),
         }),
         duration_us: 8,
+        ..ExecuteResponse::default()
     }
 }
 

@@ -3,12 +3,14 @@
 use rmcp::model::{CallToolResult, ContentBlock, MetaObject, ProgressNotificationParam, ProgressToken};
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
-use serde_json::{Value, json};
+use serde_json::json;
 use talon_client::CallError;
 use talon_proto::host::{ExecuteRequest, ExecuteResponse, Outcome, Progress};
 use tokio::sync::mpsc;
 
 use crate::host::Host;
+use crate::media;
+use crate::structured::Structured;
 use crate::tools::OfferedTool;
 
 /// Machine-readable details of the outcome: `outcome`, `reason`, `retryable`, `call_id` of `talon.host.v1`.
@@ -22,12 +24,13 @@ const PROGRESS_CAPACITY: usize = 16;
 pub(crate) async fn run(
     host: &Host,
     offered: &OfferedTool,
+    structured: Structured,
     request: ExecuteRequest,
     context: &RequestContext<RoleServer>,
 ) -> Option<CallToolResult> {
     let answered = async {
         match stream(host, request, context).await {
-            Ok(answer) => result(offered, answer),
+            Ok(answer) => result(offered, structured, answer),
             Err(error) => error_result(&host.explain_call(&error)),
         }
     };
@@ -81,26 +84,30 @@ fn progress_notification(token: ProgressToken, progress: &Progress) -> Option<Pr
 
 /// Converts the guard's answer to MCP. The text is the guarded block, never the bare content: a plugin's
 /// output is between delimiters that it cannot forge, and the host passes it to a model unchanged.
-fn result(offered: &OfferedTool, answer: ExecuteResponse) -> CallToolResult {
+fn result(offered: &OfferedTool, structured: Structured, answer: ExecuteResponse) -> CallToolResult {
     let ok = answer.outcome() == Outcome::Ok;
     let meta = meta(&answer);
-    let structured: Option<Value> = serde_json::from_str(&answer.structured_content).ok();
-    let block = ContentBlock::text(answer.block);
-    let mut result = if !ok {
-        CallToolResult::error(vec![block])
-    } else if offered.matches_output_schema(structured.as_ref()) {
-        let mut result = CallToolResult::success(vec![block]);
-        // It is outside of the delimiters, so it goes only to hosts that know its schema and parse it
-        // accordingly. The block contains it in any case.
-        result.structured_content = structured.filter(|_| offered.tool.output_schema.is_some());
-        result
-    } else {
-        let text = format!(
-            "{} promises structured content of a form that this answer does not have (it may have been too large). What \
-             it said otherwise stands above.",
-            offered.tool.name
-        );
-        CallToolResult::error(vec![block, ContentBlock::text(text)])
+    let structured = if ok { structured.of(offered, &answer) } else { Ok(None) };
+    let mut content = vec![ContentBlock::text(answer.block)];
+    content.extend(answer.media.into_iter().filter_map(media::content));
+    let mut result = match structured {
+        _ if !ok => CallToolResult::error(content),
+        Ok(structured) => {
+            let mut result = CallToolResult::success(content);
+            // It is outside of the delimiters, so it goes only to hosts that know its schema and parse it
+            // accordingly. The block contains it in any case.
+            result.structured_content = structured;
+            result
+        }
+        Err(()) => {
+            let text = format!(
+                "{} promises structured content of a form that this answer does not have (it may have been too large). What \
+                 it said otherwise stands above.",
+                offered.tool.name
+            );
+            content.push(ContentBlock::text(text));
+            CallToolResult::error(content)
+        }
     };
     result.meta = Some(meta);
     result

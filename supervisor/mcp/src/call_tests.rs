@@ -1,7 +1,8 @@
 use super::*;
 use crate::patterns::Filter;
 use crate::tools::of_plugin;
-use talon_proto::plugin::{Action, PluginCapabilities};
+use serde_json::Value;
+use talon_proto::plugin::{Action, Media, PluginCapabilities};
 
 fn offered(output_schema: &str) -> OfferedTool {
     let action =
@@ -24,7 +25,7 @@ fn answer(outcome: Outcome, structured: &str) -> ExecuteResponse {
 }
 
 fn on_wire(offered: &OfferedTool, answer: ExecuteResponse) -> Value {
-    serde_json::to_value(result(offered, answer)).unwrap()
+    serde_json::to_value(result(offered, Structured::Plain, answer)).unwrap()
 }
 
 #[test]
@@ -71,6 +72,37 @@ fn a_broken_promise_is_an_error_with_the_text_kept() {
         assert!(told["content"][0]["text"].as_str().unwrap().contains("hello"));
         assert!(told["content"][1]["text"].as_str().unwrap().contains("p__x promises"));
     }
+}
+
+// Promises: MCP-24
+#[test]
+fn structured_content_can_be_the_block_or_nothing() {
+    let promised = offered(r#"{"type": "object", "required": ["a"]}"#);
+    let block = json!({ "plugin_output": "[plugin_output]\nhello\n[/plugin_output]" });
+    for (mode, schema, content) in [
+        (Structured::Plain, Some(json!(["a"])), Some(json!({ "a": 1 }))),
+        (Structured::Guarded, Some(json!(["plugin_output"])), Some(block)),
+        (Structured::Off, None, None),
+    ] {
+        let tool = serde_json::to_value(mode.listed(&promised.tool)).unwrap();
+        assert_eq!(tool.get("outputSchema").map(|schema| schema["required"].clone()), schema, "{mode:?}");
+        let given = result(&promised, mode, answer(Outcome::Ok, r#"{"a": 1}"#));
+        assert_eq!((given.structured_content, given.is_error), (content, Some(false)), "{mode:?}");
+        let free = offered("");
+        assert!(mode.listed(&free.tool).output_schema.is_none());
+        assert!(result(&free, mode, answer(Outcome::Ok, r#"{"a": 1}"#)).structured_content.is_none());
+    }
+}
+
+#[test]
+fn media_stand_behind_the_block() {
+    let image = Media { kind: "image".to_owned(), mime_type: "image/png".to_owned(), ..Media::default() };
+    let given = ExecuteResponse { media: vec![image], ..answer(Outcome::Ok, "") };
+    let given = on_wire(&offered(""), given);
+    assert_eq!(
+        (&given["content"][0]["type"], &given["content"][1]["type"]),
+        (&json!("text"), &json!("image"))
+    );
 }
 
 #[test]

@@ -16,9 +16,11 @@ mod catalog;
 mod catalog_watcher;
 mod host;
 mod http;
+mod media;
 mod patterns;
 mod private_supervisor;
 mod server;
+mod structured;
 mod tools;
 mod transport;
 
@@ -40,6 +42,7 @@ use crate::http::{HttpError, HttpSettings, Token, TokenError};
 use crate::patterns::{Filter, Pattern};
 use crate::private_supervisor::PrivateSupervisor;
 use crate::server::Server;
+use crate::structured::Structured;
 use crate::transport::Stdio;
 
 /// The log filter's environment variable, as for all of Talon's programs.
@@ -73,6 +76,9 @@ struct Args {
     /// A host's name by which HTTP clients may ask for this server, besides those of loopback.
     #[arg(long, value_name = "NAME", requires = "http")]
     allowed_host: Vec<String>,
+    /// What clients get as structured content, of tools with an output schema.
+    #[arg(long, value_enum, default_value_t)]
+    structured: Structured,
     /// The command that starts a supervisor on that socket if none answers; it exits at the end of its
     /// standard input.
     #[arg(last = true, value_name = "COMMAND")]
@@ -168,7 +174,7 @@ async fn run(args: Args) -> Result<(), RunError> {
     // Cancelled at the end of standard input, even while calls are in flight.
     let closing = CancellationToken::new();
     let serving = async {
-        let server = Server::new(host, catalog, closing.clone());
+        let server = Server::new(host, args.structured, catalog, closing.clone());
         if let Some(http) = http {
             return match http::serve(http, server, closing).await {
                 Ok(never) => match never {},

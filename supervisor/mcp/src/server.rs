@@ -20,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::catalog::Catalog;
 use crate::host::Host;
+use crate::structured::Structured;
 use crate::{arguments, call};
 
 /// Concurrent calls. A model makes a handful in parallel; a connection of the supervisor takes 128 requests.
@@ -63,11 +64,13 @@ pub(crate) struct Server {
     _place: Option<Arc<OwnedSemaphorePermit>>,
     /// Distinguishes the conversations of one user's clients: stored answers and taint are kept for each.
     session: Arc<str>,
+    structured: Structured,
 }
 
 impl Server {
     pub(crate) fn new(
         host: Host,
+        structured: Structured,
         catalog: watch::Receiver<Arc<Catalog>>,
         closing: CancellationToken,
     ) -> Self {
@@ -81,6 +84,7 @@ impl Server {
             listed: Arc::default(),
             waited: Arc::default(),
             _place: None,
+            structured,
             session: format!("mcp-{}-{}", std::process::id(), now.as_millis()).into(),
         }
     }
@@ -151,12 +155,13 @@ impl Server {
         let request = ExecuteRequest {
             plugin: offered.plugin.clone(),
             action: offered.action.clone(),
-            args: arguments::on_wire(params.arguments),
+            arguments_json: arguments::to_json(&params, context.extensions.get()),
             context: [("session_id".to_owned(), self.session.to_string())].into(),
             for_model: true,
+            wants_media: true,
             ..ExecuteRequest::default()
         };
-        match call::run(&self.host, &offered, request, context).await {
+        match call::run(&self.host, &offered, self.structured, request, context).await {
             Some(result) => Ok(result.into()),
             None => Err(cancelled()),
         }
@@ -239,6 +244,7 @@ impl ServerHandler for Server {
         let catalog = catalog?;
         let cursor = request.and_then(|request| request.cursor);
         let (tools, next) = page(&catalog, cursor.as_deref())?;
+        let tools = tools.iter().map(|tool| self.structured.listed(tool)).collect();
         let mut result = ListToolsResult::with_all_items(tools);
         result.next_cursor = next;
         Ok(result)

@@ -60,7 +60,8 @@ fn a_cursor_outlives_a_change_and_a_strange_one_is_refused() {
 #[tokio::test(start_paused = true)]
 async fn a_plugin_that_never_gets_ready_is_waited_for_once() {
     let (told, catalog) = watch::channel(Arc::new(Catalog::default()));
-    let server = Server::new(Host::new("/nowhere".into()), catalog, CancellationToken::new());
+    let server =
+        Server::new(Host::new("/nowhere".into()), Structured::Plain, catalog, CancellationToken::new());
     let asked = || async {
         let before = tokio::time::Instant::now();
         (server.settled_catalog().await.is_ok(), before.elapsed() >= STARTUP_WAIT)

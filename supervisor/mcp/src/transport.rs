@@ -8,7 +8,7 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 use rmcp::model::{
-    ClientJsonRpcMessage, ClientNotification, JsonRpcMessage, RequestId, ServerJsonRpcMessage,
+    ClientJsonRpcMessage, ClientNotification, ClientRequest, JsonRpcMessage, RequestId, ServerJsonRpcMessage,
 };
 use rmcp::transport::Transport;
 use rmcp::transport::async_rw::AsyncRwTransport;
@@ -16,6 +16,8 @@ use rmcp::{ErrorData, RoleServer};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
+
+use crate::arguments::{LineTap, SeenArguments};
 
 /// The longest line to read. The arguments of one call are at most 1 MiB unless the supervisor's
 /// configuration says otherwise; JSON escapes can multiply that by six. A longer line is dropped with a log
@@ -55,8 +57,9 @@ impl OpenRequests {
     }
 }
 
-pub(crate) struct Stdio<R: AsyncRead, W: AsyncWrite> {
-    inner: AsyncRwTransport<RoleServer, R, W>,
+pub(crate) struct Stdio<R: AsyncRead + Unpin, W: AsyncWrite> {
+    inner: AsyncRwTransport<RoleServer, LineTap<R>, W>,
+    seen: SeenArguments,
     open: Arc<OpenRequests>,
     /// The pending error for a rejected request. Reading resumes after it is written. It is stored here
     /// because the future of `receive` may be dropped and created again.
@@ -71,8 +74,10 @@ where
 {
     /// Cancels `ended` at the end of the input.
     pub(crate) fn new(input: R, output: W, ended: CancellationToken) -> Self {
+        let seen = SeenArguments::default();
+        let input = LineTap::new(input, MAX_LINE_BYTES, seen.clone());
         let inner = AsyncRwTransport::new_server(input, output).with_max_line_length(MAX_LINE_BYTES);
-        Self { inner, open: Arc::default(), objection: None, ended }
+        Self { inner, seen, open: Arc::default(), objection: None, ended }
     }
 }
 
@@ -108,14 +113,19 @@ where
                 self.objection = None;
             }
             self.open.wait_for_capacity().await;
-            let next = self.inner.receive().await;
-            match &next {
+            let mut next = self.inner.receive().await;
+            match &mut next {
                 Some(JsonRpcMessage::Request(request)) => {
                     if !self.open.with(|requests| requests.insert(request.id.clone())) {
                         let error = ErrorData::invalid_request(DUPLICATE_ID, None);
                         let objection = JsonRpcMessage::error(error, Some(request.id.clone()));
                         self.objection = Some(self.inner.send(objection).boxed());
                         continue;
+                    }
+                    if let ClientRequest::CallToolRequest(call) = &mut request.request
+                        && let Some(raw) = self.seen.take(&request.id)
+                    {
+                        call.extensions.insert(raw);
                     }
                 }
                 // A cancelled request gets no answer, and its work stops at once.

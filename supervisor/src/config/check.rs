@@ -74,6 +74,8 @@ impl Check<'_> {
             pages,
             quarantine,
             // All their values are valid.
+            max_media_items: _,
+            max_media_bytes: _,
             envelope: _,
             oversize: _,
             keep_raw_bytes: _,

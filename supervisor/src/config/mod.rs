@@ -43,7 +43,7 @@ pub use self::secret::{REDACTED, Secret, sounds_secret};
 pub use self::specs::{CallPolicy, GuardStores};
 pub use self::types::{
     Admin, Audit, AuditArguments, Breaker, Config, ConfiguredPlugin, Credential, Engine, Envelope, Frames,
-    Grants, Guard, Host, Lifecycle, Log, LogFormat, Origin as PeerOrigin, Override as PluginOverride,
+    Grants, Guard, Host, Lifecycle, Log, LogFormat, Media, Origin as PeerOrigin, Override as PluginOverride,
     Oversize, Pages, Peer, Plugins, Quarantine, Quota, QuotaOverride, Reload, Role, Sandbox, State, Tools,
     Traces,
 };

@@ -12,7 +12,7 @@ use talon_guard::admission::AdmissionSettings;
 use talon_guard::breaker::BreakerSettings;
 use talon_guard::deadline::Timeouts;
 use talon_guard::resolve::ContextGrants;
-use talon_guard::{EnvelopeMode, PagesSettings, QuarantineSettings, quarantine};
+use talon_guard::{EnvelopeMode, MediaKind, MediaPolicy, PagesSettings, QuarantineSettings, quarantine};
 use talon_plugin::{LogLimits, Settings, default_start_concurrency};
 use talon_plugin_config::Bridges;
 use talon_plugin_config::discover::{self, RejectedPlugin, SpecDefaults};
@@ -23,7 +23,7 @@ use talon_plugin_config::units::ByteSize;
 use crate::program_lookup;
 
 use super::environment::Environment;
-use super::types::{Config, Oversize, Quota};
+use super::types::{Config, Media, Oversize, Quota};
 
 /// The settings of one plugin's guard stack.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,6 +35,8 @@ pub struct CallPolicy {
     pub max_response_bytes: usize,
     /// For `TruncateLayer`, in bytes.
     pub max_structured_bytes: usize,
+    /// For `TruncateLayer`.
+    pub media: MediaPolicy,
     /// For `ResolveLayer`, in bytes.
     pub max_argument_bytes: usize,
     /// For `AdmissionLayer`.
@@ -139,6 +141,7 @@ impl Config {
                 wider.max_structured_bytes,
                 guard.max_structured_bytes,
             ),
+            media: self.media(plugin),
             max_argument_bytes: size(
                 own.max_argument_bytes,
                 wider.max_argument_bytes,
@@ -186,6 +189,24 @@ impl Config {
         let entry = tools.plugins.get(plugin).and_then(|entry| entry.grants.state_quota);
         let over = tools.overrides.get(plugin).and_then(|over| over.grants.state_quota);
         entry.into_iter().chain(over).fold(self.state.quota, Quota::with)
+    }
+
+    /// What is passed on of a plugin's media. Overrides have precedence.
+    fn media(&self, plugin: &str) -> MediaPolicy {
+        let tools = &self.plugins.tools;
+        let entry = tools.plugins.get(plugin).and_then(|entry| entry.grants.media.as_ref());
+        let over = tools.overrides.get(plugin).and_then(|over| over.grants.media.as_ref());
+        let kind = |media: &Media| match media {
+            Media::Image => MediaKind::Image,
+            Media::Audio => MediaKind::Audio,
+            Media::Resource => MediaKind::Resource,
+            Media::Link => MediaKind::Link,
+        };
+        MediaPolicy {
+            granted: over.or(entry).into_iter().flatten().map(kind).collect(),
+            max_items: self.guard.max_media_items,
+            max_bytes: self.guard.max_media_bytes.as_usize(),
+        }
     }
 
     /// What the operator grants to a plugin. Overrides have precedence; credentials of both places are

@@ -73,7 +73,8 @@ pub(super) fn accept(
     let CallId { requested: requested_id, unique } = call_id(request.call_id)?;
     let origin = if request.for_model { Origin::Model } else { permitted.origin };
     let mut call = Call::new(unique, request.plugin, request.action, origin);
-    call.args = request.args;
+    call.set_arguments(request.args, &request.arguments_json);
+    call.wants_media = request.wants_media;
     call.granted = granted;
     call.progress_observer = observer;
     call.trace = trace;

@@ -14,6 +14,7 @@ pub(super) fn plugin_request(call: Call) -> ExecuteRequest {
             plugin: call.declared_name,
             action: call.action,
             args: call.args,
+            arguments_json: call.json.map(|json| json.to_json()).unwrap_or_default(),
             credential_headers: call.credentials,
         },
         deadline: call.deadline,

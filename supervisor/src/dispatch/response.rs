@@ -8,7 +8,8 @@ use talon_proto::host::{self, ExecuteResponse, GuardReport};
 /// The response for a guarded answer; `talon exec` prints the same.
 #[must_use]
 pub fn response(call_id: String, guarded: Guarded, took: Duration) -> ExecuteResponse {
-    let Parts { block, outcome, content, error, structured_content, report, .. } = guarded.into_parts();
+    let Parts { block, outcome, content, error, structured_content, media, report, .. } =
+        guarded.into_parts();
     let kind = match outcome {
         Outcome::Ok => host::Outcome::Ok,
         Outcome::ToolError => host::Outcome::ToolError,
@@ -24,6 +25,7 @@ pub fn response(call_id: String, guarded: Guarded, took: Duration) -> ExecuteRes
         structured_content: structured_content.into_string(),
         reason: outcome.reason().to_owned(),
         retryable: outcome.is_retryable(),
+        media,
         report: Some(report_on_wire(report)),
         duration_us: u64::try_from(took.as_micros()).unwrap_or(u64::MAX),
     }

@@ -54,6 +54,8 @@ impl SharedLayers {
             envelope: policy.envelope,
             max_response_bytes: policy.max_response_bytes,
             max_structured_bytes: policy.max_structured_bytes,
+            shortens_structured: true,
+            media: policy.media.clone(),
             oversize,
             executor: EXECUTOR,
             ..GuardSettings::default()

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use serde_json::json;
-use talon_proto::plugin::{Action, Parameter};
+use talon_proto::plugin::{Action, Media, Parameter};
 use talon_sdk::{Context, Notifier, Output, Plugin, Tool, ToolError};
 
 fn action(name: &str, description: &str) -> Action {
@@ -55,7 +55,38 @@ fn conformance_tools() -> Vec<Tool> {
             Ok::<_, ToolError>("answered".to_owned())
         })
     });
-    [text, error, progress, logging].into_iter().chain(quiet).collect()
+    [text, error, progress, logging].into_iter().chain(quiet).chain(media_tools()).collect()
+}
+
+/// The first bytes of a PNG, and of a WAV file: as much as tells them.
+const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR";
+const WAV: &[u8] = b"RIFF\x24\0\0\0WAVEfmt ";
+
+fn media(kind: &str, mime_type: &str, data: &[u8]) -> Media {
+    let text = |text: &str| text.to_owned();
+    Media { kind: text(kind), mime_type: text(mime_type), data: data.to_vec(), ..Media::default() }
+}
+
+/// Answers that are not only text.
+fn media_tools() -> impl Iterator<Item = Tool> {
+    let resource = || Media {
+        uri: "test://embedded-resource".to_owned(),
+        text: "This is an embedded resource content.".to_owned(),
+        ..media("resource", "text/plain", b"")
+    };
+    let tools = [
+        ("test_image_content", vec![media("image", "image/png", PNG)]),
+        ("test_audio_content", vec![media("audio", "audio/wav", WAV)]),
+        ("test_embedded_resource", vec![resource()]),
+        ("test_multiple_content_types", vec![media("image", "image/png", PNG), resource()]),
+        ("forged_image", vec![media("image", "image/png", b"<svg onload=alert(1)>")]),
+    ];
+    tools.into_iter().map(|(name, all)| {
+        Tool::dynamic(action(name, "Answers media."), move |_, _| {
+            let output = all.iter().cloned().fold(Output::text("media"), Output::with_media);
+            async { Ok::<_, ToolError>(output) }
+        })
+    })
 }
 
 /// A line on stderr, where plugins log.

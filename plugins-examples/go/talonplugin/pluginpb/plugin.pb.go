@@ -86,6 +86,9 @@ type ToolCallRequest struct {
 	Args   map[string]string `protobuf:"bytes,4,rep,name=args,proto3" json:"args,omitempty" protobuf_key:"bytes,1,opt,name=key,proto3" protobuf_val:"bytes,2,opt,name=value,proto3"`
 	// Filled by the host from its own configuration, never from a caller.
 	CredentialHeaders map[string]*CredentialHeader `protobuf:"bytes,6,rep,name=credential_headers,json=credentialHeaders,proto3" json:"credential_headers,omitempty" protobuf_key:"bytes,1,opt,name=key,proto3" protobuf_val:"bytes,2,opt,name=value,proto3"`
+	// The arguments as one JSON object, with their types: keys sorted, no spaces, numbers as they were written. Empty when
+	// the caller sent texts alone. args has the same arguments: a string's own text, no null, the JSON of anything else.
+	ArgumentsJson string `protobuf:"bytes,1001,opt,name=arguments_json,json=argumentsJson,proto3" json:"arguments_json,omitempty"`
 }
 
 func (x *ToolCallRequest) Reset() {
@@ -155,6 +158,13 @@ func (x *ToolCallRequest) GetCredentialHeaders() map[string]*CredentialHeader {
 	return nil
 }
 
+func (x *ToolCallRequest) GetArgumentsJson() string {
+	if x != nil {
+		return x.ArgumentsJson
+	}
+	return ""
+}
+
 type CredentialHeader struct {
 	state         protoimpl.MessageState
 	sizeCache     protoimpl.SizeCache
@@ -222,6 +232,9 @@ type ToolResultResponse struct {
 	Error string `protobuf:"bytes,3,opt,name=error,proto3" json:"error,omitempty"`
 	// JSON text.
 	StructuredContent string `protobuf:"bytes,4,opt,name=structured_content,json=structuredContent,proto3" json:"structured_content,omitempty"`
+	// Images, audio, resources and links to them. The host drops what the operator does not grant (media), and what is larger
+	// or more than is taken, and says so in the answer's text.
+	Media []*Media `protobuf:"bytes,1001,rep,name=media,proto3" json:"media,omitempty"`
 }
 
 func (x *ToolResultResponse) Reset() {
@@ -284,6 +297,132 @@ func (x *ToolResultResponse) GetStructuredContent() string {
 	return ""
 }
 
+func (x *ToolResultResponse) GetMedia() []*Media {
+	if x != nil {
+		return x.Media
+	}
+	return nil
+}
+
+// One thing that is no text for a model to read. Talon's own.
+type Media struct {
+	state         protoimpl.MessageState
+	sizeCache     protoimpl.SizeCache
+	unknownFields protoimpl.UnknownFields
+
+	// image, audio, resource or link.
+	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	// As the plugin says; the host looks at the bytes of images and audio, and drops what they are not.
+	MimeType string `protobuf:"bytes,2,opt,name=mime_type,json=mimeType,proto3" json:"mime_type,omitempty"`
+	// The bytes of an image, of audio, or of a resource.
+	Data []byte `protobuf:"bytes,3,opt,name=data,proto3" json:"data,omitempty"`
+	// The text of a resource that is text.
+	Text string `protobuf:"bytes,4,opt,name=text,proto3" json:"text,omitempty"`
+	// Of resource and link.
+	Uri string `protobuf:"bytes,5,opt,name=uri,proto3" json:"uri,omitempty"`
+	// Of link.
+	Name        string `protobuf:"bytes,6,opt,name=name,proto3" json:"name,omitempty"`
+	Title       string `protobuf:"bytes,7,opt,name=title,proto3" json:"title,omitempty"`
+	Description string `protobuf:"bytes,8,opt,name=description,proto3" json:"description,omitempty"`
+	// Of link: how many bytes are there; 0 if that is not known.
+	Size uint64 `protobuf:"varint,9,opt,name=size,proto3" json:"size,omitempty"`
+}
+
+func (x *Media) Reset() {
+	*x = Media{}
+	if protoimpl.UnsafeEnabled {
+		mi := &file_opentalon_plugin_v1_plugin_proto_msgTypes[4]
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		ms.StoreMessageInfo(mi)
+	}
+}
+
+func (x *Media) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Media) ProtoMessage() {}
+
+func (x *Media) ProtoReflect() protoreflect.Message {
+	mi := &file_opentalon_plugin_v1_plugin_proto_msgTypes[4]
+	if protoimpl.UnsafeEnabled && x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Media.ProtoReflect.Descriptor instead.
+func (*Media) Descriptor() ([]byte, []int) {
+	return file_opentalon_plugin_v1_plugin_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *Media) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *Media) GetMimeType() string {
+	if x != nil {
+		return x.MimeType
+	}
+	return ""
+}
+
+func (x *Media) GetData() []byte {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
+func (x *Media) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+func (x *Media) GetUri() string {
+	if x != nil {
+		return x.Uri
+	}
+	return ""
+}
+
+func (x *Media) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Media) GetTitle() string {
+	if x != nil {
+		return x.Title
+	}
+	return ""
+}
+
+func (x *Media) GetDescription() string {
+	if x != nil {
+		return x.Description
+	}
+	return ""
+}
+
+func (x *Media) GetSize() uint64 {
+	if x != nil {
+		return x.Size
+	}
+	return 0
+}
+
 type PluginCapabilities struct {
 	state         protoimpl.MessageState
 	sizeCache     protoimpl.SizeCache
@@ -302,7 +441,7 @@ type PluginCapabilities struct {
 func (x *PluginCapabilities) Reset() {
 	*x = PluginCapabilities{}
 	if protoimpl.UnsafeEnabled {
-		mi := &file_opentalon_plugin_v1_plugin_proto_msgTypes[4]
+		mi := &file_opentalon_plugin_v1_plugin_proto_msgTypes[5]
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		ms.StoreMessageInfo(mi)
 	}
@@ -315,7 +454,7 @@ func (x *PluginCapabilities) String() string {
 func (*PluginCapabilities) ProtoMessage() {}
 
 func (x *PluginCapabilities) ProtoReflect() protoreflect.Message {
-	mi := &file_opentalon_plugin_v1_plugin_proto_msgTypes[4]
+	mi := &file_opentalon_plugin_v1_plugin_proto_msgTypes[5]
 	if protoimpl.UnsafeEnabled && x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -328,7 +467,7 @@ func (x *PluginCapabilities) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PluginCapabilities.ProtoReflect.Descriptor instead.
 func (*PluginCapabilities) Descriptor() ([]byte, []int) {
-	return file_opentalon_plugin_v1_plugin_proto_rawDescGZIP(), []int{4}
+	return file_opentalon_plugin_v1_plugin_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *PluginCapabilities) GetName() string {
@@ -395,7 +534,7 @@ type GlossaryEntry struct {
 func (x *GlossaryEntry) Reset() {
 	*x = GlossaryEntry{}
 	if protoimpl.UnsafeEnabled {
-		mi := &file_opentalon_plugin_v1_plugin_proto_msgTypes[5]
+		mi := &file_opentalon_plugin_v1_plugin_proto_msgTypes[6]
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		ms.StoreMessageInfo(mi)
 	}
@@ -408,7 +547,7 @@ func (x *GlossaryEntry) String() string {
 func (*GlossaryEntry) ProtoMessage() {}
 
 func (x *GlossaryEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_opentalon_plugin_v1_plugin_proto_msgTypes[5]
+	mi := &file_opentalon_plugin_v1_plugin_proto_msgTypes[6]
 	if protoimpl.UnsafeEnabled && x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -421,7 +560,7 @@ func (x *GlossaryEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GlossaryEntry.ProtoReflect.Descriptor instead.
 func (*GlossaryEntry) Descriptor() ([]byte, []int) {
-	return file_opentalon_plugin_v1_plugin_proto_rawDescGZIP(), []int{5}
+	return file_opentalon_plugin_v1_plugin_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *GlossaryEntry) GetTerm() string {
@@ -473,7 +612,7 @@ type KnowledgeArticle struct {
 func (x *KnowledgeArticle) Reset() {
 	*x = KnowledgeArticle{}
 	if protoimpl.UnsafeEnabled {
-		mi := &file_opentalon_plugin_v1_plugin_proto_msgTypes[6]
+		mi := &file_opentalon_plugin_v1_plugin_proto_msgTypes[7]
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		ms.StoreMessageInfo(mi)
 	}
@@ -486,7 +625,7 @@ func (x *KnowledgeArticle) String() string {
 func (*KnowledgeArticle) ProtoMessage() {}
 
 func (x *KnowledgeArticle) ProtoReflect() protoreflect.Message {
-	mi := &file_opentalon_plugin_v1_plugin_proto_msgTypes[6]
+	mi := &file_opentalon_plugin_v1_plugin_proto_msgTypes[7]
 	if protoimpl.UnsafeEnabled && x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -499,7 +638,7 @@ func (x *KnowledgeArticle) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KnowledgeArticle.ProtoReflect.Descriptor instead.
 func (*KnowledgeArticle) Descriptor() ([]byte, []int) {
-	return file_opentalon_plugin_v1_plugin_proto_rawDescGZIP(), []int{6}
+	return file_opentalon_plugin_v1_plugin_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *KnowledgeArticle) GetId() string {
@@ -553,7 +692,7 @@ type Action struct {
 func (x *Action) Reset() {
 	*x = Action{}
 	if protoimpl.UnsafeEnabled {
-		mi := &file_opentalon_plugin_v1_plugin_proto_msgTypes[7]
+		mi := &file_opentalon_plugin_v1_plugin_proto_msgTypes[8]
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		ms.StoreMessageInfo(mi)
 	}
@@ -566,7 +705,7 @@ func (x *Action) String() string {
 func (*Action) ProtoMessage() {}
 
 func (x *Action) ProtoReflect() protoreflect.Message {
-	mi := &file_opentalon_plugin_v1_plugin_proto_msgTypes[7]
+	mi := &file_opentalon_plugin_v1_plugin_proto_msgTypes[8]
 	if protoimpl.UnsafeEnabled && x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -579,7 +718,7 @@ func (x *Action) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Action.ProtoReflect.Descriptor instead.
 func (*Action) Descriptor() ([]byte, []int) {
-	return file_opentalon_plugin_v1_plugin_proto_rawDescGZIP(), []int{7}
+	return file_opentalon_plugin_v1_plugin_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Action) GetName() string {
@@ -662,7 +801,7 @@ type Parameter struct {
 func (x *Parameter) Reset() {
 	*x = Parameter{}
 	if protoimpl.UnsafeEnabled {
-		mi := &file_opentalon_plugin_v1_plugin_proto_msgTypes[8]
+		mi := &file_opentalon_plugin_v1_plugin_proto_msgTypes[9]
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		ms.StoreMessageInfo(mi)
 	}
@@ -675,7 +814,7 @@ func (x *Parameter) String() string {
 func (*Parameter) ProtoMessage() {}
 
 func (x *Parameter) ProtoReflect() protoreflect.Message {
-	mi := &file_opentalon_plugin_v1_plugin_proto_msgTypes[8]
+	mi := &file_opentalon_plugin_v1_plugin_proto_msgTypes[9]
 	if protoimpl.UnsafeEnabled && x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -688,7 +827,7 @@ func (x *Parameter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Parameter.ProtoReflect.Descriptor instead.
 func (*Parameter) Descriptor() ([]byte, []int) {
-	return file_opentalon_plugin_v1_plugin_proto_rawDescGZIP(), []int{8}
+	return file_opentalon_plugin_v1_plugin_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Parameter) GetName() string {
@@ -742,7 +881,7 @@ type HostMessage struct {
 func (x *HostMessage) Reset() {
 	*x = HostMessage{}
 	if protoimpl.UnsafeEnabled {
-		mi := &file_opentalon_plugin_v1_plugin_proto_msgTypes[9]
+		mi := &file_opentalon_plugin_v1_plugin_proto_msgTypes[10]
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		ms.StoreMessageInfo(mi)
 	}
@@ -755,7 +894,7 @@ func (x *HostMessage) String() string {
 func (*HostMessage) ProtoMessage() {}
 
 func (x *HostMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_opentalon_plugin_v1_plugin_proto_msgTypes[9]
+	mi := &file_opentalon_plugin_v1_plugin_proto_msgTypes[10]
 	if protoimpl.UnsafeEnabled && x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -768,7 +907,7 @@ func (x *HostMessage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostMessage.ProtoReflect.Descriptor instead.
 func (*HostMessage) Descriptor() ([]byte, []int) {
-	return file_opentalon_plugin_v1_plugin_proto_rawDescGZIP(), []int{9}
+	return file_opentalon_plugin_v1_plugin_proto_rawDescGZIP(), []int{10}
 }
 
 func (m *HostMessage) GetPayload() isHostMessage_Payload {
@@ -823,7 +962,7 @@ type PluginMessage struct {
 func (x *PluginMessage) Reset() {
 	*x = PluginMessage{}
 	if protoimpl.UnsafeEnabled {
-		mi := &file_opentalon_plugin_v1_plugin_proto_msgTypes[10]
+		mi := &file_opentalon_plugin_v1_plugin_proto_msgTypes[11]
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		ms.StoreMessageInfo(mi)
 	}
@@ -836,7 +975,7 @@ func (x *PluginMessage) String() string {
 func (*PluginMessage) ProtoMessage() {}
 
 func (x *PluginMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_opentalon_plugin_v1_plugin_proto_msgTypes[10]
+	mi := &file_opentalon_plugin_v1_plugin_proto_msgTypes[11]
 	if protoimpl.UnsafeEnabled && x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -849,7 +988,7 @@ func (x *PluginMessage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PluginMessage.ProtoReflect.Descriptor instead.
 func (*PluginMessage) Descriptor() ([]byte, []int) {
-	return file_opentalon_plugin_v1_plugin_proto_rawDescGZIP(), []int{10}
+	return file_opentalon_plugin_v1_plugin_proto_rawDescGZIP(), []int{11}
 }
 
 func (m *PluginMessage) GetPayload() isPluginMessage_Payload {
@@ -903,7 +1042,7 @@ type CallbackRequest struct {
 func (x *CallbackRequest) Reset() {
 	*x = CallbackRequest{}
 	if protoimpl.UnsafeEnabled {
-		mi := &file_opentalon_plugin_v1_plugin_proto_msgTypes[11]
+		mi := &file_opentalon_plugin_v1_plugin_proto_msgTypes[12]
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		ms.StoreMessageInfo(mi)
 	}
@@ -916,7 +1055,7 @@ func (x *CallbackRequest) String() string {
 func (*CallbackRequest) ProtoMessage() {}
 
 func (x *CallbackRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_opentalon_plugin_v1_plugin_proto_msgTypes[11]
+	mi := &file_opentalon_plugin_v1_plugin_proto_msgTypes[12]
 	if protoimpl.UnsafeEnabled && x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -929,7 +1068,7 @@ func (x *CallbackRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallbackRequest.ProtoReflect.Descriptor instead.
 func (*CallbackRequest) Descriptor() ([]byte, []int) {
-	return file_opentalon_plugin_v1_plugin_proto_rawDescGZIP(), []int{11}
+	return file_opentalon_plugin_v1_plugin_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *CallbackRequest) GetId() string {
@@ -974,7 +1113,7 @@ type CallbackResponse struct {
 func (x *CallbackResponse) Reset() {
 	*x = CallbackResponse{}
 	if protoimpl.UnsafeEnabled {
-		mi := &file_opentalon_plugin_v1_plugin_proto_msgTypes[12]
+		mi := &file_opentalon_plugin_v1_plugin_proto_msgTypes[13]
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		ms.StoreMessageInfo(mi)
 	}
@@ -987,7 +1126,7 @@ func (x *CallbackResponse) String() string {
 func (*CallbackResponse) ProtoMessage() {}
 
 func (x *CallbackResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_opentalon_plugin_v1_plugin_proto_msgTypes[12]
+	mi := &file_opentalon_plugin_v1_plugin_proto_msgTypes[13]
 	if protoimpl.UnsafeEnabled && x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1000,7 +1139,7 @@ func (x *CallbackResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallbackResponse.ProtoReflect.Descriptor instead.
 func (*CallbackResponse) Descriptor() ([]byte, []int) {
-	return file_opentalon_plugin_v1_plugin_proto_rawDescGZIP(), []int{12}
+	return file_opentalon_plugin_v1_plugin_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *CallbackResponse) GetId() string {
@@ -1042,7 +1181,7 @@ var file_opentalon_plugin_v1_plugin_proto_rawDesc = []byte{
 	0x72, 0x6f, 0x74, 0x6f, 0x22, 0x34, 0x0a, 0x11, 0x50, 0x6c, 0x75, 0x67, 0x69, 0x6e, 0x49, 0x6e,
 	0x69, 0x74, 0x52, 0x65, 0x71, 0x75, 0x65, 0x73, 0x74, 0x12, 0x1f, 0x0a, 0x0b, 0x63, 0x6f, 0x6e,
 	0x66, 0x69, 0x67, 0x5f, 0x6a, 0x73, 0x6f, 0x6e, 0x18, 0x01, 0x20, 0x01, 0x28, 0x09, 0x52, 0x0a,
-	0x63, 0x6f, 0x6e, 0x66, 0x69, 0x67, 0x4a, 0x73, 0x6f, 0x6e, 0x22, 0xad, 0x03, 0x0a, 0x0f, 0x54,
+	0x63, 0x6f, 0x6e, 0x66, 0x69, 0x67, 0x4a, 0x73, 0x6f, 0x6e, 0x22, 0xd5, 0x03, 0x0a, 0x0f, 0x54,
 	0x6f, 0x6f, 0x6c, 0x43, 0x61, 0x6c, 0x6c, 0x52, 0x65, 0x71, 0x75, 0x65, 0x73, 0x74, 0x12, 0x0e,
 	0x0a, 0x02, 0x69, 0x64, 0x18, 0x01, 0x20, 0x01, 0x28, 0x09, 0x52, 0x02, 0x69, 0x64, 0x12, 0x16,
 	0x0a, 0x06, 0x70, 0x6c, 0x75, 0x67, 0x69, 0x6e, 0x18, 0x02, 0x20, 0x01, 0x28, 0x09, 0x52, 0x06,
@@ -1058,31 +1197,50 @@ var file_opentalon_plugin_v1_plugin_proto_rawDesc = []byte{
 	0x6e, 0x2e, 0x76, 0x31, 0x2e, 0x54, 0x6f, 0x6f, 0x6c, 0x43, 0x61, 0x6c, 0x6c, 0x52, 0x65, 0x71,
 	0x75, 0x65, 0x73, 0x74, 0x2e, 0x43, 0x72, 0x65, 0x64, 0x65, 0x6e, 0x74, 0x69, 0x61, 0x6c, 0x48,
 	0x65, 0x61, 0x64, 0x65, 0x72, 0x73, 0x45, 0x6e, 0x74, 0x72, 0x79, 0x52, 0x11, 0x63, 0x72, 0x65,
-	0x64, 0x65, 0x6e, 0x74, 0x69, 0x61, 0x6c, 0x48, 0x65, 0x61, 0x64, 0x65, 0x72, 0x73, 0x1a, 0x37,
-	0x0a, 0x09, 0x41, 0x72, 0x67, 0x73, 0x45, 0x6e, 0x74, 0x72, 0x79, 0x12, 0x10, 0x0a, 0x03, 0x6b,
-	0x65, 0x79, 0x18, 0x01, 0x20, 0x01, 0x28, 0x09, 0x52, 0x03, 0x6b, 0x65, 0x79, 0x12, 0x14, 0x0a,
-	0x05, 0x76, 0x61, 0x6c, 0x75, 0x65, 0x18, 0x02, 0x20, 0x01, 0x28, 0x09, 0x52, 0x05, 0x76, 0x61,
-	0x6c, 0x75, 0x65, 0x3a, 0x02, 0x38, 0x01, 0x1a, 0x6b, 0x0a, 0x16, 0x43, 0x72, 0x65, 0x64, 0x65,
-	0x6e, 0x74, 0x69, 0x61, 0x6c, 0x48, 0x65, 0x61, 0x64, 0x65, 0x72, 0x73, 0x45, 0x6e, 0x74, 0x72,
-	0x79, 0x12, 0x10, 0x0a, 0x03, 0x6b, 0x65, 0x79, 0x18, 0x01, 0x20, 0x01, 0x28, 0x09, 0x52, 0x03,
-	0x6b, 0x65, 0x79, 0x12, 0x3b, 0x0a, 0x05, 0x76, 0x61, 0x6c, 0x75, 0x65, 0x18, 0x02, 0x20, 0x01,
-	0x28, 0x0b, 0x32, 0x25, 0x2e, 0x6f, 0x70, 0x65, 0x6e, 0x74, 0x61, 0x6c, 0x6f, 0x6e, 0x2e, 0x70,
-	0x6c, 0x75, 0x67, 0x69, 0x6e, 0x2e, 0x76, 0x31, 0x2e, 0x43, 0x72, 0x65, 0x64, 0x65, 0x6e, 0x74,
-	0x69, 0x61, 0x6c, 0x48, 0x65, 0x61, 0x64, 0x65, 0x72, 0x52, 0x05, 0x76, 0x61, 0x6c, 0x75, 0x65,
-	0x3a, 0x02, 0x38, 0x01, 0x4a, 0x04, 0x08, 0x05, 0x10, 0x06, 0x22, 0x40, 0x0a, 0x10, 0x43, 0x72,
-	0x65, 0x64, 0x65, 0x6e, 0x74, 0x69, 0x61, 0x6c, 0x48, 0x65, 0x61, 0x64, 0x65, 0x72, 0x12, 0x16,
-	0x0a, 0x06, 0x68, 0x65, 0x61, 0x64, 0x65, 0x72, 0x18, 0x01, 0x20, 0x01, 0x28, 0x09, 0x52, 0x06,
-	0x68, 0x65, 0x61, 0x64, 0x65, 0x72, 0x12, 0x14, 0x0a, 0x05, 0x76, 0x61, 0x6c, 0x75, 0x65, 0x18,
-	0x02, 0x20, 0x01, 0x28, 0x09, 0x52, 0x05, 0x76, 0x61, 0x6c, 0x75, 0x65, 0x22, 0x8c, 0x01, 0x0a,
-	0x12, 0x54, 0x6f, 0x6f, 0x6c, 0x52, 0x65, 0x73, 0x75, 0x6c, 0x74, 0x52, 0x65, 0x73, 0x70, 0x6f,
-	0x6e, 0x73, 0x65, 0x12, 0x17, 0x0a, 0x07, 0x63, 0x61, 0x6c, 0x6c, 0x5f, 0x69, 0x64, 0x18, 0x01,
-	0x20, 0x01, 0x28, 0x09, 0x52, 0x06, 0x63, 0x61, 0x6c, 0x6c, 0x49, 0x64, 0x12, 0x18, 0x0a, 0x07,
-	0x63, 0x6f, 0x6e, 0x74, 0x65, 0x6e, 0x74, 0x18, 0x02, 0x20, 0x01, 0x28, 0x09, 0x52, 0x07, 0x63,
-	0x6f, 0x6e, 0x74, 0x65, 0x6e, 0x74, 0x12, 0x14, 0x0a, 0x05, 0x65, 0x72, 0x72, 0x6f, 0x72, 0x18,
-	0x03, 0x20, 0x01, 0x28, 0x09, 0x52, 0x05, 0x65, 0x72, 0x72, 0x6f, 0x72, 0x12, 0x2d, 0x0a, 0x12,
-	0x73, 0x74, 0x72, 0x75, 0x63, 0x74, 0x75, 0x72, 0x65, 0x64, 0x5f, 0x63, 0x6f, 0x6e, 0x74, 0x65,
-	0x6e, 0x74, 0x18, 0x04, 0x20, 0x01, 0x28, 0x09, 0x52, 0x11, 0x73, 0x74, 0x72, 0x75, 0x63, 0x74,
-	0x75, 0x72, 0x65, 0x64, 0x43, 0x6f, 0x6e, 0x74, 0x65, 0x6e, 0x74, 0x22, 0xfc, 0x02, 0x0a, 0x12,
+	0x64, 0x65, 0x6e, 0x74, 0x69, 0x61, 0x6c, 0x48, 0x65, 0x61, 0x64, 0x65, 0x72, 0x73, 0x12, 0x26,
+	0x0a, 0x0e, 0x61, 0x72, 0x67, 0x75, 0x6d, 0x65, 0x6e, 0x74, 0x73, 0x5f, 0x6a, 0x73, 0x6f, 0x6e,
+	0x18, 0xe9, 0x07, 0x20, 0x01, 0x28, 0x09, 0x52, 0x0d, 0x61, 0x72, 0x67, 0x75, 0x6d, 0x65, 0x6e,
+	0x74, 0x73, 0x4a, 0x73, 0x6f, 0x6e, 0x1a, 0x37, 0x0a, 0x09, 0x41, 0x72, 0x67, 0x73, 0x45, 0x6e,
+	0x74, 0x72, 0x79, 0x12, 0x10, 0x0a, 0x03, 0x6b, 0x65, 0x79, 0x18, 0x01, 0x20, 0x01, 0x28, 0x09,
+	0x52, 0x03, 0x6b, 0x65, 0x79, 0x12, 0x14, 0x0a, 0x05, 0x76, 0x61, 0x6c, 0x75, 0x65, 0x18, 0x02,
+	0x20, 0x01, 0x28, 0x09, 0x52, 0x05, 0x76, 0x61, 0x6c, 0x75, 0x65, 0x3a, 0x02, 0x38, 0x01, 0x1a,
+	0x6b, 0x0a, 0x16, 0x43, 0x72, 0x65, 0x64, 0x65, 0x6e, 0x74, 0x69, 0x61, 0x6c, 0x48, 0x65, 0x61,
+	0x64, 0x65, 0x72, 0x73, 0x45, 0x6e, 0x74, 0x72, 0x79, 0x12, 0x10, 0x0a, 0x03, 0x6b, 0x65, 0x79,
+	0x18, 0x01, 0x20, 0x01, 0x28, 0x09, 0x52, 0x03, 0x6b, 0x65, 0x79, 0x12, 0x3b, 0x0a, 0x05, 0x76,
+	0x61, 0x6c, 0x75, 0x65, 0x18, 0x02, 0x20, 0x01, 0x28, 0x0b, 0x32, 0x25, 0x2e, 0x6f, 0x70, 0x65,
+	0x6e, 0x74, 0x61, 0x6c, 0x6f, 0x6e, 0x2e, 0x70, 0x6c, 0x75, 0x67, 0x69, 0x6e, 0x2e, 0x76, 0x31,
+	0x2e, 0x43, 0x72, 0x65, 0x64, 0x65, 0x6e, 0x74, 0x69, 0x61, 0x6c, 0x48, 0x65, 0x61, 0x64, 0x65,
+	0x72, 0x52, 0x05, 0x76, 0x61, 0x6c, 0x75, 0x65, 0x3a, 0x02, 0x38, 0x01, 0x4a, 0x04, 0x08, 0x05,
+	0x10, 0x06, 0x22, 0x40, 0x0a, 0x10, 0x43, 0x72, 0x65, 0x64, 0x65, 0x6e, 0x74, 0x69, 0x61, 0x6c,
+	0x48, 0x65, 0x61, 0x64, 0x65, 0x72, 0x12, 0x16, 0x0a, 0x06, 0x68, 0x65, 0x61, 0x64, 0x65, 0x72,
+	0x18, 0x01, 0x20, 0x01, 0x28, 0x09, 0x52, 0x06, 0x68, 0x65, 0x61, 0x64, 0x65, 0x72, 0x12, 0x14,
+	0x0a, 0x05, 0x76, 0x61, 0x6c, 0x75, 0x65, 0x18, 0x02, 0x20, 0x01, 0x28, 0x09, 0x52, 0x05, 0x76,
+	0x61, 0x6c, 0x75, 0x65, 0x22, 0xbf, 0x01, 0x0a, 0x12, 0x54, 0x6f, 0x6f, 0x6c, 0x52, 0x65, 0x73,
+	0x75, 0x6c, 0x74, 0x52, 0x65, 0x73, 0x70, 0x6f, 0x6e, 0x73, 0x65, 0x12, 0x17, 0x0a, 0x07, 0x63,
+	0x61, 0x6c, 0x6c, 0x5f, 0x69, 0x64, 0x18, 0x01, 0x20, 0x01, 0x28, 0x09, 0x52, 0x06, 0x63, 0x61,
+	0x6c, 0x6c, 0x49, 0x64, 0x12, 0x18, 0x0a, 0x07, 0x63, 0x6f, 0x6e, 0x74, 0x65, 0x6e, 0x74, 0x18,
+	0x02, 0x20, 0x01, 0x28, 0x09, 0x52, 0x07, 0x63, 0x6f, 0x6e, 0x74, 0x65, 0x6e, 0x74, 0x12, 0x14,
+	0x0a, 0x05, 0x65, 0x72, 0x72, 0x6f, 0x72, 0x18, 0x03, 0x20, 0x01, 0x28, 0x09, 0x52, 0x05, 0x65,
+	0x72, 0x72, 0x6f, 0x72, 0x12, 0x2d, 0x0a, 0x12, 0x73, 0x74, 0x72, 0x75, 0x63, 0x74, 0x75, 0x72,
+	0x65, 0x64, 0x5f, 0x63, 0x6f, 0x6e, 0x74, 0x65, 0x6e, 0x74, 0x18, 0x04, 0x20, 0x01, 0x28, 0x09,
+	0x52, 0x11, 0x73, 0x74, 0x72, 0x75, 0x63, 0x74, 0x75, 0x72, 0x65, 0x64, 0x43, 0x6f, 0x6e, 0x74,
+	0x65, 0x6e, 0x74, 0x12, 0x31, 0x0a, 0x05, 0x6d, 0x65, 0x64, 0x69, 0x61, 0x18, 0xe9, 0x07, 0x20,
+	0x03, 0x28, 0x0b, 0x32, 0x1a, 0x2e, 0x6f, 0x70, 0x65, 0x6e, 0x74, 0x61, 0x6c, 0x6f, 0x6e, 0x2e,
+	0x70, 0x6c, 0x75, 0x67, 0x69, 0x6e, 0x2e, 0x76, 0x31, 0x2e, 0x4d, 0x65, 0x64, 0x69, 0x61, 0x52,
+	0x05, 0x6d, 0x65, 0x64, 0x69, 0x61, 0x22, 0xd2, 0x01, 0x0a, 0x05, 0x4d, 0x65, 0x64, 0x69, 0x61,
+	0x12, 0x12, 0x0a, 0x04, 0x6b, 0x69, 0x6e, 0x64, 0x18, 0x01, 0x20, 0x01, 0x28, 0x09, 0x52, 0x04,
+	0x6b, 0x69, 0x6e, 0x64, 0x12, 0x1b, 0x0a, 0x09, 0x6d, 0x69, 0x6d, 0x65, 0x5f, 0x74, 0x79, 0x70,
+	0x65, 0x18, 0x02, 0x20, 0x01, 0x28, 0x09, 0x52, 0x08, 0x6d, 0x69, 0x6d, 0x65, 0x54, 0x79, 0x70,
+	0x65, 0x12, 0x12, 0x0a, 0x04, 0x64, 0x61, 0x74, 0x61, 0x18, 0x03, 0x20, 0x01, 0x28, 0x0c, 0x52,
+	0x04, 0x64, 0x61, 0x74, 0x61, 0x12, 0x12, 0x0a, 0x04, 0x74, 0x65, 0x78, 0x74, 0x18, 0x04, 0x20,
+	0x01, 0x28, 0x09, 0x52, 0x04, 0x74, 0x65, 0x78, 0x74, 0x12, 0x10, 0x0a, 0x03, 0x75, 0x72, 0x69,
+	0x18, 0x05, 0x20, 0x01, 0x28, 0x09, 0x52, 0x03, 0x75, 0x72, 0x69, 0x12, 0x12, 0x0a, 0x04, 0x6e,
+	0x61, 0x6d, 0x65, 0x18, 0x06, 0x20, 0x01, 0x28, 0x09, 0x52, 0x04, 0x6e, 0x61, 0x6d, 0x65, 0x12,
+	0x14, 0x0a, 0x05, 0x74, 0x69, 0x74, 0x6c, 0x65, 0x18, 0x07, 0x20, 0x01, 0x28, 0x09, 0x52, 0x05,
+	0x74, 0x69, 0x74, 0x6c, 0x65, 0x12, 0x20, 0x0a, 0x0b, 0x64, 0x65, 0x73, 0x63, 0x72, 0x69, 0x70,
+	0x74, 0x69, 0x6f, 0x6e, 0x18, 0x08, 0x20, 0x01, 0x28, 0x09, 0x52, 0x0b, 0x64, 0x65, 0x73, 0x63,
+	0x72, 0x69, 0x70, 0x74, 0x69, 0x6f, 0x6e, 0x12, 0x12, 0x0a, 0x04, 0x73, 0x69, 0x7a, 0x65, 0x18,
+	0x09, 0x20, 0x01, 0x28, 0x04, 0x52, 0x04, 0x73, 0x69, 0x7a, 0x65, 0x22, 0xfc, 0x02, 0x0a, 0x12,
 	0x50, 0x6c, 0x75, 0x67, 0x69, 0x6e, 0x43, 0x61, 0x70, 0x61, 0x62, 0x69, 0x6c, 0x69, 0x74, 0x69,
 	0x65, 0x73, 0x12, 0x12, 0x0a, 0x04, 0x6e, 0x61, 0x6d, 0x65, 0x18, 0x01, 0x20, 0x01, 0x28, 0x09,
 	0x52, 0x04, 0x6e, 0x61, 0x6d, 0x65, 0x12, 0x20, 0x0a, 0x0b, 0x64, 0x65, 0x73, 0x63, 0x72, 0x69,
@@ -1240,54 +1398,56 @@ func file_opentalon_plugin_v1_plugin_proto_rawDescGZIP() []byte {
 	return file_opentalon_plugin_v1_plugin_proto_rawDescData
 }
 
-var file_opentalon_plugin_v1_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
+var file_opentalon_plugin_v1_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
 var file_opentalon_plugin_v1_plugin_proto_goTypes = []interface{}{
 	(*PluginInitRequest)(nil),  // 0: opentalon.plugin.v1.PluginInitRequest
 	(*ToolCallRequest)(nil),    // 1: opentalon.plugin.v1.ToolCallRequest
 	(*CredentialHeader)(nil),   // 2: opentalon.plugin.v1.CredentialHeader
 	(*ToolResultResponse)(nil), // 3: opentalon.plugin.v1.ToolResultResponse
-	(*PluginCapabilities)(nil), // 4: opentalon.plugin.v1.PluginCapabilities
-	(*GlossaryEntry)(nil),      // 5: opentalon.plugin.v1.GlossaryEntry
-	(*KnowledgeArticle)(nil),   // 6: opentalon.plugin.v1.KnowledgeArticle
-	(*Action)(nil),             // 7: opentalon.plugin.v1.Action
-	(*Parameter)(nil),          // 8: opentalon.plugin.v1.Parameter
-	(*HostMessage)(nil),        // 9: opentalon.plugin.v1.HostMessage
-	(*PluginMessage)(nil),      // 10: opentalon.plugin.v1.PluginMessage
-	(*CallbackRequest)(nil),    // 11: opentalon.plugin.v1.CallbackRequest
-	(*CallbackResponse)(nil),   // 12: opentalon.plugin.v1.CallbackResponse
-	nil,                        // 13: opentalon.plugin.v1.ToolCallRequest.ArgsEntry
-	nil,                        // 14: opentalon.plugin.v1.ToolCallRequest.CredentialHeadersEntry
-	nil,                        // 15: opentalon.plugin.v1.CallbackRequest.ArgsEntry
-	(*emptypb.Empty)(nil),      // 16: google.protobuf.Empty
+	(*Media)(nil),              // 4: opentalon.plugin.v1.Media
+	(*PluginCapabilities)(nil), // 5: opentalon.plugin.v1.PluginCapabilities
+	(*GlossaryEntry)(nil),      // 6: opentalon.plugin.v1.GlossaryEntry
+	(*KnowledgeArticle)(nil),   // 7: opentalon.plugin.v1.KnowledgeArticle
+	(*Action)(nil),             // 8: opentalon.plugin.v1.Action
+	(*Parameter)(nil),          // 9: opentalon.plugin.v1.Parameter
+	(*HostMessage)(nil),        // 10: opentalon.plugin.v1.HostMessage
+	(*PluginMessage)(nil),      // 11: opentalon.plugin.v1.PluginMessage
+	(*CallbackRequest)(nil),    // 12: opentalon.plugin.v1.CallbackRequest
+	(*CallbackResponse)(nil),   // 13: opentalon.plugin.v1.CallbackResponse
+	nil,                        // 14: opentalon.plugin.v1.ToolCallRequest.ArgsEntry
+	nil,                        // 15: opentalon.plugin.v1.ToolCallRequest.CredentialHeadersEntry
+	nil,                        // 16: opentalon.plugin.v1.CallbackRequest.ArgsEntry
+	(*emptypb.Empty)(nil),      // 17: google.protobuf.Empty
 }
 var file_opentalon_plugin_v1_plugin_proto_depIdxs = []int32{
-	13, // 0: opentalon.plugin.v1.ToolCallRequest.args:type_name -> opentalon.plugin.v1.ToolCallRequest.ArgsEntry
-	14, // 1: opentalon.plugin.v1.ToolCallRequest.credential_headers:type_name -> opentalon.plugin.v1.ToolCallRequest.CredentialHeadersEntry
-	7,  // 2: opentalon.plugin.v1.PluginCapabilities.actions:type_name -> opentalon.plugin.v1.Action
-	5,  // 3: opentalon.plugin.v1.PluginCapabilities.glossary:type_name -> opentalon.plugin.v1.GlossaryEntry
-	6,  // 4: opentalon.plugin.v1.PluginCapabilities.knowledge_articles:type_name -> opentalon.plugin.v1.KnowledgeArticle
-	8,  // 5: opentalon.plugin.v1.Action.parameters:type_name -> opentalon.plugin.v1.Parameter
-	1,  // 6: opentalon.plugin.v1.HostMessage.call:type_name -> opentalon.plugin.v1.ToolCallRequest
-	12, // 7: opentalon.plugin.v1.HostMessage.callback_response:type_name -> opentalon.plugin.v1.CallbackResponse
-	11, // 8: opentalon.plugin.v1.PluginMessage.callback_request:type_name -> opentalon.plugin.v1.CallbackRequest
-	3,  // 9: opentalon.plugin.v1.PluginMessage.result:type_name -> opentalon.plugin.v1.ToolResultResponse
-	15, // 10: opentalon.plugin.v1.CallbackRequest.args:type_name -> opentalon.plugin.v1.CallbackRequest.ArgsEntry
-	2,  // 11: opentalon.plugin.v1.ToolCallRequest.CredentialHeadersEntry.value:type_name -> opentalon.plugin.v1.CredentialHeader
-	0,  // 12: opentalon.plugin.v1.PluginService.Init:input_type -> opentalon.plugin.v1.PluginInitRequest
-	1,  // 13: opentalon.plugin.v1.PluginService.Execute:input_type -> opentalon.plugin.v1.ToolCallRequest
-	16, // 14: opentalon.plugin.v1.PluginService.Capabilities:input_type -> google.protobuf.Empty
-	16, // 15: opentalon.plugin.v1.PluginService.RefreshCapabilities:input_type -> google.protobuf.Empty
-	9,  // 16: opentalon.plugin.v1.PluginService.ExecuteBidi:input_type -> opentalon.plugin.v1.HostMessage
-	16, // 17: opentalon.plugin.v1.PluginService.Init:output_type -> google.protobuf.Empty
-	3,  // 18: opentalon.plugin.v1.PluginService.Execute:output_type -> opentalon.plugin.v1.ToolResultResponse
-	4,  // 19: opentalon.plugin.v1.PluginService.Capabilities:output_type -> opentalon.plugin.v1.PluginCapabilities
-	4,  // 20: opentalon.plugin.v1.PluginService.RefreshCapabilities:output_type -> opentalon.plugin.v1.PluginCapabilities
-	10, // 21: opentalon.plugin.v1.PluginService.ExecuteBidi:output_type -> opentalon.plugin.v1.PluginMessage
-	17, // [17:22] is the sub-list for method output_type
-	12, // [12:17] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	14, // 0: opentalon.plugin.v1.ToolCallRequest.args:type_name -> opentalon.plugin.v1.ToolCallRequest.ArgsEntry
+	15, // 1: opentalon.plugin.v1.ToolCallRequest.credential_headers:type_name -> opentalon.plugin.v1.ToolCallRequest.CredentialHeadersEntry
+	4,  // 2: opentalon.plugin.v1.ToolResultResponse.media:type_name -> opentalon.plugin.v1.Media
+	8,  // 3: opentalon.plugin.v1.PluginCapabilities.actions:type_name -> opentalon.plugin.v1.Action
+	6,  // 4: opentalon.plugin.v1.PluginCapabilities.glossary:type_name -> opentalon.plugin.v1.GlossaryEntry
+	7,  // 5: opentalon.plugin.v1.PluginCapabilities.knowledge_articles:type_name -> opentalon.plugin.v1.KnowledgeArticle
+	9,  // 6: opentalon.plugin.v1.Action.parameters:type_name -> opentalon.plugin.v1.Parameter
+	1,  // 7: opentalon.plugin.v1.HostMessage.call:type_name -> opentalon.plugin.v1.ToolCallRequest
+	13, // 8: opentalon.plugin.v1.HostMessage.callback_response:type_name -> opentalon.plugin.v1.CallbackResponse
+	12, // 9: opentalon.plugin.v1.PluginMessage.callback_request:type_name -> opentalon.plugin.v1.CallbackRequest
+	3,  // 10: opentalon.plugin.v1.PluginMessage.result:type_name -> opentalon.plugin.v1.ToolResultResponse
+	16, // 11: opentalon.plugin.v1.CallbackRequest.args:type_name -> opentalon.plugin.v1.CallbackRequest.ArgsEntry
+	2,  // 12: opentalon.plugin.v1.ToolCallRequest.CredentialHeadersEntry.value:type_name -> opentalon.plugin.v1.CredentialHeader
+	0,  // 13: opentalon.plugin.v1.PluginService.Init:input_type -> opentalon.plugin.v1.PluginInitRequest
+	1,  // 14: opentalon.plugin.v1.PluginService.Execute:input_type -> opentalon.plugin.v1.ToolCallRequest
+	17, // 15: opentalon.plugin.v1.PluginService.Capabilities:input_type -> google.protobuf.Empty
+	17, // 16: opentalon.plugin.v1.PluginService.RefreshCapabilities:input_type -> google.protobuf.Empty
+	10, // 17: opentalon.plugin.v1.PluginService.ExecuteBidi:input_type -> opentalon.plugin.v1.HostMessage
+	17, // 18: opentalon.plugin.v1.PluginService.Init:output_type -> google.protobuf.Empty
+	3,  // 19: opentalon.plugin.v1.PluginService.Execute:output_type -> opentalon.plugin.v1.ToolResultResponse
+	5,  // 20: opentalon.plugin.v1.PluginService.Capabilities:output_type -> opentalon.plugin.v1.PluginCapabilities
+	5,  // 21: opentalon.plugin.v1.PluginService.RefreshCapabilities:output_type -> opentalon.plugin.v1.PluginCapabilities
+	11, // 22: opentalon.plugin.v1.PluginService.ExecuteBidi:output_type -> opentalon.plugin.v1.PluginMessage
+	18, // [18:23] is the sub-list for method output_type
+	13, // [13:18] is the sub-list for method input_type
+	13, // [13:13] is the sub-list for extension type_name
+	13, // [13:13] is the sub-list for extension extendee
+	0,  // [0:13] is the sub-list for field type_name
 }
 
 func init() { file_opentalon_plugin_v1_plugin_proto_init() }
@@ -1345,7 +1505,7 @@ func file_opentalon_plugin_v1_plugin_proto_init() {
 			}
 		}
 		file_opentalon_plugin_v1_plugin_proto_msgTypes[4].Exporter = func(v interface{}, i int) interface{} {
-			switch v := v.(*PluginCapabilities); i {
+			switch v := v.(*Media); i {
 			case 0:
 				return &v.state
 			case 1:
@@ -1357,7 +1517,7 @@ func file_opentalon_plugin_v1_plugin_proto_init() {
 			}
 		}
 		file_opentalon_plugin_v1_plugin_proto_msgTypes[5].Exporter = func(v interface{}, i int) interface{} {
-			switch v := v.(*GlossaryEntry); i {
+			switch v := v.(*PluginCapabilities); i {
 			case 0:
 				return &v.state
 			case 1:
@@ -1369,7 +1529,7 @@ func file_opentalon_plugin_v1_plugin_proto_init() {
 			}
 		}
 		file_opentalon_plugin_v1_plugin_proto_msgTypes[6].Exporter = func(v interface{}, i int) interface{} {
-			switch v := v.(*KnowledgeArticle); i {
+			switch v := v.(*GlossaryEntry); i {
 			case 0:
 				return &v.state
 			case 1:
@@ -1381,7 +1541,7 @@ func file_opentalon_plugin_v1_plugin_proto_init() {
 			}
 		}
 		file_opentalon_plugin_v1_plugin_proto_msgTypes[7].Exporter = func(v interface{}, i int) interface{} {
-			switch v := v.(*Action); i {
+			switch v := v.(*KnowledgeArticle); i {
 			case 0:
 				return &v.state
 			case 1:
@@ -1393,7 +1553,7 @@ func file_opentalon_plugin_v1_plugin_proto_init() {
 			}
 		}
 		file_opentalon_plugin_v1_plugin_proto_msgTypes[8].Exporter = func(v interface{}, i int) interface{} {
-			switch v := v.(*Parameter); i {
+			switch v := v.(*Action); i {
 			case 0:
 				return &v.state
 			case 1:
@@ -1405,7 +1565,7 @@ func file_opentalon_plugin_v1_plugin_proto_init() {
 			}
 		}
 		file_opentalon_plugin_v1_plugin_proto_msgTypes[9].Exporter = func(v interface{}, i int) interface{} {
-			switch v := v.(*HostMessage); i {
+			switch v := v.(*Parameter); i {
 			case 0:
 				return &v.state
 			case 1:
@@ -1417,7 +1577,7 @@ func file_opentalon_plugin_v1_plugin_proto_init() {
 			}
 		}
 		file_opentalon_plugin_v1_plugin_proto_msgTypes[10].Exporter = func(v interface{}, i int) interface{} {
-			switch v := v.(*PluginMessage); i {
+			switch v := v.(*HostMessage); i {
 			case 0:
 				return &v.state
 			case 1:
@@ -1429,7 +1589,7 @@ func file_opentalon_plugin_v1_plugin_proto_init() {
 			}
 		}
 		file_opentalon_plugin_v1_plugin_proto_msgTypes[11].Exporter = func(v interface{}, i int) interface{} {
-			switch v := v.(*CallbackRequest); i {
+			switch v := v.(*PluginMessage); i {
 			case 0:
 				return &v.state
 			case 1:
@@ -1441,6 +1601,18 @@ func file_opentalon_plugin_v1_plugin_proto_init() {
 			}
 		}
 		file_opentalon_plugin_v1_plugin_proto_msgTypes[12].Exporter = func(v interface{}, i int) interface{} {
+			switch v := v.(*CallbackRequest); i {
+			case 0:
+				return &v.state
+			case 1:
+				return &v.sizeCache
+			case 2:
+				return &v.unknownFields
+			default:
+				return nil
+			}
+		}
+		file_opentalon_plugin_v1_plugin_proto_msgTypes[13].Exporter = func(v interface{}, i int) interface{} {
 			switch v := v.(*CallbackResponse); i {
 			case 0:
 				return &v.state
@@ -1453,12 +1625,12 @@ func file_opentalon_plugin_v1_plugin_proto_init() {
 			}
 		}
 	}
-	file_opentalon_plugin_v1_plugin_proto_msgTypes[7].OneofWrappers = []interface{}{}
-	file_opentalon_plugin_v1_plugin_proto_msgTypes[9].OneofWrappers = []interface{}{
+	file_opentalon_plugin_v1_plugin_proto_msgTypes[8].OneofWrappers = []interface{}{}
+	file_opentalon_plugin_v1_plugin_proto_msgTypes[10].OneofWrappers = []interface{}{
 		(*HostMessage_Call)(nil),
 		(*HostMessage_CallbackResponse)(nil),
 	}
-	file_opentalon_plugin_v1_plugin_proto_msgTypes[10].OneofWrappers = []interface{}{
+	file_opentalon_plugin_v1_plugin_proto_msgTypes[11].OneofWrappers = []interface{}{
 		(*PluginMessage_CallbackRequest)(nil),
 		(*PluginMessage_Result)(nil),
 	}
@@ -1468,7 +1640,7 @@ func file_opentalon_plugin_v1_plugin_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: file_opentalon_plugin_v1_plugin_proto_rawDesc,
 			NumEnums:      0,
-			NumMessages:   16,
+			NumMessages:   17,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

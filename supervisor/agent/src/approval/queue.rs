@@ -7,6 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use parking_lot::RwLock;
 use talon_agent_settings::{ConfirmKeys, ConfirmMode};
+use talon_arguments::Arguments;
 use talon_proto::agent;
 use talon_proto::agent::chunk::Kind;
 use talon_store::KeyValues;
@@ -132,6 +133,7 @@ impl CallApprover for ApprovalQueue {
         plugin: &str,
         action: &str,
         args: &BTreeMap<String, String>,
+        json: &Arguments,
         read_only: bool,
         destructive: Option<bool>,
         listener: &Arc<dyn Listener>,
@@ -139,7 +141,8 @@ impl CallApprover for ApprovalQueue {
         let settings = self.settings();
         let input = PolicyInput { plugin, action, args, read_only, destructive };
         let Some(why) = settings.policy.confirm_reason(input) else { return Confirmation::Yes };
-        let Some(record) = ApprovalRecord::new(caller, call_id, input, &why, settings.expires_after) else {
+        let Some(record) = ApprovalRecord::new(caller, call_id, input, json, &why, settings.expires_after)
+        else {
             return too_large();
         };
         let left = settings.expires_after;

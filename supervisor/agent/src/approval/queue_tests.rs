@@ -3,6 +3,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use talon_agent_settings::{ConfirmKeys, TimeSpan};
+use talon_arguments::Arguments;
 use talon_proto::agent::Approval;
 use talon_proto::agent::chunk::Kind;
 use talon_store::{Engine, Entry, Key, Namespace, PageRequest, PluginId, Store, StoreOptions};
@@ -114,7 +115,19 @@ impl Call {
     }
 
     async fn ask(&self, queue: &ApprovalQueue, listener: &Arc<dyn Listener>) -> Confirmation {
-        queue.confirm(&self.caller, &self.id, "shell", "run", &self.args, false, Some(false), listener).await
+        queue
+            .confirm(
+                &self.caller,
+                &self.id,
+                "shell",
+                "run",
+                &self.args,
+                &Arguments::default(),
+                false,
+                Some(false),
+                listener,
+            )
+            .await
     }
 }
 
@@ -130,7 +143,7 @@ async fn a_call_waits_is_shown_exactly_and_runs_when_it_is_approved() {
     let args = Call::new("c1").args;
     assert_eq!((parked.plugin.as_str(), parked.action.as_str()), ("shell", "run"));
     assert_eq!(parked.args, args.clone());
-    assert_eq!(parked.digest, digest("shell", "run", &args));
+    assert_eq!(parked.digest, digest("shell", "run", &args, &Arguments::default()));
     assert_eq!((parked.why.as_str(), parked.state.as_str()), ("pattern: rm -rf", "pending"));
     assert_eq!((parked.sender.as_str(), parked.session_id.as_str()), ("alice", "S1"));
     assert_eq!(parked.expires_unix_ms - parked.asked_unix_ms, 24 * 60 * 60 * 1000);
@@ -260,7 +273,7 @@ async fn what_cannot_be_decided_says_why_in_a_sentence() {
     let (asked, parked) = setting.park(Call::new("c1")).await;
     let says = |error: DecideError, words: &str| assert!(error.to_string().contains(words), "{error}");
 
-    let other = digest("shell", "run", &Call::new("c1").with("rm -rf /").args);
+    let other = digest("shell", "run", &Call::new("c1").with("rm -rf /").args, &Arguments::default());
     says(queue.decide(&parked.id, true, &other, "", "bob").await.expect_err("another call"), "digest");
     says(queue.decide("nothing", true, "", "", "bob").await.expect_err("no id"), "talon approval list");
     let long = "x".repeat(501);
@@ -466,12 +479,15 @@ fn the_digest_tells_every_call_from_every_other() {
         pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
     };
     let digests = [
-        digest("p", "a", &map(&[])),
-        digest("pa", "", &map(&[])),
-        digest("p", "a", &map(&[("x", "y")])),
-        digest("p", "a", &map(&[("xy", "")])),
-        digest("p", "a", &map(&[("x", ""), ("y", "")])),
-        digest("p", "ax", &map(&[("y", "")])),
+        digest("p", "a", &map(&[]), &Arguments::default()),
+        digest("pa", "", &map(&[]), &Arguments::default()),
+        digest("p", "a", &map(&[("x", "y")]), &Arguments::default()),
+        digest("p", "a", &map(&[("xy", "")]), &Arguments::default()),
+        digest("p", "a", &map(&[("x", ""), ("y", "")]), &Arguments::default()),
+        digest("p", "ax", &map(&[("y", "")]), &Arguments::default()),
+        digest("p", "a", &map(&[("x", "7")]), &Arguments::parse(r#"{"x": "7"}"#).unwrap()),
+        digest("p", "a", &map(&[("x", "7")]), &Arguments::parse(r#"{"x": 7}"#).unwrap()),
+        digest("p", "a", &map(&[("x", "7")]), &Arguments::parse(r#"{"x": 7, "y": null}"#).unwrap()),
     ];
     let different: std::collections::BTreeSet<&String> = digests.iter().collect();
     assert_eq!(different.len(), digests.len());

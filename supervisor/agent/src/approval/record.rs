@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
+use talon_arguments::Arguments;
 use talon_proto::agent;
 use talon_store::Timestamp;
 use ulid::Ulid;
@@ -93,21 +94,23 @@ impl Identity {
         plugin: &str,
         action: &str,
         args: &BTreeMap<String, String>,
+        json: &Arguments,
     ) -> Self {
         Self {
             session: caller.session.clone(),
             turn: caller.turn,
             subagent: caller.subagent.clone(),
             call_id: call_id.to_owned(),
-            digest: digest(plugin, action, args),
+            digest: digest(plugin, action, args, json),
         }
     }
 }
 
 /// SHA-256 over plugin, action and arguments, in hex. Each piece is prefixed with its length, so that pieces
-/// cannot be shifted into each other.
+/// cannot be shifted into each other. `json` adds the types of those that are no strings: 7 and "7" are
+/// different calls, although their texts are the same.
 #[must_use]
-pub fn digest(plugin: &str, action: &str, args: &BTreeMap<String, String>) -> String {
+pub fn digest(plugin: &str, action: &str, args: &BTreeMap<String, String>, json: &Arguments) -> String {
     let mut hash = Sha256::new();
     let mut piece = |text: &str| {
         hash.update((text.len() as u64).to_le_bytes());
@@ -119,6 +122,11 @@ pub fn digest(plugin: &str, action: &str, args: &BTreeMap<String, String>) -> St
         piece(name);
         piece(value);
     }
+    for (name, json) in json.iter().filter(|(_, json)| !json.starts_with('"')) {
+        piece("json");
+        piece(name);
+        piece(json);
+    }
     hex::encode(hash.finalize())
 }
 
@@ -128,6 +136,7 @@ impl ApprovalRecord {
         caller: &Caller,
         call_id: &str,
         input: PolicyInput<'_>,
+        json: &Arguments,
         why: &ConfirmReason,
         expires_after: Duration,
     ) -> Option<Self> {
@@ -140,7 +149,7 @@ impl ApprovalRecord {
         let expires = i64::try_from(expires_after.as_millis()).unwrap_or(i64::MAX);
         Some(Self {
             id: Ulid::generate().to_string(),
-            call: Identity::of(caller, call_id, plugin, action, args),
+            call: Identity::of(caller, call_id, plugin, action, args, json),
             sender: caller.sender.clone(),
             plugin: plugin.to_owned(),
             action: action.to_owned(),

@@ -167,7 +167,8 @@ impl TurnRun<'_> {
         checked: CheckedCall<'_>,
         costs: &Arc<CostTrackingListener>,
     ) -> CallReport {
-        let (tool, args) = (checked.tool, checked.to_wire());
+        let (tool, json) = (checked.tool, checked.to_wire());
+        let args = json.texts();
         let listener: Arc<dyn Listener> = Arc::clone(costs) as _;
         let (result, truncated, latency) = 'made: {
             if search::searches(self, &call.name) {
@@ -193,6 +194,7 @@ impl TurnRun<'_> {
                         &tool.plugin,
                         &tool.action,
                         &args,
+                        &json,
                         read_only,
                         destructive,
                         &listener,
@@ -224,7 +226,7 @@ impl TurnRun<'_> {
                     };
                     (own.call(call).await, false)
                 }
-                None => self.call_host(call, tool, args).await,
+                None => self.call_host(call, tool, args, &json).await,
             };
             (
                 super::persistence::bound_result(result, &self.environment.sanitizer),
@@ -244,11 +246,13 @@ impl TurnRun<'_> {
         call: &ToolCall,
         tool: &Tool,
         args: BTreeMap<String, String>,
+        json: &talon_arguments::Arguments,
     ) -> (ToolResult, bool) {
         let host_call = HostCall {
             plugin: tool.plugin.clone(),
             action: tool.action.clone(),
             args,
+            arguments_json: json.to_json(),
             context: self.host_context(),
             within: self.spec.within.clone(),
         };

@@ -13,8 +13,10 @@ pub struct HostCall {
     pub plugin: String,
     /// The action.
     pub action: String,
-    /// Its arguments on the wire.
+    /// Its arguments as texts.
     pub args: BTreeMap<String, String>,
+    /// The same as one JSON object, with their types; this is sent. Empty: the texts are sent.
+    pub arguments_json: String,
     /// `session_id`, `conversation_id`, `sender`, `channel`, `subagent`, `correlation_id`: the host checks
     /// its allow-lists against them, and passes on to the plugin those that it declares and is granted.
     pub context: BTreeMap<String, String>,

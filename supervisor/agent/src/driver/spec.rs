@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use talon_arguments::Arguments;
 use talon_guard::Sanitizer;
 use talon_llm::model::{Thinking, Usage};
 use talon_llm::route::Task;
@@ -127,7 +128,7 @@ pub enum Confirmation {
 #[async_trait]
 pub trait CallApprover: Send + Sync {
     /// Whether this call may be made. Waits for a person's decision where the policy requires one, and
-    /// notifies the listener. `destructive` and `read_only` are what the action declares.
+    /// notifies the listener. `json` has the same arguments with their types. `destructive` and `read_only` are what the action declares.
     #[expect(
         clippy::too_many_arguments,
         reason = "a call and all that policy looks at; it is made in one place"
@@ -139,6 +140,7 @@ pub trait CallApprover: Send + Sync {
         plugin: &str,
         action: &str,
         args: &BTreeMap<String, String>,
+        json: &Arguments,
         read_only: bool,
         destructive: Option<bool>,
         listener: &Arc<dyn Listener>,

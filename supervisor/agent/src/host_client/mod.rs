@@ -111,11 +111,13 @@ impl Host for HostClient {
         call: &HostCall,
         progress: &mut (dyn FnMut(Progress) + Send),
     ) -> Result<ExecuteResponse, HostError> {
-        let HostCall { plugin, action, args, context, within } = call;
+        let HostCall { plugin, action, args, arguments_json, context, within } = call;
         let request = ExecuteRequest {
             plugin: plugin.clone(),
             action: action.clone(),
-            args: args.clone(),
+            // One form is enough: the supervisor makes the texts of the JSON, by the rule that made these.
+            args: if arguments_json.is_empty() { args.clone() } else { Default::default() },
+            arguments_json: arguments_json.clone(),
             context: context.clone(),
             for_model: true,
             within: within.clone(),

@@ -147,6 +147,7 @@ fn call(action: &str) -> HostCall {
         plugin: "files".to_owned(),
         action: action.to_owned(),
         args: BTreeMap::from([("path".to_owned(), "a".to_owned())]),
+        arguments_json: String::new(),
         context: BTreeMap::from([("session_id".to_owned(), "s".to_owned())]),
         within: vec!["files.*".to_owned()],
     }

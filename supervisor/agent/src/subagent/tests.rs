@@ -59,6 +59,7 @@ impl CallApprover for Outside {
         _: &str,
         _: &str,
         _: &BTreeMap<String, String>,
+        _: &talon_arguments::Arguments,
         _: bool,
         _: Option<bool>,
         _: &Arc<dyn Listener>,

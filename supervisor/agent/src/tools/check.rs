@@ -1,8 +1,7 @@
 //! Checks a call against the offer.
 
-use std::collections::BTreeMap;
-
 use serde_json::{Map, Value};
+use talon_arguments::Arguments as WireArguments;
 use talon_guard::nearest;
 use talon_llm::model::{Arguments, ToolCall};
 
@@ -17,16 +16,18 @@ pub struct CheckedCall<'o> {
 }
 
 impl CheckedCall<'_> {
-    /// The arguments in the plugins' format: a string as it is, everything else as JSON text.
+    /// The arguments as they are sent: [`talon_arguments::Arguments::texts`] has them as texts. `null` for an
+    /// argument that the tool does not have is left out.
     #[must_use]
-    pub fn to_wire(&self) -> BTreeMap<String, String> {
-        let given = self.arguments.iter().filter(|(_, value)| !value.is_null());
-        given
-            .map(|(name, value)| match value {
-                Value::String(text) => (name.clone(), text.clone()),
-                other => (name.clone(), other.to_string()),
-            })
-            .collect()
+    pub fn to_wire(&self) -> WireArguments {
+        let properties = properties(self.tool);
+        let mut arguments = WireArguments::of(self.arguments);
+        for (name, value) in self.arguments {
+            if value.is_null() && !properties.is_some_and(|properties| properties.contains_key(name)) {
+                arguments.remove(name);
+            }
+        }
+        arguments
     }
 }
 
@@ -44,7 +45,7 @@ impl Offer {
             Arguments::Object(arguments) => arguments,
             Arguments::Unreadable(text) => return Err(Refusal::unreadable(text, cut_off)),
         };
-        let properties = tool.spec.parameters.get("properties").and_then(Value::as_object);
+        let properties = properties(tool);
         let is_known = |name: &str| properties.is_some_and(|properties| properties.contains_key(name));
         let (known, unknown): (Vec<_>, Vec<_>) =
             arguments.iter().filter(|(_, value)| !value.is_null()).partition(|(name, _)| is_known(name));
@@ -64,6 +65,10 @@ impl Offer {
             Err(mismatches) => Err(Refusal::arguments(mismatches, unknown)),
         }
     }
+}
+
+fn properties(tool: &Tool) -> Option<&Map<String, Value>> {
+    tool.spec.parameters.get("properties").and_then(Value::as_object)
 }
 
 /// The most unknown arguments named to the model. It sees the schema; more than a few are a misunderstanding.

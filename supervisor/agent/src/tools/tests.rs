@@ -62,7 +62,7 @@ fn arguments_travel_as_text() {
     let offer = offer();
     let given = json!({ "pattern": "a b", "limit": 3, "paths": ["x", "y"] });
     let call = call("code-search__search", given);
-    let wire = offer.check(&call, false).expect("it fits").to_wire();
+    let wire = offer.check(&call, false).expect("it fits").to_wire().texts();
     let wire: Vec<(&str, &str)> = wire.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
     assert_eq!(wire, [("limit", "3"), ("paths", r#"["x","y"]"#), ("pattern", "a b")]);
 }
@@ -79,7 +79,8 @@ fn what_means_the_same_on_the_wire_is_taken() {
         let wire = offer
             .check(&call, false)
             .unwrap_or_else(|refusal| panic!("{given}: {}", refusal.text()))
-            .to_wire();
+            .to_wire()
+            .texts();
         assert!(wire.contains_key("pattern"));
         assert!(!wire.values().any(|text| text == "null"));
     }

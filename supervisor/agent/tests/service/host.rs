@@ -8,6 +8,7 @@ use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{self, BoxStream};
 use parking_lot::Mutex;
+use talon_arguments::Arguments;
 use talon_guard::{Answer, EnvelopeMode, Guard, GuardSettings};
 use talon_proto::host::host_server::{Host, HostServer};
 use talon_proto::host::{
@@ -71,7 +72,8 @@ impl Plugins {
         if request.plugin == "slow" {
             self.answers.acquire().await.unwrap().forget();
         }
-        let path = request.args.get("path").cloned().unwrap_or_default();
+        let arguments = Arguments::parse(&request.arguments_json).expect("the agent sends JSON");
+        let path = arguments.texts().get("path").cloned().unwrap_or_default();
         let text = format!("{} {path}: a line of text", request.action);
         let guarded = self.guard.answer("test", &request.plugin, "call", Answer::from_tool(text.clone()));
         ExecuteResponse {

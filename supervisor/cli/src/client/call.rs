@@ -25,6 +25,7 @@ use crate::output::Output;
   talon call hello.greet name=World
   talon call code-search.search pattern='fn main' --timeout 5s
   talon call notes.add --arg-file text=note.md
+  talon call hello.greet --arguments '{\"name\": \"7\"}'
   git diff | talon call review.diff --arg-file diff=- --raw")]
 pub(crate) struct CallArgs {
     /// The plugin and action; `talon plugin show PLUGIN` lists the actions.
@@ -73,10 +74,12 @@ impl FromStr for Target {
 
 impl CallArgs {
     pub(crate) async fn run(self, socket: &HostSocket<'_>, out: &mut Output) -> Result<u8, Failure> {
+        let arguments = self.arguments.collect()?;
         let request = ExecuteRequest {
             plugin: self.target.plugin,
             action: self.target.action,
-            args: self.arguments.collect()?,
+            args: arguments.texts,
+            arguments_json: arguments.json,
             call_id: self.call_id.unwrap_or_default(),
             timeout_ms: self
                 .timeout
@@ -84,6 +87,8 @@ impl CallArgs {
             context: self.context.into_iter().collect(),
             for_model: false,
             within: Vec::new(),
+            // A terminal shows text.
+            wants_media: false,
         };
         let client = Client::connect(socket).await?;
         // Progress is only for people.

@@ -1,6 +1,5 @@
 //! `talon exec`: one call to one plugin file, without a daemon.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +16,7 @@ use talon_supervisor::host;
 use talon_supervisor::serve::state_service;
 use talon_supervisor::state;
 
-use crate::arguments::{Arguments, key_value, timeout};
+use crate::arguments::{Arguments, CollectedArguments, timeout};
 use crate::client::plugin::show::actions;
 use crate::exit;
 use crate::failure::Failure;
@@ -114,7 +113,7 @@ impl ExecArgs {
         self,
         config: Arc<Config>,
         spec: PluginSpec,
-        args: BTreeMap<String, String>,
+        args: CollectedArguments,
         out: &mut Output,
     ) -> Result<u8, Failure> {
         let failed = |error: &dyn std::fmt::Display| Failure::failed(error.to_string());
@@ -151,7 +150,7 @@ impl ExecArgs {
         self,
         plugin: &Plugin,
         dispatcher: &Dispatcher,
-        args: BTreeMap<String, String>,
+        args: CollectedArguments,
         out: &mut Output,
     ) -> Result<u8, Failure> {
         plugin.settled().await;
@@ -179,7 +178,7 @@ impl ExecArgs {
         };
         let id = ulid::Ulid::generate().to_string();
         let mut call = Call::new(id.clone(), plugin.name().as_str(), action, Origin::Person);
-        call.args = args;
+        call.set_arguments(args.texts, &args.json);
         call.timeout = self.timeout;
         let accepted = call.accepted;
         let guarded = dispatcher.call(call).await.map_err(|error| Failure::failed(error.to_string()))?;

@@ -31,8 +31,8 @@ pub struct Caller {
 /// The arguments of a call.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Arguments {
-    /// SHA-256 of the arguments as a JSON object with sorted keys and without spaces; absent if they are not
-    /// recorded.
+    /// SHA-256 of the arguments as a JSON object with sorted keys and without spaces, with the types that the
+    /// caller sent, all strings if it sent texts; absent if they are not recorded.
     #[serde(rename = "arguments_sha256", skip_serializing_if = "Option::is_none")]
     pub sha256: Option<String>,
     /// That object itself, truncated to [`MAX_ARGUMENT_TEXT_BYTES`]; absent unless configured.
@@ -44,27 +44,20 @@ pub struct Arguments {
 }
 
 impl Arguments {
-    /// The digest of arguments, without their text.
+    /// The digest of arguments, which are one JSON object, without their text.
     #[must_use]
-    pub fn digest(arguments: &impl Serialize) -> Self {
-        Self { sha256: Some(hex_digest::sha256(&json(arguments))), ..Self::default() }
+    pub fn digest(json: &str) -> Self {
+        Self { sha256: Some(hex_digest::sha256(json.as_bytes())), ..Self::default() }
     }
 
     /// The digest, and the text up to its limit.
     #[must_use]
-    pub fn text(arguments: &impl Serialize) -> Self {
-        let whole = json(arguments);
-        let sha256 = Some(hex_digest::sha256(&whole));
-        let whole = String::from_utf8_lossy(&whole);
+    pub fn text(whole: &str) -> Self {
+        let sha256 = Some(hex_digest::sha256(whole.as_bytes()));
         let text = whole[..whole.floor_char_boundary(MAX_ARGUMENT_TEXT_BYTES)].to_owned();
         let cut_bytes = (whole.len() - text.len()) as u64;
         Self { sha256, text: Some(text), cut_bytes }
     }
-}
-
-/// A map with string keys always serializes to a JSON object; if it does not, there is nothing to record.
-fn json(arguments: &impl Serialize) -> Vec<u8> {
-    serde_json::to_vec(arguments).unwrap_or_default()
 }
 
 /// What the guard did to an answer.

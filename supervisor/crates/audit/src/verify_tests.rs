@@ -445,7 +445,7 @@ proptest! {
             call_id: long.clone(),
             plugin: long.clone(),
             action: long.clone(),
-            arguments: Arguments::text(&std::collections::BTreeMap::from([(long.clone(), long.clone())])),
+            arguments: Arguments::text(&format!("{{\"{long}\":\"{long}\"}}")),
             outcome: "host_fault",
             reason: "arguments_too_large",
             guard: crate::record::Verdicts {

@@ -6,6 +6,7 @@
 //! reaches a prompt without passing that layer.
 
 use bytes::Bytes;
+use talon_proto::plugin::Media;
 use talon_sanitize::Raw;
 
 use crate::digest::Digest;
@@ -86,6 +87,8 @@ pub struct Answer {
     pub error: Raw<'static>,
     /// JSON text, or empty.
     pub structured_content: Raw<'static>,
+    /// Images, audio, resources and links, as they came.
+    pub media: Vec<Media>,
     /// The digest of the message that it was decoded from. `None` if there was no message: the host itself
     /// answered.
     pub digest: Option<Digest>,
@@ -114,6 +117,7 @@ impl Answer {
             content: nothing(),
             error: nothing(),
             structured_content: nothing(),
+            media: Vec::new(),
             digest: None,
             written_by: None,
         }

@@ -42,6 +42,16 @@ impl Body {
         Self { whole, parts }
     }
 
+    /// The text with a notice behind it.
+    pub(crate) fn with_notice(self, notice: String) -> Self {
+        let mut parts = self.parts;
+        if parts.is_empty() && !self.whole.is_empty() {
+            parts.push(Part::Text(self.whole));
+        }
+        parts.push(Part::Notice(notice));
+        Self::from_parts(parts)
+    }
+
     /// The whole text, notices included, for programs.
     pub(crate) fn whole(&self) -> &Sanitized {
         &self.whole

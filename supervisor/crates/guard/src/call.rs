@@ -6,6 +6,7 @@ use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use std::time::Duration;
 
+use talon_arguments::{Arguments, ArgumentsError};
 use talon_proto::plugin::CredentialHeader;
 use talon_sanitize::Sanitized;
 use tokio::time::Instant;
@@ -93,14 +94,21 @@ pub struct CallFields {
     pub scope: Arc<str>,
     /// The plugins whose recent answers share text with the arguments, sorted. Set by `taint`.
     pub tainted_by: Vec<String>,
-    /// The caller's arguments; after `resolve` also the injected ones.
+    /// The caller's arguments as texts; after `resolve` also the injected ones.
     pub args: BTreeMap<String, String>,
+    /// The same arguments as JSON, if the caller sent them so. Set by [`Call::set_arguments`]; whoever changes
+    /// one of the two changes the other.
+    pub json: Option<Arguments>,
+    /// Why the caller's arguments are not usable. `resolve` refuses such a call.
+    pub arguments_error: Option<ArgumentsError>,
     /// Who made the call.
     pub origin: Origin,
     /// What the caller may call; `None`: everything. Decided by the dispatcher.
     pub granted: Option<ArcById<dyn Grant>>,
     /// Whether `granted` covers the action, once that was asked.
     grant_verdict: Option<bool>,
+    /// Whether the caller takes images, audio, resources and links.
+    pub wants_media: bool,
     /// Receives the call's progress, if the caller wants it.
     pub progress_observer: Option<ArcById<dyn ProgressObserver>>,
     /// The trace that the call belongs to, if there is one.
@@ -140,9 +148,12 @@ impl Call {
             scope: Arc::default(),
             tainted_by: Vec::new(),
             args: BTreeMap::new(),
+            json: None,
+            arguments_error: None,
             origin,
             granted: None,
             grant_verdict: None,
+            wants_media: false,
             progress_observer: None,
             trace: None,
             context: BTreeMap::new(),
@@ -153,6 +164,28 @@ impl Call {
             credentials: BTreeMap::new(),
             layer_timings: None,
         }))
+    }
+
+    /// Sets the arguments from the two forms that a request may carry: texts, JSON, or both. The JSON alone
+    /// gives the texts, so that layers which look at texts see all that the plugin gets. Both have to be the
+    /// same arguments. What is not usable is kept for `resolve`, whose refusal is counted and recorded as any
+    /// other.
+    pub fn set_arguments(&mut self, texts: BTreeMap<String, String>, json: &str) {
+        self.args = texts;
+        if json.is_empty() {
+            return;
+        }
+        match Arguments::parse(json) {
+            Ok(json) if self.args.is_empty() => {
+                self.args = json.texts();
+                self.json = Some(json);
+            }
+            Ok(json) => match json.agree(&self.args) {
+                Ok(()) => self.json = Some(json),
+                Err(error) => self.arguments_error = Some(error),
+            },
+            Err(error) => self.arguments_error = Some(error),
+        }
     }
 
     /// Whether the caller may call this action. The grant is asked once: plugin, action and grant must not
@@ -205,6 +238,7 @@ impl fmt::Debug for Call {
             .field("scope", &self.scope)
             .field("tainted_by", &self.tainted_by)
             .field("args", &self.args.keys())
+            .field("has_json", &self.json.is_some())
             .field("origin", &self.origin)
             .field("granted", &self.granted)
             .field("progress_observer", &self.progress_observer)

@@ -194,8 +194,11 @@ impl<'a> BlockContent<'a> {
         if !answer.error().is_empty() {
             return Self::Error(&answer.0.error);
         }
-        let structured = Some(&answer.0.structured_content).filter(|body| !body.whole().is_empty());
-        Self::Answer { content: &answer.0.content, structured }
+        let content = &answer.0.content;
+        // Many tools answer the same twice, as text and as data. It stands once.
+        let structured = Some(&answer.0.structured_content)
+            .filter(|body| !body.whole().is_empty() && !is_same_json(content.whole(), body.whole()));
+        Self::Answer { content, structured }
     }
 
     fn texts(&self) -> impl Iterator<Item = &'a Body> {
@@ -219,6 +222,32 @@ impl<'a> BlockContent<'a> {
             EnvelopeMode::Quoted => bytes + bytes / 16 + ENVELOPE,
         }
     }
+}
+
+/// Whether two texts, of which the second is JSON, are the same but for spaces between tokens.
+fn is_same_json(text: &str, json: &str) -> bool {
+    let (mut a, mut b) = (tokens(text), tokens(json));
+    loop {
+        match (a.next(), b.next()) {
+            (None, None) => return true,
+            (a, b) if a == b => {}
+            _ => return false,
+        }
+    }
+}
+
+/// The bytes of JSON without spaces between its tokens.
+fn tokens(json: &str) -> impl Iterator<Item = u8> {
+    let (mut is_string, mut is_escaped) = (false, false);
+    json.bytes().filter(move |byte| {
+        if is_string {
+            is_string = is_escaped || *byte != b'"';
+            is_escaped = !is_escaped && *byte == b'\\';
+            return true;
+        }
+        is_string = *byte == b'"';
+        !matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
+    })
 }
 
 /// A block that is being written.

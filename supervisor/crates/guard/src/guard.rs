@@ -19,12 +19,13 @@
 //! # Ok::<(), talon_sanitize::SettingsError>(())
 //! ```
 
-use talon_sanitize::{Raw, Sanitized, Sanitizer, SettingsError};
+use talon_sanitize::{MAX_JSON_BYTES, Raw, Sanitized, Sanitizer, SettingsError};
 
 use crate::answer::Answer;
 use crate::digest::Digest;
 use crate::envelope::{EnvelopeMode, Subject, Wrapped};
 use crate::executor::Executor;
+use crate::media::MediaPolicy;
 use crate::report::Report;
 use crate::sanitize::{Findings, SanitizeLayer};
 use crate::sanitized_answer::SanitizedAnswer;
@@ -42,6 +43,10 @@ pub struct GuardSettings {
     pub max_response_bytes: usize,
     /// The size limit of structured content. Default the same.
     pub max_structured_bytes: usize,
+    /// Whether structured content over its limit is shortened instead of left out. Default no.
+    pub shortens_structured: bool,
+    /// What is passed on of images, audio, resources and links. Default nothing.
+    pub media: MediaPolicy,
     /// What happens to content that is over the limit. Default: it is cut.
     pub oversize: Oversize,
     /// What runs the work on large answers in the layers. Default: it runs in place.
@@ -55,6 +60,8 @@ impl Default for GuardSettings {
             envelope: EnvelopeMode::default(),
             max_response_bytes: DEFAULT_MAX_RESPONSE_BYTES,
             max_structured_bytes: DEFAULT_MAX_RESPONSE_BYTES,
+            shortens_structured: false,
+            media: MediaPolicy::default(),
             oversize: Oversize::default(),
             executor: Executor::default(),
         }
@@ -89,14 +96,20 @@ impl Guard {
     pub fn with_sanitizer(sanitizer: Sanitizer, settings: GuardSettings) -> Self {
         let GuardSettings { envelope, max_response_bytes, max_structured_bytes, oversize, executor, .. } =
             settings;
+        let (shortens_structured, media) = (settings.shortens_structured, settings.media);
         let mut sanitize = SanitizeLayer::new(sanitizer.clone())
             .executor(executor)
             .for_response_limit(max_response_bytes.max(max_structured_bytes));
+        if shortens_structured {
+            sanitize = sanitize.for_structured_limit(MAX_JSON_BYTES);
+        }
         if let Oversize::Paged(pages) = &oversize {
             sanitize = sanitize.for_stored_text_limit(pages.settings().max_text_bytes);
         }
         let truncate = TruncateLayer::new(max_response_bytes, sanitizer.clone())
             .max_structured_bytes(max_structured_bytes)
+            .shortens_structured(shortens_structured)
+            .media(media)
             .oversize(oversize)
             .executor(executor);
         Self { sanitizer, sanitize, truncate, envelope, executor }
@@ -143,7 +156,7 @@ impl Guard {
     /// A sanitized and limited answer without its envelope.
     fn neutralize(&self, scope: &str, plugin: &str, answer: Answer) -> SanitizedAnswer {
         let mut sanitized = self.sanitize.sanitize(answer);
-        self.truncate.apply(&mut sanitized, scope, plugin);
+        self.truncate.apply(&mut sanitized, scope, plugin, false);
         sanitized
     }
 

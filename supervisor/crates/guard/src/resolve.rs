@@ -14,13 +14,21 @@
 //!
 //! # Arguments
 //!
-//! Arguments are strings on the wire. `type` says how to parse one: `string` (and the empty type) unchanged,
+//! Arguments are strings on the wire, or JSON ([`CallFields::json`](crate::CallFields::json)), or both.
+//! As strings: `type` says how to parse one: `string` (and the empty type) unchanged,
 //! `integer`, `number` and `boolean` in their JSON spelling (`5`, `-1.5`, `true`), `array` and `object` as
 //! JSON text. An unknown type is not checked. The value is then checked against the parameter's JSON Schema
 //! fragment: `type`, `enum`, `const`, `minimum`, `maximum`, `exclusiveMinimum`, `exclusiveMaximum`,
 //! `minLength`, `maxLength`, `pattern`, `items`, `required` and `properties`. Other keywords are ignored, and
 //! so is a schema that is not a JSON object or is too large: the check spares a plugin mistaken calls, it
 //! does not replace the plugin's own checks.
+//!
+//! As JSON a value has a type of its own, which has to be one that the parameter takes: by its `type`, with
+//! `null` where the schema admits it, or by the schema alone where the type is none of JSON Schema. Two
+//! things that models do are put right, in both forms: a string where no string is taken is read as its text
+//! would be (`"3"` is 3), and `null` for an optional parameter that takes none is left out.
+//!
+//! A required parameter whose schema has a `default` may be missing.
 //!
 //! An argument named in `inject_context_args` is set by the host: a caller that sends it is refused, and it
 //! never counts as missing.
@@ -32,6 +40,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use pin_project_lite::pin_project;
+use talon_arguments::Arguments;
 use talon_proto::plugin::{Action, CredentialHeader};
 use tower_layer::Layer;
 use tower_service::Service;
@@ -50,7 +59,7 @@ pub use arguments::Problems;
 pub use error::{ResolveError, Suggestions};
 use schema::Patterns;
 
-/// The limit for all arguments of a call, names and values: 1 MiB, as the issue asks. Larger input belongs in
+/// The limit for all arguments of a call, names and values, in each of their two forms: 1 MiB, as the issue asks. Larger input belongs in
 /// a file whose path the tool gets. Set with [`ResolveLayer::max_argument_bytes`].
 pub const DEFAULT_MAX_ARGUMENT_BYTES: usize = 1024 * 1024;
 
@@ -177,8 +186,15 @@ impl<D: Directory> Rules<D> {
         if action.user_only && call.origin == Origin::Model {
             return Err(ResolveError::UserOnly { action: call.action.clone() });
         }
+        if let Some(error) = call.arguments_error.take() {
+            return Err(ResolveError::UnusableArguments { action: call.action.clone(), error });
+        }
         self.check_size(call)?;
-        let problems = arguments::check(found, &call.args, &self.patterns);
+        let CallFields { args, json, .. } = &mut **call;
+        let problems = match json {
+            Some(json) => arguments::check_json(found, json, args, &self.patterns),
+            None => arguments::check(found, args, &self.patterns),
+        };
         if !problems.is_empty() {
             return Err(ResolveError::bad_arguments(call, action, problems));
         }
@@ -189,7 +205,8 @@ impl<D: Directory> Rules<D> {
     }
 
     fn check_size(&self, call: &Call) -> Result<(), ResolveError> {
-        let bytes = call.args.iter().map(|(name, value)| name.len() + value.len()).sum();
+        let texts = call.args.iter().map(|(name, value)| name.len() + value.len()).sum();
+        let bytes = call.json.as_ref().map_or(0, Arguments::bytes).max(texts);
         let limit = self.max_argument_bytes;
         if bytes <= limit {
             return Ok(());
@@ -202,10 +219,13 @@ impl<D: Directory> Rules<D> {
     fn inject(&self, call: &mut Call, action: &Action) -> Result<(), ResolveError> {
         let wanted = action.inject_context_args.iter().filter(|name| self.grants.context.contains(*name));
         let mut injected = false;
-        let CallFields { context, args, .. } = &mut **call;
+        let CallFields { context, args, json, .. } = &mut **call;
         for name in wanted {
             if let Some(value) = context.get(name).filter(|value| !value.is_empty()) {
                 args.insert(name.clone(), value.clone());
+                if let Some(json) = json {
+                    json.insert_string(name, value);
+                }
                 injected = true;
             }
         }
@@ -267,5 +287,7 @@ where
     }
 }
 
+#[cfg(test)]
+mod json_tests;
 #[cfg(test)]
 mod tests;

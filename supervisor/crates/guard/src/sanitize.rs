@@ -21,6 +21,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use pin_project_lite::pin_project;
+use talon_proto::plugin::Media;
 use talon_sanitize::{FamilyCounts, Flags, Raw, Sanitized, Sanitizer};
 use tower_layer::Layer;
 use tower_service::Service;
@@ -29,6 +30,7 @@ use crate::answer::Answer;
 use crate::body::Body;
 use crate::call::Call;
 use crate::executor::Executor;
+use crate::media::MAX_LABEL_BYTES;
 use crate::quarantine::Quarantine;
 use crate::report::Report;
 use crate::sanitized_answer::{Fields, SanitizedAnswer, structured_notice};
@@ -49,6 +51,8 @@ const BYTE_ORDER_MARK: char = '\u{feff}';
 pub struct SanitizeLayer {
     sanitizer: Sanitizer,
     coarse_bytes: usize,
+    /// The same for structured content, if that may be larger.
+    structured_coarse_bytes: usize,
     quarantine: Option<Quarantine>,
     executor: Executor,
 }
@@ -57,7 +61,13 @@ impl SanitizeLayer {
     /// A layer whose coarse cut suits the default response limit.
     #[must_use]
     pub fn new(sanitizer: Sanitizer) -> Self {
-        Self { sanitizer, coarse_bytes: MIN_COARSE_BYTES, quarantine: None, executor: Executor::default() }
+        Self {
+            sanitizer,
+            coarse_bytes: MIN_COARSE_BYTES,
+            structured_coarse_bytes: 0,
+            quarantine: None,
+            executor: Executor::default(),
+        }
     }
 
     /// Adapts the coarse cut to another limit: the largest limit of the truncate layer.
@@ -72,6 +82,13 @@ impl SanitizeLayer {
     #[must_use]
     pub fn for_stored_text_limit(mut self, max_text_bytes: usize) -> Self {
         self.coarse_bytes = self.coarse_bytes.max(max_text_bytes);
+        self
+    }
+
+    /// Keeps structured content up to this size whole, for a truncate layer that shortens it.
+    #[must_use]
+    pub fn for_structured_limit(mut self, max_bytes: usize) -> Self {
+        self.structured_coarse_bytes = max_bytes;
         self
     }
 
@@ -163,7 +180,7 @@ impl SanitizeLayer {
     }
 
     pub(crate) fn sanitize(&self, answer: Answer) -> SanitizedAnswer {
-        let Answer { outcome, mut content, error, structured_content, digest, written_by } = answer;
+        let Answer { outcome, mut content, error, structured_content, media, digest, written_by } = answer;
         let mut report = Report {
             bytes_in: content.len() + error.len() + structured_content.len(),
             digest,
@@ -173,6 +190,7 @@ impl SanitizeLayer {
         let structured_content = self.structured(structured_content, &mut content, &mut found, &mut report);
         let (content, content_left) = self.text(content, &mut found);
         let (error, error_left) = self.text(error, &mut found);
+        let media = media.into_iter().map(|item| self.media(item, &mut found)).collect();
         report.bytes_left_out += content_left + error_left;
         report.bytes_out = content.len() + error.len() + structured_content.whole().len();
         found.write_to(&mut report);
@@ -181,6 +199,7 @@ impl SanitizeLayer {
             content: Body::from_plugin(content),
             error: Body::from_plugin(error),
             structured_content,
+            media,
             report,
             written_by,
             unreported_bytes: [content_left, error_left],
@@ -199,9 +218,9 @@ impl SanitizeLayer {
         if json.is_empty() {
             return Body::default();
         }
-        if json.len() > self.coarse_bytes {
+        if json.len() > self.structured_coarse_bytes.max(self.coarse_bytes) {
             report.bytes_left_out += json.len();
-            return structured_notice(json.len(), self.coarse_bytes);
+            return structured_notice(json.len(), self.structured_coarse_bytes.max(self.coarse_bytes));
         }
         if let Some(inert) = found.json(&self.sanitizer, &json) {
             return Body::from_plugin(inert);
@@ -213,6 +232,17 @@ impl SanitizeLayer {
             Raw::from([content.expose(), "\n\n", json.expose()].concat())
         };
         Body::default()
+    }
+
+    /// Sanitizes the texts of an item.
+    fn media(&self, mut item: Media, found: &mut Findings) -> Media {
+        let Media { kind, mime_type, data: _, text, uri, name, title, description, size: _ } = &mut item;
+        for label in [kind, mime_type, uri, name, title, description] {
+            let kept = talon_sanitize::prefix(label, MAX_LABEL_BYTES);
+            *label = found.text(&self.sanitizer, Raw::from(kept.to_owned())).into_string();
+        }
+        *text = self.text(Raw::from(std::mem::take(text)), found).0.into_string();
+        item
     }
 
     /// Sanitizes one text after the coarse cut, and returns how much the cut left out.

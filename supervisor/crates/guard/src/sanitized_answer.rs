@@ -1,5 +1,6 @@
 //! An answer whose text is sanitized.
 
+use talon_proto::plugin::Media;
 use talon_sanitize::{Sanitized, Sanitizer};
 
 use crate::answer::Outcome;
@@ -30,6 +31,8 @@ pub(crate) struct Fields {
     pub(crate) content: Body,
     pub(crate) error: Body,
     pub(crate) structured_content: Body,
+    /// Its texts are sanitized. The truncate layer drops what is not passed on.
+    pub(crate) media: Vec<Media>,
     pub(crate) report: Report,
     pub(crate) written_by: Option<String>,
     /// Bytes that the coarse cut removed from content and error, for which there is no notice yet.
@@ -100,6 +103,23 @@ impl SanitizedAnswer {
         report.bytes_out = report.bytes_out - body.whole().len() + with.whole().len();
         *body = with;
         unannounced[field as usize] = 0;
+    }
+
+    /// Adds a notice of the host behind the content.
+    pub(crate) fn add_notice(&mut self, notice: String) {
+        let Fields { content, report, .. } = &mut *self.0;
+        let before = content.whole().len();
+        *content = std::mem::take(content).with_notice(notice);
+        report.bytes_out = report.bytes_out - before + content.whole().len();
+    }
+
+    /// Replaces the structured content by a shorter form of it.
+    pub(crate) fn shorten_structured(&mut self, short: Sanitized) {
+        let old = self.structured_content().len();
+        let report = &mut self.0.report;
+        report.bytes_left_out += old.saturating_sub(short.len());
+        report.bytes_out = report.bytes_out - old + short.len();
+        self.0.structured_content = Body::from_plugin(short);
     }
 
     /// Replaces the structured content, which is larger than `limit`, by a notice.

@@ -23,11 +23,13 @@ use tower_service::Service;
 use crate::body::{Body, Part};
 use crate::call::Call;
 use crate::executor::Executor;
-use crate::pages::Pages;
+use crate::media::MediaPolicy;
+use crate::pages::{Pages, READ_MORE};
 use crate::sanitized_answer::{Field, SanitizedAnswer};
 use talon_sanitize::prefix;
 
 mod excerpt;
+mod shorten;
 
 /// The default limit of content and of an error: 64 KiB as in the founding design, some 16 thousand tokens.
 /// Set with [`TruncateLayer::new`].
@@ -50,7 +52,9 @@ pub enum Oversize {
 pub struct TruncateLayer {
     max_response_bytes: usize,
     max_structured_bytes: usize,
+    shortens_structured: bool,
     oversize: Oversize,
+    media: MediaPolicy,
     sanitizer: Sanitizer,
     executor: Executor,
 }
@@ -63,7 +67,9 @@ impl TruncateLayer {
         Self {
             max_response_bytes,
             max_structured_bytes: max_response_bytes,
+            shortens_structured: false,
             oversize: Oversize::default(),
+            media: MediaPolicy::default(),
             sanitizer,
             executor: Executor::default(),
         }
@@ -73,6 +79,21 @@ impl TruncateLayer {
     #[must_use]
     pub fn max_structured_bytes(mut self, bytes: usize) -> Self {
         self.max_structured_bytes = bytes;
+        self
+    }
+
+    /// Shortens structured content that is over its limit, instead of leaving it out: long texts and lists in
+    /// it are cut, and a notice in the content says so. What does not fit even so is left out.
+    #[must_use]
+    pub fn shortens_structured(mut self, shortens: bool) -> Self {
+        self.shortens_structured = shortens;
+        self
+    }
+
+    /// Sets what is passed on of media. Default nothing.
+    #[must_use]
+    pub fn media(mut self, policy: MediaPolicy) -> Self {
+        self.media = policy;
         self
     }
 
@@ -91,16 +112,50 @@ impl TruncateLayer {
     }
 
     /// Limits the size of an answer of this plugin to a call from this scope.
-    pub(crate) fn apply(&self, answer: &mut SanitizedAnswer, scope: &str, plugin: &str) {
+    pub(crate) fn apply(&self, answer: &mut SanitizedAnswer, scope: &str, plugin: &str, wants_media: bool) {
         match &self.oversize {
             Oversize::Cut => self.cut(answer, Field::Content),
             Oversize::Excerpt => self.excerpt(answer, None),
             Oversize::Paged(pages) => self.excerpt(answer, Some((pages, scope, plugin))),
         }
         self.cut(answer, Field::Error);
+        self.limit_structured(answer, scope, plugin);
+        if !answer.0.media.is_empty() {
+            let (kept, notice) = self.media.admit(std::mem::take(&mut answer.0.media), wants_media, plugin);
+            answer.0.media = kept;
+            if let Some(notice) = notice {
+                answer.add_notice(notice);
+            }
+        }
+    }
+
+    fn limit_structured(&self, answer: &mut SanitizedAnswer, scope: &str, plugin: &str) {
         let structured = &answer.0.structured_content;
-        if structured.whole().len() > self.max_structured_bytes && !structured.is_cut() {
-            answer.replace_structured(self.max_structured_bytes);
+        let (whole, limit) = (structured.whole(), self.max_structured_bytes);
+        if whole.len() <= limit || structured.is_cut() {
+            return;
+        }
+        let short =
+            if self.shortens_structured { shorten::shorten(whole, limit, &self.sanitizer) } else { None };
+        let Some(short) = short else { return answer.replace_structured(limit) };
+        let handle = match &self.oversize {
+            Oversize::Paged(pages) => {
+                pages.store(scope, answer.0.written_by.as_deref().unwrap_or(plugin), whole)
+            }
+            Oversize::Cut | Oversize::Excerpt => None,
+        };
+        let more = match &handle {
+            Some(handle) => format!("; {READ_MORE} handle={handle} offset=0 reads all of it"),
+            None => String::new(),
+        };
+        let (before, after) = (whole.len(), short.len());
+        answer.shorten_structured(short);
+        answer.add_notice(format!(
+            "[truncated: structured content of {before} bytes was shortened to {after}: long texts and lists in it are \
+             cut{more}]"
+        ));
+        if answer.0.report.page.is_none() {
+            answer.0.report.page = handle;
         }
     }
 
@@ -160,11 +215,12 @@ where
 
     #[inline]
     fn call(&mut self, call: Call) -> Self::Future {
+        let wants_media = call.wants_media;
         let keeper = match self.limits.oversize {
-            Oversize::Paged(_) => Some((call.scope.clone(), call.plugin.clone())),
-            Oversize::Cut | Oversize::Excerpt => None,
+            Oversize::Cut | Oversize::Excerpt if !wants_media => None,
+            _ => Some((call.scope.clone(), call.plugin.clone())),
         };
-        ResponseFuture { future: self.inner.call(call), limits: self.limits.clone(), keeper }
+        ResponseFuture { future: self.inner.call(call), limits: self.limits.clone(), keeper, wants_media }
     }
 }
 
@@ -174,8 +230,9 @@ pin_project! {
         #[pin]
         future: F,
         limits: Arc<TruncateLayer>,
-        // Scope and plugin, if the text may be stored for reading on.
+        // Scope and plugin, if the text may be stored for reading on, or the plugin named in a notice.
         keeper: Option<(Arc<str>, Arc<str>)>,
+        wants_media: bool,
     }
 }
 
@@ -191,7 +248,9 @@ where
         let mut answer = ready!(this.future.poll(cx))?;
         let (scope, plugin) = this.keeper.as_ref().map_or(("", ""), |(scope, plugin)| (&**scope, &**plugin));
         let limits = this.limits;
-        limits.executor.run(answer.report().bytes_out, || limits.apply(&mut answer, scope, plugin));
+        let wants_media = *this.wants_media;
+        let bytes = answer.report().bytes_out;
+        limits.executor.run(bytes, || limits.apply(&mut answer, scope, plugin, wants_media));
         Poll::Ready(Ok(answer))
     }
 }

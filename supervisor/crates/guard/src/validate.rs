@@ -219,6 +219,7 @@ fn accept(raw: RawAnswer, digest: Digest, call_id: &str) -> Result<Answer, Valid
         content: Raw::from(message.content),
         error: Raw::from(message.error),
         structured_content: Raw::from(message.structured_content),
+        media: message.media,
         digest: Some(digest),
         written_by: None,
     })

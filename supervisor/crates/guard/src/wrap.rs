@@ -37,6 +37,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use pin_project_lite::pin_project;
+use talon_proto::plugin::Media;
 use talon_sanitize::Sanitized;
 use tower_layer::Layer;
 use tower_service::Service;
@@ -111,13 +112,14 @@ impl Guarded {
     /// Returns the parts, for a host that sends them on.
     #[must_use]
     pub fn into_parts(self) -> Parts {
-        let Fields { outcome, content, error, structured_content, report, .. } = *self.inner.0;
+        let Fields { outcome, content, error, structured_content, media, report, .. } = *self.inner.0;
         Parts {
             block: self.block,
             outcome,
             content: content.into_whole(),
             error: error.into_whole(),
             structured_content: structured_content.into_whole(),
+            media,
             report,
         }
     }
@@ -137,6 +139,8 @@ pub struct Parts {
     pub error: Sanitized,
     /// The guarded JSON text, or empty.
     pub structured_content: Sanitized,
+    /// What is passed on of images, audio, resources and links. Their texts are sanitized.
+    pub media: Vec<Media>,
     /// What the guard did.
     pub report: Report,
 }

@@ -30,6 +30,7 @@ use super::connect::Connector;
 use super::error::{HttpError, failure, is_forbidden, is_out_of_service};
 use super::events::events;
 use crate::server::lines::MAX_MESSAGE_BYTES;
+use crate::server::request_text::to_json;
 use crate::server::scan::Scan;
 use crate::server::stdio::message;
 
@@ -294,7 +295,7 @@ impl StreamableHttpClient for HttpClient {
         custom_headers: HashMap<HeaderName, HeaderValue>,
         max_sse_event_size: usize,
     ) -> Result<StreamableHttpPostResponse, Failure> {
-        let sent = serde_json::to_vec(&message)?;
+        let sent = to_json(&message)?.into_bytes();
         let in_session = session_id.is_some();
         let parts = Parts { uri, session: session_id, headers: custom_headers };
         let accept = format!("{JSON_MIME_TYPE}, {EVENT_STREAM_MIME_TYPE}");

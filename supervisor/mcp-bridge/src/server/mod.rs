@@ -5,6 +5,7 @@ pub(crate) mod lines;
 pub(crate) mod message_filter;
 mod probe_log;
 pub(crate) mod progress;
+pub(crate) mod request_text;
 pub(crate) mod scan;
 #[cfg(test)]
 pub(crate) mod scripted;

@@ -16,6 +16,7 @@ use tokio::time::sleep;
 
 use super::child::Shutdown;
 use super::lines::{Line, Lines};
+use super::request_text::to_json;
 
 /// Messages that were read but not taken yet. Few, because each may be large; the server waits meanwhile.
 const INBOX_CAPACITY: usize = 4;
@@ -216,7 +217,7 @@ impl Transport<RoleClient> for Stdio {
     ) -> impl Future<Output = Result<(), SendError>> + Send + 'static {
         let outbox = self.outbox.clone();
         async move {
-            let mut bytes = serde_json::to_vec(&message).map_err(SendError::Json)?;
+            let mut bytes = to_json(&message).map_err(SendError::Json)?.into_bytes();
             bytes.push(b'\n');
             let outbox = outbox.ok_or(SendError::Closed)?;
             outbox.send(bytes).await.map_err(|_| SendError::Closed)

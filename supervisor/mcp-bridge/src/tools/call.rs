@@ -4,11 +4,12 @@
 use std::collections::BTreeMap;
 
 use rmcp::RoleClient;
-use rmcp::model::{CallToolRequest, CallToolRequestParams, ClientRequest, JsonObject, ServerResult};
+use rmcp::model::{CallToolRequest, CallToolRequestParams, ClientRequest, ServerResult};
 use rmcp::service::{Peer, PeerRequestOptions, RequestHandle, ServiceError};
 use talon_error_chain::error_chain;
 use talon_sdk::{Context, Output, Tool, ToolError};
 
+use super::arguments::ServerArguments;
 use super::offer::OfferedTool;
 use super::{result_value, results};
 use crate::server_handle::ServerHandle;
@@ -21,7 +22,7 @@ pub(crate) fn tool(offer: OfferedTool, server: ServerHandle) -> Tool {
     let OfferedTool { tool, action, reader } = offer;
     Tool::dynamic(action, move |args: BTreeMap<String, String>, cx: Context| {
         let (tool, server) = (tool.clone(), server.clone());
-        let read = reader.read(args).map_err(|error| ToolError::new(error.to_string()));
+        let read = reader.read(&args, cx.arguments()).map_err(|error| ToolError::new(error.to_string()));
         async move { call(&server, tool, read?, &cx).await }
     })
 }
@@ -29,11 +30,13 @@ pub(crate) fn tool(offer: OfferedTool, server: ServerHandle) -> Tool {
 async fn call(
     server: &ServerHandle,
     tool: String,
-    args: JsonObject,
+    args: ServerArguments,
     cx: &Context,
 ) -> Result<Output, ToolError> {
-    let params = CallToolRequestParams::new(tool).with_arguments(args);
-    let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
+    let params = CallToolRequestParams::new(tool).with_arguments(args.object);
+    let mut request = CallToolRequest::new(params);
+    request.extensions.insert(args.raw);
+    let request = ClientRequest::CallToolRequest(request);
     let sent = server.peer.send_request_with_option(request, PeerRequestOptions::no_options()).await;
     let handle = match sent {
         Ok(handle) => handle,

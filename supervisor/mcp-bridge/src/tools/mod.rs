@@ -3,7 +3,6 @@
 mod arguments;
 pub(crate) mod call;
 mod inline;
-mod kind;
 pub(crate) mod list;
 pub(crate) mod offer;
 mod results;

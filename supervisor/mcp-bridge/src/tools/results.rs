@@ -1,12 +1,16 @@
 //! Converts a server's result to a tool's answer.
 //!
-//! Texts are joined. Other content is described instead of passed on: an image cannot be shown on the way to
-//! the model, and its bytes would fill the model's context. A result is decoded field by field from JSON, so
-//! that a malformed item costs only that item and not the answer.
+//! Texts are joined. Other content is described in the text, and stands beside it as media, which the host
+//! passes on where its operator grants that. A result is decoded field by field from JSON, so that a malformed
+//! item costs only that item and not the answer.
 
+use base64::Engine as _;
+use base64::alphabet;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use rmcp::model::ErrorData;
 use serde_json::Value;
 use talon_bridge::text::{MAX_ERROR_TEXT_BYTES, cut};
+use talon_sdk::proto::Media;
 use talon_sdk::{IntoOutput, Output, ToolError};
 
 /// How much of a name, a URI or a type is shown.
@@ -15,6 +19,18 @@ const MAX_LABEL_BYTES: usize = 400;
 const MAX_ITEMS: usize = 10_000;
 /// The longest answer that is assembled, in bytes; the SDK refuses a longer one with an error that says so.
 const MAX_TEXT_BYTES: usize = talon_sdk::MAX_RESULT_BYTES + 1;
+
+/// The most media of one result; the host passes on 16 by default.
+const MAX_MEDIA: usize = 64;
+/// The most bytes of all of them: what leaves room for some text in one message to the host.
+const MAX_MEDIA_BYTES: usize = 6 << 20;
+/// The most that an item's other fields and its framing have.
+const MEDIA_OVERHEAD_BYTES: usize = 6 * MAX_LABEL_BYTES;
+/// Base64 as servers write it: with padding or without.
+const LENIENT: GeneralPurpose = GeneralPurpose::new(
+    &alphabet::STANDARD,
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
+);
 
 /// The answer of a tool.
 pub(crate) fn answer(result: Value) -> Result<Output, ToolError> {
@@ -33,7 +49,8 @@ pub(crate) fn answer(result: Value) -> Result<Output, ToolError> {
             )));
         }
     }
-    let text = content(&result);
+    let mut media = MediaBudget::default();
+    let text = content(&result, &mut media);
     let structured = result.get("structuredContent").filter(|value| !value.is_null()).cloned();
     if result.get("isError").and_then(Value::as_bool) == Some(true) {
         let text = match (text.trim().is_empty(), structured) {
@@ -44,12 +61,12 @@ pub(crate) fn answer(result: Value) -> Result<Output, ToolError> {
     }
     match structured {
         Some(structured) if text.is_empty() => structured.into_output(),
-        Some(structured) => Output::text(text).structured(structured),
+        Some(structured) => Output::text(text).structured(structured).map(|output| media.add_to(output)),
         None if text.is_empty() && result.get("content").is_none() => Err(ToolError::new(format!(
             "the tool's result holds no content: {}",
             cut(&result.to_string(), MAX_LABEL_BYTES)
         ))),
-        None => Ok(Output::text(text)),
+        None => Ok(media.add_to(Output::text(text))),
     }
 }
 
@@ -63,7 +80,7 @@ pub(crate) fn refusal(error: &ErrorData) -> ToolError {
     ToolError::new(format!("the MCP server answers with error {}: {message}{data}", error.code.0))
 }
 
-fn content(result: &Value) -> String {
+fn content(result: &Value, media: &mut MediaBudget) -> String {
     let items = result.get("content").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     let mut text = String::new();
     for (index, item) in items.iter().enumerate() {
@@ -74,12 +91,12 @@ fn content(result: &Value) -> String {
         if index > 0 {
             text.push('\n');
         }
-        text.push_str(&described(item));
+        text.push_str(&described(item, media));
     }
     text
 }
 
-fn described(item: &Value) -> String {
+fn described(item: &Value, media: &mut MediaBudget) -> String {
     let word = |from: &Value, key: &str| {
         from.get(key).and_then(Value::as_str).map(|text| cut(text, MAX_LABEL_BYTES))
     };
@@ -87,9 +104,12 @@ fn described(item: &Value) -> String {
     match kind {
         "text" => item.get("text").and_then(Value::as_str).unwrap_or_default().to_owned(),
         "image" | "audio" => {
-            let mime = word(item, "mimeType").unwrap_or_else(|| "of an unknown type".to_owned());
-            let size = item.get("data").and_then(Value::as_str).map_or(0, decoded_bytes);
-            format!("[{kind} {mime}, {size} bytes, not shown]")
+            let mime = word(item, "mimeType");
+            let data = item.get("data").and_then(Value::as_str).unwrap_or_default();
+            let of = Media { mime_type: mime.clone().unwrap_or_default(), ..kind_of(kind) };
+            let problem = media.add_encoded(of, data);
+            let mime = mime.unwrap_or_else(|| "of an unknown type".to_owned());
+            format!("[{kind} {mime}, {} bytes{problem}]", decoded_bytes(data))
         }
         "resource_link" => {
             let mut parts = vec![format!("resource {}", word(item, "uri").unwrap_or_default())];
@@ -97,23 +117,92 @@ fn described(item: &Value) -> String {
             parts.extend(word(item, "mimeType"));
             parts.extend(item.get("size").and_then(Value::as_u64).map(|size| format!("{size} bytes")));
             parts.extend(word(item, "description"));
+            let text = |key: &str| word(item, key).unwrap_or_default();
+            media.add(Media {
+                uri: text("uri"),
+                name: text("name"),
+                title: text("title"),
+                description: text("description"),
+                mime_type: text("mimeType"),
+                size: item.get("size").and_then(Value::as_u64).unwrap_or_default(),
+                ..kind_of("link")
+            });
             format!("[{}, not read]", parts.join(", "))
         }
         "resource" => {
             let resource = item.get("resource").unwrap_or(&Value::Null);
             let uri = word(resource, "uri").unwrap_or_default();
+            let of = || Media {
+                uri: uri.clone(),
+                mime_type: word(resource, "mimeType").unwrap_or_default(),
+                ..kind_of("resource")
+            };
             let mime = word(resource, "mimeType").map(|mime| format!(", {mime}")).unwrap_or_default();
             match (resource.get("text").and_then(Value::as_str), resource.get("blob").and_then(Value::as_str))
             {
-                (Some(text), _) => format!("[resource {uri}{mime}]\n{text}"),
+                (Some(text), _) => {
+                    media.add(Media { text: text.to_owned(), ..of() });
+                    format!("[resource {uri}{mime}]\n{text}")
+                }
                 (None, Some(blob)) => {
-                    format!("[resource {uri}{mime}, {} bytes, not shown]", decoded_bytes(blob))
+                    let problem = media.add_encoded(of(), blob);
+                    format!("[resource {uri}{mime}, {} bytes{problem}]", decoded_bytes(blob))
                 }
                 (None, None) => format!("[resource {uri}{mime}, empty]"),
             }
         }
         _ => format!("[content of the unknown type {:?}, not shown]", cut(kind, MAX_LABEL_BYTES)),
     }
+}
+
+/// The media of one result, up to what fits into an answer beside its text.
+#[derive(Debug, Default)]
+struct MediaBudget {
+    media: Vec<Media>,
+    bytes: usize,
+}
+
+impl MediaBudget {
+    /// Adds an item, unless the budget is used up. Whether it was added.
+    fn add(&mut self, item: Media) -> bool {
+        let bytes = item.data.len() + item.text.len() + MEDIA_OVERHEAD_BYTES;
+        let fits = self.media.len() < MAX_MEDIA && self.bytes + bytes <= MAX_MEDIA_BYTES;
+        if fits {
+            self.bytes += bytes;
+            self.media.push(item);
+        }
+        fits
+    }
+
+    /// Adds an item whose bytes come in base64. What is wrong with it, for its line in the text.
+    fn add_encoded(&mut self, item: Media, base64: &str) -> &'static str {
+        if decoded_bytes(base64) > MAX_MEDIA_BYTES {
+            return ", too large to be passed on";
+        }
+        let Ok(data) = LENIENT.decode(base64) else { return ", not passed on: its data is no base64" };
+        if self.add(Media { data, ..item }) { "" } else { ", not passed on: the answer has too much of it" }
+    }
+
+    /// Adds what fits beside the answer's text.
+    fn add_to(self, output: Output) -> Output {
+        let structured = output.structured_content().map_or(0, |value| value.to_string().len());
+        let mut room =
+            talon_sdk::MAX_RESULT_BYTES.saturating_sub(output.content().len()).saturating_sub(structured);
+        self.media.into_iter().fold(output, |output, item| {
+            let bytes = item.data.len() + item.text.len() + MEDIA_OVERHEAD_BYTES;
+            match room.checked_sub(bytes) {
+                Some(left) => {
+                    room = left;
+                    output.with_media(item)
+                }
+                None => output,
+            }
+        })
+    }
+}
+
+fn kind_of(kind: &str) -> Media {
+    Media { kind: kind.to_owned(), ..Media::default() }
 }
 
 /// How many bytes a base64 text encodes.
@@ -128,67 +217,5 @@ fn decoded_bytes(base64: &str) -> usize {
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn texts_are_joined_and_the_rest_is_described() {
-        let result = json!({"content": [
-            {"type": "text", "text": "one"},
-            {"type": "image", "mimeType": "image/png", "data": "aGVsbG8="},
-            {"type": "audio", "data": ""},
-            {"type": "resource_link", "uri": "file:///a", "name": "a", "mimeType": "text/plain", "size": 12},
-            {"type": "resource", "resource": {"uri": "x:1", "mimeType": "text/plain", "text": "inside"}},
-            {"type": "resource", "resource": {"uri": "x:2", "blob": "AAAA"}},
-            {"type": "video", "data": "x"},
-            7,
-        ]});
-        assert_eq!(
-            answer(result).unwrap().content(),
-            "one\n[image image/png, 5 bytes, not shown]\n[audio of an unknown type, 0 bytes, not shown]\n\
-             [resource file:///a, a, text/plain, 12 bytes, not read]\n[resource x:1, text/plain]\ninside\n\
-             [resource x:2, 3 bytes, not shown]\n[content of the unknown type \"video\", not shown]\n\
-             [content of the unknown type \"\", not shown]"
-        );
-    }
-
-    #[test]
-    fn structured_content_is_kept() {
-        let both =
-            answer(json!({"content": [{"type": "text", "text": "22"}], "structuredContent": {"t": 22}}))
-                .unwrap();
-        assert_eq!((both.content(), both.structured_content()), ("22", Some(&json!({"t": 22}))));
-        let alone = answer(json!({"structuredContent": [1, 2], "resultType": "complete"})).unwrap();
-        assert_eq!((alone.content(), alone.structured_content()), ("[1,2]", Some(&json!([1, 2]))));
-        assert_eq!(answer(json!({"content": []})).unwrap().content(), "");
-    }
-
-    #[test]
-    fn what_is_no_result_is_an_error() {
-        for (result, says) in [
-            (json!({"isError": true, "content": [{"type": "text", "text": "no such file"}]}), "no such file"),
-            (json!({"isError": true, "structuredContent": {"code": 5}}), "{\"code\":5}"),
-            (json!({"isError": true}), "without giving a reason"),
-            (json!({"resultType": "input_required", "inputRequests": {}}), "elicitation"),
-            (json!({"resultType": "task", "task": {}}), "`task`"),
-            (json!({"other": 1}), "no content"),
-            (json!("text"), "no content"),
-        ] {
-            let said = answer(result).unwrap_err().message().to_owned();
-            assert!(said.contains(says), "{said}");
-        }
-        let refused =
-            refusal(&ErrorData::new(rmcp::model::ErrorCode(-32602), "x".repeat(9000), Some(json!([1]))));
-        assert!(refused.message().starts_with("the MCP server answers with error -32602: xxx"), "{refused}");
-        assert!(refused.message().ends_with("… ([1])") && refused.message().len() < 1200);
-    }
-
-    #[test]
-    fn sizes_of_base64_are_those_of_what_it_stands_for() {
-        for (text, bytes) in [("", 0), ("QQ==", 1), ("QUI=", 2), ("QUJD", 3), ("QUJDRA", 4)] {
-            assert_eq!(decoded_bytes(text), bytes, "{text}");
-        }
-    }
-}
+#[path = "results_tests.rs"]
+mod tests;

@@ -6,11 +6,11 @@
 //! stays usable, and the server checks the value.
 
 use serde_json::{Map, Value};
+use talon_arguments::{Kinds, has_default};
 use talon_bridge::text::cut;
 use talon_sdk::proto::Parameter;
 
 use super::inline::{InlineError, inline};
-use super::kind::{Kind, drop_null};
 
 /// The most parameters of one tool; the supervisor takes 256, and larger tools are not filled by hand.
 const MAX_PARAMETERS: usize = 128;
@@ -50,7 +50,7 @@ impl Parameters {
     /// One parameter that holds the whole object.
     pub(crate) fn whole(schema: &Value) -> Self {
         let mut parameter = parameter(WHOLE, schema, schema, true);
-        parameter.r#type = Kind::Object.word().to_owned();
+        parameter.r#type = "object".to_owned();
         if parameter.description.is_empty() {
             parameter.description = "The tool's arguments, as one JSON object.".to_owned();
         }
@@ -98,29 +98,35 @@ fn is_name(name: &str) -> bool {
 
 fn parameter(name: &str, piece: &Value, root: &Value, required: bool) -> Parameter {
     let text = |piece: &Value, key: &str| piece.get(key).and_then(Value::as_str).map(str::to_owned);
-    let (description, kind, schema) = match inline(piece, root) {
+    // A default makes it optional, whatever the server's list of required properties says.
+    let required = required && !piece.as_object().is_some_and(has_default);
+    let (description, kinds, schema) = match inline(piece, root) {
         Ok(inlined) => {
             let mut fields = inlined.as_object().cloned().unwrap_or_default();
-            drop_null(&mut fields);
+            let kinds = Kinds::of_schema(&fields);
+            // Python writes `null` as the default of any optional parameter.
+            if fields.get("default") == Some(&Value::Null) && !kinds.admits(Kinds::NULL) {
+                fields.shift_remove("default");
+            }
             let title = fields.shift_remove("title");
             let description = fields.shift_remove("description").or(title);
             let description =
                 description.and_then(|text| text.as_str().map(str::to_owned)).unwrap_or_default();
             let says_more = fields.iter().any(|(key, value)| key != "type" || !value.is_string());
-            let inlined = Value::Object(fields);
-            let schema = if says_more { inlined.to_string() } else { String::new() };
-            (cut(&description, MAX_DESCRIPTION_BYTES), Kind::of_schema(&inlined), schema)
+            let schema = if says_more { Value::Object(fields).to_string() } else { String::new() };
+            (cut(&description, MAX_DESCRIPTION_BYTES), kinds, schema)
         }
         Err(why) => {
             let said = text(piece, "description").or_else(|| text(piece, "title")).unwrap_or_default();
             (
                 describe_omission(&cut(&said, MAX_DESCRIPTION_BYTES), why),
-                Kind::of_schema(piece),
+                piece.as_object().map_or(Kinds::ANY, Kinds::of_schema),
                 String::new(),
             )
         }
     };
-    Parameter { name: name.to_owned(), description, r#type: kind.word().to_owned(), required, schema }
+    let word = kinds.single().unwrap_or("any").to_owned();
+    Parameter { name: name.to_owned(), description, r#type: word, required, schema }
 }
 
 fn describe_omission(description: &str, why: InlineError) -> String {

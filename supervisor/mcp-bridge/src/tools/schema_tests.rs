@@ -30,9 +30,10 @@ fn each_property_is_a_parameter() {
             "mode": {"enum": ["a", "b"]},
             "mixed": {"type": ["string", "integer"]},
             "optional": {"anyOf": [{"type": "string"}, {"type": "null"}], "default": null, "title": "Opt"},
+            "defaulted": {"type": "integer", "default": 5},
             "anything": true,
         },
-        "required": ["path", "filter"],
+        "required": ["path", "filter", "defaulted"],
         "$defs": {"Filter": {"type": "object", "properties": {"x": {"type": "number"}}}},
     });
     assert_eq!(
@@ -49,7 +50,14 @@ fn each_property_is_a_parameter() {
             ),
             row("mode", "string", false, "", r#"{"enum":["a","b"]}"#),
             row("mixed", "any", false, "", r#"{"type":["string","integer"]}"#),
-            row("optional", "string", false, "Opt", ""),
+            row(
+                "optional",
+                "string",
+                false,
+                "Opt",
+                r#"{"anyOf":[{"type":"string"},{"type":"null"}],"default":null}"#
+            ),
+            row("defaulted", "integer", false, "", r#"{"type":"integer","default":5}"#),
             row("anything", "any", false, "", ""),
         ]
     );

@@ -26,7 +26,7 @@ pub use self::log::{Log, LogFormat};
 pub use self::reload::Reload;
 pub use self::sandbox::Sandbox;
 pub use self::state::{Engine, Quota, QuotaOverride, State};
-pub use self::tools::{ConfiguredPlugin, Credential, Grants, Lifecycle, Override, Tools};
+pub use self::tools::{ConfiguredPlugin, Credential, Grants, Lifecycle, Media, Override, Tools};
 pub use self::traces::Traces;
 
 use talon_agent_settings::{AgentKeys, ModelKeys, OrchestratorKeys};

@@ -174,10 +174,31 @@ pub struct Grants {
     #[schemars(extend("x-key" = "credential"), example = serde_json::json!({ "gitlab": { "header": "PRIVATE-TOKEN", "value": "${GITLAB_TOKEN}" } }))]
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub credentials: BTreeMap<String, Credential>,
+    /// What of its answers besides text MCP clients get: `image`, `audio`, `resource`, `link`.
+    ///
+    /// Nothing unless named here. They stand outside of the guarded block: pictures and sound are as the
+    /// plugin made them and may hold text that persuades a model, and a client may follow a link.
+    #[schemars(example = serde_json::json!(["image"]))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub media: Option<Vec<Media>>,
     /// How much state it may keep, where that differs from `state.quota`.
     #[schemars(example = serde_json::json!({ "bytes": "512MiB" }))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state_quota: Option<QuotaOverride>,
+}
+
+/// What an answer can hold besides text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Media {
+    /// Pictures: PNG, JPEG, GIF, WebP, BMP.
+    Image,
+    /// Sound: WAV, MP3, Ogg, FLAC.
+    Audio,
+    /// The contents of resources.
+    Resource,
+    /// Addresses of resources.
+    Link,
 }
 
 /// One header that travels with a plugin's calls.

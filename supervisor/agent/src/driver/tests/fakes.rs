@@ -159,6 +159,7 @@ impl CallApprover for FakeApprover {
         plugin: &str,
         action: &str,
         _: &BTreeMap<String, String>,
+        _: &talon_arguments::Arguments,
         _: bool,
         _: Option<bool>,
         _: &Arc<dyn Listener>,

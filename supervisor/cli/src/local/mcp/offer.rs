@@ -64,6 +64,11 @@ pub(super) struct OfferArgs {
     /// loopback; may be given several times.
     #[arg(long, value_name = "NAME", requires = "http")]
     allowed_host: Vec<String>,
+    /// What MCP hosts get as structured content. plain: the tool's data by its own schema, outside of the
+    /// guarded block. guarded: the block, for hosts that put structured content before their model. off:
+    /// nothing.
+    #[arg(long, value_name = "MODE", value_parser = ["plain", "guarded", "off"], default_value = "plain")]
+    structured: String,
     /// If no supervisor answers, run one for as long as the MCP host is connected.
     #[arg(long)]
     own: bool,
@@ -83,6 +88,7 @@ impl OfferArgs {
                 command.arg(flag).arg(pattern);
             }
         }
+        command.arg("--structured").arg(&self.structured);
         if let Some(address) = self.http {
             command.arg("--http").arg(address.to_string());
             if let Some(file) = &self.token_file {

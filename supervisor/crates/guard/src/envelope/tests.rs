@@ -14,7 +14,7 @@ const SUBJECT: Subject<'_> = Subject { plugin: "files", call_id: "c-1" };
 
 fn inert(answer: Answer, max_bytes: usize, oversize: Oversize) -> SanitizedAnswer {
     let mut inert = SanitizeLayer::new(sanitizer()).sanitize(answer);
-    TruncateLayer::new(max_bytes, sanitizer()).oversize(oversize).apply(&mut inert, "", "files");
+    TruncateLayer::new(max_bytes, sanitizer()).oversize(oversize).apply(&mut inert, "", "files", false);
     inert
 }
 
@@ -261,5 +261,25 @@ proptest! {
         let lines = inside.split_inclusive(is_line_end);
         let text: String = lines.map(|line| line.strip_prefix(QUOTE_MARK).expect("every line has it")).collect();
         prop_assert_eq!(inert.content(), &text.as_str());
+    }
+}
+
+// Promises: GUARD-87
+#[test]
+fn data_that_equals_the_text_stands_once() {
+    let once = |text: &str, json: &str| {
+        let block = wrapped(EnvelopeMode::Plain, answer(text, "", json));
+        !block.contains("[structured]")
+    };
+    assert!(once("{\n  \"a b\": [1, \"x\\\" y\"]\n}", r#"{"a b":[1,"x\" y"]}"#));
+    assert!(once("[1]", "[1]"));
+    for (text, json) in [
+        ("", "[1]"),
+        ("{\"a\": \"x y\"}", r#"{"a":"xy"}"#),
+        ("[1, 2]", "[1]"),
+        ("[1]", "[1,2]"),
+        ("see: [1]", "[1]"),
+    ] {
+        assert!(!once(text, json), "{text} {json}");
     }
 }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use talon_arguments::ArgumentsError;
 use talon_proto::plugin::Action;
 use talon_sanitize::nearest;
 
@@ -88,6 +89,14 @@ pub enum ResolveError {
         /// The limit.
         limit: usize,
     },
+    /// The arguments cannot be read, or their two forms are not the same.
+    #[error("the arguments of action {} are refused: {error}", Quoted(.action))]
+    UnusableArguments {
+        /// The action.
+        action: String,
+        /// Why.
+        error: ArgumentsError,
+    },
     /// An argument is missing, unknown, of the wrong type, or one that only the host may set.
     #[error("bad arguments for action {} of plugin {}: {problems}. {signature}", Quoted(.action), Quoted(.plugin))]
     BadArguments {
@@ -152,7 +161,9 @@ impl From<ResolveError> for CallError {
             ResolveError::Changed { .. } => Self::refused(reason::CHANGED, message),
             ResolveError::UserOnly { .. } => Self::refused(reason::USER_ONLY, message),
             ResolveError::ArgumentsTooLarge { .. } => Self::refused(reason::ARGUMENTS_TOO_LARGE, message),
-            ResolveError::BadArguments { .. } => Self::refused(reason::BAD_ARGUMENTS, message),
+            ResolveError::UnusableArguments { .. } | ResolveError::BadArguments { .. } => {
+                Self::refused(reason::BAD_ARGUMENTS, message)
+            }
         }
     }
 }

@@ -119,6 +119,11 @@ impl Schema {
         }
     }
 
+    /// Its keywords.
+    pub(super) fn keywords(&self) -> &Map<String, Value> {
+        &self.0
+    }
+
     /// An upper estimate of its memory.
     pub(super) fn bytes(&self) -> usize {
         map_heap_bytes(&self.0)

@@ -77,7 +77,7 @@ async fn resolved_within(call: Call, max_argument_bytes: usize) -> Result<Call, 
     }
 }
 
-fn call(plugin: &str, action: &str, args: &[(&str, &str)]) -> Call {
+pub(super) fn call(plugin: &str, action: &str, args: &[(&str, &str)]) -> Call {
     let mut call = Call::new("c1", plugin, action, Origin::Model);
     call.args = args.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     call
@@ -327,7 +327,7 @@ async fn names_that_are_not_granted_are_not_suggested() {
 
 /// One plugin whose declaration is read anew now and then.
 #[derive(Clone)]
-struct Reloaded(Arc<parking_lot::Mutex<Arc<Actions>>>);
+pub(super) struct Reloaded(pub(super) Arc<parking_lot::Mutex<Arc<Actions>>>);
 
 impl Directory for Reloaded {
     fn target(&self, _: &str) -> Option<Target> {

@@ -184,7 +184,7 @@ async fn an_excerpt_that_is_kept_says_how_to_read_on() {
     let text = "all work and no play makes a dull text\n".repeat(100);
     let truncate = layer(1000).oversize(Oversize::Paged(pages.clone()));
     let mut inert = SanitizeLayer::new(sanitizer()).sanitize(answer(&text, "", ""));
-    truncate.apply(&mut inert, "alice", "x");
+    truncate.apply(&mut inert, "alice", "x", false);
     let handle = inert.report().page.clone().expect("it is kept");
     let more = format!("; talon.read_more handle={handle} offset=");
     let (_, offset) = inert.content().split_once(&more).expect("the notice says so");
@@ -201,7 +201,7 @@ async fn what_another_plugin_wrote_is_kept_as_its_own() {
     let mut read_on = answer(&"x".repeat(3000), "", "");
     read_on.written_by = Some("web".to_owned());
     let mut inert = SanitizeLayer::new(sanitizer()).sanitize(read_on);
-    layer(1000).oversize(Oversize::Paged(pages.clone())).apply(&mut inert, "alice", "talon");
+    layer(1000).oversize(Oversize::Paged(pages.clone())).apply(&mut inert, "alice", "talon", false);
     let handle = inert.report().page.clone().expect("it is kept");
     assert_eq!(pages.read("alice", &handle, 0, 5000).expect("it is there").plugin, "web");
 }
@@ -216,7 +216,7 @@ fn an_operators_pattern_does_not_touch_our_notices() {
         "",
         &format!("\"{}\"", "x".repeat(30)),
     ));
-    TruncateLayer::new(10, sanitizer).apply(&mut inert, "", "x");
+    TruncateLayer::new(10, sanitizer).apply(&mut inert, "", "x", false);
     assert!(inert.content().ends_with(" 20 bytes left out]"), "{}", inert.content());
     assert!(inert.structured_content().contains("of 32 bytes"), "{}", inert.structured_content());
 }
@@ -232,4 +232,21 @@ proptest! {
         prop_assert_eq!(report.bytes_out, content.len());
         prop_assert!(answer.0.content.plugin_bytes() <= max_bytes);
     }
+}
+
+// Promises: GUARD-88
+#[test]
+fn structured_content_is_shortened_and_keeps_its_form() {
+    let json = serde_json::json!({"total": 7, "rows": vec!["r".repeat(20); 1000]}).to_string();
+    let pages = Pages::new(Default::default(), sanitizer());
+    let layer = layer(1000).shortens_structured(true).oversize(Oversize::Paged(pages.clone()));
+    let answer = truncated(layer, answer("fine", "", &json));
+    let short: serde_json::Value = serde_json::from_str(answer.structured_content()).unwrap();
+    assert_eq!((&short["total"], &short["rows"][0]), (&7.into(), &"r".repeat(20).into()));
+    assert!(answer.structured_content().len() <= 1000);
+    let notice = answer.content().as_str();
+    assert!(notice.starts_with("fine\n[truncated: structured content of "), "{notice}");
+    assert!(answer.report().truncated());
+    let handle = answer.report().page.clone().expect("all of it is stored");
+    assert!(notice.contains(&format!("handle={handle} offset=0 reads all of it")), "{notice}");
 }

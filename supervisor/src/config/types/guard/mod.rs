@@ -30,10 +30,22 @@ pub struct Guard {
     pub max_response_bytes: ByteSize,
     /// The largest structured content of one answer, in bytes of JSON.
     ///
-    /// The same as `max_response_bytes`, for the same reason. JSON cannot be cut and stay JSON, so larger
-    /// structured content is left out whole, with a notice.
+    /// The same as `max_response_bytes`, for the same reason. Of larger structured content the long texts and
+    /// lists are cut, so that it keeps its form; a notice in the text says so. What does not fit even so is
+    /// left out whole.
     pub max_structured_bytes: ByteSize,
-    /// The largest sum of one call's arguments, names and values, in bytes.
+    /// How many images, pieces of audio, resources and links one answer may have, of plugins that are granted
+    /// `media`.
+    ///
+    /// 16 are more than a page of a report shows. Further ones are dropped, with a notice in the text.
+    #[schemars(range(max = 1000))]
+    pub max_media_items: usize,
+    /// How many bytes the media of one answer may have together.
+    ///
+    /// 4 MiB take a few screenshots, and leave half of `max_message_bytes` to the text. What is more is
+    /// dropped, with a notice in the text.
+    pub max_media_bytes: ByteSize,
+    /// The largest sum of one call's arguments, names and values, in bytes; of texts and of JSON each.
     ///
     /// 1 MiB takes a source file or a long document; what is larger belongs into a file that the plugin
     /// reads. A larger call is refused before it reaches the plugin.
@@ -106,6 +118,8 @@ impl Default for Guard {
             timeout: Duration::from_secs(30),
             max_response_bytes: ByteSize::kib(64),
             max_structured_bytes: ByteSize::kib(64),
+            max_media_items: talon_guard::media::DEFAULT_MAX_MEDIA_ITEMS,
+            max_media_bytes: ByteSize::mib(4),
             max_argument_bytes: ByteSize::mib(1),
             max_message_bytes: ByteSize::mib(8),
             concurrency: 16,

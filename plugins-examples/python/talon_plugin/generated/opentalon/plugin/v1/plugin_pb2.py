@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from google.protobuf import empty_pb2 as google_dot_protobuf_dot_empty__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n opentalon/plugin/v1/plugin.proto\x12\x13opentalon.plugin.v1\x1a\x1bgoogle/protobuf/empty.proto\"(\n\x11PluginInitRequest\x12\x13\n\x0b\x63onfig_json\x18\x01 \x01(\t\"\xe8\x02\n\x0fToolCallRequest\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0e\n\x06plugin\x18\x02 \x01(\t\x12\x0e\n\x06\x61\x63tion\x18\x03 \x01(\t\x12<\n\x04\x61rgs\x18\x04 \x03(\x0b\x32..opentalon.plugin.v1.ToolCallRequest.ArgsEntry\x12W\n\x12\x63redential_headers\x18\x06 \x03(\x0b\x32;.opentalon.plugin.v1.ToolCallRequest.CredentialHeadersEntry\x1a+\n\tArgsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x1a_\n\x16\x43redentialHeadersEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x34\n\x05value\x18\x02 \x01(\x0b\x32%.opentalon.plugin.v1.CredentialHeader:\x02\x38\x01J\x04\x08\x05\x10\x06\"1\n\x10\x43redentialHeader\x12\x0e\n\x06header\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t\"a\n\x12ToolResultResponse\x12\x0f\n\x07\x63\x61ll_id\x18\x01 \x01(\t\x12\x0f\n\x07\x63ontent\x18\x02 \x01(\t\x12\r\n\x05\x65rror\x18\x03 \x01(\t\x12\x1a\n\x12structured_content\x18\x04 \x01(\t\"\x9a\x02\n\x12PluginCapabilities\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x02 \x01(\t\x12,\n\x07\x61\x63tions\x18\x03 \x03(\x0b\x32\x1b.opentalon.plugin.v1.Action\x12\x1e\n\x16system_prompt_addition\x18\x04 \x01(\t\x12\x34\n\x08glossary\x18\x05 \x03(\x0b\x32\".opentalon.plugin.v1.GlossaryEntry\x12\x41\n\x12knowledge_articles\x18\x06 \x03(\x0b\x32%.opentalon.plugin.v1.KnowledgeArticle\x12\x1a\n\x12supports_callbacks\x18\x07 \x01(\x08\"c\n\rGlossaryEntry\x12\x0c\n\x04term\x18\x01 \x01(\t\x12\x12\n\ndefinition\x18\x02 \x01(\t\x12\x10\n\x08\x63\x61tegory\x18\x03 \x01(\t\x12\x0c\n\x04tags\x18\x04 \x03(\t\x12\x10\n\x08synonyms\x18\x05 \x03(\t\"L\n\x10KnowledgeArticle\x12\n\n\x02id\x18\x01 \x01(\t\x12\r\n\x05title\x18\x02 \x01(\t\x12\x0f\n\x07\x63ontent\x18\x03 \x01(\t\x12\x0c\n\x04tags\x18\x04 \x03(\t\"\xfd\x01\n\x06\x41\x63tion\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x02 \x01(\t\x12\x32\n\nparameters\x18\x03 \x03(\x0b\x32\x1e.opentalon.plugin.v1.Parameter\x12\x11\n\tuser_only\x18\x04 \x01(\x08\x12\x1b\n\x13inject_context_args\x18\x05 \x03(\t\x12\x16\n\x0e\x61lways_include\x18\x06 \x01(\x08\x12\x11\n\tread_only\x18\x07 \x01(\x08\x12\x19\n\x0b\x64\x65structive\x18\xe9\x07 \x01(\x08H\x00\x88\x01\x01\x12\x16\n\routput_schema\x18\xea\x07 \x01(\tB\x0e\n\x0c_destructive\"^\n\tParameter\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x02 \x01(\t\x12\x0c\n\x04type\x18\x03 \x01(\t\x12\x10\n\x08required\x18\x04 \x01(\x08\x12\x0e\n\x06schema\x18\x05 \x01(\t\"\x92\x01\n\x0bHostMessage\x12\x34\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32$.opentalon.plugin.v1.ToolCallRequestH\x00\x12\x42\n\x11\x63\x61llback_response\x18\x02 \x01(\x0b\x32%.opentalon.plugin.v1.CallbackResponseH\x00\x42\t\n\x07payload\"\x97\x01\n\rPluginMessage\x12@\n\x10\x63\x61llback_request\x18\x01 \x01(\x0b\x32$.opentalon.plugin.v1.CallbackRequestH\x00\x12\x39\n\x06result\x18\x02 \x01(\x0b\x32\'.opentalon.plugin.v1.ToolResultResponseH\x00\x42\t\n\x07payload\"\xa8\x01\n\x0f\x43\x61llbackRequest\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0e\n\x06plugin\x18\x02 \x01(\t\x12\x0e\n\x06\x61\x63tion\x18\x03 \x01(\t\x12<\n\x04\x61rgs\x18\x04 \x03(\x0b\x32..opentalon.plugin.v1.CallbackRequest.ArgsEntry\x1a+\n\tArgsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"Z\n\x10\x43\x61llbackResponse\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0f\n\x07\x63ontent\x18\x02 \x01(\t\x12\r\n\x05\x65rror\x18\x03 \x01(\t\x12\x1a\n\x12structured_content\x18\x04 \x01(\t2\xb3\x03\n\rPluginService\x12\x46\n\x04Init\x12&.opentalon.plugin.v1.PluginInitRequest\x1a\x16.google.protobuf.Empty\x12X\n\x07\x45xecute\x12$.opentalon.plugin.v1.ToolCallRequest\x1a\'.opentalon.plugin.v1.ToolResultResponse\x12O\n\x0c\x43\x61pabilities\x12\x16.google.protobuf.Empty\x1a\'.opentalon.plugin.v1.PluginCapabilities\x12V\n\x13RefreshCapabilities\x12\x16.google.protobuf.Empty\x1a\'.opentalon.plugin.v1.PluginCapabilities\x12W\n\x0b\x45xecuteBidi\x12 .opentalon.plugin.v1.HostMessage\x1a\".opentalon.plugin.v1.PluginMessage(\x01\x30\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n opentalon/plugin/v1/plugin.proto\x12\x13opentalon.plugin.v1\x1a\x1bgoogle/protobuf/empty.proto\"(\n\x11PluginInitRequest\x12\x13\n\x0b\x63onfig_json\x18\x01 \x01(\t\"\x81\x03\n\x0fToolCallRequest\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0e\n\x06plugin\x18\x02 \x01(\t\x12\x0e\n\x06\x61\x63tion\x18\x03 \x01(\t\x12<\n\x04\x61rgs\x18\x04 \x03(\x0b\x32..opentalon.plugin.v1.ToolCallRequest.ArgsEntry\x12W\n\x12\x63redential_headers\x18\x06 \x03(\x0b\x32;.opentalon.plugin.v1.ToolCallRequest.CredentialHeadersEntry\x12\x17\n\x0e\x61rguments_json\x18\xe9\x07 \x01(\t\x1a+\n\tArgsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x1a_\n\x16\x43redentialHeadersEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x34\n\x05value\x18\x02 \x01(\x0b\x32%.opentalon.plugin.v1.CredentialHeader:\x02\x38\x01J\x04\x08\x05\x10\x06\"1\n\x10\x43redentialHeader\x12\x0e\n\x06header\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t\"\x8d\x01\n\x12ToolResultResponse\x12\x0f\n\x07\x63\x61ll_id\x18\x01 \x01(\t\x12\x0f\n\x07\x63ontent\x18\x02 \x01(\t\x12\r\n\x05\x65rror\x18\x03 \x01(\t\x12\x1a\n\x12structured_content\x18\x04 \x01(\t\x12*\n\x05media\x18\xe9\x07 \x03(\x0b\x32\x1a.opentalon.plugin.v1.Media\"\x91\x01\n\x05Media\x12\x0c\n\x04kind\x18\x01 \x01(\t\x12\x11\n\tmime_type\x18\x02 \x01(\t\x12\x0c\n\x04\x64\x61ta\x18\x03 \x01(\x0c\x12\x0c\n\x04text\x18\x04 \x01(\t\x12\x0b\n\x03uri\x18\x05 \x01(\t\x12\x0c\n\x04name\x18\x06 \x01(\t\x12\r\n\x05title\x18\x07 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x08 \x01(\t\x12\x0c\n\x04size\x18\t \x01(\x04\"\x9a\x02\n\x12PluginCapabilities\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x02 \x01(\t\x12,\n\x07\x61\x63tions\x18\x03 \x03(\x0b\x32\x1b.opentalon.plugin.v1.Action\x12\x1e\n\x16system_prompt_addition\x18\x04 \x01(\t\x12\x34\n\x08glossary\x18\x05 \x03(\x0b\x32\".opentalon.plugin.v1.GlossaryEntry\x12\x41\n\x12knowledge_articles\x18\x06 \x03(\x0b\x32%.opentalon.plugin.v1.KnowledgeArticle\x12\x1a\n\x12supports_callbacks\x18\x07 \x01(\x08\"c\n\rGlossaryEntry\x12\x0c\n\x04term\x18\x01 \x01(\t\x12\x12\n\ndefinition\x18\x02 \x01(\t\x12\x10\n\x08\x63\x61tegory\x18\x03 \x01(\t\x12\x0c\n\x04tags\x18\x04 \x03(\t\x12\x10\n\x08synonyms\x18\x05 \x03(\t\"L\n\x10KnowledgeArticle\x12\n\n\x02id\x18\x01 \x01(\t\x12\r\n\x05title\x18\x02 \x01(\t\x12\x0f\n\x07\x63ontent\x18\x03 \x01(\t\x12\x0c\n\x04tags\x18\x04 \x03(\t\"\xfd\x01\n\x06\x41\x63tion\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x02 \x01(\t\x12\x32\n\nparameters\x18\x03 \x03(\x0b\x32\x1e.opentalon.plugin.v1.Parameter\x12\x11\n\tuser_only\x18\x04 \x01(\x08\x12\x1b\n\x13inject_context_args\x18\x05 \x03(\t\x12\x16\n\x0e\x61lways_include\x18\x06 \x01(\x08\x12\x11\n\tread_only\x18\x07 \x01(\x08\x12\x19\n\x0b\x64\x65structive\x18\xe9\x07 \x01(\x08H\x00\x88\x01\x01\x12\x16\n\routput_schema\x18\xea\x07 \x01(\tB\x0e\n\x0c_destructive\"^\n\tParameter\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x02 \x01(\t\x12\x0c\n\x04type\x18\x03 \x01(\t\x12\x10\n\x08required\x18\x04 \x01(\x08\x12\x0e\n\x06schema\x18\x05 \x01(\t\"\x92\x01\n\x0bHostMessage\x12\x34\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32$.opentalon.plugin.v1.ToolCallRequestH\x00\x12\x42\n\x11\x63\x61llback_response\x18\x02 \x01(\x0b\x32%.opentalon.plugin.v1.CallbackResponseH\x00\x42\t\n\x07payload\"\x97\x01\n\rPluginMessage\x12@\n\x10\x63\x61llback_request\x18\x01 \x01(\x0b\x32$.opentalon.plugin.v1.CallbackRequestH\x00\x12\x39\n\x06result\x18\x02 \x01(\x0b\x32\'.opentalon.plugin.v1.ToolResultResponseH\x00\x42\t\n\x07payload\"\xa8\x01\n\x0f\x43\x61llbackRequest\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0e\n\x06plugin\x18\x02 \x01(\t\x12\x0e\n\x06\x61\x63tion\x18\x03 \x01(\t\x12<\n\x04\x61rgs\x18\x04 \x03(\x0b\x32..opentalon.plugin.v1.CallbackRequest.ArgsEntry\x1a+\n\tArgsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"Z\n\x10\x43\x61llbackResponse\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0f\n\x07\x63ontent\x18\x02 \x01(\t\x12\r\n\x05\x65rror\x18\x03 \x01(\t\x12\x1a\n\x12structured_content\x18\x04 \x01(\t2\xb3\x03\n\rPluginService\x12\x46\n\x04Init\x12&.opentalon.plugin.v1.PluginInitRequest\x1a\x16.google.protobuf.Empty\x12X\n\x07\x45xecute\x12$.opentalon.plugin.v1.ToolCallRequest\x1a\'.opentalon.plugin.v1.ToolResultResponse\x12O\n\x0c\x43\x61pabilities\x12\x16.google.protobuf.Empty\x1a\'.opentalon.plugin.v1.PluginCapabilities\x12V\n\x13RefreshCapabilities\x12\x16.google.protobuf.Empty\x1a\'.opentalon.plugin.v1.PluginCapabilities\x12W\n\x0b\x45xecuteBidi\x12 .opentalon.plugin.v1.HostMessage\x1a\".opentalon.plugin.v1.PluginMessage(\x01\x30\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -41,35 +41,37 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_PLUGININITREQUEST']._serialized_start=86
   _globals['_PLUGININITREQUEST']._serialized_end=126
   _globals['_TOOLCALLREQUEST']._serialized_start=129
-  _globals['_TOOLCALLREQUEST']._serialized_end=489
-  _globals['_TOOLCALLREQUEST_ARGSENTRY']._serialized_start=343
-  _globals['_TOOLCALLREQUEST_ARGSENTRY']._serialized_end=386
-  _globals['_TOOLCALLREQUEST_CREDENTIALHEADERSENTRY']._serialized_start=388
-  _globals['_TOOLCALLREQUEST_CREDENTIALHEADERSENTRY']._serialized_end=483
-  _globals['_CREDENTIALHEADER']._serialized_start=491
-  _globals['_CREDENTIALHEADER']._serialized_end=540
-  _globals['_TOOLRESULTRESPONSE']._serialized_start=542
-  _globals['_TOOLRESULTRESPONSE']._serialized_end=639
-  _globals['_PLUGINCAPABILITIES']._serialized_start=642
-  _globals['_PLUGINCAPABILITIES']._serialized_end=924
-  _globals['_GLOSSARYENTRY']._serialized_start=926
-  _globals['_GLOSSARYENTRY']._serialized_end=1025
-  _globals['_KNOWLEDGEARTICLE']._serialized_start=1027
-  _globals['_KNOWLEDGEARTICLE']._serialized_end=1103
-  _globals['_ACTION']._serialized_start=1106
-  _globals['_ACTION']._serialized_end=1359
-  _globals['_PARAMETER']._serialized_start=1361
-  _globals['_PARAMETER']._serialized_end=1455
-  _globals['_HOSTMESSAGE']._serialized_start=1458
-  _globals['_HOSTMESSAGE']._serialized_end=1604
-  _globals['_PLUGINMESSAGE']._serialized_start=1607
-  _globals['_PLUGINMESSAGE']._serialized_end=1758
-  _globals['_CALLBACKREQUEST']._serialized_start=1761
-  _globals['_CALLBACKREQUEST']._serialized_end=1929
-  _globals['_CALLBACKREQUEST_ARGSENTRY']._serialized_start=343
-  _globals['_CALLBACKREQUEST_ARGSENTRY']._serialized_end=386
-  _globals['_CALLBACKRESPONSE']._serialized_start=1931
-  _globals['_CALLBACKRESPONSE']._serialized_end=2021
-  _globals['_PLUGINSERVICE']._serialized_start=2024
-  _globals['_PLUGINSERVICE']._serialized_end=2459
+  _globals['_TOOLCALLREQUEST']._serialized_end=514
+  _globals['_TOOLCALLREQUEST_ARGSENTRY']._serialized_start=368
+  _globals['_TOOLCALLREQUEST_ARGSENTRY']._serialized_end=411
+  _globals['_TOOLCALLREQUEST_CREDENTIALHEADERSENTRY']._serialized_start=413
+  _globals['_TOOLCALLREQUEST_CREDENTIALHEADERSENTRY']._serialized_end=508
+  _globals['_CREDENTIALHEADER']._serialized_start=516
+  _globals['_CREDENTIALHEADER']._serialized_end=565
+  _globals['_TOOLRESULTRESPONSE']._serialized_start=568
+  _globals['_TOOLRESULTRESPONSE']._serialized_end=709
+  _globals['_MEDIA']._serialized_start=712
+  _globals['_MEDIA']._serialized_end=857
+  _globals['_PLUGINCAPABILITIES']._serialized_start=860
+  _globals['_PLUGINCAPABILITIES']._serialized_end=1142
+  _globals['_GLOSSARYENTRY']._serialized_start=1144
+  _globals['_GLOSSARYENTRY']._serialized_end=1243
+  _globals['_KNOWLEDGEARTICLE']._serialized_start=1245
+  _globals['_KNOWLEDGEARTICLE']._serialized_end=1321
+  _globals['_ACTION']._serialized_start=1324
+  _globals['_ACTION']._serialized_end=1577
+  _globals['_PARAMETER']._serialized_start=1579
+  _globals['_PARAMETER']._serialized_end=1673
+  _globals['_HOSTMESSAGE']._serialized_start=1676
+  _globals['_HOSTMESSAGE']._serialized_end=1822
+  _globals['_PLUGINMESSAGE']._serialized_start=1825
+  _globals['_PLUGINMESSAGE']._serialized_end=1976
+  _globals['_CALLBACKREQUEST']._serialized_start=1979
+  _globals['_CALLBACKREQUEST']._serialized_end=2147
+  _globals['_CALLBACKREQUEST_ARGSENTRY']._serialized_start=368
+  _globals['_CALLBACKREQUEST_ARGSENTRY']._serialized_end=411
+  _globals['_CALLBACKRESPONSE']._serialized_start=2149
+  _globals['_CALLBACKRESPONSE']._serialized_end=2239
+  _globals['_PLUGINSERVICE']._serialized_start=2242
+  _globals['_PLUGINSERVICE']._serialized_end=2677
 # @@protoc_insertion_point(module_scope)

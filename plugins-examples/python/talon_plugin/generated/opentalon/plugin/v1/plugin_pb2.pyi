@@ -14,7 +14,7 @@ class PluginInitRequest(_message.Message):
     def __init__(self, config_json: _Optional[str] = ...) -> None: ...
 
 class ToolCallRequest(_message.Message):
-    __slots__ = ("id", "plugin", "action", "args", "credential_headers")
+    __slots__ = ("id", "plugin", "action", "args", "credential_headers", "arguments_json")
     class ArgsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -34,12 +34,14 @@ class ToolCallRequest(_message.Message):
     ACTION_FIELD_NUMBER: _ClassVar[int]
     ARGS_FIELD_NUMBER: _ClassVar[int]
     CREDENTIAL_HEADERS_FIELD_NUMBER: _ClassVar[int]
+    ARGUMENTS_JSON_FIELD_NUMBER: _ClassVar[int]
     id: str
     plugin: str
     action: str
     args: _containers.ScalarMap[str, str]
     credential_headers: _containers.MessageMap[str, CredentialHeader]
-    def __init__(self, id: _Optional[str] = ..., plugin: _Optional[str] = ..., action: _Optional[str] = ..., args: _Optional[_Mapping[str, str]] = ..., credential_headers: _Optional[_Mapping[str, CredentialHeader]] = ...) -> None: ...
+    arguments_json: str
+    def __init__(self, id: _Optional[str] = ..., plugin: _Optional[str] = ..., action: _Optional[str] = ..., args: _Optional[_Mapping[str, str]] = ..., credential_headers: _Optional[_Mapping[str, CredentialHeader]] = ..., arguments_json: _Optional[str] = ...) -> None: ...
 
 class CredentialHeader(_message.Message):
     __slots__ = ("header", "value")
@@ -50,16 +52,40 @@ class CredentialHeader(_message.Message):
     def __init__(self, header: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
 
 class ToolResultResponse(_message.Message):
-    __slots__ = ("call_id", "content", "error", "structured_content")
+    __slots__ = ("call_id", "content", "error", "structured_content", "media")
     CALL_ID_FIELD_NUMBER: _ClassVar[int]
     CONTENT_FIELD_NUMBER: _ClassVar[int]
     ERROR_FIELD_NUMBER: _ClassVar[int]
     STRUCTURED_CONTENT_FIELD_NUMBER: _ClassVar[int]
+    MEDIA_FIELD_NUMBER: _ClassVar[int]
     call_id: str
     content: str
     error: str
     structured_content: str
-    def __init__(self, call_id: _Optional[str] = ..., content: _Optional[str] = ..., error: _Optional[str] = ..., structured_content: _Optional[str] = ...) -> None: ...
+    media: _containers.RepeatedCompositeFieldContainer[Media]
+    def __init__(self, call_id: _Optional[str] = ..., content: _Optional[str] = ..., error: _Optional[str] = ..., structured_content: _Optional[str] = ..., media: _Optional[_Iterable[_Union[Media, _Mapping]]] = ...) -> None: ...
+
+class Media(_message.Message):
+    __slots__ = ("kind", "mime_type", "data", "text", "uri", "name", "title", "description", "size")
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    MIME_TYPE_FIELD_NUMBER: _ClassVar[int]
+    DATA_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    URI_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    TITLE_FIELD_NUMBER: _ClassVar[int]
+    DESCRIPTION_FIELD_NUMBER: _ClassVar[int]
+    SIZE_FIELD_NUMBER: _ClassVar[int]
+    kind: str
+    mime_type: str
+    data: bytes
+    text: str
+    uri: str
+    name: str
+    title: str
+    description: str
+    size: int
+    def __init__(self, kind: _Optional[str] = ..., mime_type: _Optional[str] = ..., data: _Optional[bytes] = ..., text: _Optional[str] = ..., uri: _Optional[str] = ..., name: _Optional[str] = ..., title: _Optional[str] = ..., description: _Optional[str] = ..., size: _Optional[int] = ...) -> None: ...
 
 class PluginCapabilities(_message.Message):
     __slots__ = ("name", "description", "actions", "system_prompt_addition", "glossary", "knowledge_articles", "supports_callbacks")
