@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::process::Stdio;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use serde_json::{Map, Value, json};
@@ -15,6 +16,8 @@ use super::{import, world};
 
 /// As long as the harness waits at most: an interpreter that imports a hundred modules takes its time.
 const START_TIMEOUT: &str = "55s";
+/// As long for a server that is reached by its address. Only a limit for hangs.
+const REMOTE_TIMEOUT: Duration = Duration::from_secs(60);
 /// How much of an answer or a log is quoted, in characters.
 const QUOTED_CHARS: usize = 600;
 
@@ -133,17 +136,25 @@ async fn start_remote(
     let log = std::fs::File::create(builder.scratch().join("remote.log"))?;
     let mut child =
         child.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log).kill_on_drop(true).spawn()?;
+    let waited = tokio::time::timeout(REMOTE_TIMEOUT, listening(&mut child, places)).await;
+    if !matches!(waited, Ok(Ok(()))) {
+        let log = std::fs::read_to_string(builder.scratch().join("remote.log"))?;
+        bail!("its HTTP server does not listen: {waited:?}: {}", last(&log));
+    }
+    Ok(child)
+}
+
+/// Nothing tells when a server listens: connects until it answers or has ended.
+async fn listening(child: &mut Child, places: &[(&str, &str)]) -> Result<()> {
     let port = places.iter().find(|(name, _)| *name == "port").map_or("", |(_, port)| port);
-    // Nothing tells when it listens: connects until it answers or has ended.
-    let mut pause = tokio::time::interval(std::time::Duration::from_millis(50));
+    let mut pause = tokio::time::interval(Duration::from_millis(50));
     while TcpStream::connect(format!("127.0.0.1:{port}")).await.is_err() {
         if let Some(status) = child.try_wait()? {
-            let log = std::fs::read_to_string(builder.scratch().join("remote.log"))?;
-            bail!("its HTTP server ended with {status}: {}", last(&log));
+            bail!("it ended with {status}");
         }
         pause.tick().await;
     }
-    Ok(child)
+    Ok(())
 }
 
 /// A port that was free a moment ago, for a server that takes none by itself.
