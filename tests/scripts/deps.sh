@@ -95,8 +95,18 @@ node_packages() { # directory below tests/mcp, what is in it
   (cd "$mcp/$1" && npm ci --silent --ignore-scripts --no-audit --no-fund)
   echo "$made_of" >"$mcp/$1/.stamp"
 }
+python_packages() { # directory below target/mcp, file below tests/mcp, what is in it
+  made_of=$(cksum <"tests/mcp/$2")
+  [ "$(cat "$mcp/$1/.stamp" 2>/dev/null || true)" = "$made_of" ] && return
+  echo "Installing $3 for the tests (PyPI) …"
+  rm -rf "${mcp:?}/$1"
+  /usr/bin/python3 -m venv "$mcp/$1"
+  "$mcp/$1/bin/pip" install --quiet --disable-pip-version-check --no-deps -r "tests/mcp/$2"
+  echo "$made_of" >"$mcp/$1/.stamp"
+}
 if [ "$1" = test ]; then
-  node_packages node "two MCP servers"
+  node_packages node "four MCP servers and the official client"
+  node_packages typescript-old "an early version of the official client"
   node_packages conformance "the MCP conformance suite"
   node_packages node22 "Node 22, which that suite needs"
   # Only where somebody has installed the browser, which is 300 MB.
@@ -104,14 +114,8 @@ if [ "$1" = test ]; then
   # The package's name contains the architecture; the tests look in one place.
   mkdir -p "$mcp/node22/bin"
   (cd "$mcp/node22/bin" && ln -sf ../node_modules/node-linux-*/bin/node node)
-  made_of=$(cksum <tests/mcp/requirements.txt)
-  if [ "$(cat "$mcp/python/.stamp" 2>/dev/null || true)" != "$made_of" ]; then
-    echo "Installing two MCP servers and the official client for the tests (PyPI) …"
-    rm -rf "$mcp/python"
-    /usr/bin/python3 -m venv "$mcp/python"
-    "$mcp/python/bin/pip" install --quiet --disable-pip-version-check --no-deps -r tests/mcp/requirements.txt
-    echo "$made_of" >"$mcp/python/.stamp"
-  fi
+  python_packages python requirements.txt "two MCP servers and the official client"
+  python_packages python-old requirements-old.txt "the official client before its version 2"
 fi
 
 # HTTP clients of Python and Node, which the tests run behind the egress proxy, at the versions pinned in tests/egress. gRPC for

@@ -7,6 +7,7 @@ pub mod collector;
 pub mod exposition;
 mod go;
 pub mod http;
+pub mod interop;
 mod jailed;
 pub mod journal;
 mod machine;

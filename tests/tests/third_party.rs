@@ -18,9 +18,11 @@ const NODE: &str = "/usr/bin/node";
 const GIT: &str = "/usr/bin/git";
 
 /// What each server is installed from, and what it leans on besides.
-const SERVERS: [(&str, &str, &[&str]); 4] = [
+const SERVERS: [(&str, &str, &[&str]); 6] = [
     ("everything", "node", &[NODE]),
     ("filesystem", "node", &[NODE]),
+    ("memory", "node", &[NODE]),
+    ("sequential-thinking", "node", &[NODE]),
     ("git", "python", &[GIT]),
     ("time", "python", &[]),
 ];
@@ -51,7 +53,7 @@ fn is_missing(test: &str, server: &str) -> bool {
 }
 
 /// The page's entry for a server, as lines below `plugins.tools`, with the directories of this machine.
-/// `granted` stands for the page's `/srv/notes` and `/srv/repository`.
+/// `granted` stands for the page's `/srv/notes`, `/srv/memory` and `/srv/repository`.
 fn documented(server: &str, granted: &Path) -> String {
     let page = std::fs::read_to_string(repository().join("docs/mcp-servers.md")).expect("the page is there");
     let section = page.split("\n## ").find(|section| section.lines().next() == Some(server));
@@ -61,7 +63,8 @@ fn documented(server: &str, granted: &Path) -> String {
     let lines =
         block.strip_prefix("plugins:\n  tools:\n").expect("it begins at the top of a config file").lines();
     let text: String = lines.map(|line| format!("{}\n", line.strip_prefix("    ").unwrap_or(line))).collect();
-    let mut places = vec![("/srv/notes", granted.to_owned()), ("/srv/repository", granted.to_owned())];
+    let granted_at = ["/srv/notes", "/srv/memory", "/srv/repository"];
+    let mut places: Vec<_> = granted_at.iter().map(|place| (*place, granted.to_owned())).collect();
     for (documented, packages) in [("/opt/mcp/node", "node"), ("/opt/mcp/python", "python")] {
         places.extend(installed(packages).map(|path| (documented, path)));
     }
@@ -271,6 +274,47 @@ async fn filesystem_writes_where_it_was_granted_to() {
     assert_eq!(std::fs::read_to_string(&new).expect("it was written"), "mine");
 }
 
+// Promises: MCP-2
+#[tokio::test]
+async fn memory_keeps_what_it_is_given_in_the_granted_directory() {
+    if is_missing("memory_keeps_what_it_is_given_in_the_granted_directory", "memory") {
+        return;
+    }
+    let builder = builder();
+    let directory = builder.scratch().join("memory");
+    std::fs::create_dir(&directory).expect("the scratch directory takes directories");
+    // The plugin's uid is not assigned yet.
+    std::fs::set_permissions(&directory, std::fs::Permissions::from_mode(0o777)).expect("it is our own");
+    let supervisor = serving("memory", builder, &directory).await;
+    let entities = r#"[{"name":"monstera","entityType":"plant","observations":["thirsty"]}]"#;
+    answered(&supervisor, "memory", "create_entities", &[("entities", entities)]).await;
+    let found = answered(&supervisor, "memory", "search_nodes", &[("query", "thirsty")]).await;
+    assert!(found.content.contains("monstera"), "{found:?}");
+    let kept = std::fs::read_to_string(directory.join("memory.jsonl")).expect("it was written");
+    assert!(kept.contains("monstera"), "{kept}");
+}
+
+// Promises: MCP-2
+#[tokio::test]
+async fn sequential_thinking_takes_numbers_and_truth_values() {
+    let test = "sequential_thinking_takes_numbers_and_truth_values";
+    if is_missing(test, "sequential-thinking") {
+        return;
+    }
+    let builder = builder();
+    let nothing = builder.scratch().path().to_owned();
+    let supervisor = serving("sequential-thinking", builder, &nothing).await;
+    let pairs = [
+        ("thought", "Water them."),
+        ("nextThoughtNeeded", "true"),
+        ("thoughtNumber", "1"),
+        ("totalThoughts", "2"),
+    ];
+    let answer = answered(&supervisor, "sequential-thinking", "sequentialthinking", &pairs).await;
+    let structured = json(&answer.structured_content);
+    assert_eq!((&structured["thoughtNumber"], &structured["nextThoughtNeeded"]), (&1.into(), &true.into()));
+}
+
 /// A repository with one commit and one new file. Nothing of the machine's or the user's settings for git is
 /// wanted.
 fn make_repository(scratch: &Scratch) -> PathBuf {
@@ -345,8 +389,8 @@ async fn time_converts_between_zones() {
 /// Tool names that two servers share are two actions, since an action is a plugin's.
 // Promises: MCP-1
 #[tokio::test]
-async fn all_four_serve_side_by_side() {
-    let test = "all_four_serve_side_by_side";
+async fn all_serve_side_by_side() {
+    let test = "all_serve_side_by_side";
     if SERVERS.iter().any(|(server, ..)| is_missing(test, server)) {
         return;
     }
