@@ -95,11 +95,22 @@ pub(crate) fn without_semicolon(body: &[Unit], following: u8) -> Option<char> {
 
 /// The character with the code that the units spell in hexadecimal.
 pub(crate) fn hex(digits: &[Unit]) -> Option<char> {
+    char::from_u32(hex_code(digits)?)
+}
+
+/// The character of the surrogate pair that the units spell, each in hexadecimal: `\ud835\udc28` in JSON.
+pub(crate) fn hex_pair(high: &[Unit], low: &[Unit]) -> Option<char> {
+    let units = [u16::try_from(hex_code(high)?).ok()?, u16::try_from(hex_code(low)?).ok()?];
+    let mut chars = char::decode_utf16(units);
+    chars.next()?.ok().filter(|_| chars.next().is_none())
+}
+
+fn hex_code(digits: &[Unit]) -> Option<u32> {
     let mut code = 0u32;
     for unit in digits {
         code = code.checked_mul(16)?.checked_add(char::from(unit.byte).to_digit(16)?)?;
     }
-    if digits.is_empty() { None } else { char::from_u32(code) }
+    (!digits.is_empty()).then_some(code)
 }
 
 fn numeric(name: &[u8]) -> Option<char> {

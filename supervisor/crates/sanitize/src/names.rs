@@ -180,6 +180,11 @@ pub(crate) fn is_banner(name: &str) -> bool {
     words(name).zip(words(name).skip(1)).any(pair)
 }
 
+/// Whether a name of several words says where a section begins or ends, as no text of a link does.
+pub(crate) fn is_bound(name: &str) -> bool {
+    ["begin_of_", "start_of_", "end_of_"].iter().any(|bound| name.starts_with(bound))
+}
+
 /// Whether a key of a JSON object is about calls: `tool_calls`, `functionResponse`, `toolUseId`,
 /// `action_input`.
 pub(crate) fn is_call_key(key: &str) -> bool {

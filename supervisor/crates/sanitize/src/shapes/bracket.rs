@@ -158,7 +158,7 @@ fn split_name(window: &mut Window<'_, '_>, at: usize, start: usize, closer: bool
     // The text of a link, in whole words: `[tool use](https://…)`.
     if !closer
         && is_link(window, next)
-        && words(window, start).is_some_and(|(words, _)| names::is_banner(&words))
+        && words(window, start).is_some_and(|(words, _)| names::is_banner(&words) && !names::is_bound(&words))
     {
         return Verdict::Clean;
     }
@@ -265,7 +265,9 @@ pub(crate) fn symbol(window: &mut Window<'_, '_>) -> Verdict {
 /// it.
 fn banner(window: &mut Window<'_, '_>, start: usize, closer: bool) -> bool {
     let Some((joined, index)) = words(window, start) else { return false };
-    window.get(index) == b']' && names::is_banner(&joined) && (closer || !is_link(window, index))
+    window.get(index) == b']'
+        && names::is_banner(&joined)
+        && (closer || names::is_bound(&joined) || !is_link(window, index))
 }
 
 /// Whether the address of a link stands behind the bracket that closes at `index`.
@@ -273,7 +275,11 @@ fn is_link(window: &mut Window<'_, '_>, index: usize) -> bool {
     match window.get(index + 1) {
         b'(' => true,
         // `[text][label]`, `[text][]`; the payload of a call begins with an object or a string.
-        b'[' => is_name(window.get(index + 2)) || window.get(index + 2) == b']',
+        b'[' => {
+            let label = Name::read(window, index + 2, true);
+            let close = window.skip_space(label.next);
+            window.get(close) == b']'
+        }
         b':' => window.get(index + 2) == b' ',
         _ => false,
     }

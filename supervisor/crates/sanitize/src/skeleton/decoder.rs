@@ -213,6 +213,17 @@ impl<'u> Decoder<'u> {
                 self.replace_from(start, c);
                 return true;
             }
+            // The second half of a surrogate pair.
+            let Some(high) = start.checked_sub(length).filter(|_| lead == b'\\' && digits == 4) else {
+                continue;
+            };
+            if self.units[high].byte == lead
+                && self.units[high + 1].byte == b'u'
+                && let Some(c) = entity::hex_pair(&self.units[high + 2..start], &self.units[start + 2..=last])
+            {
+                self.replace_from(high, c);
+                return true;
+            }
         }
         false
     }
