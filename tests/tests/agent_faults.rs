@@ -56,8 +56,8 @@ async fn a_full_disk_is_said_where_an_operator_looks_and_no_longer_once_there_is
     if !is_root() {
         return skip(test, "only root may mount a small file system");
     }
-    const MOUNT: &str = "mount -t tmpfs -o size=8m,mode=711 tmpfs \"$0\" && exec \"$@\"";
-    let builder = scripted(Builder::new()).state("engine: off");
+    const MOUNT: &str = "mount -t tmpfs -o size=24m,mode=711 tmpfs \"$0\" && exec \"$@\"";
+    let builder = scripted(Builder::new());
     let data = builder.scratch().join("data");
     std::fs::create_dir(&data).expect("the scratch directory takes directories");
     let place = data.to_str().expect("our paths are text").to_owned();

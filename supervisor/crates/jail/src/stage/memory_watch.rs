@@ -73,6 +73,9 @@ pub(super) struct MemoryWatch {
     last_pid: Option<LastPid>,
     /// The memory at the last count, and the CPU usage since then. `None` if that is unknown.
     counted: Option<(u64, CpuUsage)>,
+    /// By how much it could have grown when sockets and the private directory were last read, and what they
+    /// held.
+    shared: Option<(u64, u64)>,
     used: u64,
     /// When to check again.
     next: Instant,
@@ -133,6 +136,7 @@ impl MemoryWatch {
             may_have_locked: false,
             last_pid,
             counted: None,
+            shared: None,
             used: 0,
             next,
             text,
@@ -151,19 +155,25 @@ impl MemoryWatch {
         if began < self.next {
             return None;
         }
-        let sockets = match self.sockets.as_ref().map_or(Ok(0), SocketBuffers::max_bytes) {
+        // Read first: what the tree does from here on is seen by the next check.
+        let growth = self.max_growth();
+        let shared = match self.shared_bytes(growth) {
             Ok(bytes) => bytes,
             Err(errno) => return Some(unwatched(errno)),
         };
-        let shared = self.private_bytes().saturating_add(sockets);
-        let processes = match self.upper_bound() {
+        let upper_bound =
+            self.counted.as_ref().zip(growth).map(|((sum, _), growth)| sum.saturating_add(growth));
+        let processes = match upper_bound {
             // Within the limit even by the upper bound, so not counted. A report of an exceeded limit has the
             // counted size.
             Some(bytes) if shared.saturating_add(bytes) <= self.limit => bytes,
-            _ => match self.process_bytes() {
-                Ok(bytes) => bytes,
-                Err(errno) => return Some(unwatched(errno)),
-            },
+            _ => {
+                self.shared = None;
+                match self.process_bytes() {
+                    Ok(bytes) => bytes,
+                    Err(errno) => return Some(unwatched(errno)),
+                }
+            }
         };
         self.used = shared.saturating_add(processes);
         self.next = began + began.elapsed() + pause(self.used, self.limit, began.elapsed());
@@ -193,10 +203,25 @@ impl MemoryWatch {
         fs.f_blocks.saturating_sub(fs.f_bfree).saturating_mul(fs.f_bsize.unsigned_abs())
     }
 
-    /// An upper bound of what the processes use now, without checking each. `None` if it is unknown.
-    fn upper_bound(&self) -> Option<u64> {
-        let (counted, spent) = self.counted.as_ref()?;
-        Some(counted.saturating_add(spent.max_growth_bytes(self.last_pid.as_ref()?)?))
+    /// What sockets and the private directory hold. They are not read again for a tree that used no CPU time
+    /// since the last check, as a sleeping one: its memory cannot have grown by as much as a byte.
+    fn shared_bytes(&mut self, growth: Option<u64>) -> Result<u64, Errno> {
+        if let (Some((before, bytes)), Some(growth)) = (self.shared, growth)
+            && before == growth
+        {
+            return Ok(bytes);
+        }
+        let sockets = self.sockets.as_ref().map_or(Ok(0), SocketBuffers::max_bytes)?;
+        let bytes = self.private_bytes().saturating_add(sockets);
+        self.shared = growth.map(|growth| (growth, bytes));
+        Ok(bytes)
+    }
+
+    /// By how much the processes' memory can have grown since they were counted, without checking each. `None`
+    /// if it is unknown.
+    fn max_growth(&self) -> Option<u64> {
+        let (_, spent) = self.counted.as_ref()?;
+        spent.max_growth_bytes(self.last_pid.as_ref()?)
     }
 
     fn process_bytes(&mut self) -> Result<u64, Errno> {

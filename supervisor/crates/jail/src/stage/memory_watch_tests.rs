@@ -166,3 +166,19 @@ fn locks_are_counted_once_the_tree_has_used_time_and_not_more_often() {
         "without CPU time there are no more"
     );
 }
+
+// Promises: JAIL-37
+#[test]
+fn sockets_and_the_private_directory_are_read_again_once_the_tree_has_run() {
+    let root = tempfile::tempdir().unwrap();
+    let private = File::open(root.path()).unwrap();
+    let mut watch = MemoryWatch::new(u64::MAX, some_proc(root.path()), Some(private.into()), None);
+    let held = watch.shared_bytes(Some(7)).unwrap();
+    // As if more were held meanwhile.
+    watch.shared = watch.shared.map(|(growth, bytes)| (growth, bytes + 1));
+    assert_eq!(watch.shared_bytes(Some(7)).unwrap(), held + 1, "a tree that sleeps holds what it held");
+    watch.shared_bytes(Some(8)).unwrap();
+    assert_eq!(watch.shared.map(|(growth, _)| growth), Some(8));
+    watch.shared_bytes(None).unwrap();
+    assert_eq!(watch.shared, None, "nothing is known of a tree with new processes");
+}
