@@ -190,7 +190,7 @@ impl Agent {
             self.store.refused_for_room().await;
             // A notification may be older than the room that there is now.
             if let Err(error @ Error::Full(_)) = self.store.check_room().await {
-                let problem = talon_child::error_chain(&error);
+                let problem = talon_error_chain::error_chain(&error);
                 tracing::error!(problem, "the agent's writes are refused: there is no room for them");
                 *self.full.lock() = Some(problem);
                 return;

@@ -154,6 +154,8 @@ pub(super) fn models(providers: Vec<ProviderState>) -> ListModelsResponse {
         estimate: "0.0085".into(),
         state: "not_set_up".into(),
         why: "ANTHROPIC_API_KEY is not set".into(),
+        priority: 100,
+        local: false,
     };
     let llama = Model {
         id: "ollama/llama3.2".into(),
@@ -165,7 +167,7 @@ pub(super) fn models(providers: Vec<ProviderState>) -> ListModelsResponse {
         state: "ready".into(),
         ..Model::default()
     };
-    ListModelsResponse { models: vec![llama, haiku], providers }
+    ListModelsResponse { models: vec![llama, haiku], providers, chains: Vec::new() }
 }
 
 pub(super) fn tools() -> Vec<Tool> {

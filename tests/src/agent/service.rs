@@ -103,9 +103,10 @@ impl Agent for Service {
     }
 
     async fn update_session(&self, request: Request<UpdateSessionRequest>) -> Answer<Session> {
-        let UpdateSessionRequest { session_id, model, thinking, tools } = request.into_inner();
+        let UpdateSessionRequest { session_id, model, thinking, tools, local_only } = request.into_inner();
         let tools = tools.map(|list| list.tools);
-        self.world.record(format!("UpdateSession {session_id} {model:?} {thinking:?} {tools:?}"));
+        let local_only = local_only.map(|only| format!(" local_only={only}")).unwrap_or_default();
+        self.world.record(format!("UpdateSession {session_id} {model:?} {thinking:?} {tools:?}{local_only}"));
         Ok(Response::new(self.session(&session_id)?))
     }
 

@@ -16,7 +16,7 @@ use talon_supervisor::host;
 use talon_supervisor::serve::state_service;
 use talon_supervisor::state;
 
-use crate::arguments::{Arguments, CollectedArguments, timeout};
+use crate::arguments::{Arguments, CollectedArguments, key_value, timeout};
 use crate::client::plugin::show::actions;
 use crate::exit;
 use crate::failure::Failure;

@@ -22,7 +22,6 @@ use rmcp::transport::streamable_http_client::{
 };
 use sse_stream::Sse;
 use talon_bridge::text::cut;
-use talon_error_chain::error_chain;
 
 use super::authorization::{Authorization, AuthorizationError};
 use super::challenge::challenge_parameter;

@@ -9,7 +9,8 @@ use http_body_util::{BodyExt, Full, Limited};
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::TokioExecutor;
 use serde::de::DeserializeOwned;
-use talon_bridge::text::{cut, error_chain};
+use talon_bridge::text::cut;
+use talon_error_chain::error_chain;
 use url::{Host, Url};
 
 use super::error::OauthError;

@@ -14,7 +14,6 @@ use talon_plugin_client::handshake::HandshakeError;
 use talon_plugin_config::allow_list::AllowListError;
 use talon_plugin_config::discover::CheckError;
 use talon_plugin_config::name::PluginName;
-use talon_plugin_config::spec::DEFAULT_SERVICE;
 use talon_sanitize::Sanitized;
 
 use super::last_good_unavailable::LastGoodUnavailable;
