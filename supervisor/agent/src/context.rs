@@ -16,6 +16,7 @@ mod shorten;
 mod stats;
 mod summary;
 mod units;
+mod view;
 mod window;
 
 pub use assemble::{AssembledRequest, Material, assemble};

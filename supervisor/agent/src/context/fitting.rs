@@ -10,10 +10,10 @@
 //! questions in a row: providers charge less for a beginning that they have seen before.
 
 use super::Sections;
-use super::history::{HistoryView, span};
 use super::message::count_messages;
 use super::shorten::Cutter;
-use super::units::Unit;
+use super::units::{Unit, span};
+use super::view::HistoryView;
 
 /// The steps in which room is freed.
 const STEPS: usize = 8;

@@ -14,36 +14,16 @@
 //! A call and its results are shown or left out together (`units.rs`).
 
 use std::collections::VecDeque;
-use std::ops::Range;
 
 use talon_guard::Sanitizer;
-use talon_llm::model::Message;
 
 use super::message::{HistoryMessage, count_messages};
 use super::sections::Pressure;
 use super::shorten::Cutter;
-use super::units::{Unit, turns};
+use super::units::{Unit, span, turns};
+pub use super::view::HistoryView;
 use super::{Sections, fitting};
 use crate::tokens::TokenCounter;
-
-/// The part of a session that is shown.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct HistoryView {
-    /// The messages, oldest first.
-    pub messages: Vec<Message>,
-    /// Ranges of the history that are left out and not summarized yet, oldest first.
-    pub left_out: Vec<Range<usize>>,
-    /// How many turns are shown.
-    pub turns: usize,
-    /// How many results were cut.
-    pub cut: usize,
-    /// Tokens of results that were left out.
-    pub cut_tokens: usize,
-    /// Tokens of the latest results.
-    pub result_tokens: usize,
-    /// Tokens of everything else.
-    pub recent_tokens: usize,
-}
 
 /// Selects what to show.
 #[must_use]
@@ -152,10 +132,4 @@ impl Selection<'_> {
     fn tokens<'u>(&self, units: impl IntoIterator<Item = &'u Unit>) -> usize {
         units.into_iter().map(|unit| count_messages(&unit.messages, self.cutter.counter)).sum()
     }
-}
-
-/// The range from the first to the last of adjacent units.
-pub(super) fn span<'u>(mut units: impl Iterator<Item = &'u Unit>) -> Option<Range<usize>> {
-    let first = units.next()?;
-    Some(first.range.start..units.last().unwrap_or(first).range.end)
 }

@@ -76,3 +76,9 @@ fn exchange(message: &Message, mut results: Vec<&Message>) -> Vec<Message> {
     }
     messages
 }
+
+/// The range from the first to the last of adjacent units.
+pub(super) fn span<'u>(mut units: impl Iterator<Item = &'u Unit>) -> Option<Range<usize>> {
+    let first = units.next()?;
+    Some(first.range.start..units.last().unwrap_or(first).range.end)
+}

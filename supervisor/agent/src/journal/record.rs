@@ -41,7 +41,7 @@ pub(super) enum EntryMetadata {
         #[serde(default)]
         finish: Finish,
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        usage: Option<Usage>,
+        usage: Option<Box<Usage>>,
         #[serde(default)]
         model: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -101,6 +101,7 @@ pub(super) fn encode(turn: u64, entry: JournalEntry) -> Vec<NewMessage> {
         JournalEntry::Asked { text, with } => one(Role::User, text, EntryMetadata::Asked { turn, with }),
         JournalEntry::Answered { answer, micro_usd } => {
             let Answer { text, calls, cut_call, finish, usage, model, thoughts } = *answer;
+            let usage = usage.map(Box::new);
             let beside =
                 EntryMetadata::Answered { turn, calls, cut_call, finish, usage, model, thoughts, micro_usd };
             one(Role::Assistant, text, beside)
@@ -164,6 +165,7 @@ pub(super) fn decode(message: &Message) -> DecodedMessage {
             DecodedMessage::Entry(turn, JournalEntry::Asked { text: content(), with })
         }
         EntryMetadata::Answered { turn, calls, cut_call, finish, usage, model, thoughts, micro_usd } => {
+            let usage = usage.map(|usage| *usage);
             let answer = Answer { text: content(), calls, cut_call, finish, usage, model, thoughts };
             DecodedMessage::Entry(turn, JournalEntry::Answered { answer: Box::new(answer), micro_usd })
         }

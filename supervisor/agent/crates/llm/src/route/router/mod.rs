@@ -221,7 +221,7 @@ fn fit(
     standing: &impl Fn(&ModelRef) -> Availability,
 ) -> Result<bool, RejectionReason> {
     let (model, needs) = (&entry.model, question.needs);
-    if !question.routing.permits(entry, question.pins) {
+    if !question.routing.permits(entry, question.pins.local_only) {
         return Err(RejectionReason::NotLocal);
     }
     if needs.tools && !model.tools {

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Pins;
 use crate::route::catalog::CatalogEntry;
 use crate::route::task::{Complexity, Task};
 
@@ -30,8 +29,8 @@ impl Routing {
     }
 
     /// Whether a model may see the text of a request.
-    pub(super) fn permits(&self, entry: &CatalogEntry, pins: &Pins) -> bool {
-        !pins.local_only || self.local.contains(&entry.id.provider)
+    pub(super) fn permits(&self, entry: &CatalogEntry, local_only: bool) -> bool {
+        !local_only || self.local.contains(&entry.id.provider)
     }
 
     /// The first candidate of a task, if the operator names one. Simple chats, sub-agents and summaries go to
