@@ -155,8 +155,12 @@ async fn patterns_narrow_what_is_offered() {
         names,
         [
             "kit__echo",
+            "kit__test_audio_content",
+            "kit__test_embedded_resource",
             "kit__test_error_handling",
+            "kit__test_image_content",
             "kit__test_logging_tool",
+            "kit__test_multiple_content_types",
             "kit__test_streaming_elicitation",
             "kit__test_tool_with_logging",
             "kit__test_tool_with_progress"

@@ -17,8 +17,8 @@ const FIRST_MAX_ITEMS: usize = 4096;
 const FIELD_ROUND: u32 = 9;
 /// How many fields of an object are kept in that round.
 const FIRST_MAX_FIELDS: usize = 64;
-/// A text is never cut shorter than this.
-const MIN_STRING_BYTES: usize = 16;
+/// A text is never cut shorter than this, so that names and ids stay whole.
+const MIN_STRING_BYTES: usize = 64;
 /// What stands at the end of a text that was cut.
 const ELLIPSIS: char = '…';
 
