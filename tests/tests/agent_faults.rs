@@ -49,7 +49,7 @@ async fn one_that_is_stopped_is_said_and_replaced_without_settings() {
     assert!(supervisor.stop().await.processes.is_empty());
 }
 
-// Promises: AGENT-64
+// Promises: AGENT-72
 #[tokio::test]
 async fn a_full_disk_is_said_where_an_operator_looks_and_no_longer_once_there_is_room() {
     let test = "a_full_disk_is_said_where_an_operator_looks_and_no_longer_once_there_is_room";

@@ -72,25 +72,25 @@ fn pinned(home: &str) -> String {
     versions.map(|(name, version)| format!("{name}@{}\n", version.as_str().unwrap_or("?"))).collect()
 }
 
-// Promises: MCP-15
+// Promises: MCP-32
 #[tokio::test]
 async fn the_python_sdk_is_served() {
     check("the_python_sdk_is_served", "python").await;
 }
 
-// Promises: MCP-15
+// Promises: MCP-32
 #[tokio::test]
 async fn the_python_sdk_before_2_is_served() {
     check("the_python_sdk_before_2_is_served", "python-old").await;
 }
 
-// Promises: MCP-15
+// Promises: MCP-32
 #[tokio::test]
 async fn the_typescript_sdk_is_served() {
     check("the_typescript_sdk_is_served", "node").await;
 }
 
-// Promises: MCP-15
+// Promises: MCP-32
 #[tokio::test]
 async fn an_early_typescript_sdk_is_served() {
     check("an_early_typescript_sdk_is_served", "typescript-old").await;

@@ -94,7 +94,7 @@ fn initialize() -> Value {
     json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": about})
 }
 
-// Promises: MCP-21
+// Promises: MCP-31
 #[tokio::test]
 async fn a_client_with_the_token_lists_and_calls() {
     let supervisor = supervisor().await;
@@ -132,7 +132,7 @@ async fn a_client_with_the_token_lists_and_calls() {
     supervisor.stop().await;
 }
 
-// Promises: MCP-21
+// Promises: MCP-31
 #[tokio::test]
 async fn who_has_no_token_or_comes_by_another_name_is_refused() {
     let supervisor = supervisor().await;
@@ -158,7 +158,7 @@ async fn who_has_no_token_or_comes_by_another_name_is_refused() {
     supervisor.stop().await;
 }
 
-// Promises: MCP-21
+// Promises: MCP-31
 #[tokio::test]
 async fn sessions_are_bounded() {
     let supervisor = supervisor().await;

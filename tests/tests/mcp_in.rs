@@ -294,7 +294,7 @@ served_in_spite_of! {
     a_server_that_ignores_sigterm_is_ended: "--lie" "ignores-term";
 }
 
-// Promises: MCP-16
+// Promises: MCP-28
 #[tokio::test]
 async fn a_server_that_starts_slowly_is_started_once() {
     if is_missing("a_server_that_starts_slowly_is_started_once") {
@@ -315,7 +315,7 @@ async fn a_server_that_starts_slowly_is_started_once() {
     }
 }
 
-// Promises: MCP-16
+// Promises: MCP-28
 #[tokio::test]
 async fn what_an_older_server_says_of_the_probe_is_one_line_of_its_log() {
     if is_missing("what_an_older_server_says_of_the_probe_is_one_line_of_its_log") {
@@ -703,7 +703,7 @@ async fn an_address_that_is_none_is_refused_with_the_config() {
     }
 }
 
-// Promises: MCP-20
+// Promises: MCP-30
 #[tokio::test]
 async fn a_server_of_5000_tools_is_bounded_and_any_of_them_can_be_named() {
     if is_missing("a_server_of_5000_tools_is_bounded_and_any_of_them_can_be_named") {
@@ -724,7 +724,7 @@ async fn a_server_of_5000_tools_is_bounded_and_any_of_them_can_be_named() {
     ends_clean(supervisor).await;
 }
 
-// Promises: MCP-20
+// Promises: MCP-30
 #[tokio::test]
 async fn a_tool_whose_schema_changes_between_calls_waits_for_a_person() {
     if is_missing("a_tool_whose_schema_changes_between_calls_waits_for_a_person") {

@@ -297,7 +297,7 @@ fn with_slow_end(builder: Builder) -> Builder {
     builder.plugin("kit", &program("talon-test-tools"), &[], "").misbehave(&["--ignore-signals"], more)
 }
 
-// Promises: MCP-15
+// Promises: MCP-27
 #[tokio::test]
 async fn a_client_that_connects_for_each_call_finds_its_tools() {
     let builder = with_slow_end(Builder::new());
@@ -318,7 +318,7 @@ async fn a_client_that_connects_for_each_call_finds_its_tools() {
     assert!(status.success(), "{said}");
 }
 
-// Promises: MCP-15
+// Promises: MCP-27
 #[tokio::test]
 async fn a_client_keeps_its_list_while_a_supervisor_succeeds_another() {
     let supervisor = with_slow_end(Builder::new()).start().await;

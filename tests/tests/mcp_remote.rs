@@ -58,7 +58,7 @@ async fn plugin(url: &str, more: &str) -> Supervisor {
     Builder::new().url("mcp", url, more).start().await
 }
 
-// Promises: MCP-17
+// Promises: MCP-29
 #[tokio::test]
 async fn a_server_of_the_transport_of_2024_is_reached() {
     let python = official_python();
@@ -80,7 +80,7 @@ async fn a_server_of_the_transport_of_2024_is_reached() {
     supervisor.stop().await;
 }
 
-// Promises: LIFE-32
+// Promises: LIFE-33
 #[tokio::test]
 async fn a_server_that_is_down_at_the_start_is_waited_for() {
     let python = Path::new("/usr/bin/python3");
@@ -114,7 +114,7 @@ async fn a_server_that_is_down_at_the_start_is_waited_for() {
     supervisor.stop().await;
 }
 
-// Promises: MCP-17
+// Promises: MCP-29
 #[tokio::test]
 async fn messages_go_to_no_other_server_than_the_one_that_was_named() {
     let python = Path::new("/usr/bin/python3");

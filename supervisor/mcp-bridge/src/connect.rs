@@ -13,8 +13,8 @@ use rmcp::model::{ClientCapabilities, ClientConfig, Implementation, ProtocolVers
 use rmcp::service::{ClientLifecycleMode, ClientServiceExt, RunningService};
 use rmcp::transport::Transport;
 
-use talon_error_chain::error_chain;
 use talon_bridge::text::cut;
+use talon_error_chain::error_chain;
 use tokio::time::{Instant, timeout_at};
 
 use crate::command::Target;

@@ -39,7 +39,7 @@ fn is_new(agreement: &Agreement) -> bool {
     matches!(agreement.mode, ClientLifecycleMode::Discover { .. })
 }
 
-// Promises: MCP-16
+// Promises: MCP-28
 #[tokio::test(start_paused = true)]
 async fn an_answer_after_the_deadline_of_the_probe_counts() {
     // A server that needs 12 s reads both requests then; one of the current revision refuses the older.

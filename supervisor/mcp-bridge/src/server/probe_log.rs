@@ -125,7 +125,7 @@ mod tests {
         "  Input should be 'initialize' [type=literal_error, input_value='server/discover', input_type=str]",
     ];
 
-    // Promises: MCP-16
+    // Promises: MCP-28
     #[test]
     fn the_report_on_the_probe_is_one_line_and_all_else_stays() {
         let mut lines = vec!["Starting"];

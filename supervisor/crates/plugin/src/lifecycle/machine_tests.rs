@@ -78,7 +78,7 @@ fn failed(refused: bool) -> ProcessReport {
     ProcessReport::LaunchFailed { cause: "no handshake".into(), kind }
 }
 
-// Promises: LIFE-32
+// Promises: LIFE-33
 #[test]
 fn an_outage_is_waited_out_with_longer_and_longer_waits() {
     let mut story = Story::ready(policy());
