@@ -212,7 +212,7 @@ async fn settings_that_it_does_not_know_are_told_to_the_operator() {
         .start()
         .await;
     let perl = supervisor.client.plugin("perl").await;
-    assert_eq!(perl.state, "failed", "{perl:?}");
+    assert_eq!(perl.state, "refused", "{perl:?}");
     assert!(perl.reason.contains("there are no settings, and it was given colour"), "{}", perl.reason);
 }
 
@@ -283,8 +283,8 @@ fn the_page_and_the_proto_files_agree() {
         tables += 1;
     }
     assert_eq!(
-        tables, 8,
-        "Init, Capabilities, Action, Parameter, Execute and its answer, Notice and Progress"
+        tables, 9,
+        "Init, Capabilities, Action, Parameter, Execute and its answer, Media, Notice and Progress"
     );
 }
 

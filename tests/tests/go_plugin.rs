@@ -108,7 +108,8 @@ async fn a_program_without_the_methods_is_told_which_they_are() {
     let Some(plugin) = go_program(test, "plugin") else { return };
     let supervisor = started(Builder::new(), &plugin, &[], "service: proto.KV").await;
     let words = [
-        "it has to serve proto.KV with the methods of opentalon.plugin.v1.PluginService",
+        "it does not serve PluginService as proto.KV",
+        "serves the methods of opentalon.plugin.v1.PluginService",
         "docs/go-plugin.md",
     ];
     fails_saying(supervisor, &words).await;

@@ -178,7 +178,7 @@ pub(crate) enum LaunchError {
     /// It does not serve the service that its configuration names.
     #[error(
         "it does not serve PluginService as {service} ({cause}): set its `service` to the full name under which it serves the \
-         methods of opentalon.plugin.v1.PluginService; programs of other protos cannot be plugins"
+         methods of opentalon.plugin.v1.PluginService; programs of other protos cannot be plugins (docs/go-plugin.md)"
     )]
     Service {
         /// What it answered.
