@@ -98,18 +98,20 @@ async fn installed(mut command: Command) -> Result<()> {
 /// When the program fails as a whole.
 pub async fn run(client: &Client, home: &Path, supervisor: &Supervisor) -> Result<Report> {
     let script = super::sources().join("clients").join(&client.script);
+    // A module finds its packages beside itself, and what is installed may belong to another user.
+    let beside = Scratch::new();
     let mut command = if script.extension().is_some_and(|extension| extension == "py") {
         let mut command = Command::new(home.join("bin/python"));
         // Without files of bytecode beside the sources.
         command.arg("-B").arg(&script);
         command
     } else {
-        // A module resolves its packages from where it lies.
+        std::os::unix::fs::symlink(home.join("node_modules"), beside.join("node_modules"))?;
         for file in ["checks.mjs", &client.script] {
-            std::fs::copy(script.with_file_name(file), home.join(file))?;
+            std::fs::copy(script.with_file_name(file), beside.join(file))?;
         }
         let mut command = Command::new("/usr/bin/node");
-        command.arg(home.join(&client.script));
+        command.arg(beside.join(&client.script));
         command
     };
     let output = command
