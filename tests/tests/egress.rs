@@ -4,13 +4,12 @@
 //! The supervisor has names for the service in an `/etc/hosts` of its own mount namespace, which needs root.
 //! `tests/scripts/deps.sh test` installs the clients; without one its test is skipped by name.
 
-use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
 use serde_json::{Map, Value, json};
-use talon_tests::{Builder, Scratch, Supervisor, is_root, repository, skip, target};
+use talon_tests::{Builder, Scratch, ServerScript, Supervisor, is_root, repository, skip, target};
 
 const PYTHON: &str = "/usr/bin/python3";
 const NODE: &str = "/usr/bin/node";
@@ -57,21 +56,6 @@ fn certificate(scratch: &Scratch) -> (PathBuf, PathBuf) {
     (scratch.write("service.pem", &certificate.pem()), scratch.write("service.key", &key.serialize_pem()))
 }
 
-/// Starts a Python program of the tests, and reads the ports that it prints. It ends with its standard input.
-fn python_server(script: &Path, args: &[&Path]) -> (Child, Vec<u16>) {
-    let mut child = Command::new(PYTHON)
-        .arg(script)
-        .args(args)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("Python starts");
-    let mut ports = String::new();
-    let output = child.stdout.take().expect("stdout is piped");
-    BufReader::new(output).read_line(&mut ports).expect("it prints its ports");
-    (child, ports.split_whitespace().map(|port| port.parse().expect("a port")).collect())
-}
-
 /// A supervisor for which the names of the service lead to this machine.
 fn in_hosts(builder: Builder) -> Builder {
     let hosts = format!("127.0.0.1 localhost {NAMED} {STARRED} {DENIED}\n");
@@ -82,7 +66,8 @@ fn in_hosts(builder: Builder) -> Builder {
 
 /// The local imitation of a service.
 struct Service {
-    child: Child,
+    /// Held until the end.
+    _script: ServerScript,
     https: u16,
     http: u16,
 }
@@ -91,9 +76,8 @@ impl Service {
     /// Starts it with a certificate for its names.
     fn start(scratch: &Scratch) -> Self {
         let (certificate, key) = certificate(scratch);
-        let (child, ports) = python_server(&source("service.py"), &[&certificate, &key]);
-        let [https, http] = ports[..] else { panic!("not two ports: {ports:?}") };
-        Self { child, https, http }
+        let script = ServerScript::start(PYTHON, &source("service.py"), &[&certificate, &key]);
+        Self { https: script.port(0), http: script.port(1), _script: script }
     }
 
     /// A supervisor with one MCP server that runs these clients.
@@ -113,14 +97,6 @@ impl Service {
         let clients = Value::Object(clients.clone()).to_string();
         let builder = builder.plugin("fetcher", &server, &[&clients], &settings);
         in_hosts(builder).start().await
-    }
-}
-
-impl Drop for Service {
-    fn drop(&mut self) {
-        drop(self.child.stdin.take());
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 
@@ -352,21 +328,8 @@ fn unindented(text: &str) -> String {
 }
 
 /// An MCP server over HTTP, for a plugin with a `url`.
-struct Remote(Child, u16);
-
-impl Remote {
-    fn start(args: &[&Path]) -> Self {
-        let (child, ports) = python_server(&repository().join("tests/mcp/http_server.py"), args);
-        Self(child, ports[0])
-    }
-}
-
-impl Drop for Remote {
-    fn drop(&mut self) {
-        drop(self.0.stdin.take());
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
+fn remote(args: &[&Path]) -> ServerScript {
+    ServerScript::start(PYTHON, &repository().join("tests/mcp/http_server.py"), args)
 }
 
 // Promises: JAIL-48
@@ -377,8 +340,8 @@ async fn a_url_behind_a_private_authority_is_reached() {
     }
     let builder = Builder::new();
     let (certificate, key) = certificate(builder.scratch());
-    let remote = Remote::start(&[Path::new("--tls"), &certificate, &key]);
-    let url = format!("https://127.0.0.1:{}/mcp", remote.1);
+    let remote = remote(&[Path::new("--tls"), &certificate, &key]);
+    let url = format!("https://127.0.0.1:{}/mcp", remote.port(0));
     let ca_file = builder.scratch().join("ca.pem");
     let trusting = format!("sandbox: {{ ca_file: {} }}", ca_file.display());
     let strange = "max_restarts: 0\nstart_timeout: 15s";
@@ -396,8 +359,8 @@ async fn the_list_that_a_refusal_prints_is_enough() {
     if !Path::new(PYTHON).exists() {
         return skip("the_list_that_a_refusal_prints_is_enough", "there is no Python");
     }
-    let remote = Remote::start(&[]);
-    let url = format!("http://localhost:{}/mcp", remote.1);
+    let remote = remote(&[]);
+    let url = format!("http://localhost:{}/mcp", remote.port(0));
     let refused = "max_restarts: 0\nstart_timeout: 15s";
     let supervisor = Builder::new().url("mcp", &url, refused).start().await;
     let reason = supervisor.client.wait_state("mcp", "failed").await.reason;

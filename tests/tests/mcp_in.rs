@@ -3,14 +3,12 @@
 //!
 //! The servers lie in `tests/mcp/`, in Python without any library.
 
-use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
 
 use serde_json::{Value, json};
 use talon_proto::host::{ApproveRequest, ExecuteResponse};
 use talon_proto::plugin::Action;
-use talon_tests::{Builder, Client, Supervisor, program, repository, skip};
+use talon_tests::{Builder, Client, ServerScript, Supervisor, program, repository, skip};
 
 const PYTHON: &str = "/usr/bin/python3";
 
@@ -557,35 +555,19 @@ async fn a_server_that_does_not_exist_is_named() {
 
 /// A server over HTTP, outside of any jail. It ends with its standard input.
 struct Remote {
-    child: Child,
+    /// Held until the end.
+    _script: ServerScript,
     url: String,
 }
 
 impl Remote {
     fn start(args: &[&str]) -> Self {
-        let mut child = Command::new(PYTHON)
-            .arg(fixture("http_server.py"))
-            .args(args)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("Python starts");
-        let mut port = String::new();
-        let output = child.stdout.take().expect("stdout is piped");
-        BufReader::new(output).read_line(&mut port).expect("it prints its port");
-        Self { child, url: format!("http://127.0.0.1:{}/mcp", port.trim()) }
+        let script = ServerScript::start(PYTHON, &fixture("http_server.py"), args);
+        Self { url: format!("http://127.0.0.1:{}/mcp", script.port(0)), _script: script }
     }
 
     async fn plugin(&self, more: &str) -> Supervisor {
         Builder::new().url("mcp", &self.url, more).start().await
-    }
-}
-
-impl Drop for Remote {
-    fn drop(&mut self) {
-        drop(self.child.stdin.take());
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 

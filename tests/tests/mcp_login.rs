@@ -4,9 +4,9 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 
-use talon_tests::{Builder, Supervisor, program, repository, skip};
+use talon_tests::{Builder, ServerScript, Supervisor, program, repository, skip};
 
 const PYTHON: &str = "/usr/bin/python3";
 
@@ -20,26 +20,17 @@ fn is_missing(test: &str) -> bool {
 
 /// An MCP server and its authorization server. They end with their standard input.
 struct Servers {
-    child: Child,
+    /// Held until the end.
+    _script: ServerScript,
     mcp: u16,
     authorization: u16,
 }
 
 impl Servers {
     fn start(args: &[&str]) -> Self {
-        let mut child = Command::new(PYTHON)
-            .arg(repository().join("tests/mcp/oauth_server.py"))
-            .args(args)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("Python starts");
-        let mut ports = String::new();
-        let output = child.stdout.take().expect("stdout is piped");
-        BufReader::new(output).read_line(&mut ports).expect("it prints its ports");
-        let mut ports = ports.split_whitespace().map(|port| port.parse().expect("a port"));
-        let (mcp, authorization) = (ports.next().expect("two"), ports.next().expect("two"));
-        Self { child, mcp, authorization }
+        let source = repository().join("tests/mcp/oauth_server.py");
+        let script = ServerScript::start(PYTHON, &source, args);
+        Self { mcp: script.port(0), authorization: script.port(1), _script: script }
     }
 
     async fn plugin(&self) -> Supervisor {
@@ -47,14 +38,6 @@ impl Servers {
         let allow = [self.mcp, self.authorization].map(|port| format!("\"127.0.0.1:{port}\"")).join(", ");
         let more = format!("sandbox: {{ allow: [{allow}] }}\nmax_restarts: 0\nstart_timeout: 15s");
         Builder::new().url("issues", &url, &more).start().await
-    }
-}
-
-impl Drop for Servers {
-    fn drop(&mut self) {
-        drop(self.child.stdin.take());
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 

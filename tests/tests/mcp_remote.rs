@@ -1,10 +1,8 @@
 //! MCP servers that are reached over the network: the transport of 2024-11-05, outages.
 
-use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
 
-use talon_tests::{Builder, Supervisor, repository, skip};
+use talon_tests::{Builder, ServerScript, Supervisor, repository, skip};
 
 /// The Python that has the official library, if it is installed.
 fn official_python() -> PathBuf {
@@ -21,36 +19,16 @@ fn is_missing(test: &str, python: &Path) -> bool {
 }
 
 /// A server outside of any jail. It ends with its standard input.
-struct Remote {
-    child: Child,
-    port: u16,
-}
+struct Remote(ServerScript);
 
 impl Remote {
     fn start(python: &Path, script: &str, args: &[&str]) -> Self {
-        let mut child = Command::new(python)
-            .arg(repository().join("tests/mcp").join(script))
-            .args(args)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("Python starts");
-        let mut port = String::new();
-        let output = child.stdout.take().expect("stdout is piped");
-        BufReader::new(output).read_line(&mut port).expect("it prints its port");
-        Self { child, port: port.trim().parse().expect("a port") }
+        let source = repository().join("tests/mcp").join(script);
+        Self(ServerScript::start(python, &source, args))
     }
 
     fn url(&self, path: &str) -> String {
-        format!("http://127.0.0.1:{}{path}", self.port)
-    }
-}
-
-impl Drop for Remote {
-    fn drop(&mut self) {
-        drop(self.child.stdin.take());
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        format!("http://127.0.0.1:{}{path}", self.0.port(0))
     }
 }
 
