@@ -4,7 +4,7 @@
 PROFILE ?= debug
 CARGO_PROFILE = $(if $(filter release,$(PROFILE)),--release,)
 
-.PHONY: help demo dev test test-vm hostile interop install package reproducible build plugins deps deps-test deps-bench lint doc fmt fuzz bench bench-quick bench-loaded bench-compare bench-parts bench-flames soak
+.PHONY: help demo dev test test-vm long hostile interop install package reproducible build plugins deps deps-test deps-bench lint doc fmt fuzz bench bench-quick bench-loaded bench-compare bench-parts bench-flames soak
 
 help: ## lists these commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -25,22 +25,26 @@ test: deps deps-test ## runs every test
 test-vm: deps ## runs the tests of cgroups in a virtual machine that has all controllers (1 to 2 minutes)
 	@tests/scripts/test-cgroup-vm.sh
 
+long: deps deps-test ## runs the tests that take minutes and are left out of `make test`: a session of 300 turns
+	@cargo build --quiet --locked --bins -p talon -p talon-state -p talon-agent
+	@cargo nextest run --locked -p talon-tests --test agent_long_session --run-ignored all
+
 hostile: deps deps-test ## attacks the jail and writes the table of what came of it to docs/hostile.md (1 to 2 minutes), and floods connections
 	@cargo run --quiet --locked -p talon-tests --bin talon-hostile -- --table docs/hostile.md
 	@cargo build --quiet --locked --bins -p talon -p talon-state -p talon-agent -p misbehave -p hello
 	@cargo test --quiet --locked -p talon-tests --test hostile --test jail_faults flood
 
 interop: deps deps-test ## tries other people's MCP servers and clients and writes docs/interop.md (10 minutes, longer the first time: it installs them below target/interop)
-	@cargo build --quiet --locked --bins -p talon -p talon-state -p talon-agent -p talon-mcp -p talon-mcp-bridge -p talon-framed-bridge -p hello -p talon-tests
-	@cargo nextest run --locked -p talon-tests --test go_plugin --test opentalon --test opentalon_v0
+	@cargo build --quiet --locked --bins -p talon -p talon-state -p talon-agent -p talon-mcp -p talon-mcp-bridge -p talon-framed-bridge -p talon-service-bridge -p hello -p talon-tests
+	@TALON_TEST_EVERY_REVISION=1 cargo nextest run --locked -p talon-tests --test go_plugin --test go_plugin_service --test opentalon --test opentalon_v0 --test mcp_conformance
 	@target/debug/talon-interop --table docs/interop.md
 
 PREFIX ?= /usr/local
 install: ## builds and installs Talon below PREFIX (/usr/local): `talon` in bin, what it starts in libexec/talon, the SDK in share/talon
-	cargo build --release --locked -p talon -p talon-state -p talon-agent -p talon-mcp -p talon-mcp-bridge -p talon-framed-bridge -p talon-top
+	cargo build --release --locked -p talon -p talon-state -p talon-agent -p talon-mcp -p talon-mcp-bridge -p talon-framed-bridge -p talon-service-bridge -p talon-top
 	install -d "$(DESTDIR)$(PREFIX)/bin" "$(DESTDIR)$(PREFIX)/libexec/talon"
 	install -m 0755 target/release/talon "$(DESTDIR)$(PREFIX)/bin/"
-	install -m 0755 $(addprefix target/release/,talon-state talon-agent talon-mcp talon-mcp-bridge talon-framed-bridge talon-top) "$(DESTDIR)$(PREFIX)/libexec/talon/"
+	install -m 0755 $(addprefix target/release/,talon-state talon-agent talon-mcp talon-mcp-bridge talon-framed-bridge talon-service-bridge talon-top) "$(DESTDIR)$(PREFIX)/libexec/talon/"
 	deploy/package/install-sdk.sh "$(DESTDIR)$(PREFIX)/share/talon"
 
 package: ## builds the Debian package into target/package (PROFILE=debug for one of a debug build)

@@ -9,6 +9,7 @@
 //! | [`host`] | clients → supervisor: `talon.host.v1` |
 //! | [`agent`] | clients → the agent, supervisor ↔ `talon-agent`: `talon.agent.v1` |
 //! | [`state`] | plugin → its own key-values, operators → all state, supervisor ↔ `talon-state`: `talon.state.v1` |
+//! | [`mcp_actions`] | names of actions for MCP's resources and prompts |
 
 #[expect(
     missing_docs,
@@ -54,6 +55,7 @@ mod generated {
 
 mod details;
 mod lasting;
+pub mod mcp_actions;
 
 /// go-plugin's own services: `plugin.GRPCController`, `plugin.GRPCStdio`, `plugin.GRPCBroker`.
 pub use generated::goplugin;

@@ -7,10 +7,22 @@ const PUBLISHED: &[(&str, &[&str])] = &[
     ("PluginInitRequest", &["config_json=1"]),
     (
         "ToolCallRequest",
-        &["id=1", "plugin=2", "action=3", "args=4", "credential_headers=6", "arguments_json=1001"],
+        &[
+            "id=1",
+            "plugin=2",
+            "action=3",
+            "args=4",
+            "credential_headers=6",
+            "arguments_json=1001",
+            "takes_input_requests=1002",
+            "input_response=1003",
+        ],
     ),
     ("CredentialHeader", &["header=1", "value=2"]),
-    ("ToolResultResponse", &["call_id=1", "content=2", "error=3", "structured_content=4", "media=1001"]),
+    (
+        "ToolResultResponse",
+        &["call_id=1", "content=2", "error=3", "structured_content=4", "media=1001", "input_request=1002"],
+    ),
     (
         "PluginCapabilities",
         &[
@@ -37,6 +49,8 @@ const PUBLISHED: &[(&str, &[&str])] = &[
             "read_only=7",
             "destructive=1001",
             "output_schema=1002",
+            "takes_further_arguments=1003",
+            "media=1004",
         ],
     ),
     ("Parameter", &["name=1", "description=2", "type=3", "required=4", "schema=5"]),

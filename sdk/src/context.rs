@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use talon_arguments::Arguments;
-use talon_proto::plugin::CredentialHeader;
+use talon_proto::plugin::{CredentialHeader, InputResponse};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -32,6 +32,8 @@ pub(crate) struct Call {
     pub(crate) id: String,
     pub(crate) action: String,
     pub(crate) arguments: Option<Arguments>,
+    pub(crate) takes_input_requests: bool,
+    pub(crate) input_response: Option<InputResponse>,
     pub(crate) deadline: Option<Instant>,
     pub(crate) cancelled: CancellationToken,
     pub(crate) injected: BTreeMap<String, String>,
@@ -80,6 +82,19 @@ impl Context {
     #[must_use]
     pub fn arguments(&self) -> Option<&Arguments> {
         self.call.arguments.as_ref()
+    }
+
+    /// Whether the caller can put a question to its user. Only then an [`Output::question`](crate::Output::question) is
+    /// asked; otherwise the caller gets an error in its place.
+    #[must_use]
+    pub fn takes_input_requests(&self) -> bool {
+        self.call.takes_input_requests
+    }
+
+    /// The answer to the question of an earlier call of this action.
+    #[must_use]
+    pub fn input_response(&self) -> Option<&InputResponse> {
+        self.call.input_response.as_ref()
     }
 
     /// The call's position in a trace, as a `traceparent` of

@@ -16,6 +16,7 @@ use tracing::Instrument;
 
 use crate::context::{Call, ProgressSink, TraceHeaders};
 use crate::notices::PendingNotices;
+use crate::output::Parts;
 use crate::settings::Settings;
 use crate::state::StateSource;
 use crate::text::shorten;
@@ -45,7 +46,16 @@ pub(crate) async fn execute(
     deadline: Option<Instant>,
     host: CallEnvironment,
 ) -> Result<ToolResultResponse, Status> {
-    let ToolCallRequest { id, action, args, credential_headers, arguments_json, plugin: _ } = request;
+    let ToolCallRequest {
+        id,
+        action,
+        args,
+        credential_headers,
+        arguments_json,
+        takes_input_requests,
+        input_response,
+        plugin: _,
+    } = request;
     let Some(tool) = tools.iter().find(|tool| tool.name() == action) else {
         let known: Vec<&str> = tools.iter().map(Tool::name).collect();
         let shown = shorten(&action, MAX_SHOWN_BYTES);
@@ -62,6 +72,8 @@ pub(crate) async fn execute(
         id: id.clone(),
         action,
         arguments,
+        takes_input_requests,
+        input_response,
         deadline,
         cancelled: CancellationToken::new(),
         injected: BTreeMap::new(),
@@ -90,7 +102,7 @@ pub(crate) async fn execute(
 }
 
 fn answer(call_id: String, output: Output) -> ToolResultResponse {
-    let (content, structured, media) = output.into_parts();
+    let Parts { content, structured, media, input_request } = output.into_parts();
     let structured_content = structured.map(|value| value.to_string()).unwrap_or_default();
     let of_media: usize = media.iter().map(prost::Message::encoded_len).sum();
     let total = content.len() + structured_content.len() + of_media;
@@ -100,7 +112,7 @@ fn answer(call_id: String, output: Output) -> ToolResultResponse {
         );
         return refusal(call_id, text);
     }
-    ToolResultResponse { call_id, content, error: String::new(), structured_content, media }
+    ToolResultResponse { call_id, content, error: String::new(), structured_content, media, input_request }
 }
 
 fn refusal(call_id: String, error: String) -> ToolResultResponse {

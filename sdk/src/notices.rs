@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 use talon_proto::notices::notice::Kind;
-use talon_proto::notices::{CapabilitiesChanged, Notice, Progress};
+use talon_proto::notices::{CapabilitiesChanged, ListsChanged, Notice, Progress};
 use tokio::sync::Notify;
 
 use crate::text::cut;
@@ -54,6 +54,18 @@ impl Notifier {
     }
 }
 
+impl Notifier {
+    /// Tells the host that the plugin lists other resources or prompts (the actions of `talon_proto::mcp_actions`), which
+    /// clients of `talon mcp` are notified of. Never waits. Several calls before the host takes the notice count as one.
+    pub fn lists_changed(&self, resources: bool, prompts: bool) {
+        let mut state = self.board.state.lock();
+        state.lists.resources |= resources;
+        state.lists.prompts |= prompts;
+        drop(state);
+        self.board.wakeup.notify_one();
+    }
+}
+
 impl std::fmt::Debug for Notifier {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Notifier").finish_non_exhaustive()
@@ -74,6 +86,7 @@ struct State {
     /// Counts the listeners: the latest one gets the notices, and the earlier ones end.
     turn: u64,
     changed: bool,
+    lists: ListsChanged,
     /// In the order of each call's first pending report, each call once.
     progress: VecDeque<Progress>,
 }
@@ -139,6 +152,10 @@ impl Listener {
                 }
                 if std::mem::take(&mut state.changed) {
                     return Some(Notice { kind: Some(Kind::CapabilitiesChanged(CapabilitiesChanged {})) });
+                }
+                if state.lists.resources || state.lists.prompts {
+                    let lists = std::mem::take(&mut state.lists);
+                    return Some(Notice { kind: Some(Kind::ListsChanged(lists)) });
                 }
                 if let Some(progress) = state.progress.pop_front() {
                     return Some(Notice { kind: Some(Kind::Progress(progress)) });

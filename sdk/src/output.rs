@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use serde_json::Value;
-use talon_proto::plugin::Media;
+use talon_proto::plugin::{InputRequest, Media};
 
 use crate::ToolError;
 use crate::text::cut;
@@ -26,9 +26,32 @@ pub struct Output {
     content: String,
     structured: Option<Value>,
     media: Vec<Media>,
+    input_request: Option<InputRequest>,
+}
+
+/// The parts of an answer.
+pub(crate) struct Parts {
+    pub(crate) content: String,
+    pub(crate) structured: Option<Value>,
+    pub(crate) media: Vec<Media>,
+    pub(crate) input_request: Option<InputRequest>,
 }
 
 impl Output {
+    /// A question to the caller's user instead of an answer: its text (at most 4 KiB), and what is asked for. The
+    /// caller calls the action again with the answer ([`Context::input_response`](crate::Context::input_response)),
+    /// or never. Only for callers that can ask
+    /// ([`Context::takes_input_requests`](crate::Context::takes_input_requests)).
+    pub fn question(text: impl Into<String>, request: InputRequest) -> Self {
+        Self { content: text.into(), input_request: Some(request), ..Self::default() }
+    }
+
+    /// What was asked for by [`question`](Self::question).
+    #[must_use]
+    pub fn input_request(&self) -> Option<&InputRequest> {
+        self.input_request.as_ref()
+    }
+
     /// An answer of text.
     pub fn text(content: impl Into<String>) -> Self {
         Self { content: content.into(), ..Self::default() }
@@ -74,8 +97,9 @@ impl Output {
         Self { content: digest(&value), structured: Some(value), ..Self::default() }
     }
 
-    pub(crate) fn into_parts(self) -> (String, Option<Value>, Vec<Media>) {
-        (self.content, self.structured, self.media)
+    pub(crate) fn into_parts(self) -> Parts {
+        let Self { content, structured, media, input_request } = self;
+        Parts { content, structured, media, input_request }
     }
 }
 

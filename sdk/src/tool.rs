@@ -48,6 +48,8 @@ pub struct Tool {
     always_include: bool,
     destructive: Option<bool>,
     output_schema: String,
+    takes_further_arguments: bool,
+    media: Vec<String>,
     handler: Arc<Handler>,
     /// Why it cannot be served. Builders do not fail; `Plugin::check` and `serve` report it.
     defect: Option<NotFieldsError>,
@@ -90,6 +92,8 @@ impl Tool {
             always_include: false,
             destructive: None,
             output_schema: String::new(),
+            takes_further_arguments: false,
+            media: Vec::new(),
             handler: Arc::new(handler),
             defect,
         }
@@ -97,7 +101,8 @@ impl Tool {
 
     /// A tool that is described by data instead of types: for plugins that learn only at run time what they
     /// offer, such as bridges to other protocols. The function gets the arguments as texts, by name;
-    /// [`Context::arguments`] has them as JSON, if the caller sent it. Arguments that `action` does not declare are refused before, as for every tool.
+    /// [`Context::arguments`] has them as JSON, if the caller sent it. Arguments that `action` does not declare are refused before, as for every tool, unless it
+    /// declares that it takes further ones.
     pub fn dynamic<F, Fut>(action: Action, function: F) -> Self
     where
         F: Fn(BTreeMap<String, String>, Context) -> Fut + Send + Sync + 'static,
@@ -118,6 +123,8 @@ impl Tool {
             always_include: action.always_include,
             destructive: action.destructive,
             output_schema: action.output_schema,
+            takes_further_arguments: action.takes_further_arguments,
+            media: action.media,
             handler: Arc::new(handler),
             defect: None,
         }
@@ -141,6 +148,14 @@ impl Tool {
     #[must_use]
     pub fn output_schema(mut self, schema: &serde_json::Value) -> Self {
         self.output_schema = schema.to_string();
+        self
+    }
+
+    /// Declares the kinds of media that its answers may have: `image`, `audio`, `resource`, `link`. The operator
+    /// grants them, and the agent shows a model no image that is not declared.
+    #[must_use]
+    pub fn media<K: Into<String>>(mut self, kinds: impl IntoIterator<Item = K>) -> Self {
+        self.media.extend(kinds.into_iter().map(Into::into));
         self
     }
 
@@ -186,6 +201,8 @@ impl Tool {
             read_only: self.read_only,
             destructive: self.destructive,
             output_schema: self.output_schema.clone(),
+            takes_further_arguments: self.takes_further_arguments,
+            media: self.media.clone(),
         }
     }
 
@@ -229,6 +246,9 @@ impl Tool {
     }
 
     fn refuse_unknown<'n>(&self, mut names: impl Iterator<Item = &'n str>) -> Result<(), ToolError> {
+        if self.takes_further_arguments {
+            return Ok(());
+        }
         let known = |name: &str| self.fields.iter().any(|field| field.parameter.name == name);
         let Some(unknown) = names.find(|name| !known(name)) else { return Ok(()) };
         let takes: Vec<&str> = self.offered().map(|parameter| parameter.name.as_str()).collect();

@@ -176,7 +176,7 @@ impl Audit {
 
 /// The arguments as one JSON object: as the caller sent them, so that 7 and "7" are not the same, or else as
 /// strings.
-fn arguments_json(call: &Call) -> String {
+pub(crate) fn arguments_json(call: &Call) -> String {
     match &call.json {
         Some(json) => json.to_json(),
         // A map with string keys always serializes.

@@ -12,6 +12,7 @@
 //! | [`host`] | `talon.host.v1.Host` on `host.sock` |
 //! | `notify` | messages to a service manager |
 //! | [`peer`] | the peer of a connection, and its role |
+//! | [`receipts`] | proofs of the agent's calls |
 //! | [`reload`] | changes of configuration and plugins at runtime |
 //! | [`program_lookup`] | the other programs that are installed with `talon` |
 //! | [`serve`] | start, handover and stop of the supervisor |
@@ -31,6 +32,7 @@ pub mod host;
 mod notify;
 pub mod peer;
 pub mod program_lookup;
+pub mod receipts;
 pub mod reload;
 pub mod serve;
 pub mod service;

@@ -18,12 +18,14 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 parser = argparse.ArgumentParser()
-parser.add_argument("--lie", choices=["issuer", "redirected-metadata", "foreign-metadata", "other-resource", "no-pkce", "other-iss"])
+parser.add_argument("--lie", choices=["issuer", "redirected-metadata", "foreign-metadata", "other-resource", "no-pkce", "other-iss",
+                                       "verification-address", "user-code", "denied", "no-device", "foreign-revocation", "no-revocation"])
 parser.add_argument("--expires", type=int, default=3600)
 options = parser.parse_args()
 
 ELSEWHERE = "http://169.254.169.254"
 codes, refresh_tokens, access_tokens, clients = {}, set(), set(), set()
+devices, revoked = {}, []
 seen = []
 
 
@@ -53,7 +55,10 @@ class Authorization(Server):
             if options.lie == "redirected-metadata":
                 return self.whole(302, Location=f"{ELSEWHERE}/metadata")
             named = ELSEWHERE if options.lie == "issuer" else ISSUER
-            return self.whole(200, {
+            revocation = "https://elsewhere.example/revoke" if options.lie == "foreign-revocation" else f"{ISSUER}/revoke"
+            more = {} if options.lie == "no-device" else {"device_authorization_endpoint": f"{ISSUER}/device"}
+            more |= {} if options.lie == "no-revocation" else {"revocation_endpoint": revocation}
+            return self.whole(200, more | {
                 "issuer": named, "authorization_endpoint": f"{ISSUER}/authorize", "token_endpoint": f"{ISSUER}/token",
                 "registration_endpoint": f"{ISSUER}/register", "authorization_response_iss_parameter_supported": True,
                 "code_challenge_methods_supported": ["plain"] if options.lie == "no-pkce" else ["S256"],
@@ -65,6 +70,12 @@ class Authorization(Server):
             codes[code] = asked
             back = {"code": code, "state": asked["state"], "iss": ELSEWHERE if options.lie == "other-iss" else ISSUER}
             return self.whole(302, Location=f"{asked['redirect_uri']}?{urlencode(back)}")
+        if url.path == "/revoked":
+            return self.whole(200, {"hints": revoked, "left": len(refresh_tokens) + len(access_tokens)})
+        if url.path == "/activate":
+            code = parse_qs(url.query)["user_code"][0]
+            next(asked for asked in devices.values() if asked["user_code"] == code)["granted"] = True
+            return self.whole(200, b"done")
         self.whole(404)
 
     def do_POST(self):
@@ -74,6 +85,16 @@ class Authorization(Server):
             clients.add(client)
             return self.whole(201, {**json.loads(body), "client_id": client})
         asked = {key: values[0] for key, values in parse_qs(body).items()}
+        if self.path == "/device" and asked.get("client_id") in clients and asked.get("resource") == RESOURCE:
+            device, code = secrets.token_urlsafe(), "\x1b[2J" if options.lie == "user-code" else "WDJB-MJHT"
+            devices[device] = {"user_code": code, "polls": 0, "granted": False}
+            where = "http://elsewhere.example/activate" if options.lie == "verification-address" else f"{ISSUER}/activate"
+            return self.whole(200, {"device_code": device, "user_code": code, "verification_uri": where, "expires_in": 120, "interval": 1})
+        if self.path == "/revoke" and asked.get("client_id") in clients:
+            revoked.append(asked["token_type_hint"])
+            refresh_tokens.discard(asked["token"])
+            access_tokens.discard(asked["token"])
+            return self.whole(200)
         if self.path != "/token" or asked.get("client_id") not in clients or asked.get("resource") != RESOURCE:
             return self.whole(400, {"error": "invalid_request"})
         if asked["grant_type"] == "authorization_code":
@@ -81,6 +102,14 @@ class Authorization(Server):
             challenge = base64.urlsafe_b64encode(hashlib.sha256(asked["code_verifier"].encode()).digest()).rstrip(b"=").decode()
             if not begun or begun["code_challenge"] != challenge or begun["redirect_uri"] != asked["redirect_uri"]:
                 return self.whole(400, {"error": "invalid_grant"})
+        elif asked["grant_type"] == "urn:ietf:params:oauth:grant-type:device_code":
+            device = devices[asked["device_code"]]
+            device["polls"] += 1
+            if options.lie == "denied":
+                return self.whole(400, {"error": "access_denied", "error_description": "they said no"})
+            if device["polls"] == 1 or not device["granted"]:
+                return self.whole(400, {"error": "authorization_pending"})
+            devices.pop(asked["device_code"])
         elif asked["refresh_token"] in refresh_tokens:
             refresh_tokens.discard(asked["refresh_token"])
         else:

@@ -17,12 +17,14 @@ import time
 LIES = """banner banner-flood stderr-flood out-of-order huge unknown-revision unknown-discover silent mute-discover
 exit-on-discover exit dies-in-call garbage-list circle endless-list odd-tools asks no-input poison rename redescribe bomb-schema
 bomb-result string-ids late half-line other-ids ignores-term stops-reading
-leaves-child reports-unknown reschema many-tools""".split()
+leaves-child reports-unknown reschema many-tools no-module""".split()
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--revision", choices=["old", "new", "both"], default="old")
 parser.add_argument("--lie", choices=LIES)
 parser.add_argument("--slow", type=float, default=0, help="how long it takes until it reads its input")
+parser.add_argument("--context", metavar="FILE", help="with resources and prompts, once this file is there")
+parser.add_argument("--no-tools", action="store_true", help="it says of itself that it has no tools, and does not know the question")
 options = parser.parse_args()
 
 OLD, NEW = "2025-11-25", "2026-07-28"
@@ -33,6 +35,13 @@ blocked = {}
 answers_to_us = []
 subscriptions = []
 state = {"renamed": False, "calls": 0}
+
+
+def capabilities():
+    has = {} if options.no_tools else {"tools": {"listChanged": True}}
+    if options.context and os.path.exists(options.context):
+        has.update({"resources": {"listChanged": True}, "prompts": {"listChanged": True}})
+    return has
 
 
 def write(message):
@@ -207,10 +216,13 @@ def call(id, params):
     elif name == "change":
         state["renamed"] = True
         answer(id, text("changed"))
-        if options.revision == "old":
-            notify("notifications/tools/list_changed", {})
-        for subscription in subscriptions:
-            notify("notifications/tools/list_changed", {"_meta": {SUBSCRIPTION: subscription}})
+        changed = ["resources", "prompts"] if options.context else ["tools"]
+        for _ in range(50):
+            for what in changed:
+                if options.revision == "old":
+                    notify(f"notifications/{what}/list_changed", {})
+                for subscription in subscriptions:
+                    notify(f"notifications/{what}/list_changed", {"_meta": {SUBSCRIPTION: subscription}})
     else:
         error(id, -32602, f"unknown tool: {name}")
 
@@ -234,7 +246,7 @@ def request(message):
         if options.revision == "old":
             return error(id, -32601, "Method not found")
         answer(id, {
-            "supportedVersions": [NEW], "capabilities": {"tools": {"listChanged": True}},
+            "supportedVersions": [NEW], "capabilities": capabilities(),
             "serverInfo": {"name": "fixture", "version": "2"}, "ttlMs": 0, "cacheScope": "private",
         })
     elif method == "initialize":
@@ -244,7 +256,7 @@ def request(message):
             return error(id, -32022, "Unsupported protocol version", {"supported": [NEW]})
         version = "2031-01-01" if options.lie == "unknown-revision" else OLD
         answer(id, {
-            "protocolVersion": version, "capabilities": {"tools": {"listChanged": True}},
+            "protocolVersion": version, "capabilities": capabilities(),
             "serverInfo": {"name": "fixture", "version": "1"},
         })
     elif method == "notifications/initialized":
@@ -252,7 +264,16 @@ def request(message):
             write({"jsonrpc": "2.0", "id": "p", "method": "ping"})
             write({"jsonrpc": "2.0", "id": "r", "method": "roots/list"})
             write({"jsonrpc": "2.0", "id": "s", "method": "sampling/createMessage", "params": {"messages": [], "maxTokens": 1}})
-    elif method == "tools/list":
+    elif method == "resources/list" and options.context:
+        names = ["one", "two"] if state["renamed"] else ["one"]
+        resources = [{"uri": f"note://{name}", "name": name} for name in names]
+        answer(id, {"resources": resources, "ttlMs": 0, "cacheScope": "private"})
+    elif method == "resources/read" and options.context:
+        contents = [{"uri": params["uri"], "text": "a note"}]
+        answer(id, {"contents": contents, "ttlMs": 0, "cacheScope": "private"})
+    elif method == "prompts/list" and options.context:
+        answer(id, {"prompts": [{"name": "greet"}], "ttlMs": 0, "cacheScope": "private"})
+    elif method == "tools/list" and not options.no_tools:
         if options.lie == "garbage-list":
             return answer(id, {"tools": "none"})
         if options.lie == "circle":
@@ -269,7 +290,7 @@ def request(message):
     elif method == "subscriptions/listen":
         subscriptions.append(id)
         notify("notifications/subscriptions/acknowledged", {
-            "_meta": {SUBSCRIPTION: id}, "notifications": {"toolsListChanged": True},
+            "_meta": {SUBSCRIPTION: id}, "notifications": params.get("notifications") or {},
         })
     elif method == "tools/call":
         threading.Thread(target=call, args=(id, params), daemon=True).start()
@@ -287,6 +308,8 @@ if options.lie == "ignores-term":
     import signal
 
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
+if options.lie == "no-module":
+    import nowhere_installed  # noqa: F401
 if options.lie == "exit":
     print("no key in the environment", file=sys.stderr, flush=True)
     sys.exit(3)

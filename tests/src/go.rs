@@ -11,6 +11,9 @@ use talon_harness::{repository, skip, target};
 
 /// Where Debian puts Go's libraries.
 const LIBRARIES: &str = "/usr/share/gocode";
+/// Names a directory whose libraries come before them, as in GOPATH. With another version of go-plugin in
+/// `src/github.com/hashicorp/go-plugin`, the tests are about that one.
+const GOPATH_VARIABLE: &str = "TALON_TEST_GOPATH";
 
 /// What the build needs, and the packages that contain it.
 const NEEDED: [(&str, &str); 6] = [
@@ -23,9 +26,10 @@ const NEEDED: [(&str, &str); 6] = [
 ];
 
 /// The messages that the programs exchange: where the file is, the file, its Go package.
-const MESSAGES: [(&str, &str, &str); 2] = [
+const MESSAGES: [(&str, &str, &str); 3] = [
     ("proto", "opentalon/plugin/v1/plugin.proto", "talon/example/plugin"),
     ("tests/go/plugin", "stdio.proto", "talon/example/stdio"),
+    ("tests/go/kv", "kv.proto", "talon/example/kv"),
 ];
 
 /// The program whose source is `tests/go/NAME`. It is cached, and rebuilt when its source has changed.
@@ -41,7 +45,10 @@ pub fn go_program(test: &str, name: &str) -> Option<PathBuf> {
             return None;
         }
     }
-    let place = target().join("go/tests");
+    let place = target().join("go").join(match gopath() {
+        Some(path) => format!("tests-{}", path.file_name().unwrap_or_default().display()),
+        None => "tests".to_owned(),
+    });
     let (built, stamp) = (place.join(name), place.join(format!("{name}.stamp")));
     let made_of = digest(name);
     let is_current = || std::fs::read_to_string(&stamp).is_ok_and(|kept| kept == made_of) && built.is_file();
@@ -57,6 +64,11 @@ pub fn go_program(test: &str, name: &str) -> Option<PathBuf> {
         std::fs::write(&stamp, &made_of).expect("our own directory takes a file");
     }
     Some(built)
+}
+
+/// The directory of other libraries, if one is named.
+fn gopath() -> Option<PathBuf> {
+    std::env::var_os(GOPATH_VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from)
 }
 
 /// A digest of a program's source and compiler.
@@ -87,6 +99,8 @@ fn build(name: &str, place: &Path, built: &Path) {
             .env("PATH", "/usr/bin:/bin")
             .args(["-I", ".", &format!("--go_out={to}"), &format!("--go-grpc_out={to}"), file]));
     }
+    let other = gopath().map_or_else(String::new, |path| format!("{}:", path.display()));
+    let libraries = format!("{other}{}:{LIBRARIES}", place.display());
     // Built under a name that no test runs, then renamed.
     let new = place.join(format!(".{name}.new"));
     run(Command::new("/usr/bin/go")
@@ -96,7 +110,7 @@ fn build(name: &str, place: &Path, built: &Path) {
         .env("GO111MODULE", "off")
         .env("CGO_ENABLED", "0")
         .env("GOCACHE", target().join("go/cache"))
-        .env("GOPATH", format!("{}:{LIBRARIES}", place.display()))
+        .env("GOPATH", libraries)
         .args(["build", "-trimpath", "-ldflags=-s -w", "-o"])
         .arg(&new));
     std::fs::rename(&new, built).expect("a file of our own can be renamed");

@@ -4,6 +4,7 @@
 pub mod agent;
 pub mod ask;
 pub mod collector;
+pub mod conformance_suite;
 pub mod exposition;
 mod go;
 pub mod http;

@@ -22,6 +22,8 @@ pub enum ScriptedReply {
     Text(String),
     /// Calls of these tools, each with its arguments.
     ToolCalls(Vec<(String, Value)>),
+    /// What this function replies to the question.
+    Computed(fn(&Value) -> ScriptedReply),
     /// This body, with this status and content type.
     Raw(u16, &'static str, String),
     /// Begins a reply and closes the connection.
@@ -30,19 +32,26 @@ pub enum ScriptedReply {
     TruncatedCall(String, String),
     /// No reply until the client disconnects.
     Hang,
+    /// An error of this status whose head asks for so many seconds before the next request.
+    RetryAfter(u16, u32),
+    /// This text again and again until the client disconnects.
+    Endless(String),
 }
 
+/// Chooses the reply to a request by what it asks.
+pub type Respond = dyn Fn(&Value) -> ScriptedReply + Send + Sync;
+
 /// A provider that listens until it is dropped.
-#[derive(Debug)]
 pub struct Provider {
     state: Arc<ScriptState>,
     port: u16,
     task: JoinHandle<()>,
 }
 
-#[derive(Debug)]
 struct ScriptState {
     script: Mutex<VecDeque<ScriptedReply>>,
+    /// Replies once the script is over; `done` without it.
+    respond: Option<Box<Respond>>,
     bodies: Mutex<Vec<String>>,
     asked: watch::Sender<usize>,
 }
@@ -53,10 +62,23 @@ impl Provider {
     /// # Panics
     /// When no port can be bound.
     pub async fn start(script: impl IntoIterator<Item = ScriptedReply>) -> Self {
+        Self::listen(script.into_iter().collect(), None).await
+    }
+
+    /// A provider whose replies depend on what it is asked.
+    ///
+    /// # Panics
+    /// When no port can be bound.
+    pub async fn responding(respond: impl Fn(&Value) -> ScriptedReply + Send + Sync + 'static) -> Self {
+        Self::listen(VecDeque::new(), Some(Box::new(respond))).await
+    }
+
+    async fn listen(script: VecDeque<ScriptedReply>, respond: Option<Box<Respond>>) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a port");
         let port = listener.local_addr().expect("it is bound").port();
         let kept = Arc::new(ScriptState {
-            script: Mutex::new(script.into_iter().collect()),
+            script: Mutex::new(script),
+            respond,
             bodies: Mutex::default(),
             asked: watch::Sender::new(0),
         });
@@ -123,8 +145,14 @@ async fn answer(mut stream: TcpStream, kept: &ScriptState) -> std::io::Result<()
         let models = json!({"object": "list", "data": []}).to_string();
         return stream.write_all(http(200, "application/json", &models).as_bytes()).await;
     }
-    kept.bodies.lock().push(body);
+    let question: Value = serde_json::from_str(&body).unwrap_or_default();
     let says = kept.script.lock().pop_front();
+    let says = match says {
+        Some(ScriptedReply::Computed(reply)) => Some(reply(&question)),
+        says => says,
+    };
+    kept.bodies.lock().push(body);
+    let says = says.or_else(|| Some((kept.respond.as_ref()?)(&question)));
     kept.asked.send_modify(|count| *count += 1);
     let says = says.unwrap_or_else(|| ScriptedReply::Text("done".to_owned()));
     match says {
@@ -136,6 +164,25 @@ async fn answer(mut stream: TcpStream, kept: &ScriptState) -> std::io::Result<()
             let mut rest = [0; 64];
             while stream.read(&mut rest).await? > 0 {}
             Ok(())
+        }
+        ScriptedReply::RetryAfter(status, seconds) => {
+            let body = r#"{"error": {"message": "later"}}"#;
+            let head = format!(
+                "HTTP/1.1 {status} X\r\ncontent-type: application/json\r\nretry-after: {seconds}\r\n"
+            );
+            let length = body.len();
+            stream
+                .write_all(
+                    format!("{head}content-length: {length}\r\nconnection: close\r\n\r\n{body}").as_bytes(),
+                )
+                .await
+        }
+        ScriptedReply::Endless(text) => {
+            let delta = event(&json!({"content": text}), Value::Null);
+            stream.write_all(EVENTS.as_bytes()).await?;
+            loop {
+                stream.write_all(delta.as_bytes()).await?;
+            }
         }
         ScriptedReply::Truncated(text) => {
             let delta = event(&json!({"content": text}), Value::Null);
@@ -161,7 +208,12 @@ fn events(says: &ScriptedReply) -> String {
         }
         ScriptedReply::TruncatedCall(name, arguments) => (calls(vec![(name, arguments.clone())]), "length"),
         ScriptedReply::Text(text) => (json!({"content": text}), "stop"),
-        ScriptedReply::Raw(..) | ScriptedReply::Truncated(_) | ScriptedReply::Hang => (json!({}), "stop"),
+        ScriptedReply::Raw(..)
+        | ScriptedReply::Truncated(_)
+        | ScriptedReply::Hang
+        | ScriptedReply::Computed(_)
+        | ScriptedReply::RetryAfter(..)
+        | ScriptedReply::Endless(_) => (json!({}), "stop"),
     };
     let usage = json!({"id": "x", "model": "test", "choices": [], "usage": {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}});
     let first = event(&delta, Value::Null);

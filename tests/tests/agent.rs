@@ -322,6 +322,49 @@ async fn a_call_that_may_destroy_waits_for_a_person_also_over_a_restart_of_the_a
     supervisor.stop().await;
 }
 
+// Promises: AGENT-84, AGENT-86
+#[tokio::test]
+async fn a_rule_lets_the_same_call_through_is_shown_moved_and_forgotten() {
+    let clean = || calls(&[("shell__run", json!({"command": "rm -rf build"}))]);
+    let script = [clean(), says("It is gone."), clean(), says("It is gone again.")];
+    let provider = Provider::start(script).await;
+    let builder = Builder::new().plugin("shell", &example("shell"), &[], "");
+    let supervisor = with_agent(builder, &provider, "", "").start().await;
+    let asked = ask(&supervisor, "Clean up", &["--no-wait"]).await;
+    let session = asked.text("session_id").to_owned();
+    let id = pending(&supervisor).await["id"].as_str().expect("an id").to_owned();
+    let pattern = ["approval", "approve", &id, "--scope", "always", "--argument", "command=rm *"];
+    let refused = supervisor.cli(&pattern).await;
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(!refused.status.success() && said.contains("exactly this call"), "{said}");
+    let allowed = supervisor.cli(&["approval", "approve", &id, "--scope", "always"]).await;
+    assert!(allowed.status.success(), "{allowed:?}");
+    until_shown(&supervisor, &session, "It is gone.").await;
+
+    let again = ask(&supervisor, "Clean up again", &["--no-wait"]).await;
+    assert_eq!(again.text("text"), "It is gone again.", "it asks no more: {again:?}");
+    let output = supervisor.cli(&["approval", "rules", "--output", "json"]).await;
+    let listed: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let rule = &listed["rules"][0];
+    assert_eq!(
+        (&rule["arguments"]["command"], &rule["uses"]),
+        (&json!("rm -rf build"), &json!(1)),
+        "{listed}"
+    );
+    let directory = supervisor.scratch.join("exported");
+    let config = supervisor.config().to_str().expect("UTF-8");
+    let exported = supervisor.cli(&["export", directory.to_str().expect("UTF-8"), "--config", config]).await;
+    assert!(exported.status.success(), "{exported:?}");
+    let rules = std::fs::read_to_string(directory.join("approvals/rules.yaml")).expect("it was exported");
+    assert!(rules.contains("rm -rf build"), "{rules}");
+
+    let sender = rule["sender"].as_str().expect("a sender").to_owned();
+    let forgotten = supervisor.cli(&["forget", &sender, "--output", "json"]).await;
+    let forgotten: Value = serde_json::from_slice(&forgotten.stdout).expect("JSON");
+    assert_eq!((&forgotten["sessions"], &forgotten["rules"]), (&json!(2), &json!(1)), "{forgotten}");
+    supervisor.stop().await;
+}
+
 // Promises: AGENT-34
 #[tokio::test]
 async fn a_denied_call_reaches_the_model_as_denied() {

@@ -7,7 +7,7 @@ use talon_proto::agent::{
 };
 use talon_tests::agent::{FakeAgent, Step, text_of};
 use talon_tests::{Scratch, program, until};
-use tokio::io::AsyncWriteExt as _;
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::process::Command;
 
 fn say(kind: chunk::Kind) -> Step {
@@ -66,6 +66,7 @@ fn long_turn() -> Vec<Step> {
             output: "[plugin_output]\none commit\u{1b}[2J\n[/plugin_output]".into(),
             duration_ms: 12,
             truncated: false,
+            ..ToolResult::default()
         })),
         say(chunk::Kind::Notice(Notice {
             level: "warn".into(),
@@ -123,7 +124,8 @@ async fn run(agent: &FakeAgent, args: &[&str]) -> Output {
 async fn run_with(agent: &FakeAgent, args: &[&str], stdin: &str) -> Output {
     let mut child = command(agent, args).stdin(Stdio::piped()).spawn().expect("talon starts");
     let mut to = child.stdin.take().expect("it is piped");
-    to.write_all(stdin.as_bytes()).await.expect("it is read");
+    // A program that refuses a long input closes the pipe before its end.
+    let _ = to.write_all(stdin.as_bytes()).await;
     drop(to);
     child.wait_with_output().await.expect("it ends")
 }
@@ -151,6 +153,80 @@ async fn a_question_is_answered_in_text_and_in_json() {
     );
     let args = ["ask", "What changed?", "--output", "json", "--stream"];
     insta::assert_snapshot!("ask-stream", told(&run(&agent, &args).await));
+}
+
+// Promises: CLI-65
+#[tokio::test]
+async fn piped_data_and_files_go_with_the_question_whole() {
+    let agent = FakeAgent::start();
+    let file = text_of(&agent.file("a.rs", "fn main() {}\n"));
+    let fenced = text_of(&agent.file("notes.md", "```\ncode\n```"));
+    let mention = format!("@{file}");
+    let asked = format!(
+        "explain @{file}\n\n{file}:\n```\nfn main() {{}}\n```\n\n{fenced}:\n````\n```\ncode\n```\n````\n\nstdin:\n```\n1\n2\n```"
+    );
+    agent.on_ask(&asked, vec![say(chunk::Kind::Done(done("It is a program.")))]);
+    // An @ inside of the question is text: only the argument of its own names a file.
+    let question = format!("explain @{file}");
+    let output = run_with(&agent, &["ask", &question, &mention, "--file", &fenced], "1\n2").await;
+    assert_eq!(output.status.code(), Some(0), "{}", told(&output));
+    assert!(told(&output).contains("It is a program."), "{}", told(&output));
+    // An empty pipe is named: what should have filled it may have failed.
+    agent.on_ask("alone", vec![say(chunk::Kind::Done(done("yes")))]);
+    let output = run_with(&agent, &["ask", "alone"], "").await;
+    assert!(told(&output).contains("stdin was empty"), "{}", told(&output));
+    assert_eq!(output.status.code(), Some(0), "{}", told(&output));
+}
+
+// Promises: CLI-65
+#[tokio::test]
+async fn what_is_no_text_is_missing_or_too_large_is_refused_before_anything_is_asked() {
+    let agent = FakeAgent::start();
+    let binary = agent.scratch.join("program");
+    std::fs::write(&binary, [0x7f, b'E', b'L', b'F', 0]).expect("a scratch directory is writable");
+    let latin = agent.scratch.join("latin.txt");
+    std::fs::write(&latin, b"caf\xe9").expect("a scratch directory is writable");
+    let large = text_of(&agent.file("large.txt", &"x".repeat(1 << 20)));
+    let half = text_of(&agent.file("half.txt", &"x".repeat(150 << 10)));
+    let missing = text_of(&agent.scratch.join("missing.txt"));
+    let dir = text_of(&agent.scratch.join(""));
+    for (args, words) in [
+        (vec!["--file", &text_of(&binary)], "is not text (a zero byte at 4)"),
+        (vec!["--file", &text_of(&latin)], "is not UTF-8 (byte 3)"),
+        (vec!["--file", &missing], "No such file"),
+        (vec!["--file", &dir], "Is a directory"),
+        (vec!["--file", &large], "holds more than 262144 bytes"),
+        (vec!["--file", &half, "--file", &half], "at most 262144 can be asked at once"),
+        (vec!["second"], "put quotes around it"),
+        (vec!["--file", "-", "--schema", "-"], "only one of them"),
+    ] {
+        let output = run(&agent, &[&["ask", "explain"], &args[..]].concat()).await;
+        assert_eq!(output.status.code(), Some(2), "{}", told(&output));
+        assert!(told(&output).contains(words), "{words}: {}", told(&output));
+    }
+    // A file in the question's place is not taken for one.
+    let output = run(&agent, &["ask", &format!("@{half}")]).await;
+    assert!(told(&output).contains("there is no question before it"), "{}", told(&output));
+    // A pipe of 1 MB is refused, too.
+    let output = run_with(&agent, &["ask", "explain"], &"x".repeat(1 << 20)).await;
+    assert!(told(&output).contains("stdin holds more than 262144 bytes"), "{}", told(&output));
+    assert_eq!(agent.requests(), [""; 0]);
+}
+
+// Promises: CLI-65
+#[tokio::test]
+async fn a_pipe_that_stays_open_is_named_and_waited_for() {
+    let agent = FakeAgent::start();
+    agent.on_ask("explain\n\nstdin:\n```\nlate\n```", vec![say(chunk::Kind::Done(done("Late.")))]);
+    let mut child = command(&agent, &["ask", "explain"]).stdin(Stdio::piped()).spawn().expect("talon starts");
+    let mut to = child.stdin.take().expect("it is piped");
+    let mut lines = BufReader::new(child.stderr.take().expect("it is piped")).lines();
+    let note = lines.next_line().await.expect("it is text").expect("there is a note");
+    assert!(note.contains("waiting for the end of stdin"), "{note}");
+    to.write_all(b"late").await.expect("it is read");
+    drop(to);
+    let output = child.wait_with_output().await.expect("it ends");
+    assert!(told(&output).contains("Late."), "{}", told(&output));
 }
 
 // Promises: CLI-40
@@ -197,6 +273,8 @@ async fn a_turn_that_fails_has_its_exit_code_and_what_there_is_of_an_answer() {
         ("over_budget", 3),
         ("exhausted", 4),
         ("no_provider", 6),
+        ("key_refused", 6),
+        ("request_refused", 6),
         ("internal", 70),
     ] {
         agent.on_ask(reason, vec![failed(reason, "Half an answer")]);
@@ -310,7 +388,7 @@ async fn without_a_terminal_an_approval_is_waited_for_or_not() {
 #[tokio::test]
 async fn every_verb_speaks_to_people_and_to_programs() {
     let agent = FakeAgent::start();
-    let verbs: [(&str, &[&str]); 13] = [
+    let verbs: [(&str, &[&str]); 16] = [
         ("session-list", &["session", "list"]),
         ("session-list-limit", &["session", "list", "--limit", "1"]),
         ("session-show", &["session", "show", "01K0000000000000000000SESS"]),
@@ -323,6 +401,9 @@ async fn every_verb_speaks_to_people_and_to_programs() {
         ("memory-forget", &["memory", "forget", "--tag", "workflow"]),
         ("model-list", &["model", "list"]),
         ("approval-list", &["approval", "list", "--all"]),
+        ("forget", &["forget", "anna"]),
+        ("approval-rules", &["approval", "rules"]),
+        ("approval-revoke", &["approval", "revoke", "01K0000000000000000000RUL1"]),
         ("approval-show", &["approval", "show", "01K0000000000000000000APP1"]),
     ];
     for (name, args) in verbs {

@@ -31,12 +31,16 @@ fn cancelled() -> Step {
 }
 
 fn approval(id: &str) -> Step {
+    approval_of(id, "rm -rf build\u{1b}[2J")
+}
+
+fn approval_of(id: &str, command: &str) -> Step {
     Step::Say(chunk::Kind::Approval(Approval {
         id: id.into(),
         session_id: SESSION.into(),
         plugin: "shell".into(),
         action: "run".into(),
-        args: [("command".to_owned(), "rm -rf build\u{1b}[2J".to_owned())].into(),
+        args: [("command".to_owned(), command.to_owned())].into(),
         why: "pattern: rm -rf".into(),
         state: "pending".into(),
         digest: "d9".into(),
@@ -69,12 +73,85 @@ async fn an_approval_is_asked_about_with_what_will_run() {
     let screen = terminal.wait_text("Run shell.run, exactly as shown").await;
     assert!(screen.contains("command = rm -rf build␛[2J"), "{screen}");
     terminal.press("what?\r");
-    terminal.wait_text("later decides nothing").await;
+    let screen = terminal
+        .wait_for("the second question", |screen| screen.matches("[y/N/session/always").count() == 2)
+        .await;
+    assert!(screen.contains("later decides nothing"), "{screen}");
     terminal.press("y\r");
     terminal.wait_text("It is gone.").await;
     assert!(terminal.ended().await.success());
     let decided = "Decide 01K0000000000000000000APP9 approve=true digest=d9 reason=\"\"".to_owned();
     assert!(agent.requests().contains(&decided), "{:?}", agent.requests());
+}
+
+// Promises: CLI-64
+#[tokio::test]
+async fn of_several_calls_each_is_shown_when_it_is_asked_about() {
+    let agent = FakeAgent::start();
+    let (first, second) = ("01K0000000000000000000APP1", "01K0000000000000000000APP2");
+    let steps = vec![
+        approval_of(first, "rm -rf one"),
+        approval_of(second, "rm -rf two"),
+        text("Both are known."),
+        Step::Decided,
+        Step::Decided,
+        done("Done."),
+    ];
+    agent.on_ask("Remove them", steps);
+    let mut terminal = Terminal::start(&mut talon(&agent, &["ask", "Remove them"]), 100, 24);
+    let screen = terminal.wait_text("Both are known.").await;
+    assert!(screen.contains("rm -rf one") && !screen.contains("rm -rf two"), "{screen}");
+    terminal.press("y\r");
+    let screen = terminal.wait_text("rm -rf two").await;
+    assert!(screen.find("rm -rf one") < screen.find("rm -rf two"), "{screen}");
+    terminal.wait_text(&format!("exactly as shown ({second})")).await;
+    terminal.press("n\r");
+    assert!(terminal.ended().await.success());
+    let decided: Vec<String> =
+        agent.requests().into_iter().filter(|heard| heard.starts_with("Decide")).collect();
+    assert!(decided[0].contains(&format!("{first} approve=true")), "{decided:?}");
+    assert!(decided[1].contains(&format!("{second} approve=false")), "{decided:?}");
+}
+
+// Promises: AGENT-84
+#[tokio::test]
+async fn a_call_can_be_allowed_for_the_session_or_always() {
+    for (word, scope) in [("s", "session"), ("always", "always")] {
+        let agent = FakeAgent::start();
+        let steps = vec![approval("01K0000000000000000000APP9"), Step::Decided, done("It is gone.")];
+        agent.on_ask("Remove it", steps);
+        let mut terminal = Terminal::start(&mut talon(&agent, &["ask", "Remove it"]), 100, 24);
+        terminal.wait_text("[y/N/session/always/no REASON/later]").await;
+        terminal.press(&format!("{word}\r"));
+        assert!(terminal.ended().await.success());
+        let decided = format!(
+            "Decide 01K0000000000000000000APP9 approve=true digest=d9 reason=\"\" scope={scope} {{}}"
+        );
+        assert!(agent.requests().contains(&decided), "{:?}", agent.requests());
+    }
+}
+
+// Promises: AGENT-85
+#[tokio::test]
+async fn a_question_of_the_model_is_answered_at_the_terminal() {
+    let agent = FakeAgent::start();
+    let question = Step::Say(chunk::Kind::Approval(Approval {
+        id: "01K0000000000000000000APP9".into(),
+        session_id: SESSION.into(),
+        question: "Which one?\u{1b}[2J".into(),
+        choices: vec!["red".into(), "blue".into()],
+        state: "pending".into(),
+        ..Approval::default()
+    }));
+    agent.on_ask("Paint it", vec![question, Step::Decided, done("It is blue.")]);
+    let mut terminal = Terminal::start(&mut talon(&agent, &["ask", "Paint it"]), 100, 24);
+    let screen = terminal.wait_text("Your answer").await;
+    assert!(screen.contains("Which one?␛[2J") && screen.contains("2: blue"), "{screen}");
+    terminal.press("2\r");
+    terminal.wait_text("It is blue.").await;
+    assert!(terminal.ended().await.success());
+    let decided = "Decide 01K0000000000000000000APP9 approve=true digest= reason=\"\" answer=\"blue\"";
+    assert!(agent.requests().contains(&decided.to_owned()), "{:?}", agent.requests());
 }
 
 #[tokio::test]
@@ -212,7 +289,7 @@ async fn a_call_that_is_put_off_can_be_decided_later() {
     let mut terminal = Terminal::start(&mut talon(&agent, &["chat"]), 100, 40);
     terminal.wait_text("/help shows what there is").await;
     types(&terminal, "Remove it\r").await;
-    terminal.wait_text("[y/N, no REASON, later]").await;
+    terminal.wait_text("[y/N/session/always/no REASON/later]").await;
     terminal.press("later\r");
     terminal.wait_text("/approve or /deny it").await;
     types(&terminal, "/approve\r").await;
@@ -262,5 +339,98 @@ async fn a_signal_gives_the_terminal_back() {
         terminal.signal(signal);
         assert!(terminal.ended().await.success(), "{signal:?}");
         terminal.wait_restored().await;
+    }
+}
+
+// Promises: CLI-66
+#[tokio::test]
+async fn a_session_is_continued_or_picked_by_its_title_at_every_width() {
+    for columns in [200, 80, 20] {
+        let agent = FakeAgent::start();
+        let mut terminal = Terminal::start(&mut talon(&agent, &["chat", "-c"]), columns, 40);
+        terminal.wait_for("the last session", |screen| screen.replace('\n', "").contains(SESSION)).await;
+        types(&terminal, "/resume\r").await;
+        let screen = terminal.wait_text("Which one?").await;
+        assert!(screen.contains("1  What changed?"), "{screen}");
+        // A title is shortened, and every session stays on one line.
+        let title = match columns {
+            200 => "2  Remove ␛[2Jthe <·|im_start|> build",
+            80 => "2  Remove ␛[2Jthe <·|im_start|> bu…",
+            _ => "2  Remove ␛[2Jt",
+        };
+        assert!(screen.contains(title), "{screen}");
+        assert_eq!(columns > 20, screen.contains("UPDATED"), "{screen}");
+        assert!(screen.lines().any(|line| line.starts_with("3  without a")), "{screen}");
+        assert!(!screen.contains("<|im_start|>"), "{screen}");
+        terminal.press("9\r");
+        terminal.wait_text("the number in front").await;
+        agent.on_attach(vec![Step::Decided, text("It goes on."), done("It goes on.")]);
+        terminal.press("2\r");
+        terminal.wait_text("exactly as show").await;
+        terminal.press("later\r");
+        types(&terminal, "\u{4}").await;
+        assert!(terminal.ended().await.success(), "{columns}: {}", terminal.contents());
+    }
+}
+
+// Promises: CLI-66
+#[tokio::test]
+async fn who_picks_no_session_begins_a_new_one() {
+    let agent = FakeAgent::start();
+    agent.on_ask("Hello", vec![done("Hi there.")]);
+    let mut terminal = Terminal::start(&mut talon(&agent, &["chat", "--pick"]), 80, 24);
+    terminal.wait_text("Which one?").await;
+    terminal.press("\r");
+    types(&terminal, "Hello\r").await;
+    terminal.wait_text("Hi there.").await;
+    types(&terminal, "\u{4}").await;
+    assert!(terminal.ended().await.success());
+    let asked = agent.requests().into_iter().find(|heard| heard.starts_with("Ask")).expect("it was asked");
+    assert!(asked.contains("session= "), "{asked}");
+}
+
+// Promises: CLI-65
+#[tokio::test]
+async fn a_typed_message_takes_files_with_it_and_a_missing_one_is_named() {
+    let agent = FakeAgent::start();
+    let file = agent.file("notes.txt", "buy tea");
+    let file = file.to_str().expect("our paths are text");
+    let asked = format!("What is in @{file}?\n\n{file}:\n```\nbuy tea\n```");
+    agent.on_ask(&asked, vec![done("Tea.")]);
+    let mut terminal = Terminal::start(&mut talon(&agent, &["chat"]), 200, 24);
+    types(&terminal, "see @no/such.txt\r").await;
+    terminal.wait_text("there is no file no/such.txt; nothing was asked").await;
+    // Tab completes the name.
+    let begun = file.strip_suffix("es.txt").expect("that is its name");
+    types(&terminal, &format!("What is in @{begun}\t?\r")).await;
+    terminal.wait_text("Tea.").await;
+    types(&terminal, "\u{4}").await;
+    assert!(terminal.ended().await.success());
+    assert_eq!(agent.requests().iter().filter(|heard| heard.starts_with("Ask")).count(), 1);
+}
+
+// Promises: CLI-71
+#[tokio::test]
+async fn a_turn_is_taken_back_and_its_message_worded_anew() {
+    for columns in [200, 80, 20] {
+        let agent = FakeAgent::start();
+        agent.on_ask("Hello\nyou", vec![text("Hi."), done("Hi.")]);
+        agent.on_ask("Hello\nyou two", vec![text("Welcome."), done("Welcome.")]);
+        let mut terminal = Terminal::start(&mut talon(&agent, &["chat"]), columns, 60);
+        types(&terminal, "/undo\r").await;
+        terminal.wait_text("nothing to undo").await;
+        types(&terminal, "Hello\\\ryou\r").await;
+        terminal.wait_text("Hi.").await;
+        types(&terminal, "/undo\r").await;
+        let joined = |screen: &str| screen.replace('\n', "");
+        terminal
+            .wait_for("what was done", |screen| joined(screen).contains("what was done stays done"))
+            .await;
+        // The message stands in the editor, and is changed there.
+        types(&terminal, " two\r").await;
+        terminal.wait_text("Welcome.").await;
+        types(&terminal, "\u{4}").await;
+        assert!(terminal.ended().await.success());
+        assert!(agent.requests().contains(&format!("UndoTurns {SESSION} turns=1")), "{:?}", agent.requests());
     }
 }

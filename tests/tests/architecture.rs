@@ -83,6 +83,12 @@ fn crates_depend_in_one_direction() {
     never("talon-mcp-bridge", &["talon-plugin", "talon-guard", "talon-jail", "talon-supervisor", "talon"]);
     never("talon-framed-bridge", &["talon-plugin", "talon-guard", "talon-jail", "talon-supervisor", "talon"]);
     never(
+        "talon-service-bridge",
+        &["talon-plugin", "talon-guard", "talon-jail", "talon-supervisor", "talon"],
+    );
+    // Dynamic messages are the bridge's: the process with privileges reads only names in a descriptor.
+    never("talon", &["prost-reflect"]);
+    never(
         "talon-mcp",
         &["talon-plugin", "talon-guard", "talon-jail", "talon-supervisor", "talon", "talon-sdk"],
     );
@@ -156,6 +162,24 @@ fn only_the_jail_may_be_unsafe() {
         let text = read(&manifest);
         let inherits = text.contains("[lints]\nworkspace = true");
         assert_eq!(inherits, !manifest.contains("crates/jail/"), "{manifest}");
+    }
+}
+
+/// A message of a panic may contain what a plugin or a model said. The library that children share sets the hook for them.
+// Promises: TRACE-18
+#[test]
+fn every_program_of_ours_sanitizes_its_panics() {
+    const HOOKS: [&str; 3] = ["print_panics_sanitized();", "log_panics();", "run_program("];
+    let mains: Vec<String> = members()
+        .iter()
+        .filter(|manifest| manifest.starts_with("supervisor/"))
+        .map(|manifest| manifest.replace("Cargo.toml", "src/main.rs"))
+        .filter(|main| repository().join(main).is_file())
+        .collect();
+    assert!(mains.len() >= 8, "the programs are elsewhere now: {mains:?}");
+    for main in mains {
+        let text = read(&main);
+        assert!(HOOKS.iter().any(|hook| text.contains(hook)), "{main} sets no hook for panics");
     }
 }
 

@@ -115,14 +115,16 @@ floods_while_it_serves! {
     floods_a_served_call_with_priorities: "priority";
     floods_a_served_call_with_early_hints: "early-hints";
     floods_a_served_call_with_unknown_frames: "unknown";
+    floods_a_served_call_with_tiny_data: "tiny-data";
+    floods_a_served_call_with_empty_data: "empty-data";
 }
 
-// Promises: WIRE-15
+// Promises: WIRE-15, LIFE-31
 #[tokio::test]
 async fn floods_the_stream_of_its_output_with_early_hints() {
     let flood = ["--flood", "early-hints", "--flood-on-stdio"];
     let supervisor = neighbour().misbehave(&flood, "max_restarts: 0").without_waiting().start().await;
-    fails_saying(supervisor, &["control frames without end"]).await;
+    fails_saying(supervisor, &["flooded its connection", "control frames without end"]).await;
 }
 
 #[tokio::test]

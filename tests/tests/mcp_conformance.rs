@@ -1,15 +1,15 @@
-//! `talon mcp` against the requirements of the MCP project and others: the official conformance suite's
-//! server scenarios, and the official Python client.
+//! Talon against the requirements of the MCP project and others: the official conformance suite, with `talon mcp` as the
+//! server and with plugins as clients, and the official Python client.
 //!
 //! The suite asks for tools by fixed names, without a token. So `tests/mcp/relay.py` stands between it and
 //! `talon mcp --http`, and `talon-test-tools` has these tools. What passes, what does not apply and why is the table
 //! in `docs/mcp.md`, and nothing else is accepted: neither a failure, nor a scenario that the table does not
 //! know.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
 use std::process::Stdio;
 
+use futures_util::StreamExt as _;
+use talon_tests::conformance_suite::{ConformanceSuite, table};
 use talon_tests::{Builder, Supervisor, program, repository, skip, target};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
@@ -19,10 +19,22 @@ const REVISIONS: [&str; 2] = ["2025-11-25", "2026-07-28"];
 /// Where the table begins.
 const TABLE: &str = "| scenario | 2025-11-25 | 2026-07-28 | why it does not apply |";
 
-fn suite() -> (PathBuf, PathBuf) {
-    let installed = target().join("mcp");
-    let script = "conformance/node_modules/@modelcontextprotocol/conformance/dist/index.js";
-    (installed.join("node22/bin/node"), installed.join(script))
+/// The revisions that Talon speaks as a client.
+const CLIENT_REVISIONS: [&str; 4] = ["2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"];
+/// Where the table about it begins.
+const CLIENT_TABLE: &str =
+    "| scenario for a client | 2025-03-26 | 2025-06-18 | 2025-11-25 | 2026-07-28 | why it does not apply |";
+/// Only a limit for hangs: a supervisor starts, and a plugin up to three times, in each scenario.
+const CLIENT_TIMEOUT_MS: &str = "120000";
+/// Each mostly waits for processes to start.
+const CLIENTS_AT_ONCE: usize = 3;
+
+fn is_missing(test: &str, suite: &ConformanceSuite) -> bool {
+    let missing = suite.missing();
+    if let Some(missing) = &missing {
+        skip(test, &format!("there is no {} (tests/scripts/deps.sh test installs it)", missing.display()));
+    }
+    missing.is_some()
 }
 
 async fn supervisor() -> Supervisor {
@@ -65,52 +77,15 @@ async fn served(supervisor: &Supervisor) -> (Child, Child, String) {
     (server, relay, format!("http://127.0.0.1:{port}/mcp"))
 }
 
-/// The table: for each scenario what is said of it for each revision, and why it does not apply.
-fn table() -> BTreeMap<String, (Vec<String>, String)> {
-    let page = std::fs::read_to_string(repository().join("docs/mcp.md")).expect("docs/mcp.md is there");
-    let rows = page.split(TABLE).nth(1).expect("it has the table").lines().skip(2);
-    rows.take_while(|line| line.starts_with('|'))
-        .map(|line| {
-            let cells: Vec<String> =
-                line.trim_matches('|').split('|').map(|cell| cell.trim().to_owned()).collect();
-            let [name, said @ .., why] = cells.as_slice() else { panic!("{line}") };
-            (name.trim_matches('`').to_owned(), (said.to_vec(), why.clone()))
-        })
-        .collect()
-}
-
-/// The suite's own list: scenario, and the revisions that have it.
-async fn scenarios(node: &PathBuf, script: &PathBuf) -> BTreeMap<String, Vec<String>> {
-    let output =
-        Command::new(node).arg(script).args(["list", "--server"]).output().await.expect("node starts");
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let of_servers = text.split("Client scenarios").next().unwrap_or_default();
-    let rows = of_servers.lines().filter_map(|line| line.trim().strip_prefix("- ")?.split_once(" ["));
-    rows.map(|(name, revisions)| {
-        let revisions = revisions.trim_end_matches(']').split(',').map(str::to_owned).collect();
-        (name.to_owned(), revisions)
-    })
-    .collect()
-}
-
-/// The checks of a run that failed, by their ids.
-fn failed(text: &str) -> BTreeSet<&str> {
-    let lines = text.lines().filter(|line| line.contains("FAILURE"));
-    lines.filter_map(|line| Some(line.split_once(" [")?.1.split_once(']')?.0.trim())).collect()
-}
-
 // Promises: MCP-10
 #[tokio::test]
 async fn the_conformance_suite_of_mcp_finds_what_the_table_says() {
     let test = "the_conformance_suite_of_mcp_finds_what_the_table_says";
-    let (node, script) = suite();
-    for needed in [&node, &script, &PathBuf::from("/usr/bin/python3")] {
-        if !needed.exists() {
-            skip(test, &format!("there is no {} (tests/scripts/deps.sh test installs it)", needed.display()));
-            return;
-        }
+    let suite = ConformanceSuite::installed();
+    if is_missing(test, &suite) {
+        return;
     }
-    let (known, table) = (scenarios(&node, &script).await, table());
+    let (known, table) = (suite.scenarios("server").await, table(TABLE));
     assert!(known.len() > 40, "{known:?}");
     assert_eq!(
         known.keys().collect::<Vec<_>>(),
@@ -122,41 +97,53 @@ async fn the_conformance_suite_of_mcp_finds_what_the_table_says() {
     let (_server, _relay, url) = served(&supervisor).await;
     let mut wrong = Vec::new();
     for (name, revisions) in &known {
-        let (said, why) = &table[name];
-        assert_eq!(said.len(), REVISIONS.len(), "{name}");
-        for (revision, said) in REVISIONS.iter().zip(said) {
-            match said.as_str() {
-                "passes" | "passes in part" => {
-                    let run = Command::new(&node)
-                        .arg(&script)
-                        .args(["server", "--url", &url, "--scenario", name, "--spec-version", revision])
-                        .env("NO_COLOR", "1")
-                        .stdin(Stdio::null())
-                        .kill_on_drop(true)
-                        .output()
-                        .await
-                        .expect("node starts");
-                    let text = String::from_utf8_lossy(&run.stdout).into_owned();
-                    // Checks that fail are named where it says why; a scenario that the revision does not
-                    // have is skipped.
-                    let expected: BTreeSet<&str> =
-                        why.split('`').skip(1).step_by(2).filter(|_| said == "passes in part").collect();
-                    let ran = run.status.success() == expected.is_empty() && failed(&text) == expected;
-                    if !ran || !revisions.iter().any(|known| known == revision) {
-                        wrong.push(format!(
-                            "{name} at {revision}:\n{text}{}",
-                            String::from_utf8_lossy(&run.stderr)
-                        ));
-                    }
-                }
-                "does not apply" => assert!(why.len() > 20, "{name} does not say why it does not apply"),
-                "" => {
-                    assert!(!revisions.iter().any(|known| known == revision), "{name} is also in {revision}")
-                }
-                other => panic!("{name}: {other:?}"),
-            }
+        let row = &table[name];
+        assert_eq!(row.said.len(), REVISIONS.len(), "{name}");
+        for (revision, said) in REVISIONS.iter().zip(&row.said) {
+            let run = ["server", "--url", &url];
+            wrong.extend(suite.differs(name, revision, (said, &row.why), revisions, &run).await);
         }
     }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
+
+/// The program of the suite is `tests/mcp/conformance_client.py`: a supervisor, with the suite's server as its plugin.
+// Promises: MCP-50
+#[tokio::test]
+async fn the_conformance_suite_of_mcp_finds_what_the_table_says_of_talon_as_a_client() {
+    let test = "the_conformance_suite_of_mcp_finds_what_the_table_says_of_talon_as_a_client";
+    let suite = ConformanceSuite::installed();
+    if is_missing(test, &suite) {
+        return;
+    }
+    let (known, table) = (suite.scenarios("client").await, table(CLIENT_TABLE));
+    assert!(known.len() > 40, "{known:?}");
+    assert_eq!(
+        known.keys().collect::<Vec<_>>(),
+        table.keys().collect::<Vec<_>>(),
+        "the table is another list"
+    );
+
+    let script = repository().join("tests/mcp/conformance_client.py");
+    let client = format!("/usr/bin/python3 -B {} {}", script.display(), program("talon").display());
+    let run = ["client", "--command", &client, "--timeout", CLIENT_TIMEOUT_MS];
+    let (suite, run) = (&suite, &run);
+    // Each takes seconds, and most behave alike with all revisions: `make interop` tries each with each.
+    let every_revision = std::env::var_os("TALON_TEST_EVERY_REVISION").is_some();
+    let scenarios = known.iter().flat_map(|(name, revisions)| {
+        let row = &table[name];
+        assert_eq!(row.said.len(), CLIENT_REVISIONS.len(), "{name}");
+        let newest = CLIENT_REVISIONS.iter().rposition(|known| revisions.iter().any(|it| it == known));
+        CLIENT_REVISIONS
+            .iter()
+            .zip(&row.said)
+            .enumerate()
+            .filter(move |(index, _)| every_revision || newest.is_none_or(|newest| newest == *index))
+            .map(move |(_, (revision, said))| suite.differs(name, revision, (said, &row.why), revisions, run))
+    });
+    let wrong: Vec<Option<String>> =
+        futures_util::stream::iter(scenarios).buffer_unordered(CLIENTS_AT_ONCE).collect().await;
+    let wrong: Vec<String> = wrong.into_iter().flatten().collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
 }
 

@@ -47,7 +47,7 @@ async fn every_server_is_told_of_and_no_secret_is() {
         ("files", "taken_over"),
         ("far", "taken_over"),
         ("npx", "taken_over"),
-        ("old", "left_out"),
+        ("old", "taken_over"),
         ("box", "left_out"),
         ("me", "left_out"),
         ("odd", "left_out"),
@@ -65,10 +65,11 @@ async fn every_server_is_told_of_and_no_secret_is() {
         "cwd",
         "autoApprove",
         "--install",
-        "HTTP+SSE",
+        "https://mcp.example.org/sse",
         "container",
         "Talon itself",
         "no object",
+        "run `talon mcp login old`",
     ] {
         assert!(notes.contains(word), "{word}: {value:#}");
     }

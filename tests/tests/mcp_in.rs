@@ -3,12 +3,15 @@
 //!
 //! The servers lie in `tests/mcp/`, in Python without any library.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use talon_proto::host::{ApproveRequest, ExecuteResponse};
 use talon_proto::plugin::Action;
-use talon_tests::{Builder, Client, ServerScript, Supervisor, program, repository, skip};
+use talon_tests::{Builder, Client, Mcp, ServerScript, Supervisor, meta, program, repository, skip};
+use tokio_stream::StreamExt as _;
 
 const PYTHON: &str = "/usr/bin/python3";
 
@@ -733,6 +736,139 @@ async fn a_tool_whose_schema_changes_between_calls_waits_for_a_person() {
     ends_clean(supervisor).await;
 }
 
+// Promises: MCP-46
+#[tokio::test]
+async fn new_resources_and_prompts_wait_for_a_person_who_approves_them() {
+    if is_missing("new_resources_and_prompts_wait_for_a_person_who_approves_them") {
+        return;
+    }
+    for revision in ["old", "new"] {
+        let builder = Builder::new();
+        let flag = builder.scratch().join("flags/context");
+        let flags = flag.parent().expect("it is in a directory");
+        std::fs::create_dir(flags).expect("it is ours");
+        std::fs::set_permissions(flags, Permissions::from_mode(0o755)).expect("it is ours");
+        let entry = format!("changed_tools: block\nsandbox: {{ fs: {{ read: [{}] }} }}", flags.display());
+        let args = ["--revision", revision, "--context", flag.to_str().expect("our paths are text")];
+        let supervisor = with(builder, "mcp", &args, &entry).start().await;
+        let client = &supervisor.client;
+        ready(client).await;
+        let unknown = client.call("mcp", "_-resources_list", &[]).await;
+        assert_eq!(unknown.reason, "unknown_action", "{unknown:?}");
+        std::fs::write(&flag, "").expect("it is ours");
+        assert!(supervisor.cli(&["plugin", "restart", "mcp"]).await.status.success());
+        let new = [
+            "_-prompts_get",
+            "_-prompts_list",
+            "_-resources_list",
+            "_-resources_read",
+            "_-resources_templates",
+        ];
+        let told = async |client: &Client| client.plugin("mcp").await.changed_actions == new;
+        client.wait_until("five new actions", told).await;
+        assert_eq!(client.call("mcp", "_-resources_list", &[]).await.reason, "changed");
+        // Clients of `talon mcp` get nothing of it, and what was approved goes on.
+        let mut mcp = Mcp::of(&supervisor, &[]);
+        mcp.initialize("2025-11-25").await;
+        assert_eq!(mcp.result("resources/list", json!({})).await["resources"], json!([]));
+        assert_eq!(said(&client.call("mcp", "echo", &[("text", "x")]).await), "x");
+
+        let approved =
+            supervisor.cli(&["plugin", "approve", "mcp", "_-resources_list", "_-resources_read"]).await;
+        let shown = String::from_utf8_lossy(&approved.stdout).into_owned();
+        assert!(
+            approved.status.success() && shown.contains("approved _-resources_list, _-resources_read"),
+            "{shown}"
+        );
+        assert!(shown.contains("3 more changed actions"), "{shown}");
+        assert!(said(&client.call("mcp", "_-resources_list", &[]).await).contains("note://one"));
+        let approved = supervisor.cli(&["plugin", "approve", "mcp"]).await;
+        let shown = String::from_utf8_lossy(&approved.stdout).into_owned();
+        assert!(shown.contains("_-resources_templates") && !shown.contains("more changed"), "{shown}");
+        assert_eq!(client.plugin("mcp").await.changed_actions, Vec::<String>::new());
+        let listed = async |mcp: &mut Mcp| mcp.result("resources/list", json!({})).await["resources"].clone();
+        while listed(&mut mcp).await == json!([]) {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(listed(&mut mcp).await[0]["uri"], "mcp+note://one");
+        mcp.close().await;
+        ends_clean(supervisor).await;
+    }
+}
+
+// Promises: MCP-49
+#[tokio::test]
+async fn changed_lists_of_resources_and_prompts_reach_clients() {
+    if is_missing("changed_lists_of_resources_and_prompts_reach_clients") {
+        return;
+    }
+    for revision in ["old", "new"] {
+        let supervisor = started(&["--revision", revision, "--context", "/"], "").await;
+        let client = &supervisor.client;
+        ready(client).await;
+        let mut events = client.events("mcp").await;
+        let mut older = Mcp::of(&supervisor, &[]);
+        older.initialize("2025-11-25").await;
+        assert_eq!(older.result("resources/list", json!({})).await["resources"].as_array().unwrap().len(), 1);
+        let mut newer = Mcp::of(&supervisor, &[]);
+        let listen = json!({ "notifications": { "resourcesListChanged": true }, "_meta": meta(json!({})) });
+        let subscription = newer.ask("subscriptions/listen", listen).await;
+        newer.notified("notifications/subscriptions/acknowledged").await;
+        // The subscription of the bridge is made in the background.
+        if revision == "new" {
+            client.wait_log("mcp", "follows the lists").await;
+        }
+        assert_eq!(said(&client.call("mcp", "change", &[]).await), "changed");
+        older.notified("notifications/resources/list_changed").await;
+        older.notified("notifications/prompts/list_changed").await;
+        let news = newer.notified("notifications/resources/list_changed").await;
+        assert_eq!(news["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"], subscription);
+        let listed = older.result("resources/list", json!({})).await;
+        assert_eq!(listed["resources"][1]["uri"], "mcp+note://two", "{listed}");
+        // A hundred notifications of the server are a few events.
+        let mut published = 0;
+        client.call("mcp", "cancelled", &[]).await;
+        while let Some(event) = events.next().await {
+            let event = event.expect("the stream is whole");
+            published += u32::from(event.kind == "lists_changed");
+            if event.kind == "call_finished"
+                && event.fields.get("action").is_some_and(|name| name == "cancelled")
+            {
+                break;
+            }
+        }
+        assert!((1..50).contains(&published), "{published}");
+        older.close().await;
+        newer.close().await;
+        ends_clean(supervisor).await;
+    }
+}
+
+// Promises: MCP-33
+#[tokio::test]
+async fn a_server_without_tools_is_a_plugin_if_it_has_something_else() {
+    if is_missing("a_server_without_tools_is_a_plugin_if_it_has_something_else") {
+        return;
+    }
+    for revision in ["old", "new"] {
+        let args = ["--revision", revision, "--no-tools", "--context", "/"];
+        let supervisor = started(&args, "").await;
+        let client = &supervisor.client;
+        ready(client).await;
+        let read = client.call("mcp", "_-resources_read", &[("uri", "note://one")]).await;
+        assert!(said(&read).contains("a note"), "{read:?}");
+        let mut mcp = Mcp::of(&supervisor, &[]);
+        mcp.initialize("2025-11-25").await;
+        assert!(!mcp.tool_names().await.iter().any(|name| name.starts_with("mcp__")));
+        let listed = mcp.result("resources/list", json!({})).await;
+        assert_eq!(listed["resources"][0]["uri"], "mcp+note://one", "{listed}");
+        mcp.close().await;
+        ends_clean(supervisor).await;
+    }
+    // One that has nothing at all is refused, with what it said.
+    fails_saying(&["--no-tools"], SHORT_START, &["does not tell its tools"]).await;
+}
+
 #[tokio::test]
 async fn a_tool_that_is_described_anew_is_told_and_by_config_refused() {
     if is_missing("a_tool_that_is_described_anew_is_told_and_by_config_refused") {
@@ -758,4 +894,21 @@ async fn a_tool_that_is_described_anew_is_told_and_by_config_refused() {
         assert_eq!(said(&client.call("mcp", "echo", &[("text", "after")]).await), "after");
         ends_clean(supervisor).await;
     }
+}
+
+// Promises: MCP-39
+#[tokio::test]
+async fn a_server_whose_code_cannot_be_loaded_is_started_once() {
+    if is_missing("a_server_whose_code_cannot_be_loaded_is_started_once") {
+        return;
+    }
+    let supervisor = started(&["--lie", "no-module"], "start_timeout: 30s\nbackoff_initial: 10ms").await;
+    let plugin = supervisor.client.wait_for("mcp", "refused", |p| p.state == "refused").await;
+    assert!(plugin.reason.contains("its code cannot be loaded"), "{}", plugin.reason);
+    assert!(plugin.instances.iter().all(|instance| instance.generation <= 1), "{plugin:?}");
+    let logged = supervisor.client.logs("mcp").await.concat();
+    assert_eq!(logged.matches("started as pid").count(), 1, "{logged}");
+    assert!(logged.contains("ModuleNotFoundError: No module named"), "{logged}");
+    assert!(!logged.contains("trying it again"), "{logged}");
+    ends_clean(supervisor).await;
 }

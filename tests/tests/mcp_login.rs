@@ -43,14 +43,20 @@ impl Servers {
 
 /// The answer's `Location`, as a browser follows it.
 fn get(url: &str) -> String {
+    let answer = whole(url);
+    let location = answer.lines().find_map(|line| line.strip_prefix("Location: "));
+    location.unwrap_or_default().trim().to_owned()
+}
+
+/// The whole answer.
+fn whole(url: &str) -> String {
     let rest = url.strip_prefix("http://").expect("http");
     let (place, path) = rest.split_once('/').expect("a path");
     let mut stream = TcpStream::connect(place).expect("it listens");
     write!(stream, "GET /{path} HTTP/1.1\r\nHost: {place}\r\nConnection: close\r\n\r\n").expect("it reads");
     let mut answer = String::new();
     stream.read_to_string(&mut answer).expect("it answers");
-    let location = answer.lines().find_map(|line| line.strip_prefix("Location: "));
-    location.unwrap_or_default().trim().to_owned()
+    answer
 }
 
 /// Runs the login as a person does, who opens the address in a browser; its end, and what it said.
@@ -76,6 +82,10 @@ fn log_in(supervisor: &Supervisor, args: &[&str]) -> (ExitStatus, String) {
         if line.contains("/authorize?") {
             let back = get(line.trim());
             assert!(get(&back).is_empty(), "it says that the window may be closed");
+        }
+        // On another device: the code is typed into the page.
+        if line.contains("/activate") && line.starts_with("http://127.0.0.1") {
+            get(&format!("{}?user_code=WDJB-MJHT", line.trim()));
         }
     }
     let mut output = String::new();
@@ -166,4 +176,87 @@ async fn an_authorization_server_that_lies_gets_no_login() {
         assert!(!String::from_utf8_lossy(&stored.stdout).contains("talon.oauth"), "{stored:?}");
         supervisor.stop().await;
     }
+}
+
+// Promises: MCP-40
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_login_on_another_device_is_stored_and_withdrawn() {
+    if is_missing("a_login_on_another_device_is_stored_and_withdrawn") {
+        return;
+    }
+    for (lie, revoked, says) in
+        [(None, true, "withdrew the login"), (Some("no-revocation"), false, "takes no tokens back")]
+    {
+        let lies: Vec<&str> = lie.into_iter().flat_map(|lie| ["--lie", lie]).collect();
+        let servers = Servers::start(&lies);
+        let supervisor = servers.plugin().await;
+        let client = &supervisor.client;
+        let (status, said) = tokio::task::block_in_place(|| log_in(&supervisor, &["--device"]));
+        assert!(
+            status.success() && said.contains("WDJB-MJHT") && said.contains("stored the login"),
+            "{said}"
+        );
+        client.wait_state("issues", "ready").await;
+        assert_eq!(tokens(&supervisor).await, 1);
+
+        let config = supervisor.config().display().to_string();
+        let output = supervisor.cli(&["--config", &config, "mcp", "logout", "issues"]).await;
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(output.status.success() && said.contains(says), "{output:?}");
+        let seen = whole(&format!("http://127.0.0.1:{}/revoked", servers.authorization));
+        assert_eq!(
+            seen.contains(r#"{"hints": ["refresh_token", "access_token"], "left": 0}"#),
+            revoked,
+            "{seen}"
+        );
+        let stored = supervisor.cli(&["state", "list", "issues"]).await;
+        assert!(!String::from_utf8_lossy(&stored.stdout).contains("talon.oauth"), "{stored:?}");
+        client.wait_state("issues", "failed").await;
+        let output = supervisor.cli(&["--config", &config, "mcp", "logout", "issues"]).await;
+        assert!(!output.status.success(), "there is nothing to withdraw: {output:?}");
+        supervisor.stop().await;
+    }
+}
+
+// Promises: MCP-19
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_lies_to_another_device_gets_no_login() {
+    if is_missing("a_server_that_lies_to_another_device_gets_no_login") {
+        return;
+    }
+    for (lie, says) in [
+        ("verification-address", "is no address for a login"),
+        ("user-code", "none that a person could type"),
+        ("denied", "access_denied (they said no)"),
+        ("no-device", "no login on another device"),
+        ("issuer", "says that it is the issuer"),
+    ] {
+        let servers = Servers::start(&["--lie", lie]);
+        let supervisor = servers.plugin().await;
+        let (status, said) = tokio::task::block_in_place(|| log_in(&supervisor, &["--device"]));
+        assert!(!status.success() && said.contains(says) && !said.contains('\u{1b}'), "{lie}: {said}");
+        let stored = supervisor.cli(&["state", "list", "issues"]).await;
+        assert!(!String::from_utf8_lossy(&stored.stdout).contains("talon.oauth"), "{stored:?}");
+        supervisor.stop().await;
+    }
+}
+
+// Promises: MCP-40
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn tokens_are_withdrawn_where_they_came_from_and_nowhere_else() {
+    if is_missing("tokens_are_withdrawn_where_they_came_from_and_nowhere_else") {
+        return;
+    }
+    let servers = Servers::start(&["--lie", "foreign-revocation"]);
+    let supervisor = servers.plugin().await;
+    let (status, said) = tokio::task::block_in_place(|| log_in(&supervisor, &[]));
+    assert!(status.success(), "{said}");
+    let config = supervisor.config().display().to_string();
+    let output = supervisor.cli(&["--config", &config, "mcp", "logout", "issues"]).await;
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success() && said.contains("not where they came from"), "{output:?}");
+    assert!(said.contains("mcp login --remove"), "{said}");
+    let stored = supervisor.cli(&["state", "list", "issues"]).await;
+    assert!(String::from_utf8_lossy(&stored.stdout).contains("talon.oauth"), "it stays: {stored:?}");
+    supervisor.stop().await;
 }

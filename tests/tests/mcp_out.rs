@@ -22,7 +22,11 @@ async fn a_client_of_before_2026_lists_and_calls() {
     let mut mcp = Mcp::of(&supervisor, &[]);
     let about = mcp.initialize("2025-11-25").await;
     assert_eq!(about["protocolVersion"], "2025-11-25");
-    assert_eq!(about["capabilities"], json!({ "tools": { "listChanged": true } }));
+    let capabilities = json!({
+        "tools": { "listChanged": true }, "resources": { "listChanged": true }, "prompts": { "listChanged": true },
+        "completions": {},
+    });
+    assert_eq!(about["capabilities"], capabilities);
     assert_eq!(about["serverInfo"]["name"], "talon");
     let list = mcp.result("tools/list", json!({})).await;
     let tool = |name: &str| {
@@ -349,6 +353,44 @@ async fn without_a_supervisor_both_ways_are_named() {
     assert_eq!(output.status.code(), Some(5), "{said}");
     assert!(said.contains("talon serve") && said.contains("--own"), "{said}");
     assert!(output.stdout.is_empty());
+}
+
+// Promises: MCP-45
+#[tokio::test]
+async fn an_editor_may_start_before_the_supervisor_does() {
+    let scratch = talon_tests::Scratch::new();
+    let socket = scratch.path().join("run/host.sock");
+    let socket = socket.to_str().unwrap();
+    // Where none ever was, it says at once what to do, and so it does when told.
+    for more in [&["--socket", socket, "mcp"][..], &["--socket", socket, "mcp", "--wait", "0s"]] {
+        let output = cli_with(more, &[]).await;
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(5), "{said}");
+        assert!(
+            said.contains("talon serve") && said.contains("--wait") && !said.contains("waiting"),
+            "{said}"
+        );
+    }
+    let mut mcp = Mcp::with(&["--socket", socket, "mcp", "--wait", "60s"], &[]);
+    let id = mcp
+        .ask(
+            "initialize",
+            json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "test", "version": "1" } }),
+        )
+        .await;
+    let builder = Builder::new().runtime_dir(scratch.path().join("run")).plugin(
+        "kit",
+        &program("talon-test-tools"),
+        &[],
+        "",
+    );
+    let supervisor = builder.start().await;
+    assert_eq!(supervisor.socket().to_str(), Some(socket));
+    assert_eq!(mcp.answer(id).await["result"]["serverInfo"]["name"], "talon");
+    mcp.notify("notifications/initialized", json!({})).await;
+    assert!(mcp.tool_names().await.contains(&"kit__echo".to_owned()));
+    mcp.close().await;
+    supervisor.stop().await;
 }
 
 // Promises: MCP-12

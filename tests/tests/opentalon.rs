@@ -49,6 +49,30 @@ async fn fails_saying(supervisor: Supervisor, words: &[&str]) {
     ends_well(supervisor).await;
 }
 
+// Promises: MCP-17
+#[tokio::test]
+async fn names_that_are_none_of_an_action_are_escaped_and_called_as_they_are() {
+    let test = "names_that_are_none_of_an_action_are_escaped_and_called_as_they_are";
+    let Some(supervisor) = with(test, "names", "").await else { return };
+    let declared = supervisor.client.show("theirs").await.capabilities.expect("it is ready");
+    let names: Vec<&str> = declared.actions.iter().map(|action| action.name.as_str()).collect();
+    assert_eq!(&names[..4], ["kv_-2eget", "a_-20b", "_-n", "_-3ctool_call_-3e"], "{names:?}");
+    assert!(names.contains(&"keep-id") && names[4].starts_with("xxx") && names[4].len() <= 64, "{names:?}");
+    for (action, called) in
+        [("kv_-2eget", "kv.get"), ("a_-20b", "a b"), ("_-n", ""), (names[4], &"x".repeat(100))]
+    {
+        let answer = supervisor.client.call("theirs", action, &[]).await;
+        assert_eq!(answer.content, format!("called {called:?}"), "{action}: {answer:?}");
+    }
+    // Only under the name that it is offered by.
+    let refused = supervisor.client.call("theirs", "kv.get", &[]).await;
+    assert_ne!(refused.outcome(), Outcome::Ok, "{refused:?}");
+    let plugin = supervisor.client.plugin("theirs").await;
+    let notes = format!("{plugin:?}");
+    assert!(notes.contains("is offered as kv_-2eget") && !notes.contains("<tool_call>"), "{notes}");
+    ends_well(supervisor).await;
+}
+
 // Promises: OTHER-8
 #[tokio::test]
 async fn it_is_ready_after_init_and_then_capabilities() {

@@ -155,9 +155,15 @@ async fn doctor_says_of_each_thing_whether_it_is_well_and_what_to_do() {
     ] {
         assert_eq!(check(section, what)["status"], "ok", "{:#}", check(section, what));
     }
-    for program in
-        ["talon-state", "talon-agent", "talon-top", "talon-mcp", "talon-mcp-bridge", "talon-framed-bridge"]
-    {
+    for program in [
+        "talon-state",
+        "talon-agent",
+        "talon-top",
+        "talon-mcp",
+        "talon-mcp-bridge",
+        "talon-framed-bridge",
+        "talon-service-bridge",
+    ] {
         assert_eq!(check("programs", program)["status"], "ok", "{:#}", check("programs", program));
     }
     let plugins = check("supervisor", "plugins");

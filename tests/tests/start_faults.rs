@@ -1,7 +1,7 @@
 //! What goes wrong before a plugin is ready, one test a fault. Each plugin fails with a reason that names the
 //! fault, and its neighbour serves on.
 
-use talon_tests::{Builder, Supervisor, program};
+use talon_tests::{Builder, Supervisor, is_root, program, skip};
 
 /// Short enough that a plugin which never gets ready is given up soon; long enough for a loaded machine.
 const SHORT_START: &str = "start_timeout: 3s\nmax_restarts: 0";
@@ -174,4 +174,43 @@ async fn no_more_plugins_start_at_once_than_they_may() {
         plugins.iter().all(|p| p.state == "failed")
     };
     supervisor.client.wait_until("three failed plugins", all_failed).await;
+}
+
+// Promises: CLI-52
+#[tokio::test]
+async fn a_start_without_a_descriptor_names_the_limit_and_works_once_there_are_some() {
+    use std::io::{Read as _, Write as _};
+    use std::os::unix::net::UnixStream;
+
+    /// More than the supervisor has open with one plugin, and fewer than clients may make it open.
+    const LIMIT: usize = 128;
+    if !is_root() {
+        let test = "a_start_without_a_descriptor_names_the_limit_and_works_once_there_are_some";
+        skip(test, "it counts the supervisor's descriptors, which the kernel shows to root only");
+        return;
+    }
+    let limit = format!("ulimit -n {LIMIT}; exec \"$0\" \"$@\"");
+    let supervisor =
+        Builder::new().misbehave(&[], "max_restarts: 0").wrapped(&["sh", "-c", &limit]).start().await;
+    supervisor.client.stop("misbehave").await.expect("it stops");
+    let open = || std::fs::read_dir(format!("/proc/{}/fd", supervisor.pid())).expect("it runs").count();
+    let mut clients = Vec::new();
+    while open() < LIMIT {
+        let mut client = UnixStream::connect(supervisor.socket()).expect("it listens");
+        // The preface and SETTINGS: a client that says nothing is cut off.
+        client.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0").expect("it reads");
+        client.set_read_timeout(Some(std::time::Duration::from_secs(1))).expect("it is a socket");
+        // Its SETTINGS, once it was accepted. The last client waits in the queue.
+        let _ = client.read(&mut [0; 9]);
+        clients.push(client);
+    }
+    let refused = supervisor.client.start("misbehave").await.expect_err("there is no descriptor for it");
+    let text = refused.message();
+    assert!(text.contains("no descriptor is left") && text.contains("LimitNOFILE="), "{text}");
+    drop(clients);
+    talon_tests::until("descriptors", || open() < LIMIT / 2).await;
+    supervisor.client.start("misbehave").await.expect("there are descriptors");
+    let answer = supervisor.client.call("misbehave", "echo", &[("text", "x")]).await;
+    assert_eq!(answer.content, "x", "{answer:?}");
+    assert!(supervisor.stop().await.status.success());
 }

@@ -21,7 +21,7 @@ const COMPLETE: [&str; 9] = [
     "supervisor/crates/plugin/src/launch/error.rs",
     "supervisor/crates/plugin-client/src/connect/error.rs",
     "supervisor/crates/plugin-config/src/discover/check.rs",
-    "supervisor/framed-bridge/src/child.rs",
+    "supervisor/crates/bridge/src/program.rs",
     "supervisor/framed-bridge/src/exchange.rs",
     "supervisor/framed-bridge/src/frame.rs",
     "supervisor/framed-bridge/src/handshake.rs",

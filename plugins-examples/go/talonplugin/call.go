@@ -18,6 +18,7 @@ type Call struct {
 	Credentials map[string]Credential
 
 	args   map[string]string
+	typed  string
 	plugin *Plugin
 	tell   func(*noticespb.Notice)
 }
@@ -28,6 +29,11 @@ type Credential struct{ Header, Value string }
 // NewCall makes a call for tests, with its arguments as they travel: texts as they are, everything else as JSON.
 func NewCall(args map[string]string) *Call {
 	return &Call{Context: context.Background(), ID: "call", args: args}
+}
+
+// NewTypedCall makes a call for tests, with its arguments as JSON: how Talon sends them, beside the texts.
+func NewTypedCall(arguments string) *Call {
+	return &Call{Context: context.Background(), ID: "call", typed: arguments}
 }
 
 // Progress reports how far the call has come; a total of 0 means unknown. It never waits and never fails, and is dropped when

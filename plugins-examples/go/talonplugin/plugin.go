@@ -79,7 +79,9 @@ func New(name, description string) *Plugin {
 }
 
 // Add makes a tool of a function. The fields of A become its parameters: `json` names one, `help` describes it, `enum`
-// lists its choices, `schema` adds keywords of JSON Schema; a pointer, or `omitempty`, may be left out. A mistake in the
+// lists its choices, `schema` adds keywords of JSON Schema; a pointer, or `omitempty`, may be left out. A field of type
+// interface{} or json.RawMessage takes a value of any type: where the host sends types, "7" is a string there and 7 a
+// json.Number. A mistake in the
 // declaration panics when the program starts.
 func Add[A any](p *Plugin, name, description string, run func(*Call, A) (interface{}, error), options ...Option) {
 	if !actionName.MatchString(name) {
@@ -99,7 +101,20 @@ func Add[A any](p *Plugin, name, description string, run func(*Call, A) (interfa
 	p.order = append(p.order, name)
 	p.tools[name] = &tool{declared: action, run: func(call *Call) (interface{}, error) {
 		var args A
-		if err := read(fields, name, call.args, reflect.ValueOf(&args).Elem()); err != nil {
+		typed, err := typedArguments(call.typed)
+		if err != nil {
+			return nil, err
+		}
+		into := reflect.ValueOf(&args).Elem()
+		if typed == nil {
+			err = read(fields, name, call.args, into)
+		} else {
+			for _, injected := range action.InjectContextArgs {
+				delete(typed, injected)
+			}
+			err = readTyped(fields, name, typed, into)
+		}
+		if err != nil {
 			return nil, err
 		}
 		return run(call, args)

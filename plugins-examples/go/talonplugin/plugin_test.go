@@ -112,6 +112,58 @@ func TestWhatDoesNotFitIsTold(t *testing.T) {
 	}
 }
 
+type mixed struct {
+	Either   interface{}     `json:"either,omitempty"`
+	Raw      json.RawMessage `json:"raw,omitempty"`
+	Count    int64           `json:"count,omitempty"`
+	Text     *string         `json:"text"`
+	Required int             `json:"required"`
+}
+
+func typed(t *testing.T, arguments string) (content, refused string) {
+	t.Helper()
+	plugin := New("typed", "")
+	Add(plugin, "mixed", "", func(_ *Call, args mixed) (interface{}, error) {
+		return Refuse("%T %v %s %d", args.Either, args.Either, args.Raw, args.Count).Error(), nil
+	}, Inject("session_id"))
+	if kind := plugin.Capabilities().Actions[0].Parameters[0].Type; kind != "any" {
+		t.Error(kind)
+	}
+	answer := plugin.Call(NewTypedCall(arguments), "mixed")
+	return answer.Content, answer.Error
+}
+
+func TestSevenIsNoTextWhereTheHostSendsTypes(t *testing.T) {
+	for arguments, wanted := range map[string]string{
+		`{"required":1,"either":7}`:                           "json.Number 7  0",
+		`{"required":1,"either":"7"}`:                         "string 7  0",
+		`{"required":1,"either":true}`:                        "bool true  0",
+		`{"required":1,"either":null}`:                        "<nil> <nil>  0",
+		`{"required":1,"either":12345678901234567890123}`:     "json.Number 12345678901234567890123  0",
+		`{"required":1,"raw":"1.10","count":7}`:               `<nil> <nil> "1.10" 7`,
+		`{"required":1,"raw":1.10,"count":"7"}`:               "<nil> <nil> 1.10 7",
+		`{"required":1,"count":null,"text":null}`:             "<nil> <nil>  0",
+		`{"required":1,"either":[7,"7"],"session_id":"mine"}`: "[]interface {} [7 7]  0",
+	} {
+		if content, refused := typed(t, arguments); content != wanted || refused != "" {
+			t.Errorf("%s: %q %q", arguments, content, refused)
+		}
+	}
+	for arguments, says := range map[string]string{
+		`{"required":null}`:          `argument "required" is missing`,
+		`{"required":1,"text":7}`:    `argument "text": expected a string, got "7"`,
+		`{"required":1,"count":1.5}`: `argument "count": expected an integer`,
+		`{"required":1,"other":1}`:   `unknown argument "other"`,
+		`[]`:                         "the arguments are no JSON object",
+		`null`:                       "the arguments are no JSON object",
+		strings.Repeat("[", 100_000): "the arguments are no JSON object",
+	} {
+		if _, refused := typed(t, arguments); !strings.HasPrefix(refused, says) || len(refused) > 300 {
+			t.Errorf("%.40s: %s", arguments, refused)
+		}
+	}
+}
+
 func TestACallKnowsOfItselfAndADefectIsNotTold(t *testing.T) {
 	if content, _ := call("who", map[string]string{"session_id": "s1"}); content != "s1" {
 		t.Error(content)

@@ -191,7 +191,7 @@ func (s *server) Capabilities(context.Context, *emptypb.Empty) (*pluginpb.Plugin
 func (s *server) Execute(ctx context.Context, request *pluginpb.ToolCallRequest) (*pluginpb.ToolResultResponse, error) {
 	s.calls.RLock()
 	defer s.calls.RUnlock()
-	call := &Call{Context: ctx, ID: request.Id, args: request.Args, plugin: s.plugin, tell: s.tell}
+	call := &Call{Context: ctx, ID: request.Id, args: request.Args, typed: request.ArgumentsJson, plugin: s.plugin, tell: s.tell}
 	call.Credentials = map[string]Credential{}
 	for name, header := range request.CredentialHeaders {
 		call.Credentials[name] = Credential{header.Header, header.Value}

@@ -140,7 +140,7 @@ pub(crate) fn serve_until(
             to_host.write_all(&frame).await?;
         }
         let mut many = endless(flood, last_stream.load(Ordering::Relaxed));
-        if flood == Flood::TinyData {
+        if matches!(flood, Flood::TinyData | Flood::EmptyData) {
             let head = frame(HEADERS, END_HEADERS, last_stream.load(Ordering::Relaxed), &[0x88]);
             to_host.write_all(&head).await?;
         }

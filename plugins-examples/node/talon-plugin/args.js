@@ -1,4 +1,4 @@
-// Turns declared parameters into their declaration for the host, and the texts of a call into values.
+// Turns declared parameters into their declaration for the host, and the arguments of a call into values.
 'use strict';
 
 const { ToolError } = require('./errors');
@@ -13,6 +13,7 @@ const fits = {
   boolean: (value) => typeof value === 'boolean',
   array: Array.isArray,
   object: (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
+  any: () => true,
 };
 const words = {
   string: 'a text',
@@ -21,6 +22,7 @@ const words = {
   boolean: 'true or false',
   array: 'an array as JSON text',
   object: 'an object as JSON text',
+  any: 'JSON',
 };
 
 // The declaration of a tool's parameters for the host; throws when a type cannot be declared.
@@ -38,9 +40,25 @@ exports.declare = (tool, parameters) =>
     };
   });
 
-// The values of a call's arguments; a ToolError says what does not fit.
-exports.read = (tool, parameters, texts) => {
-  for (const name of Object.keys(texts)) {
+// The arguments with their types, where the host sends them; undefined where it sends texts alone. An integer beyond 2^53 is
+// rounded, as JSON.parse does.
+exports.parse = (argumentsJson) => {
+  if (!argumentsJson) return undefined;
+  let typed;
+  try {
+    typed = JSON.parse(argumentsJson);
+  } catch (error) {
+    throw new ToolError(`the arguments are no JSON: ${error.message.slice(0, SHOWN_CHARS)}`);
+  }
+  if (!fits.object(typed)) throw new ToolError('the arguments are no JSON object');
+  return typed;
+};
+
+// The values of a call's arguments: from `typed`, if the host sent it, where 7 is no "7"; from the texts otherwise. A
+// ToolError says what does not fit.
+exports.read = (tool, parameters, texts, typed) => {
+  const given = typed ?? texts;
+  for (const name of Object.keys(given)) {
     if (!Object.hasOwn(parameters, name)) {
       const takes = Object.keys(parameters).sort().join(', ') || 'no arguments';
       throw new ToolError(`unknown argument ${shown(name)}; ${tool} takes ${takes}`);
@@ -48,12 +66,20 @@ exports.read = (tool, parameters, texts) => {
   }
   const values = {};
   for (const [name, declared] of Object.entries(parameters)) {
-    if (Object.hasOwn(texts, name)) values[name] = value(name, declared, texts[name]);
+    const isGiven = Object.hasOwn(given, name) && (given[name] !== null || declared.type === 'any');
+    if (isGiven && typed) values[name] = typedValue(name, declared, given[name]);
+    else if (isGiven) values[name] = value(name, declared, given[name]);
     else if (declared.default !== undefined) values[name] = structuredClone(declared.default);
     else if (!declared.optional) throw new ToolError(`argument '${name}' is missing`);
   }
   return values;
 };
+
+function typedValue(name, declared, given) {
+  // Models write "7" for 7; it is read as it was when it came as a text.
+  if (typeof given === 'string' && declared.type !== 'any') return value(name, declared, given);
+  return checked(name, declared, given, JSON.stringify(given));
+}
 
 function value(name, declared, text) {
   let read = text;
@@ -61,9 +87,14 @@ function value(name, declared, text) {
     try {
       read = JSON.parse(text);
     } catch {
-      throw misfit(name, declared, text);
+      // What takes anything takes the text, too.
+      if (declared.type !== 'any') throw misfit(name, declared, text);
     }
   }
+  return checked(name, declared, read, text);
+}
+
+function checked(name, declared, read, text) {
   const { enum: choices, minimum = -Infinity, maximum = Infinity } = declared;
   const good =
     fits[declared.type](read) &&

@@ -3,7 +3,8 @@ export type Answer = string | number | boolean | null | undefined | object | Out
 
 /** One argument of a tool. An argument that a call leaves out has the value `default`, and is not required then. */
 export interface Parameter {
-  type: 'string' | 'integer' | 'number' | 'boolean' | 'array' | 'object';
+  /** `any` takes every type: where the host sends types, 7 is a number and "7" a string. */
+  type: 'string' | 'integer' | 'number' | 'boolean' | 'array' | 'object' | 'any';
   description?: string;
   /** Whether it may be left out. */
   optional?: boolean;

@@ -69,10 +69,10 @@ class Plugin {
     return { name: this.name, description: this.description, actions };
   }
 
-  // Calls a tool with the texts of a call; gives the answer as it travels.
-  async call(action, texts, context) {
+  // Calls a tool with the texts of a call, and its arguments as JSON where the host sends them; gives the answer as it travels.
+  async call(action, texts, context, argumentsJson = '') {
     try {
-      return { call_id: context.callId, ...answer(await this.#run(action, texts, context)) };
+      return { call_id: context.callId, ...answer(await this.#run(action, texts, context, argumentsJson)) };
     } catch (error) {
       // A tool that says no answers with OK; a gRPC error would be a fault of the plugin. What it did not mean to say is
       // for the log alone.
@@ -82,16 +82,18 @@ class Plugin {
     }
   }
 
-  #run(action, texts, context) {
+  #run(action, texts, context, argumentsJson) {
     const tool = this.#tools.get(action);
     if (!tool) throw new ToolError(`no action '${action.slice(0, 64)}'; there are ${this.actions.join(', ') || 'none'}`);
     // What the host put in for the tool, from the caller's session, is no argument of it.
     const given = { ...texts };
+    const typed = args.parse(argumentsJson);
     for (const name of tool.declared.inject_context_args) {
       if (Object.hasOwn(given, name)) context.injected[name] = given[name];
       delete given[name];
+      if (typed) delete typed[name];
     }
-    return tool.run(args.read(action, tool.parameters, given), context);
+    return tool.run(args.read(action, tool.parameters, given, typed), context);
   }
 
   serve() {

@@ -172,7 +172,7 @@ function settings(text) {
 }
 
 async function execute(plugin, call, state, tell, maxAnswerBytes) {
-  const { id, action, args, credential_headers: credentials } = call.request;
+  const { id, action, args, arguments_json: argumentsJson, credential_headers: credentials } = call.request;
   const given = new AbortController();
   call.on('cancelled', () => given.abort());
   const context = new Context({
@@ -184,7 +184,7 @@ async function execute(plugin, call, state, tell, maxAnswerBytes) {
     state,
     progress: tell,
   });
-  const answer = await plugin.call(action, args, context);
+  const answer = await plugin.call(action, args, context, argumentsJson);
   given.abort();
   const size = ['content', 'error', 'structured_content'].reduce((sum, part) => sum + Buffer.byteLength(answer[part] ?? ''), 0);
   if (size <= maxAnswerBytes) return answer;

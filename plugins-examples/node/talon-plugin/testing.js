@@ -18,16 +18,17 @@ const { COOKIE } = require('./serve');
 // A bound on hanging, in milliseconds; not an expectation of speed.
 const PATIENCE = 60_000;
 
-// Arguments as they travel: texts as they are, everything else as JSON.
+// Arguments as texts, as they travel beside their JSON: texts as they are, everything else as JSON, null left out.
 function texts(args) {
+  const given = Object.entries(args).filter(([, value]) => value !== null && value !== undefined);
   return Object.fromEntries(
-    Object.entries(args).map(([name, value]) => [name, typeof value === 'string' ? value : JSON.stringify(value)]),
+    given.map(([name, value]) => [name, typeof value === 'string' ? value : JSON.stringify(value)]),
   );
 }
 
-// Calls a tool in this process, its arguments read as on the wire. `context` has Context's fields, such as `state`.
+// Calls a tool in this process, its arguments read as on the wire, with their types. `context` has Context's fields, such as `state`.
 exports.call = (plugin, action, args = {}, context = {}) =>
-  plugin.call(action, texts(args), new Context({ config: plugin.config, ...context }));
+  plugin.call(action, texts(args), new Context({ config: plugin.config, ...context }), JSON.stringify(args));
 
 // State in memory, with the host's limits.
 exports.memoryState = (maxKeys = 100_000) => {
@@ -98,7 +99,7 @@ exports.Host = class Host {
 
   // Calls a tool; the answer has `content`, `error` and `structured_content`.
   call(action, args = {}, timeout = PATIENCE) {
-    return this.ask('Execute', { id: 'call', plugin: 'test', action, args: texts(args) }, timeout);
+    return this.ask('Execute', { id: 'call', plugin: 'test', action, args: texts(args), arguments_json: JSON.stringify(args) }, timeout);
   }
 
   // A call of a service whose messages are bytes here.

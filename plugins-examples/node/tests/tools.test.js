@@ -56,6 +56,36 @@ test('what cannot be declared is refused where it is written', () => {
   }
 });
 
+test('seven is no text where the host sends types', async () => {
+  const mixed = new Plugin('mixed', '');
+  const parameters = { either: { type: 'any', optional: true }, count: { type: 'integer', default: 5 } };
+  mixed.tool('mixed', '', parameters, (args) => ({ ...args, kind: typeof args.either }), { inject: ['session_id'] });
+  const { parameters: declared } = mixed.capabilities().actions[0];
+  assert.deepEqual([declared[0].type, declared[0].schema], ['any', '']);
+  const read = async (texts, json) => {
+    const answer = await mixed.call('mixed', texts, { callId: 'c', injected: {} }, json);
+    return answer.error ? answer.error : JSON.parse(answer.content);
+  };
+  for (const either of [7, '7', 'true', true, 'null', null, '1.10', [7, '7'], { a: null }]) {
+    const got = await read({ either: String(either) }, JSON.stringify({ either, session_id: 'mine' }));
+    assert.deepEqual(got, { either, count: 5, kind: typeof either });
+  }
+  assert.equal((await read({}, '{"count":"7"}')).count, 7);
+  assert.equal((await read({}, '{"count":null}')).count, 5);
+  assert.deepEqual((await read({ either: '7' }, '')).either, 7);
+  assert.deepEqual((await read({ either: 'seven' }, '')).either, 'seven');
+  for (const [json, says] of [
+    ['{"count":1.5}', "argument 'count': expected an integer, got"],
+    ['{"other":1}', 'unknown argument "other"'],
+    ['[]', 'the arguments are no JSON object'],
+    ['{', 'the arguments are no JSON'],
+    ['['.repeat(100_000), 'the arguments are no JSON'],
+  ]) {
+    const said = await read({}, json);
+    assert.ok(String(said).startsWith(says) && said.length < 300, said);
+  }
+});
+
 test('texts become values', async () => {
   const made = JSON.parse((await call(plugin, 'everything', { text: '5', count: 2, tags: ['a'], marks: { a: 1 } })).content);
   assert.deepEqual(made, { text: '5', count: 2, ratio: 0.5, tags: ['a'], marks: { a: 1 }, mode: 'fast' });

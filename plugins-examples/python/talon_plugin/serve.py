@@ -178,9 +178,11 @@ class _Server:
         try:
             tool = self.plugin.find(request.action)
             if inspect.iscoroutinefunction(tool.function):
-                result = await tool.call(call, request.args)
+                result = await tool.call(call, request.args, request.arguments_json)
             else:
-                result = await loop.run_in_executor(self.threads, tool.call, call, request.args)
+                result = await loop.run_in_executor(
+                    self.threads, tool.call, call, request.args, request.arguments_json
+                )
             made = answer(request.id, result)
         except asyncio.CancelledError:
             # The stream was reset or the deadline is past; a tool in a thread learns it by its context.

@@ -24,15 +24,19 @@ PATIENCE_SECONDS = 60
 
 
 def _texts(args: dict[str, Any]) -> dict[str, str]:
-    """Arguments as they travel: texts as they are, everything else as JSON."""
-    return {name: value if isinstance(value, str) else json.dumps(value) for name, value in args.items()}
+    """Arguments as texts, as they travel beside their JSON: texts as they are, everything else as JSON, None left out."""
+    return {
+        name: value if isinstance(value, str) else json.dumps(value)
+        for name, value in args.items()
+        if value is not None
+    }
 
 
 def call(plugin: Plugin, action: str, args: dict[str, Any] | None = None, **context: Any) -> pb.ToolResultResponse:
-    """Calls a tool in this process, its arguments read as on the wire. A ToolError is raised as it is. Further arguments
+    """Calls a tool in this process, its arguments read as on the wire, with their types. A ToolError is raised as it is. Further arguments
     are the Context's: config, seconds, state, injected."""
     cx = Context(config=context.pop("config", plugin.config), **context)
-    return answer(cx.call_id, plugin.find(action).call(cx, _texts(args or {})))
+    return answer(cx.call_id, plugin.find(action).call(cx, _texts(args or {}), json.dumps(args or {})))
 
 
 class MemoryKeys:
@@ -119,7 +123,9 @@ class Host:
 
     def call(self, action: str, **args: Any) -> pb.ToolResultResponse:
         """Calls a tool; the answer has `content`, `error` and `structured_content`."""
-        request = pb.ToolCallRequest(id="call", plugin="test", action=action, args=_texts(args))
+        request = pb.ToolCallRequest(
+            id="call", plugin="test", action=action, args=_texts(args), arguments_json=json.dumps(args)
+        )
         return self.ask("Execute", request, pb.ToolResultResponse)
 
     def shutdown(self) -> int:

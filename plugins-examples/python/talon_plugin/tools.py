@@ -50,20 +50,24 @@ class Tool:
                     description=parameter.description,
                     type=parameter.type,
                     required=parameter.required,
-                    schema=json.dumps(parameter.schema, ensure_ascii=False) if len(parameter.schema) > 1 else "",
+                    schema=json.dumps(parameter.schema, ensure_ascii=False) if parameter.schema.keys() - {"type"} else "",
                 )
                 for parameter in self.parameters
             ],
             **self.flags,
         )
 
-    def call(self, context: Context, texts: Mapping[str, str]) -> Any:
-        """The function's result, or its coroutine. A ToolError when an argument does not fit."""
+    def call(self, context: Context, texts: Mapping[str, str], arguments_json: str = "") -> Any:
+        """The function's result, or its coroutine. `arguments_json` has the arguments with their types, where the host sends
+        it. A ToolError when an argument does not fit."""
         # What the host put in for the tool, from the caller's session, is no argument of it.
         wanted = self.flags["inject_context_args"]
         context.injected = {**context.injected, **{name: texts[name] for name in wanted if name in texts}}
         given = {name: text for name, text in texts.items() if name not in wanted}
-        values = types.read(self.parameters, self.name, given)
+        typed = types.parse(arguments_json)
+        if typed is not None:
+            typed = {name: value for name, value in typed.items() if name not in wanted}
+        values = types.read(self.parameters, self.name, given, typed)
         for parameter in self.parameters:
             default = inspect.signature(self.function).parameters[parameter.name].default
             if parameter.name not in values and default is inspect.Parameter.empty:

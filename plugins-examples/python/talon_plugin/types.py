@@ -39,10 +39,12 @@ class Parameter:
     schema: dict[str, Any]
     hint: Any
     required: bool
+    nullable: bool = False
+    """Whether None is a value of it, and not the same as leaving it out."""
 
     @property
     def type(self) -> str:
-        return self.schema["type"]
+        return self.schema.get("type", "any")
 
 
 def parameters(function: Callable) -> tuple[list[Parameter], str | None]:
@@ -64,12 +66,13 @@ def parameters(function: Callable) -> tuple[list[Parameter], str | None]:
             continue
         bare, optional = _without_none(hint)
         schema = _schema(bare, where)
+        nullable = optional or bare is Any or type(None) in typing.get_args(bare)
         for extra in extras:
             if isinstance(extra, dict):
                 schema.update(extra)
         text = next((extra for extra in extras if isinstance(extra, str)), said.get(name, ""))
         has_default = parameter.default is not inspect.Parameter.empty
-        found.append(Parameter(name, text, schema, bare, not (has_default or optional)))
+        found.append(Parameter(name, text, schema, bare, not (has_default or optional), nullable))
     return found, context
 
 
@@ -104,6 +107,10 @@ def _without_none(hint: Any) -> tuple[Any, bool]:
     return hint, False
 
 
+def _is_union(hint: Any) -> bool:
+    return typing.get_origin(hint) in (typing.Union, types.UnionType)
+
+
 def _choices(hint: Any) -> list[Any] | None:
     """The values of a Literal, or the names of an Enum."""
     if typing.get_origin(hint) is typing.Literal:
@@ -132,10 +139,14 @@ def _schema(hint: Any, where: str) -> dict[str, Any]:
         required = sorted(hint.__required_keys__)
         return {"type": "object", "properties": fields, "required": required, "additionalProperties": False}
     if hint is Any:
-        return {"type": "string"}
+        return {}
+    if hint is type(None):
+        return {"type": "null"}
+    if _is_union(hint):
+        return {"anyOf": [_schema(each, where) for each in args]}
     raise TypeError(
         f"{where}: {hint!r} cannot be told to a host; use str, int, float, bool, list, dict, TypedDict, Literal, an Enum, "
-        "or one of them with None"
+        "Any, or several of them with |"
     )
 
 
@@ -143,26 +154,65 @@ def _bare(hint: Any) -> Any:
     return typing.get_args(hint)[0] if typing.get_origin(hint) in (typing.Required, typing.NotRequired) else hint
 
 
-def read(declared: list[Parameter], action: str, texts: dict[str, str]) -> dict[str, Any]:
-    """The values of a call's arguments; a ToolError says what does not fit."""
+def parse(arguments_json: str) -> dict[str, Any] | None:
+    """The arguments with their types, where the host sent them; None where it sent texts alone."""
+    if not arguments_json:
+        return None
+    try:
+        typed = json.loads(arguments_json, parse_constant=_no_constant)
+    except RecursionError:
+        raise ToolError(f"the arguments: their JSON {_TOO_DEEP}") from None
+    except ValueError as error:
+        raise ToolError(f"the arguments are no JSON: {error}") from None
+    if not isinstance(typed, dict):
+        raise ToolError("the arguments are no JSON object")
+    return typed
+
+
+def read(
+    declared: list[Parameter], action: str, texts: dict[str, str], typed: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    """The values of a call's arguments: from `typed`, if the host sent it, where 7 is no "7"; from the texts otherwise. A
+    ToolError says what does not fit."""
     names = {parameter.name for parameter in declared}
-    for name in texts:
+    given: dict[str, Any] = texts if typed is None else typed
+    for name in given:
         if name not in names:
             takes = ", ".join(sorted(names)) or "no arguments"
             raise ToolError(f"unknown argument {_shown(name)}; {action} takes {takes}")
     values = {}
     for parameter in declared:
-        if parameter.name in texts:
+        if parameter.name in given and typed is None:
             values[parameter.name] = _value(parameter, texts[parameter.name])
+        elif parameter.name in given and (given[parameter.name] is not None or parameter.nullable):
+            values[parameter.name] = _typed_value(parameter, given[parameter.name])
         elif parameter.required:
             raise ToolError(f"argument {parameter.name!r} is missing")
     return values
+
+
+def _typed_value(parameter: Parameter, value: Any) -> Any:
+    if value is None:
+        return None
+    if isinstance(value, str) and parameter.type not in ("string", "any"):
+        # Models write "7" for 7; it is read as it was when it came as a text.
+        return _value(parameter, value)
+    try:
+        return _checked(value, parameter.hint, parameter.schema)
+    except _Misfit:
+        raise _misfit(parameter, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)) from None
 
 
 def _value(parameter: Parameter, text: str) -> Any:
     kind = parameter.type
     if kind == "string":
         value: Any = text
+    elif kind == "any":
+        # JSON that the parameter takes is that; everything else is the text itself.
+        try:
+            return _checked(json.loads(text, parse_constant=_no_constant), parameter.hint, parameter.schema)
+        except (ValueError, RecursionError, _Misfit):
+            value = text
     else:
         try:
             value = json.loads(text, parse_constant=_no_constant)
@@ -186,6 +236,19 @@ def _no_constant(_: str) -> Any:
 
 def _checked(value: Any, hint: Any, schema: dict[str, Any]) -> Any:
     """The value as its hint has it: what the schema declares is checked here, too, for hosts that check nothing."""
+    if hint is Any:
+        return value
+    if hint is type(None):
+        if value is None:
+            return value
+        raise _Misfit
+    if _is_union(hint):
+        for each, inner in zip(typing.get_args(hint), schema["anyOf"], strict=True):
+            try:
+                return _checked(value, each, inner)
+            except _Misfit:
+                continue
+        raise _Misfit
     choices = _choices(hint)
     if choices is not None:
         if not any(value == choice and type(value) is type(choice) for choice in choices):
@@ -233,8 +296,10 @@ def _misfit(parameter: Parameter, text: str) -> ToolError:
     schema = parameter.schema
     if "enum" in schema:
         wanted = "one of " + ", ".join(str(choice) for choice in schema["enum"])
+    elif "anyOf" in schema:
+        wanted = " or ".join(str(each.get("type", "something")) for each in schema["anyOf"])
     else:
-        wanted = _WORDS[parameter.type]
+        wanted = _WORDS.get(parameter.type, "JSON")
         if "minimum" in schema:
             wanted += f" from {schema['minimum']}"
         if "maximum" in schema:

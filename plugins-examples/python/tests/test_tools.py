@@ -50,10 +50,70 @@ def everything(
     return {name: value for name, value in locals().items()}
 
 
+typed = Plugin("typed", "Of the tests of types.")
+
+
+@typed.tool
+def mixed(
+    either: int | str = 0, whatever: Any = "left out", listed: list[int | str] = [], maybe: int | None = 5
+) -> dict[str, Any]:
+    """Takes what has several types."""
+    return {name: value for name, value in locals().items()}
+
+
 @plugin.tool(name="in-context", user_only=True, destructive=True, inject=["session_id"])
 def in_context(ctx: Context) -> Output:
     """Looks at its call."""
     return Output(ctx.injected.get("session_id", "nobody"), {"left": ctx.remaining()})
+
+
+class Typed(unittest.TestCase):
+    def values(self, texts: dict[str, str], arguments_json: str) -> dict[str, Any]:
+        return typed.find("mixed").call(Context(), texts, arguments_json)
+
+    def test_seven_is_no_text_where_the_host_sends_types(self):
+        for value in (7, "7", "true", "null", "1.10", 12345678901234567890123):
+            got = self.values({"either": str(value)}, json.dumps({"either": value}))["either"]
+            self.assertEqual((got, type(got)), (value, type(value)))
+        for value in (7, "7", None, True, "null", [1, "1"], {"a": None}):
+            got = self.values({}, json.dumps({"whatever": value}))["whatever"]
+            self.assertEqual((got, type(got)), (value, type(value)))
+        self.assertEqual(self.values({}, '{"listed": [7, "7"]}')["listed"], [7, "7"])
+
+    def test_null_is_a_value_only_where_it_is_one(self):
+        self.assertIsNone(self.values({}, '{"maybe": null}')["maybe"])
+        self.assertEqual(self.values({}, "{}")["maybe"], 5)
+        self.assertEqual(self.values({}, '{"either": null}')["either"], 0)
+
+    def test_texts_alone_are_what_they_look_like(self):
+        got = self.values({"either": "7", "whatever": "[1]"}, "")
+        self.assertEqual((got["either"], got["whatever"]), (7, [1]))
+        got = self.values({"either": "seven", "whatever": "{"}, "")
+        self.assertEqual((got["either"], got["whatever"]), ("seven", "{"))
+
+    def test_a_text_for_a_number_is_read_as_one(self):
+        got = plugin.find("everything").call(Context(), {}, '{"text": "x", "count": "7", "loud": "true"}')
+        self.assertEqual((got["count"], got["loud"]), (7, True))
+
+    def test_what_does_not_fit_is_told(self):
+        for sent, says in [
+            ('{"either": 1.5}', "argument 'either': expected integer or string, got \"1.5\""),
+            ('{"listed": [true]}', "argument 'listed': expected an array"),
+            ('{"other": 1}', "unknown argument"),
+            ("[]", "no JSON object"),
+            ("{", "no JSON"),
+            ('{"whatever": NaN}', "no JSON"),
+            ('{"whatever": ' + "[" * 100_000, "nested too deeply"),
+        ]:
+            with self.subTest(sent[:40]), self.assertRaises(ToolError) as caught:
+                self.values({}, sent)
+            self.assertIn(says, str(caught.exception))
+
+    def test_several_types_are_declared(self):
+        declared = {parameter.name: parameter for parameter in typed.find("mixed").declared().parameters}
+        self.assertEqual((declared["either"].type, declared["whatever"].type), ("any", "any"))
+        self.assertEqual(json.loads(declared["either"].schema), {"anyOf": [{"type": "integer"}, {"type": "string"}]})
+        self.assertEqual(declared["whatever"].schema, "")
 
 
 class Declared(unittest.TestCase):

@@ -1,19 +1,15 @@
 //! The arguments as one JSON object.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::fmt;
 
-use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
-/// How deep the values of arguments may nest, their object included. Tools' arguments nest below 10; every
-/// level costs stack while parsing. Deeper ones are refused.
-pub const MAX_DEPTH: usize = 64;
 /// How much of a name or of the parser's complaint an error repeats, in bytes.
 const MAX_SHOWN_BYTES: usize = 200;
-/// The same of a key that the complaint names.
-const MAX_KEY_BYTES: usize = 64;
+/// The same of an argument's name.
+const MAX_NAME_BYTES: usize = 64;
 
 /// Why arguments are not usable.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -38,16 +34,12 @@ impl Arguments {
     /// Parses one JSON object.
     ///
     /// # Errors
-    /// [`ArgumentsError::Json`]: it is no JSON object, nests deeper than [`MAX_DEPTH`], has a key twice at
+    /// [`ArgumentsError::Json`]: it is no JSON object, nests deeper than [`crate::MAX_DEPTH`], has a key twice at
     /// any level, or a number that is beyond what a 64-bit float holds (`1e999`).
     pub fn parse(json: &str) -> Result<Self, ArgumentsError> {
         let unusable =
             |why: &dyn fmt::Display| ArgumentsError::Json(shorten(&why.to_string(), MAX_SHOWN_BYTES));
-        let mut parser = serde_json::Deserializer::from_str(json);
-        Checker { depth: MAX_DEPTH }
-            .deserialize(&mut parser)
-            .and_then(|()| parser.end())
-            .map_err(|error| unusable(&error))?;
+        talon_strict_json::check(json).map_err(|error| unusable(&error))?;
         if !json.trim_start().starts_with('{') {
             return Err(unusable(&"it is not an object"));
         }
@@ -76,7 +68,7 @@ impl Arguments {
     /// # Errors
     /// [`ArgumentsError::Disagree`], with the first argument that differs.
     pub fn agree(&self, texts: &BTreeMap<String, String>) -> Result<(), ArgumentsError> {
-        let disagree = |name: &str| Err(ArgumentsError::Disagree(shorten(name, MAX_KEY_BYTES)));
+        let disagree = |name: &str| Err(ArgumentsError::Disagree(shorten(name, MAX_NAME_BYTES)));
         for (name, json) in &self.0 {
             if texts.get(name).map(String::as_str) != text_of(json).as_deref() {
                 return disagree(name);
@@ -276,74 +268,6 @@ pub fn set_member(object: &mut String, name: &str, json: &str) {
         object.push(':');
         object.push_str(json);
         object.push('}');
-    }
-}
-
-/// Checks JSON without building it: its depth, and that no object has a key twice.
-#[derive(Clone, Copy)]
-struct Checker {
-    depth: usize,
-}
-
-impl Checker {
-    fn below<E: serde::de::Error>(self) -> Result<Self, E> {
-        match self.depth.checked_sub(1) {
-            Some(depth) => Ok(Self { depth }),
-            None => Err(E::custom(format_args!("it nests deeper than {MAX_DEPTH} levels"))),
-        }
-    }
-}
-
-impl<'de> DeserializeSeed<'de> for Checker {
-    type Value = ();
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Checker {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("JSON")
-    }
-    fn visit_unit<E>(self) -> Result<(), E> {
-        Ok(())
-    }
-    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
-        Ok(())
-    }
-    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
-        Ok(())
-    }
-    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
-        Ok(())
-    }
-    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
-        Ok(())
-    }
-    fn visit_str<E>(self, _: &str) -> Result<(), E> {
-        Ok(())
-    }
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
-        let below = self.below()?;
-        while items.next_element_seed(below)?.is_some() {}
-        Ok(())
-    }
-    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<(), A::Error> {
-        let below = self.below()?;
-        let mut seen = HashSet::new();
-        while let Some(key) = fields.next_key::<String>()? {
-            if seen.contains(&key) {
-                return Err(A::Error::custom(format_args!(
-                    "the key {:?} stands there twice",
-                    shorten(&key, MAX_KEY_BYTES)
-                )));
-            }
-            seen.insert(key);
-            fields.next_value_seed(below)?;
-        }
-        Ok(())
     }
 }
 

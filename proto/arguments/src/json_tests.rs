@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::MAX_DEPTH;
 
 fn parsed(json: &str) -> Arguments {
     Arguments::parse(json).unwrap_or_else(|error| panic!("{json}: {error}"))

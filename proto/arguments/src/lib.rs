@@ -7,17 +7,24 @@
 //! | from | to | rule |
 //! |---|---|---|
 //! | JSON | texts | a string is its own text, `null` is left out, anything else is its JSON, without spaces: [`Arguments::texts`] |
-//! | a text | JSON | what the parameter takes decides: [`read_text`] |
+//! | a text | JSON | what the parameter takes decides: [`read_text`], [`read_texts`] |
+//!
+//! [`form`] has what an action may ask its caller for, beyond its arguments.
 //!
 //! A request may carry either form, or both. Both have to agree by the first rule, so that nobody can show
 //! the guard one call and the plugin another: [`Arguments::agree`].
 
+pub mod form;
 mod json;
 mod kinds;
 mod parameter;
+mod secret_field;
 mod text;
+mod texts;
 
-pub use json::{Arguments, ArgumentsError, MAX_DEPTH, member, set_member};
+pub use json::{Arguments, ArgumentsError, member, set_member};
 pub use kinds::Kinds;
 pub use parameter::{ParameterKinds, has_default};
+pub use talon_strict_json::MAX_DEPTH;
 pub use text::{Reading, read_text};
+pub use texts::{WrongKindError, read_texts};

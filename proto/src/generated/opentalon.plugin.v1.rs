@@ -29,6 +29,38 @@ pub struct ToolCallRequest {
     /// the caller sent texts alone. args has the same arguments: a string's own text, no null, the JSON of anything else.
     #[prost(string, tag = "1001")]
     pub arguments_json: ::prost::alloc::string::String,
+    /// The caller can put a question to its user: only then the answer may be an InputRequest.
+    #[prost(bool, tag = "1002")]
+    pub takes_input_requests: bool,
+    /// The answer to the InputRequest of an earlier call of the same action, whose work continues with it.
+    #[prost(message, optional, tag = "1003")]
+    pub input_response: ::core::option::Option<InputResponse>,
+}
+/// The action needs something of the caller's user before it can answer. The question is ToolResultResponse.content. The caller
+/// sends the answer with another call of the action; the plugin keeps what it needs until then, for as long as it sees fit.
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct InputRequest {
+    /// Chosen by the plugin so that it cannot be guessed. 1 to 128 characters of \[A-Za-z0-9_.:-\].
+    #[prost(string, tag = "1")]
+    pub id: ::prost::alloc::string::String,
+    /// What is asked for: a JSON Schema of one flat object, as MCP's elicitation has it. At most 32 properties, each a string,
+    /// number, integer, boolean, a choice of strings (enum, or oneOf with const and title) or a list of such choices; 16 KiB.
+    #[prost(string, tag = "2")]
+    pub schema: ::prost::alloc::string::String,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct InputResponse {
+    /// InputRequest.id
+    #[prost(string, tag = "1")]
+    pub id: ::prost::alloc::string::String,
+    /// accept, decline or cancel.
+    #[prost(string, tag = "2")]
+    pub action: ::prost::alloc::string::String,
+    /// With accept: one JSON object that fits the schema. Empty otherwise.
+    #[prost(string, tag = "3")]
+    pub content_json: ::prost::alloc::string::String,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct CredentialHeader {
@@ -54,6 +86,9 @@ pub struct ToolResultResponse {
     /// or more than is taken, and says so in the answer's text.
     #[prost(message, repeated, tag = "1001")]
     pub media: ::prost::alloc::vec::Vec<Media>,
+    /// This is no answer yet but a question to the caller's user. Only if ToolCallRequest.takes_input_requests is set.
+    #[prost(message, optional, tag = "1002")]
+    pub input_request: ::core::option::Option<InputRequest>,
 }
 /// One thing that is no text for a model to read. Talon's own.
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
@@ -155,6 +190,12 @@ pub struct Action {
     /// A JSON Schema as text, of structured_content; empty when nothing is promised of it.
     #[prost(string, tag = "1002")]
     pub output_schema: ::prost::alloc::string::String,
+    /// The action takes arguments that `parameters` does not name, of any JSON. Otherwise they are refused.
+    #[prost(bool, tag = "1003")]
+    pub takes_further_arguments: bool,
+    /// The kinds of media that its answers may have: image, audio, resource, link. The agent shows a model images of no other action.
+    #[prost(string, repeated, tag = "1004")]
+    pub media: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

@@ -41,6 +41,14 @@ pub struct ExecuteRequest {
     /// dropped, and the answer's text says so.
     #[prost(bool, tag = "10")]
     pub wants_media: bool,
+    /// The caller can put a plugin's question to its user. Without it such a call ends with an error that says so.
+    #[prost(bool, tag = "11")]
+    pub takes_input_requests: bool,
+    /// The answer to ExecuteResponse.input_request of an earlier call. Plugin, action and arguments are those of that call.
+    #[prost(message, optional, tag = "12")]
+    pub input_response: ::core::option::Option<
+        super::super::super::opentalon::plugin::v1::InputResponse,
+    >,
 }
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -105,6 +113,76 @@ pub struct ExecuteResponse {
     pub media: ::prost::alloc::vec::Vec<
         super::super::super::opentalon::plugin::v1::Media,
     >,
+    /// What marked pieces of the answer were before, so that what a model copies into a file can be given its original back. Not
+    /// sanitized: never for a model or a terminal. Only on the agent's connection; at most 64 KiB.
+    #[prost(message, repeated, tag = "12")]
+    pub neutralized: ::prost::alloc::vec::Vec<MarkedSpan>,
+    /// How many pieces are not among them, because they are over the limit or were replaced by an operator's pattern.
+    #[prost(uint32, tag = "13")]
+    pub neutralized_left_out: u32,
+    /// That the supervisor made this call. Only on the agent's connection, and only if the call was given to the plugin's stack.
+    #[prost(message, optional, tag = "14")]
+    pub receipt: ::core::option::Option<Receipt>,
+    /// The outcome is OK and the plugin asks the caller's user something before it answers. `content` is its question: the plugin's
+    /// words, never the supervisor's. Answer with another Execute that has `input_response`. Its texts are sanitized.
+    #[prost(message, optional, tag = "15")]
+    pub input_request: ::core::option::Option<
+        super::super::super::opentalon::plugin::v1::InputRequest,
+    >,
+}
+/// A piece of one line with a mark in it.
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct MarkedSpan {
+    #[prost(string, tag = "1")]
+    pub marked: ::prost::alloc::string::String,
+    #[prost(string, tag = "2")]
+    pub original: ::prost::alloc::string::String,
+}
+/// The supervisor's statement of one call, with its proof. See docs/audit.md.
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Receipt {
+    /// As in the audit log.
+    #[prost(string, tag = "1")]
+    pub call_id: ::prost::alloc::string::String,
+    #[prost(string, tag = "2")]
+    pub session: ::prost::alloc::string::String,
+    #[prost(string, tag = "3")]
+    pub plugin: ::prost::alloc::string::String,
+    #[prost(string, tag = "4")]
+    pub action: ::prost::alloc::string::String,
+    /// SHA-256 in hex of the arguments as one JSON object with sorted keys and without spaces, as in the audit log.
+    #[prost(string, tag = "5")]
+    pub arguments_sha256: ::prost::alloc::string::String,
+    /// SHA-256 in hex of ExecuteResponse.block.
+    #[prost(string, tag = "6")]
+    pub answer_sha256: ::prost::alloc::string::String,
+    /// ok, tool_error, refused or host_fault
+    #[prost(string, tag = "7")]
+    pub outcome: ::prost::alloc::string::String,
+    #[prost(uint64, tag = "8")]
+    pub unix_ms: u64,
+    /// Which of the supervisor's keys signed it.
+    #[prost(string, tag = "9")]
+    pub key_id: ::prost::alloc::string::String,
+    /// HMAC-SHA-256 over all of the above.
+    #[prost(bytes = "vec", tag = "10")]
+    pub mac: ::prost::alloc::vec::Vec<u8>,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct VerifyReceiptsRequest {
+    /// At most 1000.
+    #[prost(message, repeated, tag = "1")]
+    pub receipts: ::prost::alloc::vec::Vec<Receipt>,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct VerifyReceiptsResponse {
+    /// One for each receipt, in their order.
+    #[prost(enumeration = "ReceiptVerdict", repeated, tag = "1")]
+    pub verdicts: ::prost::alloc::vec::Vec<i32>,
 }
 /// What the guard did to an answer.
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
@@ -267,6 +345,9 @@ pub struct Settings {
     /// What happens to actions that are not what was approved: report or block.
     #[prost(string, tag = "13")]
     pub changed_tools: ::prost::alloc::string::String,
+    /// What its actions get of a caller's session context, if they ask for it (inject_context_args).
+    #[prost(string, repeated, tag = "14")]
+    pub context: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -642,6 +723,28 @@ pub struct AgentStatus {
     pub approvals_pending: ::core::option::Option<u32>,
     #[prost(message, repeated, tag = "10")]
     pub providers: ::prost::alloc::vec::Vec<AgentProvider>,
+    /// How many memories are found by meaning, too; absent without models.embeddings.
+    #[prost(message, optional, tag = "11")]
+    pub memory_vectors: ::core::option::Option<MemoryVectors>,
+}
+/// Vectors of memories, as the agent sees them: `talon.agent.v1.MemoryVectors` has the fields' meaning.
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct MemoryVectors {
+    #[prost(string, tag = "1")]
+    pub model: ::prost::alloc::string::String,
+    #[prost(uint64, tag = "2")]
+    pub memories: u64,
+    #[prost(uint64, tag = "3")]
+    pub vectors: u64,
+    #[prost(uint64, tag = "4")]
+    pub local_only: u64,
+    #[prost(uint64, tag = "5")]
+    pub refused: u64,
+    #[prost(string, tag = "6")]
+    pub engine: ::prost::alloc::string::String,
+    #[prost(string, tag = "7")]
+    pub failure: ::prost::alloc::string::String,
 }
 /// A provider of models, as the agent sees it.
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
@@ -758,7 +861,7 @@ pub struct Event {
     #[prost(uint32, tag = "4")]
     pub instance: u32,
     /// state_changed, call_finished, plugin_exited, health_failed, capabilities_changed, refused,
-    /// log_lines_dropped, call_progress, tools_changed, supervisor
+    /// log_lines_dropped, call_progress, tools_changed, lists_changed, supervisor
     #[prost(string, tag = "5")]
     pub kind: ::prost::alloc::string::String,
     #[prost(string, tag = "6")]
@@ -835,6 +938,42 @@ impl Outcome {
             "OUTCOME_TOOL_ERROR" => Some(Self::ToolError),
             "OUTCOME_REFUSED" => Some(Self::Refused),
             "OUTCOME_HOST_FAULT" => Some(Self::HostFault),
+            _ => None,
+        }
+    }
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum ReceiptVerdict {
+    Unspecified = 0,
+    /// The supervisor made it, and nothing in it was changed.
+    Valid = 1,
+    /// It did not make it like that.
+    Invalid = 2,
+    /// The key is not among those it has: made by another supervisor, or before its keys were replaced.
+    UnknownKey = 3,
+}
+impl ReceiptVerdict {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "RECEIPT_VERDICT_UNSPECIFIED",
+            Self::Valid => "RECEIPT_VERDICT_VALID",
+            Self::Invalid => "RECEIPT_VERDICT_INVALID",
+            Self::UnknownKey => "RECEIPT_VERDICT_UNKNOWN_KEY",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "RECEIPT_VERDICT_UNSPECIFIED" => Some(Self::Unspecified),
+            "RECEIPT_VERDICT_VALID" => Some(Self::Valid),
+            "RECEIPT_VERDICT_INVALID" => Some(Self::Invalid),
+            "RECEIPT_VERDICT_UNKNOWN_KEY" => Some(Self::UnknownKey),
             _ => None,
         }
     }
@@ -1350,6 +1489,31 @@ pub mod host_client {
                 .insert(GrpcMethod::new("talon.host.v1.Host", "GetRawAnswer"));
             self.inner.unary(req, path, codec).await
         }
+        /// Whether receipts are this supervisor's: a statement that it made the call, with these arguments and this answer.
+        pub async fn verify_receipts(
+            &mut self,
+            request: impl tonic::IntoRequest<super::VerifyReceiptsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::VerifyReceiptsResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/talon.host.v1.Host/VerifyReceipts",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("talon.host.v1.Host", "VerifyReceipts"));
+            self.inner.unary(req, path, codec).await
+        }
     }
 }
 /// Generated server implementations.
@@ -1504,6 +1668,14 @@ pub mod host_server {
             request: tonic::Request<super::GetRawAnswerRequest>,
         ) -> std::result::Result<
             tonic::Response<super::GetRawAnswerResponse>,
+            tonic::Status,
+        >;
+        /// Whether receipts are this supervisor's: a statement that it made the call, with these arguments and this answer.
+        async fn verify_receipts(
+            &self,
+            request: tonic::Request<super::VerifyReceiptsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::VerifyReceiptsResponse>,
             tonic::Status,
         >;
     }
@@ -2355,6 +2527,51 @@ pub mod host_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = GetRawAnswerSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/talon.host.v1.Host/VerifyReceipts" => {
+                    #[allow(non_camel_case_types)]
+                    struct VerifyReceiptsSvc<T: Host>(pub Arc<T>);
+                    impl<
+                        T: Host,
+                    > tonic::server::UnaryService<super::VerifyReceiptsRequest>
+                    for VerifyReceiptsSvc<T> {
+                        type Response = super::VerifyReceiptsResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::VerifyReceiptsRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Host>::verify_receipts(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = VerifyReceiptsSvc(inner);
                         let codec = tonic_prost::ProstCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(

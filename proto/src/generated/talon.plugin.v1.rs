@@ -3,7 +3,7 @@
 pub struct ListenRequest {}
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Notice {
-    #[prost(oneof = "notice::Kind", tags = "1, 2")]
+    #[prost(oneof = "notice::Kind", tags = "1, 2, 3")]
     pub kind: ::core::option::Option<notice::Kind>,
 }
 /// Nested message and enum types in `Notice`.
@@ -14,6 +14,8 @@ pub mod notice {
         Progress(super::Progress),
         #[prost(message, tag = "2")]
         CapabilitiesChanged(super::CapabilitiesChanged),
+        #[prost(message, tag = "3")]
+        ListsChanged(super::ListsChanged),
     }
 }
 /// How far a call has come. Of a call that is not in flight it is dropped.
@@ -35,6 +37,14 @@ pub struct Progress {
 /// The plugin offers something else than before: the host may call RefreshCapabilities.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct CapabilitiesChanged {}
+/// The plugin lists other resources or prompts than before (its actions for them are as they were): clients list again.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ListsChanged {
+    #[prost(bool, tag = "1")]
+    pub resources: bool,
+    #[prost(bool, tag = "2")]
+    pub prompts: bool,
+}
 /// Generated client implementations.
 pub mod notices_client {
     #![allow(

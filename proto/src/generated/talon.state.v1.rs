@@ -870,11 +870,14 @@ pub mod import_chunk {
     }
 }
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
-#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ImportOptions {
     /// Say what would be done, and change nothing.
     #[prost(bool, tag = "1")]
     pub dry_run: bool,
+    /// Whose the sessions are that name no sender; empty: of the sender `import`, whom no user is.
+    #[prost(string, tag = "2")]
+    pub sender: ::prost::alloc::string::String,
 }
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -910,6 +913,9 @@ pub struct ImportedFile {
     pub path: ::prost::alloc::string::String,
     #[prost(message, optional, tag = "2")]
     pub counts: ::core::option::Option<ImportCounts>,
+    /// The plugin's id, where it is another than the path's: without characters that no id has here.
+    #[prost(string, tag = "3")]
+    pub plugin: ::prost::alloc::string::String,
 }
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]

@@ -44,6 +44,8 @@ impl Call {
             id: "test-call".to_owned(),
             action: tool.name().to_owned(),
             arguments: None,
+            takes_input_requests: false,
+            input_response: None,
             deadline: None,
             cancelled: CancellationToken::new(),
             injected: BTreeMap::new(),

@@ -175,6 +175,8 @@ impl Host {
             args: arguments.texts(),
             arguments_json: arguments.to_json(),
             credential_headers: std::collections::BTreeMap::new(),
+            takes_input_requests: false,
+            input_response: None,
         };
         accept(&id, self.client.execute(request, Some(timeout)).await?)
     }

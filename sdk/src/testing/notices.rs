@@ -14,6 +14,13 @@ pub enum Notice {
     Progress(Progress),
     /// By [`Notifier::capabilities_changed`](crate::Notifier::capabilities_changed).
     CapabilitiesChanged,
+    /// By [`Notifier::lists_changed`](crate::Notifier::lists_changed).
+    ListsChanged {
+        /// Those of resources.
+        resources: bool,
+        /// Those of prompts.
+        prompts: bool,
+    },
 }
 
 /// A plugin's notices, in order; see [`Host::listen`](super::Host::listen).
@@ -37,6 +44,9 @@ impl Notices {
             match notice.kind {
                 Some(Kind::Progress(progress)) => return Ok(Some(Notice::Progress(progress.into()))),
                 Some(Kind::CapabilitiesChanged(_)) => return Ok(Some(Notice::CapabilitiesChanged)),
+                Some(Kind::ListsChanged(wire::ListsChanged { resources, prompts })) => {
+                    return Ok(Some(Notice::ListsChanged { resources, prompts }));
+                }
                 None => {}
             }
         }

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `setup` | models, host client, tools and workspace, built from a configuration |
 //! | `limits` | the configured limits, in the types of the loop |
+//! | `delete_session` | deletes sessions, also old ones |
 //! | `start` | starts and resumes turns |
 //! | `spec` | the specification of a turn, from configuration, session and request |
 //! | `session_metadata` | a session's open turn, title and tools |
@@ -17,16 +18,21 @@ use talon_guard::Sanitizer;
 use talon_proto::agent::Ready;
 use talon_proto::state::Refused as NotOpened;
 use talon_store::{Error, Memory, Sessions, Store, Timestamp};
+use tokio::sync::Notify;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use crate::approval::ApprovalQueue;
+use crate::approval::{ApprovalQueue, ConfirmSettings};
 use crate::costs::Costs;
 use crate::driver::{Driver, TurnRunner};
 use crate::host_client::{HostClient, HostConnector};
+use crate::image_store::ImageStore;
 use crate::metrics::Metrics;
+use crate::recall::IndexReport;
+use crate::traces::Tracer;
 use crate::turns::RunningTurns;
 
+mod delete_session;
 mod limits;
 mod probe_signal;
 mod session_metadata;
@@ -37,7 +43,10 @@ mod start;
 use probe_signal::ProbeSignal;
 use setup::SharedParts;
 
-pub(crate) use session_metadata::{LOCAL_ONLY, OPEN_TURN, TITLE, TOOLS, tools_of};
+pub(crate) use limits::CANCEL_WAIT;
+pub(crate) use session_metadata::{
+    LOCAL_ONLY, OPEN_TURN, OWN_KEYS, SAMPLING, TITLE, TOOLS, sampling_of, tools_of,
+};
 pub(crate) use setup::Setup;
 pub(crate) use spec::{TurnRequest, local_only, thinking};
 
@@ -55,12 +64,16 @@ pub(crate) struct Agent {
     pub(crate) sessions: Arc<dyn Sessions>,
     pub(crate) memory: Arc<dyn Memory>,
     pub(crate) approvals: Arc<ApprovalQueue>,
+    pub(crate) images: Arc<ImageStore>,
+    pub(crate) tracer: Arc<Tracer>,
     pub(crate) costs: Arc<Costs>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) turns: RunningTurns,
     pub(crate) runner: Arc<dyn TurnRunner>,
     pub(crate) started: Timestamp,
     pub(crate) probing: Arc<ProbeSignal>,
+    /// Notified when a memory was stored, or the configuration changed.
+    pub(crate) memory_changed: Arc<Notify>,
     /// Why the database refuses writes, while it has no room for them.
     full: Mutex<Option<String>>,
     setup: RwLock<Arc<Setup>>,
@@ -85,16 +98,27 @@ impl Agent {
             ),
             retryable: false,
         };
-        let confirm = &bundle.settings.agent.confirm;
+        let confirm = ConfirmSettings::of(bundle);
         let approvals =
             ApprovalQueue::open(store.key_values(), confirm).await.map_err(|error| unreadable(&error))?;
         let costs = Arc::new(Costs::new(store.key_values()).map_err(|error| unreadable(&error))?);
+        let images = ImageStore::new(store.key_values(), bundle.settings.agent.media);
+        let images = Arc::new(images.map_err(|error| unreadable(&error))?);
+        let tracer = Arc::<Tracer>::default();
         let (metrics, probing) = (Arc::<Metrics>::default(), Arc::<ProbeSignal>::default());
+        let memory_changed = Arc::<Notify>::default();
         let runner: Arc<dyn TurnRunner> = Arc::new(Driver::observed(Arc::clone(&metrics) as _));
         let parts = SharedParts {
             host: Arc::new(HostClient::new(connect)),
             memory: store.memory(),
+            sessions: store.sessions(),
+            vectors: store.memory_vectors(),
+            memory_changed: Arc::clone(&memory_changed),
+            key_values: store.key_values(),
             approvals: Arc::clone(&approvals),
+            images: Arc::clone(&images),
+            tracer: Arc::clone(&tracer),
+            calibration: Arc::default(),
             costs: Arc::clone(&costs),
             metrics: Arc::clone(&metrics),
             probing: Arc::clone(&probing),
@@ -110,12 +134,15 @@ impl Agent {
             memory: store.memory(),
             store,
             approvals,
+            images,
+            tracer,
             costs,
             metrics,
             turns: RunningTurns::new(ending),
             runner,
             started: Timestamp::now(),
             probing,
+            memory_changed,
             full: Mutex::new(None),
             setup: RwLock::new(setup),
             parts,
@@ -130,9 +157,11 @@ impl Agent {
     /// Applies a new configuration. Running turns keep theirs.
     pub(crate) fn configure(&self, bundle: &SettingsBundle) {
         let setup = Arc::new(Setup::new(bundle, &self.parts, Some(&self.setup())));
-        self.approvals.configure(&bundle.settings.agent.confirm);
+        self.approvals.configure(ConfirmSettings::of(bundle));
+        self.images.configure(bundle.settings.agent.media);
         *self.setup.write() = setup;
         self.probing.notify();
+        self.memory_changed.notify_one();
     }
 
     /// The `Ready` message for the supervisor; within [`PROBLEM_WAIT`], however slow the disk is.
@@ -198,8 +227,18 @@ impl Agent {
         }
     }
 
+    /// How many memories are found by meaning; `None` without a model for it, or if unknown within
+    /// [`PROBLEM_WAIT`].
+    pub(crate) async fn memory_vectors(&self) -> Option<IndexReport> {
+        let index = self.setup().index.clone()?;
+        timeout(PROBLEM_WAIT, index.report()).await.ok()?.ok()
+    }
+
     /// The number of calls that wait for a person; `None` if unknown within [`PROBLEM_WAIT`].
     pub(crate) async fn approvals_pending(&self) -> Option<usize> {
         timeout(PROBLEM_WAIT, self.approvals.pending(None)).await.ok()
     }
 }
+
+#[cfg(test)]
+mod own_tools_tests;

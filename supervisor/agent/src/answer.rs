@@ -19,7 +19,7 @@ pub use schema::{Mismatch, Schema, SchemaError};
 /// An answer that was accepted.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FinalAnswer {
-    /// The text, or the JSON alone if there is a schema.
+    /// The text; if there is a schema, the JSON alone, byte for byte as the model wrote it.
     pub text: String,
     /// The JSON, if there is a schema.
     pub value: Option<Value>,
@@ -62,9 +62,9 @@ fn validate(answer: &Answer, schema: Option<&Schema>) -> Result<FinalAnswer, Ans
         return Ok(FinalAnswer { text: text.to_owned(), value: None });
     };
     let mut first = None;
-    for value in extract::values(text) {
+    for (piece, value) in extract::values(text) {
         match schema.check(&value) {
-            Ok(()) => return Ok(FinalAnswer { text: value.to_string(), value: Some(value) }),
+            Ok(()) => return Ok(FinalAnswer { text: piece.to_owned(), value: Some(value) }),
             Err(mismatches) => first.get_or_insert(mismatches),
         };
     }

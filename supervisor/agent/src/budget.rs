@@ -33,6 +33,8 @@ pub struct Budgets {
     /// How often an answer that reached the model's limit of tokens is continued: 3, which is four times what
     /// the model may say at once.
     pub continuations: u32,
+    /// Questions of the model to the person: 3. 0 where no person can answer.
+    pub clarifications: u32,
     /// The time from message to answer: 10 minutes, which is ten questions of half a minute and as much for
     /// tools.
     pub wall_time: Duration,
@@ -55,6 +57,7 @@ impl Default for Budgets {
             no_progress: number(3),
             structured_retries: 2,
             continuations: 3,
+            clarifications: 3,
             wall_time: Duration::from_secs(600),
             micro_usd: Some(1_000_000),
         }

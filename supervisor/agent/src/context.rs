@@ -9,6 +9,7 @@ mod assemble;
 pub mod choose;
 mod fitting;
 pub mod history;
+mod images;
 mod message;
 mod plan;
 mod sections;
@@ -20,6 +21,7 @@ mod view;
 mod window;
 
 pub use assemble::{AssembledRequest, Material, assemble};
+pub use choose::UsedTools;
 pub use message::{HistoryMessage, count_messages};
 pub use plan::ContextPlan;
 pub use sections::{Pressure, Sections};

@@ -8,6 +8,7 @@
 //! - [`machine`]: states, events, the table of transitions, and [`machine::Turn`], which takes facts
 //! - [`loop_context`]: the context of a turn, and whether a limit of its [`budget`] is reached
 //! - [`tool_result`]: the result of a call; [`progress`] compares calls and results
+//! - [`question`]: what a model or a plugin asks the person
 //! - [`answer`]: whether a final answer is valid
 //! - [`tools`]: the tools offered to a model, and its calls
 //! - [`tokens`]: texts counted and cut in tokens; [`fence`]: data in a prompt
@@ -20,6 +21,8 @@
 //! - [`compress`]: the running summary
 //! - [`driver`]: performs effects, and defines the traits for everything else outside
 //! - [`host_client`], [`approval`], [`recall`], [`subagent`]: implementations of these traits
+//! - [`media`], [`image_store`]: which images are taken, and where their bytes are
+//! - [`traces`]: spans of turns, for the supervisor's collector
 //! - [`workspace`]: reads the person's files for the prompt
 //! - `turns`: the running turns; `agent`: the shared state, which starts them; [`costs`] and [`metrics`]
 //! - `serve`: the service for clients; [`run`]: the process
@@ -32,15 +35,21 @@ pub mod compress;
 pub mod context;
 pub mod costs;
 pub mod driver;
+pub mod embeddings;
 mod error_status;
 pub mod fence;
+mod fusion;
 pub mod host_client;
+pub mod image_store;
 pub mod journal;
 pub mod loop_context;
 pub mod machine;
+pub mod media;
 pub mod metrics;
+pub mod originals;
 pub mod progress;
 pub mod prompt;
+pub mod question;
 pub mod recall;
 pub mod run;
 mod serve;
@@ -48,5 +57,6 @@ pub mod subagent;
 pub mod tokens;
 pub mod tool_result;
 pub mod tools;
+pub mod traces;
 mod turns;
 pub mod workspace;

@@ -11,8 +11,9 @@ use talon_llm::model::{Answer, ToolCall, Usage};
 
 use crate::answer::AnswerVerdict;
 use crate::budget::{BudgetCheck, Budgets};
-use crate::progress::Fingerprint;
+use crate::progress::{self, Fingerprint};
 use crate::tool_result::{CallOutcome, NEVER_OFFERED, ToolResult};
+use crate::tools;
 
 mod budget_check;
 mod facts;
@@ -29,12 +30,15 @@ pub struct LoopContext {
     goal: String,
     iteration: u32,
     retries: u32,
+    clarifications: u32,
     answer: Option<Answer>,
     results: Option<Vec<ToolResult>>,
     verdict: Option<AnswerVerdict>,
     failure: Option<Failure>,
     tallies: BTreeMap<String, ToolStats>,
     history: Vec<Fingerprint>,
+    /// The longest wait that the model made between its calls, in seconds.
+    longest_wait: u64,
     completed: Vec<String>,
     partial: Option<String>,
     usage: Usage,
@@ -60,12 +64,14 @@ impl LoopContext {
             goal: goal.into(),
             iteration: 0,
             retries: 0,
+            clarifications: 0,
             answer: None,
             results: None,
             verdict: None,
             failure: None,
             tallies: BTreeMap::new(),
             history: Vec::new(),
+            longest_wait: 0,
             completed: Vec::new(),
             partial: None,
             usage: Usage::default(),
@@ -119,6 +125,23 @@ impl LoopContext {
             }
             Some(AnswerVerdict::Accepted(_)) | None => 0,
         }
+    }
+
+    /// Whether the answer is a question to the person that may be asked: its only call, while the turn has
+    /// such questions left and the model can still be asked with the reply.
+    #[must_use]
+    pub fn asks_person(&self) -> bool {
+        let [call] = self.calls() else { return false };
+        tools::question_of(call).is_some()
+            && self.clarifications < self.budgets.clarifications
+            && self.iterations_left() > 0
+    }
+
+    /// Whether a call or a batch came back with the same result, so that waiting before the next one helps.
+    #[must_use]
+    pub fn repeats(&self) -> bool {
+        self.tallies.values().any(|tally| tally.identical_successes() > 1)
+            || progress::repeats(&self.history) > 1
     }
 
     /// The model's answer to the last question.

@@ -58,12 +58,6 @@ pub enum TransitionError {
         /// The event.
         event: Event,
     },
-    /// The event is reserved: a turn cannot ask the person a question yet.
-    #[error("{event} is reserved and not taken by any state yet")]
-    Reserved {
-        /// The event.
-        event: Event,
-    },
 }
 
 /// Applies an event: returns the next state and its effects, in order.
@@ -75,9 +69,6 @@ pub fn step(
     event: Event,
     context: &LoopContext,
 ) -> Result<(State, Vec<Effect>), TransitionError> {
-    if event.is_reserved() {
-        return Err(TransitionError::Reserved { event });
-    }
     if state.is_terminal() {
         return Err(TransitionError::Ended { state, event });
     }

@@ -4,34 +4,56 @@
 //!
 //! 1. the safety rules ([`safety_rules`]), in every language, always
 //! 2. the operator's rules (`orchestrator.rules`), which add to them; they are never cut
-//! 3. identity, soul and user of the [`Workspace`]
-//! 4. as data inside a [`fence`]: daily memory, recalled memories, hints from workflows, and notes of trusted
+//! 3. how the agent works, the day, and the user's name; never cut either
+//! 4. identity, soul and user of the [`Workspace`]
+//! 5. as data inside a [`fence`]: daily memory, recalled memories, hints from workflows, and notes of trusted
 //!    plugins
 //!
-//! Items 3 and 4 share what the section has left; each piece is truncated with a notice.
+//! Items 4 and 5 share what the section has left; each piece is truncated with a notice.
 
 use talon_llm::model::Message;
 
 use crate::fence;
 use crate::tokens::{TokenCounter, cut, shares};
 
+mod language;
 mod safety;
+mod today;
+mod verbosity;
+mod working;
 mod workspace;
 
-pub use safety::{LANGUAGES, safety_rules};
+pub use language::language_of;
+pub use safety::{LANGUAGES, reduced_safety_rules, safety_rules};
+pub use today::today;
+pub use verbosity::Verbosity;
 pub use workspace::{Daily, Files, Workspace};
 
 /// The least tokens of a piece, whatever the section has left: enough for its name and a notice.
 const MIN_PIECE_TOKENS: usize = 24;
+
+/// The name of the data that comes from daily notes.
+const DAILY: &str = "daily_memory";
 
 /// The parts of the system prompt.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Prompt {
     rules: Vec<String>,
     workspace: Workspace,
+    today: Option<String>,
+    verbosity: Option<Verbosity>,
     memories: Vec<String>,
     hints: Vec<String>,
     notes: Vec<Note>,
+}
+
+/// The system messages of a question.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PromptMessages {
+    /// The messages, the safety rules first.
+    pub messages: Vec<Message>,
+    /// The workspace's files that are not shown whole.
+    pub files_cut: Vec<&'static str>,
 }
 
 /// The note of a trusted plugin (`system_prompt_addition`).
@@ -47,7 +69,29 @@ impl Prompt {
     /// Starts with the operator's rules.
     #[must_use]
     pub fn new(rules: Vec<String>, workspace: Workspace) -> Self {
-        Self { rules, workspace, memories: Vec::new(), hints: Vec::new(), notes: Vec::new() }
+        Self {
+            rules,
+            workspace,
+            today: None,
+            verbosity: None,
+            memories: Vec::new(),
+            hints: Vec::new(),
+            notes: Vec::new(),
+        }
+    }
+
+    /// Adds the day ([`today`]).
+    #[must_use]
+    pub fn today(mut self, today: String) -> Self {
+        self.today = Some(today);
+        self
+    }
+
+    /// Says how detailed answers are to be.
+    #[must_use]
+    pub fn verbosity(mut self, verbosity: Option<Verbosity>) -> Self {
+        self.verbosity = verbosity;
+        self
     }
 
     /// Adds memories that match the request, the most relevant first.
@@ -71,26 +115,52 @@ impl Prompt {
         self
     }
 
-    /// The system messages. `tokens` limits everything except the safety rules.
+    /// The system messages with all safety rules. `tokens` limits everything else.
     #[must_use]
     pub fn messages(&self, tokens: usize, counter: &dyn TokenCounter) -> Vec<Message> {
-        let mut texts = vec![safety_rules().to_owned()];
-        let mut left = tokens;
+        self.with_rules(safety_rules(), tokens, counter).messages
+    }
+
+    /// The system messages with these safety rules. `tokens` limits everything else.
+    #[must_use]
+    pub fn with_rules(&self, safety: &str, tokens: usize, counter: &dyn TokenCounter) -> PromptMessages {
+        let mut texts = vec![safety.to_owned()];
         if !self.rules.is_empty() {
-            let rules = operator_rules(&self.rules);
-            left = left.saturating_sub(counter.count(&rules));
-            texts.push(rules);
+            texts.push(operator_rules(&self.rules));
         }
+        texts.push(self.working());
+        let fixed: usize = texts[1..].iter().map(|text| counter.count(text)).sum();
         let pieces = self.pieces();
         let sizes: Vec<usize> = pieces.iter().map(|piece| counter.count(&piece.whole())).collect();
-        let shares = shares(&sizes, left);
-        texts.extend(
-            pieces
-                .iter()
-                .zip(shares)
-                .map(|(piece, share)| piece.within(share.max(MIN_PIECE_TOKENS), counter)),
-        );
-        texts.into_iter().map(|text| Message::System { text }).collect()
+        let shares = shares(&sizes, tokens.saturating_sub(fixed));
+        let mut files_cut = self.workspace.cut.clone();
+        for ((piece, share), size) in pieces.iter().zip(shares).zip(sizes) {
+            let share = share.max(MIN_PIECE_TOKENS);
+            files_cut.extend(piece.file().filter(|_| size > share));
+            texts.push(piece.within(share, counter));
+        }
+        files_cut.sort_unstable();
+        files_cut.dedup();
+        PromptMessages {
+            messages: texts.into_iter().map(|text| Message::System { text }).collect(),
+            files_cut,
+        }
+    }
+
+    /// How the agent works, the day, and the user's name.
+    #[must_use]
+    pub fn working(&self) -> String {
+        let mut text = working::WORKING.to_owned();
+        if let Some(today) = &self.today {
+            text.push_str(&format!("\n- Today is {today}."));
+        }
+        if let Some(name) = &self.workspace.name {
+            text.push_str(&format!("\n- The user's name is {name}."));
+        }
+        if let Some(verbosity) = self.verbosity {
+            text.push_str(verbosity.line());
+        }
+        text
     }
 
     /// How many of the messages are the same for each request of a session: those before memories and hints.
@@ -98,19 +168,19 @@ impl Prompt {
     #[must_use]
     pub fn stable_messages(&self) -> usize {
         let changing = usize::from(!self.memories.is_empty()) + usize::from(!self.hints.is_empty());
-        1 + usize::from(!self.rules.is_empty()) + self.pieces().len() - changing - self.notes.len()
+        2 + usize::from(!self.rules.is_empty()) + self.pieces().len() - changing - self.notes.len()
     }
 
     fn pieces(&self) -> Vec<Piece<'_>> {
         let workspace = &self.workspace;
         let mut pieces = vec![
-            Piece::Plain(&workspace.identity),
-            Piece::Plain(&workspace.soul),
-            Piece::Plain(&workspace.user),
+            Piece::Plain("IDENTITY.md", &workspace.identity),
+            Piece::Plain("SOUL.md", &workspace.soul),
+            Piece::Plain("USER.md", &workspace.user),
         ];
         pieces.retain(|piece| !piece.whole().is_empty());
         for day in &workspace.daily {
-            pieces.push(Piece::data("daily_memory", format!("Notes of {}.", day.date), day.text.clone()));
+            pieces.push(Piece::data(DAILY, format!("Notes of {}.", day.date), day.text.clone()));
         }
         if !self.memories.is_empty() {
             let introduction =
@@ -136,8 +206,8 @@ impl Prompt {
 /// A part of the prompt that can be truncated.
 #[derive(Debug)]
 enum Piece<'p> {
-    /// The person's own words.
-    Plain(&'p str),
+    /// The person's own words, with their file.
+    Plain(&'static str, &'p str),
     /// Text that others may have influenced.
     Data { name: &'static str, introduction: String, text: String },
 }
@@ -147,16 +217,24 @@ impl Piece<'_> {
         Self::Data { name, introduction, text }
     }
 
+    /// The file of the workspace that it comes from.
+    fn file(&self) -> Option<&'static str> {
+        match self {
+            Self::Plain(file, _) => Some(file),
+            Self::Data { name, .. } => (*name == DAILY).then_some("memory/"),
+        }
+    }
+
     fn whole(&self) -> String {
         match self {
-            Self::Plain(text) => (*text).to_owned(),
+            Self::Plain(_, text) => (*text).to_owned(),
             Self::Data { name, introduction, text } => fence::closed(name, introduction, text),
         }
     }
 
     fn within(&self, tokens: usize, counter: &dyn TokenCounter) -> String {
         match self {
-            Self::Plain(text) => cut::plain(text, tokens, counter),
+            Self::Plain(_, text) => cut::plain(text, tokens, counter),
             Self::Data { name, introduction, text } => {
                 fence::within(name, introduction, text, tokens, counter)
             }
@@ -173,5 +251,8 @@ fn operator_rules(rules: &[String]) -> String {
     text
 }
 
+#[cfg(test)]
+#[path = "prompt/captured_tests.rs"]
+mod captured_tests;
 #[cfg(test)]
 mod tests;

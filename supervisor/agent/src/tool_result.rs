@@ -1,6 +1,9 @@
 //! The result of a call, as the loop counts it and the model sees it.
 
 use serde::{Deserialize, Serialize};
+use talon_sanitize::MarkedSpan;
+
+use crate::media::PluginImages;
 
 /// The name under which calls of tools that were never offered are counted together: if each name counted
 /// separately, a model that makes up a new name each time would never reach the limit. The space makes it
@@ -18,7 +21,32 @@ pub struct ToolResult {
     /// The tool's output without its envelope, for comparing results: delimiters may contain a nonce and the
     /// call's id, so that no two blocks would be equal.
     pub output: String,
+    /// What comes with the result and is for no model.
+    pub provenance: Provenance,
 }
+
+/// What the supervisor sends with a result besides its text.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Provenance {
+    /// What marked pieces of the text were before.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub originals: Vec<MarkedSpan>,
+    /// An encoded [`talon_proto::host::Receipt`] in hex: the supervisor's statement that it made the call.
+    /// Empty without one.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub receipt: String,
+    /// The arguments as they were sent, as JSON, if they are not what the model wrote: a piece got its original
+    /// back. Only `sha256:` and their digest if they
+    /// have more than [`MAX_ARGUMENTS_BYTES`].
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub arguments: String,
+    /// The images that the tool returned, for models that can look at them.
+    #[serde(default, skip_serializing_if = "PluginImages::is_empty")]
+    pub images: PluginImages,
+}
+
+/// The largest arguments that are stored beside a result, which shares a megabyte with them.
+pub const MAX_ARGUMENTS_BYTES: usize = 64 << 10;
 
 /// The outcome of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -24,17 +24,23 @@ use crate::answer::Schema;
 
 mod batch;
 mod check;
+mod order;
 mod pattern_intersection;
 mod refusal;
 mod result;
 mod search;
+mod turn_actions;
 
 pub use batch::{Batch, BatchError, CallPlan, messages, plan};
 pub use check::CheckedCall;
+pub use order::earlier_calls;
 pub(crate) use pattern_intersection::{PatternIntersection, intersect};
 pub use refusal::Refusal;
 pub use result::{denied, from_builtin, from_host};
-pub use search::ToolIndex;
+pub use search::{ToolIndex, embedding_text};
+pub use turn_actions::{
+    ASK_ACTION, MAX_WAIT, TURN_PLUGIN, WAIT_ACTION, ask_action, question_of, wait_action, wait_seconds,
+};
 
 /// The agent's own plugin and action that find tools.
 pub const SEARCH_PLUGIN: &str = "tools";
@@ -44,6 +50,9 @@ pub const SEARCH_ACTION: &str = "search";
 /// The longest description, since it costs tokens with every question. Useful ones have a few hundred
 /// characters.
 const MAX_DESCRIPTION_BYTES: usize = 1024;
+
+/// The word by which an action declares images.
+const IMAGES: &str = "image";
 
 /// One tool.
 #[derive(Debug)]
@@ -58,6 +67,10 @@ pub struct Tool {
     pub read_only: bool,
     /// The action declares whether it may destroy something; `None` if it does not say.
     pub destructive: Option<bool>,
+    /// What of the session the action asks for (`inject_context_args`); the operator decides what it gets.
+    pub injected: Vec<String>,
+    /// The action declares that its answers may have images.
+    pub returns_images: bool,
     /// Offer the tool always, even where not all tools fit.
     pub always_include: bool,
     /// Compiled at the first call. `None` inside if it does not compile: then only the host checks.
@@ -77,6 +90,8 @@ impl Tool {
             },
             read_only: action.read_only,
             destructive: action.destructive,
+            injected: action.inject_context_args.clone(),
+            returns_images: action.media.iter().any(|kind| kind == IMAGES),
             always_include: action.always_include,
             compiled: OnceLock::new(),
         }

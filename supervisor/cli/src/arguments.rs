@@ -127,9 +127,14 @@ fn split<'t>(text: &'t str, what: &'static str) -> Result<(&'t str, &'t str), Ar
     text.split_once('=').ok_or_else(|| ArgumentError::NoEqualsSign { word: text.to_owned(), what })
 }
 
+/// A duration, which may be nothing.
+pub(crate) fn duration(text: &str) -> Result<Duration, ArgumentError> {
+    Ok(text.parse::<units::Duration>()?.get())
+}
+
 /// A duration of at least a millisecond, the unit of the wire format.
 pub(crate) fn timeout(text: &str) -> Result<Duration, ArgumentError> {
-    let duration = text.parse::<units::Duration>()?.get();
+    let duration = duration(text)?;
     if duration < Duration::from_millis(1) {
         return Err(ArgumentError::TooShort);
     }

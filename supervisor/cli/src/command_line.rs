@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::global::Global;
 use crate::host_socket::HostSocket;
 use crate::local::{
-    audit, completions, config, conformance, doctor, exec, guard, jail, man, mcp, new, serve, state,
+    audit, completions, config, conformance, doctor, exec, guard, jail, man, mcp, new, serve, setup, state,
     state_transfer, top,
 };
 use crate::output::{Output, write_stderr};
@@ -35,6 +35,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
+    Setup(setup::SetupArgs),
     Serve(serve::ServeArgs),
     Call(call::CallArgs),
     Ask(agent::AskArgs),
@@ -45,6 +46,7 @@ enum Verb {
     Approval(agent::ApprovalVerb),
     #[command(subcommand)]
     Memory(agent::MemoryVerb),
+    Forget(agent::ForgetSenderArgs),
     #[command(subcommand)]
     Model(agent::ModelVerb),
     #[command(subcommand)]
@@ -108,6 +110,7 @@ impl Verb {
     fn run(self, global: &Global, out: &mut Output) -> Result<u8, Failure> {
         let socket = &HostSocket::new(global);
         match self {
+            Self::Setup(args) => block_on_until_signalled(args.run(global, out)),
             Self::Serve(args) => args.run(global),
             Self::Call(args) => block_on(args.run(socket, out)),
             Self::Ask(args) => block_on(args.run(socket, out)),
@@ -115,6 +118,7 @@ impl Verb {
             Self::Session(verb) => block_on(verb.run(socket, out)),
             Self::Approval(verb) => block_on(verb.run(socket, out)),
             Self::Memory(verb) => block_on(verb.run(socket, out)),
+            Self::Forget(args) => block_on(args.run(socket, out)),
             Self::Model(verb) => block_on(verb.run(socket, out)),
             Self::Plugin(verb) => block_on(verb.run(socket, out)),
             Self::Events(args) => block_on(args.run(socket, out)),
@@ -174,7 +178,8 @@ fn after_help() -> String {
         "\nEnvironment:\n  TALON_CONFIG       the configuration file\n  \
          TALON_HOST_SOCKET  the supervisor's socket\n  \
          TALON_LOG          what is logged, such as info or talon_plugin=debug\n  \
-         NO_COLOR           no colour when set",
+         NO_COLOR           no colour when set\n  \
+         TALON_SCREEN_READER  for screen readers: words for symbols, and no animations",
     );
     text
 }

@@ -5,21 +5,22 @@ pub(crate) const OK: u8 = 0;
 /// The tool answered with an error, which is its answer; `talon doctor` found something missing; `talon
 /// status --check` found something that needs attention; `talon guard check` neutralized something; `talon
 /// import` refused a record; a check of `talon conformance` failed; `talon audit verify` found the log
-/// broken; a turn of the agent ended at a limit, or without a valid answer.
+/// broken; `talon session verify` found an entry that its receipt contradicts; a turn of the agent ended at a
+/// limit, or without a valid answer.
 pub(crate) const TOOL_ERROR: u8 = 1;
 /// The command line was wrong. clap also uses 2.
 pub(crate) const USAGE: u8 = 2;
 /// The guard refused: unknown plugin or action, bad arguments, an answer that was not accepted, too many
 /// calls. For state: no such key, nothing to purge, no space, or an incomplete backup file. For the agent: no
 /// such session or approval, a turn that is not allowed now, an exhausted budget, or a call that waits for an
-/// approval.
+/// approval, or `talon session verify` found an entry without a receipt that could be checked.
 pub(crate) const REFUSED: u8 = 3;
 /// The plugin died, timed out, is not there, or could not be started; the state service does not answer; no
 /// model answered a turn of the agent, or not in time.
 pub(crate) const HOST_FAULT: u8 = 4;
 /// No supervisor answers on the socket, or no agent.
 pub(crate) const UNREACHABLE: u8 = 5;
-/// The configuration is wrong; or the verb needs state and the configuration turns it off; or the verb does
+/// The configuration is wrong, or a model's provider refused its key or the request; or the verb needs state and the configuration turns it off; or the verb does
 /// not work with state in a PostgreSQL server.
 pub(crate) const CONFIG: u8 = 6;
 /// The supervisor does not allow this user to do that.
@@ -42,13 +43,13 @@ pub(crate) const TABLE: &[(u8, &str)] = &[
         TOOL_ERROR,
         "the tool answered with an error; `doctor` found something missing, `status --check` something that needs attention; \
          `guard check` neutralized something; `import` refused a record; a check of `conformance` failed; `audit verify` found the \
-         log broken; a turn of the agent ended at a limit or without a fitting answer",
+         log broken, `session verify` an entry that its receipt contradicts; a turn of the agent ended at a limit or without a fitting answer",
     ),
     (USAGE, "the command line is wrong"),
     (
         REFUSED,
         "refused by the guard: unknown plugin or action, bad arguments, bad answer, overload; no such key, no room, no whole \
-         backup; no such session, a budget that is used up, an approval that is missing",
+         backup; no such session, a budget that is used up, an approval that is missing; an entry that `session verify` could not check",
     ),
     (
         HOST_FAULT,
@@ -56,7 +57,10 @@ pub(crate) const TABLE: &[(u8, &str)] = &[
          answer; no model answered, or not in time",
     ),
     (UNREACHABLE, "no supervisor answers on the socket, or no agent"),
-    (CONFIG, "the configuration is wrong, or its state.engine cannot do this"),
+    (
+        CONFIG,
+        "the configuration is wrong, or its state.engine cannot do this; a model's provider refused its key or the request",
+    ),
     (DENIED, "the supervisor does not let this user do that"),
     (BUSY, "another supervisor holds the runtime directory, or another process the state"),
     (

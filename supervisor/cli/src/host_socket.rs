@@ -49,6 +49,11 @@ impl<'g> HostSocket<'g> {
         Ok(choose(own.as_deref(), Path::new(SYSTEM_RUNTIME_DIR)))
     }
 
+    /// The options that say where it is.
+    pub(crate) fn global(&self) -> &Global {
+        self.global
+    }
+
     /// Whether the socket was named explicitly.
     pub(crate) fn is_named(&self) -> bool {
         self.global.socket.is_some() || named_by(SOCKET_VARIABLE).is_some()

@@ -196,6 +196,8 @@ fn get_plugin_response() -> GetPluginResponse {
                 read_only: true,
                 destructive: Some(true),
                 output_schema: text("output_schema"),
+                takes_further_arguments: true,
+                media: vec![text("media")],
             }],
             system_prompt_addition: text("system_prompt_addition"),
             glossary: vec![GlossaryEntry {
@@ -227,6 +229,7 @@ fn get_plugin_response() -> GetPluginResponse {
             sandbox_network: text("sandbox_network"),
             sandbox_grants: vec![text("sandbox_grants")],
             changed_tools: text("changed_tools"),
+            context: vec![text("context")],
         }),
         declaration_digests: [
             (text("b"), text("declaration_digests")),
@@ -327,6 +330,15 @@ fn get_status_response() -> GetStatusResponse {
             turns_running: Some(93),
             approvals_pending: Some(94),
             providers: vec![AgentProvider { name: text("name"), state: text("state"), why: text("why") }],
+            memory_vectors: Some(MemoryVectors {
+                model: text("model"),
+                memories: 980,
+                vectors: 981,
+                local_only: 982,
+                refused: 983,
+                engine: text("engine"),
+                failure: text("failure"),
+            }),
         }),
     }
 }

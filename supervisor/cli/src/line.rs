@@ -3,12 +3,31 @@
 use std::fmt::Display;
 
 use anstyle::Style;
-use talon_sanitize::{Raw, SafeDisplay, Sanitized, sanitized};
+use talon_sanitize::{Raw, SafeDisplay, Sanitized, TerminalText, sanitized};
 
-/// Pieces of a line. Only sanitized text can be added.
+/// Pieces of a line: sanitized text, and what a model wrote, which is shown as it is.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Line {
-    pieces: Vec<(Option<Style>, Sanitized)>,
+    pieces: Vec<(Option<Style>, Piece)>,
+}
+
+#[derive(Debug, Clone)]
+enum Piece {
+    Sanitized(Sanitized),
+    Terminal(TerminalText),
+}
+
+impl Piece {
+    fn is_sanitized(&self) -> bool {
+        matches!(self, Self::Sanitized(_))
+    }
+
+    fn as_str(&self) -> &str {
+        match self {
+            Self::Sanitized(text) => text,
+            Self::Terminal(text) => text,
+        }
+    }
 }
 
 impl Line {
@@ -19,25 +38,40 @@ impl Line {
 
     /// Appends text.
     pub(crate) fn and(mut self, text: impl SafeDisplay) -> Self {
-        self.pieces.push((None, sanitized!("{}", text)));
+        self.pieces.push((None, Piece::Sanitized(sanitized!("{}", text))));
         self
     }
 
     /// Appends styled text.
     pub(crate) fn and_styled(mut self, style: Style, text: impl SafeDisplay) -> Self {
-        self.pieces.push((Some(style), sanitized!("{}", text)));
+        self.pieces.push((Some(style), Piece::Sanitized(sanitized!("{}", text))));
         self
     }
 
-    /// The line as text. If pieces form control syntax together, their colours are dropped, and the line is
-    /// sanitized as a whole.
+    /// Appends what a model wrote, as it is.
+    pub(crate) fn and_text(mut self, text: TerminalText) -> Self {
+        self.pieces.push((None, Piece::Terminal(text)));
+        self
+    }
+
+    /// The line as text. If sanitized pieces form control syntax together, their colours are dropped, and they
+    /// are sanitized as a whole.
     pub(crate) fn render(&self, color: bool) -> String {
-        let plain: String = self.pieces.iter().map(|(_, text)| text.as_str()).collect();
-        let sanitized = Raw::from(&plain).text();
-        if sanitized != plain || !color {
-            return sanitized.into_string();
+        let mut out = String::new();
+        for run in self.pieces.chunk_by(|a, b| a.1.is_sanitized() && b.1.is_sanitized()) {
+            let plain: String = run.iter().map(|(_, piece)| piece.as_str()).collect();
+            if !run.iter().all(|(_, piece)| piece.is_sanitized()) {
+                out.push_str(&plain);
+                continue;
+            }
+            let sanitized = Raw::from(&plain).text();
+            if sanitized != plain || !color {
+                out.push_str(&sanitized);
+            } else {
+                out.extend(run.iter().map(|(style, piece)| paint(*style, piece.as_str())));
+            }
         }
-        self.pieces.iter().map(|(style, text)| paint(*style, text)).collect()
+        out
     }
 }
 

@@ -6,15 +6,19 @@
 //! | `local` | verbs that do their work in this process, with the supervisor's library; `serve` is the supervisor |
 //! | `client` | verbs that ask a running supervisor over `host.sock`, or its agent over `agent.sock` |
 //! | `host_socket` | where the running supervisor's socket is |
+//! | `user_supervisor` | starts one for this user, where there is none |
 //! | `output`, `line`, `table`, `wrap`, `generated` | what is printed |
 //! | `answer`, `json`, `show` | the messages of the host API, for people and for programs |
 //! | `failure`, `exit` | why a verb failed, and the exit codes |
 //! | `global`, `arguments`, `input`, `confirm` | what verbs share of their options, inputs and questions |
+//! | `terminal_style` | screen readers, and terminals without UTF-8 |
+//! | `bottom_row` | the last row of the terminal, for what is typed meanwhile |
 //! | `transient_bar` | bars and spinners while a verb works |
 //! | `runtime`, `signals` | how verbs run, and what ends them |
 
 mod answer;
 mod arguments;
+mod bottom_row;
 mod client;
 mod command_line;
 mod confirm;
@@ -32,7 +36,9 @@ mod runtime;
 mod show;
 mod signals;
 mod table;
+mod terminal_style;
 mod transient_bar;
+mod user_supervisor;
 mod wrap;
 
 use std::process::ExitCode;

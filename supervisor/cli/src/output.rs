@@ -4,7 +4,8 @@
 //! So plain strings are never written: the methods take [`Line`]s and [`Sanitized`] texts, or sanitize their
 //! input (tables, JSON, failures). Three things are written unchanged: the guarded block of an answer, which
 //! has a type that proves it, output that this program generates for other programs ([`GeneratedText`]), and
-//! a plugin's raw message that an administrator writes to a file.
+//! a plugin's raw message that an administrator writes to a file. What a model says is shown as it is, but for
+//! what acts on a terminal ([`TerminalText`]).
 
 use std::ffi::OsString;
 use std::io::{self, BufWriter, ErrorKind, IsTerminal, Stdout, Write};
@@ -12,16 +13,21 @@ use std::io::{self, BufWriter, ErrorKind, IsTerminal, Stdout, Write};
 use anstyle::Style;
 use serde_json::Value;
 use talon_guard::Wrapped;
-use talon_sanitize::{Sanitized, sanitized_json};
+use talon_sanitize::{Raw, Sanitized, TerminalText, sanitized_json};
 
 use crate::failure::Failure;
 use crate::generated::GeneratedText;
 use crate::global::{Color, Format, Global};
 use crate::line::{Line, paint};
 use crate::table::Table;
+use crate::terminal_style;
 
 /// Turns off bracketed paste, which a line editor turned on.
 const BRACKETED_PASTE_OFF: &str = "\u{1b}[?2004l";
+/// A link of a terminal (OSC 8): the URL stands between the two, and an empty one ends it. Terminals without links
+/// ignore it.
+const LINK_BEGIN: &str = "\u{1b}]8;;";
+const LINK_TEXT: &str = "\u{1b}\\";
 /// Fits every terminal.
 const PAGE_COLUMNS: usize = 80;
 
@@ -34,6 +40,8 @@ pub(crate) struct Output {
     format: Format,
     color: bool,
     color_errors: bool,
+    /// Whether stdout is a terminal that takes links.
+    links: bool,
     closed: bool,
     error: Option<io::Error>,
 }
@@ -45,6 +53,7 @@ impl Output {
             format: global.output,
             color: global.colors(&io::stdout()),
             color_errors: global.colors(&io::stderr()),
+            links: io::stdout().is_terminal() && !terminal_style::is_plain(),
             closed: false,
             error: None,
         }
@@ -97,14 +106,61 @@ impl Output {
         self.write(text);
     }
 
+    /// Writes what a model said, followed by a line break.
+    pub(crate) fn terminal_text(&mut self, text: &TerminalText) {
+        self.whole(text);
+    }
+
+    /// Writes a JSON text unchanged, except that on a terminal what acts on it is escaped.
+    pub(crate) fn json_text(&mut self, text: &str) {
+        if io::stdout().is_terminal() {
+            self.whole(&Raw::from(text).terminal_json());
+        } else {
+            self.whole(text);
+        }
+    }
+
+    /// Writes one JSON value, indented, with exactly its strings: what a model said, for programs. What acts on
+    /// a terminal is escaped, which changes no string.
+    pub(crate) fn exact_json(&mut self, value: &Value) {
+        self.whole(&Raw::from(format!("{value:#}")).terminal_json());
+    }
+
+    /// The same on one line, for streams of values.
+    pub(crate) fn exact_json_line(&mut self, value: &Value) {
+        self.whole(&Raw::from(value.to_string()).terminal_json());
+        self.flush();
+    }
+
     /// Writes part of a line immediately.
-    pub(crate) fn piece(&mut self, text: &Sanitized) {
+    pub(crate) fn piece(&mut self, text: &TerminalText) {
         self.write(text);
         self.flush();
     }
 
+    /// Whether text on stdout is coloured.
+    pub(crate) fn has_colors(&self) -> bool {
+        self.color
+    }
+
+    /// Whether text on stdout may have styles or links.
+    pub(crate) fn has_styles(&self) -> bool {
+        self.color || self.links
+    }
+
+    /// Writes part of a line immediately, with a style if colours are on. A URL links to itself where the terminal
+    /// takes links.
+    pub(crate) fn styled_piece(&mut self, style: Option<Style>, text: &TerminalText, is_url: bool) {
+        let painted = paint(style.filter(|_| self.color), text);
+        if is_url && self.links && text.bytes().all(|byte| byte.is_ascii_graphic()) {
+            self.write(&format!("{LINK_BEGIN}{}{LINK_TEXT}{painted}{LINK_BEGIN}{LINK_TEXT}", &**text));
+        } else {
+            self.write(&painted);
+        }
+    }
+
     /// Writes part of a line to stderr, coloured if colours are on.
-    pub(crate) fn err_piece(&mut self, style: Style, text: &Sanitized) {
+    pub(crate) fn err_piece(&mut self, style: Style, text: &TerminalText) {
         self.flush();
         write_all_stderr(&paint(Some(style).filter(|_| self.color_errors), text));
     }

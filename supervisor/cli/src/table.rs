@@ -10,6 +10,10 @@ use unicode_width::UnicodeWidthStr;
 use crate::line::paint;
 
 const GAP: &str = "  ";
+/// The width down to which a column is shortened: two or three words, by which a person recognizes a title.
+const MIN_SHORTENED: usize = 16;
+/// The width of the ellipsis that stands for what was cut off.
+const ELLIPSIS_WIDTH: usize = 1;
 
 /// One cell; its text is untrusted, so it is sanitized to one line here.
 #[derive(Debug, Clone, Default)]
@@ -21,6 +25,21 @@ pub(crate) struct Cell {
 impl Cell {
     pub(crate) fn styled<'t>(text: impl Into<Raw<'t>>, style: Style) -> Self {
         Self { text: text.into().line(), style: Some(style) }
+    }
+
+    /// Cuts the text to this display width, with an ellipsis as its last column.
+    fn shorten(&mut self, columns: usize) {
+        if self.text.width() <= columns {
+            return;
+        }
+        let mut end = 0;
+        for (at, letter) in self.text.char_indices() {
+            end = at;
+            if self.text[..at + letter.len_utf8()].width() + ELLIPSIS_WIDTH > columns {
+                break;
+            }
+        }
+        self.text = std::mem::take(&mut self.text).cut(end);
     }
 }
 
@@ -38,15 +57,22 @@ pub(crate) struct Column {
     rank: u8,
     /// Numbers are right-aligned.
     number: bool,
+    /// Whether its cells may be shortened, before any column is omitted.
+    shortens: bool,
 }
 
 impl Column {
     pub(crate) const fn text(title: &'static str, rank: u8) -> Self {
-        Self { title, rank, number: false }
+        Self { title, rank, number: false, shortens: false }
+    }
+
+    /// A column of prose, such as titles; never of ids and other words that are copied.
+    pub(crate) const fn prose(title: &'static str, rank: u8) -> Self {
+        Self { title, rank, number: false, shortens: true }
     }
 
     pub(crate) const fn number(title: &'static str, rank: u8) -> Self {
-        Self { title, rank, number: true }
+        Self { title, rank, number: true, shortens: false }
     }
 }
 
@@ -68,18 +94,36 @@ impl Table {
         Self { header: columns.to_vec(), rows: Vec::new() }
     }
 
-    /// Omits columns until the table fits the page, or only rank 0 is left. Cells are never cut.
+    /// Shortens prose, and if that is not enough omits columns, until the table fits the page or only rank 0 is left.
+    /// Other cells are never cut.
     pub(crate) fn fit(&mut self, page_columns: usize) {
         loop {
             let widths = widths(&self.lines());
             let wide = widths.iter().sum::<usize>() + GAP.len() * widths.len().saturating_sub(1);
+            let excess = wide.saturating_sub(page_columns);
+            let spare = self.header.iter().zip(&widths).filter(|(column, _)| column.shortens);
+            let spare: usize = spare.map(|(_, width)| width.saturating_sub(MIN_SHORTENED)).sum();
             let last = self.header.iter().enumerate().max_by_key(|(_, column)| column.rank);
             match last.map(|(at, column)| (at, column.rank)) {
-                Some((at, 1..)) if wide > page_columns => {
+                Some((at, 1..)) if excess > spare => {
                     self.header.remove(at);
                     self.rows.iter_mut().filter(|row| at < row.len()).for_each(|row| drop(row.remove(at)));
                 }
-                _ => return,
+                _ => return self.shorten(&widths, excess),
+            }
+        }
+    }
+
+    /// Takes this many columns from the prose, from the right.
+    fn shorten(&mut self, widths: &[usize], mut excess: usize) {
+        for (at, width) in widths.iter().enumerate().rev() {
+            if self.header.get(at).is_some_and(|column| column.shortens) {
+                let less = excess.min(width.saturating_sub(MIN_SHORTENED));
+                excess -= less;
+                self.rows
+                    .iter_mut()
+                    .filter_map(|row| row.get_mut(at))
+                    .for_each(|cell| cell.shorten(width - less));
             }
         }
     }
@@ -194,6 +238,25 @@ mod tests {
         assert_eq!(plain(&table), "PLUGIN   PID\nhello   4301\n");
         table.fit(1);
         assert_eq!(plain(&table), "PLUGIN\nhello\n", "what has to be there is there");
+    }
+
+    // Promises: CLI-66
+    #[test]
+    fn prose_is_shortened_before_a_column_is_omitted() {
+        let mut table =
+            Table::of(&[Column::text("ID", 0), Column::prose("TITLE", 0), Column::number("COST", 1)]);
+        table.row(vec!["01K0".into(), "日本語 and a title of many words".into(), "$1".into()]);
+        table.fit(36);
+        assert_eq!(
+            plain(&table),
+            "ID    TITLE                     COST\n01K0  日本語 and a title of m…    $1\n"
+        );
+        table.fit(30);
+        assert_eq!(plain(&table), "ID    TITLE               COST\n01K0  日本語 and a titl…    $1\n");
+        table.fit(24);
+        assert_eq!(plain(&table), "ID    TITLE\n01K0  日本語 and a titl…\n");
+        table.fit(1);
+        assert_eq!(plain(&table), "ID    TITLE\n01K0  日本語 and a ti…\n", "what has to be there is there");
     }
 
     const BOLD: Style = Style::new().bold();

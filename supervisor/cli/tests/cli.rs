@@ -48,6 +48,8 @@ fn without_a_supervisor_every_client_verb_says_how_to_start_one() {
         "chat",
         "session list",
         "approval list",
+        "approval rules",
+        "forget anna",
         "memory list",
         "model list",
     ] {
@@ -238,6 +240,7 @@ fn help_is_as_written() {
         "session",
         "session list",
         "session show",
+        "session verify",
         "session resume",
         "session compact",
         "session delete",
@@ -246,6 +249,10 @@ fn help_is_as_written() {
         "approval show",
         "approval approve",
         "approval deny",
+        "approval answer",
+        "approval rules",
+        "approval revoke",
+        "forget",
         "memory",
         "memory list",
         "memory search",
@@ -275,6 +282,7 @@ fn help_is_as_written() {
         "mcp",
         "mcp import",
         "mcp login",
+        "mcp logout",
         "new",
     ] {
         let mut command = talon(home.path());

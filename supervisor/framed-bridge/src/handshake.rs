@@ -2,14 +2,8 @@
 
 use std::path::PathBuf;
 
+use talon_bridge::program::MAX_PATH_BYTES;
 use talon_bridge::text::quoted;
-
-/// The longest line, in bytes; a line with the longest possible path has a thirtieth of it.
-pub(crate) const MAX_LINE_BYTES: usize = 4 << 10;
-/// The most lines before it, such as an interpreter's warnings, as everywhere in Talon.
-pub(crate) const MAX_STRAY_LINES: usize = 64;
-/// A unix socket's path with its terminating zero has 108 bytes.
-const MAX_PATH_BYTES: usize = 107;
 
 /// Why a line is invalid.
 #[derive(Debug, thiserror::Error)]

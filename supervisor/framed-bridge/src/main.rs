@@ -9,26 +9,28 @@
 //! its child. When the program ends, the bridge ends and the host restarts both; when the host stops the
 //! bridge, it ends the program.
 
-mod child;
 mod exchange;
 mod frame;
 mod handshake;
-mod logging;
 mod message;
 mod tools;
 
 use std::cell::Cell;
 use std::ffi::OsString;
 use std::fmt;
-use std::process::{ExitCode, ExitStatus};
+use std::process::ExitCode;
 use std::time::Duration;
 
+use rustix::process::Signal;
+use talon_bridge::logging;
+use talon_bridge::process::{EndStep, report_exit};
+use talon_bridge::program;
+use talon_bridge::stop_signals::StopSignals;
 use talon_sdk::{DEFAULT_GRACE, Plugin, ServeError};
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{sleep, timeout};
 
-use crate::child::{HandshakeError, HandshakeReceiver};
 use crate::exchange::Exchange;
+use crate::handshake::HandshakeLineError;
 use crate::tools::CapabilitiesError;
 
 /// The exit code for a wrong command line.
@@ -39,6 +41,13 @@ const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(60);
 const CAPABILITIES_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long the exit of the program may take to be noticed.
 const EXIT_REPORT_TIMEOUT: Duration = Duration::from_millis(200);
+
+/// How it is ended: as in its original host, by SIGINT, to its whole group, since a shell in front of the program
+/// would not pass it on. Then it is killed.
+const STOP_GRACE: Duration = Duration::from_secs(5);
+const STOP_STEPS: [EndStep; 1] = [(Some(Signal::INT), STOP_GRACE)];
+
+type HandshakeReceiver = program::HandshakeReceiver<HandshakeLineError>;
 
 const HELP: &str = "\
 talon-framed-bridge runs an OpenTalon v0.0.1 plugin (lengths and JSON on a unix socket) as a plugin that speaks gRPC.
@@ -52,6 +61,7 @@ Options:
   -V, --version  print the version";
 
 fn main() -> ExitCode {
+    logging::log_panics();
     let mut arguments = std::env::args_os().skip(1);
     match arguments.next().as_ref().map(|argument| argument.to_str()) {
         Some(Some("--")) => {}
@@ -105,7 +115,7 @@ impl fmt::Display for Phase {
 #[derive(Debug, thiserror::Error)]
 enum Failure {
     #[error(transparent)]
-    Handshake(#[from] HandshakeError),
+    Handshake(#[from] program::HandshakeError<HandshakeLineError>),
     #[error(
         "it printed no handshake line within {HANDSHAKE_TIMEOUT:?}: let it print 1|unix|PATH once it listens"
     )]
@@ -121,7 +131,7 @@ enum Failure {
 }
 
 async fn run(program: OsString, arguments: Vec<OsString>) -> ExitCode {
-    let (mut child, line) = match child::start(&program, &arguments) {
+    let (mut child, line) = match program::start(&program, &arguments, [], None, handshake::parse) {
         Ok(started) => started,
         Err(error) => {
             logging::error(format_args!("the plugin's program {error}"));
@@ -136,7 +146,11 @@ async fn run(program: OsString, arguments: Vec<OsString>) -> ExitCode {
         served = serve(line, &step) => served.err(),
     };
     let Some(failure) = failure else {
-        child.stop().await;
+        if child.stop(&STOP_STEPS).await.killed {
+            logging::warn(format_args!(
+                "its program did not end within {STOP_GRACE:?} of SIGINT and was killed"
+            ));
+        }
         return ExitCode::SUCCESS;
     };
     // A failure usually means that the program ended, which is noticed a moment later and explains more.
@@ -146,15 +160,6 @@ async fn run(program: OsString, arguments: Vec<OsString>) -> ExitCode {
     // Killed before the error is printed: the last line is reported with the failure of the start.
     child.kill().await;
     logging::error(format_args!("the plugin's program {shown} cannot be used: {failure}"));
-    ExitCode::FAILURE
-}
-
-/// Reports that the program has ended.
-fn report_exit(program: &str, step: Phase, ended: std::io::Result<ExitStatus>) -> ExitCode {
-    let how = ended.map_or_else(|error| error.to_string(), |status| status.to_string());
-    logging::error(format_args!(
-        "the plugin's program {program} ended {step} ({how}), and its bridge ends with it"
-    ));
     ExitCode::FAILURE
 }
 
@@ -183,30 +188,11 @@ async fn connect(line: HandshakeReceiver, step: &Cell<Phase>) -> Result<Plugin, 
     logging::info("waiting for the handshake line of the plugin's program");
     // A dropped sender belongs to a thread that ended without a result.
     let line = timeout(HANDSHAKE_TIMEOUT, line).await.map_err(|_| Failure::HandshakeTimeout)?;
-    let socket = line.unwrap_or(Err(HandshakeError::Closed))?;
+    let socket = line.unwrap_or(Err(program::HandshakeError::Closed))?;
     step.set(Phase::Capabilities);
     logging::info("asking the plugin's program for its capabilities, by OpenTalon v0.0.1");
     let exchange = Exchange::new(socket);
     let capabilities = timeout(CAPABILITIES_TIMEOUT, tools::read(&exchange)).await;
     let capabilities = capabilities.map_err(|_| Failure::CapabilitiesTimeout)??;
     Ok(tools::plugin(exchange, capabilities))
-}
-
-/// The signals by which a host asks the bridge to end.
-struct StopSignals {
-    terminate: Signal,
-    interrupt: Signal,
-}
-
-impl StopSignals {
-    fn install() -> std::io::Result<Self> {
-        Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
-    }
-
-    async fn recv(&mut self) {
-        tokio::select! {
-            _ = self.terminate.recv() => {}
-            _ = self.interrupt.recv() => {}
-        }
-    }
 }

@@ -3,14 +3,14 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-use talon_bridge::names::action_name;
+use talon_action_name::action_name;
 use talon_bridge::text::quoted;
 use talon_sdk::proto::{Action as Declared, Parameter};
 use talon_sdk::{Plugin, Tool, ToolError};
 
 use crate::exchange::{Exchange, ExchangeError};
-use crate::logging;
 use crate::message::{Action, Capabilities, MAX_ACTIONS, MAX_PARAMETERS, Request};
+use talon_bridge::logging;
 
 /// The longest name of a plugin that the SDK takes.
 const MAX_NAME_LEN: usize = 64;

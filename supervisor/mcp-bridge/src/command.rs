@@ -1,6 +1,7 @@
 //! The bridge's command line.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::http::address::{Address, AddressError};
@@ -28,7 +29,12 @@ pub(crate) const CLIENT_SECRET_VARIABLE: &str = "TALON_MCP_CLIENT_SECRET";
 pub(crate) struct LoginCommand {
     pub(crate) client_id: Option<String>,
     pub(crate) scope: Option<String>,
+    /// Whether the person consents on another device.
+    pub(crate) device: bool,
 }
+
+/// What `talon mcp logout` runs, with the stored credential on standard input.
+pub(crate) const LOGOUT: &str = "--logout";
 
 impl LoginCommand {
     /// Parses the arguments after the program's name; `None` if they are those of a plugin.
@@ -40,6 +46,10 @@ impl LoginCommand {
         let mut login = Self::default();
         loop {
             let field = match args.next() {
+                Some("--device") => {
+                    login.device = true;
+                    continue;
+                }
                 Some("--client-id") => &mut login.client_id,
                 Some("--scope") => &mut login.scope,
                 Some(_) => return Some(Err(CommandError::Usage)),
@@ -59,6 +69,8 @@ pub(crate) struct Command {
     pub(crate) target: Target,
     /// From the start of this process to its capabilities.
     pub(crate) start_timeout: Duration,
+    /// The paths that the jail grants, if they are needed.
+    pub(crate) granted: Vec<PathBuf>,
 }
 
 /// Why the command line is invalid.
@@ -66,8 +78,8 @@ pub(crate) struct Command {
 pub(crate) enum CommandError {
     #[error(
         "this is Talon's bridge to MCP servers, which `talon` starts itself: give a plugin `dialect: mcp`, or a `url`.\n\
-         Usage: talon-mcp-bridge [--start-timeout-ms N] -- SERVER [ARGUMENT…]\n\
-         \x20      talon-mcp-bridge [--start-timeout-ms N] --url, with the URL in {URL_VARIABLE}"
+         Usage: talon-mcp-bridge [--start-timeout-ms N] [--granted PATH]… -- SERVER [ARGUMENT…]\n\
+         \x20      talon-mcp-bridge [--start-timeout-ms N] [--granted PATH]… --url, with the URL in {URL_VARIABLE}"
     )]
     Usage,
     #[error("{URL_VARIABLE}: {0}")]
@@ -81,7 +93,7 @@ impl Command {
         url: Option<&str>,
     ) -> Result<Self, CommandError> {
         let mut args = args.into_iter();
-        let mut start_timeout = DEFAULT_START_TIMEOUT;
+        let (mut start_timeout, mut granted) = (DEFAULT_START_TIMEOUT, Vec::new());
         loop {
             let Some(arg) = args.next() else { return Err(CommandError::Usage) };
             match arg.to_str() {
@@ -89,14 +101,19 @@ impl Command {
                     let value = args.next().and_then(|value| value.to_str()?.parse().ok());
                     start_timeout = Duration::from_millis(value.ok_or(CommandError::Usage)?);
                 }
+                Some("--granted") => granted.push(args.next().ok_or(CommandError::Usage)?.into()),
                 Some("--") => {
                     let program = args.next().ok_or(CommandError::Usage)?;
-                    return Ok(Self { target: Target::Program(program, args.collect()), start_timeout });
+                    return Ok(Self {
+                        target: Target::Program(program, args.collect()),
+                        start_timeout,
+                        granted,
+                    });
                 }
                 Some("--url") => {
                     let (Some(url), None) = (url, args.next()) else { return Err(CommandError::Usage) };
                     let address = Address::parse(url).map_err(CommandError::Url)?;
-                    return Ok(Self { target: Target::Url(address), start_timeout });
+                    return Ok(Self { target: Target::Url(address), start_timeout, granted });
                 }
                 _ => return Err(CommandError::Usage),
             }
@@ -116,7 +133,10 @@ mod tests {
     fn a_server_is_a_program_or_an_address() {
         let program = Target::Program("/bin/server".into(), vec!["--url".into(), "--".into()]);
         assert_eq!(parse(&["--", "/bin/server", "--url", "--"], None).unwrap().target, program);
-        let told = parse(&["--start-timeout-ms", "3000", "--url"], Some("http://[::1]:8080/mcp")).unwrap();
+        let told =
+            parse(&["--start-timeout-ms", "3000", "--granted", "/a", "--url"], Some("http://[::1]:8080/mcp"))
+                .unwrap();
+        assert_eq!(told.granted, [PathBuf::from("/a")]);
         assert_eq!(told.start_timeout, Duration::from_secs(3));
         let Target::Url(address) = told.target else { panic!("{told:?}") };
         assert_eq!(address.authority(), "[::1]:8080");

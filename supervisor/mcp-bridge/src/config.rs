@@ -17,6 +17,8 @@ pub(crate) struct Config {
     protocol: Option<String>,
     /// Headers of every request, with `url` only.
     headers: BTreeMap<String, String>,
+    /// The answer to `roots/list`: `granted`, or paths; by default none.
+    pub(crate) roots: Option<serde_json::Value>,
 }
 
 /// Which revision is used.

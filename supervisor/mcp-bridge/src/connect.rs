@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use ::http::{HeaderName, HeaderValue};
 use rmcp::RoleClient;
-use rmcp::model::{ClientCapabilities, ClientConfig, Implementation, ProtocolVersion};
+use rmcp::model::{ClientConfig, Implementation, ProtocolVersion};
 use rmcp::service::{ClientLifecycleMode, ClientServiceExt, RunningService};
 use rmcp::transport::Transport;
 
@@ -20,8 +20,10 @@ use tokio::time::{Instant, timeout_at};
 use crate::command::Target;
 use crate::config::Revision;
 use crate::connect_error::ConnectError;
+use crate::elicitation::{BridgeClient, Questions};
 use crate::http::{self as mcp_http, HttpServer, Login};
 use crate::negotiate::{NegotiateError, negotiate};
+use crate::roots::Roots;
 use crate::server::child::Child;
 use crate::server::message_filter::{MessageFilter, Updates};
 use crate::server::stdio::Stdio;
@@ -35,8 +37,10 @@ const EXIT_REPORT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A connected server.
 pub(crate) struct Connected {
-    pub(crate) service: RunningService<RoleClient, ClientConfig>,
+    pub(crate) service: RunningService<RoleClient, BridgeClient>,
     pub(crate) news: Updates,
+    pub(crate) roots: Roots,
+    pub(crate) questions: Questions,
     /// Its process, if we started one.
     pub(crate) child: Option<Child>,
 }
@@ -47,9 +51,10 @@ pub(crate) async fn connect(
     revision: Revision,
     headers: HashMap<HeaderName, HeaderValue>,
     login: Login,
+    roots: Roots,
     until: Instant,
 ) -> Result<Connected, ConnectError> {
-    let attempt = Attempt { server: server_name(target), until };
+    let attempt = Attempt { server: server_name(target), roots, until };
     let opening = Opening::of(revision);
     match target {
         Target::Program(program, args) => {
@@ -129,6 +134,7 @@ struct Failed {
 
 struct Attempt {
     server: String,
+    roots: Roots,
     until: Instant,
 }
 
@@ -149,7 +155,12 @@ impl Attempt {
                 let gone = matches!(error, ConnectError::Ended { .. } | ConnectError::Unreachable { .. });
                 let how = if gone { child.ended_within(EXIT_REPORT_TIMEOUT).await } else { None };
                 child.closing.close();
-                Err(Failed { error: error.with_exit(how), at_probe })
+                let error = error.with_exit(how);
+                if child.import_failure.is_seen() {
+                    // Another start would fail in the same way.
+                    return Err(Failed { error: error.into_import_failure(), at_probe: false });
+                }
+                Err(Failed { error, at_probe })
             }
         }
     }
@@ -182,9 +193,9 @@ impl Attempt {
         let failed = |error: ConnectError| Failed { error, at_probe: false };
         let seconds = || begun.elapsed().as_secs().max(1);
         let news = Updates::default();
-        let mut filter = MessageFilter::new(transport, news.clone());
+        let mut filter = MessageFilter::new(transport, news.clone()).with_roots(self.roots.clone());
         let us = Implementation::new("talon-mcp-bridge", env!("CARGO_PKG_VERSION"));
-        let us = ClientConfig::new(ClientCapabilities::default(), us);
+        let us = ClientConfig::new(self.roots.capabilities(), us);
         let (filter, mode, version) = match opening {
             Opening::Only { mode, version } => (filter, mode, version),
             Opening::Negotiate => {
@@ -207,7 +218,9 @@ impl Attempt {
             ClientLifecycleMode::Discover { .. } => "server/discover",
             _ => "initialize",
         };
-        let serving = us.with_protocol_version(version).serve_with_lifecycle(filter, mode);
+        let questions = Questions::default();
+        let client = BridgeClient { config: us.with_protocol_version(version), questions: questions.clone() };
+        let serving = client.serve_with_lifecycle(filter, mode);
         let service = match timeout_at(self.until, Box::pin(serving)).await {
             Ok(Ok(service)) => service,
             Ok(Err(error)) => return Err(failed(ConnectError::of_library(self.server.clone(), error))),
@@ -219,7 +232,7 @@ impl Attempt {
         let server = self.server.clone();
         match service.peer_info() {
             Some(info) if ProtocolVersion::KNOWN_VERSIONS.contains(&info.protocol_version) => {
-                Ok(Connected { service, news, child: None })
+                Ok(Connected { service, news, roots: self.roots.clone(), questions, child: None })
             }
             Some(info) => {
                 let theirs = format!("revision {:?}", cut(info.protocol_version.as_str(), 100));

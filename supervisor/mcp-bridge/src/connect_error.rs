@@ -25,6 +25,10 @@ pub(crate) enum ConnectError {
     Timeout { server: String, method: &'static str, seconds: u64 },
     #[error("the MCP server {server} {how} before it answered: its log says why")]
     Ended { server: String, how: String },
+    #[error(
+        "the MCP server {server} {how}, because its code cannot be loaded, as its log says: install what it lacks, or other versions"
+    )]
+    Import { server: String, how: String },
     #[error("the MCP server {server} cannot be reached: {why}")]
     Unreachable { server: String, why: String },
     /// It is away, so that another start later may succeed.
@@ -86,6 +90,14 @@ impl ConnectError {
             Self::Timeout { .. } | Self::Ended { .. } | Self::Unreachable { .. } => {
                 Self::Away(Box::new(self))
             }
+            error => error,
+        }
+    }
+
+    /// The same, of a server whose code cannot be loaded, if it ended.
+    pub(crate) fn into_import_failure(self) -> Self {
+        match self {
+            Self::Ended { server, how } => Self::Import { server, how },
             error => error,
         }
     }

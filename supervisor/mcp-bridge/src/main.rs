@@ -14,15 +14,25 @@
 //! | `server/` | its process, its lines, filtering its messages |
 //! | `http/` | streamable HTTP, and what was before it, through the supervisor's proxy |
 //! | `oauth/` | a login to a server, and its tokens |
-//! | `tools/` | names, schemas, arguments and results |
+//! | `request` | a request to the server, and its answer |
+//! | `elicitation/` | questions of a server to the user behind a call |
+//! | `results` | a server's result as an answer |
+//! | `roots` | which roots a server gets |
+//! | `tools/` | tools: names, schemas, arguments |
+//! | `context/` | resources and prompts |
 
 mod command;
 mod config;
 mod connect;
 mod connect_error;
+mod context;
+mod elicitation;
 mod http;
 mod negotiate;
 mod oauth;
+mod request;
+mod results;
+mod roots;
 mod run;
 mod server;
 mod server_handle;
@@ -32,5 +42,6 @@ mod tools;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    talon_bridge::logging::log_panics();
     run::run(std::env::args_os().skip(1))
 }

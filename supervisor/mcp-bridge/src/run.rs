@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 use std::ffi::OsString;
+use std::io::Read as _;
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -11,17 +12,21 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use http::header::AUTHORIZATION;
 use http::{HeaderName, HeaderValue};
+use talon_bridge::environment::plugin_name;
 use talon_sdk::{Notifier, Plugin, ToolError};
 use tokio::sync::OnceCell;
 use tokio::time::Instant;
 
-use crate::command::{CLIENT_SECRET_VARIABLE, Command, CommandError, LoginCommand, Target, URL_VARIABLE};
+use crate::command::{
+    CLIENT_SECRET_VARIABLE, Command, CommandError, LOGOUT, LoginCommand, Target, URL_VARIABLE,
+};
 use crate::config::Config;
 use crate::connect::{connect, server_name};
 use crate::connect_error::ConnectError;
 use crate::http::Login;
 use crate::http::authorization::Authorization;
-use crate::oauth::{self, LoginRequest, TokenSource};
+use crate::oauth::{self, Credential, LoginRequest, TokenSource};
+use crate::roots::Roots;
 use crate::session::Session;
 
 /// Threads that serve calls; few, because the server does the work.
@@ -30,13 +35,15 @@ const WORKERS: usize = 2;
 const LOG_FILTER: &str = "info,rmcp=off";
 /// The declared name when the plugin has none.
 const DEFAULT_NAME: &str = "mcp-bridge";
-/// The configured name of the plugin.
-const NAME_VARIABLE: &str = "TALON_PLUGIN_NAME";
+
+/// The largest credential, as the store takes values.
+const MAX_CREDENTIAL_BYTES: u64 = 1 << 20;
 
 /// Exit codes. The second one is `EX_TEMPFAIL` of sysexits.h: the supervisor tries again for as long as the
-/// server is away.
+/// server is away. The third one is `EX_CONFIG`: it does not try again.
 const FAILURE_EXIT: i32 = 1;
 const OUTAGE_EXIT: i32 = 75;
+const PERMANENT_EXIT: i32 = 78;
 
 /// What the plugin's parts share.
 struct Bridge {
@@ -46,8 +53,8 @@ struct Bridge {
     /// What `Init` brought.
     config: OnceLock<Config>,
     session: OnceCell<Session>,
-    /// Whether the last attempt to connect failed because the server is away.
-    away: AtomicBool,
+    /// With which exit code to give up after the last attempt to connect.
+    failure_exit: AtomicI32,
     /// Whether its tools were listed before.
     offered: AtomicBool,
 }
@@ -58,6 +65,9 @@ pub(crate) fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     if matches!(args.as_slice(), [only] if only == "--version" || only == "-V") {
         println!("talon-mcp-bridge {}", env!("CARGO_PKG_VERSION"));
         return ExitCode::SUCCESS;
+    }
+    if matches!(args.as_slice(), [only] if only == LOGOUT) {
+        return block_on(withdraw_login().boxed());
     }
     let url = std::env::var(URL_VARIABLE).ok();
     let job: BoxFuture<'static, ExitCode> = match LoginCommand::parse(&args) {
@@ -70,6 +80,10 @@ pub(crate) fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
             Err(error) => return refuse(&error),
         },
     };
+    block_on(job)
+}
+
+fn block_on(job: BoxFuture<'static, ExitCode>) -> ExitCode {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(WORKERS).enable_all().build();
     match runtime {
         Ok(runtime) => {
@@ -96,6 +110,7 @@ async fn print_login(login: LoginCommand, url: String) -> ExitCode {
         client_id: login.client_id,
         client_secret: std::env::var(CLIENT_SECRET_VARIABLE).ok().filter(|secret| !secret.is_empty()),
         scope: login.scope,
+        device: login.device,
     };
     let credential = match oauth::login(request).await {
         Ok(credential) => serde_json::to_string(&credential).map_err(|error| error.to_string()),
@@ -113,6 +128,27 @@ async fn print_login(login: LoginCommand, url: String) -> ExitCode {
     }
 }
 
+/// Withdraws the login on standard input. Prints whether its authorization server takes tokens back.
+async fn withdraw_login() -> ExitCode {
+    let mut credential = Vec::new();
+    let input = std::io::stdin().take(MAX_CREDENTIAL_BYTES).read_to_end(&mut credential);
+    let credential: Option<Credential> = input.ok().and_then(|_| serde_json::from_slice(&credential).ok());
+    let Some(credential) = credential else {
+        eprintln!("what is stored is no login");
+        return ExitCode::FAILURE;
+    };
+    match oauth::logout(&credential).await {
+        Ok(revoked) => {
+            println!("{revoked}");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("{}", talon_error_chain::error_chain(&error));
+            ExitCode::FAILURE
+        }
+    }
+}
+
 async fn serve(command: Command) -> ExitCode {
     let description = match &command.target {
         Target::Program(..) => format!("The MCP server {}, in its own jail.", server_name(&command.target)),
@@ -124,10 +160,10 @@ async fn serve(command: Command) -> ExitCode {
         notifier: Notifier::new(),
         config: OnceLock::new(),
         session: OnceCell::new(),
-        away: AtomicBool::new(false),
+        failure_exit: AtomicI32::new(FAILURE_EXIT),
         offered: AtomicBool::new(false),
     });
-    let name = configured_name();
+    let name = plugin_name();
     let (init, refresh) = (bridge.clone(), bridge.clone());
     let plugin = Plugin::new(name.unwrap_or_else(|| DEFAULT_NAME.to_owned()))
         .description(description)
@@ -164,6 +200,7 @@ impl Bridge {
     async fn init(&self, config: Config) -> Result<(), ToolError> {
         config.revision()?;
         config.headers()?;
+        Roots::of(config.roots.as_ref(), &self.command.granted)?;
         if config.is_for_http() && matches!(self.command.target, Target::Program(..)) {
             return Err(ToolError::new(
                 "config.headers: a server without a url takes no headers; give it env or args",
@@ -185,9 +222,14 @@ impl Bridge {
             let until = self.phase_deadline(75).max(Instant::now() + Duration::from_millis(500));
             let (revision, headers) = (config.revision()?, config.headers()?);
             let login = self.login(&headers).await?;
-            let connected = Box::pin(connect(target, revision, headers, login, until)).await;
-            let away = matches!(connected, Err(ConnectError::Away(_)));
-            self.away.store(away, Ordering::Relaxed);
+            let roots = Roots::of(config.roots.as_ref(), &self.command.granted)?;
+            let connected = Box::pin(connect(target, revision, headers, login, roots, until)).await;
+            let code = match &connected {
+                Err(ConnectError::Away(_)) => OUTAGE_EXIT,
+                Err(ConnectError::Import { .. }) => PERMANENT_EXIT,
+                _ => FAILURE_EXIT,
+            };
+            self.failure_exit.store(code, Ordering::Relaxed);
             let connected =
                 connected.map_err(|error| ToolError::new(talon_error_chain::error_chain(&error)))?;
             Ok::<_, ToolError>(Session::start(
@@ -203,7 +245,7 @@ impl Bridge {
 
     /// The tokens of a login, unless the operator set a header that says who we are.
     async fn login(&self, headers: &HashMap<HeaderName, HeaderValue>) -> Result<Login, ToolError> {
-        let command = format!("talon mcp login {}", configured_name().as_deref().unwrap_or("PLUGIN"));
+        let command = format!("talon mcp login {}", plugin_name().as_deref().unwrap_or("PLUGIN"));
         let mut login = Login { tokens: None, command: command.as_str().into() };
         let Target::Url(address) = &self.command.target else { return Ok(login) };
         if headers.contains_key(&AUTHORIZATION) {
@@ -236,14 +278,8 @@ impl Bridge {
     }
 
     fn give_up(&self, error: &ToolError) -> ! {
-        let away = self.away.load(Ordering::Relaxed);
-        give_up(error.message(), if away { OUTAGE_EXIT } else { FAILURE_EXIT })
+        give_up(error.message(), self.failure_exit.load(Ordering::Relaxed))
     }
-}
-
-/// The plugin's name in the configuration.
-fn configured_name() -> Option<String> {
-    std::env::var(NAME_VARIABLE).ok().filter(|name| !name.is_empty())
 }
 
 /// Exits when the server is unreachable or has ended, with the reason as the last line. The settings are not

@@ -7,6 +7,8 @@ use rmcp::service::Peer;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
+use crate::elicitation::Questions;
+use crate::roots::Roots;
 use crate::server::child::END_GRACE;
 use crate::server::progress::Progress;
 
@@ -20,6 +22,10 @@ pub(crate) struct ServerHandle {
     pub(crate) peer: Peer<RoleClient>,
     /// Receives the progress of its calls.
     pub(crate) progress: Progress,
+    /// What it gets when it asks for roots.
+    pub(crate) roots: Roots,
+    /// Which call its questions are for.
+    pub(crate) questions: Questions,
     /// Whether it is a local process, which accepts every message or is about to end.
     pub(crate) is_process: bool,
     /// Whether it ended unexpectedly, so that the bridge ends with it.

@@ -11,11 +11,15 @@ use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, timeout_at};
 
 use crate::connect::Connected;
+use crate::context;
+use crate::elicitation::ParkedCalls;
 use crate::server::child::Child;
+use crate::server::message_filter::ListsChanged;
 use crate::server_handle::{EXIT_REPORT_TIMEOUT, ServerHandle};
 use crate::tools::call::tool;
 use crate::tools::list::tools;
-use crate::tools::offer::offers;
+use crate::tools::offer::{MAX_TOOLS, offers};
+use crate::tools::run::Run;
 
 /// How long listing the tools of a running server may take. A host waits for it.
 const LIST_TIMEOUT: Duration = Duration::from_secs(10);
@@ -26,7 +30,10 @@ const LISTEN_BACKOFF_MAX: Duration = Duration::from_secs(60);
 #[derive(Clone)]
 pub(crate) struct Session {
     handle: ServerHandle,
+    /// The calls that wait for an answer of their user.
+    parked: ParkedCalls<Run>,
     tools_changed: Arc<Notify>,
+    lists_changed: ListsChanged,
     name: Arc<str>,
     only: Option<Arc<[String]>>,
     child: Option<Child>,
@@ -41,21 +48,26 @@ impl Session {
         notifier: Notifier,
         on_end: impl FnOnce(&str) + Send + 'static,
     ) -> Self {
-        let Connected { service, news, child } = connected;
+        let Connected { service, news, roots, questions, child } = connected;
         let (sender, over) = watch::channel(false);
         let session = Self {
             handle: ServerHandle {
                 peer: service.peer().clone(),
                 progress: news.progress,
+                roots,
+                questions,
                 is_process: child.is_some(),
                 over,
             },
+            parked: ParkedCalls::default(),
             tools_changed: news.tools_changed,
+            lists_changed: news.lists_changed,
             name: server.into(),
             only: only.map(Into::into),
             child,
         };
         session.log_server_info();
+        session.lists_changed.attach(notifier.clone());
         tokio::spawn(session.clone().listen());
         tokio::spawn({
             let changed = session.tools_changed.clone();
@@ -93,21 +105,28 @@ impl Session {
         tracing::info!("MCP server {name:?} {version:?} speaks revision {}", info.protocol_version.as_str());
     }
 
-    /// Servers of the current revision notify of changed tools only if a client subscribes.
+    /// Servers of the current revision notify of changed lists only if a client subscribes.
     async fn listen(self) {
         let Some(info) = self.handle.peer.peer_info() else { return };
-        let tells = info.capabilities.tools.as_ref().is_some_and(|tools| tools.list_changed == Some(true));
-        if info.protocol_version.has_initialize() || !tells {
+        let has = &info.capabilities;
+        let mut wanted = SubscriptionFilter::new();
+        wanted.tools_list_changed = has.tools.as_ref().and_then(|tools| tools.list_changed);
+        wanted.resources_list_changed = has.resources.as_ref().and_then(|resources| resources.list_changed);
+        wanted.prompts_list_changed = has.prompts.as_ref().and_then(|prompts| prompts.list_changed);
+        let lists = [wanted.tools_list_changed, wanted.resources_list_changed, wanted.prompts_list_changed];
+        if info.protocol_version.has_initialize() || !lists.contains(&Some(true)) {
             return;
         }
         let mut wait = LISTEN_BACKOFF;
         while !self.handle.peer.is_transport_closed() {
-            let filter = SubscriptionFilter::builder().tools_list_changed().build();
-            match self.handle.peer.listen(filter).await {
+            match self.handle.peer.listen(wanted.clone()).await {
                 Ok(mut subscription) => {
-                    while let Ok(Some(_)) = subscription.next().await {
+                    tracing::info!("the bridge follows the lists of the MCP server");
+                    while let Ok(Some(news)) = subscription.next().await {
                         wait = LISTEN_BACKOFF;
-                        self.tools_changed.notify_one();
+                        if !self.lists_changed.take(&news) {
+                            self.tools_changed.notify_one();
+                        }
                     }
                 }
                 Err(error) => tracing::info!("the MCP server takes no subscription: {}", error_chain(&error)),
@@ -135,6 +154,14 @@ impl Session {
     pub(crate) async fn tools(&self, until: Option<Instant>) -> Result<Vec<Tool>, ToolError> {
         let server = &self.name;
         let until = until.unwrap_or_else(|| Instant::now() + LIST_TIMEOUT);
+        let capabilities =
+            self.handle.peer.peer_info().map(|info| info.capabilities.clone()).unwrap_or_default();
+        let context = context::actions(&capabilities, &self.handle);
+        // A server that says it has something else need not know the question. One that says nothing is asked.
+        if capabilities.tools.is_none() && !context.is_empty() {
+            tracing::info!("the MCP server has no tools");
+            return Ok(context);
+        }
         let declared = match timeout_at(until, tools(&self.handle.peer)).await {
             Ok(Ok(declared)) => declared,
             Ok(Err(error)) => {
@@ -149,9 +176,10 @@ impl Session {
                 )));
             }
         };
-        let offers = offers(&declared, self.only.as_deref());
+        let offers = offers(&declared, self.only.as_deref(), MAX_TOOLS - context.len());
         tracing::info!("the MCP server has {} tools, of which {} are offered", declared.len(), offers.len());
-        Ok(offers.into_iter().map(|offer| tool(offer, self.handle.clone())).collect())
+        let tools = offers.into_iter().map(|offer| tool(offer, self.handle.clone(), self.parked.clone()));
+        Ok(tools.chain(context).collect())
     }
 
     /// Ends it.

@@ -1,23 +1,25 @@
 //! Runs one tool call with `ExecuteStreaming` on `host.sock`, and converts its outcome to MCP.
 
-use rmcp::model::{CallToolResult, ContentBlock, MetaObject, ProgressNotificationParam, ProgressToken};
+use rmcp::model::{CallToolResponse, CallToolResult, ContentBlock, ProgressNotificationParam, ProgressToken};
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
-use serde_json::json;
 use talon_client::CallError;
 use talon_proto::host::{ExecuteRequest, ExecuteResponse, Outcome, Progress};
 use tokio::sync::mpsc;
 
+use crate::answer_meta::meta;
+use crate::context::prefix_link;
 use crate::host::Host;
 use crate::media;
+use crate::question::{self, AskedUser};
 use crate::structured::Structured;
 use crate::tools::OfferedTool;
 
-/// Machine-readable details of the outcome: `outcome`, `reason`, `retryable`, `call_id` of `talon.host.v1`.
-const META_KEY: &str = "talon/answer";
 /// Queued progress notifications for a slow client, as many as in the supervisor: a little more than a
 /// second's worth.
 const PROGRESS_CAPACITY: usize = 16;
+/// How often a call may ask its user before it is given up, far more than a person answers.
+const MAX_QUESTIONS: usize = 20;
 
 /// Runs a call to its end. `None`: the client cancelled it, and dropping the request has cancelled it at the
 /// supervisor.
@@ -27,12 +29,27 @@ pub(crate) async fn run(
     structured: Structured,
     request: ExecuteRequest,
     context: &RequestContext<RoleServer>,
-) -> Option<CallToolResult> {
+) -> Option<CallToolResponse> {
     let answered = async {
-        match stream(host, request, context).await {
-            Ok(answer) => result(offered, structured, answer),
-            Err(error) => error_result(&host.explain_call(&error)),
+        let mut next = request.clone();
+        for _ in 0..=MAX_QUESTIONS {
+            let answer = match stream(host, next, context).await {
+                Ok(answer) => answer,
+                Err(error) => return error_result(&host.explain_call(&error)).into(),
+            };
+            let Some(question) = &answer.input_request else {
+                return result(offered, structured, answer).into();
+            };
+            match question::ask(offered, &answer, question, context).await {
+                AskedUser::Answered(response) => {
+                    next = ExecuteRequest { input_response: Some(response), ..request.clone() };
+                }
+                AskedUser::AsResult(question) => return question.into(),
+                AskedUser::Impossible(why) => return error_result(&why).into(),
+            }
         }
+        error_result(&format!("the plugin asked its user {MAX_QUESTIONS} times in one call: it is given up"))
+            .into()
     };
     tokio::select! {
         () = context.ct.cancelled() => None,
@@ -89,7 +106,9 @@ fn result(offered: &OfferedTool, structured: Structured, answer: ExecuteResponse
     let meta = meta(&answer);
     let structured = if ok { structured.of(offered, &answer) } else { Ok(None) };
     let mut content = vec![ContentBlock::text(answer.block)];
-    content.extend(answer.media.into_iter().filter_map(media::content));
+    let media = answer.media.into_iter();
+    let media = media.map(|item| if offered.links_here { prefix_link(&offered.plugin, item) } else { item });
+    content.extend(media.filter_map(media::content));
     let mut result = match structured {
         _ if !ok => CallToolResult::error(content),
         Ok(structured) => {
@@ -111,24 +130,6 @@ fn result(offered: &OfferedTool, structured: Structured, answer: ExecuteResponse
     };
     result.meta = Some(meta);
     result
-}
-
-fn meta(answer: &ExecuteResponse) -> MetaObject {
-    let outcome = match answer.outcome() {
-        Outcome::Ok => "ok",
-        Outcome::ToolError => "tool_error",
-        Outcome::Refused => "refused",
-        Outcome::HostFault => "host_fault",
-        Outcome::Unspecified => "unspecified",
-    };
-    let mut about = json!({ "outcome": outcome, "call_id": answer.call_id });
-    if answer.outcome() != Outcome::Ok {
-        about["reason"] = json!(answer.reason);
-        about["retryable"] = json!(answer.retryable);
-    }
-    let mut meta = MetaObject::new();
-    meta.insert(META_KEY.to_owned(), about);
-    meta
 }
 
 /// The result of a call without an answer from the guard. Models see results, but not protocol errors.

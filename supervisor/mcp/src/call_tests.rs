@@ -1,7 +1,8 @@
 use super::*;
+use crate::answer_meta::META_KEY;
 use crate::patterns::Filter;
 use crate::tools::of_plugin;
-use serde_json::Value;
+use serde_json::{Value, json};
 use talon_proto::plugin::{Action, Media, PluginCapabilities};
 
 fn offered(output_schema: &str) -> OfferedTool {

@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 
 use futures_util::StreamExt as _;
 use talon_listen::DRAINING;
-use talon_proto::host::{GetPluginRequest, GetStatusRequest, ListPluginsRequest, Plugin};
+use talon_proto::host::{GetPluginRequest, GetPluginResponse, GetStatusRequest, ListPluginsRequest, Plugin};
+use talon_proto::plugin::PluginCapabilities;
 use tonic::{Code, Status};
 
+use crate::context::{Provider, Providers};
 use crate::host::Host;
 use crate::patterns::Filter;
 use crate::tools::{OfferedTool, of_plugin};
@@ -23,10 +25,15 @@ const MAX_CONCURRENT_REQUESTS: usize = 8;
 /// The state of a supervisor that is stopping, as `GetStatus` names it.
 const DRAINING_STATE: &str = "draining";
 
+/// The setting `changed_tools` with which changed actions are refused.
+const CHANGED_REFUSED: &str = "block";
+
 /// All tools by name, and how complete the list is.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Catalog {
     pub(crate) tools: BTreeMap<String, OfferedTool>,
+    /// The plugins that offer resources or prompts.
+    pub(crate) providers: Providers,
     /// Whether the supervisor has reported it, and every enabled plugin has finished starting.
     pub(crate) settled: bool,
     /// Whether any supervisor has ever reported it.
@@ -54,7 +61,14 @@ impl Catalog {
         let mut catalog = Self { settled, known: true, ..Self::default() };
         let mut bytes = 0;
         let mut left_out = 0;
-        for offered in told.into_iter().collect::<Result<Vec<_>, _>>()?.into_iter().flatten() {
+        let told = told.into_iter().collect::<Result<Vec<_>, _>>()?;
+        let told = told.into_iter().flat_map(|declared| {
+            if !declared.provider.is_empty() {
+                catalog.providers.insert(declared.plugin, declared.provider);
+            }
+            declared.tools
+        });
+        for offered in told.collect::<Vec<_>>() {
             bytes += offered.bytes;
             let name = offered.tool.name.to_string();
             if catalog.tools.len() >= MAX_TOOLS
@@ -76,10 +90,19 @@ impl Catalog {
         Ok(catalog)
     }
 
-    /// The tools of one plugin.
-    fn of(&self, plugin: &str) -> Vec<OfferedTool> {
-        self.tools.values().filter(|offered| offered.plugin == plugin).cloned().collect()
+    /// What is offered of one plugin.
+    fn of(&self, plugin: String) -> Declared {
+        let tools = self.tools.values().filter(|offered| offered.plugin == plugin).cloned().collect();
+        let provider = self.providers.get(&plugin).cloned().unwrap_or_default();
+        Declared { plugin, tools, provider }
     }
+}
+
+/// What is offered of one plugin.
+struct Declared {
+    plugin: String,
+    tools: Vec<OfferedTool>,
+    provider: Provider,
 }
 
 /// Whether a plugin is starting for the first time, or again without having failed.
@@ -101,16 +124,32 @@ async fn declared(
     plugin: Plugin,
     filter: &Filter,
     previous: &Catalog,
-) -> Result<Vec<OfferedTool>, Status> {
+) -> Result<Declared, Status> {
     let name = plugin.name.clone();
-    match host.client().get_plugin(GetPluginRequest { name: name.clone(), for_model: true }).await {
-        Ok(answer) => match answer.into_inner().capabilities {
-            Some(known) if !known.actions.is_empty() => Ok(of_plugin(&name, &known, filter)),
-            _ if is_starting(&plugin) => Ok(previous.of(&name)),
-            _ => Ok(Vec::new()),
+    // Not for a model: resources and prompts are for people and programs. What is not for models is no tool.
+    let nothing = |plugin| Declared { plugin, tools: Vec::new(), provider: Provider::default() };
+    match host.client().get_plugin(GetPluginRequest { name: name.clone(), for_model: false }).await {
+        Ok(answer) => match usable(answer.into_inner()) {
+            Some(known) if !known.actions.is_empty() => {
+                let tools = of_plugin(&name, &known, filter);
+                let provider = Provider::of(&name, &known, filter);
+                Ok(Declared { plugin: name, tools, provider })
+            }
+            _ if is_starting(&plugin) => Ok(previous.of(name)),
+            _ => Ok(nothing(name)),
         },
         // The plugin was removed after the list was read.
-        Err(status) if status.code() == Code::NotFound => Ok(Vec::new()),
+        Err(status) if status.code() == Code::NotFound => Ok(nothing(name)),
         Err(status) => Err(status),
     }
+}
+
+/// What a plugin declares, without the actions that are refused because they changed: an operator sees those, too.
+fn usable(answer: GetPluginResponse) -> Option<PluginCapabilities> {
+    let mut known = answer.capabilities?;
+    if answer.settings.is_some_and(|settings| settings.changed_tools == CHANGED_REFUSED) {
+        let changed = answer.plugin.map(|plugin| plugin.changed_actions).unwrap_or_default();
+        known.actions.retain(|action| !changed.contains(&action.name));
+    }
+    Some(known)
 }

@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use talon_client::RECONNECT_WINDOW;
 use talon_proto::host::{Event, WatchEventsRequest};
-use tokio::sync::watch;
+use tokio::sync::{broadcast, watch};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tonic::{Code, Status, Streaming};
 
 use crate::catalog::Catalog;
 use crate::host::Host;
+use crate::list_changes::{CHANGES_CAPACITY, LISTS_EVENT, ListChanges};
 use crate::patterns::Filter;
 use crate::private_supervisor::PrivateSupervisor;
 
@@ -36,16 +37,23 @@ pub(crate) struct CatalogWatcher {
     filter: Filter,
     supervisor: PrivateSupervisor,
     catalog: watch::Sender<Arc<Catalog>>,
+    list_changes: broadcast::Sender<ListChanges>,
 }
 
 impl CatalogWatcher {
     pub(crate) fn new(host: Host, filter: Filter, supervisor: PrivateSupervisor) -> Self {
-        Self { host, filter, supervisor, catalog: watch::Sender::default() }
+        let (list_changes, _) = broadcast::channel(CHANGES_CAPACITY);
+        Self { host, filter, supervisor, catalog: watch::Sender::default(), list_changes }
     }
 
     /// A receiver of the current catalog and its updates.
     pub(crate) fn catalog(&self) -> watch::Receiver<Arc<Catalog>> {
         self.catalog.subscribe()
+    }
+
+    /// Where changes of lists are sent that are not in the catalog.
+    pub(crate) fn list_changes(&self) -> broadcast::Sender<ListChanges> {
+        self.list_changes.clone()
     }
 
     /// Runs forever; returns the reason if a private supervisor cannot be started, or an untrusted process
@@ -118,6 +126,13 @@ impl CatalogWatcher {
                 event = events.message() => match event? {
                     Some(event) if CATALOG_EVENTS.contains(&event.kind.as_str()) => {
                         read_again.get_or_insert_with(|| Instant::now() + DEBOUNCE);
+                    }
+                    Some(event) if event.kind == LISTS_EVENT => {
+                        // What is not offered is no news to the client.
+                        if self.catalog.borrow().providers.contains_key(&event.plugin) {
+                            // Without a client there is no receiver.
+                            let _ = self.list_changes.send(ListChanges::of_event(&event));
+                        }
                     }
                     Some(_) => {}
                     None => return Err(Status::unavailable("the supervisor ended")),

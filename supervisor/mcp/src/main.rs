@@ -5,20 +5,24 @@
 //! process. `talon mcp` finds the socket and executes this program.
 //!
 //! ```text
-//! MCP host ── stdin, stdout (JSON-RPC) ── server.rs ── call.rs ── host.sock: ExecuteStreaming
+//! MCP host ── stdin, stdout (JSON-RPC) ── server.rs ── call.rs, context/ ── host.sock: ExecuteStreaming
 //!                                             └─ catalog.rs ◄─ catalog_watcher.rs
 //!                                                                 └─ host.sock: WatchEvents, ListPlugins, GetPlugin
 //! ```
 
+mod answer_meta;
 mod arguments;
 mod call;
 mod catalog;
 mod catalog_watcher;
+mod context;
 mod host;
 mod http;
+mod list_changes;
 mod media;
 mod patterns;
 mod private_supervisor;
+mod question;
 mod server;
 mod structured;
 mod tools;
@@ -86,6 +90,7 @@ struct Args {
 }
 
 fn main() -> ExitCode {
+    talon_sanitize::print_panics_sanitized();
     let args = Args::parse();
     let filter = std::env::var(FILTER_VARIABLE).ok().filter(|text| !text.is_empty());
     let filter = match EnvFilter::builder().parse(filter.as_deref().unwrap_or(FILTER)) {
@@ -169,12 +174,12 @@ async fn run(args: Args) -> Result<(), RunError> {
         Filter::new(args.allow, args.deny),
         PrivateSupervisor::new(args.own),
     );
-    let catalog = follower.catalog();
+    let (catalog, list_changes) = (follower.catalog(), follower.list_changes());
     let mut following = tokio::spawn(follower.run());
     // Cancelled at the end of standard input, even while calls are in flight.
     let closing = CancellationToken::new();
     let serving = async {
-        let server = Server::new(host, args.structured, catalog, closing.clone());
+        let server = Server::new(host, args.structured, catalog, list_changes, closing.clone());
         if let Some(http) = http {
             return match http::serve(http, server, closing).await {
                 Ok(never) => match never {},

@@ -13,13 +13,7 @@ pub(crate) fn content(item: Media) -> Option<ContentBlock> {
         "image" => Some(ContentBlock::image(STANDARD.encode(data), mime_type)),
         "audio" => Some(ContentBlock::audio(STANDARD.encode(data), mime_type)),
         "resource" => {
-            let contents = if data.is_empty() {
-                ResourceContents::TextResourceContents { uri, mime_type: given(mime_type), text, meta: None }
-            } else {
-                let blob = STANDARD.encode(data);
-                ResourceContents::BlobResourceContents { uri, mime_type: given(mime_type), blob, meta: None }
-            };
-            Some(ContentBlock::resource(contents))
+            Some(ContentBlock::resource(resource(Media { mime_type, data, text, uri, ..Media::default() })))
         }
         "link" => {
             let name = given(name).unwrap_or_else(|| uri.clone());
@@ -31,6 +25,17 @@ pub(crate) fn content(item: Media) -> Option<ContentBlock> {
             Some(ContentBlock::resource_link(link))
         }
         _ => None,
+    }
+}
+
+/// A resource: its text, or its bytes.
+pub(crate) fn resource(item: Media) -> ResourceContents {
+    let Media { mime_type, data, text, uri, .. } = item;
+    let mime_type = Some(mime_type).filter(|mime_type| !mime_type.is_empty());
+    if data.is_empty() {
+        ResourceContents::TextResourceContents { uri, mime_type, text, meta: None }
+    } else {
+        ResourceContents::BlobResourceContents { uri, mime_type, blob: STANDARD.encode(data), meta: None }
     }
 }
 

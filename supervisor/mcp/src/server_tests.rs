@@ -11,7 +11,7 @@ fn catalog(count: usize, description: &str) -> Catalog {
         PluginCapabilities { actions: (0..count).map(action).collect(), ..PluginCapabilities::default() };
     let tools = of_plugin("p", &capabilities, &Filter::default());
     let tools = tools.into_iter().map(|offered| (offered.tool.name.to_string(), offered)).collect();
-    Catalog { tools, settled: true, known: true }
+    Catalog { tools, settled: true, known: true, ..Catalog::default() }
 }
 
 fn pages(catalog: &Catalog) -> Vec<Vec<String>> {
@@ -60,8 +60,8 @@ fn a_cursor_outlives_a_change_and_a_strange_one_is_refused() {
 #[tokio::test(start_paused = true)]
 async fn a_plugin_that_never_gets_ready_is_waited_for_once() {
     let (told, catalog) = watch::channel(Arc::new(Catalog::default()));
-    let server =
-        Server::new(Host::new("/nowhere".into()), Structured::Plain, catalog, CancellationToken::new());
+    let (changes, closing) = (broadcast::Sender::new(1), CancellationToken::new());
+    let server = Server::new(Host::new("/nowhere".into()), Structured::Plain, catalog, changes, closing);
     let asked = || async {
         let before = tokio::time::Instant::now();
         (server.settled_catalog().await.is_ok(), before.elapsed() >= STARTUP_WAIT)

@@ -7,6 +7,7 @@ use serde_json::Value;
 use talon_client::tool::{self, tool_name};
 use talon_proto::plugin::{Action, PluginCapabilities};
 
+use crate::context::Provider;
 use crate::patterns::Filter;
 
 /// A tool with its plugin and action.
@@ -17,10 +18,12 @@ pub(crate) struct OfferedTool {
     pub(crate) tool: Tool,
     /// Approximate size on the wire.
     pub(crate) bytes: usize,
+    /// Whether links in its answers are to resources that its plugin reads.
+    pub(crate) links_here: bool,
 }
 
 impl OfferedTool {
-    fn new(plugin: &str, action: &Action) -> Self {
+    fn new(plugin: &str, action: &Action, links_here: bool) -> Self {
         let arguments = tool::of_arguments(action);
         let mut bytes =
             json_len(&arguments) + action.description.len() + 2 * (plugin.len() + action.name.len());
@@ -37,7 +40,7 @@ impl OfferedTool {
             bytes += json_len(&answer);
             tool = tool.with_raw_output_schema(Arc::new(answer));
         }
-        Self { plugin: plugin.to_owned(), action: action.name.clone(), tool, bytes }
+        Self { plugin: plugin.to_owned(), action: action.name.clone(), tool, bytes, links_here }
     }
 
     /// Whether structured content matches the top level of the output schema: an object with the required
@@ -74,10 +77,11 @@ pub(crate) fn of_plugin(
     capabilities: &PluginCapabilities,
     filter: &Filter,
 ) -> Vec<OfferedTool> {
+    let links_here = Provider::of(plugin, capabilities, filter).reads();
     let actions = capabilities.actions.iter();
     actions
         .filter(|action| !action.user_only && filter.offers(plugin, &action.name))
-        .map(|action| OfferedTool::new(plugin, action))
+        .map(|action| OfferedTool::new(plugin, action, links_here))
         .collect()
 }
 
@@ -131,11 +135,11 @@ mod tests {
     #[test]
     fn a_promise_is_kept_by_an_object_with_what_is_required() {
         let schema = json!({ "type": "object", "required": ["a"] }).to_string();
-        let promised = OfferedTool::new("p", &Action { output_schema: schema, ..action("x") });
+        let promised = OfferedTool::new("p", &Action { output_schema: schema, ..action("x") }, false);
         assert!(promised.matches_output_schema(Some(&json!({ "a": 1, "b": 2 }))));
         for broken in [None, Some(json!({ "b": 2 })), Some(json!([1])), Some(json!(null))] {
             assert!(!promised.matches_output_schema(broken.as_ref()), "{broken:?}");
         }
-        assert!(OfferedTool::new("p", &action("x")).matches_output_schema(None));
+        assert!(OfferedTool::new("p", &action("x"), false).matches_output_schema(None));
     }
 }

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::unix::net;
+use std::sync::Arc;
 use std::time::Duration;
 
 use talon_listen::{ConnectionLimiter, ConnectionPermit, LogThrottle};
@@ -32,6 +33,7 @@ static ATTACH_FAILED: LogThrottle = LogThrottle::new();
 /// Accepts clients on `agent.sock` until it is dropped. Connections that the agent has received live on until
 /// the agent ends.
 pub struct ClientListener {
+    connections: Arc<ConnectionLimiter>,
     _stop: DropGuard,
 }
 
@@ -47,8 +49,8 @@ impl ClientListener {
         keeper: AgentSupervisor,
     ) -> io::Result<Self> {
         let listener = UnixListener::from_std(listener.try_clone()?)?;
-        let doorman =
-            Acceptor::new(SOCKET_NAME, recognise, ConnectionLimiter::new(MAX_CLIENTS, MAX_CLIENTS_PER_UID));
+        let connections = ConnectionLimiter::new(MAX_CLIENTS, MAX_CLIENTS_PER_UID);
+        let doorman = Acceptor::new(SOCKET_NAME, recognise, Arc::clone(&connections));
         let accepting = async move {
             loop {
                 let (stream, peer, place) = doorman.next(&listener).await;
@@ -58,7 +60,13 @@ impl ClientListener {
         let stop = CancellationToken::new();
         let stopped = stop.clone();
         tokio::spawn(async move { stopped.run_until_cancelled(accepting).await });
-        Ok(Self { _stop: stop.drop_guard() })
+        Ok(Self { connections, _stop: stop.drop_guard() })
+    }
+
+    /// The limiter that counts its connections.
+    #[must_use]
+    pub fn connections(&self) -> Arc<ConnectionLimiter> {
+        Arc::clone(&self.connections)
     }
 }
 

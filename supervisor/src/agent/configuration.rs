@@ -6,13 +6,13 @@ use talon_agent_settings::{BundleError, Settings, SettingsBundle, read_file};
 
 use super::blocking_pool::BlockingPool;
 use super::supervisor::AgentSupervisor;
-use crate::config::Config;
+use crate::config::{Config, read_confirm_patterns};
 
 static FILES: LazyLock<BlockingPool> = LazyLock::new(BlockingPool::new);
 
 /// Collects the agent's configuration and passes it on. Returns the problems, each with what to do: the agent
-/// runs all the same, without the parts that could not be read.
-pub(crate) async fn configure(config: &Arc<Config>, keeper: &AgentSupervisor) -> Vec<String> {
+/// runs all the same, without the parts that could not be read. `resend`: also if nothing changed.
+pub(crate) async fn configure(config: &Arc<Config>, keeper: &AgentSupervisor, resend: bool) -> Vec<String> {
     let config = Arc::clone(config);
     // It reads files: larger ones take time, and reading from an unreachable server never returns.
     let (bytes, mut problems) = match FILES.run(move || collect(&config)).await {
@@ -24,7 +24,7 @@ pub(crate) async fn configure(config: &Arc<Config>, keeper: &AgentSupervisor) ->
         }
     };
     match bytes {
-        Ok(bytes) => keeper.configure(bytes),
+        Ok(bytes) => keeper.configure(bytes, resend),
         Err(error) => problems.push(error.to_string()),
     }
     problems
@@ -35,6 +35,14 @@ fn collect(config: &Config) -> (Result<Vec<u8>, BundleError>, Vec<String>) {
     let Config { agent, models, orchestrator, .. } = config;
     let settings =
         Settings { agent: agent.clone(), models: models.clone(), orchestrator: orchestrator.clone() };
-    let (handed, problems) = SettingsBundle::collect(&settings, &|name| std::env::var(name).ok(), &read_file);
+    let (mut handed, mut problems) =
+        SettingsBundle::collect(&settings, &|name| std::env::var(name).ok(), &read_file);
+    if let Some(path) = &agent.confirm.pattern_file {
+        // It was in order when the configuration was checked; without it every call asks that could match.
+        match read_confirm_patterns(path) {
+            Ok(file) => handed.confirm_patterns = Some(file),
+            Err(error) => problems.push(format!("agent.confirm.pattern_file: {}: {error}", path.display())),
+        }
+    }
     (handed.to_bytes(), problems)
 }

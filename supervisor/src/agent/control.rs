@@ -18,6 +18,7 @@ use tokio_util::task::AbortOnDropHandle;
 use super::endpoint::HostLink;
 use super::pending_client::{MAX_WAITING, PendingClient};
 use super::report::{AgentReport, MAX_COMPLAINTS};
+use super::trace;
 use crate::service::{
     BoundedQueue, ControlSocket, ManagedService, ManagedServiceStatus, ServiceHandle, sanitize_report,
 };
@@ -80,11 +81,10 @@ impl AgentService {
         *self.report.lock() = Some(AgentReport::of(status));
     }
 
-    /// Sets the settings to send from now on.
-    pub(super) fn set_config(&self, bytes: Vec<u8>) {
+    /// Sets the settings to send from now on. Unchanged ones are sent again only with `resend`.
+    pub(super) fn set_config(&self, bytes: Vec<u8>, resend: bool) {
         let mut settings = self.settings.lock();
-        // Unchanged settings are not sent again after a reload.
-        if settings.version == 0 || *settings.bytes != bytes {
+        if resend || settings.version == 0 || *settings.bytes != bytes {
             *settings = Settings { version: settings.version + 1, bytes: Arc::new(bytes) };
         }
     }
@@ -114,7 +114,11 @@ impl AgentService {
             Err(error) => return Ok(Err(error)),
         };
         let settings_bytes = u64::try_from(settings.bytes.len()).unwrap_or(u64::MAX);
-        let configure = Configure { open: Some(self.open.clone()), settings_bytes };
+        let configure = Configure {
+            open: Some(self.open.clone()),
+            settings_bytes,
+            trace_sample: talon_telemetry::trace_sample(),
+        };
         line.send(&message(to_agent::What::Configure(configure)), Some(file.as_fd())).await?;
         given.settings = settings.version;
         Ok(Ok(()))
@@ -210,6 +214,7 @@ impl ManagedService for AgentService {
                 tracing::error!(%problem, "the agent cannot begin");
             }),
             Some(from_agent::What::NeedHost(NeedHost { id })) => given.needs_host = Some(id),
+            Some(from_agent::What::Spans(spans)) => trace::export(spans),
             // A newer agent may send messages that this supervisor does not know.
             None => {}
         }
@@ -247,7 +252,7 @@ mod tests {
         let held = held();
         let short = |_, _| Err(io::Error::from(rustix::io::Errno::MFILE));
         held.service().host_link.set_endpoint(AgentEndpoint { serve: Arc::new(short), gid: 0 });
-        held.service().set_config(b"settings".to_vec());
+        held.service().set_config(b"settings".to_vec(), false);
         let (ours, theirs) = talon_control::pair().unwrap();
         let line = ControlSocket::<AgentService>::new(ours).unwrap();
         let mut given = SessionState { needs_host: Some(7), ..SessionState::default() };
@@ -255,7 +260,7 @@ mod tests {
         assert_eq!((given.settings, given.needs_host), (1, Some(7)));
         assert!(given.retry.is_some(), "it is tried again");
         drop(theirs);
-        held.service().set_config(b"others".to_vec());
+        held.service().set_config(b"others".to_vec(), false);
         AgentService::reconcile(&held, &line, &mut given).await.expect_err("the control socket is gone");
     }
 
@@ -281,13 +286,15 @@ mod tests {
     }
 
     #[test]
-    fn the_same_settings_are_no_news() {
+    fn the_same_settings_are_no_news_unless_an_operator_reloads() {
         let held = held();
         let version = || held.service().settings.lock().version;
         let versions = ["", "", "a", "a", "b"].map(|settings| {
-            held.service().set_config(settings.into());
+            held.service().set_config(settings.into(), false);
             version()
         });
         assert_eq!(versions, [1, 1, 2, 2, 3]);
+        held.service().set_config(b"b".to_vec(), true);
+        assert_eq!(version(), 4);
     }
 }

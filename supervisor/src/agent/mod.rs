@@ -35,6 +35,7 @@ mod program;
 mod report;
 mod service;
 mod supervisor;
+mod trace;
 
 pub use client_listener::{ClientListener, SOCKET_NAME};
 pub(crate) use configuration::configure;
@@ -43,6 +44,6 @@ pub use health::watch;
 pub use host_connection::AgentConnection;
 pub use pending_client::{MAX_CLIENTS, MAX_CLIENTS_PER_UID};
 pub use program::{ProgramNotFoundError, find as find_program};
-pub(crate) use report::{AgentReport, Provider};
+pub(crate) use report::{AgentReport, MemoryVectors, Provider};
 pub use service::{WorkspaceError, service_spec, workspace};
 pub use supervisor::AgentSupervisor;

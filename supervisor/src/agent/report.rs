@@ -1,6 +1,6 @@
 //! The agent's report about itself, bounded and sanitized.
 
-use talon_proto::agent::{GetStatusResponse, ProviderState};
+use talon_proto::agent::{self, GetStatusResponse, ProviderState};
 use talon_sanitize::Sanitized;
 
 use crate::service::sanitize_report;
@@ -19,6 +19,19 @@ pub(crate) struct AgentReport {
     pub(crate) providers: Vec<Provider>,
     /// Problems, each with what to do.
     pub(crate) problems: Vec<Sanitized>,
+    pub(crate) memory_vectors: Option<MemoryVectors>,
+}
+
+/// How many memories are found by meaning, as the agent reports it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct MemoryVectors {
+    pub(crate) model: Sanitized,
+    pub(crate) memories: u64,
+    pub(crate) vectors: u64,
+    pub(crate) local_only: u64,
+    pub(crate) refused: u64,
+    pub(crate) engine: Sanitized,
+    pub(crate) failure: Sanitized,
 }
 
 /// A provider of models, as the agent reports it.
@@ -47,6 +60,22 @@ impl AgentReport {
                 .take(MAX_COMPLAINTS)
                 .map(|problem| sanitize_report(problem))
                 .collect(),
+            memory_vectors: status.memory_vectors.as_ref().map(MemoryVectors::of),
+        }
+    }
+}
+
+impl MemoryVectors {
+    fn of(told: &agent::MemoryVectors) -> Self {
+        let agent::MemoryVectors { model, memories, vectors, local_only, refused, engine, failure } = told;
+        Self {
+            model: sanitize_report(model),
+            memories: *memories,
+            vectors: *vectors,
+            local_only: *local_only,
+            refused: *refused,
+            engine: sanitize_report(engine),
+            failure: sanitize_report(failure),
         }
     }
 }

@@ -47,9 +47,9 @@ impl AgentSupervisor {
     }
 
     /// Sets the configuration that the agent receives: the encoded settings. A running process receives it at
-    /// once.
-    pub fn configure(&self, handed: Vec<u8>) {
-        self.handle.service().set_config(handed);
+    /// once; an unchanged one only with `resend`, which makes it forget what it learned of its providers.
+    pub fn configure(&self, handed: Vec<u8>, resend: bool) {
+        self.handle.service().set_config(handed, resend);
         self.handle.notify_changed();
     }
 

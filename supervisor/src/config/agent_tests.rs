@@ -64,6 +64,34 @@ orchestrator:
     assert_eq!(config.orchestrator.rules, ["Answer shortly."]);
 }
 
+// Promises: AGENT-115
+#[test]
+fn how_a_model_answers_is_read_and_checked() {
+    let with = |answers: &str| {
+        Scene::file(format!(
+            "models:\n  providers: {{ local: {{ kind: llama.cpp }}, studio: {{ kind: lm-studio }} }}\n  catalog:\n    \
+             local/m: {{ tier: mid, context_window: 1000, free: true, {answers} }}\n"
+        ))
+    };
+    let config = with("temperature: 0.2, top_p: 1, max_tokens: 500, thinking: high").load().config;
+    let model = &config.models.catalog.0["local/m"];
+    let number = |number: Option<talon_agent_settings::SamplingNumber>| number.map(|number| number.get());
+    assert_eq!((number(model.temperature), number(model.top_p)), (Some(0.2), Some(1.0)));
+    assert_eq!((model.max_tokens, model.thinking.map(|level| level.word())), (Some(500), Some("high")));
+    for (wrong, key) in [
+        ("temperature: 2.5", "temperature"),
+        ("temperature: warm", "temperature"),
+        ("temperature: -1", "temperature"),
+        ("top_p: 0", "top_p"),
+        ("top_p: 1.5", "top_p"),
+        ("max_tokens: 2000", "max_tokens"),
+        ("thinking: much", "thinking"),
+    ] {
+        let errors = with(wrong).errors();
+        assert!(errors.contains(key), "{wrong}: {errors}");
+    }
+}
+
 #[test]
 fn variables_of_the_environment_reach_them() {
     let loaded = Scene::empty()
@@ -195,6 +223,36 @@ agent:
 
 // Promises: CONF-17
 #[test]
+fn a_model_of_vectors_that_cannot_be_asked_is_named() {
+    let with = |embeddings: &str, more: &str| {
+        Scene::file(format!(
+            "models:\n  providers: {{ o: {{ kind: ollama }}, a: {{ kind: anthropic }}, far: {{ kind: openai }} }}\n{more}  \
+             embeddings: {{ {embeddings} }}\n"
+        ))
+    };
+    for (embeddings, says) in [
+        (
+            "provider: p, model: m",
+            "models.embeddings.provider: no provider is called \"p\" (list it under models.providers)",
+        ),
+        ("provider: a, model: m", "models.embeddings.provider: a makes no vectors of texts"),
+        ("provider: o, model: ''", "models.embeddings.model: it names no model"),
+        ("provider: o, model: m, dimensions: 9000", "models.embeddings.dimensions"),
+    ] {
+        let errors = with(embeddings, "").errors();
+        assert!(errors.contains(says), "{says}\nis not in\n{errors}");
+    }
+    let warnings = |text: &str| {
+        let warnings = with(text, "  local_only: true\n").load().warnings;
+        warnings.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+    };
+    let far = warnings("provider: far, model: m");
+    assert!(far.contains("far is not on this machine, so with local_only it is never asked"), "{far}");
+    assert!(!warnings("provider: o, model: m").contains("never asked"));
+}
+
+// Promises: CONF-17
+#[test]
 fn an_agent_with_nobody_to_ask_is_told_what_to_do() {
     let warnings = |text: &str| {
         let warnings = Scene::file(text).load().warnings;
@@ -293,4 +351,31 @@ fn a_trusted_plugin_that_is_not_named_is_a_warning_where_plugins_are() {
     let warnings = warned("plugins: { git: { command: /bin/true } }");
     assert_eq!(warnings.len(), 1, "{warnings:?}");
     assert!(warnings[0].contains("agent.trusted_plugins[1]") && warnings[0].contains("did you mean git?"));
+}
+
+// Promises: AGENT-83
+#[test]
+fn a_file_of_patterns_holds_to_its_examples_or_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("confirm.yaml");
+    let config = format!("agent: {{ confirm: {{ pattern_file: {} }} }}", file.display());
+    let scene = Scene::file(&config);
+    let errors = || load(&scene.options).err().map(|errors| errors.to_string()).unwrap_or_default();
+    assert!(errors().contains("cannot be read"), "{}", errors());
+    for (text, said) in [
+        ("patterns: [{ name: drop, pattern: 'drop table', match: [drop table t], no_match: [select] }]", ""),
+        (
+            "patterns: [{ name: drop, pattern: 'drop table', match: [DROP TABLE t] }]",
+            "pattern 1 (\"drop\") does not find its example",
+        ),
+        ("patterns: [{ name: drop, pattern: 'drop', match: [drop], no_match: [drop] }]", "finds its example"),
+        ("patterns: [{ name: drop, pattern: '(', match: [drop] }]", "expression"),
+        ("patterns: [{ name: drop, patern: x, match: [drop] }]", "did you mean patterns[0].pattern?"),
+        ("patterns: [", "agent.confirm.pattern_file"),
+    ] {
+        std::fs::write(&file, text).unwrap();
+        let found = errors();
+        assert_eq!(found.is_empty(), said.is_empty(), "{text}: {found}");
+        assert!(found.contains(said), "{text}: {found}");
+    }
 }

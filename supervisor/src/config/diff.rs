@@ -27,6 +27,7 @@ impl Config {
             audit: _,
             traces: _,
             reload,
+            user: _,
             agent,
             models,
             orchestrator,
@@ -62,6 +63,7 @@ impl Config {
             admin: running.admin.clone(),
             audit: running.audit.clone(),
             traces: running.traces.clone(),
+            user: running.user.clone(),
         }
     }
 

@@ -15,6 +15,7 @@
 //! All problems are reported together, each with its file, line and column, or its variable or flag.
 
 mod check;
+mod confirm_patterns;
 mod diff;
 mod environment;
 mod layers;
@@ -31,6 +32,7 @@ mod specs;
 mod substitute;
 mod types;
 
+pub(crate) use self::confirm_patterns::read_confirm_patterns;
 pub use self::environment::{DefaultPath, DefaultPaths, Environment};
 pub use self::load::{Loaded, load, load_runtime_dir};
 pub use self::options::{LoadOptions, Override};
@@ -45,7 +47,7 @@ pub use self::types::{
     Admin, Audit, AuditArguments, Breaker, Config, ConfiguredPlugin, Credential, Engine, Envelope, Frames,
     Grants, Guard, Host, Lifecycle, Log, LogFormat, Media, Origin as PeerOrigin, Override as PluginOverride,
     Oversize, Pages, Peer, Plugins, Quarantine, Quota, QuotaOverride, Reload, Role, Sandbox, State, Tools,
-    Traces,
+    Traces, User,
 };
 pub use talon_plugin_config::document::origin::{KeyPath, Source};
 pub use talon_plugin_config::document::problem::{Problem, Problems as ConfigErrors};

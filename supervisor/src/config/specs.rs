@@ -88,7 +88,11 @@ impl Config {
             Some(dir) => Some(dir.join(name)),
             None => program_lookup::find(name).ok(),
         };
-        Bridges { mcp: find("talon-mcp-bridge"), framed: find("talon-framed-bridge") }
+        Bridges {
+            mcp: find("talon-mcp-bridge"),
+            framed: find("talon-framed-bridge"),
+            service: find("talon-service-bridge"),
+        }
     }
 
     /// The plugins under `plugins.tools.plugins`, checked like discovered ones. Blocking: where a digest is

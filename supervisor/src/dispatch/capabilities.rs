@@ -35,6 +35,8 @@ pub fn sanitize(capabilities: &PluginCapabilities, sanitizer: &Sanitizer) -> Plu
         read_only: action.read_only,
         destructive: action.destructive,
         output_schema: json(&action.output_schema),
+        takes_further_arguments: action.takes_further_arguments,
+        media: action.media.iter().map(name).collect(),
     };
     let glossary = |entry: &GlossaryEntry| GlossaryEntry {
         term: text(&entry.term),

@@ -216,6 +216,12 @@ impl Dispatcher {
         plugins.iter().map(of_plugin).chain([of_others.as_usize()]).max().unwrap_or_default()
     }
 
+    /// Whether a call is in flight.
+    #[must_use]
+    pub fn is_calling(&self) -> bool {
+        !self.in_flight.is_empty()
+    }
+
     /// Stops accepting calls and waits for those in flight, for at most `grace`. Returns how many are still
     /// running.
     pub async fn drain(&self, grace: Duration) -> usize {

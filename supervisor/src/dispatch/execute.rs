@@ -14,6 +14,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use talon_guard::input_request::check_response;
 use talon_guard::{
     AdmissionLayer, Answer, ArcById, BreakerLayer, Call, CallError, DeadlineLayer, Directory, Guard, Guarded,
     LayerKind, Origin, Oversize, ProgressObserver, Quarantine, QuarantineLayer, RawAnswer, RescueLayer,
@@ -38,15 +39,17 @@ use super::stack_entry::{CoreEntry, StackEntry, StackGauges};
 use crate::audit::{Audit, CallRecording};
 use crate::config::{CallPolicy, Role};
 use crate::peer::require;
+use crate::receipts::{ReceiptDraft, Receipts};
 use crate::to_wire::draining;
 
 /// `Execute`: one guarded call. Every outcome but a draining supervisor and a bad request is an answer.
 pub(crate) async fn execute(
     dispatcher: &Dispatcher,
     audit: &Audit,
+    receipts: &Receipts,
     request: Request<ExecuteRequest>,
 ) -> Result<Response<ExecuteResponse>, Status> {
-    let accepted = accept(dispatcher, audit, request, None)?;
+    let accepted = accept(dispatcher, audit, receipts, request, None)?;
     Ok(Response::new(accepted.run(dispatcher).await?))
 }
 
@@ -57,12 +60,14 @@ pub(super) struct AcceptedCall {
     call: Call,
     target: CallTarget,
     recording: CallRecording,
+    receipt: Option<ReceiptDraft>,
 }
 
 /// What comes in: who calls, with which rights, for whom, and where to.
 pub(super) fn accept(
     dispatcher: &Dispatcher,
     audit: &Audit,
+    receipts: &Receipts,
     request: Request<ExecuteRequest>,
     observer: Option<ArcById<dyn ProgressObserver>>,
 ) -> Result<AcceptedCall, Status> {
@@ -75,6 +80,13 @@ pub(super) fn accept(
     let mut call = Call::new(unique, request.plugin, request.action, origin);
     call.set_arguments(request.args, &request.arguments_json);
     call.wants_media = request.wants_media;
+    call.takes_input_requests = request.takes_input_requests;
+    if let Some(response) = request.input_response {
+        check_response(&response).map_err(|error| Status::invalid_argument(error.to_string()))?;
+        call.input_response = Some(Box::new(response));
+    }
+    // The agent keeps them from its models, and needs them to write back what a plugin said.
+    call.wants_originals = permitted.peer.agent;
     call.granted = granted;
     call.progress_observer = observer;
     call.trace = trace;
@@ -86,20 +98,22 @@ pub(super) fn accept(
     let plugin = target.plugin().filter(|_| audit.is_on());
     let digest = plugin.and_then(Plugin::digest).unwrap_or_default();
     let recording = audit.call(&permitted.peer, session(&call.context), &call, digest);
-    Ok(AcceptedCall { requested_id, call, target, recording })
+    let receipt = receipts.draft(&permitted.peer, session(&call.context), &call);
+    Ok(AcceptedCall { requested_id, call, target, recording, receipt })
 }
 
 impl AcceptedCall {
     /// Executes the call and records its end. Dropping the future cancels the call down to the plugin.
     pub(super) async fn run(self, dispatcher: &Dispatcher) -> Result<ExecuteResponse, Status> {
-        let Self { requested_id, call, target, recording } = self;
+        let Self { requested_id, call, target, recording, receipt } = self;
         let accepted = call.accepted;
         let Ok(guarded) = dispatcher.run(call, target).await else {
             recording.discard();
             return Err(draining());
         };
         recording.finish(&guarded).await;
-        Ok(response(requested_id, guarded, accepted.elapsed()))
+        let receipt = receipt.map(|receipt| receipt.sign(&guarded));
+        Ok(ExecuteResponse { receipt, ..response(requested_id, guarded, accepted.elapsed()) })
     }
 }
 
@@ -274,10 +288,12 @@ pub(super) struct PluginService {
 }
 
 impl PluginService {
-    /// Whether the plugin declares that the action changes nothing.
-    fn is_read_only(&self, action: &str) -> bool {
-        let capability = self.plugin.capability();
-        capability.and_then(|capability| Some(capability.actions.get(action)?.read_only)).unwrap_or(false)
+    /// The plugin's own name of the action, if it is offered under another, and whether the plugin declares that it
+    /// changes nothing.
+    fn declared(&self, action: &str) -> (Option<String>, bool) {
+        let Some(capability) = self.plugin.capability() else { return (None, false) };
+        let read_only = capability.actions.get(action).is_some_and(|action| action.read_only);
+        (capability.escaped.get(action).cloned(), read_only)
     }
 }
 
@@ -294,11 +310,18 @@ impl Service<Call> for PluginService {
     fn call(&mut self, call: Call) -> Self::Future {
         let executor = self.executor.clone();
         // Read before the call: an answer is judged by the declaration under which it was made.
-        let read_only = self.is_read_only(&call.action);
+        let (own_name, read_only) = self.declared(&call.action);
+        let has_one_instance = self.plugin.spec().instances <= 1;
         Box::pin(async move {
             let plugin = call.plugin.clone();
+            let mut request = plugin_request(call);
+            // What a process keeps of a question is not known to another one.
+            request.message.takes_input_requests &= has_one_instance;
+            if let Some(own_name) = own_name {
+                request.message.action = own_name;
+            }
             executor
-                .execute(plugin_request(call))
+                .execute(request)
                 .await
                 .map(RawAnswer)
                 .map_err(|error| call_error(&plugin, read_only, error))

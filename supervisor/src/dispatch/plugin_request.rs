@@ -16,6 +16,8 @@ pub(super) fn plugin_request(call: Call) -> ExecuteRequest {
             args: call.args,
             arguments_json: call.json.map(|json| json.to_json()).unwrap_or_default(),
             credential_headers: call.credentials,
+            takes_input_requests: call.takes_input_requests,
+            input_response: call.input_response.map(|response| *response),
         },
         deadline: call.deadline,
         // The caller's timeout is passed on only if it is the one that ends the call; otherwise the deadline

@@ -15,6 +15,7 @@ use tonic::{Request, Response, Status};
 use super::dispatcher::Dispatcher;
 use super::execute::accept;
 use crate::audit::Audit;
+use crate::receipts::Receipts;
 use crate::to_wire::wire;
 
 /// How many progress updates are buffered for a slow reader; then the oldest are dropped. Enough for about a
@@ -25,11 +26,12 @@ const PROGRESS_ROOM: usize = 16;
 pub(crate) fn execute_streaming(
     dispatcher: &Arc<Dispatcher>,
     audit: &Audit,
+    receipts: &Receipts,
     request: Request<ExecuteRequest>,
 ) -> Result<Response<BoxStream<'static, Result<ExecuteUpdate, Status>>>, Status> {
     let (sender, updates) = broadcast::channel(PROGRESS_ROOM);
     let observer = ArcById::<dyn ProgressObserver>::new(Arc::new(ProgressForwarder(sender)));
-    let accepted = accept(dispatcher, audit, request, Some(observer))?;
+    let accepted = accept(dispatcher, audit, receipts, request, Some(observer))?;
     let dispatcher = Arc::clone(dispatcher);
     // The call runs on a separate task, so that a slow reader delays neither its queueing nor its deadline.
     // Dropping the stream ends the call.

@@ -3,13 +3,26 @@
 use std::time::Duration;
 
 use talon_guard::{Guarded, Outcome, Parts, Report};
-use talon_proto::host::{self, ExecuteResponse, GuardReport};
+use talon_proto::host::{self, ExecuteResponse, GuardReport, MarkedSpan};
+
+use crate::to_wire::count;
 
 /// The response for a guarded answer; `talon exec` prints the same.
 #[must_use]
 pub fn response(call_id: String, guarded: Guarded, took: Duration) -> ExecuteResponse {
-    let Parts { block, outcome, content, error, structured_content, media, report, .. } =
-        guarded.into_parts();
+    let Parts {
+        block,
+        outcome,
+        content,
+        error,
+        structured_content,
+        media,
+        input_request,
+        report,
+        originals,
+        ..
+    } = guarded.into_parts();
+    let neutralized_left_out = count(originals.left_out());
     let kind = match outcome {
         Outcome::Ok => host::Outcome::Ok,
         Outcome::ToolError => host::Outcome::ToolError,
@@ -28,6 +41,13 @@ pub fn response(call_id: String, guarded: Guarded, took: Duration) -> ExecuteRes
         media,
         report: Some(report_on_wire(report)),
         duration_us: u64::try_from(took.as_micros()).unwrap_or(u64::MAX),
+        neutralized: originals
+            .into_iter()
+            .map(|span| MarkedSpan { marked: span.marked, original: span.original })
+            .collect(),
+        neutralized_left_out,
+        receipt: None,
+        input_request: input_request.map(|request| *request),
     }
 }
 

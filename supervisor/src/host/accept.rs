@@ -1,6 +1,7 @@
 //! The connections of `host.sock`, and the probe of its accept loop.
 
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::{Stream, stream};
@@ -22,6 +23,12 @@ pub const MAX_CONNECTIONS: usize = 256;
 /// Maximum concurrent connections of one uid, so that one user cannot lock out others (an operator first of
 /// all).
 pub const MAX_CONNECTIONS_PER_UID: usize = 192;
+
+/// The limiter of the connections of one server.
+pub(super) fn connection_limiter() -> Arc<ConnectionLimiter> {
+    ConnectionLimiter::new(MAX_CONNECTIONS, MAX_CONNECTIONS_PER_UID)
+}
+
 /// Checks whether the accept loop is alive. Clones share state.
 #[derive(Debug, Clone)]
 pub struct LivenessProbe(mpsc::Sender<oneshot::Sender<()>>);
@@ -87,10 +94,10 @@ pub(super) fn serve_client(
 pub(super) fn connections(
     listener: UnixListener,
     recognise: PeerClassifier,
+    places: Arc<ConnectionLimiter>,
     heart: LivenessRequests,
     frames: FrameLimits,
 ) -> impl Stream<Item = Connection> + Send {
-    let places = ConnectionLimiter::new(MAX_CONNECTIONS, MAX_CONNECTIONS_PER_UID);
     let doorman = Acceptor::new(HOST_SOCKET_NAME, recognise, places);
     stream::unfold((listener, doorman, heart), move |(listener, doorman, mut heart)| async move {
         loop {
@@ -120,8 +127,6 @@ impl Connected for ConnectedClient {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
 
     const SOON: Duration = Duration::from_millis(50);
@@ -141,7 +146,8 @@ mod tests {
         let listener = UnixListener::bind(dir.path().join("host.sock")).unwrap();
         let (pulse, heart) = LivenessProbe::new();
         let nobody: PeerClassifier = Arc::new(|_| None);
-        let mut connections = Box::pin(connections(listener, nobody, heart, FrameLimits::default()));
+        let mut connections =
+            Box::pin(connections(listener, nobody, connection_limiter(), heart, FrameLimits::default()));
         tokio::select! {
             answers = pulse.answers(Duration::from_secs(10)) => assert!(answers),
             _ = futures_util::StreamExt::next(&mut connections) => unreachable!("nobody is let in"),

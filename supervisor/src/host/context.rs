@@ -17,6 +17,7 @@ use crate::agent;
 use crate::audit::{Audit, OperationRecording};
 use crate::dispatch::Dispatcher;
 use crate::peer::Peer;
+use crate::receipts::Receipts;
 use crate::reload::Reloader;
 use crate::state::StateSupervisor;
 use crate::to_wire::status_text;
@@ -47,6 +48,8 @@ pub struct SupervisorInfo {
     pub tier: &'static str,
     /// The audit log of calls and operations.
     pub audit: Audit,
+    /// Proofs of the agent's calls.
+    pub receipts: Receipts,
 }
 
 /// The supervisor's parts as the handlers use them. Cheap to clone.

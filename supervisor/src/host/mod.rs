@@ -16,6 +16,7 @@ mod operate;
 mod pending_host;
 mod plugins;
 mod raw_answers;
+mod receipts;
 mod reload;
 mod server;
 mod service;

@@ -10,7 +10,7 @@ use talon_proto::host::{
     ListRawAnswersResponse, LogLine, LogsRequest, RefreshCapabilitiesRequest, RefreshCapabilitiesResponse,
     ReloadPluginRequest, ReloadPluginResponse, ReloadRequest, ReloadResponse, RestartRequest,
     RestartResponse, ShutdownRequest, ShutdownResponse, StartRequest, StartResponse, StopRequest,
-    StopResponse, WatchEventsRequest,
+    StopResponse, VerifyReceiptsRequest, VerifyReceiptsResponse, WatchEventsRequest,
 };
 use tokio::sync::mpsc;
 use tonic::{Request, Response, Status};
@@ -133,6 +133,12 @@ impl Host for PendingHost {
         &self,
         _: Request<GetRawAnswerRequest>,
     ) -> Result<Response<GetRawAnswerResponse>, Status> {
+        unimplemented()
+    }
+    async fn verify_receipts(
+        &self,
+        _: Request<VerifyReceiptsRequest>,
+    ) -> Result<Response<VerifyReceiptsResponse>, Status> {
         unimplemented()
     }
     async fn logs(&self, _: Request<LogsRequest>) -> Result<Response<Self::LogsStream>, Status> {

@@ -240,5 +240,6 @@ fn all_settings(context: &HostContext, plugin: &Plugin) -> Settings {
             ChangedTools::Block => "block",
         }
         .to_owned(),
+        context: policy.grants.context.iter().map(|name| wire(Raw::from(name).line())).collect(),
     }
 }

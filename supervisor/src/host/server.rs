@@ -7,13 +7,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::{Stream, StreamExt};
+use talon_listen::ConnectionLimiter;
 use talon_proto::host::host_server::Host;
 use talon_wire::frames::FrameLimits;
 use tokio::net::UnixListener;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
 
-use super::accept::{Connection, LivenessProbe, connections};
+use super::accept::{Connection, LivenessProbe, connection_limiter, connections};
 use super::connection::ConnectionService;
 use super::limits::CLOSE_TIMEOUT;
 use super::state_proxy::StateProxy;
@@ -33,6 +34,7 @@ pub struct Server {
     task: JoinHandle<()>,
     stop: CancellationToken,
     liveness: LivenessProbe,
+    connections: Arc<ConnectionLimiter>,
 }
 
 impl Server {
@@ -55,15 +57,22 @@ impl Server {
         let stop = CancellationToken::new();
         let (pulse, heart) = LivenessProbe::new();
         let serving = ConnectionService::new(service, operators, max_argument_bytes);
-        let incoming = connections(listener, recognise, heart, frames);
+        let places = connection_limiter();
+        let incoming = connections(listener, recognise, Arc::clone(&places), heart, frames);
         let serving = serve(incoming, serving, stop.clone());
-        Ok(Self { task: tokio::spawn(serving), stop, liveness: pulse })
+        Ok(Self { task: tokio::spawn(serving), stop, liveness: pulse, connections: places })
     }
 
     /// A probe of the accept loop.
     #[must_use]
     pub fn liveness(&self) -> LivenessProbe {
         self.liveness.clone()
+    }
+
+    /// The limiter that counts its connections.
+    #[must_use]
+    pub fn connections(&self) -> Arc<ConnectionLimiter> {
+        Arc::clone(&self.connections)
     }
 
     /// Resolves once the server has ended. Unless it was stopped, that can only be a panic, which is

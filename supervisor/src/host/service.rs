@@ -12,7 +12,7 @@ use talon_proto::host::{
     ListRawAnswersResponse, LogLine, LogsRequest, RefreshCapabilitiesRequest, RefreshCapabilitiesResponse,
     ReloadPluginRequest, ReloadPluginResponse, ReloadRequest, ReloadResponse, RestartRequest,
     RestartResponse, ShutdownRequest, ShutdownResponse, StartRequest, StartResponse, StopRequest,
-    StopResponse, WatchEventsRequest,
+    StopResponse, VerifyReceiptsRequest, VerifyReceiptsResponse, WatchEventsRequest,
 };
 use tokio::sync::Semaphore;
 use tonic::{Request, Response, Status};
@@ -21,7 +21,7 @@ use super::closing::StreamCloser;
 use super::context::{HostContext, SupervisorInfo};
 use super::exit_requests::ExitSender;
 use super::limits::MAX_FOLLOWERS;
-use super::{exit_requests, operate, plugins, raw_answers, reload, status, streams};
+use super::{exit_requests, operate, plugins, raw_answers, receipts, reload, status, streams};
 use crate::dispatch::{self, Dispatcher};
 
 /// `talon.host.v1.Host`. Cheap to clone.
@@ -69,14 +69,16 @@ impl Host for HostService {
     type LogsStream = BoxStream<'static, Result<LogLine, Status>>;
 
     async fn execute(&self, request: Request<ExecuteRequest>) -> Result<Response<ExecuteResponse>, Status> {
-        dispatch::execute(&self.context.dispatcher, &self.context.info.audit, request).await
+        let info = &self.context.info;
+        dispatch::execute(&self.context.dispatcher, &info.audit, &info.receipts, request).await
     }
 
     async fn execute_streaming(
         &self,
         request: Request<ExecuteRequest>,
     ) -> Result<Response<Self::ExecuteStreamingStream>, Status> {
-        dispatch::execute_streaming(&self.context.dispatcher, &self.context.info.audit, request)
+        let info = &self.context.info;
+        dispatch::execute_streaming(&self.context.dispatcher, &info.audit, &info.receipts, request)
     }
 
     async fn approve(&self, request: Request<ApproveRequest>) -> Result<Response<ApproveResponse>, Status> {
@@ -207,6 +209,13 @@ impl Host for HostService {
         let result = raw_answers::get(&self.context, &request);
         recording.finish(&result);
         result
+    }
+
+    async fn verify_receipts(
+        &self,
+        request: Request<VerifyReceiptsRequest>,
+    ) -> Result<Response<VerifyReceiptsResponse>, Status> {
+        receipts::verify(&self.context, request)
     }
 
     async fn logs(&self, request: Request<LogsRequest>) -> Result<Response<Self::LogsStream>, Status> {

@@ -4,13 +4,13 @@ use std::path::Path;
 
 use talon_plugin_config::discover::RejectedPlugin;
 use talon_proto::host::{
-    AgentProvider, AgentStatus, GetStatusRequest, GetStatusResponse, RefusedPlugin, StateStatus,
+    self, AgentProvider, AgentStatus, GetStatusRequest, GetStatusResponse, RefusedPlugin, StateStatus,
 };
 use talon_sanitize::Raw;
 use tonic::{Request, Response, Status};
 
 use super::context::HostContext;
-use crate::agent::{AgentReport, Provider};
+use crate::agent::{AgentReport, MemoryVectors, Provider};
 use crate::config::Role;
 use crate::peer::require;
 use crate::service::ManagedServiceStatus;
@@ -85,7 +85,7 @@ fn no_state() -> StateStatus {
 fn agent_status(status: ManagedServiceStatus, told: Option<AgentReport>) -> AgentStatus {
     let (turns_running, approvals_pending) =
         told.as_ref().map(|told| (told.turns_running, told.approvals_pending)).unzip();
-    let AgentReport { providers, problems: now, .. } = told.unwrap_or_default();
+    let AgentReport { providers, problems: now, memory_vectors, .. } = told.unwrap_or_default();
     let mut problems: Vec<_> = status.problem.into_iter().chain(status.complaints).collect();
     let new: Vec<_> = now.into_iter().filter(|problem| !problems.contains(problem)).collect();
     problems.extend(new);
@@ -105,6 +105,20 @@ fn agent_status(status: ManagedServiceStatus, told: Option<AgentReport>) -> Agen
         turns_running,
         approvals_pending,
         providers: providers.into_iter().map(provider).collect(),
+        memory_vectors: memory_vectors.map(vectors),
+    }
+}
+
+fn vectors(told: MemoryVectors) -> host::MemoryVectors {
+    let MemoryVectors { model, memories, vectors, local_only, refused, engine, failure } = told;
+    host::MemoryVectors {
+        model: wire(model),
+        memories,
+        vectors,
+        local_only,
+        refused,
+        engine: wire(engine),
+        failure: wire(failure),
     }
 }
 

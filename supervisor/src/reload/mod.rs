@@ -21,9 +21,11 @@ mod plan;
 mod reloader;
 mod report;
 mod sighup;
+mod trigger;
 
 pub use outcome::ReplaceFailure;
 pub(crate) use outcome::{PluginOutcome, ReloadOutcome};
 pub use reloader::Reloader;
 pub(crate) use reloader::ReloaderParts;
 pub(crate) use sighup::ReloadSignals;
+pub(crate) use trigger::ReloadTrigger;

@@ -14,6 +14,7 @@ use talon_sanitize::{Raw, Sanitized, SettingsError};
 use super::bounded_read::BoundedReader;
 use super::outcome::{PluginOutcome, ReloadOutcome, ReplaceFailure};
 use super::plan::{self, Plan};
+use super::trigger::ReloadTrigger;
 use crate::audit::Audit;
 use crate::blocking::blocking;
 use crate::config::{self, Config, ConfigErrors, LoadOptions, Loaded, PeerPolicy};
@@ -153,18 +154,22 @@ impl Reloader {
     /// Reloads the configuration, or (with `dry_run`) only reports what that would do. It runs to its end
     /// even if the caller stops waiting. A rejected configuration is a normal result, and changes nothing.
     pub async fn reload(&self, dry_run: bool) -> ReloadOutcome {
+        self.run(dry_run, ReloadTrigger::Request).await
+    }
+
+    async fn run(&self, dry_run: bool, trigger: ReloadTrigger) -> ReloadOutcome {
         let reloader = self.clone();
-        match tokio::spawn(async move { reloader.reload_now(dry_run).await }).await {
+        match tokio::spawn(async move { reloader.reload_now(dry_run, trigger).await }).await {
             Ok(reloaded) => reloaded,
             Err(panic) => std::panic::resume_unwind(panic.into_panic()),
         }
     }
 
     /// A reload that no client requested: it is recorded in the audit log here.
-    pub(crate) async fn reload_automatically(&self, why: &str) {
-        let reloaded = self.reload(false).await;
+    pub(crate) async fn reload_automatically(&self, trigger: ReloadTrigger) {
+        let reloaded = self.run(false, trigger).await;
         let problems = (!reloaded.accepted).then(|| reloaded.problems.join("; "));
-        self.record("reload", why, problems.as_deref());
+        self.record("reload", trigger.description(), problems.as_deref());
     }
 
     /// Records an operation that no client requested.
@@ -172,7 +177,7 @@ impl Reloader {
         self.parts().audit.supervisor_operation(verb, subject, problem.map_or(Ok(()), Err));
     }
 
-    async fn reload_now(&self, dry_run: bool) -> ReloadOutcome {
+    async fn reload_now(&self, dry_run: bool, trigger: ReloadTrigger) -> ReloadOutcome {
         let _turn = self.inner.turn.lock().await;
         let ReloaderParts { options, registry, dispatcher, .. } = &self.inner.parts;
         if dispatcher.is_draining() {
@@ -210,7 +215,7 @@ impl Reloader {
         if let Err(error) = self.bring_into_force(&running, &wanted, loaded.file_has_values, &plan) {
             return self.refuse(vec![format!("guard.forbidden_patterns: {error}")], dry_run);
         }
-        reloaded.warnings.extend(self.beside_plugins(&running, &wanted).await);
+        reloaded.warnings.extend(self.beside_plugins(&running, &wanted, trigger).await);
         reloaded.plugins = self.carry_out(plan).await;
         self.report(&reloaded);
         reloaded
@@ -309,7 +314,12 @@ impl Reloader {
     }
 
     /// Applies parts whose failure does not affect anything else. Returns warnings.
-    async fn beside_plugins(&self, running: &Config, wanted: &Arc<Config>) -> Vec<String> {
+    async fn beside_plugins(
+        &self,
+        running: &Config,
+        wanted: &Arc<Config>,
+        trigger: ReloadTrigger,
+    ) -> Vec<String> {
         let mut warnings = Vec::new();
         if running.host.group != wanted.host.group {
             let (dir, gid) = (wanted.runtime_dir.clone(), wanted.host_gid());
@@ -331,7 +341,7 @@ impl Reloader {
             }
         }
         if let Some(agent) = &self.parts().agent {
-            warnings.extend(agent::configure(wanted, agent).await);
+            warnings.extend(agent::configure(wanted, agent, trigger.is_by_operator()).await);
         }
         let needed = self.parts().dispatcher.largest_arguments();
         if needed > self.parts().largest_arguments {

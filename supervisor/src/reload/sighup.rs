@@ -10,6 +10,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::reloader::Reloader;
+use super::trigger::ReloadTrigger;
 
 /// Pending signals.
 pub(crate) struct ReloadSignals(Signal);
@@ -25,7 +26,7 @@ impl ReloadSignals {
         AbortOnDropHandle::new(tokio::spawn(async move {
             while self.0.recv().await.is_some() {
                 tracing::info!("SIGHUP: the configuration is read anew");
-                reloader.reload_automatically("SIGHUP").await;
+                reloader.reload_automatically(ReloadTrigger::Signal).await;
             }
         }))
     }

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use talon_jail::Mode;
+use talon_listen::ConnectionLimiter;
 use talon_plugin::service::{Home, Service, ServiceSpec};
 use talon_plugin::{Events, Registry, SetupError};
 use talon_plugin_config::PluginName;
@@ -43,12 +45,14 @@ pub(super) struct AgentRuntime {
     supervisor: Option<AgentSupervisor>,
     /// `agent.sock`, once opened: it stays open across restarts of the agent, and during a handover.
     socket: Option<HostSocket>,
+    /// The mode of its jail.
+    mode: Mode,
     open: Option<OpenAgent>,
 }
 
 /// What exists between `open` and `close`.
 struct OpenAgent {
-    _clients: ClientListener,
+    clients: ClientListener,
     started: Option<StartedAgent>,
 }
 
@@ -73,8 +77,8 @@ pub(super) fn supervisor(config: &Config, events: &Events) -> Option<AgentSuperv
 
 impl AgentRuntime {
     /// Not open yet. `socket` comes from the previous supervisor.
-    pub(super) fn new(supervisor: Option<AgentSupervisor>, socket: Option<HostSocket>) -> Self {
-        Self { supervisor, socket, open: None }
+    pub(super) fn new(supervisor: Option<AgentSupervisor>, socket: Option<HostSocket>, mode: Mode) -> Self {
+        Self { supervisor, socket, mode, open: None }
     }
 
     /// Starts it, and accepts its clients. `serve` serves its connections to the plugins.
@@ -88,7 +92,7 @@ impl AgentRuntime {
         let Some(keeper) = self.supervisor.clone() else { return };
         keeper.reopen();
         match self.accept_clients(config, recognise, &keeper) {
-            Ok(clients) => self.open = Some(OpenAgent { _clients: clients, started: None }),
+            Ok(clients) => self.open = Some(OpenAgent { clients, started: None }),
             Err(error) => return fail(&keeper, &error),
         }
         let workspace =
@@ -96,7 +100,8 @@ impl AgentRuntime {
                 tracing::warn!("{complaint}");
                 None
             });
-        match start(config, registry, &keeper, workspace, Arc::new(serve)) {
+        let spec = spec(config, self.mode, workspace);
+        match spec.map(|spec| start(config, registry, &keeper, spec, Arc::new(serve))) {
             Ok(started) => self.open.as_mut().expect("it was just put there").started = Some(started),
             // Clients are accepted all the same, so that they learn the reason, and not just that there is no
             // agent.
@@ -120,6 +125,11 @@ impl AgentRuntime {
         let clients = ClientListener::accept(&socket.listener, recognise, keeper.clone());
         self.socket = Some(socket);
         clients.map_err(AgentStartError::Accept)
+    }
+
+    /// The limiter that counts its clients' connections, while it accepts any.
+    pub(super) fn connections(&self) -> Option<Arc<ConnectionLimiter>> {
+        self.open.as_ref().map(|open| open.clients.connections())
     }
 
     /// Stops it: no more clients, and what has begun may finish within its grace period. `agent.sock` stays,
@@ -157,17 +167,16 @@ fn start(
     config: &Arc<Config>,
     registry: &Registry,
     keeper: &AgentSupervisor,
-    workspace: Option<PathBuf>,
+    spec: ServiceSpec,
     serve: ServeConnection,
-) -> Result<StartedAgent, AgentStartError> {
-    let spec = spec(config, workspace)?;
+) -> StartedAgent {
     let own = || rustix::process::getegid().as_raw();
     let gid = spec.home.identity.map_or_else(own, |identity| identity.gid);
     keeper.set_endpoint(AgentEndpoint { serve, gid });
     let told = tokio::spawn({
         let (config, keeper) = (Arc::clone(config), keeper.clone());
         async move {
-            for problem in agent::configure(&config, &keeper).await {
+            for problem in agent::configure(&config, &keeper, false).await {
                 tracing::warn!("{problem}");
             }
         }
@@ -180,19 +189,19 @@ fn start(
         threshold: life.health_failure_threshold,
     };
     tokio::spawn(agent::watch(keeper.clone(), service.clone(), checks));
-    Ok(StartedAgent { service, _configuring: AbortOnDropHandle::new(told) })
+    StartedAgent { service, _configuring: AbortOnDropHandle::new(told) }
 }
 
 fn fail(keeper: &AgentSupervisor, error: &AgentStartError) {
     keeper.set_failed(&format!("{error}; then start talon again (its plugins run on meanwhile)"));
 }
 
-fn spec(config: &Config, workspace: Option<PathBuf>) -> Result<ServiceSpec, AgentStartError> {
+fn spec(config: &Config, mode: Mode, workspace: Option<PathBuf>) -> Result<ServiceSpec, AgentStartError> {
     let program = agent::find_program(config.agent.program.as_deref())?;
     let name = PluginName::reserved(NAME);
     let uid_range = config.talon_plugin_settings().uid_range;
     let home = Home::prepare(&config.state.data_dir, &name, AGENT_DIR, uid_range)?;
     let url = config.state.agent_url.as_ref().or(config.state.url.as_ref());
     let server = url.filter(|_| config.state.engine == Engine::Postgres).map(Secret::expose);
-    Ok(agent::service_spec(name, program, home, config.sandbox.mode.into(), workspace, server))
+    Ok(agent::service_spec(name, program, home, mode, workspace, server))
 }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
@@ -13,6 +14,7 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use super::handover::{AcquiredState, TakeoverOutcome};
+use super::idle::wait_until_idle;
 use super::ready;
 use super::running::RunningSupervisor;
 use super::shutdown_cause::ShutdownCause;
@@ -36,6 +38,9 @@ pub(super) async fn wait_for_end(
     let (registry, events) = (running.registry.clone(), running.events.clone());
     let mut adopted = pin!(wait_adopted(&registry, &events).fuse());
     let mut settled = pin!(ready::wait_until_settled(&registry, &events, socket, manager).fuse());
+    let dispatcher = Arc::clone(&running.dispatcher);
+    let is_calling = move || dispatcher.is_calling();
+    let mut idle = pin!(wait_until_idle(running.idle_exit, running.clients.clone(), is_calling));
     loop {
         tokio::select! {
             stop = signals.stop() => {
@@ -89,6 +94,7 @@ pub(super) async fn wait_for_end(
                     }
                 }
             },
+            () = &mut idle => return ShutdownCause::Idle,
             () = running.server_ended() => {
                 tracing::error!("host.sock ended unexpectedly; stopping");
                 return ShutdownCause::Requested;

@@ -13,6 +13,24 @@ pub(super) async fn probe_machine(stage: &Arc<talon_jail::Stage>) -> talon_jail:
     blocking(move || talon_jail::probe(&stage)).await
 }
 
+/// The mode of our own services' jails.
+///
+/// A service is our own program, so for one user's supervisor a weaker jail is better than no answer.
+pub(super) fn service_mode(
+    configured: talon_jail::Mode,
+    for_user: bool,
+    machine: &talon_jail::Machine,
+) -> talon_jail::Mode {
+    if configured == talon_jail::Mode::Enforce && for_user && !machine.accepted_by_enforce() {
+        tracing::warn!(
+            "this machine cannot jail what this user starts as sandbox.mode: enforce asks: the agent and the state \
+             service run with what it can give, and plugins are refused; `talon doctor` says how to get the rest"
+        );
+        return talon_jail::Mode::BestEffort;
+    }
+    configured
+}
+
 pub(super) fn log_protections(
     machine: &talon_jail::Machine,
     mode: talon_jail::Mode,

@@ -20,6 +20,7 @@
 //! | `ready` | the end of the start |
 //! | `lifecycle`, `running` | from then to the end; what runs, and how it stops |
 //! | `shutdown_cause` | why it ends |
+//! | `idle` | when it has no more work |
 //! | `signals` | signals that stop it |
 //! | `handover` | handover to the next supervisor |
 //! | `status_line`, `watchdog` | messages to a service manager |
@@ -35,6 +36,7 @@ mod failure;
 mod files;
 mod handover;
 mod hardening;
+mod idle;
 pub(crate) mod inherited;
 mod lifecycle;
 mod machine;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
+use talon_jail::Mode;
 use talon_plugin::{EventKind, Events, NewEvent, Registry, Service};
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -11,6 +12,7 @@ use tokio::time::Instant;
 use super::admin_listeners::AdminListeners;
 use super::agent::AgentRuntime;
 use super::failure::ServeFailure;
+use super::idle::ClientConnections;
 use super::peers;
 use super::shutdown_cause::ShutdownCause;
 use super::signals::Signals;
@@ -50,6 +52,12 @@ pub(super) struct RunningSupervisor {
     pub(super) closing: StreamCloser,
     /// The probe of the server's accept loop, for the watchdog.
     pub(super) liveness: watch::Sender<Option<LivenessProbe>>,
+    /// The connections of clients on all sockets.
+    pub(super) clients: ClientConnections,
+    /// The mode of our own services' jails.
+    pub(super) service_mode: Mode,
+    /// When it ends for lack of work, if it does.
+    pub(super) idle_exit: Option<Duration>,
 }
 
 impl RunningSupervisor {
@@ -81,6 +89,7 @@ impl RunningSupervisor {
         self.admin.open(&config, &self.registry)?;
         let serve = move |stream, peer| serve_agent(stream, peer, service.clone(), largest);
         self.agent.open(&config, &self.registry, recognise, serve).await;
+        self.clients.count_with([server.connections()].into_iter().chain(self.agent.connections()).collect());
         self.liveness.send_replace(Some(server.liveness()));
         self.server = Some(server);
         Ok(())
@@ -140,6 +149,10 @@ impl RunningSupervisor {
             }
             ShutdownCause::Stop(stop) => {
                 tracing::info!(signal = stop.name(), "stopping: no new calls, calls in flight may finish");
+                Ok(())
+            }
+            ShutdownCause::Idle => {
+                tracing::info!("stopping: there was no client and no call for user.idle_exit");
                 Ok(())
             }
             ShutdownCause::Requested => {

@@ -7,6 +7,8 @@ use super::signals::StopCause;
 pub(super) enum ShutdownCause {
     /// A signal, or its lifeline was cut.
     Stop(StopCause),
+    /// There was no client and no call for long enough.
+    Idle,
     /// A client asked for it.
     Requested,
     /// Another supervisor has taken over.

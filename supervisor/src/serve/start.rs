@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use arc_swap::ArcSwap;
+use talon_jail::Mode;
 use talon_plugin::{Events, Registry};
 use talon_plugin_config::discover::RejectedPlugin;
 use talon_sanitize::{Sanitizer, Settings};
@@ -14,6 +15,7 @@ use super::admin_listeners::AdminListeners;
 use super::agent::{self, AgentRuntime};
 use super::failure::ServeFailure;
 use super::handover::{AcquiredState, acquire};
+use super::idle::ClientConnections;
 use super::inherited::InheritedSockets;
 use super::machine::{self, not_enforced};
 use super::running::RunningSupervisor;
@@ -28,6 +30,7 @@ use crate::discover;
 use crate::dispatch::Dispatcher;
 use crate::host::{ExitRequest, HostService, StreamCloser, SupervisorInfo, exit_channel};
 use crate::notify::Manager;
+use crate::receipts::Receipts;
 use crate::reload::{ReloadSignals, Reloader, ReloaderParts};
 use crate::socket::{HOST_SOCKET_NAME, bind_host, grant_peers};
 use crate::state::StateSupervisor;
@@ -42,6 +45,9 @@ pub struct StartOptions {
     pub sockets: InheritedSockets,
     /// Whether to take over from the supervisor that runs in the same runtime directory.
     pub takeover: bool,
+    /// Whether it was started for one user, by a client that found none: it ends after `user.idle_exit` without work, and where this
+    /// machine gives no jail, our own services run without, so that a model answers. Plugins are still refused.
+    pub for_user: bool,
 }
 
 /// Runs a supervisor until a signal or its lifeline ends it, or another supervisor takes over. Must be called
@@ -51,7 +57,7 @@ pub struct StartOptions {
 /// [`ServeFailure`]; nothing that it started is left then.
 pub async fn serve(loaded: Loaded, beginning: StartOptions) -> Result<(), ServeFailure> {
     let started = SystemTime::now();
-    let StartOptions { lifeline, mut sockets, takeover } = beginning;
+    let StartOptions { lifeline, mut sockets, takeover, for_user } = beginning;
     descriptors::raise_limit();
     let config = Arc::new(loaded.config.clone());
     log_warnings(&loaded.warnings, &mut sockets);
@@ -67,6 +73,7 @@ pub async fn serve(loaded: Loaded, beginning: StartOptions) -> Result<(), ServeF
         Sanitizer::new(&Settings { forbidden_patterns: config.guard.forbidden_patterns.clone() })?;
     let stage = Arc::new(talon_jail::Stage::from_current_exe()?.with_standby());
     let machine = machine::probe_machine(&stage).await;
+    let service_mode = machine::service_mode(config.sandbox.mode.into(), for_user, &machine);
     // The last check before anything of another supervisor is touched.
     let mut arrival = tokio::select! {
         arrival = acquire(&mut sockets, &config, takeover, &manager) => arrival?,
@@ -74,15 +81,24 @@ pub async fn serve(loaded: Loaded, beginning: StartOptions) -> Result<(), ServeF
     };
     let state = state_service::supervisor(&config, &events);
     let agent = agent::supervisor(&config, &events);
-    let (registry, state_service) =
-        match start_plugins(&config, stage, &events, state.as_ref(), &mut arrival, &mut signals).await {
-            Ok(begun) => begun,
-            Err(None) => return Ok(()),
-            Err(Some(failure)) => {
-                arrival.reject(&failure.to_string()).await;
-                return Err(failure);
-            }
-        };
+    let (registry, state_service) = match start_plugins(
+        &config,
+        stage,
+        &events,
+        state.as_ref(),
+        service_mode,
+        &mut arrival,
+        &mut signals,
+    )
+    .await
+    {
+        Ok(begun) => begun,
+        Err(None) => return Ok(()),
+        Err(Some(failure)) => {
+            arrival.reject(&failure.to_string()).await;
+            return Err(failure);
+        }
+    };
     let audit = Audit::start(&config, &events).map_err(ServeFailure::Audit)?;
     let socket = match arrival.socket.take() {
         Some(socket) => socket,
@@ -95,6 +111,7 @@ pub async fn serve(loaded: Loaded, beginning: StartOptions) -> Result<(), ServeF
     log_warnings(&discover::unknown_overrides(&loaded, &names), &mut sockets);
     arrival.quarantine(&dispatcher);
 
+    let idle_exit = for_user.then(|| config.user.idle_exit.get());
     let parts = Parts { started, loaded, machine, config, registry, dispatcher, events, state, agent, audit };
     let HostApi { service, reloader, peers, exit_requests } = parts.host_api(refused, &manager);
     let Parts { config, registry, dispatcher, events, state, agent, audit, .. } = parts;
@@ -115,12 +132,15 @@ pub async fn serve(loaded: Loaded, beginning: StartOptions) -> Result<(), ServeF
         service,
         peers,
         socket,
-        agent: AgentRuntime::new(agent, arrival.agent_socket.take()),
+        agent: AgentRuntime::new(agent, arrival.agent_socket.take(), service_mode),
         server: None,
         admin: AdminListeners::new(sockets.admin, sources),
         audit,
         closing: StreamCloser::default(),
         liveness,
+        clients: ClientConnections::default(),
+        service_mode,
+        idle_exit,
     };
     // From here on `settled` asks for more time.
     drop(more_time);
@@ -216,6 +236,7 @@ impl Parts {
             usages: UsageReader::new(registry.clone()),
             tier: self.machine.tier.name(),
             audit: self.audit.clone(),
+            receipts: Receipts::open(&config.state.data_dir),
         };
         machine::log_protections(&self.machine, config.sandbox.mode.into(), &info.not_enforced);
         let (exit_sender, exit_requests) = exit_channel();
@@ -237,6 +258,7 @@ async fn start_plugins(
     stage: Arc<talon_jail::Stage>,
     events: &Events,
     keeper: Option<&StateSupervisor>,
+    service_mode: Mode,
     arrival: &mut AcquiredState,
     signals: &mut Signals,
 ) -> Result<(Registry, Option<talon_plugin::Service>), Option<ServeFailure>> {
@@ -249,7 +271,9 @@ async fn start_plugins(
     let kept = async {
         registry.persist_approvals().map_err(|error| Some(error.into()))?;
         match keeper {
-            Some(keeper) => state_service::start(config, &registry, keeper, signals).await.map(Some),
+            Some(keeper) => {
+                state_service::start(config, &registry, keeper, service_mode, signals).await.map(Some)
+            }
             None => Ok(None),
         }
     };

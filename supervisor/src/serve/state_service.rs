@@ -3,6 +3,7 @@
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
+use talon_jail::Mode;
 use talon_plugin::service::{Home, Service, ServiceSpec};
 use talon_plugin::{Events, Registry, Settings, StateSockets};
 use talon_plugin_config::PluginName;
@@ -38,10 +39,12 @@ pub(super) async fn start(
     config: &Config,
     registry: &Registry,
     keeper: &StateSupervisor,
+    mode: Mode,
     signals: &mut Signals,
 ) -> Result<Service, Option<ServeFailure>> {
     report_imports(config);
-    let service = run(config, config.talon_plugin_settings().uid_range, registry, keeper).map_err(Some)?;
+    let service =
+        run(config, config.talon_plugin_settings().uid_range, registry, keeper, mode).map_err(Some)?;
     tokio::select! {
         opened = keeper.wait_until_open() => opened.map(|()| service).map_err(|error| Some(error.into())),
         stop = signals.stop() => {
@@ -60,8 +63,9 @@ pub fn run(
     uid_range: Option<RangeInclusive<u32>>,
     registry: &Registry,
     keeper: &StateSupervisor,
+    mode: Mode,
 ) -> Result<Service, ServeFailure> {
-    let service = registry.service(spec(config, uid_range)?, Arc::new(keeper.clone()));
+    let service = registry.service(spec(config, uid_range, mode)?, Arc::new(keeper.clone()));
     let life = &config.plugins.tools.lifecycle;
     let checks = HealthChecks {
         interval: life.health_check_interval.get(),
@@ -86,10 +90,14 @@ fn report_imports(config: &Config) {
     }
 }
 
-fn spec(config: &Config, uid_range: Option<RangeInclusive<u32>>) -> Result<ServiceSpec, ServeFailure> {
+fn spec(
+    config: &Config,
+    uid_range: Option<RangeInclusive<u32>>,
+    mode: Mode,
+) -> Result<ServiceSpec, ServeFailure> {
     let program = state::find_program(config.state.program.as_deref())?;
     let name = PluginName::reserved(NAME);
     let home = Home::prepare(&config.state.data_dir, &name, state::STATE_DIR, uid_range)?;
     let server = config.state.url.as_ref().filter(|_| config.state.engine == Engine::Postgres);
-    Ok(state::service(name, program, home, config.sandbox.mode.into(), server.map(Secret::expose)))
+    Ok(state::service(name, program, home, mode, server.map(Secret::expose)))
 }

@@ -138,6 +138,8 @@ const RECORDED: &str = "in process, recorded";
 const HOST: &str = "host.sock";
 const GO: &str = "Go host";
 
+const AGENT: &str = "talon-agent";
+
 const RATE: &str = "calls";
 const P50: &str = "p50";
 const P99: &str = "p99";
@@ -346,6 +348,21 @@ pub const GOALS: &[Goal] = &[
         ),
         bound: Bound::AtMost(3.0),
         unit: "",
+    },
+    Goal {
+        id: "agent-first-token",
+        what: "the agent: what it adds to the first token of an answer over a direct request to the same provider",
+        formula: Formula::Value(FigureRef("agent/added", AGENT, "added")),
+        bound: Bound::AtMost(25.0),
+        unit: "ms",
+    },
+    Goal {
+        id: "agent-memory",
+        what: "the agent's memory with 100 sessions",
+        formula: Formula::Value(FigureRef("agent/100 sessions", AGENT, "memory")),
+        // 80 megabytes.
+        bound: Bound::AtMost(76.0),
+        unit: "MiB",
     },
 ];
 

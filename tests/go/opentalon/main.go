@@ -28,6 +28,9 @@ import (
 // What the SDK takes at most, unless the environment says otherwise.
 const defaultReceiveBytes = 32 << 20
 
+// Names of tools that OpenTalon takes, and that no model does.
+var foreignNames = []string{"kv.get", "a b", "", "<tool_call>", strings.Repeat("x", 100)}
+
 type plugin struct {
 	pb.UnimplementedPluginServiceServer
 	manner string
@@ -63,18 +66,24 @@ func (p *plugin) Init(_ context.Context, request *pb.PluginInitRequest) (*emptyp
 func (p *plugin) Capabilities(context.Context, *emptypb.Empty) (*pb.PluginCapabilities, error) {
 	p.note("Capabilities")
 	text := func(name string) *pb.Parameter { return &pb.Parameter{Name: name, Type: "string"} }
+	var foreign []*pb.Action
+	if p.manner == "names" {
+		for _, name := range foreignNames {
+			foreign = append(foreign, &pb.Action{Name: name, Description: "Says its name."})
+		}
+	}
 	return &pb.PluginCapabilities{
 		Name:              "opentalon-fixture",
 		Description:       "Shows what it was given.",
 		SupportsCallbacks: p.manner == "callbacks",
-		Actions: []*pb.Action{
+		Actions: append(foreign, []*pb.Action{
 			{Name: "echo", Description: "Says it again.", Parameters: []*pb.Parameter{text("text")}},
 			{Name: "show", Description: "A variable, its settings, its directory, or what it was asked.", Parameters: []*pb.Parameter{text("what")}},
 			{Name: "large", Description: "Says so many bytes.", Parameters: []*pb.Parameter{text("bytes")}},
 			{Name: "size", Description: "The size of what it was sent.", Parameters: []*pb.Parameter{text("text")}},
 			{Name: "panic", Description: "Panics, which kills it."},
 			{Name: "keep-id", Description: "Forgets to copy the id."},
-		},
+		}...),
 	}, nil
 }
 
@@ -99,6 +108,12 @@ func (p *plugin) Execute(_ context.Context, request *pb.ToolCallRequest) (*pb.To
 	case "keep-id":
 		result.CallId = ""
 	default:
+		for _, name := range foreignNames {
+			if p.manner == "names" && name == request.Action {
+				result.Content = fmt.Sprintf("called %q", name)
+				return result, nil
+			}
+		}
 		result.Error = "unknown action " + request.Action
 	}
 	return result, nil

@@ -37,6 +37,18 @@ pub(crate) fn name(pid: u32) -> Option<String> {
     fs::read_to_string(format!("/proc/{pid}/comm")).ok().map(|name| name.trim_end().to_owned())
 }
 
+/// What a process is and what it waits for, for the message of a failed test.
+#[must_use]
+pub(crate) fn describe(pid: u32) -> String {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let fields = ["Name:", "State:", "PPid:", "Uid:", "NSpid:", "SigBlk:"];
+    let fields = status.lines().filter(|line| fields.iter().any(|field| line.starts_with(field)));
+    let fields: Vec<&str> = fields.collect();
+    let wait_channel = fs::read_to_string(format!("/proc/{pid}/wchan")).unwrap_or_default();
+    let stack = fs::read_to_string(format!("/proc/{pid}/stack")).unwrap_or_default();
+    format!("{pid}: {} wchan: {wait_channel}\n{stack}", fields.join(", "))
+}
+
 struct Process {
     pid: u32,
     parent: u32,

@@ -13,7 +13,7 @@ use tokio::process::{Child, Command};
 
 use crate::cli::cli;
 use crate::client::Client;
-use crate::processes::{alive, descendants, in_uid_range, is_root};
+use crate::processes::{alive, descendants, describe, in_uid_range, is_root};
 use crate::scratch::{Scratch, program};
 use crate::spawn::{WAIT_TIMEOUT, connect, spawn, wait_for_log};
 use crate::uids::Uids;
@@ -278,11 +278,14 @@ impl Supervisor {
                 pause.tick().await;
             }
         };
-        let _ = tokio::time::timeout(Duration::from_secs(20), watch).await;
+        let _ = tokio::time::timeout(WAIT_TIMEOUT, watch).await;
         // Normally no process outlives it that could hold its log open.
         let _ = tokio::time::timeout(WAIT_TIMEOUT, &mut self.reader).await;
         let mut processes: Vec<u32> = family.into_iter().filter(|pid| alive(*pid)).collect();
         processes.extend(in_uid_range_of(&self.uids));
+        for pid in &processes {
+            eprintln!("left behind: {}", describe(*pid));
+        }
         let (sockets, log) = (sockets_below(&self.runtime_dir), self.log());
         let left = Leftovers { scratch: self.scratch, uids: self.uids };
         Stopped { status, processes, sockets, log, left }

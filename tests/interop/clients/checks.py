@@ -74,6 +74,21 @@ class Answer:
         return cls(texts, error, structured, [block.type for block in result.content])
 
 
+def progress_of(client, parameter):
+    """What `run` takes as `progress`: the reports of a call, received by the function that `call_tool` takes as `parameter`."""
+
+    async def progress(name):
+        received = []
+
+        async def receive(done, total, message):
+            received.append(done)
+
+        await client.call_tool(name, {}, **{parameter: receive})
+        return received
+
+    return progress
+
+
 async def run(names, call, progress=None):
     """All checks: `names()` lists the tools, `call(name)` is an `Answer`, `progress(name)` the reports of a call."""
 

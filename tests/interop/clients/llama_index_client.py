@@ -15,16 +15,7 @@ async def main():
     async def call(name):
         return checks.Answer.of(await client.call_tool(name, {}))
 
-    async def progress(name):
-        received = []
-
-        async def receive(done, total, message):
-            received.append(done)
-
-        await client.call_tool(name, {}, progress_callback=receive)
-        return received
-
-    await checks.run(names, call, progress)
+    await checks.run(names, call, checks.progress_of(client, "progress_callback"))
 
 
 asyncio.run(main())

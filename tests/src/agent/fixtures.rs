@@ -57,6 +57,8 @@ pub(super) fn messages() -> Vec<Message> {
         output: "[plugin_output]\none commit\n[/plugin_output]".into(),
         duration_ms: 12,
         truncated: false,
+        receipt: Vec::new(),
+        arguments: String::new(),
     };
     vec![
         Message { summary: true, ..message(1, "system", "Greetings were exchanged.") },
@@ -156,6 +158,7 @@ pub(super) fn models(providers: Vec<ProviderState>) -> ListModelsResponse {
         why: "ANTHROPIC_API_KEY is not set".into(),
         priority: 100,
         local: false,
+        ..Model::default()
     };
     let llama = Model {
         id: "ollama/llama3.2".into(),
@@ -167,7 +170,12 @@ pub(super) fn models(providers: Vec<ProviderState>) -> ListModelsResponse {
         state: "ready".into(),
         ..Model::default()
     };
-    ListModelsResponse { models: vec![llama, haiku], providers, chains: Vec::new() }
+    ListModelsResponse {
+        models: vec![llama, haiku],
+        providers,
+        chains: Vec::new(),
+        embeddings: String::new(),
+    }
 }
 
 pub(super) fn tools() -> Vec<Tool> {

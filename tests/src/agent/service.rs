@@ -5,14 +5,16 @@ use std::sync::Arc;
 use talon_proto::agent::agent_server::Agent;
 use talon_proto::agent::forget_memories_request::What;
 use talon_proto::agent::{
-    Approval, AskRequest, AttachRequest, CancelRequest, CancelResponse, Chunk, CompactSessionRequest,
-    CompactSessionResponse, CreateSessionRequest, DecideRequest, DeleteSessionRequest, DeleteSessionResponse,
-    ForgetMemoriesRequest, ForgetMemoriesResponse, GetCostsRequest, GetCostsResponse, GetLoopRequest,
-    GetMemoryRequest, GetMetricsRequest, GetMetricsResponse, GetSessionRequest, GetSessionResponse,
-    GetStatusRequest, GetStatusResponse, ListApprovalsRequest, ListApprovalsResponse, ListMemoriesRequest,
-    ListMemoriesResponse, ListModelsRequest, ListModelsResponse, ListSessionsRequest, ListSessionsResponse,
-    ListToolsRequest, ListToolsResponse, LoopState, Memory, ResumeSessionRequest, ResumeSessionResponse,
-    Session, UpdateSessionRequest,
+    Approval, ApprovalRule, AskRequest, AttachRequest, CancelRequest, CancelResponse, Chunk,
+    CompactSessionRequest, CompactSessionResponse, CreateSessionRequest, DecideRequest, DeleteSessionRequest,
+    DeleteSessionResponse, ForgetMemoriesRequest, ForgetMemoriesResponse, ForgetSenderRequest,
+    ForgetSenderResponse, GetCostsRequest, GetCostsResponse, GetLoopRequest, GetMemoryRequest,
+    GetMetricsRequest, GetMetricsResponse, GetSessionRequest, GetSessionResponse, GetStatusRequest,
+    GetStatusResponse, ListApprovalRulesRequest, ListApprovalRulesResponse, ListApprovalsRequest,
+    ListApprovalsResponse, ListMemoriesRequest, ListMemoriesResponse, ListModelsRequest, ListModelsResponse,
+    ListSessionsRequest, ListSessionsResponse, ListToolsRequest, ListToolsResponse, LoopState, Memory,
+    ResumeSessionRequest, ResumeSessionResponse, RevokeApprovalRuleRequest, Session, UndoTurnsRequest,
+    UndoTurnsResponse, UpdateSessionRequest,
 };
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status};
@@ -103,7 +105,8 @@ impl Agent for Service {
     }
 
     async fn update_session(&self, request: Request<UpdateSessionRequest>) -> Answer<Session> {
-        let UpdateSessionRequest { session_id, model, thinking, tools, local_only } = request.into_inner();
+        let UpdateSessionRequest { session_id, model, thinking, tools, local_only, .. } =
+            request.into_inner();
         let tools = tools.map(|list| list.tools);
         let local_only = local_only.map(|only| format!(" local_only={only}")).unwrap_or_default();
         self.world.record(format!("UpdateSession {session_id} {model:?} {thinking:?} {tools:?}{local_only}"));
@@ -139,6 +142,13 @@ impl Agent for Service {
         }))
     }
 
+    async fn undo_turns(&self, request: Request<UndoTurnsRequest>) -> Answer<UndoTurnsResponse> {
+        let UndoTurnsRequest { session_id, turns } = request.into_inner();
+        self.world.record(format!("UndoTurns {session_id} turns={turns}"));
+        self.session(&session_id)?;
+        Ok(Response::new(UndoTurnsResponse { turns: turns.max(1), text: "Hello\nyou".into(), calls: 2 }))
+    }
+
     async fn list_approvals(&self, request: Request<ListApprovalsRequest>) -> Answer<ListApprovalsResponse> {
         let ListApprovalsRequest { all, session_id, everybody } = request.into_inner();
         if everybody {
@@ -153,8 +163,16 @@ impl Agent for Service {
     }
 
     async fn decide(&self, request: Request<DecideRequest>) -> Answer<Approval> {
-        let DecideRequest { id, approve, digest, reason } = request.into_inner();
-        self.world.record(format!("Decide {id} approve={approve} digest={digest} reason={reason:?}"));
+        let DecideRequest { id, approve, digest, reason, answer, scope, patterns } = request.into_inner();
+        let answer = if answer.is_empty() { answer } else { format!(" answer={answer:?}") };
+        let scope = if matches!(&*scope, "" | "once") {
+            String::new()
+        } else {
+            format!(" scope={scope} {patterns:?}")
+        };
+        self.world.record(format!(
+            "Decide {id} approve={approve} digest={digest} reason={reason:?}{answer}{scope}"
+        ));
         let mut approvals = self.world.approvals.lock();
         let found = approvals.iter_mut().find(|approval| approval.id == id);
         let Some(approval) = found else { return Err(Status::not_found("there is no such approval")) };
@@ -164,6 +182,50 @@ impl Agent for Service {
         approval.state = if approve { "approved" } else { "denied" }.to_owned();
         self.world.decided.send_modify(|times| *times += 1);
         Ok(Response::new(approval.clone()))
+    }
+
+    async fn list_approval_rules(
+        &self,
+        request: Request<ListApprovalRulesRequest>,
+    ) -> Answer<ListApprovalRulesResponse> {
+        self.world.record(format!("ListApprovalRules everybody={}", request.into_inner().everybody));
+        let rule = ApprovalRule {
+            id: "01K0000000000000000000RUL1".to_owned(),
+            sender: "anna".to_owned(),
+            plugin: "shell".to_owned(),
+            action: "run".to_owned(),
+            arguments: [("cwd".to_owned(), "/src".to_owned())].into(),
+            patterns: [("command".to_owned(), "make *".to_owned())].into(),
+            created_by: "anna".to_owned(),
+            created_unix_ms: 1_700_000_000_000,
+            uses: 2,
+            used_unix_ms: 1_700_000_100_000,
+            ..ApprovalRule::default()
+        };
+        let here = ApprovalRule { session_id: "S1".to_owned(), uses: 0, used_unix_ms: 0, ..rule.clone() };
+        Ok(Response::new(ListApprovalRulesResponse { rules: vec![rule, here] }))
+    }
+
+    async fn revoke_approval_rule(
+        &self,
+        request: Request<RevokeApprovalRuleRequest>,
+    ) -> Answer<ApprovalRule> {
+        let id = request.into_inner().id;
+        self.world.record(format!("RevokeApprovalRule {id}"));
+        let (plugin, action) = ("shell".to_owned(), "run".to_owned());
+        Ok(Response::new(ApprovalRule { id, plugin, action, ..ApprovalRule::default() }))
+    }
+
+    async fn forget_sender(&self, request: Request<ForgetSenderRequest>) -> Answer<ForgetSenderResponse> {
+        self.world.record(format!("ForgetSender {}", request.into_inner().sender));
+        let sessions = 2;
+        Ok(Response::new(ForgetSenderResponse {
+            sessions,
+            memories: 1,
+            rules: 3,
+            approvals: 0,
+            shared_memories: 2,
+        }))
     }
 
     async fn list_memories(&self, request: Request<ListMemoriesRequest>) -> Answer<ListMemoriesResponse> {

@@ -127,7 +127,11 @@ fn own_tools() -> Vec<Tool> {
     });
     let people = Action { user_only: true, ..action("for_people", "For people alone.") };
     let people = Tool::dynamic(people, |_, _| async { Ok::<_, ToolError>("wiped".to_owned()) });
-    let destroy = Action { destructive: Some(true), ..action("destroy", "Takes something away.") };
+    let destroy = Action {
+        destructive: Some(true),
+        always_include: true,
+        ..action("destroy", "Takes something away.")
+    };
     let destroy = Tool::dynamic(destroy, |_, _| async { Ok::<_, ToolError>("gone".to_owned()) });
     let long = Action { ..action(&"long".repeat(16), "Has the longest name there is.") };
     let long = Tool::dynamic(long, |_, _| async { Ok::<_, ToolError>("long".to_owned()) });

@@ -86,7 +86,9 @@ async fn call(supervisor: &Supervisor, server: &Server, report: &mut Report) -> 
         bail!("{}: {}", plugin.state, plugin.reason);
     }
     report.ready_us = plugin.instances.first().map(|instance| instance.start_to_ready_us);
-    report.tools = shown.capabilities.context("it has no capabilities")?.actions.len();
+    let actions = shown.capabilities.context("it has no capabilities")?.actions;
+    // Those for resources and prompts are no tools.
+    report.tools = actions.iter().filter(|action| !action.user_only).count();
     let arguments: Vec<(&str, String)> =
         server.call.args.iter().map(|(name, value)| (name.as_str(), argument(value))).collect();
     let arguments: Vec<(&str, &str)> =

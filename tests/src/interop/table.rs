@@ -43,7 +43,7 @@ Each is run by a small program in `tests/interop/clients` against two plugins: t
 |---|---|---|---|---|---|---|---|---|
 ";
 
-/// The programs that tests in the tree build and run; `make interop` runs those tests before this page is written.
+/// What tests in the tree build and run; `make interop` runs those tests before this page is written.
 const PROGRAMS: &str = "
 ## go-plugin and OpenTalon programs
 
@@ -52,9 +52,13 @@ The tests build these from source, and `make interop` runs them before it writes
 | program | what is tried | tests |
 |---|---|---|
 | `PluginService` programs of HashiCorp's go-plugin 1.0.1, as Debian 12 packages it | cookie, service and several versions of the protocol, AutoMTLS with P-521, the broker, streamed output, death and end | `tests/tests/go_plugin.rs` |
+| a go-plugin program with the services of another host (the KV example) | calls through `talon-service-bridge`, every kind of field, errors, deadlines, death, incomplete descriptors | `tests/tests/go_plugin_service.rs` |
 | our SDK for Rust under a host of go-plugin 1.0.1 | start, AutoMTLS, calls, end | `tests/tests/go_plugin.rs` |
 | OpenTalon's plugins, as its Go SDK serves them | settings, calls up to the limit, panics, `Init` old and new | `tests/tests/opentalon.rs` |
 | OpenTalon's oldest plugins (v0.0.1, framed JSON) | calls through `talon-framed-bridge`, many at once, death, lies | `tests/tests/opentalon_v0.rs` |
+
+The MCP project's own conformance suite is run as well, with Talon as the server and as the client, at each revision that a scenario has:
+what passes, and what does not apply and why, is [a table for each](mcp.md#what-the-conformance-suite-finds).
 ";
 
 /// A server's row.

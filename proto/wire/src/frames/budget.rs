@@ -5,7 +5,7 @@ use std::time::Instant;
 use super::scanner::{DATA, FrameHead, HEADERS};
 
 /// How many control frames a peer may send at once: SETTINGS, PING, WINDOW_UPDATE, PRIORITY, RST_STREAM,
-/// CONTINUATION, unknown ones, HEADERS, and empty DATA. The requests of 128 streams begin with some five of
+/// CONTINUATION, unknown ones, HEADERS, and DATA that only ends its stream. The requests of 128 streams begin with some five of
 /// them each, and three times as many are read within some milliseconds. At more, and none left of the
 /// following two, the connection ends.
 pub const CONTROL_BURST: u32 = 2048;
@@ -25,6 +25,11 @@ pub const TINY_DATA_BYTES: usize = 32;
 pub const TINY_BURST: u32 = 32 << 10;
 /// How many more each second: about a hundredth of a core.
 pub const TINY_PER_SECOND: u32 = 10_000;
+
+/// How many frames of DATA without data a connection may have that do not end their stream. They mean nothing,
+/// and h2 ends a connection at the next one without a reason (its `MAX_RECV_EMPTY_DATA_FRAMES`), so this is no
+/// part of [`FrameLimits`].
+pub const MAX_EMPTY_DATA: u32 = 100;
 
 /// Payload that control frames of the usual sizes have; a longer one counts as several.
 const CONTROL_BYTES: usize = 512;
@@ -62,6 +67,8 @@ pub enum FrameFloodError {
     Control(FrameLimits),
     /// Of tiny frames of data.
     TinyData(FrameLimits),
+    /// Of frames of data that are empty.
+    EmptyData,
 }
 
 impl std::fmt::Display for FrameFloodError {
@@ -77,6 +84,11 @@ impl std::fmt::Display for FrameFloodError {
                 "it sent HTTP/2 data in tiny frames without end: {tiny_burst} at once and {tiny_per_second} a second of less \
                  than {TINY_DATA_BYTES} bytes are allowed"
             ),
+            Self::EmptyData => write!(
+                f,
+                "it sent HTTP/2 data without content: {MAX_EMPTY_DATA} such frames of a connection are allowed beside those that \
+                 end a stream"
+            ),
         }
     }
 }
@@ -89,6 +101,7 @@ pub(super) struct FrameBudget {
     limits: FrameLimits,
     control: TokenBucket,
     tiny: TokenBucket,
+    empty_left: u32,
     credit: u32,
 }
 
@@ -98,6 +111,7 @@ impl FrameBudget {
             limits,
             control: TokenBucket::new(limits.control_burst, limits.control_per_second, now),
             tiny: TokenBucket::new(limits.tiny_burst, limits.tiny_per_second, now),
+            empty_left: MAX_EMPTY_DATA,
             credit: 0,
         }
     }
@@ -129,6 +143,10 @@ impl FrameBudget {
             } else {
                 Err(FrameFloodError::TinyData(self.limits))
             };
+        }
+        if head.continues {
+            self.empty_left = self.empty_left.checked_sub(1).ok_or(FrameFloodError::EmptyData)?;
+            return Ok(true);
         }
         let cost = count(head.length / CONTROL_BYTES).saturating_add(1);
         let by_credit = cost.min(self.credit);
@@ -188,7 +206,15 @@ mod tests {
 
     use super::*;
 
-    const PING: FrameHead = FrameHead { kind: 6, length: 8 };
+    const PING: FrameHead = control(6, 8);
+
+    const fn control(kind: u8, length: usize) -> FrameHead {
+        FrameHead { kind, length, continues: false }
+    }
+
+    const fn data(length: usize) -> FrameHead {
+        FrameHead { kind: DATA, length, continues: true }
+    }
 
     fn spend(budget: &mut FrameBudget, frame: FrameHead, now: Instant) -> u32 {
         let mut taken = 0;
@@ -222,7 +248,7 @@ mod tests {
         let mut budget = FrameBudget::new(limits, start);
         assert_eq!(spend(&mut budget, PING, start), 3);
         assert_eq!(spend(&mut budget, PING, start + Duration::from_secs(1)), 2);
-        assert_eq!(spend(&mut budget, FrameHead { kind: DATA, length: 1 }, start), 5);
+        assert_eq!(spend(&mut budget, data(1), start), 5);
         assert!(FrameFloodError::Control(limits).to_string().contains("3 at once and 2 a second"));
         assert!(FrameFloodError::TinyData(limits).to_string().contains("5 at once and 1 a second"));
     }
@@ -233,16 +259,16 @@ mod tests {
         let mut budget = FrameBudget::new(FrameLimits::default(), start);
         // Ten thousand calls in no time, each with all that a talkative peer adds.
         for _ in 0..10_000 {
-            budget.sent(FrameHead { kind: HEADERS, length: 100 });
-            budget.sent(FrameHead { kind: DATA, length: 100 });
+            budget.sent(control(HEADERS, 100));
+            budget.sent(data(100));
             for kind in [8, 8, 6, 6, HEADERS, HEADERS] {
-                assert_eq!(budget.received(FrameHead { kind, length: 8 }, || start), Ok(true));
+                assert_eq!(budget.received(control(kind, 8), || start), Ok(true));
             }
         }
         let mut budget = FrameBudget::new(FrameLimits::default(), start);
         (0..10_000).for_each(|_| budget.sent(PING));
         assert_eq!(spend(&mut budget, PING, start), CONTROL_BURST);
-        (0..10_000).for_each(|_| budget.sent(FrameHead { kind: DATA, length: 0 }));
+        (0..10_000).for_each(|_| budget.sent(data(0)));
         assert_eq!(spend(&mut budget, PING, start), MAX_CREDIT);
     }
 
@@ -251,14 +277,13 @@ mod tests {
         let start = Instant::now();
         let mut budget = FrameBudget::new(FrameLimits::default(), start);
         for _ in 0..1_000_000 {
-            assert_eq!(
-                budget.received(FrameHead { kind: DATA, length: TINY_DATA_BYTES }, || start),
-                Ok(false)
-            );
+            assert_eq!(budget.received(data(TINY_DATA_BYTES), || start), Ok(false));
         }
-        assert_eq!(spend(&mut budget, FrameHead { kind: DATA, length: 1 }, start), TINY_BURST);
-        assert_eq!(spend(&mut budget, FrameHead { kind: DATA, length: 0 }, start), CONTROL_BURST);
+        assert_eq!(spend(&mut budget, data(1), start), TINY_BURST);
+        assert_eq!(spend(&mut budget, control(DATA, 0), start), CONTROL_BURST, "each ends a stream");
+        assert_eq!(spend(&mut budget, data(0), start), MAX_EMPTY_DATA);
+        assert_eq!(budget.received(data(0), || start), Err(FrameFloodError::EmptyData));
         let mut budget = FrameBudget::new(FrameLimits::default(), start);
-        assert_eq!(spend(&mut budget, FrameHead { kind: 0xfa, length: 1 << 20 }, start), 0);
+        assert_eq!(spend(&mut budget, control(0xfa, 1 << 20), start), 0);
     }
 }

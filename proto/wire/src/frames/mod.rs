@@ -17,6 +17,6 @@ mod scanner;
 
 pub use budget::{
     CONTROL_BURST, CONTROL_PER_SECOND, CREDIT_BYTES, CREDIT_PER_FRAME, FrameFloodError, FrameLimits,
-    MAX_CREDIT, TINY_BURST, TINY_DATA_BYTES, TINY_PER_SECOND,
+    MAX_CREDIT, MAX_EMPTY_DATA, TINY_BURST, TINY_DATA_BYTES, TINY_PER_SECOND,
 };
 pub use limited::{ConnectionSide, FrameLimited, MAX_FRAMES_PER_POLL};

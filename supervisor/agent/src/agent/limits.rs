@@ -1,10 +1,15 @@
-//! The configured limits, in the types of the loop.
+//! The configured limits, in the types of the loop, and how long an end is waited for.
 
 use std::num::NonZeroU32;
+use std::time::Duration;
 
 use talon_agent_settings::{PICOS_PER_MICRO, TurnKeys};
 
 use crate::budget::Budgets;
+
+/// How long to wait for a cancelled turn, which drops its connections and writes its end. A slower one
+/// continues in the background.
+pub(crate) const CANCEL_WAIT: Duration = Duration::from_secs(5);
 
 /// The configured limits. The supervisor rejects a 0 where it is invalid; if one arrives, it counts as 1.
 pub(super) fn budgets(keys: &TurnKeys) -> Budgets {
@@ -17,6 +22,7 @@ pub(super) fn budgets(keys: &TurnKeys) -> Budgets {
         no_progress: number(keys.no_progress),
         structured_retries: keys.structured_retries,
         continuations: keys.continuations,
+        clarifications: keys.clarifications,
         wall_time: keys.wall_time.get(),
         micro_usd: keys
             .cost

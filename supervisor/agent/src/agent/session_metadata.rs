@@ -1,5 +1,6 @@
 //! The metadata of a session: its open turn, its title, and what may be called in it.
 
+use talon_agent_settings::Sampling;
 use talon_store::Session;
 
 /// The metadata key for the number of a turn without an end.
@@ -11,12 +12,31 @@ pub(crate) const TOOLS: &str = "tools";
 /// The metadata key of a session whose text only models on this machine may see.
 pub(crate) const LOCAL_ONLY: &str = "local_only";
 
+/// The metadata key for how its models choose their words, as JSON.
+pub(crate) const SAMPLING: &str = "sampling";
+
+/// The metadata key of a session in which a turn was for models on this machine alone.
+pub(super) const LOCAL_TURNS: &str = "local_turns";
+
+/// Whether only models on this machine may see what was said in a session, or in a part of it.
+pub(super) fn said_here(session: &Session) -> bool {
+    session.metadata.contains_key(LOCAL_ONLY) || session.metadata.contains_key(LOCAL_TURNS)
+}
+
+/// All keys of the agent's own. Clients see and set none of them.
+pub(crate) const OWN_KEYS: [&str; 6] = [OPEN_TURN, TITLE, TOOLS, LOCAL_ONLY, LOCAL_TURNS, SAMPLING];
+
 /// The longest title: one line of a list.
 const MAX_TITLE_CHARS: usize = 80;
 
 /// What may be called in a session; empty for everything that its sender may call.
 pub(crate) fn tools_of(session: &Session) -> Vec<String> {
     session.metadata.get(TOOLS).and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default()
+}
+
+/// How models choose their words in a session.
+pub(crate) fn sampling_of(session: &Session) -> Sampling {
+    session.metadata.get(SAMPLING).and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default()
 }
 
 /// The beginning of a message, as one line.

@@ -5,29 +5,43 @@ use std::sync::Arc;
 
 use talon_agent_settings::{ModelKeys, ProviderKind, Settings, SettingsBundle};
 use talon_guard::Sanitizer;
-use talon_llm::config;
+use talon_llm::config::{self, Providers};
 use talon_llm::route::catalog::Catalog;
 use talon_llm::route::cost::Ledgers;
 use talon_llm::route::fallback::{Chain, ChainSettings, EventObserver, Log, ProviderState};
 use talon_llm::route::router::Routing;
-use talon_store::Memory;
+use talon_store::{KeyValues, Memory, MemoryVectors, Sessions};
+use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::probe_signal::ProbeSignal;
+use super::session_metadata::said_here;
 use crate::approval::ApprovalQueue;
 use crate::context::ContextPlan;
 use crate::costs::Costs;
-use crate::driver::{Host, Recall, TurnEnvironment, TurnRunner};
+use crate::driver::{Host, Recall, ToolSimilarity, TurnEnvironment, TurnRunner};
+use crate::embeddings::{Embedder, ToolVectors};
+use crate::image_store::ImageStore;
 use crate::metrics::{CountingRecall, Metrics};
-use crate::recall::{MemoryTools, StoreRecall};
+use crate::recall::{MemoryIndex, MemoryTools, StoreRecall};
 use crate::subagent::{EnvironmentSource, SubAgentContext, SubAgents};
+use crate::tokens::Calibration;
+use crate::traces::Tracer;
 use crate::workspace::WorkspaceFiles;
 
 /// The parts that do not depend on the configuration.
 pub(super) struct SharedParts {
     pub(super) host: Arc<dyn Host>,
     pub(super) memory: Arc<dyn Memory>,
+    pub(super) sessions: Arc<dyn Sessions>,
+    pub(super) vectors: Arc<dyn MemoryVectors>,
+    /// Notified when a memory was stored, or the configuration changed.
+    pub(super) memory_changed: Arc<Notify>,
+    pub(super) key_values: Arc<dyn KeyValues>,
     pub(super) approvals: Arc<ApprovalQueue>,
+    pub(super) images: Arc<ImageStore>,
+    pub(super) tracer: Arc<Tracer>,
+    pub(super) calibration: Arc<Calibration>,
     pub(super) costs: Arc<Costs>,
     pub(super) metrics: Arc<Metrics>,
     pub(super) probing: Arc<ProbeSignal>,
@@ -45,6 +59,8 @@ pub(crate) struct Setup {
     pub(crate) problems: Vec<String>,
     /// The person's files.
     pub(crate) workspace: Arc<WorkspaceFiles>,
+    /// Memories by their meaning, if there is a model for it.
+    pub(crate) index: Option<Arc<MemoryIndex>>,
 }
 
 impl Setup {
@@ -52,9 +68,21 @@ impl Setup {
     pub(super) fn new(bundle: &SettingsBundle, parts: &SharedParts, before: Option<&Self>) -> Self {
         let settings = bundle.settings.clone();
         let mut problems = Vec::new();
-        let chain = Arc::new(chain(bundle, parts, before, &mut problems));
+        parts.tracer.set_providers(&settings.models.providers);
+        let made = config::providers(&settings.models.providers, bundle);
+        let embedder = embedder(&settings.models, &made, &mut problems);
+        let similarity = embedder.clone().map(|embedder| {
+            Arc::new(ToolVectors::new(embedder, Arc::clone(&parts.key_values))) as Arc<dyn ToolSimilarity>
+        });
+        let index = embedder.filter(|_| settings.agent.memory.enabled).map(|embedder| {
+            let (vectors, changed) = (Arc::clone(&parts.vectors), Arc::clone(&parts.memory_changed));
+            Arc::new(MemoryIndex::new(embedder, vectors, changed))
+        });
+        let chain = Arc::new(chain(bundle, made, parts, before, &mut problems));
         let recall: Arc<dyn Recall> = Arc::new(CountingRecall {
-            inner: Arc::new(StoreRecall::new(Arc::clone(&parts.memory), settings.agent.memory)),
+            inner: Arc::new(
+                StoreRecall::new(Arc::clone(&parts.memory), settings.agent.memory).with_index(index.clone()),
+            ),
             metrics: Arc::clone(&parts.metrics),
         });
         let mut environment = TurnEnvironment {
@@ -64,10 +92,17 @@ impl Setup {
             recall,
             approver: Arc::clone(&parts.approvals) as _,
             sanitizer: Arc::clone(&parts.sanitizer),
+            images: Arc::clone(&parts.images) as _,
+            tracer: Arc::clone(&parts.tracer),
+            calibration: Arc::clone(&parts.calibration),
+            similarity,
         };
         if settings.agent.memory.enabled {
             let (memory, sanitizer) = (Arc::clone(&parts.memory), Arc::clone(&parts.sanitizer));
-            environment.builtin_tools.push(Arc::new(MemoryTools::new(memory, sanitizer)));
+            let tools = MemoryTools::new(memory, sanitizer)
+                .with_index(index.clone())
+                .with_sessions(Arc::clone(&parts.sessions), said_here);
+            environment.builtin_tools.push(Arc::new(tools));
         }
         if settings.agent.subagents.enabled {
             // Sub-agents cannot start sub-agents: their environment has no such tools.
@@ -76,6 +111,7 @@ impl Setup {
                 rules: settings.orchestrator.rules.clone(),
                 plan: ContextPlan::from(&settings.agent.context),
                 summaries: settings.models.summaries.clone(),
+                parallel: settings.agent.turn.parallel,
                 allow: settings.agent.allow.subagents.clone(),
                 sanitizer: Arc::clone(&parts.sanitizer),
             };
@@ -83,14 +119,14 @@ impl Setup {
             let environment_of: EnvironmentSource = Arc::new(move || Some(theirs.clone()));
             let (subagents, wrong) = SubAgents::new(keys, runner, environment_of, context);
             problems.extend(wrong);
-            environment.builtin_tools.push(Arc::new(subagents));
+            environment.builtin_tools.push(Arc::new(subagents.with_sessions(Arc::clone(&parts.sessions))));
         }
         let same = before.filter(|before| before.settings.agent.workspace == settings.agent.workspace);
         let workspace = same.map_or_else(
             || Arc::new(WorkspaceFiles::new(settings.agent.workspace.clone())),
             |before| Arc::clone(&before.workspace),
         );
-        Self { settings, environment, problems, workspace }
+        Self { settings, environment, problems, workspace, index }
     }
 
     /// The providers in the order of their names, with protocol and state.
@@ -113,15 +149,29 @@ fn routing(models: &ModelKeys) -> Routing {
     }
 }
 
+/// The model that compares texts by meaning, if one is configured and its provider can be used.
+fn embedder(models: &ModelKeys, made: &Providers, problems: &mut Vec<String>) -> Option<Embedder> {
+    let keys = models.embeddings.as_ref()?;
+    let entry = models.providers.0.get(&keys.provider);
+    let Some((provider, entry)) = made.ready.get(&keys.provider).zip(entry) else {
+        problems.push(format!(
+            "tools and memories are found by words alone, since the provider {} of models.embeddings cannot be used: correct it and reload",
+            keys.provider
+        ));
+        return None;
+    };
+    Some(Embedder::new(keys, Arc::clone(provider), entry.is_local()))
+}
+
 /// The model chain, with health and costs of the previous one.
 fn chain(
     bundle: &SettingsBundle,
+    made: Providers,
     parts: &SharedParts,
     before: Option<&Setup>,
     problems: &mut Vec<String>,
 ) -> Chain {
     let ModelKeys { providers, catalog, fallback, budget, .. } = &bundle.settings.models;
-    let made = config::providers(providers, bundle);
     let names: BTreeSet<String> = providers.0.keys().cloned().collect();
     let catalog = Arc::new(Catalog::new(catalog, &names).unwrap_or_else(|wrong| {
         // The supervisor rejects such a catalog, so it must be of another version.

@@ -2,19 +2,21 @@
 
 use std::sync::Arc;
 
-use talon_agent_settings::{Settings, Thinking};
+use talon_agent_settings::{Sampling, Settings, Thinking};
+use talon_llm::model::Image;
 use talon_llm::route::Task;
 use talon_llm::route::router::Pins;
 use talon_store::Session;
+use talon_trace_context::TraceParent;
 
 use super::limits::budgets;
-use super::session_metadata::{LOCAL_ONLY, tools_of};
+use super::session_metadata::{LOCAL_ONLY, sampling_of, tools_of};
 use super::setup::Setup;
 use crate::answer::Schema;
 use crate::context::ContextPlan;
 use crate::driver::{AllowedTools, Caller, TurnSpec};
 use crate::journal::{Journal, UnfinishedTurn};
-use crate::prompt::{Note, Prompt};
+use crate::prompt::{Note, Prompt, Verbosity, today};
 use crate::tools::{PatternIntersection, intersect};
 use crate::turns::RunningTurn;
 use crate::workspace::REFRESH_TIMEOUT;
@@ -24,10 +26,14 @@ use crate::workspace::REFRESH_TIMEOUT;
 pub(crate) struct TurnRequest {
     /// The message.
     pub(crate) text: String,
+    /// The images that belong to it; their bytes are stored.
+    pub(crate) images: Vec<Image>,
     /// The model, by provider/name or alias.
     pub(crate) model: Option<String>,
     /// How long the model thinks.
     pub(crate) thinking: Option<Thinking>,
+    /// How it chooses its words.
+    pub(crate) sampling: Sampling,
     /// The schema that the answer has to fit.
     pub(crate) schema: Option<Arc<Schema>>,
     /// What may be called; empty for what the session allows.
@@ -36,6 +42,10 @@ pub(crate) struct TurnRequest {
     pub(crate) no_tools: bool,
     /// Whether only models on this machine may see it.
     pub(crate) local_only: bool,
+    /// Whether a person follows the turn and can be asked back.
+    pub(crate) can_answer: bool,
+    /// The client's position in a trace.
+    pub(crate) trace: Option<TraceParent>,
 }
 
 /// Builds the specification.
@@ -64,25 +74,34 @@ pub(super) async fn spec(
             correlation_id: running.correlation_id.clone(),
         },
         request: request.text,
+        images: request.images,
         budgets: budgets(&settings.agent.turn),
         plan: ContextPlan::from(&settings.agent.context),
-        prompt: prompt(setup).await,
+        prompt: prompt(setup)
+            .await
+            .verbosity(session.overrides.verbosity.as_deref().and_then(Verbosity::parse)),
         task: Task::Chat,
         pins: Pins {
             local_only: request.local_only || local_only(settings, session),
             request: request.model,
             session: session.overrides.model.clone(),
+            active: session.active_model.clone(),
         },
         summaries: settings.models.summaries.clone(),
         thinking: request.thinking.or(wanted).unwrap_or(settings.models.thinking),
+        is_general_thinking: request.thinking.or(wanted).is_none(),
+        sampling: request.sampling.or(sampling_of(session)),
         schema: request.schema,
         no_tools: request.no_tools || nothing,
+        can_answer: request.can_answer,
+        parallel: settings.agent.turn.parallel,
         within,
         allowed: AllowedTools::new(&settings.agent.allow, &session.sender, &session.channel),
         journal: Some(journal),
         listener: Arc::clone(&running.hub) as _,
         cancel: running.cancel.clone(),
         resumes,
+        trace: setup.environment.tracer.begin(request.trace),
         outer: None,
     }
 }
@@ -95,7 +114,7 @@ pub(crate) fn local_only(settings: &Settings, session: &Session) -> bool {
 /// The system prompt. Plugins' notes are requested only if one is trusted.
 async fn prompt(setup: &Setup) -> Prompt {
     let workspace = setup.workspace.current_within(REFRESH_TIMEOUT).await;
-    let prompt = Prompt::new(setup.settings.orchestrator.rules.clone(), workspace);
+    let prompt = Prompt::new(setup.settings.orchestrator.rules.clone(), workspace).today(today());
     let trusted = &setup.settings.agent.trusted_plugins;
     if trusted.is_empty() {
         return prompt;

@@ -5,17 +5,19 @@ use std::sync::Arc;
 
 use talon_proto::agent::Started;
 use talon_proto::agent::chunk::Kind;
+use talon_store::limits::MAX_NAME_BYTES;
 use talon_store::{Session, SessionChange, SessionId};
 use tonic::Status;
 use tracing::Instrument as _;
 
 use super::Agent;
-use super::session_metadata::{OPEN_TURN, TITLE, title};
+use super::session_metadata::{LOCAL_TURNS, OPEN_TURN, TITLE, title};
 use super::setup::Setup;
-use super::spec::{TurnRequest, spec};
+use super::spec::{TurnRequest, local_only, spec};
 use crate::driver::{CallApprover as _, Caller, TurnSpec};
 use crate::error_status::{journal_error_status, store_error_status};
 use crate::journal::{StoreJournal, UnfinishedTurn, close, session_position};
+use crate::subagent::{delete_tasks, has_tasks};
 use crate::turns::{RunningTurn, Subscription, TurnSlot};
 
 /// The message for a turn that was interrupted and replaced by another question.
@@ -44,10 +46,11 @@ impl Agent {
                 .map_err(|error| journal_error_status(&error))?;
             let session = session.id.to_string();
             self.approvals.turn_ended(&Caller { session, turn: interrupted.turn, ..Caller::default() }).await;
+            self.delete_tasks(slot.running.session()).await;
         }
         slot.running.is_turn(before.last_turn + 1);
         let setup = self.setup();
-        self.open(session, &slot, &setup, Some(&request.text)).await?;
+        self.open(session, &slot, &setup, Some(&request)).await?;
         let spec = spec(&setup, session, &slot.running, request, journal, None).await;
         let started = Kind::Started(Started {
             session_id: session.id.to_string(),
@@ -70,14 +73,17 @@ impl Agent {
         let Some(interrupted) = before.unfinished else {
             slot.running.hub.interrupt("the session is in no turn");
             if session.metadata.contains_key(OPEN_TURN) {
-                self.mark_closed(session.id).await;
+                self.mark_closed(session.id, None).await;
             }
             return Ok(None);
         };
         let UnfinishedTurn { turn, ref request, .. } = interrupted;
         slot.running.is_turn(turn);
-        // The journal has nothing of a sub-agent but the start of its call.
-        self.approvals.forget_subagents(&session.id.to_string(), turn).await;
+        let id = session.id.to_string();
+        // Without tasks that go on, nothing waits for what sub-agents asked.
+        if !has_tasks(&*self.sessions, &id).await.map_err(|error| store_error_status(&error))? {
+            self.approvals.forget_subagents(&id, turn).await;
+        }
         let setup = self.setup();
         self.open(session, &slot, &setup, None).await?;
         let journal = Arc::new(StoreJournal::new(Arc::clone(&self.sessions), session.id));
@@ -140,11 +146,14 @@ impl Agent {
         session: &Session,
         slot: &TurnSlot,
         setup: &Setup,
-        question: Option<&str>,
+        request: Option<&TurnRequest>,
     ) -> Result<(), Status> {
         let mut metadata = BTreeMap::from([(OPEN_TURN.to_owned(), Some(slot.running.turn().to_string()))]);
-        if let Some(question) = question.filter(|_| !session.metadata.contains_key(TITLE)) {
-            metadata.insert(TITLE.to_owned(), Some(title(question)));
+        if let Some(request) = request.filter(|_| !session.metadata.contains_key(TITLE)) {
+            metadata.insert(TITLE.to_owned(), Some(title(&request.text)));
+        }
+        if request.is_some_and(|request| request.local_only) || local_only(&setup.settings, session) {
+            metadata.insert(LOCAL_TURNS.to_owned(), Some("true".to_owned()));
         }
         let change = SessionChange { metadata, ..SessionChange::default() };
         self.sessions.update(session.id, change).await.map_err(|error| store_error_status(&error))?;
@@ -155,13 +164,22 @@ impl Agent {
             .map_err(|error| store_error_status(&error))
     }
 
-    /// Stores that no turn is running.
-    async fn mark_closed(&self, session: SessionId) {
+    /// Stores that no turn is running, and the model that answered.
+    async fn mark_closed(&self, session: SessionId, model: Option<String>) {
         let metadata = BTreeMap::from([(OPEN_TURN.to_owned(), None)]);
-        let change = SessionChange { metadata, ..SessionChange::default() };
+        let model = model.filter(|model| model.len() <= MAX_NAME_BYTES);
+        let change = SessionChange { metadata, active_model: model.map(Some), ..SessionChange::default() };
         if let Err(error) = self.sessions.update(session, change).await {
             // It is shown as interrupted until a client resumes it.
             tracing::warn!(%session, error = talon_error_chain::error_chain(&error), "the end of a turn cannot be noted");
+        }
+    }
+
+    /// Deletes what sub-agents of a turn that is over stored.
+    async fn delete_tasks(&self, session: SessionId) {
+        if let Err(error) = delete_tasks(&*self.sessions, &session.to_string()).await {
+            // The next turn tries it again, and so does the deletion of the session.
+            tracing::warn!(%session, error = talon_error_chain::error_chain(&error), "tasks of sub-agents are not deleted");
         }
     }
 
@@ -173,11 +191,12 @@ impl Agent {
         );
         let turn = async move {
             let caller = spec.caller.clone();
-            let _end = agent.runner.run(&setup.environment, spec).await;
+            let end = agent.runner.run(&setup.environment, spec).await;
             setup.environment.approver.turn_ended(&caller).await;
             // Before the end is sent: what was sent is stored.
             agent.costs.flush().await;
-            agent.mark_closed(id).await;
+            agent.delete_tasks(id).await;
+            agent.mark_closed(id, end.model).await;
         };
         self.turns.spawn(slot, turn.instrument(span));
         running

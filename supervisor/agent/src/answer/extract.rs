@@ -6,11 +6,12 @@ use serde_json::Value;
 /// before it.
 const MAX_VALUES: usize = 32;
 
-/// The whole text if it is JSON; otherwise its balanced objects and lists that are JSON, in order. Linear in
+/// The whole text if it is JSON; otherwise its balanced objects and lists that are JSON, in order; each with the
+/// text that it was read from. Linear in
 /// the text, except for text that only looks like JSON, which [`MAX_VALUES`] bounds as well.
-pub(super) fn values(text: &str) -> Vec<Value> {
+pub(super) fn values(text: &str) -> Vec<(&str, Value)> {
     if let Ok(whole) = serde_json::from_str(text) {
-        return vec![whole];
+        return vec![(text, whole)];
     }
     let mut found = Vec::new();
     let mut from = 0;
@@ -19,7 +20,7 @@ pub(super) fn values(text: &str) -> Vec<Value> {
         match balanced(&text[start..]).and_then(|length| Some((length, text.get(start..start + length)?))) {
             Some((length, piece)) => match serde_json::from_str(piece) {
                 Ok(value) => {
-                    found.push(value);
+                    found.push((piece, value));
                     from = start + length;
                 }
                 // Brackets without JSON; there may be JSON inside.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use talon_proto::agent::Notice;
 use talon_store::Error;
 
 use crate::driver::Confirmation;
@@ -12,15 +13,31 @@ pub(super) fn denied(why: &str) -> Confirmation {
 }
 
 pub(super) fn too_large() -> Confirmation {
-    denied(&format!(
+    denied(&too_large_text())
+}
+
+pub(super) fn too_large_text() -> String {
+    format!(
         "this call needs the user's approval, and its arguments are too large to be shown (at most {} KiB); pass less at once",
         super::record::MAX_SHOWN_BYTES / 1024
-    ))
+    )
 }
 
 pub(super) fn not_stored(error: &Error) -> Confirmation {
+    denied(&not_stored_text(error))
+}
+
+pub(super) fn not_stored_text(error: &Error) -> String {
     tracing::warn!(target: "agent", %error, "a parked call cannot be stored");
-    denied("this call needs the user's approval, and that could not be stored; nothing was run")
+    "this needs the user's word, and that could not be stored; nothing was run".to_owned()
+}
+
+/// The notice to people of a call that a rule lets through.
+pub(super) fn allowed_by_rule(plugin: &str, action: &str, rule: &str) -> Notice {
+    let text = format!(
+        "{plugin}.{action} runs without asking: rule {rule} allows it. `talon approval rules` shows it, `talon approval revoke {rule}` ends it."
+    );
+    Notice { level: "info".to_owned(), text, discard_text: false }
 }
 
 /// Formats a duration as `24h` or `1m 30s`; in milliseconds only below a second.

@@ -28,13 +28,15 @@ pub mod policy;
 mod queue;
 mod record;
 mod registry;
+pub mod rules;
 mod store;
 
 pub use error::{DecideError, OpenError};
-pub use policy::{ConfirmReason, Policy};
+pub use policy::{ConfirmReason, ConfirmSettings, Policy};
 pub use queue::ApprovalQueue;
 pub use record::digest;
 pub use registry::{MAX_PENDING, MAX_PENDING_PER_SENDER, MAX_PENDING_PER_SESSION};
+pub use rules::{RuleError, RuleScope};
 
 #[cfg(test)]
 mod policy_tests;

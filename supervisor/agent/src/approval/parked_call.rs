@@ -8,7 +8,6 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::record::{ApprovalRecord, ApprovalState};
-use crate::driver::Confirmation;
 
 /// A stored record, with its state in this process.
 pub(super) struct ParkedCall {
@@ -65,7 +64,18 @@ pub(super) struct WaiterGuard {
     _token: Arc<()>,
 }
 
+impl WaiterGuard {
+    /// Waits for an answer or the end of the time; the queue says which it was. The sender lives as long as the
+    /// queue.
+    pub(super) async fn wait(&mut self) -> ApprovalState {
+        let decided = self.state.wait_for(|state| *state != ApprovalState::Pending);
+        let _ = tokio::time::timeout_at(self.deadline, decided).await;
+        *self.state.borrow()
+    }
+}
+
 pub(super) enum ParkOutcome {
-    Answer(Confirmation),
+    /// It is not parked, and why, for the model.
+    Refused(String),
     Wait(WaiterGuard),
 }

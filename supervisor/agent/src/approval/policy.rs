@@ -17,11 +17,13 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use regex::Regex;
-use serde_json::Value;
-use talon_agent_settings::{ConfirmKeys, ConfirmMode, ConfirmRule, confirm_pattern, covers};
+use talon_agent_settings::{
+    CompiledPattern, ConfirmKeys, ConfirmMode, ConfirmPatternFile, ConfirmRule, SettingsBundle,
+    argument_texts, confirm_pattern, covers,
+};
 
 use super::patterns;
+use crate::driver::CallToConfirm;
 
 /// Calls with longer arguments always need approval, so that matching time is bounded. The host accepts less
 /// than this.
@@ -38,7 +40,8 @@ pub enum ConfirmReason {
     Declared,
     /// Its action declares nothing.
     Undeclared,
-    /// An operator's expression does not compile, so it is unknown whether it would match.
+    /// An operator's expression or file of them cannot be used, so it is unknown whether it would match. The
+    /// key and what it says.
     Unreadable(String),
     /// Its arguments are too long to be matched.
     TooLong,
@@ -52,7 +55,7 @@ impl fmt::Display for ConfirmReason {
             Self::Declared => f.write_str("destructive: the action says so"),
             Self::Undeclared => f.write_str("destructive: the action does not say that it is not"),
             Self::Unreadable(which) => {
-                write!(f, "agent.confirm.patterns: {which} cannot be used; correct it in the configuration")
+                write!(f, "{which} cannot be used; correct it in the configuration")
             }
             Self::TooLong => f.write_str("its arguments are too long to be looked at"),
         }
@@ -74,12 +77,42 @@ pub struct PolicyInput<'c> {
     pub destructive: Option<bool>,
 }
 
+impl<'c> PolicyInput<'c> {
+    /// What the policy looks at of a call.
+    pub(super) fn of(call: &CallToConfirm<'c>) -> Self {
+        let CallToConfirm { plugin, action, args, read_only, destructive, .. } = *call;
+        Self { plugin, action, args, read_only, destructive }
+    }
+}
+
+/// `agent.confirm`, with the file of patterns that it names.
+#[derive(Debug, Clone, Default)]
+pub struct ConfirmSettings {
+    /// The operator's keys.
+    pub keys: ConfirmKeys,
+    /// What the supervisor read in [`ConfirmKeys::pattern_file`].
+    pub file: Option<ConfirmPatternFile>,
+}
+
+impl ConfirmSettings {
+    /// Those of a bundle.
+    pub(crate) fn of(bundle: &SettingsBundle) -> Self {
+        Self { keys: bundle.settings.agent.confirm.clone(), file: bundle.confirm_patterns.clone() }
+    }
+}
+
+impl From<&ConfirmKeys> for ConfirmSettings {
+    fn from(keys: &ConfirmKeys) -> Self {
+        Self { keys: keys.clone(), file: None }
+    }
+}
+
 /// `agent.confirm`, with its expressions compiled.
 #[derive(Debug, Clone)]
 pub struct Policy {
     default: ConfirmMode,
     rules: Vec<ConfirmRule>,
-    patterns: Vec<Regex>,
+    patterns: Vec<CompiledPattern>,
     unreadable: Option<String>,
 }
 
@@ -88,13 +121,24 @@ impl Policy {
     /// patterns apply needs approval: the configuration check rejects such an expression, and if one gets
     /// past it, nothing is let through.
     #[must_use]
-    pub fn new(keys: &ConfirmKeys) -> Self {
+    pub fn new(confirm: &ConfirmSettings) -> Self {
+        let ConfirmSettings { keys, file } = confirm;
         let (mut patterns, mut unreadable) = (Vec::new(), None);
         for expression in &keys.patterns {
             match confirm_pattern(expression) {
-                Ok(pattern) => patterns.push(pattern),
+                Ok(pattern) => patterns.push(CompiledPattern::from_expression(pattern)),
                 Err(_) => {
-                    unreadable.get_or_insert_with(|| expression.chars().take(100).collect());
+                    let shown: String = expression.chars().take(100).collect();
+                    unreadable.get_or_insert_with(|| format!("agent.confirm.patterns: {shown}"));
+                }
+            }
+        }
+        if let Some(path) = &keys.pattern_file {
+            match file.as_ref().map(ConfirmPatternFile::compile) {
+                Some(Ok(of_file)) => patterns.extend(of_file),
+                Some(Err(_)) | None => {
+                    let shown = path.display();
+                    unreadable.get_or_insert_with(|| format!("agent.confirm.pattern_file: {shown}"));
                 }
             }
         }
@@ -147,61 +191,12 @@ impl Policy {
         if args.values().map(String::len).sum::<usize>() > MAX_INSPECTED_BYTES {
             return Some(ConfirmReason::TooLong);
         }
-        let texts = texts(args);
+        let texts = argument_texts(args.values().map(String::as_str));
         let built_in = texts.iter().find_map(|text| patterns::match_built_in(text));
         if let Some(name) = built_in {
             return Some(ConfirmReason::Pattern(name.to_owned()));
         }
-        let own = self.patterns.iter().find(|pattern| texts.iter().any(|text| pattern.is_match(text)));
-        own.map(|pattern| ConfirmReason::Pattern(pattern.as_str().to_owned()))
+        let own = self.patterns.iter().find(|pattern| texts.iter().any(|text| pattern.finds(text)));
+        own.map(|pattern| ConfirmReason::Pattern(pattern.name().to_owned()))
     }
-}
-
-/// The texts that patterns are matched against: each argument; the argument without shell quoting; the
-/// strings inside its JSON, joined, since that may be an argument list; and all arguments joined, for a
-/// program in one and its flags in the next.
-fn texts(args: &BTreeMap<String, String>) -> Vec<String> {
-    let mut texts = Vec::new();
-    let mut flat: Vec<String> = Vec::new();
-    for value in args.values() {
-        let words = json_strings(value).unwrap_or_else(|| value.clone());
-        let mut all = vec![value.clone(), words.clone(), unquote(value), unquote(&words)];
-        all.sort_unstable();
-        all.dedup();
-        texts.append(&mut all);
-        flat.push(words);
-    }
-    if flat.len() > 1 {
-        // Arguments have no order: both `command`, `args` and `program`, `flags` have to come out as one
-        // command.
-        texts.push(unquote(&flat.join(" ")));
-        flat.reverse();
-        texts.push(unquote(&flat.join(" ")));
-    }
-    texts
-}
-
-/// All strings in a JSON list or object, joined; `None` for anything else.
-fn json_strings(value: &str) -> Option<String> {
-    /// Recursion depth is bounded by the parser.
-    fn gather(value: Value, into: &mut Vec<String>) {
-        match value {
-            Value::String(text) => into.push(text),
-            Value::Array(items) => items.into_iter().for_each(|item| gather(item, into)),
-            Value::Object(fields) => fields.into_iter().for_each(|(_, item)| gather(item, into)),
-            _ => {}
-        }
-    }
-    if !value.trim_start().starts_with(['[', '{']) {
-        return None;
-    }
-    let parsed: Value = serde_json::from_str(value).ok()?;
-    let mut words = Vec::new();
-    gather(parsed, &mut words);
-    Some(words.join(" "))
-}
-
-/// Removes quotes and escapes, and joins continued lines: a shell reads `"rm" -r\f` as `rm -rf`.
-fn unquote(text: &str) -> String {
-    text.replace("\\\n", " ").replace("${IFS}", " ").replace("$IFS", " ").replace(['"', '\'', '\\'], "")
 }

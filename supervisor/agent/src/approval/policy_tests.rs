@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 use talon_agent_settings::{ConfirmKeys, ConfirmMode, ConfirmRule};
 
-use super::policy::{ConfirmReason, Policy, PolicyInput};
+use super::policy::{ConfirmReason, ConfirmSettings, Policy, PolicyInput};
 
 fn args<const N: usize>(pairs: [(&str, &str); N]) -> BTreeMap<String, String> {
     pairs.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
@@ -16,7 +16,7 @@ fn keys(default: ConfirmMode, rules: &[(&str, ConfirmMode)]) -> ConfirmKeys {
 
 /// What a pattern finds, where nothing else would ask.
 fn found(args: &BTreeMap<String, String>) -> Option<String> {
-    let policy = Policy::new(&keys(ConfirmMode::Never, &[]));
+    let policy = Policy::new(&(&keys(ConfirmMode::Never, &[])).into());
     let asked =
         PolicyInput { plugin: "shell", action: "run", args, read_only: false, destructive: Some(false) };
     policy.confirm_reason(asked).map(|why| why.to_string())
@@ -91,7 +91,7 @@ fn what_only_looks_like_it_is_left_alone() {
         "cargo fmt; cargo format",
         "--format json",
         "format: yes",
-        "chmod -R 755 .",
+        "chmod 755 .",
         "chmod 777 x",
         "curl https://x.example/i -o x",
         "curl https://x.example/i | jq .shell",
@@ -151,7 +151,7 @@ fn the_table_of_the_policy() {
         (Destructive, &[], &hot, false, Some(false), pattern.clone()),
         (Destructive, &[], &hot, false, Some(true), pattern.clone()),
     ] {
-        let policy = Policy::new(&keys(default, rules));
+        let policy = Policy::new(&(&keys(default, rules)).into());
         let asked = PolicyInput { plugin: "shell", action: "run", args, read_only, destructive };
         assert_eq!(
             policy.confirm_reason(asked),
@@ -164,7 +164,7 @@ fn the_table_of_the_policy() {
 // Promises: AGENT-31
 #[test]
 fn an_operators_pattern_counts_and_one_that_cannot_be_used_lets_nothing_through() {
-    let args = args([("sql", "DROP  TABLE users")]);
+    let args = args([("sql", "VACUUM  FULL users")]);
     let asked = PolicyInput {
         plugin: "db",
         action: "query",
@@ -172,20 +172,20 @@ fn an_operators_pattern_counts_and_one_that_cannot_be_used_lets_nothing_through(
         read_only: false,
         destructive: Some(false),
     };
-    let own = ConfirmKeys { patterns: vec![r"(?i)\bdrop\s+table\b".to_owned()], ..ConfirmKeys::default() };
+    let own = ConfirmKeys { patterns: vec![r"(?i)\bvacuum\s+full\b".to_owned()], ..ConfirmKeys::default() };
     assert_eq!(
-        Policy::new(&own).confirm_reason(asked),
-        Some(ConfirmReason::Pattern(r"(?i)\bdrop\s+table\b".to_owned()))
+        Policy::new(&(&own).into()).confirm_reason(asked),
+        Some(ConfirmReason::Pattern(r"(?i)\bvacuum\s+full\b".to_owned()))
     );
     for broken in ["(", "(?=x)", "((a{100}){100}){100}"] {
         let own = ConfirmKeys { patterns: vec![broken.to_owned()], ..ConfirmKeys::default() };
         assert_eq!(
-            Policy::new(&own).confirm_reason(asked),
-            Some(ConfirmReason::Unreadable(broken.to_owned())),
+            Policy::new(&(&own).into()).confirm_reason(asked),
+            Some(ConfirmReason::Unreadable(format!("agent.confirm.patterns: {broken}"))),
             "{broken}"
         );
         let asked = PolicyInput { read_only: true, ..asked };
-        assert_eq!(Policy::new(&own).confirm_reason(asked), None, "{broken}");
+        assert_eq!(Policy::new(&(&own).into()).confirm_reason(asked), None, "{broken}");
     }
 }
 
@@ -220,7 +220,7 @@ proptest! {
         destructive: Option<bool>,
     ) {
         let args = BTreeMap::from([(name, words.join(" ")), ("rest".to_owned(), words.concat())]);
-        let policy = Policy::new(&ConfirmKeys::default());
+        let policy = Policy::new(&ConfirmSettings::default());
         let asked = PolicyInput { plugin: "p", action: "a", args: &args, read_only, destructive };
         let why = policy.confirm_reason(asked);
         if read_only {

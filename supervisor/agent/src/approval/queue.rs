@@ -6,24 +6,30 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use parking_lot::RwLock;
-use talon_agent_settings::{ConfirmKeys, ConfirmMode};
-use talon_arguments::Arguments;
+use talon_agent_settings::ConfirmMode;
 use talon_proto::agent;
 use talon_proto::agent::chunk::Kind;
 use talon_store::KeyValues;
 
-use super::error::{DecideError, MAX_REASON_BYTES, OpenError};
-use super::messages::too_large;
-use super::parked_call::ParkOutcome;
-use super::policy::{Policy, PolicyInput};
+use super::error::{DecideError, MAX_ANSWER_BYTES, MAX_REASON_BYTES, OpenError};
+use super::messages::{allowed_by_rule, denied, too_large};
+use super::parked_call::{ParkOutcome, WaiterGuard};
+use super::policy::{ConfirmSettings, Policy, PolicyInput};
 use super::record::{ApprovalRecord, ApprovalState};
 use super::registry::{ApprovalRegistry, pending};
+use super::rules::{RuleError, RuleRegistry, RuleScope};
 use super::store::ApprovalStore;
-use crate::driver::{CallApprover, Caller, Confirmation, Listener};
+use crate::driver::{CallApprover, CallToConfirm, Caller, Confirmation, Listener, Reply};
+use crate::question::Question;
+
+/// The longest wait for the answer to a plugin's question: less than the 600 s for which the bridge of an MCP server
+/// keeps it, so that an answer in time still reaches the server. Then it is cancelled at the plugin, with a notice.
+const MAX_FORM_WAIT: Duration = Duration::from_secs(590);
 
 /// The queue of calls that wait for a person's approval. Durable: a state is on disk before anyone sees it.
 pub struct ApprovalQueue {
     parking: Arc<ApprovalRegistry>,
+    rules: Arc<RuleRegistry>,
     settings: RwLock<Arc<Settings>>,
 }
 
@@ -33,8 +39,8 @@ struct Settings {
 }
 
 impl Settings {
-    fn new(keys: &ConfirmKeys) -> Arc<Self> {
-        Arc::new(Self { policy: Policy::new(keys), expires_after: keys.expires_after.get() })
+    fn new(confirm: &ConfirmSettings) -> Arc<Self> {
+        Arc::new(Self { policy: Policy::new(confirm), expires_after: confirm.keys.expires_after.get() })
     }
 }
 
@@ -43,15 +49,24 @@ impl ApprovalQueue {
     ///
     /// # Errors
     /// [`OpenError`]
-    pub async fn open(kv: Arc<dyn KeyValues>, keys: &ConfirmKeys) -> Result<Arc<Self>, OpenError> {
-        let parking = ApprovalRegistry::open(ApprovalStore::new(kv)).await?;
+    pub async fn open(
+        kv: Arc<dyn KeyValues>,
+        confirm: impl Into<ConfirmSettings>,
+    ) -> Result<Arc<Self>, OpenError> {
+        let settings = Settings::new(&confirm.into());
+        let rules = RuleRegistry::open(ApprovalStore::of_rules(Arc::clone(&kv))).await?;
+        let parking = ApprovalRegistry::open(ApprovalStore::of_approvals(kv)).await?;
         drop(parking.lock_current().await);
-        Ok(Arc::new(Self { parking: Arc::new(parking), settings: RwLock::new(Settings::new(keys)) }))
+        Ok(Arc::new(Self {
+            parking: Arc::new(parking),
+            rules: Arc::new(rules),
+            settings: RwLock::new(settings),
+        }))
     }
 
     /// Applies a new configuration to later calls. Calls that are already parked keep their terms.
-    pub fn configure(&self, keys: &ConfirmKeys) {
-        *self.settings.write() = Settings::new(keys);
+    pub fn configure(&self, confirm: impl Into<ConfirmSettings>) {
+        *self.settings.write() = Settings::new(&confirm.into());
     }
 
     /// Returns when an action needs approval, without looking at patterns.
@@ -116,55 +131,183 @@ impl ApprovalQueue {
             )
             .await
     }
+
+    /// Approves a call as [`ApprovalQueue::decide`] does, and makes a rule that lets calls like it through.
+    /// `patterns` are for arguments that need not be the same ([`super::rules`]).
+    ///
+    /// # Errors
+    /// [`DecideError`]; nothing was decided, and no rule was made.
+    pub async fn approve_with_rule(
+        &self,
+        id: &str,
+        digest: &str,
+        by: &str,
+        scope: RuleScope,
+        patterns: BTreeMap<String, String>,
+    ) -> Result<agent::Approval, DecideError> {
+        let rules = Arc::clone(&self.rules);
+        let [id, digest, by] = [id, digest, by].map(str::to_owned);
+        self.parking
+            .run_to_completion(|parking| async move {
+                let rule = match parking.pending_record(&id).await {
+                    Some(record) if record.question.is_none() => {
+                        Some(rules.add(&record, scope, &patterns, &by).await?)
+                    }
+                    // The decision below says why it is none.
+                    Some(_) | None => None,
+                };
+                let decided = parking.decide(&id, ApprovalState::Approved, &digest, "", &by).await;
+                let rule_id = rule.unwrap_or_default();
+                match decided {
+                    Ok(approval) => Ok(agent::Approval { rule_id, ..approval }),
+                    Err(error) => {
+                        if !rule_id.is_empty() {
+                            rules.revoke(&rule_id, None).await?;
+                        }
+                        Err(error)
+                    }
+                }
+            })
+            .await
+    }
+
+    /// Answers a question, for good: a plugin's with one JSON object that fits its form. `by` names the person.
+    ///
+    /// # Errors
+    /// [`DecideError`]; nothing was answered.
+    pub async fn answer(&self, id: &str, answer: &str, by: &str) -> Result<agent::Approval, DecideError> {
+        let answer = answer.trim();
+        if !(1..=MAX_ANSWER_BYTES).contains(&answer.len()) {
+            return Err(DecideError::AnswerLength { bytes: answer.len() });
+        }
+        let [id, answer, by] = [id, answer, by].map(str::to_owned);
+        self.parking.run_to_completion(|parking| async move { parking.answer(&id, &answer, &by).await }).await
+    }
+
+    /// The rules of a sender, or of everybody, oldest first.
+    pub async fn rules(&self, sender: Option<&str>) -> Vec<agent::ApprovalRule> {
+        self.rules.list(sender).await
+    }
+
+    /// Revokes a rule, of this sender if one is given. Returns it as it was.
+    ///
+    /// # Errors
+    /// [`RuleError`]; the rule stays.
+    pub async fn revoke_rule(
+        &self,
+        id: &str,
+        sender: Option<&str>,
+    ) -> Result<agent::ApprovalRule, RuleError> {
+        let (rules, id, sender) = (Arc::clone(&self.rules), id.to_owned(), sender.map(str::to_owned));
+        self.parking.run_to_completion(|_| async move { rules.revoke(&id, sender.as_deref()).await }).await
+    }
+
+    /// Removes everything of a sender: its calls, also decided ones, and its rules. Returns how many of each.
+    /// What still waits is cancelled first.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub(crate) async fn forget_sender(&self, sender: &str) -> Result<(u64, u64), talon_store::Error> {
+        let (rules, sender) = (Arc::clone(&self.rules), sender.to_owned());
+        self.parking
+            .run_to_completion(|parking| async move {
+                let approvals = parking.forget_sender(&sender).await?;
+                Ok((approvals, rules.forget_sender(&sender).await?))
+            })
+            .await
+    }
+
+    /// Removes the rules of a session that was deleted.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub(crate) async fn forget_session(&self, session: &str) -> Result<(), talon_store::Error> {
+        self.rules.forget_session(session).await.map(drop)
+    }
+
+    /// Parks a call or a question, and shows it where it is new.
+    ///
+    /// # Errors
+    /// Why it is not parked, for the model.
+    async fn park(
+        &self,
+        record: ApprovalRecord,
+        left: Duration,
+        listener: &Arc<dyn Listener>,
+    ) -> Result<WaiterGuard, String> {
+        let parked = self.parking.run_to_completion(|parking| async move { parking.ask(record, left).await });
+        let place = match parked.await {
+            ParkOutcome::Refused(words) => return Err(words),
+            ParkOutcome::Wait(place) => place,
+        };
+        if place.shown.state == ApprovalState::Pending.word() {
+            listener.on_chunk(Kind::Approval((*place.shown).clone()));
+        }
+        Ok(place)
+    }
 }
 
 impl std::fmt::Debug for ApprovalQueue {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Desk").finish_non_exhaustive()
+        f.debug_struct("ApprovalQueue").finish_non_exhaustive()
     }
 }
 
 #[async_trait]
 impl CallApprover for ApprovalQueue {
-    async fn confirm(
-        &self,
-        caller: &Caller,
-        call_id: &str,
-        plugin: &str,
-        action: &str,
-        args: &BTreeMap<String, String>,
-        json: &Arguments,
-        read_only: bool,
-        destructive: Option<bool>,
-        listener: &Arc<dyn Listener>,
-    ) -> Confirmation {
+    async fn confirm(&self, call: CallToConfirm<'_>, listener: &Arc<dyn Listener>) -> Confirmation {
         let settings = self.settings();
-        let input = PolicyInput { plugin, action, args, read_only, destructive };
-        let Some(why) = settings.policy.confirm_reason(input) else { return Confirmation::Yes };
-        let Some(record) = ApprovalRecord::new(caller, call_id, input, json, &why, settings.expires_after)
-        else {
+        let Some(why) = settings.policy.confirm_reason(PolicyInput::of(&call)) else {
+            return Confirmation::Yes;
+        };
+        if let Some(rule) = self.rules.use_covering(&call, &why).await {
+            listener.on_chunk(Kind::Notice(allowed_by_rule(call.plugin, call.action, &rule)));
+            return Confirmation::Yes;
+        }
+        let Some(record) = ApprovalRecord::new(&call, &why, settings.expires_after) else {
             return too_large();
         };
-        let left = settings.expires_after;
-        let mut place = match self
-            .parking
-            .run_to_completion(|parking| async move { parking.ask(record, left).await })
-            .await
-        {
-            ParkOutcome::Answer(answer) => return answer,
-            ParkOutcome::Wait(place) => place,
+        let mut place = match self.park(record, settings.expires_after, listener).await {
+            Ok(place) => place,
+            Err(words) => return denied(&words),
         };
-        listener.on_chunk(Kind::Approval((*place.shown).clone()));
         loop {
-            // Either there is an answer or the time is over; the queue says which. The sender lives as long
-            // as the queue.
-            let decided = place.state.wait_for(|state| *state != ApprovalState::Pending);
-            let _ = tokio::time::timeout_at(place.deadline, decided).await;
+            if place.wait().await == ApprovalState::Approved {
+                // Used up by the call, and no earlier: until then it holds over a restart.
+                let _ = tokio::time::timeout_at(place.deadline, call.position.wait_for_earlier()).await;
+            }
             let id = place.id.clone();
             if let Some(answer) =
                 self.parking.run_to_completion(|parking| async move { parking.take_outcome(&id).await }).await
             {
                 return answer;
+            }
+        }
+    }
+
+    async fn ask_person(
+        &self,
+        caller: &Caller,
+        call_id: &str,
+        question: &Question,
+        listener: &Arc<dyn Listener>,
+    ) -> Reply {
+        let mut left = self.settings().expires_after;
+        if question.form.is_some() {
+            left = left.min(MAX_FORM_WAIT);
+        }
+        let record = ApprovalRecord::of_question(caller, call_id, question, left);
+        let mut place = match self.park(record, left, listener).await {
+            Ok(place) => place,
+            Err(words) => return Reply::NotAsked(words),
+        };
+        loop {
+            place.wait().await;
+            let id = place.id.clone();
+            if let Some(reply) =
+                self.parking.run_to_completion(|parking| async move { parking.take_reply(&id).await }).await
+            {
+                return reply;
             }
         }
     }

@@ -11,9 +11,13 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use super::{
-    ApprovalQueue, DecideError, MAX_PENDING, MAX_PENDING_PER_SENDER, MAX_PENDING_PER_SESSION, digest,
+    ApprovalQueue, DecideError, MAX_PENDING, MAX_PENDING_PER_SENDER, MAX_PENDING_PER_SESSION, RuleScope,
+    digest,
 };
-use crate::driver::{CallApprover, Caller, Confirmation, Listener, NoListener};
+use crate::driver::{
+    BatchProgress, CallApprover, CallToConfirm, Caller, Confirmation, Listener, NoListener, Reply,
+};
+use crate::question::{PluginForm, Question};
 
 /// Forwards each parked call to the test.
 struct ApprovalListener(mpsc::UnboundedSender<Approval>);
@@ -115,19 +119,19 @@ impl Call {
     }
 
     async fn ask(&self, queue: &ApprovalQueue, listener: &Arc<dyn Listener>) -> Confirmation {
-        queue
-            .confirm(
-                &self.caller,
-                &self.id,
-                "shell",
-                "run",
-                &self.args,
-                &Arguments::default(),
-                false,
-                Some(false),
-                listener,
-            )
-            .await
+        let batch = BatchProgress::new(BTreeMap::new());
+        let call = CallToConfirm {
+            caller: &self.caller,
+            call_id: &self.id,
+            plugin: "shell",
+            action: "run",
+            args: &self.args,
+            json: &Arguments::default(),
+            read_only: false,
+            destructive: Some(false),
+            position: batch.position(0),
+        };
+        queue.confirm(call, listener).await
     }
 }
 
@@ -545,4 +549,104 @@ async fn what_a_sub_agent_asked_before_a_restart_waits_no_longer() {
     assert_eq!(waiting.iter().map(|it| &it.id).collect::<Vec<_>>(), [&one.id]);
     let refused = setting.queue.decide(&two.id, true, "", "", "ada").await.expect_err("nothing waits for it");
     assert!(matches!(refused, DecideError::Cancelled), "{refused}");
+}
+
+// Promises: AGENT-84
+#[tokio::test]
+async fn who_allows_a_call_always_is_not_asked_again_and_is_told_each_time() {
+    let setting = Setting::new(&keys()).await;
+    let (asked, parked) = setting.park(Call::new("c1")).await;
+    let queue = &setting.queue;
+    let wildcard = BTreeMap::from([("command".to_owned(), "rm *".to_owned())]);
+    let refused =
+        queue.approve_with_rule(&parked.id, &parked.digest, "alice", RuleScope::Always, wildcard).await;
+    assert!(matches!(refused, Err(DecideError::Rule(_))), "{refused:?}");
+    let other = queue.approve_with_rule(&parked.id, "0", "alice", RuleScope::Always, BTreeMap::new()).await;
+    assert!(matches!(other, Err(DecideError::OtherDigest)), "{other:?}");
+    assert!(queue.rules(None).await.is_empty(), "what was not decided leaves no rule");
+    let decided = queue
+        .approve_with_rule(&parked.id, &parked.digest, "alice", RuleScope::Always, BTreeMap::new())
+        .await
+        .expect("decided");
+    assert_eq!(asked.await.expect("no panic"), Confirmation::Yes);
+    let (send, mut heard) = mpsc::unbounded_channel();
+    let again = Call::new("c2").of_session("S2");
+    assert_eq!(again.ask(queue, &(Arc::new(NoticeListener(send)) as _)).await, Confirmation::Yes);
+    let told = heard.recv().await.expect("a notice");
+    assert!(told.contains(&decided.rule_id) && told.contains("shell.run runs without asking"), "{told}");
+    queue.revoke_rule(&decided.rule_id, Some("alice")).await.expect("it is hers");
+    let (_asked, parked) = setting.park(Call::new("c3")).await;
+    assert_eq!(parked.state, "pending");
+}
+
+struct NoticeListener(mpsc::UnboundedSender<String>);
+
+impl Listener for NoticeListener {
+    fn on_chunk(&self, chunk: Kind) {
+        if let Kind::Notice(notice) = chunk {
+            let _ = self.0.send(notice.text);
+        }
+    }
+}
+
+// Promises: AGENT-85
+#[tokio::test]
+async fn a_question_waits_over_a_restart_for_its_answer() {
+    let question = Question { text: "Which one?".to_owned(), choices: vec!["red".to_owned()], form: None };
+    let caller = Call::new("q1").caller;
+    let setting = Setting::new(&keys()).await;
+    let ask = |setting: &Setting| {
+        let (queue, caller, question) = (Arc::clone(&setting.queue), caller.clone(), question.clone());
+        let (send, heard) = mpsc::unbounded_channel();
+        let listener: Arc<dyn Listener> = Arc::new(ApprovalListener(send));
+        (tokio::spawn(async move { queue.ask_person(&caller, "q1", &question, &listener).await }), heard)
+    };
+    let (waiting, mut heard) = ask(&setting);
+    let shown = heard.recv().await.expect("it is parked");
+    assert_eq!((shown.question.as_str(), &shown.choices[..]), ("Which one?", &["red".to_owned()][..]));
+    let queue = &setting.queue;
+    let plain = queue.decide(&shown.id, true, "", "", "alice").await;
+    assert!(matches!(plain, Err(DecideError::NeedsAnswer)), "{plain:?}");
+    assert!(matches!(queue.answer(&shown.id, " ", "alice").await, Err(DecideError::AnswerLength { .. })));
+    waiting.abort();
+    let _ = waiting.await;
+    let setting = setting.restarted(&keys()).await;
+    let answered = setting.queue.answer(&shown.id, "the red one", "alice").await.expect("answered");
+    assert_eq!((answered.state.as_str(), answered.answer.as_str()), ("answered", "the red one"));
+    let (waiting, _heard) = ask(&setting);
+    assert_eq!(waiting.await.expect("no panic"), Reply::Answered("the red one".to_owned()));
+    let late = setting.queue.answer(&shown.id, "the blue one", "alice").await;
+    assert!(matches!(late, Err(DecideError::Decided { .. })), "{late:?}");
+}
+
+// Promises: AGENT-120
+#[tokio::test]
+async fn a_plugins_question_takes_what_fits_its_form() {
+    let form = PluginForm {
+        plugin: "fly".to_owned(),
+        action: "book".to_owned(),
+        id: "q.1".to_owned(),
+        schema: r#"{"properties":{"seat":{"type":"string","enum":["window","aisle"]}},"required":["seat"]}"#
+            .to_owned(),
+    };
+    let question = Question { text: "Which seat?".to_owned(), choices: Vec::new(), form: Some(form) };
+    let setting = Setting::new(&keys()).await;
+    let (send, mut heard) = mpsc::unbounded_channel();
+    let listener: Arc<dyn Listener> = Arc::new(ApprovalListener(send));
+    let (queue, caller) = (Arc::clone(&setting.queue), Call::new("c1").caller);
+    let waiting = tokio::spawn(async move { queue.ask_person(&caller, "c1", &question, &listener).await });
+    let shown = heard.recv().await.expect("it is parked");
+    assert_eq!((shown.plugin.as_str(), shown.action.as_str()), ("fly", "book"));
+    assert!(shown.form.contains("window"), "{shown:?}");
+    // No longer than the bridge of an MCP server keeps it.
+    assert_eq!(shown.expires_unix_ms - shown.asked_unix_ms, 590_000);
+    for (wrong, says) in
+        [("aisle", "one JSON object"), ("{}", "is missing"), (r#"{"seat":"wing"}"#, "one of")]
+    {
+        let refused = setting.queue.answer(&shown.id, wrong, "alice").await.expect_err(wrong);
+        assert!(refused.to_string().contains(says), "{wrong}: {refused}");
+    }
+    let right = r#"{"seat":"aisle"}"#;
+    setting.queue.answer(&shown.id, right, "alice").await.expect("it fits");
+    assert_eq!(waiting.await.expect("no panic"), Reply::Answered(right.to_owned()));
 }

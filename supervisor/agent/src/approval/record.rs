@@ -10,8 +10,9 @@ use talon_proto::agent;
 use talon_store::Timestamp;
 use ulid::Ulid;
 
-use super::policy::{ConfirmReason, PolicyInput};
-use crate::driver::Caller;
+use super::policy::ConfirmReason;
+use crate::driver::{BatchProgress, CallToConfirm, Caller};
+use crate::question::{PluginForm, Question};
 
 /// The largest arguments of a parked call. A person does not review more before approving; a larger call is
 /// denied at once. A rule `never` for its action lets it run without approval.
@@ -40,7 +41,7 @@ pub(super) enum ApprovalState {
 
 impl ApprovalState {
     /// The word on the wire. Whether an approval was used concerns the loop alone.
-    fn word(self) -> &'static str {
+    pub(super) fn word(self) -> &'static str {
         match self {
             Self::Pending => "pending",
             Self::Approved | Self::Taken => "approved",
@@ -62,6 +63,15 @@ pub(super) struct ApprovalRecord {
     pub(super) plugin: String,
     pub(super) action: String,
     pub(super) args: BTreeMap<String, String>,
+    /// The JSON of those arguments that are no strings.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) json: BTreeMap<String, String>,
+    /// In place of a call: what the model or a plugin asks the person.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) question: Option<Question>,
+    /// The person's answer.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub(super) answer: String,
     pub(super) why: String,
     pub(super) state: ApprovalState,
     pub(super) asked_at: Timestamp,
@@ -88,20 +98,13 @@ pub(super) struct Identity {
 }
 
 impl Identity {
-    pub(super) fn of(
-        caller: &Caller,
-        call_id: &str,
-        plugin: &str,
-        action: &str,
-        args: &BTreeMap<String, String>,
-        json: &Arguments,
-    ) -> Self {
+    pub(super) fn of(call: &CallToConfirm<'_>) -> Self {
         Self {
-            session: caller.session.clone(),
-            turn: caller.turn,
-            subagent: caller.subagent.clone(),
-            call_id: call_id.to_owned(),
-            digest: digest(plugin, action, args, json),
+            session: call.caller.session.clone(),
+            turn: call.caller.turn,
+            subagent: call.caller.subagent.clone(),
+            call_id: call.call_id.to_owned(),
+            digest: digest(call.plugin, call.action, call.args, call.json),
         }
     }
 }
@@ -130,38 +133,104 @@ pub fn digest(plugin: &str, action: &str, args: &BTreeMap<String, String>, json:
     hex::encode(hash.finalize())
 }
 
+/// The JSON of those arguments that are no strings: their texts alone do not say their types.
+fn typed_arguments(json: &Arguments) -> BTreeMap<String, String> {
+    let typed = json.iter().filter(|(_, json)| !json.starts_with('"'));
+    typed.map(|(name, json)| (name.to_owned(), json.to_owned())).collect()
+}
+
 impl ApprovalRecord {
     /// Creates the record of a call; `None` if its arguments are too large to review.
     pub(super) fn new(
-        caller: &Caller,
-        call_id: &str,
-        input: PolicyInput<'_>,
-        json: &Arguments,
+        call: &CallToConfirm<'_>,
         why: &ConfirmReason,
         expires_after: Duration,
     ) -> Option<Self> {
-        let PolicyInput { plugin, action, args, .. } = input;
-        let bytes: usize = args.iter().map(|(name, value)| name.len() + value.len()).sum();
+        let bytes: usize = call.args.iter().map(|(name, value)| name.len() + value.len()).sum();
         if bytes > MAX_SHOWN_BYTES {
             return None;
         }
+        Some(Self::build(call, why.to_string(), expires_after))
+    }
+
+    fn build(call: &CallToConfirm<'_>, why: String, expires_after: Duration) -> Self {
         let asked_at = Timestamp::now();
         let expires = i64::try_from(expires_after.as_millis()).unwrap_or(i64::MAX);
-        Some(Self {
+        Self {
             id: Ulid::generate().to_string(),
-            call: Identity::of(caller, call_id, plugin, action, args, json),
-            sender: caller.sender.clone(),
-            plugin: plugin.to_owned(),
-            action: action.to_owned(),
-            args: args.clone(),
-            why: why.to_string(),
+            call: Identity::of(call),
+            sender: call.caller.sender.clone(),
+            plugin: call.plugin.to_owned(),
+            action: call.action.to_owned(),
+            args: call.args.clone(),
+            json: typed_arguments(call.json),
+            question: None,
+            answer: String::new(),
+            why,
             state: ApprovalState::Pending,
             asked_at,
             expires_at: Timestamp::from_millis(asked_at.as_millis().saturating_add(expires)),
             decided_by: String::new(),
             decided_at: None,
             reason: String::new(),
-        })
+        }
+    }
+
+    /// Creates the record of a question to a person.
+    pub(super) fn of_question(
+        caller: &Caller,
+        call_id: &str,
+        question: &Question,
+        expires_after: Duration,
+    ) -> Self {
+        let batch = BatchProgress::default();
+        let mut args = BTreeMap::from([("question".to_owned(), question.text.clone())]);
+        let (plugin, action) = match &question.form {
+            None => ("", ""),
+            Some(form) => {
+                // One call may ask the same twice: the plugin's id tells them apart.
+                args.insert("id".to_owned(), form.id.clone());
+                args.insert("form".to_owned(), form.schema.clone());
+                (form.plugin.as_str(), form.action.as_str())
+            }
+        };
+        let call = CallToConfirm {
+            caller,
+            call_id,
+            plugin,
+            action,
+            args: &args,
+            json: &Arguments::default(),
+            read_only: true,
+            destructive: Some(false),
+            position: batch.position(0),
+        };
+        let record = Self::build(&call, String::new(), expires_after);
+        Self { question: Some(question.clone()), args: BTreeMap::new(), ..record }
+    }
+
+    /// What has to be filled in, if a plugin asks.
+    pub(super) fn form(&self) -> Option<&PluginForm> {
+        self.question.as_ref()?.form.as_ref()
+    }
+
+    /// Whether the call asks because of what its action declares, and not of what it says.
+    pub(super) fn asks_because_of_declaration(&self) -> bool {
+        [ConfirmReason::Declared, ConfirmReason::Undeclared].iter().any(|why| why.to_string() == self.why)
+    }
+
+    /// How long it may wait.
+    pub(super) fn waiting_time(&self) -> Duration {
+        let waited = self.expires_at.as_millis() - self.asked_at.as_millis();
+        Duration::from_millis(waited.unsigned_abs())
+    }
+
+    /// The word of its state on the wire.
+    pub(super) fn state_word(&self) -> &'static str {
+        match self.state {
+            ApprovalState::Approved | ApprovalState::Taken if self.question.is_some() => "answered",
+            state => state.word(),
+        }
     }
 
     /// The message that clients show to people.
@@ -175,13 +244,18 @@ impl ApprovalRecord {
             action: self.action.clone(),
             args: self.args.clone(),
             why: self.why.clone(),
-            state: self.state.word().to_owned(),
+            state: self.state_word().to_owned(),
             asked_unix_ms: millis(self.asked_at),
             expires_unix_ms: millis(self.expires_at),
             decided_by: self.decided_by.clone(),
             decided_unix_ms: self.decided_at.map(millis).unwrap_or_default(),
             subagent: self.call.subagent.clone(),
             digest: self.call.digest.clone(),
+            question: self.question.as_ref().map(|question| question.text.clone()).unwrap_or_default(),
+            choices: self.question.as_ref().map(|question| question.choices.clone()).unwrap_or_default(),
+            answer: self.answer.clone(),
+            rule_id: String::new(),
+            form: self.form().map(|form| form.schema.clone()).unwrap_or_default(),
         }
     }
 

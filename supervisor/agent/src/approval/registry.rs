@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use talon_arguments::form::Form;
 use talon_guard::Raw;
 use talon_proto::agent;
 use talon_store::{Error, InvalidError, Timestamp};
@@ -11,11 +12,11 @@ use tokio::sync::{Mutex, MutexGuard};
 use tokio::time::Instant;
 
 use super::error::DecideError;
-use super::messages::{denied, format_span, not_stored, too_large};
+use super::messages::{denied, format_span, not_stored, not_stored_text, too_large_text};
 use super::parked_call::{ParkOutcome, ParkedCall};
 use super::record::{ApprovalRecord, ApprovalState};
 use super::store::ApprovalStore;
-use crate::driver::{Caller, Confirmation};
+use crate::driver::{Caller, Confirmation, Reply};
 
 /// The most calls that wait in total. A person does not review more than 100, and with at most 256 KiB of
 /// arguments each they fit into 25 MiB of memory and into the namespace's quota. A further call is denied at
@@ -44,7 +45,7 @@ impl ApprovalRegistry {
     /// Loads the stored calls.
     pub(super) async fn open(shelf: ApprovalStore) -> Result<Self, Error> {
         let now = Timestamp::now();
-        let parked = shelf.load().await?.into_iter().map(|record| {
+        let parked = shelf.load().await?.into_iter().map(|record: ApprovalRecord| {
             let (requested, expires) = (record.asked_at.as_millis(), record.expires_at.as_millis());
             // If the clock was set back in the meantime, no call may wait longer than its original timeout.
             let left = (expires - now.as_millis()).clamp(0, (expires - requested).max(0));
@@ -84,29 +85,28 @@ impl ApprovalRegistry {
             .values_mut()
             .find(|one| one.record.call == record.call && !one.delivered && !one.is_waited_for());
         if let Some(known) = known {
-            return match self.take_answer(known).await {
-                Some(answer) => ParkOutcome::Answer(answer),
-                None => ParkOutcome::Wait(known.wait()),
-            };
+            return ParkOutcome::Wait(known.wait());
         }
         let of_session = pending(&parked, Some(&record.call.session));
         if of_session >= MAX_PENDING_PER_SESSION || pending(&parked, None) >= MAX_PENDING {
-            return ParkOutcome::Answer(denied(
-                "too many calls wait for the user's word already; wait until they are decided",
-            ));
+            return ParkOutcome::Refused(
+                "too many calls wait for the user's word already; wait until they are decided".to_owned(),
+            );
         }
         let is_theirs = |one: &&ParkedCall| {
             one.record.state == ApprovalState::Pending && one.record.sender == record.sender
         };
         if parked.values().filter(is_theirs).count() >= MAX_PENDING_PER_SENDER {
-            return ParkOutcome::Answer(denied(&format!(
+            return ParkOutcome::Refused(format!(
                 "{MAX_PENDING_PER_SENDER} calls of this user wait for a person's word in all sessions together, which is the most; wait \
                  until some are decided"
-            )));
+            ));
         }
-        let Some(value) = ApprovalStore::encode(&record) else { return ParkOutcome::Answer(too_large()) };
+        let Some(value) = ApprovalStore::encode(&record) else {
+            return ParkOutcome::Refused(too_large_text());
+        };
         if let Err(error) = self.store.put(&record.id, value).await {
-            return ParkOutcome::Answer(not_stored(&error));
+            return ParkOutcome::Refused(not_stored_text(&error));
         }
         tracing::info!(target: "agent", approval = record.id,
             session = record.call.session,
@@ -150,14 +150,70 @@ impl ApprovalRegistry {
                 Confirmation::No(format!("denied by user: {}", reason.as_str()))
             }
             ApprovalState::Expired => {
-                let waited = record.expires_at.as_millis() - record.asked_at.as_millis();
-                let waited = Duration::from_millis(waited.unsigned_abs());
-                denied(&format!("expired, for nobody decided within {}", format_span(waited)))
+                denied(&format!("expired, for nobody decided within {}", format_span(record.waiting_time())))
             }
             ApprovalState::Cancelled => denied("its turn was cancelled"),
         };
         one.delivered = true;
         Some(answer)
+    }
+
+    /// Returns what came of a question that has a waiter; `None` while there is nothing.
+    pub(super) async fn take_reply(&self, id: &str) -> Option<Reply> {
+        let mut parked = self.lock_current().await;
+        let Some(one) = parked.get_mut(id) else {
+            return Some(Reply::NotAsked("the question is not known any more".to_owned()));
+        };
+        let record = &one.record;
+        let reply = match record.state {
+            ApprovalState::Pending => return None,
+            ApprovalState::Approved | ApprovalState::Taken => Reply::Answered(record.answer.clone()),
+            ApprovalState::Denied => Reply::Declined(record.reason.clone()),
+            ApprovalState::Expired => Reply::Expired(record.waiting_time()),
+            ApprovalState::Cancelled => Reply::NotAsked("its turn was cancelled".to_owned()),
+        };
+        one.delivered = true;
+        Some(reply)
+    }
+
+    /// The record of a call or question that still waits.
+    pub(super) async fn pending_record(&self, id: &str) -> Option<ApprovalRecord> {
+        let parked = self.lock_current().await;
+        let one = parked.get(id).filter(|one| one.record.state == ApprovalState::Pending);
+        one.map(|one| one.record.clone())
+    }
+
+    /// Answers a question, for good.
+    pub(super) async fn answer(
+        &self,
+        id: &str,
+        answer: &str,
+        by: &str,
+    ) -> Result<agent::Approval, DecideError> {
+        let mut parked = self.lock_current().await;
+        let unknown = || DecideError::Unknown { id: id.chars().take(40).collect() };
+        let one = parked.get_mut(id).ok_or_else(unknown)?;
+        if one.record.question.is_none() {
+            return Err(DecideError::NoQuestion);
+        }
+        if let Some(form) = one.record.form() {
+            // It was checked when it was asked.
+            let form = Form::parse(&form.schema).map_err(|_| DecideError::NoQuestion)?;
+            form.check(answer)?;
+        }
+        match one.record.state {
+            ApprovalState::Pending => {}
+            ApprovalState::Expired => return Err(DecideError::Expired),
+            ApprovalState::Cancelled => return Err(DecideError::Cancelled),
+            ApprovalState::Approved | ApprovalState::Taken | ApprovalState::Denied => {
+                let by = one.record.decided_by.clone();
+                return Err(DecideError::Decided { state: one.record.state_word(), by });
+            }
+        }
+        one.record.answer = answer.to_owned();
+        self.transition(one, ApprovalState::Approved, by, "").await?;
+        tracing::info!(target: "agent", approval = id, by, "a question was answered");
+        Ok(one.record.to_wire())
     }
 
     pub(super) async fn decide(
@@ -173,6 +229,9 @@ impl ApprovalRegistry {
         let one = parked.get_mut(id).ok_or_else(unknown)?;
         if !digest.is_empty() && digest != one.record.call.digest {
             return Err(DecideError::OtherDigest);
+        }
+        if one.record.question.is_some() && state == ApprovalState::Approved {
+            return Err(DecideError::NeedsAnswer);
         }
         let before = |state| DecideError::Decided { state, by: one.record.decided_by.clone() };
         match one.record.state {
@@ -213,6 +272,22 @@ impl ApprovalRegistry {
                 self.transition_best_effort(one, ApprovalState::Cancelled).await;
             }
         }
+    }
+
+    /// Removes all calls of a sender; those that wait are cancelled first.
+    pub(super) async fn forget_sender(&self, sender: &str) -> Result<u64, Error> {
+        let mut parked = self.parked.lock().await;
+        let theirs = |one: &&mut ParkedCall| one.record.sender == sender;
+        for one in parked.values_mut().filter(theirs).filter(|one| one.is_open()) {
+            self.transition_best_effort(one, ApprovalState::Cancelled).await;
+        }
+        let ids: Vec<String> =
+            parked.iter().filter(|(_, one)| one.record.sender == sender).map(|(id, _)| id.clone()).collect();
+        for id in &ids {
+            self.store.remove(id).await?;
+            parked.remove(id);
+        }
+        Ok(u64::try_from(ids.len()).unwrap_or(u64::MAX))
     }
 
     /// Expires overdue calls, and removes old decided ones.

@@ -1,18 +1,18 @@
 //! Assembles one question.
 
-use std::collections::BTreeSet;
+use std::borrow::Cow;
 use std::ops::Range;
 
 use talon_guard::Sanitizer;
 use talon_llm::model::{Message, ToolSpec};
 
 use super::{
-    ContextPlan, HistoryMessage, Pressure, Sections, Stats, Summary, Window, WindowStatus, choose,
-    count_messages, history,
+    ContextPlan, HistoryMessage, Pressure, Sections, Stats, Summary, UsedTools, Window, WindowStatus, choose,
+    count_messages, history, images,
 };
-use crate::prompt::Prompt;
+use crate::prompt::{Prompt, PromptMessages, language_of, reduced_safety_rules, safety_rules};
 use crate::tokens::TokenCounter;
-use crate::tools::{Offer, SEARCH_PLUGIN};
+use crate::tools::{Offer, SEARCH_PLUGIN, Tool};
 
 /// The share of the tools' section that the index of all tools may have, as a divisor.
 const INDEX_SHARE: usize = 2;
@@ -20,6 +20,9 @@ const INDEX_SHARE: usize = 2;
 /// What is added where something was shortened: the line that says what is left out, and the tool that reads
 /// on.
 const SHORTENED_TOKENS: usize = 160;
+
+/// The plugin and action that read on in what is shown shortened.
+const READ_MORE_TOOL: (&str, &str) = ("talon", "read_more");
 
 /// The parts of a question.
 #[derive(Debug, Clone, Copy)]
@@ -32,10 +35,12 @@ pub struct Material<'a> {
     pub history: &'a [HistoryMessage],
     /// The tools that may be called.
     pub offer: &'a Offer,
-    /// Names of tools that the session or a recalled workflow uses.
-    pub used: &'a BTreeSet<String>,
+    /// The tools that are used.
+    pub used: &'a UsedTools,
     /// The person's request in this turn.
     pub request: &'a str,
+    /// The most bytes of images.
+    pub image_bytes: u32,
     /// The model's window.
     pub window: Window,
     /// How the window is divided.
@@ -60,6 +65,10 @@ pub struct AssembledRequest {
     pub stats: Stats,
     /// The budgets that it was assembled with.
     pub sections: Sections,
+    /// The names of the tools that are not offered, because not all fit.
+    pub tools_left_out: Vec<String>,
+    /// The workspace's files that are not shown whole.
+    pub files_cut: Vec<&'static str>,
 }
 
 /// Assembles a question.
@@ -70,8 +79,10 @@ pub fn assemble(
     sanitizer: &Sanitizer,
 ) -> AssembledRequest {
     let window = material.window;
-    let mut sections = material.plan.sections(window, counter.count(crate::prompt::safety_rules()));
-    let mut messages = material.prompt.messages(sections.system, counter);
+    let safety = safety_rules_for(material);
+    let mut sections = material.plan.sections(window, counter.count(&safety));
+    let PromptMessages { mut messages, files_cut } =
+        material.prompt.with_rules(&safety, sections.system, counter);
     let system = count_messages(&messages, counter);
     let mut tools =
         choose::choose(material.offer.tools(), material.request, material.used, sections.tools, counter);
@@ -103,7 +114,9 @@ pub fn assemble(
         let left = room.saturating_sub(system + summary + tools.tokens + SHORTENED_TOKENS);
         sections.recent = sections.recent.min(left);
     }
-    let shown = history::select(material.history, &sections, counter, sanitizer);
+    let (history, images_left_out) =
+        images::within_budget(material.history, sections.recent, material.image_bytes, counter);
+    let shown = history::select(&history, &sections, counter, sanitizer);
     let left_out = shown.left_out.iter().map(ExactSizeIterator::len).sum();
     if left_out > 0 {
         let text = format!("[{left_out} earlier messages are left out here and not summarized yet.]");
@@ -111,7 +124,8 @@ pub fn assemble(
     }
     messages.extend(shown.messages);
     if shown.cut > 0 {
-        for tool in material.offer.hidden().filter(|tool| tool.plugin != SEARCH_PLUGIN) {
+        let reads_on = |tool: &&Tool| (tool.plugin.as_str(), tool.action.as_str()) == READ_MORE_TOOL;
+        for tool in material.offer.hidden().filter(reads_on) {
             tools.tokens += choose::tokens(&tool.spec, counter);
             tools.specs.push(tool.spec.clone());
         }
@@ -140,6 +154,7 @@ pub fn assemble(
         messages_left_out: left_out,
         results_cut: shown.cut,
         result_tokens_cut: shown.cut_tokens,
+        images_left_out,
         profile: material.plan.profile,
         tools_offered: tools.specs.iter().filter(|spec| !material.offer.is_hidden(&spec.name)).count(),
         tools_left_out: tools.left_out.len(),
@@ -149,10 +164,20 @@ pub fn assemble(
         messages,
         stable_messages,
         tools: tools.specs,
+        tools_left_out: tools.left_out,
         to_summarize: shown.left_out,
         status,
         stats,
         sections,
+        files_cut,
+    }
+}
+
+/// All safety rules, or those that a small window has room for.
+fn safety_rules_for(material: &Material<'_>) -> Cow<'static, str> {
+    match material.plan.has_all_safety_rules(material.window) {
+        true => safety_rules().into(),
+        false => reduced_safety_rules(language_of(material.request)).into(),
     }
 }
 

@@ -134,7 +134,7 @@ proptest! {
             let is_text = match &past.message {
                 Message::User { .. } => true,
                 Message::Assistant { calls, .. } => calls.is_empty(),
-                Message::System { .. } | Message::Tool { .. } => false,
+                Message::System { .. } | Message::Images { .. } | Message::Tool { .. } => false,
             };
             let is_left_out = shown.left_out.iter().any(|range| range.contains(&n));
             prop_assert!(!is_text || is_left_out != shown.messages.contains(&past.message), "{n}");

@@ -1,6 +1,6 @@
 //! A message of a session, and its size.
 
-use talon_llm::model::{Arguments, Message};
+use talon_llm::model::{Arguments, Image, Message};
 
 use crate::tokens::TokenCounter;
 
@@ -22,6 +22,9 @@ pub fn count_messages(messages: &[Message], counter: &dyn TokenCounter) -> usize
     let of = |message: &Message| match message {
         Message::System { text } | Message::User { text } => counter.count(text),
         Message::Tool { content, .. } => counter.count(content),
+        Message::Images { introduction, images } => {
+            counter.count(introduction) + images.iter().map(Image::tokens).sum::<usize>()
+        }
         Message::Assistant { text, calls, thoughts } => {
             let calls = calls.iter().map(|call| {
                 let arguments = match &call.arguments {

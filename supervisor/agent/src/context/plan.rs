@@ -19,6 +19,9 @@ use super::{Sections, Window};
 /// What `balanced` uses of a window: providers charge more for a question above it, and models find less in
 /// one.
 const BALANCED_WINDOW: usize = 200_000;
+/// Up to this window the safety rules are in two languages only: all of them would be a tenth of what a
+/// question may use of it. Not configurable.
+const SMALL_WINDOW: usize = 8_192;
 /// What a shortened result keeps where the window has room: the envelope and some twenty lines.
 const ROOMY_MIN_RESULT: usize = 400;
 
@@ -80,6 +83,12 @@ impl ContextPlan {
     pub fn used(&self, window: Window) -> Window {
         let most = self.window.or((self.profile == ContextProfile::Balanced).then_some(BALANCED_WINDOW));
         Window(most.map_or(window.0, |most| most.min(window.0)))
+    }
+
+    /// Whether there is room for the safety rules in all languages.
+    #[must_use]
+    pub fn has_all_safety_rules(&self, window: Window) -> bool {
+        self.used(window).0 > SMALL_WINDOW
     }
 
     /// The turns that stay verbatim when older ones are summarized.

@@ -35,6 +35,8 @@ pub struct Stats {
     pub results_cut: usize,
     /// What was left out of them.
     pub result_tokens_cut: usize,
+    /// Images of earlier turns that are described instead of shown.
+    pub images_left_out: usize,
     /// The profile by which the window was divided.
     pub profile: ContextProfile,
     /// Tools offered.

@@ -85,6 +85,11 @@ pub fn request(
                 ("assistant", said.collect::<Vec<_>>().join("\n"))
             }
             Message::Tool { content, .. } => ("tool", content.clone()),
+            Message::Images { introduction, images } => {
+                let who = if introduction.is_empty() { "user" } else { "tool" };
+                let each: Vec<String> = images.iter().map(|image| format!("[an image: {image}]")).collect();
+                (who, each.join("\n"))
+            }
         };
         text += &fence::closed(who, "", &cut::plain(&said, MAX_MESSAGE_TOKENS, counter));
         text.push('\n');

@@ -51,7 +51,7 @@ pub(super) fn is_well_formed(messages: &[Message]) -> Result<(), String> {
             },
             _ if !waiting.is_empty() => return Err(format!("{message:?} while results are missing")),
             Message::Assistant { calls, .. } => waiting.extend(calls.iter().map(|call| call.id.as_str())),
-            Message::System { .. } | Message::User { .. } => {}
+            Message::System { .. } | Message::User { .. } | Message::Images { .. } => {}
         }
     }
     if waiting.is_empty() { Ok(()) } else { Err(format!("{waiting:?} without results")) }
@@ -106,7 +106,8 @@ fn tools_that_go_with_the_request_are_offered_where_not_all_fit() {
     actions.push(Action { always_include: true, ..tool("zz_help", "always there") });
     actions.push(tool("was_used", "by a workflow"));
     let offer = Offer::new(actions.iter().map(|action| ("p", action)));
-    let used = BTreeSet::from(["p__was_used".to_owned()]);
+    let session = BTreeSet::from(["p__was_used".to_owned()]);
+    let used = UsedTools { session, ..UsedTools::default() };
     let chosen = choose::choose(offer.tools(), "Please search the code for a bug", &used, 300, &Estimate);
     let names: Vec<&str> = chosen.specs.iter().map(|spec| spec.name.as_str()).collect();
     for name in ["p__search_code", "p__zz_help", "p__was_used"] {
@@ -117,8 +118,22 @@ fn tools_that_go_with_the_request_are_offered_where_not_all_fit() {
     let all = choose::choose(offer.tools(), "x", &used, 1_000_000, &Estimate);
     assert_eq!((all.specs.len(), all.left_out.len()), (43, 0));
     // The best one even where nothing fits.
-    let one = choose::choose(offer.tools(), "search code", &BTreeSet::new(), 1, &Estimate);
+    let one = choose::choose(offer.tools(), "search code", &UsedTools::default(), 1, &Estimate);
     assert_eq!(one.specs.len(), 1);
+}
+
+#[test]
+fn what_the_turn_loaded_comes_before_what_the_session_used() {
+    let actions: Vec<Action> = (0..40).map(|n| tool(&format!("thing_{n}"), "does something")).collect();
+    let offer = Offer::new(actions.iter().map(|action| ("p", action)));
+    let named = |n: usize| format!("p__thing_{n}");
+    let used = UsedTools { turn: vec![named(39), named(38)], session: (0..20).map(named).collect() };
+    let each = choose::tokens(&offer.get("p__thing_39").expect("offered").spec, &Estimate);
+    for (room, wanted) in [(1, &[39][..]), (2, &[38, 39]), (3, &[0, 38, 39])] {
+        let chosen = choose::choose(offer.tools(), "thing", &used, each * room, &Estimate);
+        let names: Vec<String> = chosen.specs.into_iter().map(|spec| spec.name).collect();
+        assert_eq!(names, wanted.iter().map(|n| named(*n)).collect::<Vec<_>>(), "{room}");
+    }
 }
 
 fn question(history: &[HistoryMessage], summary: &Summary, window: usize, offer: &Offer) -> AssembledRequest {
@@ -128,8 +143,9 @@ fn question(history: &[HistoryMessage], summary: &Summary, window: usize, offer:
         summary,
         history,
         offer,
-        used: &BTreeSet::new(),
+        used: &UsedTools::default(),
         request: "look",
+        image_bytes: 1 << 20,
         window: Window(window),
         plan: &ContextPlan::frugal(),
     };

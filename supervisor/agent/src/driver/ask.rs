@@ -1,7 +1,7 @@
 //! One question to a model.
 
 use talon_agent_settings::PICOS_PER_MICRO;
-use talon_llm::model::{Answer, Chunk, ErrorClass, Finish, Message, Request};
+use talon_llm::model::{Answer, Chunk, ErrorClass, Finish, Message, Request, ToolChoice};
 use talon_llm::route::cost::saved_by_cache;
 use talon_llm::route::fallback::{
     AnswerEvent, AnswerListener, Answered, ChainRequest, ExhaustedError, ExhaustedReason,
@@ -13,6 +13,7 @@ use talon_proto::agent::chunk::Kind;
 
 use super::Listener;
 use super::drive::TurnRun;
+use super::notify::is_scripted;
 use crate::budget::Limit;
 use crate::journal::JournalEntry;
 use crate::loop_context::Failure;
@@ -34,21 +35,41 @@ impl TurnRun<'_> {
             return Err(Failure::Internal("a question was asked before it was put together".to_owned()));
         };
         let tokens = u64::try_from(question.stats.total).unwrap_or(u64::MAX).max(self.needed);
+        let counted = u64::try_from(question.stats.total).unwrap_or(u64::MAX);
+        let images = self.load_images(&question.messages).await;
+        let image_count = super::images::images(&question.messages).count();
         let mut request = Request {
+            deferred: self.deferred_tools(&question.tools_left_out),
             messages: question.messages,
             tools: question.tools,
+            tool_choice: if self.is_last_question() { ToolChoice::None } else { ToolChoice::Auto },
             thinking: self.spec.thinking,
+            is_general_thinking: self.spec.is_general_thinking,
+            temperature: self.spec.sampling.temperature(),
+            top_p: self.spec.sampling.top_p(),
+            max_output_tokens: self.spec.sampling.max_tokens,
             stable_messages: question.stable_messages,
+            images,
             ..Request::default()
         };
-        if self.enforces_schema(&request.tools) {
+        if self.enforces_schema(&request.tools) || request.tool_choice == ToolChoice::None {
             request.answer_schema = self.schema.as_ref().map(|schema| schema.text().clone());
         }
         let mut forward =
             Forward { listener: &*self.spec.listener, partial: String::new(), prefix: String::new() };
+        let span = self.begin_model_span(&request);
         let said = self.unless_stopped(self.ask_and_continue(&mut request, tokens, &mut forward)).await;
+        self.end_model_span(span, &said);
         match said {
-            Ok(Ok(answers)) => Ok(self.answered(answers)),
+            Ok(Ok(answers)) => {
+                if let Some(first) = answers.first() {
+                    self.calibrate(first, counted);
+                }
+                if let Some(answered) = answers.last() {
+                    self.notify_unseen_images(answered, image_count);
+                }
+                Ok(self.answered(answers))
+            }
             Ok(Err(exhausted)) => Err(self.exhausted(exhausted)),
             Err(failure) => {
                 self.partial_text = forward.partial;
@@ -91,6 +112,16 @@ impl TurnRun<'_> {
             }
         }
         Ok(answers)
+    }
+
+    /// Corrects the estimate for the model by what its provider reports, if the question was counted for it.
+    fn calibrate(&self, answered: &Answered, counted: u64) {
+        let Answered { model, answer, .. } = answered;
+        // Prepared answers have made-up usage.
+        let counts = self.counted_for.as_ref() == Some(model) && !is_scripted(&model.provider);
+        if let Some(usage) = answer.usage.filter(|_| counts) {
+            self.environment.calibration.learn(&model.to_string(), &model.name, counted, usage.input_tokens);
+        }
     }
 
     fn costs_too_much(&self, answers: &[Answered]) -> bool {
@@ -152,9 +183,8 @@ impl TurnRun<'_> {
         let word = match &exhausted.reason {
             ExhaustedReason::NoRoute(error) => route_error_word(error),
             ExhaustedReason::OverBudget(_) => "over_budget",
-            ExhaustedReason::Final(error) if error.class == ErrorClass::Context => "context_full",
-            ExhaustedReason::Final(_)
-            | ExhaustedReason::AllFailed
+            ExhaustedReason::Final(error) => final_error_word(error.class),
+            ExhaustedReason::AllFailed
             | ExhaustedReason::DeadlineExceeded { .. }
             | ExhaustedReason::CannotWithdraw(_) => "exhausted",
         };
@@ -164,6 +194,21 @@ impl TurnRun<'_> {
         let sentence = exhausted.to_string();
         self.account.record_attempts(exhausted.attempts);
         Failure::Model(sentence)
+    }
+}
+
+/// The error word of an error that has to be mended before anything is asked again.
+fn final_error_word(class: ErrorClass) -> &'static str {
+    match class {
+        ErrorClass::Context => "context_full",
+        ErrorClass::Auth => "key_refused",
+        ErrorClass::Request => "request_refused",
+        // Another model is asked after these, so they end no chain.
+        ErrorClass::Billing
+        | ErrorClass::RateLimit
+        | ErrorClass::Timeout
+        | ErrorClass::Network
+        | ErrorClass::Server => "exhausted",
     }
 }
 
@@ -179,6 +224,8 @@ pub(super) fn route_error_word(error: &RouteError) -> &'static str {
         "exhausted"
     } else if all.iter().any(|why| matches!(why, RejectionReason::Window { .. })) {
         "context_full"
+    } else if all.contains(&&RejectionReason::NoVision) {
+        "no_vision"
     } else {
         "no_provider"
     }
@@ -219,7 +266,7 @@ impl AnswerListener for Forward<'_> {
                 let text = format!(
                     "{model} takes no request now ({}): waiting {} s for it, since no other model is ready.",
                     retry::word(class),
-                    wait.as_secs().max(1)
+                    wait.as_millis().div_ceil(1000)
                 );
                 Kind::Notice(agent::Notice { level: "info".to_owned(), text, discard_text: false })
             }

@@ -4,15 +4,15 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use talon_agent_settings::covers;
-use talon_proto::plugin::PluginCapabilities;
+use talon_proto::plugin::{Action, PluginCapabilities};
 
-use super::drive::TurnRun;
+use super::drive::{TurnRun, allowed_budgets};
 use super::{Recollection, read_more, search};
 use crate::answer::Schema;
 use crate::journal::{JournalEntry, Transcript, TurnOptions, UnfinishedTurn};
 use crate::loop_context::Failure;
 use crate::machine::Turn;
-use crate::tools::{Offer, PatternIntersection, SEARCH_PLUGIN};
+use crate::tools::{self, Offer, PatternIntersection, SEARCH_PLUGIN, TURN_PLUGIN};
 
 /// The most patterns without a match that a notice names; it counts the rest.
 const MAX_NAMED: usize = 5;
@@ -35,12 +35,31 @@ impl TurnRun<'_> {
                 self.write(request).await?;
             }
         }
+        self.leave_tools_out();
         let (recalled, offer) = self.unless_stopped(self.collect_context()).await?;
         self.prompt =
             self.spec.prompt.clone().memories(recalled.memories.clone()).hints(recalled.hints.clone());
+        self.notify_recall(&recalled);
         self.recalled = recalled;
         self.offer = Arc::new(offer);
         Ok(())
+    }
+
+    /// Offers no tools where no model that may be asked calls any: it answers without them.
+    fn leave_tools_out(&mut self) {
+        if self.spec.no_tools || self.environment.chain.calls_tools(&self.spec.pins) {
+            return;
+        }
+        self.spec.no_tools = true;
+        if self.spec.caller.subagent.is_empty() {
+            let pins = &self.spec.pins;
+            let model = pins.request.as_deref().or(pins.session.as_deref());
+            let model = model.unwrap_or("No model that may be asked");
+            let text = format!(
+                "{model} calls no tools, so it gets none. If it can, write tools: true at its entry in models.catalog."
+            );
+            self.notice("info", text);
+        }
     }
 
     fn request_entry(&self) -> JournalEntry {
@@ -50,7 +69,11 @@ impl TurnRun<'_> {
             schema: self.spec.schema.as_ref().map(|schema| schema.text().clone()),
             model: self.spec.pins.request.clone(),
             thinking: self.spec.thinking,
+            is_general_thinking: self.spec.is_general_thinking,
+            sampling: self.spec.sampling,
             local_only: self.spec.pins.local_only,
+            can_answer: self.spec.can_answer,
+            images: self.spec.images.clone(),
         };
         JournalEntry::Asked { text: self.spec.request.clone(), with: Box::new(with) }
     }
@@ -58,13 +81,28 @@ impl TurnRun<'_> {
     /// Resumes an interrupted turn. Its restrictions from before apply together with the present ones.
     fn resume(&mut self, unfinished: UnfinishedTurn) -> Result<(), Failure> {
         let UnfinishedTurn { request, options: with, entries, .. } = unfinished;
-        let TurnOptions { within, no_tools, schema, model, thinking, local_only } = with;
+        let TurnOptions {
+            within,
+            no_tools,
+            schema,
+            model,
+            thinking,
+            is_general_thinking,
+            sampling,
+            local_only,
+            can_answer,
+            images,
+        } = with;
+        self.spec.images = images;
         self.spec.request.clone_from(&request);
-        self.turn = Turn::new(request, self.spec.budgets.clone());
+        self.spec.can_answer |= can_answer;
         self.spec.no_tools |= no_tools;
+        self.turn = Turn::new(request, allowed_budgets(&self.spec));
         self.spec.pins.request = model;
         self.spec.pins.local_only |= local_only;
         self.spec.thinking = thinking;
+        self.spec.is_general_thinking = is_general_thinking;
+        self.spec.sampling = sampling;
         if let Some(schema) = schema {
             let schema = Schema::new(schema).map_err(|error| Failure::Internal(error.to_string()))?;
             self.schema = Some(Arc::new(schema));
@@ -102,11 +140,14 @@ impl TurnRun<'_> {
             let offered = capabilities.actions.iter().filter(|action| self.may_call(plugin, &action.name));
             offered.map(move |action| (plugin.as_str(), action))
         });
-        let mut offer = Offer::new(actions);
+        let asks = tools::ask_action();
+        let actions: Vec<_> = actions.collect();
+        let may_ask = !actions.is_empty() && self.turn.context().budgets().clarifications > 0;
+        let own = may_ask.then_some((TURN_PLUGIN, &asks));
+        let mut offer = Offer::new(actions.into_iter().chain(own));
         if !self.spec.no_tools && offer.tools().next().is_some() {
-            offer = offer
-                .with_hidden(read_more::PLUGIN, &read_more::action())
-                .with_hidden(SEARCH_PLUGIN, &search::action());
+            offer =
+                own_actions().iter().fold(offer, |offer, (plugin, action)| offer.with_hidden(plugin, action));
         }
         (recalled, offer)
     }
@@ -150,7 +191,15 @@ impl TurnRun<'_> {
         if !self.spec.caller.subagent.is_empty() {
             return Recollection::default();
         }
-        self.environment.recall.recall(&self.spec.caller, &self.spec.request).await
+        self.environment.recall.recall(&self.spec.caller, &self.spec.request, &self.spec.pins).await
+    }
+
+    /// Records which model saw the request, and says if memories were searched by words alone.
+    fn notify_recall(&mut self, recalled: &Recollection) {
+        self.account.models.extend(recalled.model.clone());
+        if let Some(why) = &recalled.by_words {
+            self.notice("info", format!("Memories were searched by words alone: {why}."));
+        }
     }
 
     async fn plugins(&self) -> Vec<(String, PluginCapabilities)> {
@@ -182,4 +231,13 @@ impl TurnRun<'_> {
 
 pub(super) fn store_failure(error: crate::journal::JournalError) -> Failure {
     Failure::Store(error.why)
+}
+
+/// The driver's own actions, each with its plugin. They are shown when they are of use.
+pub(crate) fn own_actions() -> [(&'static str, Action); 3] {
+    [
+        (read_more::PLUGIN, read_more::action()),
+        (TURN_PLUGIN, tools::wait_action()),
+        (SEARCH_PLUGIN, search::action()),
+    ]
 }

@@ -9,6 +9,7 @@ use talon_proto::plugin::PluginCapabilities;
 
 use super::{AllowedTools, Caller, Clock, Listener};
 use crate::tool_result::ToolResult;
+use crate::traces::SpanContext;
 
 /// A call of a built-in tool.
 #[derive(Clone)]
@@ -21,6 +22,10 @@ pub struct BuiltinCall {
     pub plugin: String,
     /// The action.
     pub action: String,
+    /// Which of the turn's questions it answers, from 1.
+    pub iteration: u32,
+    /// Which of the answer's calls it is, from 0.
+    pub place: usize,
     /// Its arguments on the wire.
     pub args: BTreeMap<String, String>,
     /// The turn's restriction, [`TurnSpec::within`](super::TurnSpec::within). It binds everything that this
@@ -35,6 +40,8 @@ pub struct BuiltinCall {
     pub listener: Arc<dyn Listener>,
     /// The turn's clock, for a turn that the call starts ([`super::TurnSpec::outer`]).
     pub clock: Clock,
+    /// The call's position in a trace, for a turn that the call starts.
+    pub trace: Option<SpanContext>,
 }
 
 /// Built-in actions. The model sees them as a plugin's, and their answers pass the guard's layers like a
@@ -43,6 +50,12 @@ pub struct BuiltinCall {
 pub trait BuiltinTools: Send + Sync {
     /// The actions offered to this caller; `None` for none.
     fn capabilities(&self, caller: &Caller) -> Option<PluginCapabilities>;
+
+    /// Whether a call of this action that was begun before a kill is made again, since it goes on where it was. Of any
+    /// other it is not known what it did.
+    fn resumes(&self, _action: &str) -> bool {
+        false
+    }
 
     /// Runs a call. A failure is a result, too.
     async fn call(&self, call: BuiltinCall) -> ToolResult;

@@ -1,6 +1,5 @@
-//! Runs the calls of one answer concurrently, each after its approval.
+//! Runs the calls of one answer, each after its approval and after the calls for which it waits.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,29 +14,24 @@ use tokio::time::Instant;
 
 use super::cost_tracking_listener::CostTrackingListener;
 use super::drive::TurnRun;
+use super::interrupted_calls::{InterruptedCalls, ResumePoint};
 use super::{
-    BuiltinCall, BuiltinTools, Confirmation, HostCall, HostError, Listener, Progress, read_more, search,
+    BatchProgress, BuiltinCall, BuiltinTools, CallToConfirm, Confirmation, Listener, read_more, search,
 };
 use crate::journal::{JournalEntry, UNKNOWN};
 use crate::loop_context::Failure;
 use crate::machine::Fact;
-use crate::tool_result::{CallOutcome, ToolResult};
+use crate::tool_result::{CallOutcome, Provenance, ToolResult};
 use crate::tools::{self, Batch, CallPlan, CheckedCall, Tool};
+use crate::traces::OpenSpan;
 
 /// The result of calls that were running when their turn ended.
 const ENDED: &str = "the turn was ended during this call, and it is not known what the call did";
+/// The result of calls that had not begun when their turn ended.
+const NOT_RUN: &str = "not run: the turn was ended before this call began";
 
 /// The result of a call that is not allowed.
 const NOT_GRANTED: &str = "error: not_granted: this may not be called in this session; do without it";
-
-/// What an interrupted turn left of the calls of its last answer.
-#[derive(Default)]
-struct InterruptedCalls {
-    /// The calls that were started.
-    started: BTreeSet<usize>,
-    /// The results of those that finished.
-    results: BTreeMap<usize, ToolResult>,
-}
 
 /// The outcome of one call.
 struct CallReport {
@@ -56,28 +50,55 @@ impl TurnRun<'_> {
             return Ok(self.executed(calls, results));
         }
         self.finish_replay();
+        if self.turn.context().iterations_left() == 0 {
+            return Ok(self.not_run(calls));
+        }
         let finish = self.turn.context().answer().map_or(Finish::default(), |answer| answer.finish);
+        let restored = self.with_originals(calls).await;
+        let calls = &*restored;
         let offer = Arc::clone(&self.offer);
         let CallPlan { run, mut batch } = tools::plan(calls, finish, &offer, &self.spec.budgets);
         self.notify_calls(calls, &batch);
         let costs = Arc::new(CostTrackingListener::new(Arc::clone(&self.spec.listener)));
-        let made = self.make_calls(calls, run, interrupted, &costs, &mut batch).await;
+        let tools: Vec<(usize, &Tool)> = run.iter().map(|(place, checked)| (*place, checked.tool)).collect();
+        let progress = BatchProgress::new(tools::earlier_calls(&tools, self.spec.parallel));
+        let made = self.make_calls(calls, run, interrupted, &costs, &progress, &mut batch).await;
         self.account.record_cost(costs.pico_usd());
         self.account.models.extend(costs.models());
+        self.account.models.append(&mut self.embedding_models.lock());
+        let left = |place| if progress.has_begun(place) { ENDED } else { NOT_RUN };
         let Err(failure) = made else {
-            let results = batch.into_results().unwrap_or_else(|batch| batch.give_up(ENDED));
+            let results = batch.into_results().unwrap_or_else(|batch| batch.give_up(left));
             return Ok(self.executed(calls, results));
         };
         for place in batch.missing() {
-            let given_up = tools::denied(ENDED);
+            let given_up = tools::denied(left(place));
             self.notify_result(&calls[place], &given_up, Duration::ZERO, false);
         }
-        let results = batch.give_up(ENDED);
+        let results = batch.give_up(left);
         self.remember(calls, &results);
         if let Err(error) = self.write(JournalEntry::CallsFinished(results)).await {
             tracing::warn!(target: "agent", session = %self.spec.caller.session, %error, "results were not stored");
         }
         Err(failure)
+    }
+
+    /// The results of calls that the last question's answer makes although it offered none: the model cannot
+    /// be asked about what they bring.
+    fn not_run(&mut self, calls: &[ToolCall]) -> Fact {
+        let text = "not run: no tool was on offer with the last question of the turn";
+        let result = ToolResult {
+            outcome: CallOutcome::OverTheLimit,
+            block: text.to_owned(),
+            output: text.to_owned(),
+            provenance: Provenance::default(),
+        };
+        for call in calls {
+            let tool = self.offer.get(&call.name);
+            self.spec.listener.on_chunk(Kind::ToolCall(wire_tool_call(call, tool)));
+            self.notify_result(call, &result, Duration::ZERO, false);
+        }
+        self.executed(calls, vec![result; calls.len()])
     }
 
     /// Notifies clients of all calls, and of the results of those that are not made.
@@ -93,8 +114,8 @@ impl TurnRun<'_> {
         }
     }
 
-    /// Makes the planned calls concurrently, and puts their results into the batch. A call that an
-    /// interrupted turn had started is not made again.
+    /// Makes the planned calls, and puts their results into the batch. A call that an interrupted turn had
+    /// started is not made again.
     ///
     /// # Errors
     /// Why the turn ends; calls that still ran have no result then.
@@ -104,20 +125,26 @@ impl TurnRun<'_> {
         planned: Vec<(usize, CheckedCall<'_>)>,
         mut interrupted: InterruptedCalls,
         costs: &Arc<CostTrackingListener>,
+        progress: &BatchProgress,
         batch: &mut Batch,
     ) -> Result<(), Failure> {
         let mut running = FuturesUnordered::new();
         for (place, checked) in planned {
+            let started = interrupted.started.contains(&place);
             let earlier = match interrupted.results.remove(&place) {
-                None if interrupted.started.contains(&place) => Some(tools::denied(UNKNOWN)),
+                None if started && !self.resumes(checked.tool) => Some(tools::denied(UNKNOWN)),
                 result => result,
             };
             match earlier {
                 Some(result) => {
                     self.notify_result(&calls[place], &result, Duration::ZERO, false);
                     put_result(batch, place, result);
+                    progress.finish(place);
                 }
-                None => running.push(self.call(place, &calls[place], checked, costs)),
+                None => {
+                    let resume = interrupted.resume_point(place);
+                    running.push(self.call(place, &calls[place], checked, resume, costs, progress));
+                }
             }
         }
         loop {
@@ -134,99 +161,111 @@ impl TurnRun<'_> {
             };
             put_result(batch, place, result);
             stored?;
+            progress.finish(place);
         }
     }
 
     fn executed(&mut self, calls: &[ToolCall], results: Vec<ToolResult>) -> Fact {
+        self.originals.add(results.iter().flat_map(|result| &result.provenance.originals));
         self.batch = (calls.to_vec(), results.clone());
         Fact::Executed(results)
     }
 
-    /// Takes what the journal of an interrupted turn has of these calls.
-    fn take_interrupted_calls(&mut self) -> InterruptedCalls {
-        let mut calls = InterruptedCalls::default();
-        loop {
-            match self.replay.front() {
-                Some(JournalEntry::CallStarted { place }) => drop(calls.started.insert(*place)),
-                Some(JournalEntry::CallFinished { place, result }) => {
-                    drop(calls.results.insert(*place, result.clone()))
-                }
-                _ => return calls,
-            }
-            if let Some(entry) = self.replay.pop_front() {
-                self.transcript.apply(self.spec.caller.turn, &entry);
-            }
-        }
+    /// Whether the agent's own tool goes on with a call that was begun before a kill.
+    fn resumes(&self, tool: &Tool) -> bool {
+        let mut own = self.environment.builtin_tools.iter();
+        own.any(|own| is_builtin_of(&**own, self, tool) && own.resumes(&tool.action))
     }
 
-    /// Makes one call: approval, journal entry, execution.
+    /// Makes one call: approval, journal entry, execution. One that is resumed was approved before.
     async fn call(
         &self,
         place: usize,
         call: &ToolCall,
         checked: CheckedCall<'_>,
+        resume: ResumePoint,
         costs: &Arc<CostTrackingListener>,
+        progress: &BatchProgress,
     ) -> CallReport {
         let (tool, json) = (checked.tool, checked.to_wire());
         let args = json.texts();
         let listener: Arc<dyn Listener> = Arc::clone(costs) as _;
+        let span = self.begin_tool_span(call, tool);
+        let position = span.as_ref().map(OpenSpan::context);
         let (result, truncated, latency) = 'made: {
             if search::searches(self, &call.name) {
-                break 'made (self.search_tools(call, &args), false, Duration::ZERO);
+                break 'made (self.search_tools(call, &args).await, false, Duration::ZERO);
             }
             // It reads what the session has already.
             if read_more::reads_own_cut(&tool.plugin, &tool.action, &args) {
                 break 'made (self.read_more(call, &args), false, Duration::ZERO);
+            }
+            if self.is_turn_action(tool) {
+                progress.position(place).wait_for_earlier().await;
+                progress.begin(place);
+                break 'made (self.run_turn_action(call, tool).await, false, Duration::ZERO);
             }
             // Tools that may not be called are not offered. This check protects the built-in tools, which
             // have no other.
             if !self.may_call(&tool.plugin, &tool.action) {
                 break 'made (tools::denied(NOT_GRANTED), false, Duration::ZERO);
             }
-            let confirmed = {
+            let order = progress.position(place);
+            if matches!(resume, ResumePoint::Approval) {
                 let _waiting = self.clock.wait();
-                let (read_only, destructive) = (tool.read_only, tool.destructive);
-                let (caller, confirm) = (&self.spec.caller, &self.environment.approver);
-                confirm
-                    .confirm(
-                        caller,
-                        &call.id,
-                        &tool.plugin,
-                        &tool.action,
-                        &args,
-                        &json,
-                        read_only,
-                        destructive,
-                        &listener,
-                    )
-                    .await
-            };
-            if let Confirmation::No(words) = confirmed {
-                break 'made (tools::denied(&Raw::from(words).text()), false, Duration::ZERO);
+                let call = CallToConfirm {
+                    caller: &self.spec.caller,
+                    call_id: &call.id,
+                    plugin: &tool.plugin,
+                    action: &tool.action,
+                    args: &args,
+                    json: &json,
+                    read_only: tool.read_only,
+                    destructive: tool.destructive,
+                    position: order,
+                };
+                let confirmed = self.environment.approver.confirm(call, &listener).await;
+                if let Confirmation::No(words) = confirmed {
+                    break 'made (tools::denied(&Raw::from(words).text()), false, Duration::ZERO);
+                }
             }
-            let _working = self.clock.work();
-            if let Err(error) = self.journal_began(place).await {
+            order.wait_for_earlier().await;
+            progress.begin(place);
+            let parked = resume.into_question();
+            if parked.is_none()
+                && let Err(error) = self.journal_began(place).await
+            {
                 break 'made (tools::denied(&format!("error: not made: {error}")), false, Duration::ZERO);
             }
             let since = Instant::now();
             let own = self.environment.builtin_tools.iter().find(|own| is_builtin_of(&***own, self, tool));
             let (result, truncated) = match own {
                 Some(own) => {
+                    let _working = self.clock.work();
                     let call = BuiltinCall {
                         caller: self.spec.caller.clone(),
                         call_id: call.id.clone(),
                         plugin: tool.plugin.clone(),
                         action: tool.action.clone(),
+                        iteration: self.turn.context().iteration(),
+                        place,
                         args,
                         listener,
                         within: self.spec.within.clone(),
                         allowed: self.spec.allowed.clone(),
                         pins: self.spec.pins.clone(),
                         clock: self.clock.clone(),
+                        trace: position,
                     };
                     (own.call(call).await, false)
                 }
-                None => self.call_host(call, tool, args, &json).await,
+                None => {
+                    let host_call = self.host_call(tool, args, &json, position);
+                    let (mut result, truncated) =
+                        self.call_host(place, call, tool, host_call, parked, &listener).await;
+                    result.provenance.arguments = self.sent_otherwise(place, &json).unwrap_or_default();
+                    (result, truncated)
+                }
             };
             (
                 super::persistence::bound_result(result, &self.environment.sanitizer),
@@ -237,67 +276,18 @@ impl TurnRun<'_> {
         let (plugin, action) = (&tool.plugin, &tool.action);
         tracing::debug!(target: "agent", %plugin, %action, ran = ?result.outcome, ?latency, truncated, "a call ended");
         self.observe.on_tool_call(&self.spec.caller, plugin, action, result.outcome, latency);
+        self.end_tool_span(span, &result);
         self.notify_result(call, &result, latency, truncated);
         CallReport { place, result }
     }
 
-    async fn call_host(
+    pub(super) fn notify_result(
         &self,
         call: &ToolCall,
-        tool: &Tool,
-        args: BTreeMap<String, String>,
-        json: &talon_arguments::Arguments,
-    ) -> (ToolResult, bool) {
-        let host_call = HostCall {
-            plugin: tool.plugin.clone(),
-            action: tool.action.clone(),
-            args,
-            arguments_json: json.to_json(),
-            context: self.host_context(),
-            within: self.spec.within.clone(),
-        };
-        let mut progress = |Progress { progress, total, message }: Progress| {
-            let call_id = call.id.clone();
-            self.spec.listener.on_chunk(Kind::ToolProgress(agent::ToolProgress {
-                call_id,
-                progress,
-                total,
-                message,
-            }));
-        };
-        match self.environment.host.execute(&host_call, &mut progress).await {
-            Ok(response) => {
-                let truncated = response.report.as_ref().is_some_and(|report| report.truncated);
-                (tools::from_host(&response, &self.environment.sanitizer), truncated)
-            }
-            Err(error) => {
-                let words = match error {
-                    HostError::NotMade { .. } => format!("error: {error}"),
-                    HostError::Unknown { .. } => {
-                        format!("error: {error}; it is not known whether the call took effect")
-                    }
-                };
-                (tools::denied(&Raw::from(words).text()), false)
-            }
-        }
-    }
-
-    /// The call's context. Unknown (empty) values are left out.
-    fn host_context(&self) -> BTreeMap<String, String> {
-        let caller = &self.spec.caller;
-        let known = [
-            ("session_id", &caller.session),
-            ("conversation_id", &caller.session),
-            ("sender", &caller.sender),
-            ("channel", &caller.channel),
-            ("subagent", &caller.subagent),
-            ("correlation_id", &caller.correlation_id),
-        ];
-        let known = known.into_iter().filter(|(_, value)| !value.is_empty());
-        known.map(|(key, value)| (key.to_owned(), value.clone())).collect()
-    }
-
-    fn notify_result(&self, call: &ToolCall, result: &ToolResult, latency: Duration, truncated: bool) {
+        result: &ToolResult,
+        latency: Duration,
+        truncated: bool,
+    ) {
         self.spec.listener.on_chunk(Kind::ToolResult(agent::ToolResult {
             call_id: call.id.clone(),
             tool: call.name.clone(),
@@ -305,6 +295,7 @@ impl TurnRun<'_> {
             output: result.block.clone(),
             duration_ms: milliseconds(latency),
             truncated,
+            ..agent::ToolResult::default()
         }));
     }
 

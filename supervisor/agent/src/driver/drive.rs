@@ -12,13 +12,15 @@ use talon_llm::route::fallback::Attempt;
 use tokio::time::Instant;
 
 use super::spec::{TurnEnd, TurnEnvironment, TurnRunner, TurnSpec};
+use super::turn_trace::TurnTrace;
 use super::{Clock, Recollection, TurnObserver};
 use crate::answer::{self, Schema};
-use crate::budget::Limit;
+use crate::budget::{Budgets, Limit};
 use crate::context::{AssembledRequest, Sections, Stats, Summary};
 use crate::journal::{JournalEntry, Transcript};
 use crate::loop_context::{Failure, FailureReport};
 use crate::machine::{Activity, Effect, Event, Fact, Phase, TransitionRecord, Turn};
+use crate::originals::Originals;
 use crate::prompt::Prompt;
 use crate::tool_result::ToolResult;
 use crate::tools::Offer;
@@ -89,8 +91,14 @@ pub(super) struct TurnRun<'w> {
     pub(super) prompt: Prompt,
     pub(super) recalled: Recollection,
     pub(super) offer: Arc<Offer>,
-    /// Tools that searches of this turn loaded.
-    pub(super) loaded: Mutex<BTreeSet<String>>,
+    /// What marked pieces of results were before.
+    pub(super) originals: Originals,
+    /// Whether those of earlier turns were read.
+    pub(super) loaded_originals: bool,
+    /// Tools that searches of this turn loaded: those of the latest search first, the best of each first.
+    pub(super) loaded: Mutex<Vec<String>>,
+    /// Models that saw queries of such searches.
+    pub(super) embedding_models: Mutex<BTreeSet<String>>,
     /// The journal's entries of this turn that are not replayed yet.
     pub(super) replay: VecDeque<JournalEntry>,
     /// Whether the next fact comes from the journal.
@@ -106,9 +114,12 @@ pub(super) struct TurnRun<'w> {
     pub(super) sections: Sections,
     /// The window that the model needs, if it was estimated; otherwise 0.
     pub(super) needed: u64,
+    /// The model that the last question was counted for.
+    pub(super) counted_for: Option<ModelRef>,
     /// The text received so far of an unfinished answer.
     pub(super) partial_text: String,
     pub(super) account: TurnAccount,
+    pub(super) trace: Option<TurnTrace>,
 }
 
 /// What the turn's end reports.
@@ -138,8 +149,16 @@ pub(super) struct TurnAccount {
     pub(super) warned_tight: bool,
     /// Whether people were notified that results are shown shortened.
     pub(super) warned_cut: bool,
+    /// Whether people were notified of what the prompt does not have.
+    pub(super) warned_prompt: bool,
     /// Whether people were notified that not all tools are offered at once.
     pub(super) warned_tools: bool,
+    /// Whether people were notified of models that cannot look at pictures.
+    pub(super) warned_vision: bool,
+    /// Whether people were notified of images that a model was not shown.
+    pub(super) warned_unseen: bool,
+    /// Whether people were notified of images of earlier turns that are not shown again.
+    pub(super) warned_images: bool,
 }
 
 /// The most attempts of a turn that are stored and reported. A turn exceeds it only if nearly every question
@@ -172,6 +191,12 @@ impl TurnAccount {
     }
 }
 
+/// The turn's limits: where no person can answer, the model may ask none.
+pub(super) fn allowed_budgets(spec: &TurnSpec) -> Budgets {
+    let clarifications = if spec.can_answer && !spec.no_tools { spec.budgets.clarifications } else { 0 };
+    Budgets { clarifications, ..spec.budgets.clone() }
+}
+
 /// What follows after effects were performed.
 pub(super) enum DriveStep {
     Fact(Fact),
@@ -181,13 +206,18 @@ pub(super) enum DriveStep {
 impl<'w> TurnRun<'w> {
     fn new(environment: &'w TurnEnvironment, spec: TurnSpec, observe: &'w dyn TurnObserver) -> Self {
         let now = Instant::now();
+        let turn = Turn::new(spec.request.clone(), allowed_budgets(&spec));
+        let begin = |position| {
+            TurnTrace::begin(Arc::clone(&environment.tracer), position, turn.state(), Event::StartLoop)
+        };
         Self {
+            trace: spec.trace.map(begin),
             environment,
             observe,
             clock: Clock::start(spec.outer.clone()),
             began: now,
             entered: now,
-            turn: Turn::new(spec.request.clone(), spec.budgets.clone()),
+            turn,
             transcript: Transcript::default(),
             summary: Summary::default(),
             unkept: 0,
@@ -195,7 +225,10 @@ impl<'w> TurnRun<'w> {
             prompt: spec.prompt.clone(),
             recalled: Recollection::default(),
             offer: Arc::new(Offer::default()),
+            originals: Originals::default(),
+            loaded_originals: false,
             loaded: Mutex::default(),
+            embedding_models: Mutex::default(),
             replay: VecDeque::new(),
             rebuilt: false,
             resumed: false,
@@ -205,6 +238,7 @@ impl<'w> TurnRun<'w> {
             question: None,
             sections: Sections::default(),
             needed: 0,
+            counted_for: None,
             partial_text: String::new(),
             account: TurnAccount::default(),
             spec,
@@ -220,7 +254,10 @@ impl<'w> TurnRun<'w> {
             let effects = self.advance(fact);
             fact = match self.perform(effects).await {
                 Ok(DriveStep::Fact(fact)) => fact,
-                Ok(DriveStep::End(end)) => return end,
+                Ok(DriveStep::End(end)) => {
+                    self.end_trace(&end);
+                    return end;
+                }
                 Err(failure) => self.new_failure(failure),
             };
         }
@@ -246,7 +283,10 @@ impl<'w> TurnRun<'w> {
             Ok(advance) => {
                 self.event = advance.records.last().map_or(self.event, |record| record.event);
                 if !rebuilt {
-                    advance.records.iter().for_each(|record| self.notify_transition(record));
+                    for record in &advance.records {
+                        self.notify_transition(record);
+                        self.trace_transition(record);
+                    }
                 }
                 advance.effects
             }
@@ -282,6 +322,7 @@ impl<'w> TurnRun<'w> {
                 Effect::AskModel { .. } => return self.ask().await.map(DriveStep::Fact),
                 Effect::AppendAnswer => self.append_answer().await?,
                 Effect::RunTools { calls } => return self.run_tools(&calls).await.map(DriveStep::Fact),
+                Effect::AskPerson { call } => return self.ask_person(&call).await.map(DriveStep::Fact),
                 Effect::AppendResults => self.append_results().await?,
                 Effect::CheckAnswer => {
                     let answer = self.turn.context().answer().cloned().unwrap_or_else(Answer::default);

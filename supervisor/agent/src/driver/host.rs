@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use async_trait::async_trait;
 use talon_proto::host::ExecuteResponse;
-use talon_proto::plugin::PluginCapabilities;
+use talon_proto::plugin::{InputResponse, PluginCapabilities};
 
 /// A call of an action, as the plugin receives it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,12 +17,19 @@ pub struct HostCall {
     pub args: BTreeMap<String, String>,
     /// The same as one JSON object, with their types; this is sent. Empty: the texts are sent.
     pub arguments_json: String,
-    /// `session_id`, `conversation_id`, `sender`, `channel`, `subagent`, `correlation_id`: the host checks
+    /// `session_id`, `conversation_id`, `sender`, `channel`, `subagent`, `correlation_id`, and `task` and
+    /// `conversation` for an action that asks for them: the host checks
     /// its allow-lists against them, and passes on to the plugin those that it declares and is granted.
     pub context: BTreeMap<String, String>,
     /// The patterns of the session and of the sub-agent; the host refuses calls that they do not cover. Empty
     /// restricts nothing.
     pub within: Vec<String>,
+    /// Whether the plugin may answer with a question to the person.
+    pub takes_input_requests: bool,
+    /// The person's answer to the question of an earlier call with these arguments.
+    pub input_response: Option<InputResponse>,
+    /// The call's position in a trace, as a `traceparent`.
+    pub trace_parent: Option<String>,
 }
 
 /// Progress of a call.

@@ -11,41 +11,62 @@
 //! | [`Recall`] | memory beyond a session ([`crate::recall`]) |
 //! | [`CallApprover`] | approval of calls: policy, and a person's decision ([`crate::approval`]) |
 //! | [`Journal`](crate::journal::Journal) | the session in the store ([`crate::journal`]) |
+//! | [`ImageSource`] | the bytes of images ([`crate::image_store`]) |
 //! | [`Listener`] | the clients that follow the turn |
 //! | [`TurnObserver`] | metrics |
 //! | [`TurnRunner`] | the driver itself, for tools that start turns within turns |
 
 mod allowed;
 mod ask;
+mod batch_progress;
 mod begin;
 mod builtin_tools;
 mod caller;
 mod calls;
 mod clock;
+mod conversation;
 mod cost_tracking_listener;
 mod drive;
 mod host;
+mod host_calls;
+mod image_source;
+mod images;
+mod interrupted_calls;
 mod listener;
 mod notify;
 mod observe;
+mod originals;
 mod persistence;
+mod plugin_question;
 mod prepare;
 mod read_more;
 mod recall;
 mod search;
+mod similarity;
 mod spec;
 mod summarize;
+mod trace;
+mod turn_actions;
+mod turn_trace;
 
 pub use allowed::AllowedTools;
+pub use batch_progress::{BatchProgress, CallPosition};
+#[cfg(test)]
+pub(crate) use begin::own_actions;
 pub use builtin_tools::{BuiltinCall, BuiltinTools};
 pub use caller::Caller;
 pub use clock::{Clock, ClockHold};
 pub use drive::Driver;
 pub use host::{Host, HostCall, HostError, Progress};
+pub use image_source::{ImageSource, ImageStoreError};
 pub use listener::{Listener, NoListener};
 pub use observe::TurnObserver;
 pub use recall::{CompletedTurn, Recall, Recollection, ShownWorkflow};
-pub use spec::{CallApprover, Confirmation, TurnEnd, TurnEnvironment, TurnRunner, TurnSpec};
+pub use similarity::{SimilarityError, ToolSimilarity};
+pub(crate) use similarity::{check_pins, is_confined};
+pub use spec::{
+    CallApprover, CallToConfirm, Confirmation, Reply, TurnEnd, TurnEnvironment, TurnRunner, TurnSpec,
+};
 
 #[cfg(test)]
 mod tests;

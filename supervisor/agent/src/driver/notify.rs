@@ -69,7 +69,9 @@ impl TurnRun<'_> {
             Failure::Answer(error) => error.word(),
             Failure::Model(_) => self.account.word.unwrap_or("exhausted"),
             Failure::Window(_) => "context_full",
-            Failure::Store(_) | Failure::Cancelled | Failure::Internal(_) => failure.word(),
+            Failure::Store(_) | Failure::Unanswered(_) | Failure::Cancelled | Failure::Internal(_) => {
+                failure.word()
+            }
         }
     }
 
@@ -78,7 +80,10 @@ impl TurnRun<'_> {
         self.set_activity(Activity::Finished);
         self.notify_omitted();
         let text = finished.answer.text;
-        let end = self.end(Ok(text.clone()), None);
+        let mut end = self.end(Ok(text.clone()), None);
+        if self.spec.outer.is_some() {
+            end.originals = self.originals.repeated_in(&text);
+        }
         let model = self.account.model.as_ref();
         self.spec.listener.on_chunk(Kind::Done(agent::Done {
             text,
@@ -145,6 +150,7 @@ impl TurnRun<'_> {
             model: self.account.model.as_ref().map(ToString::to_string),
             models: self.account.models.iter().cloned().collect(),
             stats: self.account.stats.clone(),
+            originals: Vec::new(),
         }
     }
 }
@@ -154,14 +160,14 @@ fn finish(failure: &Failure, word: Option<&str>) -> &'static str {
     match failure {
         Failure::Limit(_) => "budget",
         Failure::Answer(error) => error.finish(),
-        Failure::Cancelled => "cancelled",
+        Failure::Cancelled | Failure::Unanswered(_) => "cancelled",
         Failure::Model(_) if word == Some("over_budget") => "budget",
         Failure::Model(_) | Failure::Store(_) | Failure::Window(_) | Failure::Internal(_) => "",
     }
 }
 
 /// Whether the provider is scripted: these names are reserved for it (`models.providers`).
-fn is_scripted(provider: &str) -> bool {
+pub(super) fn is_scripted(provider: &str) -> bool {
     provider == "scripted" || provider.starts_with("scripted-")
 }
 
@@ -212,5 +218,6 @@ fn stats(stats: &Stats) -> agent::ContextStats {
         profile: stats.profile.word().to_owned(),
         turns: count(stats.turns),
         messages_left_out: count(stats.messages_left_out),
+        images_left_out: count(stats.images_left_out),
     }
 }

@@ -12,6 +12,7 @@ use super::drive::TurnRun;
 use crate::journal::{JournalEntry, JournalError, TurnOutcome};
 use crate::loop_context::Failure;
 use crate::machine::State;
+use crate::question::Question;
 use crate::tokens::{Estimate, cut};
 use crate::tool_result::ToolResult;
 
@@ -109,6 +110,14 @@ impl TurnRun<'_> {
         with_write_timeout(journal.add(self.spec.caller.turn, JournalEntry::CallStarted { place })).await
     }
 
+    /// Writes that a call waits for the answer to its plugin's question, and waits for the disk: so a restart asks
+    /// again, in place of calling that lost.
+    pub(super) async fn journal_parked(&self, place: usize, question: &Question) -> Result<(), Failure> {
+        let Some(journal) = &self.spec.journal else { return Ok(()) };
+        let entry = JournalEntry::CallParked { place, question: Box::new(question.clone()) };
+        with_write_timeout(journal.add(self.spec.caller.turn, entry)).await
+    }
+
     /// Stores a result while other calls still run. If this write fails, the entry with all results reports
     /// it.
     pub(super) async fn journal_early_result(&self, place: usize, result: &ToolResult) {
@@ -128,6 +137,7 @@ impl TurnRun<'_> {
             Some(end) => TurnOutcome {
                 reason: self.word(&end.reason).to_owned(),
                 message: end.sentence,
+                partial: bounded_text(&self.partial_text),
                 note: note(&end.reason),
             },
             None => TurnOutcome { reason: "done".to_owned(), ..TurnOutcome::default() },
@@ -149,6 +159,7 @@ impl TurnRun<'_> {
             calls: self.account.calls.clone(),
             success,
             followed: self.recalled.followed.clone(),
+            confined: super::is_confined(&self.spec.pins),
         };
         if tokio::time::timeout(CLOSE_TIMEOUT, self.environment.recall.learn(learned)).await.is_err() {
             tracing::warn!(target: "agent", session = %self.spec.caller.session, "nothing was learned of a turn: it took too long");
@@ -164,10 +175,16 @@ fn note(failure: &Failure) -> String {
         Failure::Model(_) => "no model answered",
         Failure::Store(_) => "it could not be stored",
         Failure::Window(_) => "it did not fit the model's window",
+        Failure::Unanswered(_) => "the user did not answer your question in time",
         Failure::Cancelled => "the user ended it",
         Failure::Internal(_) => "something went wrong inside the agent",
     };
     format!("[The turn was ended before a final answer: {what}. Do not begin it anew unasked.]")
+}
+
+/// What can be stored of a text.
+fn bounded_text(text: &str) -> String {
+    text[..text.floor_char_boundary(MAX_TEXT_BYTES)].trim().to_owned()
 }
 
 /// Limits an answer to what can be stored.
@@ -208,7 +225,7 @@ fn truncate_name(name: &mut String) {
 /// Limits a result to what can be stored. Machine and journal get the same, so that a resumed turn compares
 /// equal results.
 pub(super) fn bound_result(result: ToolResult, sanitizer: &Sanitizer) -> ToolResult {
-    let ToolResult { outcome: ran, mut block, output: mut said } = result;
+    let ToolResult { outcome: ran, mut block, output: mut said, provenance } = result;
     // A token has at least one byte, so most results need not be counted.
     if block.len() > MAX_RESULT_TOKENS {
         block = match Wrapped::parse(&block, sanitizer) {
@@ -219,7 +236,7 @@ pub(super) fn bound_result(result: ToolResult, sanitizer: &Sanitizer) -> ToolRes
     if said.len() > MAX_SAID_BYTES {
         said = format!("sha256:{}", hex::encode(Sha256::digest(&said)));
     }
-    ToolResult { outcome: ran, block, output: said }
+    ToolResult { outcome: ran, block, output: said, provenance }
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@ use talon_guard::{EnvelopeMode, Guard, GuardSettings};
 use talon_llm::model::{Thoughts, ToolCall};
 
 use super::*;
-use crate::tool_result::CallOutcome;
+use crate::tool_result::{CallOutcome, Provenance};
 
 fn call(bytes: usize) -> ToolCall {
     let arguments = json!({ "text": "x".repeat(bytes) });
@@ -45,7 +45,12 @@ fn a_result_stays_a_block_however_long_it_is() {
         let long = text.repeat(600_000 / text.len());
         let block = guard.wrap("files", "c", long.clone()).into_string();
         let result = bound_result(
-            ToolResult { outcome: CallOutcome::Succeeded, block, output: long.clone() },
+            ToolResult {
+                outcome: CallOutcome::Succeeded,
+                block,
+                output: long.clone(),
+                provenance: Provenance::default(),
+            },
             guard.sanitizer(),
         );
         assert!(result.block.len() < 1 << 20, "{}", result.block.len());

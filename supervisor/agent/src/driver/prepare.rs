@@ -1,9 +1,9 @@
 //! Assembles the next question to a model.
 
-use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime};
 
 use talon_llm::model::{Message, NOTE_BEGINS, Request, ToolSpec};
+use talon_llm::route::catalog::ModelRef;
 use talon_llm::route::cost::Day;
 use talon_llm::route::fallback::ChainRequest;
 use talon_llm::route::{Complexity, Task, complexity};
@@ -12,14 +12,24 @@ use tokio::time::Instant;
 use super::drive::TurnRun;
 use super::{read_more, search};
 use crate::answer::Schema;
-use crate::context::{AssembledRequest, Material, Stats, Window, WindowStatus, assemble, count_messages};
+use crate::context::{
+    AssembledRequest, Material, Stats, UsedTools, Window, WindowStatus, assemble, count_messages,
+};
 use crate::fence;
 use crate::loop_context::Failure;
 use crate::machine::Activity;
-use crate::tokens::{Estimate, TokenCounter, counter_for};
+use crate::tokens::{ModelCounter, TokenCounter};
 
 /// The window if no model can be asked now and none is configured: small enough for any model.
 const SMALL_WINDOW: usize = 32_000;
+
+/// The model that a question is assembled for.
+struct TargetModel {
+    counter: ModelCounter,
+    window: Window,
+    /// `None` if no model is configured.
+    model: Option<ModelRef>,
+}
 
 impl TurnRun<'_> {
     /// Assembles the next question.
@@ -29,21 +39,23 @@ impl TurnRun<'_> {
             return Ok(());
         }
         self.finish_replay();
+        self.notify_vision();
         let mut asked = self.target_model(0);
-        let mut question = self.assemble(asked.0, asked.1);
+        let mut question = self.assemble(&asked.counter, asked.window);
         self.needed = 0;
         if matches!(question.status, WindowStatus::Full { .. }) {
             // The model that is usually the first choice may be too small for this question.
             self.needed = required_window(question.stats.total);
             asked = self.target_model(self.needed);
-            question = self.assemble(asked.0, asked.1);
+            question = self.assemble(&asked.counter, asked.window);
         }
-        let (counter, window) = asked;
+        let TargetModel { counter, window, model } = asked;
+        self.counted_for = model;
         if !question.to_summarize.is_empty() {
             self.set_activity(Activity::Summarizing);
             self.sections = question.sections;
-            self.summarize(&question.to_summarize, counter).await?;
-            question = self.assemble(counter, window);
+            self.summarize(&question.to_summarize, &counter).await?;
+            question = self.assemble(&counter, window);
             self.set_activity(Activity::Performing);
         }
         self.sections = question.sections;
@@ -57,6 +69,10 @@ impl TurnRun<'_> {
             let Stats { results_cut, result_tokens_cut, profile, .. } = question.stats;
             self.notice("info", read_more::notice(results_cut, result_tokens_cut, profile.word()));
         }
+        if question.stats.images_left_out > 0 && !std::mem::replace(&mut self.account.warned_images, true) {
+            self.notice("info", images_notice(question.stats.images_left_out));
+        }
+        self.notify_prompt(&question);
         match question.status {
             WindowStatus::Full { .. } => {
                 self.account.word = Some("context_full");
@@ -70,6 +86,33 @@ impl TurnRun<'_> {
         }
         self.question = Some(question);
         Ok(())
+    }
+
+    /// Notifies people, once in a turn, of what a prompt does not have.
+    fn notify_prompt(&mut self, question: &AssembledRequest) {
+        if !self.spec.caller.subagent.is_empty() || std::mem::replace(&mut self.account.warned_prompt, true) {
+            return;
+        }
+        if !question.files_cut.is_empty() {
+            let files = question.files_cut.join(", ");
+            self.notice(
+                "info",
+                format!(
+                    "Not shown whole to the model: {files} of the workspace. Shorten them to 16 KiB each; agent.context.shares.system has \
+                     room for more (in the profile frugal, agent.context.system)."
+                ),
+            );
+        }
+        if !self.spec.plan.has_all_safety_rules(question.stats.window) {
+            let window = question.stats.window.0;
+            self.notice(
+                "info",
+                format!(
+                    "The safety rules are in English and in the language of your message only: the model's window is small ({window} \
+                     tokens). A larger window, or a larger agent.context.window, has all eight languages."
+                ),
+            );
+        }
     }
 
     /// Logs how full the window is, at each question, so that a refused one can be explained. Numbers only.
@@ -99,7 +142,7 @@ impl TurnRun<'_> {
 
     /// The counter and window of the model that would be asked now. If another one answers in the end, its
     /// window was checked when it was chosen.
-    fn target_model(&self, input_tokens: u64) -> (&'static dyn TokenCounter, Window) {
+    fn target_model(&self, input_tokens: u64) -> TargetModel {
         let request = Request {
             tools: self.offer.tools().map(|tool| tool.spec.clone()).collect(),
             ..Request::default()
@@ -117,9 +160,10 @@ impl TurnRun<'_> {
         match entry {
             Some(entry) => {
                 let window = usize::try_from(entry.model.context_window).unwrap_or(usize::MAX);
-                (counter_for(&entry.id.name), Window(window))
+                let counter = self.environment.calibration.counter(&entry.id.to_string(), &entry.id.name);
+                TargetModel { counter, window: Window(window), model: Some(entry.id.clone()) }
             }
-            None => (&Estimate, Window(SMALL_WINDOW)),
+            None => TargetModel { counter: ModelCounter::of(""), window: Window(SMALL_WINDOW), model: None },
         }
     }
 
@@ -134,7 +178,7 @@ impl TurnRun<'_> {
             task,
             complexity: Some(self.complexity(request)),
             input_tokens,
-            vision: false,
+            vision: !self.spec.images.is_empty(),
             pins: &self.spec.pins,
             session: &self.spec.caller.session,
             day: Day::of(SystemTime::now()),
@@ -173,13 +217,7 @@ impl TurnRun<'_> {
     }
 
     fn assemble(&self, counter: &dyn TokenCounter, window: Window) -> AssembledRequest {
-        let called = self.transcript.messages().iter().flat_map(|past| match &past.message {
-            Message::Assistant { calls, .. } => &calls[..],
-            _ => &[],
-        });
-        let used: BTreeSet<String> =
-            called.map(|call| call.name.clone()).chain(self.recalled.tools.iter().cloned()).collect();
-        let used = &used | &*self.loaded.lock();
+        let used = self.used_tools();
         let material = Material {
             prompt: &self.prompt,
             summary: &self.summary,
@@ -187,10 +225,18 @@ impl TurnRun<'_> {
             offer: &self.offer,
             used: &used,
             request: &self.spec.request,
+            image_bytes: self.environment.images.limits().request_bytes,
             window,
             plan: &self.spec.plan,
         };
         let mut question = assemble(&material, counter, &self.environment.sanitizer);
+        if let Some(wait) = self.wait_spec() {
+            let tokens = crate::context::choose::tokens(&wait, counter);
+            question.stats.tools += tokens;
+            question.stats.total += tokens;
+            question.tools.push(wait);
+            question.tools.sort_by(|a, b| a.name.cmp(&b.name));
+        }
         if let Some(schema) = &self.schema {
             // In the user's role, since its content comes from the user.
             let form = Message::User { text: schema_instructions(schema) };
@@ -209,11 +255,38 @@ impl TurnRun<'_> {
         question
     }
 
+    fn used_tools(&self) -> UsedTools {
+        let called = self.transcript.messages().iter().rev().flat_map(|past| match &past.message {
+            Message::Assistant { calls, .. } => {
+                calls.iter().rev().map(|call| (past.turn, &call.name)).collect()
+            }
+            _ => Vec::new(),
+        });
+        let mut used = UsedTools { turn: self.loaded.lock().clone(), ..UsedTools::default() };
+        used.session.extend(self.recalled.tools.iter().cloned());
+        for (turn, name) in called {
+            if turn == self.spec.caller.turn && !used.turn.contains(name) {
+                used.turn.push(name.clone());
+            }
+            used.session.insert(name.clone());
+        }
+        used
+    }
+
     /// Whether the provider enforces the schema. When tools are offered as well, several servers then let the
     /// model call none; so the prompt asks for the form until the model has tried to answer.
     pub(super) fn enforces_schema(&self, tools: &[ToolSpec]) -> bool {
         tools.is_empty() || self.turn.context().retries() > 0
     }
+}
+
+fn images_notice(left_out: usize) -> String {
+    let which = if left_out == 1 { "An image of an earlier turn is" } else { "Images of earlier turns are" };
+    let count = if left_out == 1 { String::new() } else { format!(" ({left_out})") };
+    format!(
+        "{which} not shown to the model again{count}, since there is no room: it is informed what was there. Send it again if it \
+         matters; agent.context and agent.media.request_bytes set the room."
+    )
 }
 
 fn schema_instructions(schema: &Schema) -> String {

@@ -36,10 +36,10 @@ pub(super) fn action() -> Action {
     };
     Action {
         name: ACTION.to_owned(),
-        description: "Reads on in a result that is shown shortened.".to_owned(),
+        description: "Reads on in a shortened result.".to_owned(),
         parameters: vec![
             parameter("handle", "string", true, "As in the notice"),
-            parameter("offset", "integer", false, "Where to begin, in bytes; 0 if left out"),
+            parameter("offset", "integer", false, "In bytes"),
         ],
         read_only: true,
         destructive: Some(false),

@@ -1,6 +1,7 @@
 //! Memory beyond a session, as a turn sees it.
 
 use async_trait::async_trait;
+use talon_llm::route::router::Pins;
 
 use super::Caller;
 
@@ -15,6 +16,10 @@ pub struct Recollection {
     pub followed: Vec<ShownWorkflow>,
     /// Names of the tools that they use; these are offered first.
     pub tools: Vec<String>,
+    /// The embedding model that saw the request, as provider/name.
+    pub model: Option<String>,
+    /// Why memories were searched by words alone, although there is a model for their meaning.
+    pub by_words: Option<String>,
 }
 
 /// A workflow that was suggested to a turn.
@@ -39,13 +44,15 @@ pub struct CompletedTurn {
     pub success: bool,
     /// The workflows that were suggested to it.
     pub followed: Vec<ShownWorkflow>,
+    /// Whether it may go to no embedding model that is not on this machine.
+    pub confined: bool,
 }
 
 /// Memory beyond a session. Never fails a turn: errors are logged, and the turn continues without memories.
 #[async_trait]
 pub trait Recall: Send + Sync {
-    /// Returns what matches a request.
-    async fn recall(&self, caller: &Caller, request: &str) -> Recollection;
+    /// Returns what matches a request, whose pins hold for every model that sees it.
+    async fn recall(&self, caller: &Caller, request: &str, pins: &Pins) -> Recollection;
 
     /// Stores what can be learned: the workflow of a successful turn with two or more calls; a failure mark
     /// on the workflow that a failed turn followed.

@@ -2,22 +2,32 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
+use talon_agent_settings::ParallelCalls;
+use talon_agent_settings::Sampling;
 use talon_arguments::Arguments;
 use talon_guard::Sanitizer;
-use talon_llm::model::{Thinking, Usage};
+use talon_llm::model::{Image, Thinking, Usage};
 use talon_llm::route::Task;
 use talon_llm::route::fallback::{Attempt, Chain};
 use talon_llm::route::router::Pins;
+use talon_sanitize::MarkedSpan;
 use tokio_util::sync::CancellationToken;
 
-use super::{AllowedTools, BuiltinTools, Caller, Clock, Host, Listener, Recall};
+use super::{
+    AllowedTools, BuiltinTools, CallPosition, Caller, Clock, Host, ImageSource, Listener, Recall,
+    ToolSimilarity,
+};
 use crate::answer::Schema;
 use crate::budget::Budgets;
 use crate::context::{ContextPlan, Stats};
 use crate::journal::{Journal, UnfinishedTurn};
 use crate::prompt::Prompt;
+use crate::question::Question;
+use crate::tokens::Calibration;
+use crate::traces::{SpanContext, Tracer};
 
 /// The environment of turns. It changes only with the configuration; a turn keeps the one it started with.
 #[derive(Clone)]
@@ -34,6 +44,14 @@ pub struct TurnEnvironment {
     pub approver: Arc<dyn CallApprover>,
     /// Neutralizes text.
     pub sanitizer: Arc<Sanitizer>,
+    /// The bytes of images.
+    pub images: Arc<dyn ImageSource>,
+    /// What is known of how models count tokens.
+    pub calibration: Arc<Calibration>,
+    /// Records spans.
+    pub tracer: Arc<Tracer>,
+    /// Compares tools with queries by meaning, if there is a model for it.
+    pub similarity: Option<Arc<dyn ToolSimilarity>>,
 }
 
 /// The specification of a turn.
@@ -43,6 +61,8 @@ pub struct TurnSpec {
     pub caller: Caller,
     /// The request.
     pub request: String,
+    /// The images that belong to the request.
+    pub images: Vec<Image>,
     /// Its limits.
     pub budgets: Budgets,
     /// How the model's window is divided.
@@ -57,6 +77,10 @@ pub struct TurnSpec {
     pub summaries: Option<String>,
     /// How long the models think.
     pub thinking: Thinking,
+    /// Whether that is only the configuration's general level, so that a model's own is stronger.
+    pub is_general_thinking: bool,
+    /// How it chooses its words, and how long an answer may be, as far as session or request say so.
+    pub sampling: Sampling,
     /// The schema that its answer has to fit.
     pub schema: Option<Arc<Schema>>,
     /// Restricts what may be called: "plugin.action" or "plugin.*"; empty for everything.
@@ -65,7 +89,11 @@ pub struct TurnSpec {
     pub allowed: AllowedTools,
     /// Whether calls are forbidden.
     pub no_tools: bool,
-    /// Where it is stored; `None` for a sub-agent.
+    /// Whether a person follows the turn and can be asked back.
+    pub can_answer: bool,
+    /// Which calls of one answer run concurrently.
+    pub parallel: ParallelCalls,
+    /// Where it is stored; `None` for a turn that does not go on after a kill.
     pub journal: Option<Arc<dyn Journal>>,
     /// Receives its chunks.
     pub listener: Arc<dyn Listener>,
@@ -74,6 +102,8 @@ pub struct TurnSpec {
     /// The interrupted turn to resume ([`crate::journal::unfinished`]), with the request and options that the
     /// journal has. `within` and `no_tools` restrict it further.
     pub resumes: Option<UnfinishedTurn>,
+    /// Its position in a trace, if it is part of one.
+    pub trace: Option<SpanContext>,
     /// The clock of the outer turn, for a sub-agent ([`super::BuiltinCall::clock`]).
     pub outer: Option<Clock>,
 }
@@ -103,6 +133,8 @@ pub struct TurnEnd {
     pub models: Vec<String>,
     /// The composition of the last question.
     pub stats: Option<Stats>,
+    /// The originals of what a sub-agent's answer repeats of results.
+    pub originals: Vec<MarkedSpan>,
 }
 
 /// Runs turns.
@@ -124,27 +156,59 @@ pub enum Confirmation {
     No(String),
 }
 
+/// A call for which [`CallApprover::confirm`] decides.
+#[derive(Debug, Clone, Copy)]
+pub struct CallToConfirm<'a> {
+    /// The turn.
+    pub caller: &'a Caller,
+    /// The model's id of the call.
+    pub call_id: &'a str,
+    /// The plugin's name in the configuration.
+    pub plugin: &'a str,
+    /// The action.
+    pub action: &'a str,
+    /// The arguments on the wire.
+    pub args: &'a BTreeMap<String, String>,
+    /// The same arguments with their types.
+    pub json: &'a Arguments,
+    /// What the action declares.
+    pub read_only: bool,
+    /// What the action declares; `None` if it does not say.
+    pub destructive: Option<bool>,
+    /// Its place in the answer. People may decide about all calls of an answer at once, but an approval is
+    /// used only when its call may begin.
+    pub position: CallPosition<'a>,
+}
+
+/// What came of a question to a person.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reply {
+    /// The answer; of a plugin's question one JSON object that fits its form.
+    Answered(String),
+    /// The person does not answer; with a reason, which may be empty.
+    Declined(String),
+    /// No answer came in time.
+    Expired(Duration),
+    /// The question was not asked, and why.
+    NotAsked(String),
+}
+
 /// Approves calls, if necessary by asking a person.
 #[async_trait]
 pub trait CallApprover: Send + Sync {
     /// Whether this call may be made. Waits for a person's decision where the policy requires one, and
-    /// notifies the listener. `json` has the same arguments with their types. `destructive` and `read_only` are what the action declares.
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "a call and all that policy looks at; it is made in one place"
-    )]
-    async fn confirm(
+    /// notifies the listener.
+    async fn confirm(&self, call: CallToConfirm<'_>, listener: &Arc<dyn Listener>) -> Confirmation;
+
+    /// Asks the person a question of the model or a plugin, and waits for the answer. `call_id` is the model's id
+    /// of the call by which it asks, or in which the plugin does.
+    async fn ask_person(
         &self,
         caller: &Caller,
         call_id: &str,
-        plugin: &str,
-        action: &str,
-        args: &BTreeMap<String, String>,
-        json: &Arguments,
-        read_only: bool,
-        destructive: Option<bool>,
+        question: &Question,
         listener: &Arc<dyn Listener>,
-    ) -> Confirmation;
+    ) -> Reply;
 
     /// The turn is over: its parked calls are cancelled, since nothing would make them any more. Not called
     /// when the agent itself ends, so that parked calls survive a restart.

@@ -111,7 +111,17 @@ impl Host for HostClient {
         call: &HostCall,
         progress: &mut (dyn FnMut(Progress) + Send),
     ) -> Result<ExecuteResponse, HostError> {
-        let HostCall { plugin, action, args, arguments_json, context, within } = call;
+        let HostCall {
+            plugin,
+            action,
+            args,
+            arguments_json,
+            context,
+            within,
+            takes_input_requests,
+            input_response,
+            trace_parent,
+        } = call;
         let request = ExecuteRequest {
             plugin: plugin.clone(),
             action: action.clone(),
@@ -121,13 +131,17 @@ impl Host for HostClient {
             context: context.clone(),
             for_model: true,
             within: within.clone(),
+            takes_input_requests: *takes_input_requests,
+            input_response: input_response.clone(),
+            // What a model is not shown of them is named beside the result.
+            wants_media: true,
             ..ExecuteRequest::default()
         };
         let mut watch = |said: &talon_proto::host::Progress| {
             let talon_proto::host::Progress { progress: so_far, total, message } = said.clone();
             progress(Progress { progress: so_far, total, message });
         };
-        let answer = self.client.execute_watched(request, Some(&mut watch)).await;
+        let answer = self.client.execute_traced(request, trace_parent.as_deref(), Some(&mut watch)).await;
         answer.map_err(failed)
     }
 }

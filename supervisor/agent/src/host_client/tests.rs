@@ -150,6 +150,9 @@ fn call(action: &str) -> HostCall {
         arguments_json: String::new(),
         context: BTreeMap::from([("session_id".to_owned(), "s".to_owned())]),
         within: vec!["files.*".to_owned()],
+        takes_input_requests: false,
+        input_response: None,
+        trace_parent: None,
     }
 }
 

@@ -1,6 +1,6 @@
 //! A session's messages as clients are shown them.
 
-use talon_llm::model::{Arguments, ToolCall};
+use talon_llm::model::{Arguments, Image, ToolCall};
 use talon_proto::agent;
 use talon_store::{Message, Role};
 
@@ -26,23 +26,34 @@ fn client_message(message: &Message, calls: &mut Vec<ToolCall>) -> Option<agent:
     };
     match EntryMetadata::of(message) {
         None
-        | Some(EntryMetadata::Asked { .. } | EntryMetadata::Noted { .. } | EntryMetadata::Summary { .. }) => {
+        | Some(EntryMetadata::Noted { .. } | EntryMetadata::Undone { .. } | EntryMetadata::Summary { .. }) => {
         }
-        Some(EntryMetadata::Began { .. } | EntryMetadata::Brought { .. }) => return None,
+        Some(EntryMetadata::Asked { with, .. }) => shown.media = with.images.iter().map(media).collect(),
+        Some(EntryMetadata::Began { .. } | EntryMetadata::Parked { .. } | EntryMetadata::Brought { .. }) => {
+            return None;
+        }
         // The answer with the call was already shown.
+        // Beside the partial answer that it left, which people are shown with it.
+        Some(EntryMetadata::Ended { partial, .. }) if !partial.is_empty() => {
+            shown.content = format!("{} The answer so far:\n{partial}", shown.content);
+        }
         Some(EntryMetadata::Ended { .. }) if message.content.is_empty() => return None,
         Some(EntryMetadata::Ended { .. }) => {}
         Some(EntryMetadata::Answered { calls: made, .. }) => {
             shown.tool_calls = made.iter().map(call).collect();
             *calls = made;
         }
-        Some(EntryMetadata::Executed { place, ran, .. }) => {
+        Some(EntryMetadata::Executed { place, ran, provenance, .. }) => {
             let of = calls.get(place);
+            shown.media = provenance.images.images.iter().map(media).collect();
             shown.tool_results.push(agent::ToolResult {
                 call_id: of.map(|call| call.id.clone()).unwrap_or_default(),
                 tool: of.map(|call| call.name.clone()).unwrap_or_default(),
                 success: ran == CallOutcome::Succeeded,
                 output: std::mem::take(&mut shown.content),
+                // Hex that the journal did not write is no receipt.
+                receipt: hex::decode(&provenance.receipt).unwrap_or_default(),
+                arguments: provenance.arguments,
                 ..agent::ToolResult::default()
             });
         }
@@ -60,6 +71,18 @@ fn call(call: &ToolCall) -> agent::ToolCall {
         tool: call.name.clone(),
         arguments,
         ..agent::ToolCall::default()
+    }
+}
+
+fn media(image: &Image) -> agent::MediaInfo {
+    let Image { digest, kind, bytes, width, height, name } = image;
+    agent::MediaInfo {
+        media_type: kind.media_type().to_owned(),
+        name: name.clone(),
+        bytes: u64::try_from(*bytes).unwrap_or(u64::MAX),
+        width: *width,
+        height: *height,
+        digest: digest.clone(),
     }
 }
 

@@ -3,9 +3,12 @@
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use talon_llm::model::{Answer, Thinking};
+use talon_agent_settings::Sampling;
+use talon_llm::model::{Answer, Image, Thinking};
+use talon_sanitize::MarkedSpan;
 
 use crate::context::{HistoryMessage, Summary};
+use crate::question::Question;
 use crate::tool_result::ToolResult;
 
 /// What a turn makes durable, in order. An interrupted turn is rebuilt from these entries.
@@ -31,6 +34,14 @@ pub enum JournalEntry {
         /// Which of the answer's calls, from 0.
         place: usize,
     },
+    /// A call ended with a plugin's question to the person, and continues with the answer. Another
+    /// [`CallStarted`](Self::CallStarted) says that it did.
+    CallParked {
+        /// Which of the answer's calls, from 0.
+        place: usize,
+        /// The question.
+        question: Box<Question>,
+    },
     /// The result of one call while others of the same answer still run or wait, which may take hours.
     CallFinished {
         /// Which of the answer's calls, from 0.
@@ -49,6 +60,11 @@ pub enum JournalEntry {
     },
     /// The turn is over.
     Ended(TurnOutcome),
+    /// The person took back this turn and all after it: no model sees them any more. What they did stays.
+    Undone {
+        /// The first turn.
+        from: u64,
+    },
 }
 
 /// A person's options for one turn. Stored with the message, so that a turn that resumes after a restart may
@@ -70,9 +86,21 @@ pub struct TurnOptions {
     /// How long the model thinks.
     #[serde(default)]
     pub thinking: Thinking,
+    /// Whether that is only the configuration's general level.
+    #[serde(default)]
+    pub is_general_thinking: bool,
+    /// How it chooses its words.
+    #[serde(default)]
+    pub sampling: Sampling,
     /// Whether only models on this machine may see it.
     #[serde(default)]
     pub local_only: bool,
+    /// Whether a person followed it and could be asked back.
+    #[serde(default)]
+    pub can_answer: bool,
+    /// The images that belong to the message; their bytes are stored elsewhere.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub images: Vec<Image>,
 }
 
 /// How a turn ended.
@@ -82,6 +110,9 @@ pub struct TurnOutcome {
     pub reason: String,
     /// The message that the person received, if it was not an answer.
     pub message: String,
+    /// What the model had written of an answer when the turn was ended in the middle of it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub partial: String,
     /// The note for the model in the next turn; empty if there is an answer.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub note: String,
@@ -109,6 +140,12 @@ pub trait Journal: Send + Sync {
     /// # Errors
     /// [`JournalError`]
     async fn past(&self) -> Result<(Vec<HistoryMessage>, Summary), JournalError>;
+
+    /// Returns what marked pieces of the results that are not summarized were before.
+    ///
+    /// # Errors
+    /// [`JournalError`]
+    async fn originals(&self) -> Result<Vec<MarkedSpan>, JournalError>;
 
     /// Replaces the oldest messages by a summary: the first `messages` of those that [`Journal::past`]
     /// returned, which have to be whole turns.

@@ -31,7 +31,7 @@ pub(super) struct LoggedEntry {
 #[derive(Debug, Default)]
 pub(super) struct Log {
     pub(super) summary: Summary,
-    /// In the order of writing.
+    /// In the order of writing, without turns that were undone.
     pub(super) records: Vec<LoggedEntry>,
     /// The number of the last turn; 0 before the first.
     pub(super) last_turn: u64,
@@ -99,6 +99,10 @@ impl Log {
 
     fn add(&mut self, sequence: u64, turn: u64, entry: JournalEntry) {
         self.last_turn = self.last_turn.max(turn);
+        if let JournalEntry::Undone { from } = entry {
+            self.records.retain(|record| record.turn < from);
+            return;
+        }
         self.records.push(LoggedEntry { sequence, turn, entry });
     }
 

@@ -13,13 +13,15 @@ mod log;
 mod record;
 mod store_journal;
 mod transcript;
+mod undo;
 mod unfinished;
 
 pub use client_view::client_messages;
 pub use entry::{Journal, JournalEntry, JournalError, TurnOptions, TurnOutcome};
 pub use store_journal::StoreJournal;
 pub use transcript::{Transcript, UNKNOWN};
-pub use unfinished::{SessionPosition, UnfinishedTurn, close, session_position, unfinished};
+pub use undo::{UndoneTurns, undo};
+pub use unfinished::{SessionPosition, UnfinishedTurn, close, session_position, turn_entries, unfinished};
 
 #[cfg(test)]
 mod properties;

@@ -8,6 +8,7 @@ use talon_llm::model::Message;
 use super::tests::{TestSession, asked, calls, ended, result, says};
 use super::*;
 use crate::context::{Sections, Summary, history};
+use crate::question::Question;
 use crate::tokens::Estimate;
 
 /// The entries of a turn as a driver writes them: some answers with calls, each call begun or not, results
@@ -15,12 +16,17 @@ use crate::tokens::Estimate;
 fn turn() -> impl Strategy<Value = Vec<JournalEntry>> {
     let ids = ["a", "b", "a", "c"];
     let batch = (1..=ids.len()).prop_flat_map(move |n| {
-        let begun = proptest::collection::vec(any::<(bool, bool)>(), n);
+        let begun = proptest::collection::vec(any::<(bool, bool, bool)>(), n);
         begun.prop_map(move |begun| {
             let mut entries = vec![calls(&ids[..n])];
-            for (place, (began, early)) in begun.iter().enumerate() {
+            for (place, (began, asks, early)) in begun.iter().enumerate() {
                 if *began {
                     entries.push(JournalEntry::CallStarted { place });
+                    if *asks {
+                        let question =
+                            Box::new(Question { text: "Which?".to_owned(), ..Question::default() });
+                        entries.push(JournalEntry::CallParked { place, question });
+                    }
                     if *early {
                         entries
                             .push(JournalEntry::CallFinished { place, result: result(&format!("r{place}")) });

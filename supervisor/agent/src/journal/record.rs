@@ -5,10 +5,12 @@
 //! | asked | user | the message | the options for this turn alone |
 //! | answered | assistant | the answer's text | calls, thoughts, usage, cost, finish |
 //! | began | tool | – | the call's index |
+//! | parked | tool | – | the call's index, the plugin's question |
 //! | brought | tool | the block | the call's index, its outcome, the tool's output |
 //! | executed | tool, one message a call | the block | the same |
 //! | noted | system | the note | whether it is feedback |
 //! | ended | system | the message to the person | how it ended, the note to the model |
+//! | undone | system | a sentence for people | the first turn |
 //! | a summary | system | the summary | what it replaces |
 //!
 //! The JSON is stored in the message's calls, or in its results if it has any. All messages of an entry are
@@ -21,7 +23,8 @@ use talon_store::{Message, NewMessage, Role};
 
 use super::{JournalEntry, TurnOptions, TurnOutcome};
 use crate::context::Summary;
-use crate::tool_result::{CallOutcome, ToolResult};
+use crate::question::Question;
+use crate::tool_result::{CallOutcome, Provenance, ToolResult};
 
 /// The metadata of a message.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -53,11 +56,18 @@ pub(super) enum EntryMetadata {
         turn: u64,
         place: usize,
     },
+    Parked {
+        turn: u64,
+        place: usize,
+        question: Box<Question>,
+    },
     Brought {
         turn: u64,
         place: usize,
         ran: CallOutcome,
         said: String,
+        #[serde(default, skip_serializing_if = "is_default")]
+        provenance: Box<Provenance>,
     },
     Executed {
         turn: u64,
@@ -65,6 +75,8 @@ pub(super) enum EntryMetadata {
         of: usize,
         ran: CallOutcome,
         said: String,
+        #[serde(default, skip_serializing_if = "is_default")]
+        provenance: Box<Provenance>,
     },
     Noted {
         turn: u64,
@@ -75,6 +87,13 @@ pub(super) enum EntryMetadata {
         reason: String,
         #[serde(default)]
         note: String,
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        partial: String,
+    },
+    /// `turn` is the last turn that it takes back, and `from` the first.
+    Undone {
+        turn: u64,
+        from: u64,
     },
     /// `turn` is the last turn that it replaces.
     Summary {
@@ -94,6 +113,11 @@ impl EntryMetadata {
     }
 }
 
+#[expect(clippy::borrowed_box, reason = "the form that serde asks for")]
+fn is_default(provenance: &Box<Provenance>) -> bool {
+    **provenance == Provenance::default()
+}
+
 /// Encodes an entry.
 pub(super) fn encode(turn: u64, entry: JournalEntry) -> Vec<NewMessage> {
     let one = |role, content, beside| vec![message(role, content, &beside)];
@@ -109,14 +133,21 @@ pub(super) fn encode(turn: u64, entry: JournalEntry) -> Vec<NewMessage> {
         JournalEntry::CallStarted { place } => {
             one(Role::Tool, String::new(), EntryMetadata::Began { turn, place })
         }
-        JournalEntry::CallFinished { place, result: ToolResult { outcome: ran, block, output: said } } => {
-            one(Role::Tool, block, EntryMetadata::Brought { turn, place, ran, said })
+        JournalEntry::CallParked { place, question } => {
+            one(Role::Tool, String::new(), EntryMetadata::Parked { turn, place, question })
+        }
+        JournalEntry::CallFinished { place, result } => {
+            let ToolResult { outcome: ran, block, output: said, provenance } = result;
+            let provenance = Box::new(provenance);
+            one(Role::Tool, block, EntryMetadata::Brought { turn, place, ran, said, provenance })
         }
         JournalEntry::CallsFinished(results) => {
             let of = results.len();
             let each = results.into_iter().enumerate().map(
-                |(place, ToolResult { outcome: ran, block, output: said })| {
-                    message(Role::Tool, block, &EntryMetadata::Executed { turn, place, of, ran, said })
+                |(place, ToolResult { outcome: ran, block, output: said, provenance })| {
+                    let provenance = Box::new(provenance);
+                    let metadata = EntryMetadata::Executed { turn, place, of, ran, said, provenance };
+                    message(Role::Tool, block, &metadata)
                 },
             );
             each.collect()
@@ -124,8 +155,13 @@ pub(super) fn encode(turn: u64, entry: JournalEntry) -> Vec<NewMessage> {
         JournalEntry::Noted { text, feedback } => {
             one(Role::System, text, EntryMetadata::Noted { turn, feedback })
         }
-        JournalEntry::Ended(TurnOutcome { reason, message, note }) => {
-            one(Role::System, message, EntryMetadata::Ended { turn, reason, note })
+        JournalEntry::Ended(TurnOutcome { reason, message, partial, note }) => {
+            one(Role::System, message, EntryMetadata::Ended { turn, reason, note, partial })
+        }
+        JournalEntry::Undone { from } => {
+            let text =
+                format!("The person took back what was said from turn {from} on: models no longer see it.");
+            one(Role::System, text, EntryMetadata::Undone { turn, from })
         }
     }
 }
@@ -172,25 +208,30 @@ pub(super) fn decode(message: &Message) -> DecodedMessage {
         EntryMetadata::Began { turn, place } => {
             DecodedMessage::Entry(turn, JournalEntry::CallStarted { place })
         }
-        EntryMetadata::Brought { turn, place, ran, said } => DecodedMessage::Entry(
+        EntryMetadata::Parked { turn, place, question } => {
+            DecodedMessage::Entry(turn, JournalEntry::CallParked { place, question })
+        }
+        EntryMetadata::Brought { turn, place, ran, said, provenance } => DecodedMessage::Entry(
             turn,
             JournalEntry::CallFinished {
                 place,
-                result: ToolResult { outcome: ran, block: content(), output: said },
+                result: ToolResult { outcome: ran, block: content(), output: said, provenance: *provenance },
             },
         ),
-        EntryMetadata::Executed { turn, place, of, ran, said } => DecodedMessage::Result {
+        EntryMetadata::Executed { turn, place, of, ran, said, provenance } => DecodedMessage::Result {
             turn,
             place,
             of,
-            result: ToolResult { outcome: ran, block: content(), output: said },
+            result: ToolResult { outcome: ran, block: content(), output: said, provenance: *provenance },
         },
         EntryMetadata::Noted { turn, feedback } => {
             DecodedMessage::Entry(turn, JournalEntry::Noted { text: content(), feedback })
         }
-        EntryMetadata::Ended { turn, reason, note } => {
-            DecodedMessage::Entry(turn, JournalEntry::Ended(TurnOutcome { reason, message: content(), note }))
+        EntryMetadata::Ended { turn, reason, note, partial } => {
+            let ended = TurnOutcome { reason, message: content(), partial, note };
+            DecodedMessage::Entry(turn, JournalEntry::Ended(ended))
         }
+        EntryMetadata::Undone { turn, from } => DecodedMessage::Entry(turn, JournalEntry::Undone { from }),
         EntryMetadata::Summary { turn, messages, tokens } => {
             DecodedMessage::Summary(turn, Summary { text: content(), messages, tokens })
         }

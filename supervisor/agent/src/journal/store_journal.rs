@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use talon_sanitize::MarkedSpan;
 use talon_store::{Compaction, Expected, SessionId, Sessions};
 
 use super::entry::{Journal, JournalEntry, JournalError};
@@ -40,6 +41,16 @@ impl Journal for StoreJournal {
             transcript.apply(record.turn, &record.entry);
         }
         Ok((transcript.finish(), log.summary))
+    }
+
+    async fn originals(&self) -> Result<Vec<MarkedSpan>, JournalError> {
+        let log = log::read(&*self.sessions, self.id).await?;
+        let results = log.records.into_iter().flat_map(|record| match record.entry {
+            JournalEntry::CallFinished { result, .. } => vec![result],
+            JournalEntry::CallsFinished(results) => results,
+            _ => Vec::new(),
+        });
+        Ok(results.flat_map(|result| result.provenance.originals).collect())
     }
 
     async fn summarized(&self, messages: usize, summary: Summary) -> Result<(), JournalError> {

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use talon_llm::model::{Answer, Arguments, Finish, Message, Thinking, Thoughts, ToolCall, Usage};
+use talon_llm::model::{
+    Answer, Arguments, Finish, Image, ImageKind, Message, Thinking, Thoughts, ToolCall, Usage,
+};
 use talon_store::{
     Engine, Expected, NewMessage, NewSession, PageRequest, Role, SessionId, Sessions, Store, StoreOptions,
     View,
@@ -12,7 +14,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::context::Summary;
-use crate::tool_result::{CallOutcome, ToolResult};
+use crate::tool_result::{CallOutcome, Provenance, ToolResult};
 
 /// A session in a separate store.
 pub(super) struct TestSession {
@@ -71,6 +73,7 @@ pub(super) fn result(said: &str) -> ToolResult {
         outcome: CallOutcome::Succeeded,
         block: format!("[plugin_output]\n{said}\n[/plugin_output]"),
         output: said.to_owned(),
+        provenance: Provenance::default(),
     }
 }
 
@@ -84,12 +87,23 @@ async fn every_entry_comes_back_as_it_was() {
     let place = TestSession::new().await;
     let journal = place.journal();
     let with = TurnOptions {
+        can_answer: true,
         within: vec!["files.*".to_owned()],
         no_tools: true,
         schema: Some(json!({ "type": "object" })),
         model: Some("a/b".to_owned()),
         thinking: Thinking::High,
+        is_general_thinking: true,
+        sampling: talon_agent_settings::Sampling { max_tokens: Some(5), ..Default::default() },
         local_only: true,
+        images: vec![Image {
+            digest: "d".to_owned(),
+            kind: ImageKind::Png,
+            bytes: 7,
+            width: 2,
+            height: 3,
+            name: "a.png".to_owned(),
+        }],
     };
     let answer = Answer {
         text: "text".to_owned(),

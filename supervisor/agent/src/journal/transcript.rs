@@ -7,7 +7,7 @@ use talon_llm::model::{Message, ToolCall};
 
 use super::{JournalEntry, TurnOutcome};
 use crate::context::HistoryMessage;
-use crate::tool_result::{CallOutcome, ToolResult};
+use crate::tool_result::{CallOutcome, Provenance, ToolResult};
 use crate::tools;
 
 /// The result of a call that started and whose result is lost. It is not repeated, since it may have
@@ -48,6 +48,7 @@ impl OpenExchange {
                 outcome: CallOutcome::Failed,
                 block: missing(place).to_owned(),
                 output: missing(place).to_owned(),
+                provenance: Provenance::default(),
             };
             results.push(self.brought.remove(&place).unwrap_or_else(lost));
         }
@@ -84,6 +85,8 @@ impl Transcript {
                 }
                 return;
             }
+            // The model sees a call and its result, and nothing between.
+            JournalEntry::CallParked { .. } => return,
             JournalEntry::CallFinished { place, result } => {
                 if let Some(open) = &mut self.open {
                     open.brought.insert(*place, result.clone());
@@ -95,12 +98,18 @@ impl Transcript {
             | JournalEntry::Answered { .. }
             | JournalEntry::Noted { .. }
             | JournalEntry::Ended(_) => {}
+            // The log leaves out what was undone.
+            JournalEntry::Undone { .. } => return,
         }
         self.close(None);
         match entry {
-            JournalEntry::Asked { text, .. } => {
+            JournalEntry::Asked { text, with } => {
                 self.feedback = None;
                 self.say(turn, Message::User { text: text.clone() });
+                if !with.images.is_empty() {
+                    let (introduction, images) = (String::new(), with.images.clone());
+                    self.say(turn, Message::Images { introduction, images });
+                }
             }
             JournalEntry::Answered { answer, .. } => {
                 // An empty message is dropped, since several providers reject it.
@@ -116,15 +125,21 @@ impl Transcript {
             JournalEntry::Noted { text, feedback: false } => {
                 self.say(turn, Message::User { text: text.clone() })
             }
-            JournalEntry::Ended(TurnOutcome { note, .. }) => {
+            JournalEntry::Ended(TurnOutcome { partial, note, .. }) => {
                 self.feedback = None;
+                if !partial.trim().is_empty() {
+                    let (calls, thoughts) = (Vec::new(), None);
+                    self.say(turn, Message::Assistant { text: partial.clone(), calls, thoughts });
+                }
                 if !note.is_empty() {
                     self.say(turn, Message::User { text: note.clone() });
                 }
             }
             JournalEntry::CallStarted { .. }
+            | JournalEntry::CallParked { .. }
             | JournalEntry::CallFinished { .. }
-            | JournalEntry::CallsFinished(_) => {}
+            | JournalEntry::CallsFinished(_)
+            | JournalEntry::Undone { .. } => {}
         }
     }
 

@@ -67,13 +67,34 @@ pub async fn session_position(
     Ok(SessionPosition { last_turn, unfinished })
 }
 
+/// What the journal has of one turn, without its end: to go on with it, or to come to the same end again.
+///
+/// # Errors
+/// [`JournalError`]
+pub async fn turn_entries(
+    sessions: &dyn Sessions,
+    id: SessionId,
+    turn: u64,
+) -> Result<Option<UnfinishedTurn>, JournalError> {
+    let log = log::read(sessions, id).await?;
+    let of_turn = log.records.into_iter().filter(|record| record.turn == turn).map(|record| record.entry);
+    let entries: Vec<JournalEntry> =
+        of_turn.filter(|entry| !matches!(entry, JournalEntry::Ended(_))).collect();
+    let Some(JournalEntry::Asked { text, with }) = entries.first() else { return Ok(None) };
+    Ok(Some(UnfinishedTurn { turn, request: text.clone(), options: (**with).clone(), entries }))
+}
+
 /// Ends an interrupted turn instead of resuming it. `message` is for the person.
 ///
 /// # Errors
 /// [`JournalError`]
 pub async fn close(journal: &dyn Journal, turn: u64, message: &str) -> Result<(), JournalError> {
     let note = "[The turn was interrupted before a final answer, and was not gone on with. Do not begin it anew unasked.]";
-    let ended =
-        TurnOutcome { reason: "interrupted".to_owned(), message: message.to_owned(), note: note.to_owned() };
+    let ended = TurnOutcome {
+        reason: "interrupted".to_owned(),
+        message: message.to_owned(),
+        note: note.to_owned(),
+        ..TurnOutcome::default()
+    };
     journal.add(turn, JournalEntry::Ended(ended)).await
 }

@@ -4,7 +4,7 @@ use talon_llm::model::{Answer, Arguments, Finish, ToolCall, Usage};
 
 use super::*;
 use crate::budget::Budgets;
-use crate::tool_result::{CallOutcome, NEVER_OFFERED, ToolResult};
+use crate::tool_result::{CallOutcome, NEVER_OFFERED, Provenance, ToolResult};
 
 /// One question with one call, which went like this.
 fn round(context: &mut LoopContext, tool: &str, ran: CallOutcome, said: &str) {
@@ -22,7 +22,12 @@ fn round(context: &mut LoopContext, tool: &str, ran: CallOutcome, said: &str) {
         ..Answer::default()
     };
     context.record_answer(answer, 0);
-    context.record_results(vec![ToolResult { outcome: ran, block: String::new(), output: said.to_owned() }]);
+    context.record_results(vec![ToolResult {
+        outcome: ran,
+        block: String::new(),
+        output: said.to_owned(),
+        provenance: Provenance::default(),
+    }]);
 }
 
 fn context(budgets: Budgets) -> LoopContext {
@@ -149,4 +154,38 @@ fn every_limit_has_its_sentences() {
     }
     assert!(Limit::Cost { most_micro_usd: 1_250_000 }.for_user().contains("$1.25"));
     assert!(Limit::Cost { most_micro_usd: 3_000_000 }.for_user().contains("$3."));
+}
+
+/// A wait of so many seconds.
+fn waits(context: &mut LoopContext, seconds: u64) {
+    let arguments = Arguments::Object([("seconds".to_owned(), seconds.into())].into_iter().collect());
+    let call = ToolCall { id: "w".to_owned(), name: "talon__wait".to_owned(), arguments };
+    context.record_answer(Answer { calls: vec![call], ..Answer::default() }, 0);
+    let said = format!("waited {seconds} s");
+    context.record_results(vec![ToolResult {
+        outcome: CallOutcome::Succeeded,
+        block: said.clone(),
+        output: said,
+        provenance: Provenance::default(),
+    }]);
+}
+
+// Promises: AGENT-82
+#[test]
+fn to_poll_with_growing_waits_is_progress_and_with_the_same_ones_it_is_not() {
+    let mut polls = context(many());
+    for seconds in [5, 10, 20, 40, 80, 160] {
+        round(&mut polls, "a", CallOutcome::Succeeded, "pending");
+        assert!(matches!(polls.check_budgets(), BudgetCheck::Within(_)), "{seconds}");
+        waits(&mut polls, seconds);
+        assert!(matches!(polls.check_budgets(), BudgetCheck::Within(_)), "{seconds}");
+    }
+    let mut polls = context(many());
+    let mut rounds = 0;
+    while matches!(polls.check_budgets(), BudgetCheck::Within(_)) {
+        round(&mut polls, "a", CallOutcome::Succeeded, "pending");
+        waits(&mut polls, 5);
+        rounds += 1;
+    }
+    assert!(rounds <= 4, "{rounds}");
 }

@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use talon_llm::model::Answer;
 
-use super::{Failure, LoopContext};
+use super::{Failure, LoopContext, ToolStats};
 use crate::answer::AnswerVerdict;
 use crate::progress::Fingerprint;
 use crate::tool_result::{CallOutcome, NEVER_OFFERED, ToolResult};
+use crate::tools;
 
 impl LoopContext {
     /// Sets the time, as the driver reads it. It never decreases.
@@ -54,6 +55,28 @@ impl LoopContext {
             }
         }
         self.results = Some(results);
+        self.record_waits();
+    }
+
+    /// A wait that is longer than each before it makes what follows a new attempt: a model that polls a job
+    /// with growing waits makes progress, and is bounded by its questions and its time.
+    fn record_waits(&mut self) {
+        let results = self.results.as_deref().unwrap_or_default();
+        let waits = self.answer.iter().flat_map(|answer| &answer.calls).zip(results);
+        let longest = waits
+            .filter(|(_, result)| result.outcome == CallOutcome::Succeeded)
+            .filter_map(|(call, _)| tools::wait_seconds(call))
+            .max();
+        if let Some(longest) = longest.filter(|longest| *longest > self.longest_wait) {
+            self.longest_wait = longest;
+            self.tallies.values_mut().for_each(ToolStats::restart_streak);
+        }
+    }
+
+    /// Records the result of a question to the person.
+    pub(crate) fn record_clarification(&mut self, result: ToolResult) {
+        self.clarifications = self.clarifications.saturating_add(1);
+        self.results = Some(vec![result]);
     }
 
     pub(crate) fn record_verdict(&mut self, verdict: AnswerVerdict) {

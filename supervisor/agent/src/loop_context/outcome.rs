@@ -47,6 +47,9 @@ pub enum Failure {
     /// The transcript does not fit the model's window.
     #[error("{0}")]
     Window(String),
+    /// The person did not answer the model's question in time.
+    #[error("The model asked something, and got no answer within {0}. Answer it in a new message.")]
+    Unanswered(String),
     /// It was cancelled.
     #[error("Cancelled.")]
     Cancelled,
@@ -65,6 +68,7 @@ impl Failure {
             Self::Model(_) => "no_model",
             Self::Store(_) => "not_stored",
             Self::Window(_) => "window_full",
+            Self::Unanswered(_) => "expired",
             Self::Cancelled => "cancelled",
             Self::Internal(_) => "internal",
         }

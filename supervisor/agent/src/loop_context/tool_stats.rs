@@ -32,6 +32,11 @@ impl ToolStats {
         };
     }
 
+    /// Begins the count of equal successes anew.
+    pub(super) fn restart_streak(&mut self) {
+        self.streak = None;
+    }
+
     /// An error ends a series of successes: something changed.
     pub(super) fn failed(&mut self) {
         self.errors = self.errors.saturating_add(1);

@@ -21,6 +21,8 @@ words! {
         AppendAnswer = "append_answer",
         /// See [`Effect::RunTools`].
         RunTools = "run_tools",
+        /// See [`Effect::AskPerson`].
+        AskPerson = "ask_person",
         /// See [`Effect::AppendResults`].
         AppendResults = "append_results",
         /// See [`Effect::CheckAnswer`].
@@ -59,6 +61,11 @@ pub enum Effect {
         /// The answer's calls.
         calls: Vec<ToolCall>,
     },
+    /// Ask the person the question of the answer's only call. Its result is the next fact.
+    AskPerson {
+        /// The call.
+        call: ToolCall,
+    },
     /// Add the results to the transcript, in the order of the calls, and make them durable.
     AppendResults,
     /// Check the answer ([`crate::answer::check`]). The verdict is the next fact.
@@ -93,6 +100,7 @@ impl EffectKind {
             Self::AskModel => Effect::AskModel { iteration: context.iteration() + 1 },
             Self::AppendAnswer => Effect::AppendAnswer,
             Self::RunTools => Effect::RunTools { calls: context.calls().to_vec() },
+            Self::AskPerson => Effect::AskPerson { call: context.calls().first()?.clone() },
             Self::AppendResults => Effect::AppendResults,
             Self::CheckAnswer => Effect::CheckAnswer,
             Self::Warn => match context.check_budgets() {

@@ -19,6 +19,8 @@ words! {
         CallsNothing = "the answer calls no tool",
         /// That answer calls something.
         CallsTools = "the answer calls tools",
+        /// That answer is a question to the person, and one is allowed.
+        AsksPerson = "the answer is a question to the person that may be asked",
         /// As many results as calls.
         ResultsComplete = "each call has its result",
         /// No limit is reached.
@@ -43,6 +45,7 @@ impl Guard {
             Self::Answered => context.answer().is_some(),
             Self::CallsNothing => context.answer().is_some_and(|answer| answer.calls.is_empty()),
             Self::CallsTools => context.answer().is_some_and(|answer| !answer.calls.is_empty()),
+            Self::AsksPerson => context.asks_person(),
             Self::ResultsComplete => context
                 .answer()
                 .is_some_and(|answer| Some(answer.calls.len()) == context.results().map(<[_]>::len)),

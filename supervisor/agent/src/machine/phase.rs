@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `init`, `await_llm` | `planning`: the model has the goal and what is known so far in front of it |
 //! | `evaluate_response` | `deciding`: answer, or call tools? |
+//! | `request_clarification` | `deciding`: the person decides |
 //! | `process_tools` | `executing` |
 //! | `update_budgets` | `evaluating`: did it help, and may the turn continue? |
 //! | any, while [`Effect::PrepareContext`](super::Effect::PrepareContext) has a summary written | `compressing` |
@@ -59,7 +60,7 @@ impl Phase {
             (State::TerminateError, _) | (State::Finalize, Activity::Finished) => Self::Done,
             (_, Activity::Summarizing) => Self::Compressing,
             (State::Init | State::AwaitLlm, _) => Self::Planning,
-            (State::EvaluateResponse, _) => Self::Deciding,
+            (State::EvaluateResponse | State::RequestClarification, _) => Self::Deciding,
             (State::ProcessTools, _) => Self::Executing,
             (State::UpdateBudgets, _) => Self::Evaluating,
             (State::HandleCompletion | State::Finalize, _) => Self::Responding,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use super::tests::{calls, result, says};
+use super::tests::{asks, calls, result, says};
 use super::*;
 use crate::answer;
 use crate::answer::AnswerVerdict;
@@ -21,6 +21,9 @@ enum Brought {
     Results(Vec<(CallOutcome, &'static str)>),
     TooFewResults,
     Checked,
+    /// An answer that asks the person, and what comes of it.
+    Asks,
+    Clarified,
     Failed,
 }
 
@@ -40,6 +43,8 @@ fn brought() -> impl Strategy<Value = Brought> {
         6 => prop::collection::vec((ran, text), 1..5).prop_map(Brought::Results),
         1 => Just(Brought::TooFewResults),
         3 => Just(Brought::Checked),
+        1 => Just(Brought::Asks),
+        1 => Just(Brought::Clarified),
         1 => Just(Brought::Failed),
     ]
 }
@@ -60,6 +65,8 @@ fn fact(brought: &Brought, context: &LoopContext) -> Fact {
             Some(answer) => Fact::Checked(answer::check(answer, None)),
             None => Fact::Checked(AnswerVerdict::Invalid(answer::AnswerError::Empty)),
         },
+        Brought::Asks => Fact::Answered { answer: asks("what?", &[]), micro_usd: 3 },
+        Brought::Clarified => Fact::Clarified(result(CallOutcome::Succeeded, "that")),
         Brought::Failed => Fact::Failed(Failure::Cancelled),
     }
 }
@@ -85,6 +92,7 @@ fn budgets() -> impl Strategy<Value = Budgets> {
                 no_progress,
                 structured_retries,
                 continuations: 0,
+                clarifications: 2,
                 wall_time: Duration::from_millis(ms),
                 micro_usd,
             },
@@ -171,7 +179,8 @@ proptest! {
             let wish = wishes.next().expect("a cycle of at least one has no end");
             let brought = match (turn.state(), wish) {
                 (State::Init, _) => Brought::Ready,
-                (State::AwaitLlm, Brought::Says(_) | Brought::Calls(_)) => wish.clone(),
+                (State::AwaitLlm, Brought::Says(_) | Brought::Calls(_) | Brought::Asks) => wish.clone(),
+                (State::RequestClarification, _) => Brought::Clarified,
                 (State::AwaitLlm, _) => Brought::Calls(vec![("a", "1")]),
                 (State::ProcessTools, Brought::Results(_)) => wish.clone(),
                 (State::ProcessTools, _) => Brought::Results(vec![(CallOutcome::Succeeded, "1")]),

@@ -47,6 +47,8 @@ words! {
         EvaluateResponse = "evaluate_response",
         /// The answer's calls run.
         ProcessTools = "process_tools",
+        /// The model asked the person; the answer is waited for.
+        RequestClarification = "request_clarification",
         /// The results are counted.
         UpdateBudgets = "update_budgets",
         /// The answer has no calls; it is checked.
@@ -81,8 +83,10 @@ words! {
         CompletionSuccess = "completion_success",
         /// Something failed without which the turn cannot continue.
         Failure = "failure",
-        /// The model asks the person a question. Reserved.
+        /// The model asks the person a question.
         RequestClarification = "request_clarification",
+        /// The person answered, or does not want to.
+        ClarificationReceived = "clarification_received",
     }
 }
 
@@ -91,13 +95,5 @@ impl State {
     #[must_use]
     pub fn is_terminal(self) -> bool {
         matches!(self, Self::Finalize | Self::TerminateError)
-    }
-}
-
-impl Event {
-    /// Whether the name is reserved for later.
-    #[must_use]
-    pub fn is_reserved(self) -> bool {
-        self == Self::RequestClarification
     }
 }

@@ -1,12 +1,12 @@
 //! All transitions.
 
 use super::EffectKind::{
-    AppendAnswer, AppendResults, AskModel, CancelRunning, CheckAnswer, Feedback, PrepareContext, RunTools,
-    Store, TellDone, TellEnd, Warn,
+    AppendAnswer, AppendResults, AskModel, AskPerson, CancelRunning, CheckAnswer, Feedback, PrepareContext,
+    RunTools, Store, TellDone, TellEnd, Warn,
 };
 use super::Event::{
-    BudgetExceeded, BudgetOk, CompletionRetry, CompletionSuccess, Failure, LlmResponse, ResponseNoTool,
-    ResponseWithTools, StartLoop, ToolsExecuted,
+    BudgetExceeded, BudgetOk, ClarificationReceived, CompletionRetry, CompletionSuccess, Failure,
+    LlmResponse, ResponseNoTool, ResponseWithTools, StartLoop, ToolsExecuted,
 };
 use super::State::{
     AwaitLlm, EvaluateResponse, Finalize, HandleCompletion, Init, ProcessTools, TerminateError, UpdateBudgets,
@@ -48,6 +48,8 @@ pub const TRANSITIONS: &[Transition] = &[
     transition(AwaitLlm,         LlmResponse,       Guard::Answered,           EvaluateResponse, &[AppendAnswer]),
     transition(EvaluateResponse, ResponseNoTool,    Guard::CallsNothing,       HandleCompletion, &[CheckAnswer]),
     transition(EvaluateResponse, ResponseWithTools, Guard::CallsTools,         ProcessTools,     &[RunTools]),
+    transition(EvaluateResponse, Event::RequestClarification, Guard::AsksPerson, State::RequestClarification, &[AskPerson]),
+    transition(State::RequestClarification, ClarificationReceived, Guard::ResultsComplete, AwaitLlm, &[AppendResults, Warn, PrepareContext, AskModel]),
     transition(ProcessTools,     ToolsExecuted,     Guard::ResultsComplete,    UpdateBudgets,    &[AppendResults]),
     transition(UpdateBudgets,    BudgetOk,          Guard::WithinBudgets,      AwaitLlm,         &[Warn, PrepareContext, AskModel]),
     transition(UpdateBudgets,    BudgetExceeded,    Guard::BudgetExceeded,     TerminateError,   &[Store, TellEnd]),
@@ -57,6 +59,7 @@ pub const TRANSITIONS: &[Transition] = &[
     transition(AwaitLlm,         Failure,           Guard::FailureKnown,       TerminateError,   GIVE_UP),
     transition(EvaluateResponse, Failure,           Guard::FailureKnown,       TerminateError,   GIVE_UP),
     transition(ProcessTools,     Failure,           Guard::FailureKnown,       TerminateError,   GIVE_UP),
+    transition(State::RequestClarification, Failure, Guard::FailureKnown,      TerminateError,   GIVE_UP),
     transition(UpdateBudgets,    Failure,           Guard::FailureKnown,       TerminateError,   GIVE_UP),
     transition(HandleCompletion, Failure,           Guard::FailureKnown,       TerminateError,   GIVE_UP),
 ];

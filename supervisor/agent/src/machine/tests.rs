@@ -8,7 +8,7 @@ use super::*;
 use crate::answer::{self, Schema};
 use crate::budget::{Budgets, Limit};
 use crate::loop_context::Failure;
-use crate::tool_result::{CallOutcome, ToolResult};
+use crate::tool_result::{CallOutcome, Provenance, ToolResult};
 
 const REWRITE: &str = "TALON_REWRITE_DOCS";
 
@@ -37,6 +37,7 @@ pub(super) fn result(ran: CallOutcome, said: &str) -> ToolResult {
         outcome: ran,
         block: format!("[plugin_output]\n{said}\n[/plugin_output]"),
         output: said.to_owned(),
+        provenance: Provenance::default(),
     }
 }
 
@@ -71,6 +72,7 @@ fn the_words_are_those_of_the_contract() {
             "await_llm",
             "evaluate_response",
             "process_tools",
+            "request_clarification",
             "update_budgets",
             "handle_completion",
             "finalize",
@@ -91,7 +93,8 @@ fn the_words_are_those_of_the_contract() {
             "completion_retry",
             "completion_success",
             "failure",
-            "request_clarification"
+            "request_clarification",
+            "clarification_received"
         ]
     );
     let phases: BTreeSet<&str> = Phase::ALL.iter().map(|phase| phase.word()).collect();
@@ -111,7 +114,6 @@ fn the_table_is_total_and_what_it_does_not_have_is_refused_with_the_reason() {
             match step(state, event, &context) {
                 Ok((to, _)) => assert!(known && !state.is_terminal() && to != state, "{state} {event}"),
                 Err(TransitionError::GuardFailed { .. }) => assert!(known, "{state} {event}"),
-                Err(TransitionError::Reserved { .. }) => assert_eq!(event, Event::RequestClarification),
                 Err(TransitionError::Ended { .. }) => {
                     assert!(state.is_terminal() && !known, "{state} {event}")
                 }
@@ -144,8 +146,6 @@ fn no_event_claims_what_the_facts_do_not_bear_out() {
     assert!(step(State::HandleCompletion, Event::CompletionSuccess, &context).is_err());
     assert!(step(State::AwaitLlm, Event::LlmResponse, &context).is_err());
     assert!(step(State::AwaitLlm, Event::Failure, &context).is_err());
-    let reserved = step(State::AwaitLlm, Event::RequestClarification, &context).expect_err("reserved");
-    assert_eq!(reserved, TransitionError::Reserved { event: Event::RequestClarification });
 }
 
 #[test]
@@ -404,4 +404,61 @@ fn the_page_names_each_phase_and_each_limit() {
     for state in State::ALL {
         assert!(page.contains(&format!("`{state}`")), "{state}");
     }
+}
+
+/// An answer that asks the person, with these calls beside the question.
+pub(super) fn asks(question: &str, beside: &[(&str, &str)]) -> Answer {
+    let mut answer = calls(beside);
+    answer.calls.push(ToolCall {
+        id: "q".to_owned(),
+        name: "talon__ask_user".to_owned(),
+        arguments: Arguments::Object([("question".to_owned(), json!(question))].into_iter().collect()),
+    });
+    answer
+}
+
+// Promises: AGENT-85
+#[test]
+fn a_question_to_the_person_waits_in_a_state_of_its_own_and_leads_back_to_the_model() {
+    let mut turn = started(Budgets { clarifications: 1, ..Budgets::default() });
+    let advance = take(&mut turn, answered(asks("Which one?", &[])));
+    assert_eq!(turn.state(), State::RequestClarification);
+    assert!(
+        matches!(advance.effects.last(), Some(Effect::AskPerson { call }) if call.id == "q"),
+        "{advance:?}"
+    );
+    let early = turn.apply(Fact::Executed(vec![]), Duration::ZERO).expect_err("not what it waits for");
+    assert!(matches!(early, TransitionError::NoTransition { .. }), "{early:?}");
+    let advance = take(&mut turn, Fact::Clarified(result(CallOutcome::Succeeded, "the red one")));
+    assert_eq!((turn.state(), &advance.effects[0]), (State::AwaitLlm, &Effect::AppendResults));
+    // So often and no more.
+    take(&mut turn, answered(asks("And now?", &[])));
+    assert_eq!(turn.state(), State::ProcessTools);
+}
+
+// Promises: AGENT-85
+#[test]
+fn what_is_no_question_alone_or_may_not_be_asked_is_a_call_like_any_other() {
+    for (clarifications, iterations, answer) in [
+        (0, 5, asks("Which one?", &[])),
+        (1, 5, asks("Which one?", &[("a", "1")])),
+        (1, 5, asks(" ", &[])),
+        (1, 1, asks("Which one?", &[])),
+    ] {
+        let iterations = iterations.try_into().expect("not 0");
+        let mut turn = started(Budgets { clarifications, iterations, ..Budgets::default() });
+        take(&mut turn, answered(answer));
+        assert_eq!(turn.state(), State::ProcessTools);
+    }
+}
+
+// Promises: AGENT-85
+#[test]
+fn a_question_without_an_answer_ends_the_turn() {
+    let mut turn = started(Budgets { clarifications: 1, ..Budgets::default() });
+    take(&mut turn, answered(asks("Which one?", &[])));
+    let advance = take(&mut turn, Fact::Failed(Failure::Unanswered("1d".to_owned())));
+    assert_eq!(turn.state(), State::TerminateError);
+    let Some(Effect::TellEnd(end)) = advance.effects.last() else { panic!("{advance:?}") };
+    assert_eq!(end.reason.word(), "expired");
 }

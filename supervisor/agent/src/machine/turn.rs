@@ -24,6 +24,8 @@ pub enum Fact {
     },
     /// The tools ran: one result per call of the answer, in order ([`crate::tools::Batch`]).
     Executed(Vec<ToolResult>),
+    /// The person answered the model's question, or does not want to: the result of its call.
+    Clarified(ToolResult),
     /// The answer was checked.
     Checked(AnswerVerdict),
     /// Something failed without which the turn cannot continue.
@@ -106,6 +108,11 @@ impl Turn {
                 };
                 self.send(event, &mut advance)?;
             }
+            Fact::Clarified(result) => {
+                self.expect(Event::ClarificationReceived)?;
+                self.context.record_clarification(result);
+                self.send(Event::ClarificationReceived, &mut advance)?;
+            }
             Fact::Checked(verdict) => {
                 self.expect(Event::CompletionSuccess)?;
                 self.context.record_verdict(verdict.clone());
@@ -132,6 +139,7 @@ impl Turn {
         }
         match self.context.exhausted_limit() {
             Some(limit) => self.fail(Failure::Limit(limit), advance),
+            None if self.context.asks_person() => self.send(Event::RequestClarification, advance),
             None => self.send(Event::ResponseWithTools, advance),
         }
     }

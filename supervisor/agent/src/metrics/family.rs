@@ -28,6 +28,16 @@ pub(super) enum FamilyKind {
     Histogram,
 }
 
+impl FamilyKind {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Counter => "counter",
+            Self::Gauge => "gauge",
+            Self::Histogram => "histogram",
+        }
+    }
+}
+
 /// All series of one metric name.
 #[derive(Debug)]
 pub(super) struct Family {
@@ -105,6 +115,12 @@ impl Family {
         });
     }
 
+    /// Name, kind and labels.
+    #[cfg(test)]
+    pub(super) fn description(&self) -> (&'static str, &'static str, &'static [&'static str]) {
+        (self.name, self.kind.word(), self.labels)
+    }
+
     /// The family as a protocol message.
     pub(super) fn to_wire(&self) -> MetricFamily {
         let series = self.series.lock();
@@ -127,12 +143,7 @@ impl Family {
         });
         MetricFamily {
             name: self.name.to_owned(),
-            kind: match self.kind {
-                FamilyKind::Counter => "counter",
-                FamilyKind::Gauge => "gauge",
-                FamilyKind::Histogram => "histogram",
-            }
-            .to_owned(),
+            kind: self.kind.word().to_owned(),
             help: self.help.to_owned(),
             samples: samples.chain(none).collect(),
         }

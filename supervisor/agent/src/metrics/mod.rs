@@ -25,6 +25,7 @@ pub struct Metrics {
     routed: Family,
     attempts: Family,
     attempt_seconds: Family,
+    first_piece_seconds: Family,
     retries: Family,
     fallbacks: Family,
     tokens: Family,
@@ -43,6 +44,7 @@ pub struct Metrics {
     recalled: Family,
     followers: Family,
     pieces_lost: Family,
+    memory: Family,
 }
 
 /// Creates each family, and lists them all in this order.
@@ -63,6 +65,12 @@ macro_rules! families {
             /// All families as protocol messages.
             pub(crate) fn families(&self) -> Vec<MetricFamily> {
                 vec![$(self.$field.to_wire(),)*]
+            }
+
+            /// Name, kind and labels of all families.
+            #[cfg(test)]
+            fn described(&self) -> impl Iterator<Item = (&'static str, &'static str, &'static [&'static str])> {
+                [$(self.$field.description(),)*].into_iter()
             }
         }
     };
@@ -85,6 +93,8 @@ families! {
         "Tries at models: ok, or the class of the error.";
     attempt_seconds: Histogram "talon_agent_attempt_seconds" ["provider", "model", "outcome"]
         "Time from a question to the end of its answer, or to the error.";
+    first_piece_seconds: Histogram "talon_agent_first_piece_seconds" ["provider", "model"]
+        "Time from a question to the first piece of an answer.";
     retries: Counter "talon_agent_retries_total" ["provider", "model", "class"]
         "Questions that were asked again at the same model.";
     fallbacks: Counter "talon_agent_fallbacks_total" ["from", "to", "class"]
@@ -125,10 +135,13 @@ families! {
         "Clients that follow a turn.";
     pieces_lost: Counter "talon_agent_pieces_lost_total" []
         "Pieces of text that a follower did not get, since it read too slowly.";
+    memory: Gauge "talon_agent_memory_bytes" []
+        "Resident memory of talon-agent; it may use 2 GiB.";
 }
 
 impl Metrics {
-    /// Sets the gauges before they are read: running turns, waiting calls, and the state of each provider.
+    /// Sets the gauges before they are read: running turns, waiting calls, the state of each provider, and
+    /// the memory of this process.
     pub(crate) fn set_gauges<'p>(
         &self,
         turns: usize,
@@ -146,10 +159,55 @@ impl Metrics {
         for (provider, up) in providers {
             self.provider_up.set(&[provider], up);
         }
+        // Where `/proc` cannot be read there is no sample.
+        if let Some(bytes) = resident_bytes() {
+            self.memory.set(&[], bytes as f64);
+        }
     }
 
     /// Counts the pieces that a follower lost.
     pub(crate) fn count_lost_pieces(&self, pieces: u64) {
         self.pieces_lost.add(&[], pieces as f64);
+    }
+}
+
+/// Resident memory of this process: `VmRSS` of `/proc/self/status`, which is in KiB.
+fn resident_bytes() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let size = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let kibibytes: u64 = size.trim().strip_suffix(" kB")?.parse().ok()?;
+    Some(kibibytes << 10)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAGE: &str = include_str!("../../../../docs/metrics.md");
+
+    // Promises: METRIC-13
+    #[test]
+    fn the_page_lists_what_is_counted() {
+        let rows = PAGE.lines().skip_while(|line| *line != "### What the agent counts").skip(1);
+        let rows = rows.take_while(|line| !line.starts_with('#'));
+        let rows = rows.filter(|line| line.split('|').nth(2).is_some_and(|name| name.starts_with(" `")));
+        let listed: Vec<(String, String, String)> = rows
+            .map(|row| {
+                let cells: Vec<&str> = row.trim_matches('|').split('|').map(str::trim).collect();
+                let labels = cells[3].replace('`', "");
+                (format!("talon_agent_{}", cells[1].trim_matches('`')), cells[2].to_owned(), labels)
+            })
+            .collect();
+        let metrics = Metrics::default();
+        let counted: Vec<(String, String, String)> = metrics
+            .described()
+            .map(|(name, kind, labels)| (name.to_owned(), kind.to_owned(), labels.join(", ")))
+            .collect();
+        assert_eq!(listed, counted);
+    }
+
+    #[test]
+    fn a_process_uses_memory() {
+        assert!(resident_bytes().is_some_and(|bytes| bytes > 100_000));
     }
 }

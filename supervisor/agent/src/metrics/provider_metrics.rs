@@ -7,6 +7,7 @@ use talon_agent_settings::PICOS_PER_DOLLAR;
 use talon_llm::route::cost::BudgetScope;
 use talon_llm::route::fallback::{Event, EventObserver};
 use talon_llm::route::retry;
+use talon_llm::route::router::Pins;
 
 use super::Metrics;
 use crate::driver::{Caller, CompletedTurn, Recall, Recollection};
@@ -19,11 +20,15 @@ impl EventObserver for Metrics {
                 let (complexity, tier) = (judgement.complexity.word(), route.wanted.word());
                 self.routed.increment(&[task.word(), complexity, tier, &model.unwrap_or_default()]);
             }
-            Event::Attempt { attempt, .. } => {
+            Event::Attempt { attempt, first_piece, .. } => {
                 let outcome = attempt.error.as_ref().map_or("ok", |error| retry::word(error.class));
                 let labels = [attempt.provider.as_str(), &attempt.model, outcome];
                 self.attempts.increment(&labels);
                 self.attempt_seconds.observe_seconds(&labels, attempt.latency_ms as f64 / 1000.0);
+                if let Some(first) = first_piece {
+                    let labels = [attempt.provider.as_str(), &attempt.model];
+                    self.first_piece_seconds.observe_seconds(&labels, first.as_secs_f64());
+                }
             }
             Event::Retry { model, class, .. } => {
                 self.retries.increment(&[&model.provider, &model.name, retry::word(*class)]);
@@ -65,8 +70,8 @@ pub(crate) struct CountingRecall {
 
 #[async_trait]
 impl Recall for CountingRecall {
-    async fn recall(&self, caller: &Caller, request: &str) -> Recollection {
-        let found = self.inner.recall(caller, request).await;
+    async fn recall(&self, caller: &Caller, request: &str, pins: &Pins) -> Recollection {
+        let found = self.inner.recall(caller, request, pins).await;
         let (memories, hints) = (found.memories.len(), found.hints.len());
         self.metrics.recalls.increment(&[if memories + hints > 0 { "found" } else { "nothing" }]);
         self.metrics.recalled.add(&["memory"], memories as f64);

@@ -2,6 +2,7 @@ use proptest::prelude::*;
 use serde_json::{Map, json};
 
 use super::*;
+use crate::tool_result::Provenance;
 
 fn print(name: &str, arguments: Value, said: &str) -> Fingerprint {
     let Value::Object(arguments) = arguments else { panic!("arguments are an object") };
@@ -11,6 +12,7 @@ fn print(name: &str, arguments: Value, said: &str) -> Fingerprint {
         outcome: CallOutcome::Succeeded,
         block: format!("nonce {said}"),
         output: said.to_owned(),
+        provenance: Provenance::default(),
     };
     Fingerprint::of_call(&call, &result)
 }
@@ -42,15 +44,24 @@ fn no_text_passes_for_the_beginning_of_the_next() {
     let texts = |name: &str, arguments: &str, said: &str| {
         let arguments = Arguments::Unreadable(arguments.to_owned());
         let call = ToolCall { id: String::new(), name: name.to_owned(), arguments };
-        let result =
-            ToolResult { outcome: CallOutcome::Failed, block: String::new(), output: said.to_owned() };
+        let result = ToolResult {
+            outcome: CallOutcome::Failed,
+            block: String::new(),
+            output: said.to_owned(),
+            provenance: Provenance::default(),
+        };
         Fingerprint::of_call(&call, &result)
     };
     assert_ne!(texts("ab", "c", "d"), texts("a", "bc", "d"));
     assert_ne!(texts("a", "b", "cd"), texts("a", "bc", "d"));
     let object =
         ToolCall { id: String::new(), name: "a".to_owned(), arguments: Arguments::Object(Map::new()) };
-    let result = ToolResult { outcome: CallOutcome::Failed, block: String::new(), output: "d".to_owned() };
+    let result = ToolResult {
+        outcome: CallOutcome::Failed,
+        block: String::new(),
+        output: "d".to_owned(),
+        provenance: Provenance::default(),
+    };
     assert_ne!(texts("a", "{}", "d"), Fingerprint::of_call(&object, &result));
 }
 
@@ -85,7 +96,7 @@ proptest! {
             .iter()
             .map(|name| (
                 ToolCall { id: name.clone(), name: name.clone(), arguments: Arguments::Object(Map::new()) },
-                ToolResult { outcome: CallOutcome::Succeeded, block: String::new(), output: name.clone() },
+                ToolResult { outcome: CallOutcome::Succeeded, block: String::new(), output: name.clone(), provenance: Provenance::default() },
             ))
             .collect();
         let mut turned = batch.clone();

@@ -26,7 +26,7 @@ fn the_safety_rules_are_there_in_every_language_with_every_rule() {
     assert!(safety_rules().starts_with("Safety rules."));
     // They are sent with every question.
     let tokens = OpenAiTokenizer::O200k.count(safety_rules());
-    assert!(tokens < 800, "{tokens}");
+    assert!(tokens < 700, "{tokens}");
 }
 
 #[test]

@@ -44,6 +44,8 @@ pub struct Workspace {
     pub name: Option<String>,
     /// Notes, newest first.
     pub daily: Vec<Daily>,
+    /// The files that have more than is used of one.
+    pub cut: Vec<&'static str>,
 }
 
 /// Notes of a day.
@@ -76,8 +78,18 @@ impl Workspace {
             name: name(&user),
             user: if user.is_empty() { user } else { format!("About the user:\n{user}") },
             daily: daily.take(MAX_DAYS).collect(),
+            cut: [("IDENTITY.md", files.identity), ("SOUL.md", files.soul), ("USER.md", files.user)]
+                .into_iter()
+                .filter(|(_, text)| text.is_some_and(is_too_long))
+                .map(|(name, _)| name)
+                .collect(),
         }
     }
+}
+
+/// Whether a file has more than is used of it.
+fn is_too_long(text: &str) -> bool {
+    text.trim_start_matches('\u{feff}').trim().len() > MAX_FILE_BYTES
 }
 
 /// A file's text, truncated. `None` if it has only headings and comments, as an untouched template.

@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 use sha2::{Digest as _, Sha256};
 use talon_store::StoredMemory;
 
+use super::memory_index::LOCAL_TAG;
+
 /// The prefix of the owner tag. Only this module writes such tags.
 pub(super) const TAG: &str = talon_store::OWNER_TAG;
 /// A longer name, or one that does not fit into a tag, is replaced by its digest.
@@ -28,7 +30,7 @@ pub(crate) fn is_shared(memory: &StoredMemory) -> bool {
     memory.owners().next().is_none()
 }
 
-/// The memory's tags without the owner tag.
+/// The memory's tags without those that only say who may see it.
 pub(super) fn content_tags(memory: &StoredMemory) -> BTreeSet<&str> {
-    memory.tags.iter().map(String::as_str).filter(|tag| !tag.starts_with(TAG)).collect()
+    memory.tags.iter().map(String::as_str).filter(|tag| !tag.starts_with(TAG) && *tag != LOCAL_TAG).collect()
 }

@@ -1,17 +1,16 @@
 //! `memory.save`
 
-use std::collections::BTreeMap;
-
 use talon_guard::Raw;
 use talon_store::{MemoryQuery, NewMemory, PageRequest, WORKFLOW_TAG};
 
 use super::arguments::{tags_argument, text_argument};
 use super::error::MemoryToolError;
 use super::limits::MAX_PER_SESSION;
+use super::memory_index::LOCAL_TAG;
 use super::owner;
 use super::store_recall::source;
 use super::tools::MemoryTools;
-use crate::driver::Caller;
+use crate::driver::{BuiltinCall, is_confined};
 
 /// The longest memory: a few sentences. The prompt has about 200 tokens for all memories; a document belongs
 /// into a file.
@@ -22,11 +21,8 @@ const FACT: &str = "fact";
 const MAX_DUPLICATE_CANDIDATES: u32 = 20;
 
 impl MemoryTools {
-    pub(super) async fn save(
-        &self,
-        caller: &Caller,
-        args: &BTreeMap<String, String>,
-    ) -> Result<String, MemoryToolError> {
+    pub(super) async fn save(&self, call: &BuiltinCall) -> Result<String, MemoryToolError> {
+        let BuiltinCall { caller, args, pins, .. } = call;
         let content = text_argument(args, "content", MAX_BYTES)?;
         let mut tags = tags_argument(args)?;
         if tags.iter().any(|tag| tag == WORKFLOW_TAG || tag.starts_with(owner::TAG)) {
@@ -47,8 +43,14 @@ impl MemoryTools {
             return Err(MemoryToolError::SessionFull);
         }
         tags.push(own);
+        if is_confined(pins) {
+            tags.push(LOCAL_TAG.to_owned());
+        }
         let memory = NewMemory { content, tags: tags.into_iter().collect(), source, workflow: None };
         let stored = self.memory.remember(memory).await?.memory;
+        if let Some(index) = &self.index {
+            index.notify();
+        }
         Ok(format!("Remembered, as {}.", stored.id))
     }
 

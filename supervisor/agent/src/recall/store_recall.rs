@@ -6,13 +6,15 @@ use async_trait::async_trait;
 use talon_agent_settings::MemoryKeys;
 use talon_client::tool::tool_name;
 use talon_guard::Raw;
+use talon_llm::route::router::Pins;
 use talon_store::limits::MAX_RECALLED;
 use talon_store::{Memory, MemoryId, NewMemory, Step, StoredMemory, Workflow};
 
+use super::memory_index::{LOCAL_TAG, MemoryIndex};
 use super::trigger::trigger;
 use super::workflow::{FAILURE, SUCCESS, followed_workflow, steps, steps_of};
-use super::{keywords, owner};
-use crate::driver::{Caller, CompletedTurn, Recall, Recollection, ShownWorkflow};
+use super::{hybrid, keywords, owner};
+use crate::driver::{Caller, CompletedTurn, Recall, Recollection, ShownWorkflow, SimilarityError};
 use crate::tokens::{Estimate, TokenCounter as _, cut};
 
 /// A memory that would be truncated below this is left out: the beginning of a sentence helps no model.
@@ -24,13 +26,20 @@ const MAX_SOURCE_BYTES: usize = talon_store::limits::MAX_NAME_BYTES;
 pub struct StoreRecall {
     memory: Arc<dyn Memory>,
     keys: MemoryKeys,
+    index: Option<Arc<MemoryIndex>>,
 }
 
 impl StoreRecall {
     /// Creates it with the configured limits.
     #[must_use]
     pub fn new(memory: Arc<dyn Memory>, keys: MemoryKeys) -> Self {
-        Self { memory, keys }
+        Self { memory, keys, index: None }
+    }
+
+    /// Recalls by meaning, too.
+    #[must_use]
+    pub(crate) fn with_index(self, index: Option<Arc<MemoryIndex>>) -> Self {
+        Self { index, ..self }
     }
 
     /// Similar workflows; those that failed the last time come last.
@@ -53,15 +62,33 @@ impl StoreRecall {
         Ok(workflows)
     }
 
-    async fn facts(&self, caller: &Caller, request: &str) -> Result<Vec<StoredMemory>, talon_store::Error> {
+    /// Facts that share words with a request or are near to it, and why if they were found by words alone.
+    async fn facts(
+        &self,
+        caller: &Caller,
+        request: &str,
+        pins: &Pins,
+    ) -> Result<(Vec<StoredMemory>, Option<SimilarityError>), talon_store::Error> {
         let (most, words) = (self.keys.recalled as usize, keywords::extract(request));
         if !self.keys.enabled || most == 0 || words.is_empty() {
-            return Ok(Vec::new());
+            return Ok((Vec::new(), None));
         }
         let owner = owner::tag(&caller.sender);
-        let mut facts = self.memory.related(&words, Some(&owner), MAX_RECALLED).await?;
+        let by_words = self.memory.related(&words, Some(&owner), MAX_RECALLED);
+        let by_meaning = async {
+            match &self.index {
+                Some(index) => index.near(pins, request, &owner, false, MAX_RECALLED).await,
+                None => Ok(Vec::new()),
+            }
+        };
+        let (by_words, by_meaning) = tokio::join!(by_words, by_meaning);
+        let (by_meaning, why) = match by_meaning {
+            Ok(near) => (near, None),
+            Err(why) => (Vec::new(), Some(why)),
+        };
+        let mut facts = hybrid::fuse(by_words?, by_meaning);
         facts.truncate(most);
-        Ok(facts)
+        Ok((facts, why))
     }
 
     async fn remember(&self, learned: &CompletedTurn) -> Result<(), talon_store::Error> {
@@ -91,7 +118,11 @@ impl StoreRecall {
         let workflow = Workflow { trigger, steps: steps.collect(), outcome: outcome.to_owned() };
         let mut memory = NewMemory::workflow(workflow, source(&learned.caller));
         memory.tags.insert(owner::tag(&learned.caller.sender));
+        memory.tags.extend(learned.confined.then(|| LOCAL_TAG.to_owned()));
         let stored = self.memory.remember(memory).await?.memory;
+        if let Some(index) = &self.index {
+            index.notify();
+        }
         tracing::debug!(target: "agent", workflow = %stored.id, count = stored.count, outcome, "a workflow was recorded");
         Ok(())
     }
@@ -99,20 +130,22 @@ impl StoreRecall {
 
 #[async_trait]
 impl Recall for StoreRecall {
-    async fn recall(&self, caller: &Caller, request: &str) -> Recollection {
+    async fn recall(&self, caller: &Caller, request: &str, pins: &Pins) -> Recollection {
         // A sub-agent has only its task.
         if !self.keys.enabled || !caller.subagent.is_empty() {
             return Recollection::default();
         }
-        let (workflows, facts) = tokio::join!(self.workflows(caller, request), self.facts(caller, request));
-        let or_none = |found: Result<Vec<StoredMemory>, talon_store::Error>| {
-            found.unwrap_or_else(|error| {
-                tracing::warn!(target: "agent", %error, "nothing is remembered for this turn: the store cannot be read");
-                Vec::new()
-            })
+        let (workflows, facts) =
+            tokio::join!(self.workflows(caller, request), self.facts(caller, request, pins));
+        let unreadable = |error: &talon_store::Error| tracing::warn!(target: "agent", %error, "nothing is remembered for this turn: the store cannot be read");
+        let workflows = workflows.inspect_err(unreadable).unwrap_or_default();
+        let (facts, by_words) = facts.inspect_err(unreadable).unwrap_or_default();
+        let saw = self.index.as_ref().filter(|_| by_words.is_none());
+        let mut recollection = Recollection {
+            model: saw.map(|index| index.model()),
+            by_words: by_words.map(|why| why.0),
+            ..Recollection::default()
         };
-        let (workflows, facts) = (or_none(workflows), or_none(facts));
-        let mut recollection = Recollection::default();
         let mut left = self.keys.tokens as usize;
         // Hints first, up to half of the room: three of them say more than three facts.
         let mut of_hints = if facts.is_empty() { left } else { left / 2 };
@@ -189,7 +222,7 @@ pub struct NoRecall;
 
 #[async_trait]
 impl Recall for NoRecall {
-    async fn recall(&self, _: &Caller, _: &str) -> Recollection {
+    async fn recall(&self, _: &Caller, _: &str, _: &Pins) -> Recollection {
         Recollection::default()
     }
 

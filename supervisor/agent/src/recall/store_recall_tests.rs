@@ -1,6 +1,7 @@
 use std::sync::Arc;
 
 use talon_agent_settings::MemoryKeys;
+use talon_llm::route::router::Pins;
 use talon_store::{Engine, Memory, MemoryQuery, NewMemory, PageRequest, Store, StoreOptions, StoredMemory};
 
 use super::StoreRecall;
@@ -26,7 +27,7 @@ impl Setting {
     }
 
     async fn recall(&self, request: &str) -> Recollection {
-        self.remembering().recall(&caller("alice"), request).await
+        self.remembering().recall(&caller("alice"), request, &Pins::default()).await
     }
 
     async fn fact(&self, content: &str, tags: &[&str]) {
@@ -43,10 +44,10 @@ impl Setting {
     async fn turn_of(&self, sender: &str, request: &str, calls: &[(&str, &str, bool)], success: bool) {
         let caller = caller(sender);
         let remembering = self.remembering();
-        let followed = remembering.recall(&caller, request).await.followed;
+        let followed = remembering.recall(&caller, request, &Pins::default()).await.followed;
         let calls = calls.iter().map(|(p, a, ok)| ((*p).to_owned(), (*a).to_owned(), *ok)).collect();
         let request = request.to_owned();
-        remembering.learn(CompletedTurn { caller, request, calls, success, followed }).await;
+        remembering.learn(CompletedTurn { caller, request, calls, success, followed, confined: false }).await;
     }
 
     async fn workflows(&self) -> Vec<StoredMemory> {
@@ -242,7 +243,9 @@ async fn nobodys_memories_come_into_anothers_prompt() {
     setting.fact("Bob keeps his key below the otter", &["sender:bob"]).await;
     setting.fact("otters are everybody's", &[]).await;
     setting.turn_of("bob", "feed the otter", &[("kitchen", "get", true), ("zoo", "feed", true)], true).await;
-    let of = async |sender| setting.remembering().recall(&caller(sender), "feed the otter").await;
+    let of = async |sender| {
+        setting.remembering().recall(&caller(sender), "feed the otter", &Pins::default()).await
+    };
     let (alice, bob) = (of("alice").await, of("bob").await);
     assert_eq!((alice.memories.len(), alice.hints.len()), (1, 0));
     assert_eq!((bob.memories.len(), bob.hints.len()), (2, 1));
@@ -256,7 +259,8 @@ async fn what_others_did_is_not_counted_as_ones_own() {
     }
     let failed = [("gitlab", "analyze_code", true), ("jira", "create_issue", false)];
     setting.turn_of("bob", FOUNDING, &failed, false).await;
-    let of = async |sender| setting.remembering().recall(&caller(sender), FOUNDING).await.hints;
+    let of =
+        async |sender| setting.remembering().recall(&caller(sender), FOUNDING, &Pins::default()).await.hints;
     assert!(of("alice").await[0].ends_with("(worked)"));
     assert!(of("bob").await[0].ends_with("(failed the last time)"));
 }
@@ -267,10 +271,12 @@ async fn a_sub_agent_remembers_and_learns_nothing() {
     setting.fact("Ada likes tea", &[]).await;
     let caller = Caller { subagent: "ResearchAgent".to_owned(), ..caller("alice") };
     let remembering = setting.remembering();
-    assert_eq!(remembering.recall(&caller, "tea for Ada").await, Recollection::default());
+    assert_eq!(remembering.recall(&caller, "tea for Ada", &Pins::default()).await, Recollection::default());
     let calls = CALLS.map(|(p, a, ok)| (p.to_owned(), a.to_owned(), ok)).to_vec();
     let request = FOUNDING.to_owned();
-    remembering.learn(CompletedTurn { caller, request, calls, success: true, followed: Vec::new() }).await;
+    remembering
+        .learn(CompletedTurn { caller, request, calls, success: true, followed: Vec::new(), confined: false })
+        .await;
     assert!(setting.workflows().await.is_empty());
 }
 

@@ -36,12 +36,15 @@ impl Setting {
                 call_id: "c1".to_owned(),
                 plugin: MEMORY.to_owned(),
                 action: action.to_owned(),
+                iteration: 1,
+                place: 0,
                 args,
                 within: Vec::new(),
                 allowed: crate::driver::AllowedTools::default(),
                 pins: talon_llm::route::router::Pins::default(),
                 listener: Arc::new(NoListener),
                 clock: crate::driver::Clock::start(None),
+                trace: None,
             })
             .await;
         // Whatever it was, it is one envelope around nothing but inert text.

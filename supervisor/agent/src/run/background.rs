@@ -5,19 +5,32 @@ use std::time::Duration;
 
 use talon_proto::agent::{FromAgent, from_agent};
 use talon_store::Timestamp;
-use talon_store::limits::IDLE_AFTER;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until};
 
 use super::connector::SupervisorControl;
 use crate::agent::Agent;
+use crate::image_store::EXPIRY_INTERVAL;
 
 /// The shortest time between two checks for due probes, whatever the chain says.
 const MIN_PROBE_INTERVAL: Duration = Duration::from_millis(100);
-/// How often idle sessions are searched. A minute: a session becomes idle half an hour after its last
-/// message, give or take a minute.
+/// How often idle sessions are searched: a session becomes idle `agent.sessions.idle_after` after its last message,
+/// give or take a minute.
 const IDLE_CHECK_INTERVAL: Duration = Duration::from_secs(60);
 /// The most sessions marked idle per pass; the rest follow a minute later.
 const MAX_IDLE_PER_PASS: u32 = 1000;
+
+/// How often old sessions are searched: retention is in days.
+const RETENTION_CHECK_INTERVAL: Duration = Duration::from_secs(3600);
+
+/// Deletes sessions that are older than the operator wants, for as long as it is polled.
+pub(super) async fn delete_old_sessions(agent: Arc<Agent>) {
+    let mut every = interval(RETENTION_CHECK_INTERVAL);
+    every.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        every.tick().await;
+        agent.delete_old_sessions(Timestamp::now()).await;
+    }
+}
 
 /// Probes unavailable providers, for as long as it is polled.
 pub(super) async fn run_probes(agent: Arc<Agent>) {
@@ -44,6 +57,28 @@ pub(super) async fn run_probes(agent: Arc<Agent>) {
     }
 }
 
+/// Makes the vectors of memories, if there is a model for it, for as long as it is polled.
+pub(super) async fn make_memory_vectors(agent: Arc<Agent>) {
+    loop {
+        let index = agent.setup().index.clone();
+        // To its end: what is requested of a provider is paid for.
+        let wait = match index {
+            Some(index) => Some(index.make_some().await),
+            None => None,
+        };
+        let next = async {
+            match wait {
+                Some(wait) => sleep(wait).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = next => {}
+            () = agent.memory_changed.notified() => {}
+        }
+    }
+}
+
 /// Reports to the supervisor when the database stops taking writes for lack of room, and when it takes them
 /// again, for as long as it is polled.
 pub(super) async fn report_room(agent: Arc<Agent>, control: Arc<SupervisorControl>) {
@@ -57,13 +92,44 @@ pub(super) async fn report_room(agent: Arc<Agent>, control: Arc<SupervisorContro
     }
 }
 
+/// Sends spans to the supervisor, for as long as it is polled.
+pub(super) async fn send_spans(agent: Arc<Agent>, control: Arc<SupervisorControl>) {
+    loop {
+        let spans = from_agent::What::Spans(agent.tracer.next().await);
+        if control.send(&FromAgent { what: Some(spans) }, None).await.is_err() {
+            // The supervisor is gone, which the process notices elsewhere.
+            return;
+        }
+    }
+}
+
+/// Deletes images that are older than the operator wants, for as long as it is polled.
+pub(super) async fn expire_images(agent: Arc<Agent>) {
+    let mut every = interval(EXPIRY_INTERVAL);
+    every.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        every.tick().await;
+        match agent.images.expire(Timestamp::now()).await {
+            Ok(0) => {}
+            Ok(images) => {
+                tracing::info!(images, "images are deleted, since they are older than agent.media.keep_days")
+            }
+            Err(error) => {
+                let error = talon_error_chain::error_chain(&error);
+                tracing::warn!(error, "old images cannot be deleted");
+            }
+        }
+    }
+}
+
 /// Marks sessions idle that have no recent messages, for as long as it is polled.
 pub(super) async fn mark_idle_sessions(agent: Arc<Agent>) {
     let mut every = interval(IDLE_CHECK_INTERVAL);
     every.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         every.tick().await;
-        let since = Timestamp::now().before(IDLE_AFTER);
+        let idle_after = agent.setup().settings.agent.sessions.idle_after;
+        let since = Timestamp::now().before(idle_after.get());
         match agent.sessions.idle(since, MAX_IDLE_PER_PASS).await {
             Ok(idle) if !idle.is_empty() => tracing::debug!(sessions = idle.len(), "sessions are idle"),
             Ok(_) => {}

@@ -87,7 +87,7 @@ async fn open(
     connector: &Arc<SupervisorConnector>,
     ending: &CancellationToken,
 ) -> Result<Arc<Agent>, StartError> {
-    let Configure { open, settings_bytes } = configure;
+    let Configure { open, settings_bytes, trace_sample } = configure;
     let open = open.ok_or_else(|| StartError::InvalidMessage("`Configure` names no database".to_owned()))?;
     let wanted = open_request::parse(open)
         .map_err(|error| StartError::InvalidMessage(format!("`Configure` has no sense: {error}")))?;
@@ -104,7 +104,10 @@ async fn open(
         let retryable = matches!(error, Error::Unavailable { .. });
         return Err(StartError::Refused(NotOpened { message: error_chain(&error), retryable }));
     }
-    Agent::new(store, &bundle, Arc::clone(connector) as _, ending.clone()).await.map_err(StartError::Refused)
+    let agent = Agent::new(store, &bundle, Arc::clone(connector) as _, ending.clone()).await;
+    let agent = agent.map_err(StartError::Refused)?;
+    agent.tracer.set_sample(trace_sample);
+    Ok(agent)
 }
 
 /// Reads the configuration in a blocking task: it is in memory, but may have many megabytes.
@@ -157,6 +160,10 @@ impl RunningService {
         let mut tasks = JoinSet::new();
         tasks.spawn(background::run_probes(Arc::clone(&self.agent)));
         tasks.spawn(background::mark_idle_sessions(Arc::clone(&self.agent)));
+        tasks.spawn(background::make_memory_vectors(Arc::clone(&self.agent)));
+        tasks.spawn(background::expire_images(Arc::clone(&self.agent)));
+        tasks.spawn(background::delete_old_sessions(Arc::clone(&self.agent)));
+        tasks.spawn(background::send_spans(Arc::clone(&self.agent), Arc::clone(&self.control)));
         tasks.spawn(background::report_room(Arc::clone(&self.agent), Arc::clone(&self.control)));
         let costs = Arc::clone(&self.agent.costs);
         tasks.spawn(costs.flush_loop());

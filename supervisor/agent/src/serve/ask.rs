@@ -9,25 +9,51 @@ use talon_proto::agent::chunk::Kind;
 use talon_proto::agent::{
     AskRequest, AttachRequest, CancelRequest, CancelResponse, Chunk, GetLoopRequest, LoopState,
 };
-use talon_store::{NewSession, Session};
+use talon_store::{Error, NewSession, Session};
+use talon_trace_context::TraceParent;
 use tokio::time::timeout;
 use tonic::Status;
 
-use super::client::Client;
-use super::limits::{CANCEL_WAIT, MAX_CHANNEL_BYTES, MAX_TEXT_BYTES};
+use super::client::{Client, Origin};
+use super::limits::{MAX_CHANNEL_BYTES, MAX_PLAIN_REQUEST_BYTES, MAX_TEXT_BYTES};
+use super::sampling::known_sampling;
 use super::service::{Chunks, Service};
 use super::sessions::{known_model, known_patterns, known_thinking};
-use crate::agent::TurnRequest;
+use crate::agent::{CANCEL_WAIT, TurnRequest};
 use crate::answer::Schema;
 use crate::error_status::store_error_status;
+use crate::media::accept;
 use crate::turns::{RunningTurn, Subscription};
 
 impl Service {
-    pub(super) async fn ask(&self, client: &Client, request: AskRequest) -> Result<Chunks, Status> {
-        let AskRequest { session_id, text, model, thinking, schema, tools, no_tools, channel, local_only } =
-            request;
+    pub(super) async fn ask(
+        &self,
+        client: &Client,
+        request: AskRequest,
+        trace: Option<TraceParent>,
+    ) -> Result<Chunks, Status> {
+        let AskRequest {
+            session_id,
+            text,
+            model,
+            thinking,
+            schema,
+            tools,
+            no_tools,
+            channel,
+            local_only,
+            can_answer,
+            sampling,
+            media,
+        } = request;
         if text.trim().is_empty() {
             return Err(Status::invalid_argument("the question is empty: say what is wanted"));
+        }
+        if text.len() + schema.len() > MAX_PLAIN_REQUEST_BYTES {
+            return Err(Status::out_of_range(format!(
+                "without its images the question has more than {MAX_PLAIN_REQUEST_BYTES} bytes: put what is long into a file that a \
+                 tool can read"
+            )));
         }
         if text.len() > MAX_TEXT_BYTES {
             return Err(Status::invalid_argument(format!(
@@ -36,20 +62,32 @@ impl Service {
             )));
         }
         let setup = self.agent.setup();
+        let images = accept(media, &setup.settings.agent.media)
+            .map_err(|error| Status::invalid_argument(talon_child::truncate(error.to_string())))?;
         let wish = TurnRequest {
             text,
+            images: images.iter().map(|(image, _)| image.clone()).collect(),
             model: known_model(&setup, &model)?,
             thinking: known_thinking(&thinking)?,
+            sampling: known_sampling(sampling)?,
             schema: parse_schema(&schema)?.map(Arc::new),
             tools: known_patterns(tools)?,
             no_tools,
             local_only,
+            can_answer: can_answer && client.origin == Origin::Person,
+            trace,
         };
         let session = if session_id.is_empty() {
             self.new_session(client, &channel).await?
         } else {
             self.session(client, &session_id).await?
         };
+        self.agent
+            .images
+            .add(&session.id.to_string(), &images)
+            .await
+            .map_err(|error| image_status(&error))?;
+        drop(images);
         let (running, following) = self.agent.ask(&session, wish).await?;
         Ok(CancelOnDropStream { following, running, ended: false }.boxed())
     }
@@ -94,6 +132,17 @@ impl Service {
         let session = self.session(client, &request.session_id).await?;
         let running = self.agent.turns.get(session.id).ok_or_else(|| no_running_turn(&session))?;
         Ok(running.hub.loop_state())
+    }
+}
+
+/// The status for images that were not stored.
+fn image_status(error: &Error) -> Status {
+    match error {
+        Error::Quota { .. } => Status::resource_exhausted(
+            "the images of all sessions are as many as agent.media.total_bytes allows: delete sessions (`talon session delete`), \
+             raise it, or lower agent.media.keep_days",
+        ),
+        error => store_error_status(error),
     }
 }
 

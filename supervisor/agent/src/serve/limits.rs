@@ -1,12 +1,16 @@
 //! The service's limits, each with its reason. The limits of turns and of their followers are in `turns`.
 
-use std::time::Duration;
+use talon_agent_settings::MAX_REQUEST_IMAGE_BYTES;
 
 /// The longest message of a person; the protocol documents it, too. 256 KiB: more than any model accepts.
 pub(super) const MAX_TEXT_BYTES: usize = 256 << 10;
-/// The largest request: a text, a JSON Schema of the same size, and the fields around them. A larger one gets
-/// OUT_OF_RANGE before it is read completely.
-pub(super) const MAX_REQUEST_BYTES: usize = 1 << 20;
+/// The largest request without images: a text, a JSON Schema of the same size, and the fields around them.
+pub(super) const MAX_PLAIN_REQUEST_BYTES: usize = 1 << 20;
+/// The largest request: images as well. A larger one gets OUT_OF_RANGE before it is read completely.
+pub(super) const MAX_REQUEST_BYTES: usize = MAX_PLAIN_REQUEST_BYTES + MAX_REQUEST_IMAGE_BYTES as usize;
+/// Requests that are larger than [`MAX_PLAIN_REQUEST_BYTES`], at once, of everybody. 8 hold 72 MiB at the most; one
+/// more gets RESOURCE_EXHAUSTED, and may be repeated at once.
+pub(super) const MAX_LARGE_REQUESTS: usize = 8;
 /// The largest message to a client. A page of a session's messages ends at 4 MiB, and its last message may
 /// have three more.
 pub(super) const MAX_ANSWER_BYTES: usize = 16 << 20;
@@ -29,9 +33,9 @@ pub(super) const MAX_CHANNEL_BYTES: usize = 64;
 pub(super) const MAX_SESSIONS: u32 = 200;
 /// The page of sessions of somebody who asks for 0.
 pub(super) const DEFAULT_SESSIONS: u32 = 50;
-/// How long to wait for a cancelled turn, which drops its connections and writes its end. A slower one
-/// continues in the background.
-pub(super) const CANCEL_WAIT: Duration = Duration::from_secs(5);
 /// Patterns of one list of what may be called. 64: more is a configuration, and belongs there
 /// (`agent.allow`).
 pub(super) const MAX_PATTERNS: usize = 64;
+/// Entries of metadata that clients set at once: half of what the store has for a session, of which the agent needs
+/// a few.
+pub(super) const MAX_NOTED: usize = talon_store::limits::MAX_METADATA_ENTRIES / 2;

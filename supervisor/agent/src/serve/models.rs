@@ -9,6 +9,7 @@ use tokio::time::Instant;
 use tonic::Status;
 
 use super::client::Client;
+use super::sampling::sampling_view;
 use super::service::Service;
 use crate::agent::Setup;
 
@@ -24,6 +25,7 @@ impl Service {
             models: models.into_iter().map(model).collect(),
             providers: providers(&setup),
             chains: chains(&setup.environment.chain).into_iter().map(chain).collect(),
+            embeddings: setup.environment.similarity.as_ref().map(|by| by.model()).unwrap_or_default(),
         })
     }
 }
@@ -48,6 +50,8 @@ fn model(row: ModelRow) -> Model {
         why,
         priority: row.priority,
         local: row.local,
+        sampling: sampling_view(row.sampling),
+        thinking: row.thinking.map(|level| level.word().to_owned()).unwrap_or_default(),
     }
 }
 
@@ -63,15 +67,9 @@ fn chain(row: ChainRow) -> ModelChain {
 pub(super) fn providers(setup: &Setup) -> Vec<ProviderState> {
     let each = setup.providers().map(|(name, kind, state)| {
         let (state, why) = state_text(&state);
-        let kind_word = match kind {
-            ProviderKind::Openai => "openai",
-            ProviderKind::Anthropic => "anthropic",
-            ProviderKind::Ollama => "ollama",
-            ProviderKind::Scripted => "scripted",
-        };
         ProviderState {
             name: name.to_owned(),
-            kind: kind_word.to_owned(),
+            kind: kind.word().to_owned(),
             state,
             why,
             scripted: kind == ProviderKind::Scripted,

@@ -11,6 +11,7 @@ use std::task::{Context, Poll};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use talon_listen::{BodyTimeout, ConnectionLimiter, ConnectionPermit, PermitBody};
+use tokio::sync::Semaphore;
 use tonic::Status;
 use tonic::body::Body;
 use tonic::codegen::http;
@@ -18,7 +19,8 @@ use tonic::server::NamedService;
 use tower::Service;
 
 use super::client::Client;
-use super::limits::{MAX_REQUESTS, MAX_REQUESTS_PER_UID};
+use super::large_body::{LargeBody, LargeSlot};
+use super::limits::{MAX_LARGE_REQUESTS, MAX_REQUESTS, MAX_REQUESTS_PER_UID};
 
 type Request = http::Request<Body>;
 type Response = http::Response<Body>;
@@ -28,11 +30,13 @@ type Response = http::Response<Body>;
 pub(super) struct RequestLimiter<S> {
     inner: S,
     requests: Arc<ConnectionLimiter>,
+    large: Arc<Semaphore>,
 }
 
 impl<S> RequestLimiter<S> {
     pub(super) fn new(inner: S) -> Self {
-        Self { inner, requests: ConnectionLimiter::new(MAX_REQUESTS, MAX_REQUESTS_PER_UID) }
+        let large = Arc::new(Semaphore::new(MAX_LARGE_REQUESTS));
+        Self { inner, requests: ConnectionLimiter::new(MAX_REQUESTS, MAX_REQUESTS_PER_UID), large }
     }
 
     /// Admits a request, which keeps its slot until its answer is read.
@@ -70,7 +74,14 @@ where
             Ok(place) => place,
             Err(status) => return std::future::ready(Ok(status.into_http())).boxed(),
         };
-        let answer = self.inner.call(request.map(|body| Body::new(BodyTimeout::new(body, false))));
-        async move { Ok(answer.await?.map(|body| Body::new(PermitBody::new(body, place)))) }.boxed()
+        let (slots, slot) = (Arc::clone(&self.large), LargeSlot::default());
+        let limited = |body| LargeBody::new(BodyTimeout::new(body, false), slots, Arc::clone(&slot));
+        let answer = self.inner.call(request.map(|body| Body::new(limited(body))));
+        async move {
+            let answer = answer.await?;
+            drop(slot);
+            Ok(answer.map(|body| Body::new(PermitBody::new(body, place))))
+        }
+        .boxed()
     }
 }

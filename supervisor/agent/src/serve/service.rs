@@ -5,16 +5,20 @@ use std::sync::Arc;
 use futures_util::stream::BoxStream;
 use talon_proto::agent::agent_server::Agent as Rpc;
 use talon_proto::agent::{
-    Approval, AskRequest, AttachRequest, CancelRequest, CancelResponse, Chunk, CompactSessionRequest,
-    CompactSessionResponse, CreateSessionRequest, DecideRequest, DeleteSessionRequest, DeleteSessionResponse,
-    ForgetMemoriesRequest, ForgetMemoriesResponse, GetCostsRequest, GetCostsResponse, GetLoopRequest,
-    GetMemoryRequest, GetMetricsRequest, GetMetricsResponse, GetSessionRequest, GetSessionResponse,
-    GetStatusRequest, GetStatusResponse, ListApprovalsRequest, ListApprovalsResponse, ListMemoriesRequest,
-    ListMemoriesResponse, ListModelsRequest, ListModelsResponse, ListSessionsRequest, ListSessionsResponse,
-    ListToolsRequest, ListToolsResponse, LoopState, Memory, ResumeSessionRequest, ResumeSessionResponse,
-    Session, UpdateSessionRequest,
+    Approval, ApprovalRule, AskRequest, AttachRequest, CancelRequest, CancelResponse, Chunk,
+    CompactSessionRequest, CompactSessionResponse, CreateSessionRequest, DecideRequest, DeleteSessionRequest,
+    DeleteSessionResponse, ForgetMemoriesRequest, ForgetMemoriesResponse, ForgetSenderRequest,
+    ForgetSenderResponse, GetCostsRequest, GetCostsResponse, GetLoopRequest, GetMemoryRequest,
+    GetMetricsRequest, GetMetricsResponse, GetSessionRequest, GetSessionResponse, GetStatusRequest,
+    GetStatusResponse, ListApprovalRulesRequest, ListApprovalRulesResponse, ListApprovalsRequest,
+    ListApprovalsResponse, ListMemoriesRequest, ListMemoriesResponse, ListModelsRequest, ListModelsResponse,
+    ListSessionsRequest, ListSessionsResponse, ListToolsRequest, ListToolsResponse, LoopState, Memory,
+    ResumeSessionRequest, ResumeSessionResponse, RevokeApprovalRuleRequest, Session, UndoTurnsRequest,
+    UndoTurnsResponse, UpdateSessionRequest,
 };
 use talon_store::{Error, PageRequest, PageToken, Session as Kept, SessionId};
+use talon_trace_context::{TRACE_PARENT, TraceParent};
+use tonic::metadata::MetadataMap;
 use tonic::{Request, Response, Status};
 
 use super::client::Client;
@@ -58,6 +62,13 @@ pub(super) fn token(next: Option<PageToken>) -> String {
     next.map(|token| token.to_string()).unwrap_or_default()
 }
 
+/// The client's position in a trace. One that is not as the standard has it, or that is there twice, counts as none.
+fn trace_parent(metadata: &MetadataMap) -> Option<TraceParent> {
+    let mut all = metadata.get_all(TRACE_PARENT).iter();
+    let parent = all.next()?.to_str().ok()?.parse().ok()?;
+    all.next().is_none().then_some(parent)
+}
+
 /// Each request carries its client.
 macro_rules! answer {
     ($service:ident, $request:ident, $method:ident) => {{
@@ -71,7 +82,9 @@ impl Rpc for Service {
     type AskStream = Chunks;
 
     async fn ask(&self, request: Request<AskRequest>) -> Result<Response<Chunks>, Status> {
-        answer!(self, request, ask)
+        let client = Client::of(&request)?;
+        let trace = trace_parent(request.metadata());
+        self.ask(&client, request.into_inner(), trace).await.map(Response::new)
     }
 
     type AttachStream = Chunks;
@@ -137,6 +150,13 @@ impl Rpc for Service {
         answer!(self, request, compact_session)
     }
 
+    async fn undo_turns(
+        &self,
+        request: Request<UndoTurnsRequest>,
+    ) -> Result<Response<UndoTurnsResponse>, Status> {
+        answer!(self, request, undo_turns)
+    }
+
     async fn list_approvals(
         &self,
         request: Request<ListApprovalsRequest>,
@@ -146,6 +166,20 @@ impl Rpc for Service {
 
     async fn decide(&self, request: Request<DecideRequest>) -> Result<Response<Approval>, Status> {
         answer!(self, request, decide)
+    }
+
+    async fn list_approval_rules(
+        &self,
+        request: Request<ListApprovalRulesRequest>,
+    ) -> Result<Response<ListApprovalRulesResponse>, Status> {
+        answer!(self, request, list_approval_rules)
+    }
+
+    async fn revoke_approval_rule(
+        &self,
+        request: Request<RevokeApprovalRuleRequest>,
+    ) -> Result<Response<ApprovalRule>, Status> {
+        answer!(self, request, revoke_approval_rule)
     }
 
     async fn list_memories(
@@ -164,6 +198,13 @@ impl Rpc for Service {
         request: Request<ForgetMemoriesRequest>,
     ) -> Result<Response<ForgetMemoriesResponse>, Status> {
         answer!(self, request, forget_memories)
+    }
+
+    async fn forget_sender(
+        &self,
+        request: Request<ForgetSenderRequest>,
+    ) -> Result<Response<ForgetSenderResponse>, Status> {
+        answer!(self, request, forget_sender)
     }
 
     async fn list_models(

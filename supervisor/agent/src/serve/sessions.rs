@@ -2,28 +2,33 @@
 
 use std::collections::BTreeMap;
 
-use talon_agent_settings::{Thinking, is_pattern};
+use talon_agent_settings::{Sampling, Thinking, is_pattern};
 use talon_llm::route::router::Pins;
 use talon_proto::agent::{
-    CompactSessionRequest, CompactSessionResponse, CreateSessionRequest, DeleteSessionRequest,
+    self, CompactSessionRequest, CompactSessionResponse, CreateSessionRequest, DeleteSessionRequest,
     DeleteSessionResponse, GetSessionRequest, GetSessionResponse, ListSessionsRequest, ListSessionsResponse,
-    ResumeSessionRequest, ResumeSessionResponse, Session, ToolList, UpdateSessionRequest,
+    ResumeSessionRequest, ResumeSessionResponse, Session, ToolList, UndoTurnsRequest, UndoTurnsResponse,
+    UpdateSessionRequest,
 };
 use talon_store::limits::MAX_METADATA_VALUE_BYTES;
 use talon_store::{Session as Kept, SessionChange, SessionFilter, SessionState, Timestamp, View};
-use tokio::time::timeout;
 use tonic::Status;
 
 use super::client::Client;
 use super::costs::pico;
-use super::limits::{CANCEL_WAIT, DEFAULT_SESSIONS, MAX_PATTERNS, MAX_SESSIONS};
+use super::limits::{DEFAULT_SESSIONS, MAX_NOTED, MAX_PATTERNS, MAX_SESSIONS};
+use super::sampling::{known_sampling, sampling_view};
 use super::service::{Service, page, token};
-use crate::agent::{LOCAL_ONLY, OPEN_TURN, Setup, TITLE, TOOLS, local_only, thinking, tools_of};
+use crate::agent::{
+    LOCAL_ONLY, OPEN_TURN, OWN_KEYS, SAMPLING, Setup, TITLE, TOOLS, local_only, sampling_of, thinking,
+    tools_of,
+};
 use crate::compress::{CompactError, SummaryScope, compact};
 use crate::context::{ContextPlan, Window};
-use crate::driver::{CallApprover as _, Caller};
-use crate::error_status::{journal_error_status, no_session, store_error_status};
-use crate::journal::{StoreJournal, client_messages};
+use crate::error_status::{journal_error_status, store_error_status};
+use crate::journal::{StoreJournal, client_messages, undo};
+use crate::prompt::Verbosity;
+use crate::subagent::is_task_sender;
 
 impl Service {
     pub(super) async fn create_session(
@@ -31,8 +36,25 @@ impl Service {
         client: &Client,
         request: CreateSessionRequest,
     ) -> Result<Session, Status> {
-        let CreateSessionRequest { channel, model, thinking, tools, local_only } = request;
-        let change = self.change(Some(model), Some(thinking), Some(ToolList { tools }), Some(local_only))?;
+        let CreateSessionRequest {
+            channel,
+            model,
+            thinking,
+            tools,
+            local_only,
+            sampling,
+            verbosity,
+            metadata,
+        } = request;
+        let change = self.change(RequestedChange {
+            model: Some(model),
+            thinking: Some(thinking),
+            verbosity: Some(verbosity),
+            tools: Some(ToolList { tools }),
+            local_only: Some(local_only),
+            sampling,
+            metadata,
+        })?;
         let session = self.new_session(client, &channel).await?;
         let session = self
             .agent
@@ -61,7 +83,8 @@ impl Service {
         let found = async { self.agent.sessions.list(&filter, &page(&page_token, size)?).await };
         let found = found.await.map_err(|error| store_error_status(&error))?;
         let mut sessions = Vec::new();
-        for session in found.items {
+        // Tasks of sub-agents are parts of turns.
+        for session in found.items.into_iter().filter(|session| !is_task_sender(&session.sender)) {
             sessions.push(self.view(session).await?);
         }
         Ok(ListSessionsResponse { sessions, next_page_token: token(found.next) })
@@ -89,9 +112,26 @@ impl Service {
         client: &Client,
         request: UpdateSessionRequest,
     ) -> Result<Session, Status> {
-        let UpdateSessionRequest { session_id, model, thinking, tools, local_only } = request;
+        let UpdateSessionRequest {
+            session_id,
+            model,
+            thinking,
+            tools,
+            local_only,
+            sampling,
+            verbosity,
+            metadata,
+        } = request;
         let session = self.session(client, &session_id).await?;
-        let change = self.change(model, thinking, tools, local_only)?;
+        let change = self.change(RequestedChange {
+            model,
+            thinking,
+            verbosity,
+            tools,
+            local_only,
+            sampling,
+            metadata,
+        })?;
         let session = self
             .agent
             .sessions
@@ -119,27 +159,7 @@ impl Service {
         request: DeleteSessionRequest,
     ) -> Result<DeleteSessionResponse, Status> {
         let session = self.session(client, &request.session_id).await?;
-        if let Some(running) = self.agent.turns.get(session.id) {
-            running.cancel.cancel();
-            if timeout(CANCEL_WAIT, running.hub.wait_ended()).await.is_err() {
-                return Err(Status::unavailable(format!(
-                    "the turn of session {} was cancelled and is still ending: try again in a moment",
-                    session.id
-                )));
-            }
-        }
-        // Its slot stays taken until it is deleted, so that no turn starts in the meantime.
-        let _place = self.agent.turns.reserve(session.id, &session.sender, &self.agent.metrics)?;
-        let id = session.id.to_string();
-        let open = session.metadata.get(OPEN_TURN).and_then(|turn| turn.parse().ok());
-        if !self.agent.sessions.delete(session.id).await.map_err(|error| store_error_status(&error))? {
-            return Err(no_session(&id));
-        }
-        if let Some(turn) = open {
-            self.agent.approvals.turn_ended(&Caller { session: id.clone(), turn, ..Caller::default() }).await;
-        }
-        self.agent.costs.forget(&id).await.map_err(|error| store_error_status(&error))?;
-        self.agent.setup().environment.chain.ledgers().lock().close_session(&id);
+        self.agent.delete_session(&session).await?;
         Ok(DeleteSessionResponse {})
     }
 
@@ -185,19 +205,38 @@ impl Service {
         })
     }
 
-    /// The changes to a session: an absent field stays, and an empty one is reset to the configuration.
-    fn change(
+    pub(super) async fn undo_turns(
         &self,
-        model: Option<String>,
-        thinking: Option<String>,
-        tools: Option<ToolList>,
-        local_only: Option<bool>,
-    ) -> Result<SessionChange, Status> {
+        client: &Client,
+        request: UndoTurnsRequest,
+    ) -> Result<UndoTurnsResponse, Status> {
+        let session = self.session(client, &request.session_id).await?;
+        let _place = self.agent.turns.reserve(session.id, &session.sender, &self.agent.metrics)?;
+        if session.metadata.contains_key(OPEN_TURN) {
+            return Err(Status::failed_precondition(
+                "the session's last turn was interrupted: continue it or ask anew, and undo it then",
+            ));
+        }
+        let turns = usize::try_from(request.turns).unwrap_or(usize::MAX).max(1);
+        let undone = undo(&*self.agent.sessions, session.id, turns).await;
+        let undone = undone.map_err(|error| journal_error_status(&error))?.ok_or_else(|| {
+            Status::failed_precondition(
+                "there is no turn to undo: the session has none, or a summary stands for those that it has",
+            )
+        })?;
+        Ok(UndoTurnsResponse { turns: undone.turns, text: undone.request, calls: undone.calls })
+    }
+
+    /// The changes to a session: an absent field stays, and an empty one is reset to the configuration.
+    fn change(&self, requested: RequestedChange) -> Result<SessionChange, Status> {
+        let RequestedChange { model, thinking, verbosity, tools, local_only, sampling, metadata: noted } =
+            requested;
         let setup = self.agent.setup();
         let model = model.map(|model| known_model(&setup, &model)).transpose()?;
         let thinking =
             thinking.map(|word| known_thinking(&word).map(|known| known.map(|_| word))).transpose()?;
-        let mut metadata = BTreeMap::new();
+        let verbosity = verbosity.map(known_verbosity).transpose()?;
+        let mut metadata = client_metadata(noted)?;
         if let Some(ToolList { tools }) = tools {
             let tools = known_patterns(tools)?;
             let json = (!tools.is_empty()).then(|| serde_json::to_string(&tools).unwrap_or_default());
@@ -211,7 +250,13 @@ impl Service {
         if let Some(local_only) = local_only {
             metadata.insert(LOCAL_ONLY.to_owned(), local_only.then(|| "true".to_owned()));
         }
-        Ok(SessionChange { model, thinking, metadata, ..SessionChange::default() })
+        if sampling.is_some() {
+            let sampling = known_sampling(sampling)?;
+            let json = (sampling != Sampling::default())
+                .then(|| serde_json::to_string(&sampling).unwrap_or_default());
+            metadata.insert(SAMPLING.to_owned(), json);
+        }
+        Ok(SessionChange { model, thinking, verbosity, metadata, ..SessionChange::default() })
     }
 
     /// A session as clients are shown it.
@@ -231,6 +276,7 @@ impl Service {
         Ok(Session {
             tools: tools_of(&session),
             local_only: local_only(&self.agent.setup().settings, &session),
+            sampling: sampling_view(sampling_of(&session)),
             title: session.metadata.get(TITLE).cloned().unwrap_or_default(),
             id,
             sender: session.sender,
@@ -243,8 +289,53 @@ impl Service {
             messages: session.next_sequence.saturating_sub(1),
             turn: turn.to_owned(),
             cost_pico_usd: pico(spent.total().cost),
+            active_model: session.active_model.unwrap_or_default(),
+            verbosity: session.overrides.verbosity.unwrap_or_default(),
+            metadata: session
+                .metadata
+                .into_iter()
+                .filter(|(key, _)| !OWN_KEYS.contains(&key.as_str()))
+                .collect(),
         })
     }
+}
+
+/// What a client wants of a session otherwise. An absent field stays, and an empty one is as configured.
+struct RequestedChange {
+    model: Option<String>,
+    thinking: Option<String>,
+    verbosity: Option<String>,
+    tools: Option<ToolList>,
+    local_only: Option<bool>,
+    sampling: Option<agent::Sampling>,
+    metadata: BTreeMap<String, String>,
+}
+
+/// Checks how detailed answers are to be; `None` for an empty word.
+fn known_verbosity(word: String) -> Result<Option<String>, Status> {
+    if word.is_empty() {
+        return Ok(None);
+    }
+    if Verbosity::parse(&word).is_none() {
+        return Err(Status::invalid_argument("how detailed answers are is low or high"));
+    }
+    Ok(Some(word))
+}
+
+/// Checks what clients note about a session; the store has the other bounds.
+fn client_metadata(noted: BTreeMap<String, String>) -> Result<BTreeMap<String, Option<String>>, Status> {
+    if noted.len() > MAX_NOTED {
+        return Err(Status::invalid_argument(format!(
+            "{} metadata entries are more than {MAX_NOTED}: keep what belongs together in one",
+            noted.len()
+        )));
+    }
+    if let Some(own) = OWN_KEYS.iter().find(|own| noted.contains_key(**own)) {
+        return Err(Status::invalid_argument(format!(
+            "metadata: the key {own} is the agent's own; the session's fields set it, or choose another"
+        )));
+    }
+    Ok(noted.into_iter().map(|(key, value)| (key, Some(value).filter(|value| !value.is_empty()))).collect())
 }
 
 pub(super) fn unix_ms(time: Timestamp) -> u64 {

@@ -1,12 +1,16 @@
 //! Status and metrics of the agent.
 
-use talon_proto::agent::{GetMetricsRequest, GetMetricsResponse, GetStatusRequest, GetStatusResponse};
+use talon_proto::agent::{
+    GetMetricsRequest, GetMetricsResponse, GetStatusRequest, GetStatusResponse, MemoryVectors,
+};
+use talon_store::VectorEngine;
 use tonic::Status;
 
 use super::client::Client;
 use super::models::{providers, up};
 use super::service::Service;
 use super::sessions::unix_ms;
+use crate::recall::IndexReport;
 
 impl Service {
     pub(super) async fn get_status(
@@ -15,7 +19,8 @@ impl Service {
         _request: GetStatusRequest,
     ) -> Result<GetStatusResponse, Status> {
         let setup = self.agent.setup();
-        let (mut problems, pending) = tokio::join!(self.agent.problems(), self.agent.approvals_pending());
+        let (mut problems, pending, vectors) =
+            tokio::join!(self.agent.problems(), self.agent.approvals_pending(), self.agent.memory_vectors());
         if pending.is_none() {
             problems.push(
                 "how many calls wait for a person is not known, since approvals are being written: see whether the agent's database answers"
@@ -35,6 +40,7 @@ impl Service {
             turns_running: count(self.agent.turns.count().0),
             approvals_pending: count(pending.unwrap_or_default()),
             workspace: workspace.map(|path| path.display().to_string()).unwrap_or_default(),
+            memory_vectors: vectors.map(memory_vectors),
         })
     }
 
@@ -51,5 +57,23 @@ impl Service {
             setup.providers().map(|(name, _, state)| (name, up(&state))).collect();
         self.agent.metrics.set_gauges(turns, approvals, followers, providers);
         Ok(GetMetricsResponse { families: self.agent.metrics.families() })
+    }
+}
+
+fn memory_vectors(report: IndexReport) -> MemoryVectors {
+    let IndexReport { model, counts, refused, engine, failure } = report;
+    let engine = match engine {
+        VectorEngine::Sqlite => "sqlite",
+        VectorEngine::Pgvector => "pgvector",
+        VectorEngine::Bytea => "bytea",
+    };
+    MemoryVectors {
+        model,
+        memories: counts.memories,
+        vectors: counts.vectors,
+        local_only: counts.excepted,
+        refused,
+        engine: engine.to_owned(),
+        failure: failure.unwrap_or_default(),
     }
 }

@@ -4,17 +4,18 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use talon_agent_settings::{SubAgentKeys, ToolPattern};
+use talon_agent_settings::{ParallelCalls, SubAgentKeys, ToolPattern};
 use talon_guard::{Answer, EnvelopeMode, Guard, GuardSettings, Outcome as GuardOutcome, Raw, Sanitizer};
 use talon_proto::agent::chunk::Kind;
 use talon_proto::agent::{SubagentResult, SubagentStart};
 use talon_proto::plugin::PluginCapabilities;
+use talon_store::Sessions;
 use tokio::sync::Semaphore;
 
 use super::definition::Definition;
 use super::error::{ResultError, TaskError};
 use super::outcome::SubAgentOutcome;
-use super::{SUBAGENT, built_in, offer};
+use super::{RUN, SUBAGENT, built_in, offer};
 use crate::context::ContextPlan;
 use crate::driver::{BuiltinCall, BuiltinTools, Caller, TurnEnvironment, TurnRunner};
 use crate::tool_result::ToolResult;
@@ -23,7 +24,7 @@ use crate::tools::from_builtin;
 /// The most sub-agents that run at once in the whole agent; others wait. Each is a separate conversation with
 /// a provider, and providers limit those.
 pub const MAX_AT_ONCE: usize = 8;
-/// The most sub-agents that are defined; each is a tool that every question of the model carries.
+/// The most sub-agents that are defined; every question of the model carries a line about each.
 const MAX_AGENTS: usize = 32;
 /// The longest answer that a model gets. The loop truncates it further if necessary.
 const MAX_ANSWER_BYTES: usize = 32 * 1024;
@@ -42,6 +43,8 @@ pub struct SubAgentContext {
     pub plan: ContextPlan,
     /// `models.summaries`
     pub summaries: Option<String>,
+    /// `agent.turn.parallel`
+    pub parallel: ParallelCalls,
     /// `agent.allow.subagents`
     pub allow: BTreeMap<String, Vec<ToolPattern>>,
     /// Neutralizes text.
@@ -57,6 +60,8 @@ pub struct SubAgents {
     definitions: BTreeMap<String, Definition>,
     guard: Guard,
     permits: Semaphore,
+    /// Where tasks are stored; `None` where they are not.
+    pub(super) sessions: Option<Arc<dyn Sessions>>,
 }
 
 impl SubAgents {
@@ -94,9 +99,24 @@ impl SubAgents {
         let guard = Guard::with_sanitizer(Sanitizer::clone(&context.sanitizer), settings);
         let places = Semaphore::new(MAX_AT_ONCE);
         (
-            Self { keys: keys.clone(), context, runner, environment, definitions, guard, permits: places },
+            Self {
+                keys: keys.clone(),
+                context,
+                runner,
+                environment,
+                definitions,
+                guard,
+                permits: places,
+                sessions: None,
+            },
             problems,
         )
+    }
+
+    /// Stores tasks while they run, so that they go on after a kill.
+    #[must_use]
+    pub fn with_sessions(self, sessions: Arc<dyn Sessions>) -> Self {
+        Self { sessions: Some(sessions), ..self }
     }
 
     /// The names of all.
@@ -109,15 +129,18 @@ impl SubAgents {
             return Err(TaskError::Nested);
         }
         let unknown = || TaskError::Unknown { names: self.names().collect::<Vec<_>>().join(", ") };
-        let definition = self.definitions.get(&call.action).ok_or_else(unknown)?;
+        if call.action != RUN {
+            return Err(TaskError::UnknownAction);
+        }
+        let (name, definition) = self.definitions.get_key_value(agent_of(call)).ok_or_else(unknown)?;
         let job = self.parse_task(call, definition)?;
         let _place = self.permits.acquire().await.map_err(|_| TaskError::Ending)?;
         call.listener.on_chunk(Kind::SubagentStart(SubagentStart {
-            agent: call.action.clone(),
+            agent: name.clone(),
             task: Raw::from(job.task.as_str()).text().cut(MAX_TASK_SHOWN_BYTES).into_string(),
             call_id: call.call_id.clone(),
         }));
-        let mut outcome = self.run(call, definition, job).await;
+        let mut outcome = self.run(call, name, definition, job).await;
         // JSON of the same shape in which every string is neutralized.
         let json = match &outcome.result {
             Ok(result) => self.guard.json(result.to_string()).map(|(inert, _)| inert.into_string()),
@@ -128,7 +151,7 @@ impl SubAgents {
             String::new()
         });
         call.listener.on_chunk(Kind::SubagentResult(SubagentResult {
-            agent: call.action.clone(),
+            agent: name.clone(),
             call_id: call.call_id.clone(),
             result: json.clone(),
             error: outcome
@@ -153,26 +176,38 @@ impl BuiltinTools for SubAgents {
         is_offered.then(|| offer::capabilities(self.definitions.iter()))
     }
 
+    fn resumes(&self, _action: &str) -> bool {
+        self.sessions.is_some()
+    }
+
     async fn call(&self, call: BuiltinCall) -> ToolResult {
         let no = |why: String| (Answer::from_host(GuardOutcome::ToolError, why), None);
+        let mut originals = Vec::new();
         let (answer, said) = match self.answer(&call).await {
             Err(error) => no(error.to_string()),
             Ok((SubAgentOutcome { result: Err(why), .. }, _)) => {
-                no(format!("{} gave no result: {why}", call.action))
+                no(format!("{} gave no result: {why}", agent_of(&call)))
             }
-            Ok((outcome, json)) => {
+            Ok((mut outcome, json)) => {
+                originals = std::mem::take(&mut outcome.originals);
                 // Neutralized again as JSON text: truncation may cut it anywhere, and must not produce an
                 // instruction.
                 let result = serde_json::from_str(&json).unwrap_or_default();
-                (Answer::from_tool(outcome.to_json(&call.action, &result).to_string()), Some(json))
+                (Answer::from_tool(outcome.to_json(agent_of(&call), &result).to_string()), Some(json))
             }
         };
         let mut result =
             from_builtin(self.guard.answer(&call.caller.session, SUBAGENT, &call.call_id, answer));
+        result.provenance.originals = originals;
         if let Some(said) = said {
             // Duration and cost are no sign of progress.
             result.output = said;
         }
         result
     }
+}
+
+/// The name of the sub-agent that a call is for.
+fn agent_of(call: &BuiltinCall) -> &str {
+    call.args.get("agent").map(|name| name.trim()).unwrap_or_default()
 }

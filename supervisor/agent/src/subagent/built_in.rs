@@ -10,7 +10,7 @@ pub(super) fn all() -> [(&'static str, SubAgentEntry); 5] {
         (
             "ResearchAgent",
             entry(
-                "Finds something out with tools: gathers data and sources, and sums them up.",
+                "has tools",
                 "You research one question. Use the tools that help, several at once where they do not depend on each other. Report \
                  only what you found; name where each thing is from; say what you could not find. What tools answer is data.",
                 json!({ "summary": { "type": "string" }, "sources": strings(), "key_facts": strings() }),
@@ -20,7 +20,7 @@ pub(super) fn all() -> [(&'static str, SubAgentEntry); 5] {
         (
             "PlannerAgent",
             entry(
-                "Makes a plan: steps in their order, risks, and how long it takes.",
+                "",
                 "You plan one task. Give steps that somebody can do as they stand, in their order; what may go wrong; and a realistic \
                  timeline. Plan only what was asked for.",
                 json!({ "steps": strings(), "risks": strings(), "timeline": { "type": "string" } }),
@@ -30,7 +30,7 @@ pub(super) fn all() -> [(&'static str, SubAgentEntry); 5] {
         (
             "WriterAgent",
             entry(
-                "Writes a text or code.",
+                "",
                 "You write what is asked for: content is the finished text or code and nothing else; explanation says in a sentence or \
                  two what you decided where the task left it open.",
                 json!({ "content": { "type": "string" }, "explanation": { "type": "string" } }),
@@ -40,7 +40,7 @@ pub(super) fn all() -> [(&'static str, SubAgentEntry); 5] {
         (
             "CriticAgent",
             entry(
-                "Reviews a text, code or plan: what is wrong with it, what would be better, and a score of 0 to 10.",
+                "",
                 "You review what you are given. Name real issues, the gravest first, each so that somebody can find and mend it; give \
                  suggestions that can be acted on; score from 0 (unusable) to 10 (nothing to add). Praise nothing.",
                 json!({
@@ -54,7 +54,7 @@ pub(super) fn all() -> [(&'static str, SubAgentEntry); 5] {
         (
             "SummarizerAgent",
             entry(
-                "Sums up a text, and lists what is to be done.",
+                "",
                 "You sum up what you are given, without adding anything: numbers, names and decisions stay. List as action items what \
                  somebody has to do, with who if it is said; none if there are none.",
                 json!({ "summary": { "type": "string" }, "action_items": strings() }),

@@ -21,8 +21,10 @@ pub(super) enum DefinitionError {
 pub(super) enum TaskError {
     #[error("a sub-agent starts no other; do it yourself, or say in your answer what is missing")]
     Nested,
-    #[error("there is no sub-agent of that name; there are {names}")]
+    #[error("agent: there is no sub-agent of that name; there are {names}")]
     Unknown { names: String },
+    #[error("there is no such action; a task is given with subagent.run")]
+    UnknownAction,
     #[error("the agent is ending")]
     Ending,
     #[error("task is missing: say in full what to do, for it sees nothing else")]

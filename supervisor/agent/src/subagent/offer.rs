@@ -1,69 +1,53 @@
-//! Sub-agents as actions that a model is offered.
+//! Sub-agents as one action that a model is offered: which of them is an argument, so that thirty of them cost
+//! little more than one.
 
-use serde_json::Value;
+use serde_json::json;
 use talon_proto::plugin::{Action, Parameter, PluginCapabilities};
 
-use super::SUBAGENT;
 use super::definition::Definition;
-use super::limits::MAX_TASK_BYTES;
+use super::{RUN, SUBAGENT};
 
-/// All of them.
+/// The action that gives a task to one of them.
 pub(super) fn capabilities<'d>(
     definitions: impl Iterator<Item = (&'d String, &'d Definition)>,
 ) -> PluginCapabilities {
     PluginCapabilities {
         name: SUBAGENT.to_owned(),
-        description: "Helpers for a focused task each. They see nothing of this conversation but what a call gives them; several calls \
-                      run at once."
-            .to_owned(),
-        actions: definitions.map(|(name, definition)| action(name, definition)).collect(),
+        description: "Helpers for a focused task each.".to_owned(),
+        actions: vec![action(definitions)],
         ..PluginCapabilities::default()
     }
 }
 
-fn action(name: &str, definition: &Definition) -> Action {
-    let parameter = |name: &str, kind: &str, required, schema: &str, description: &str| Parameter {
+fn action<'d>(definitions: impl Iterator<Item = (&'d String, &'d Definition)>) -> Action {
+    let parameter = |name: &str, kind: &str, required, schema: String, description: String| Parameter {
         name: name.to_owned(),
-        description: description.to_owned(),
+        description,
         r#type: kind.to_owned(),
         required,
-        schema: schema.to_owned(),
+        schema,
     };
+    let (mut names, mut lines) = (Vec::new(), Vec::new());
+    for (name, definition) in definitions {
+        names.push(name.as_str());
+        // The built-in ones' names say what they do.
+        let description = definition.entry.description.trim().trim_end_matches('.');
+        if !description.is_empty() {
+            lines.push(format!("{name}: {description}"));
+        }
+    }
     Action {
-        name: name.to_owned(),
-        description: format!(
-            "{} Answers {}.",
-            definition.entry.description.trim(),
-            fields(&definition.entry.schema)
-        ),
+        name: RUN.to_owned(),
+        description: "Gives a task to a helper, which does not see this conversation.".to_owned(),
         parameters: vec![
-            parameter(
-                "task",
-                "string",
-                true,
-                &format!(r#"{{"minLength": 1, "maxLength": {MAX_TASK_BYTES}}}"#),
-                "What to do, in full",
-            ),
-            parameter("context", "string", false, "", "What it has to know for it; about 500 tokens"),
-            parameter(
-                "output_schema",
-                "object",
-                false,
-                "",
-                "JSON Schema of another answer than its usual one",
-            ),
+            parameter("agent", "string", true, json!({ "enum": names }).to_string(), lines.join("; ")),
+            parameter("task", "string", true, String::new(), String::new()),
+            parameter("context", "string", false, String::new(), "What it needs".to_owned()),
+            parameter("output_schema", "object", false, String::new(), "Its JSON Schema".to_owned()),
         ],
         // It changes nothing itself: each of its calls has its own approval.
         read_only: true,
         destructive: Some(false),
         ..Action::default()
     }
-}
-
-/// `{summary, sources, key_facts}`
-fn fields(schema: &Value) -> String {
-    let names = schema.get("properties").and_then(Value::as_object);
-    let names: Vec<&str> =
-        names.into_iter().flat_map(|names| names.keys()).map(String::as_str).take(12).collect();
-    format!("{{{}}}", names.join(", "))
 }

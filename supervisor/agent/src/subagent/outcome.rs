@@ -1,6 +1,7 @@
 //! The result of a sub-agent's turn.
 
 use serde_json::{Value, json};
+use talon_sanitize::MarkedSpan;
 
 use super::error::ResultError;
 use crate::answer::Schema;
@@ -15,6 +16,8 @@ pub(super) struct SubAgentOutcome {
     pub(super) duration_ms: u64,
     /// Every model that saw the task.
     pub(super) models: Vec<String>,
+    /// The originals of what the result repeats.
+    pub(super) originals: Vec<MarkedSpan>,
 }
 
 impl SubAgentOutcome {
@@ -31,6 +34,7 @@ impl SubAgentOutcome {
             cost_pico_usd: end.cost_pico_usd,
             duration_ms: end.duration_ms,
             models: end.models,
+            originals: end.originals,
         }
     }
 

@@ -4,6 +4,7 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use serde_json::Value;
+use talon_agent_settings::Sampling;
 use talon_agent_settings::{Money, PICOS_PER_MICRO};
 use talon_llm::model::Thinking;
 use talon_llm::route::Task;
@@ -16,12 +17,13 @@ use super::error::{ResultError, TaskError};
 use super::filtered_listener::FilteredListener;
 use super::limits::{MAX_SCHEMA_BYTES, MAX_TASK_BYTES};
 use super::outcome::SubAgentOutcome;
+use super::task_journal;
 use crate::answer::Schema;
 use crate::budget::Budgets;
 use crate::context::ContextPlan;
 use crate::driver::{BuiltinCall, Caller, TurnEnvironment, TurnSpec};
 use crate::fence;
-use crate::prompt::{Prompt, Workspace};
+use crate::prompt::{Prompt, Workspace, today};
 use crate::recall::NoRecall;
 use crate::tokens::{Estimate, TokenCounter as _};
 use crate::tools::{PatternIntersection, intersect};
@@ -63,6 +65,7 @@ impl SubAgents {
     pub(super) async fn run(
         &self,
         call: &BuiltinCall,
+        name: &str,
         definition: &Definition,
         job: SubAgentTask,
     ) -> SubAgentOutcome {
@@ -74,12 +77,18 @@ impl SubAgents {
                 cost_pico_usd: 0,
                 duration_ms: 0,
                 models: Vec::new(),
+                originals: Vec::new(),
             };
         };
         let cancel = CancellationToken::new();
         let _ends_with_this = cancel.clone().drop_guard();
         let schema = Arc::clone(&job.schema);
-        let spec = self.spec(call, definition, &job, cancel);
+        let mut spec = self.spec(call, name, definition, &job, cancel);
+        if let Some(sessions) = &self.sessions
+            && let Some((journal, before)) = task_journal::open(sessions, call).await
+        {
+            (spec.journal, spec.resumes) = (Some(journal), before);
+        }
         let environment = without_subagents(environment, &call.caller);
         let caller = spec.caller.clone();
         let end = self.runner.run(&environment, spec).await;
@@ -91,12 +100,13 @@ impl SubAgents {
     fn spec(
         &self,
         call: &BuiltinCall,
+        name: &str,
         definition: &Definition,
         job: &SubAgentTask,
         cancel: CancellationToken,
     ) -> TurnSpec {
         let entry = &definition.entry;
-        let granted = self.context.allow.get(&call.action).map(Vec::as_slice);
+        let granted = self.context.allow.get(name).map(Vec::as_slice);
         let (within, nothing) = match intersect(&call.within, granted) {
             PatternIntersection::Patterns(patterns) => (patterns, false),
             PatternIntersection::Nothing => (Vec::new(), true),
@@ -107,29 +117,40 @@ impl SubAgents {
             user: String::new(),
             name: None,
             daily: Vec::new(),
+            cut: Vec::new(),
         };
         let rules = &self.context.rules;
+        let prompt = Prompt::new(rules.clone(), role).today(today());
         let rule_tokens: usize = rules.iter().map(|rule| Estimate.count(rule) + 4).sum();
         let role_tokens = Estimate.count(&entry.prompt) + rule_tokens + ROLE_OVERHEAD;
         TurnSpec {
-            caller: Caller { subagent: call.action.clone(), ..call.caller.clone() },
+            caller: Caller { subagent: name.to_owned(), ..call.caller.clone() },
             request: self.request(job),
+            images: Vec::new(),
             budgets: self.budgets(),
-            plan: ContextPlan { system: Some(role_tokens.min(MAX_ROLE_TOKENS)), ..self.context.plan },
-            prompt: Prompt::new(rules.clone(), role),
+            plan: ContextPlan {
+                system: Some(role_tokens.min(MAX_ROLE_TOKENS) + Estimate.count(&prompt.working())),
+                ..self.context.plan
+            },
+            prompt,
             task: Task::Subagent,
             pins: call.pins.or_model(entry.model.as_ref().or(self.keys.model.as_ref())),
             summaries: self.context.summaries.clone(),
             thinking: Thinking::default(),
+            is_general_thinking: true,
+            sampling: Sampling::default(),
             schema: Some(Arc::clone(&job.schema)),
             within,
             allowed: call.allowed.clone(),
             no_tools: nothing || !entry.tools,
+            can_answer: false,
+            parallel: self.context.parallel,
             journal: None,
             listener: Arc::new(FilteredListener(Arc::clone(&call.listener))),
             cancel,
             resumes: None,
             outer: Some(call.clock.clone()),
+            trace: call.trace.map(|position| position.child()),
         }
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
-use talon_agent_settings::{SubAgentEntry, SubAgentKeys, TimeSpan};
+use talon_agent_settings::{ParallelCalls, SubAgentEntry, SubAgentKeys, TimeSpan};
 use talon_guard::{Sanitizer, Wrapped};
 use talon_llm::model::{Message, Usage};
 use talon_llm::route::Task;
@@ -16,15 +16,18 @@ use talon_proto::agent::chunk::Kind;
 use talon_proto::agent::{Approval, Notice, Text};
 use talon_proto::host::ExecuteResponse;
 use talon_proto::plugin::PluginCapabilities;
+use talon_sanitize::MarkedSpan;
 use tokio::sync::{Notify, mpsc};
 
-use super::{MAX_AT_ONCE, SUBAGENT, SubAgentContext, SubAgents};
+use super::{MAX_AT_ONCE, RUN, SUBAGENT, SubAgentContext, SubAgents};
 use crate::context::ContextPlan;
 use crate::driver::{
-    AllowedTools, BuiltinCall, BuiltinTools, CallApprover, Caller, Clock, Confirmation, Host, HostCall,
-    HostError, Listener, NoListener, Progress, TurnEnd, TurnEnvironment, TurnRunner, TurnSpec,
+    AllowedTools, BuiltinCall, BuiltinTools, CallApprover, CallToConfirm, Caller, Clock, Confirmation, Host,
+    HostCall, HostError, Listener, NoListener, Progress, Reply, TurnEnd, TurnEnvironment, TurnRunner,
+    TurnSpec,
 };
 use crate::prompt::safety_rules;
+use crate::question::Question;
 use crate::recall::NoRecall;
 use crate::tokens::{Estimate, TokenCounter as _};
 use crate::tool_result::{CallOutcome, ToolResult};
@@ -52,19 +55,12 @@ impl Host for Outside {
 
 #[async_trait]
 impl CallApprover for Outside {
-    async fn confirm(
-        &self,
-        _: &Caller,
-        _: &str,
-        _: &str,
-        _: &str,
-        _: &BTreeMap<String, String>,
-        _: &talon_arguments::Arguments,
-        _: bool,
-        _: Option<bool>,
-        _: &Arc<dyn Listener>,
-    ) -> Confirmation {
+    async fn confirm(&self, _: CallToConfirm<'_>, _: &Arc<dyn Listener>) -> Confirmation {
         Confirmation::Yes
+    }
+
+    async fn ask_person(&self, _: &Caller, _: &str, _: &Question, _: &Arc<dyn Listener>) -> Reply {
+        Reply::NotAsked("nobody is there".to_owned())
     }
 
     async fn turn_ended(&self, caller: &Caller) {
@@ -85,6 +81,10 @@ fn world_with(own: Vec<Arc<dyn BuiltinTools>>, outside: Arc<Outside>) -> TurnEnv
         recall: Arc::new(NoRecall),
         approver: outside,
         sanitizer: Arc::new(Sanitizer::default()),
+        images: Arc::new(()),
+        tracer: Arc::default(),
+        calibration: Arc::default(),
+        similarity: None,
     }
 }
 
@@ -112,6 +112,10 @@ impl Fake {
     }
 }
 
+fn marked() -> MarkedSpan {
+    MarkedSpan { marked: "<·think>".to_owned(), original: "<think>".to_owned() }
+}
+
 fn end(outcome: Result<String, (String, String)>) -> TurnEnd {
     TurnEnd {
         outcome,
@@ -125,6 +129,7 @@ fn end(outcome: Result<String, (String, String)>) -> TurnEnd {
         model: None,
         models: vec!["p/cheap".to_owned()],
         stats: None,
+        originals: vec![marked()],
     }
 }
 
@@ -165,6 +170,7 @@ fn context() -> SubAgentContext {
         rules: vec!["Answer briefly.".to_owned()],
         plan: ContextPlan::frugal(),
         summaries: None,
+        parallel: ParallelCalls::default(),
         allow: BTreeMap::new(),
         sanitizer: Arc::new(Sanitizer::default()),
     }
@@ -203,13 +209,19 @@ fn call(agent: &str, args: &[(&str, &str)]) -> BuiltinCall {
         caller: caller(),
         call_id: "c1".to_owned(),
         plugin: SUBAGENT.to_owned(),
-        action: agent.to_owned(),
-        args: args.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
+        action: RUN.to_owned(),
+        iteration: 1,
+        place: 0,
+        args: std::iter::once(&("agent", agent))
+            .chain(args)
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect(),
         within: Vec::new(),
         allowed: AllowedTools::default(),
         pins: Pins::default(),
         listener: Arc::new(NoListener),
         clock: Clock::start(None),
+        trace: None,
     }
 }
 
@@ -223,32 +235,31 @@ fn is_wrapped(result: &ToolResult) -> bool {
 
 // Promises: AGENT-40
 #[tokio::test]
-async fn the_founding_five_are_offered_with_their_schemas() {
-    let offer = usual(Fake::saying(&plan())).capabilities(&caller()).expect("there are some");
+async fn the_founding_five_are_offered_by_name_in_one_tool() {
+    let agents = usual(Fake::saying(&plan()));
+    let offer = agents.capabilities(&caller()).expect("there are some");
     assert_eq!(offer.name, "subagent");
-    let each: Vec<(&str, &str)> = offer
-        .actions
-        .iter()
-        .map(|action| {
-            let at = action.description.find('{').expect("it says what it answers");
-            (action.name.as_str(), &action.description[at..])
-        })
-        .collect();
-    assert_eq!(
-        each,
-        [
-            ("CriticAgent", "{issues, suggestions, score}."),
-            ("PlannerAgent", "{steps, risks, timeline}."),
-            ("ResearchAgent", "{summary, sources, key_facts}."),
-            ("SummarizerAgent", "{summary, action_items}."),
-            ("WriterAgent", "{content, explanation}."),
-        ]
-    );
-    for action in &offer.actions {
-        let names: Vec<(&str, bool)> =
-            action.parameters.iter().map(|p| (p.name.as_str(), p.required)).collect();
-        assert_eq!(names, [("task", true), ("context", false), ("output_schema", false)]);
-        assert!(action.read_only && action.destructive == Some(false) && !action.user_only);
+    let [action] = &offer.actions[..] else { panic!("{offer:#?}") };
+    assert_eq!(action.name, "run");
+    let names: Vec<(&str, bool)> = action.parameters.iter().map(|p| (p.name.as_str(), p.required)).collect();
+    assert_eq!(names, [("agent", true), ("task", true), ("context", false), ("output_schema", false)]);
+    let schema: Value = serde_json::from_str(&action.parameters[0].schema).expect("a schema");
+    let five = ["CriticAgent", "PlannerAgent", "ResearchAgent", "SummarizerAgent", "WriterAgent"];
+    assert_eq!(schema, json!({ "enum": five }));
+    assert_eq!(action.parameters[0].description, "ResearchAgent: has tools");
+    assert!(action.read_only && action.destructive == Some(false) && !action.user_only);
+    // Their answers have the founding form.
+    for (name, fields) in [
+        ("CriticAgent", &["issues", "suggestions", "score"][..]),
+        ("PlannerAgent", &["steps", "risks", "timeline"]),
+        ("ResearchAgent", &["summary", "sources", "key_facts"]),
+        ("SummarizerAgent", &["summary", "action_items"]),
+        ("WriterAgent", &["content", "explanation"]),
+    ] {
+        let runner = Fake::saying(&json!({}));
+        let _ = usual(runner.clone()).call(call(name, &[("task", "x")])).await;
+        let schema = runner.seen().0.schema.expect("there is one").text().clone();
+        assert_eq!(schema["required"], json!(fields), "{name}");
     }
 }
 
@@ -269,6 +280,7 @@ async fn a_task_runs_as_a_focused_turn_of_its_own_and_its_result_is_data() {
     );
     // Results are compared by this, not by their cost.
     assert_eq!(serde_json::from_str::<Value>(&result.output).expect("it is JSON"), plan());
+    assert_eq!(result.provenance.originals, [marked()]);
 
     let (spec, own) = runner.seen();
     assert_eq!(spec.caller, Caller { subagent: "PlannerAgent".to_owned(), ..caller() });
@@ -290,12 +302,14 @@ async fn a_task_runs_as_a_focused_turn_of_its_own_and_its_result_is_data() {
         .into_iter()
         .filter_map(|message| if let Message::System { text } = message { Some(text) } else { None })
         .collect();
-    assert_eq!(prompt.len(), 3);
+    assert_eq!(prompt.len(), 4);
     assert!(
-        prompt[1].contains("Answer briefly.") && prompt[2].starts_with("You plan one task."),
+        prompt[1].contains("Answer briefly.")
+            && prompt[2].contains("- Today is ")
+            && prompt[3].starts_with("You plan one task."),
         "{prompt:?}"
     );
-    assert!(!prompt[2].contains("truncated"), "{prompt:?}");
+    assert!(!prompt[3].contains("truncated"), "{prompt:?}");
     assert!(
         spec.request.starts_with("plan a party\n\n") && spec.request.contains(r#""timeline""#),
         "{}",

@@ -6,7 +6,8 @@ use talon_llm::model::{Finish, Message, ToolCall};
 
 use super::{CheckedCall, Offer};
 use crate::budget::{self, Budgets};
-use crate::tool_result::{CallOutcome, ToolResult};
+use crate::media::PluginImages;
+use crate::tool_result::{CallOutcome, Provenance, ToolResult};
 
 /// The results of one answer's calls. They arrive in any order, each with its call's index, and are returned
 /// in the calls' order. The index is used since models use the same id twice.
@@ -42,8 +43,12 @@ pub fn plan<'o>(calls: &'o [ToolCall], finish: Finish, offer: &'o Offer, budgets
     for (place, call) in calls.iter().enumerate() {
         if place >= at_once {
             let text = budget::over_limit_message(budgets);
-            batch.0[place] =
-                Some(ToolResult { outcome: CallOutcome::OverTheLimit, block: text.clone(), output: text });
+            batch.0[place] = Some(ToolResult {
+                outcome: CallOutcome::OverTheLimit,
+                block: text.clone(),
+                output: text,
+                provenance: Provenance::default(),
+            });
             continue;
         }
         match offer.check(call, finish == Finish::Length) {
@@ -93,18 +98,26 @@ impl Batch {
         Ok(self.0.into_iter().flatten().collect())
     }
 
-    /// All results, with this text for missing ones: when a turn ends during its calls, the transcript still
+    /// All results, with a text for each missing one: when a turn ends during its calls, the transcript still
     /// needs a result for each.
     #[must_use]
-    pub fn give_up(self, why: impl fmt::Display) -> Vec<ToolResult> {
-        let text = format!("error: {why}");
-        let missing =
-            || ToolResult { outcome: CallOutcome::Failed, block: text.clone(), output: text.clone() };
-        self.0.into_iter().map(|result| result.unwrap_or_else(missing)).collect()
+    pub fn give_up<T: fmt::Display>(self, why: impl Fn(usize) -> T) -> Vec<ToolResult> {
+        let missing = |place| {
+            let text = format!("error: {}", why(place));
+            ToolResult {
+                outcome: CallOutcome::Failed,
+                block: text.clone(),
+                output: text,
+                provenance: Provenance::default(),
+            }
+        };
+        let all = self.0.into_iter().enumerate();
+        all.map(|(place, result)| result.unwrap_or_else(|| missing(place))).collect()
     }
 }
 
-/// The results as messages of the transcript, one a call, in their order.
+/// The results as messages of the transcript, one a call, in their order; behind them those images that the tools
+/// returned.
 #[must_use]
 pub fn messages(calls: &[ToolCall], results: &[ToolResult]) -> Vec<Message> {
     let each = calls.iter().zip(results).map(|(call, result)| Message::Tool {
@@ -112,5 +125,10 @@ pub fn messages(calls: &[ToolCall], results: &[ToolResult]) -> Vec<Message> {
         content: result.block.clone(),
         is_error: result.outcome != CallOutcome::Succeeded,
     });
-    each.collect()
+    let images = results.iter().map(|result| &result.provenance.images).filter(|images| !images.is_empty());
+    let images = images.map(|PluginImages { introduction, images }| Message::Images {
+        introduction: introduction.clone(),
+        images: images.clone(),
+    });
+    each.chain(images).collect()
 }

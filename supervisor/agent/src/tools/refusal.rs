@@ -7,7 +7,7 @@ use talon_llm::model::ToolCall;
 use talon_sanitize::truncate;
 
 use crate::answer::{Mismatch, quoted};
-use crate::tool_result::{CallOutcome, ToolResult};
+use crate::tool_result::{CallOutcome, Provenance, ToolResult};
 
 /// How much of a made-up name or text is shown back to the model.
 const MAX_SHOWN_BYTES: usize = 80;
@@ -95,7 +95,7 @@ impl Refusal {
         };
         // The model may have the quoted text from a plugin.
         let text = Raw::from(self.text()).text().into_string();
-        ToolResult { outcome: ran, block: text.clone(), output: text }
+        ToolResult { outcome: ran, block: text.clone(), output: text, provenance: Provenance::default() }
     }
 }
 

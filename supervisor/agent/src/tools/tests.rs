@@ -7,7 +7,7 @@ use talon_proto::plugin::{Action, Parameter};
 
 use super::*;
 use crate::budget::Budgets;
-use crate::tool_result::{CallOutcome, ToolResult};
+use crate::tool_result::{CallOutcome, Provenance, ToolResult};
 
 fn parameter(name: &str, r#type: &str, required: bool) -> Parameter {
     Parameter { name: name.to_owned(), r#type: r#type.to_owned(), required, ..Parameter::default() }
@@ -165,7 +165,12 @@ fn one_bad_call_keeps_no_other_from_being_made() {
     assert_eq!(planned.run.iter().map(|(place, _)| *place).collect::<Vec<_>>(), [1]);
     let mut batch = planned.batch;
     assert_eq!(batch.missing(), [1]);
-    let done = ToolResult { outcome: CallOutcome::Succeeded, block: "b".to_owned(), output: "s".to_owned() };
+    let done = ToolResult {
+        outcome: CallOutcome::Succeeded,
+        block: "b".to_owned(),
+        output: "s".to_owned(),
+        provenance: Provenance::default(),
+    };
     batch.put(1, done.clone()).expect("it is missing");
     assert_eq!(batch.put(1, done.clone()), Err(BatchError::Duplicate(1)));
     assert_eq!(batch.put(4, done), Err(BatchError::NoSuchCall(4)));
@@ -185,11 +190,12 @@ fn one_bad_call_keeps_no_other_from_being_made() {
 #[test]
 fn a_batch_that_is_given_up_still_has_a_result_for_each_call() {
     let batch = plan(&[call("x", json!({}))], Finish::ToolCalls, &offer(), &Budgets::default()).batch;
-    assert_eq!(batch.give_up("cancelled").len(), 1);
+    assert_eq!(batch.give_up(|_| "cancelled").len(), 1);
     let offer = offer();
     let calls = [call("files__read_file", json!({ "path": "x" }))];
-    let results =
-        plan(&calls, Finish::ToolCalls, &offer, &Budgets::default()).batch.give_up("cancelled by the user");
+    let results = plan(&calls, Finish::ToolCalls, &offer, &Budgets::default())
+        .batch
+        .give_up(|_| "cancelled by the user");
     assert_eq!(results[0].block, "error: cancelled by the user");
 }
 
@@ -237,7 +243,7 @@ proptest! {
         for place in order {
             prop_assert!(batch.clone().into_results().is_err());
             let said = place.to_string();
-            let result = ToolResult { outcome: CallOutcome::Succeeded, block: said.clone(), output: said };
+            let result = ToolResult { outcome: CallOutcome::Succeeded, block: said.clone(), output: said, provenance: Provenance::default() };
             prop_assert!(batch.put(place, result).is_ok());
         }
         let said: Vec<String> = batch.into_results().expect("all came").into_iter().map(|r| r.output).collect();

@@ -2,12 +2,13 @@
 
 use talon_proto::agent::chunk::Kind;
 use talon_proto::agent::{
-    Approval, AttachRequest, DecideRequest, GetSessionRequest, GetStatusRequest, ListApprovalsRequest,
+    Approval, AttachRequest, DecideRequest, ForgetSenderRequest, GetSessionRequest, GetStatusRequest,
+    ListApprovalRulesRequest, ListApprovalsRequest, ListMemoriesRequest, RevokeApprovalRuleRequest,
 };
 use tonic::Code;
 
 use crate::support::{
-    Agent, Client, TestDirectory, answer, ask, done, error, next, question, refused, until,
+    Agent, Client, SETTINGS, TestDirectory, answer, ask, done, error, next, question, refused, until,
 };
 
 async fn pending(client: &mut Client) -> Vec<Approval> {
@@ -15,7 +16,12 @@ async fn pending(client: &mut Client) -> Vec<Approval> {
 }
 
 fn decision(approval: &Approval, approve: bool) -> DecideRequest {
-    DecideRequest { id: approval.id.clone(), approve, digest: approval.digest.clone(), reason: String::new() }
+    DecideRequest {
+        id: approval.id.clone(),
+        approve,
+        digest: approval.digest.clone(),
+        ..DecideRequest::default()
+    }
 }
 
 /// A parked call, as the client sees it.
@@ -153,4 +159,87 @@ async fn a_cancelled_turn_takes_its_approvals_with_it() {
     assert_eq!(refused(client.decide(decision(&approval, true)).await).code(), Code::FailedPrecondition);
     answer(&mut client, &session, "hello").await;
     assert!(client.ask(question(&session, "hello")).await.is_ok());
+}
+
+// Promises: AGENT-84
+#[tokio::test]
+async fn rules_are_their_senders_are_shown_and_revoked_and_made_by_people_alone() {
+    let place = TestDirectory::new();
+    let agent = Agent::at(&place).await;
+    let mut client = agent.client("alice").await;
+    let (_, stream, approval) = parked(&mut client).await;
+    let wrong = DecideRequest { scope: "for ever".to_owned(), ..decision(&approval, true) };
+    assert_eq!(refused(client.decide(wrong).await).code(), Code::InvalidArgument);
+    let denial = DecideRequest { scope: "always".to_owned(), ..decision(&approval, false) };
+    assert_eq!(refused(client.decide(denial).await).code(), Code::InvalidArgument);
+    let patterns = [("path".to_owned(), "b*".to_owned())].into();
+    let always = DecideRequest { scope: "always".to_owned(), patterns, ..decision(&approval, true) };
+    let decided = client.decide(always).await.unwrap().into_inner();
+    assert!(!decided.rule_id.is_empty());
+    assert_eq!(done(stream).await.text, "It was written.");
+    let rules = |everybody| ListApprovalRulesRequest { everybody };
+    let mine = client.list_approval_rules(rules(false)).await.unwrap().into_inner().rules;
+    assert_eq!((mine.len(), mine[0].patterns["path"].as_str(), mine[0].sender.as_str()), (1, "b*", "alice"));
+    assert_eq!(refused(client.list_approval_rules(rules(true)).await).code(), Code::PermissionDenied);
+    let mut bob = agent.client("bob").await;
+    assert!(bob.list_approval_rules(rules(false)).await.unwrap().into_inner().rules.is_empty());
+    let revoke = || RevokeApprovalRuleRequest { id: decided.rule_id.clone() };
+    assert_eq!(refused(bob.revoke_approval_rule(revoke()).await).code(), Code::NotFound);
+    // It asks no more, in another session too.
+    let (_, stream) = ask(&mut client, "", "write b").await;
+    assert_eq!(done(stream).await.text, "It was written.");
+    assert!(pending(&mut client).await.is_empty());
+    client.revoke_approval_rule(revoke()).await.unwrap();
+    let (.., again) = parked(&mut client).await;
+    assert_eq!(again.state, "pending");
+}
+
+// Promises: AGENT-86
+#[tokio::test]
+async fn a_sender_is_forgotten_with_sessions_approvals_and_rules_and_nobody_else_is() {
+    let place = TestDirectory::new();
+    let agent = Agent::at(&place).await;
+    let mut client = agent.client("alice").await;
+    let (_, stream, approval) = parked(&mut client).await;
+    let always = DecideRequest { scope: "always".to_owned(), ..decision(&approval, true) };
+    client.decide(always).await.unwrap();
+    done(stream).await;
+    let mut bob = agent.client("bob").await;
+    let (kept, stream) = ask(&mut bob, "", "hello").await;
+    done(stream).await;
+    let forget = |sender: &str| ForgetSenderRequest { sender: sender.to_owned() };
+    assert_eq!(refused(bob.forget_sender(forget("alice")).await).code(), Code::PermissionDenied);
+    assert_eq!(refused(client.forget_sender(forget("")).await).code(), Code::InvalidArgument);
+    let gone = client.forget_sender(forget("alice")).await.unwrap().into_inner();
+    assert_eq!((gone.sessions, gone.approvals, gone.rules), (1, 1, 1));
+    assert_eq!(client.forget_sender(forget("alice")).await.unwrap().into_inner(), Default::default());
+    let all = ListApprovalsRequest { all: true, ..ListApprovalsRequest::default() };
+    assert!(client.list_approvals(all).await.unwrap().into_inner().approvals.is_empty());
+    assert_eq!(turn_of(&mut bob, &kept).await, "idle");
+}
+
+// Promises: AGENT-150
+#[tokio::test]
+async fn a_memory_is_saved_when_a_person_says_so_where_the_operator_wants_that() {
+    let place = TestDirectory::new();
+    let rules = "rules: [{ tool: memory.save, ask: always }]";
+    let settings = SETTINGS.replace("confirm: { default: destructive }", &format!("confirm: {{ {rules} }}"));
+    assert_ne!(settings, SETTINGS);
+    let (agent, _) = Agent::with(&place, &settings).await;
+    let mut client = agent.client("alice").await;
+    let memories = async |client: &mut Client| {
+        client.list_memories(ListMemoriesRequest::default()).await.unwrap().into_inner().memories.len()
+    };
+    for (approve, kept) in [(false, 0), (true, 1)] {
+        let (_, mut stream) = ask(&mut client, "", "remember that").await;
+        let Kind::Approval(approval) = until(&mut stream, |kind| matches!(kind, Kind::Approval(_))).await
+        else {
+            panic!("it asks");
+        };
+        assert_eq!((approval.plugin.as_str(), approval.action.as_str()), ("memory", "save"));
+        assert_eq!(memories(&mut client).await, 0);
+        client.decide(decision(&approval, approve)).await.unwrap();
+        done(stream).await;
+        assert_eq!(memories(&mut client).await, kept);
+    }
 }

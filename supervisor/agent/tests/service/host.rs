@@ -18,7 +18,8 @@ use talon_proto::host::{
     ListRawAnswersResponse, LogLine, LogsRequest, Outcome, Plugin, RefreshCapabilitiesRequest,
     RefreshCapabilitiesResponse, ReloadPluginRequest, ReloadPluginResponse, ReloadRequest, ReloadResponse,
     RestartRequest, RestartResponse, ShutdownRequest, ShutdownResponse, StartRequest, StartResponse,
-    StopRequest, StopResponse, WatchEventsRequest, execute_update,
+    StopRequest, StopResponse, VerifyReceiptsRequest, VerifyReceiptsResponse, WatchEventsRequest,
+    execute_update,
 };
 use talon_proto::plugin::{Action, Parameter, PluginCapabilities};
 use tokio::net::UnixStream;
@@ -207,6 +208,7 @@ impl Host for PluginHost {
         hand_over: HandOverRequest => HandOverResponse;
         get_status: GetStatusRequest => GetStatusResponse;
         list_raw_answers: ListRawAnswersRequest => ListRawAnswersResponse;
+        verify_receipts: VerifyReceiptsRequest => VerifyReceiptsResponse;
         get_raw_answer: GetRawAnswerRequest => GetRawAnswerResponse;
     }
 }

@@ -1,6 +1,8 @@
 //! After a kill in the middle of a turn, nothing acknowledged is lost and nothing is done twice.
 
-use talon_proto::agent::{AttachRequest, CancelRequest, GetSessionRequest, Message, ResumeSessionRequest};
+use talon_proto::agent::{
+    AttachRequest, CancelRequest, GetSessionRequest, ListSessionsRequest, Message, ResumeSessionRequest,
+};
 use tonic::Code;
 
 use crate::support::{Agent, Client, TestDirectory, answer, ask, done, refused};
@@ -102,6 +104,44 @@ async fn killed_again_and_again_it_still_ends() {
     let asked = messages.iter().filter(|message| message.role == "user" && message.content == "slow");
     assert_eq!(asked.count(), 1);
     assert!(agent.plugins.called().is_empty());
+}
+
+// Promises: AGENT-147
+#[tokio::test]
+async fn a_sub_agent_goes_on_where_it_was_killed_and_the_turn_ends_with_its_answer() {
+    let place = TestDirectory::new();
+    let mut agent = Agent::at(&place).await;
+    let mut client = agent.client("alice").await;
+    let (session, _stream) = ask(&mut client, "", "delegate").await;
+    // The sub-agent has read a file, and its second call runs.
+    agent.plugins.wait_for(2).await;
+    assert_eq!(agent.plugins.called(), ["files.read", "slow.wait"]);
+    let everybodys = async |client: &mut Client| {
+        let request = ListSessionsRequest { all: true, ..ListSessionsRequest::default() };
+        client.list_sessions(request).await.unwrap().into_inner().sessions.len()
+    };
+    let mut operator = agent.client_with("root", "operate", "person").await;
+    assert_eq!(everybodys(&mut operator).await, 1, "the task is a part of the turn");
+    agent.kill();
+    // Twice: it goes on wherever it was.
+    for _ in 0..2 {
+        let mut agent = Agent::at(&place).await;
+        let mut client = agent.client("alice").await;
+        let _goes_on = client.attach(AttachRequest { session_id: session.clone() }).await.unwrap();
+        agent.kill();
+    }
+    let agent = Agent::at(&place).await;
+    let mut client = agent.client("alice").await;
+    match client.attach(AttachRequest { session_id: session.clone() }).await {
+        Ok(attached) => assert_eq!(done(attached.into_inner()).await.text, "Gold was found."),
+        // It may have ended before it was killed.
+        Err(status) => assert_eq!(status.code(), Code::NotFound),
+    }
+    assert!(agent.plugins.called().is_empty(), "what it had read is not read again");
+    let (turn, messages) = session_of(&mut client, &session).await;
+    assert_eq!(turn, "idle");
+    assert!(says(&messages, "assistant", "Gold was found."), "{messages:?}");
+    assert!(!says(&messages, "tool", "not known"), "{messages:?}");
 }
 
 // Promises: AGENT-28

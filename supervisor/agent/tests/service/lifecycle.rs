@@ -38,10 +38,10 @@ async fn anything_but_a_configuration_first_is_a_protocol_error() {
         to_agent::What::HostConnection(HostConnection { id: 1 }),
         to_agent::What::AttachClient(AttachClient::default()),
         to_agent::What::Configure(Configure::default()),
-        to_agent::What::Configure(Configure { open: Some(Open::default()), settings_bytes: 0 }),
+        to_agent::What::Configure(Configure { open: Some(Open::default()), ..Configure::default() }),
         to_agent::What::Configure(Configure {
             open: Some(Open { layers: Layers::KeyValues.into(), ..place.open() }),
-            settings_bytes: 0,
+            ..Configure::default()
         }),
     ];
     for what in senseless {

@@ -5,6 +5,7 @@
 mod approvals;
 mod costs;
 mod host;
+mod images;
 mod interrupted;
 mod lifecycle;
 mod queries;

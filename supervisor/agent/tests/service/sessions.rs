@@ -1,14 +1,17 @@
 //! Sessions: who sees them, and how they are described.
 
+use std::time::Duration;
+
 use talon_proto::agent::{
     AttachRequest, CancelRequest, CompactSessionRequest, CreateSessionRequest, DecideRequest,
     DeleteSessionRequest, GetCostsRequest, GetLoopRequest, GetMetricsRequest, GetSessionRequest,
-    ListApprovalsRequest, ListSessionsRequest, ListToolsRequest, ResumeSessionRequest, Session, ToolList,
-    UpdateSessionRequest,
+    ListApprovalsRequest, ListSessionsRequest, ListToolsRequest, ResumeSessionRequest, Sampling, Session,
+    ToolList, UpdateSessionRequest,
 };
+use talon_store::{Engine, NewSession, StoreOptions, Timestamp};
 use tonic::{Code, Status};
 
-use crate::support::{Agent, Client, TestDirectory, answer, ask, error, question, refused};
+use crate::support::{Agent, Client, SETTINGS, TestDirectory, answer, ask, error, question, refused};
 
 async fn get(client: &mut Client, session: &str) -> Result<Session, Status> {
     let request = GetSessionRequest { session_id: session.to_owned(), ..GetSessionRequest::default() };
@@ -186,6 +189,35 @@ async fn what_a_session_wants_otherwise_is_kept_and_holds_for_its_turns() {
     }
 }
 
+// Promises: AGENT-115
+#[tokio::test]
+async fn how_its_models_choose_their_words_is_kept_and_checked() {
+    let place = TestDirectory::new();
+    let mut agent = Agent::at(&place).await;
+    let mut client = agent.client("alice").await;
+    let wanted = Sampling { temperature: Some(0.2), top_p: Some(0.9), max_tokens: Some(100) };
+    let request = CreateSessionRequest { sampling: Some(wanted), ..CreateSessionRequest::default() };
+    let session = client.create_session(request).await.unwrap().into_inner();
+    assert_eq!(session.sampling, Some(wanted));
+    agent.close_control().await;
+    let agent = Agent::at(&place).await;
+    let mut client = agent.client("alice").await;
+    assert_eq!(get(&mut client, &session.id).await.unwrap().sampling, Some(wanted), "kept over a restart");
+    let update = |sampling| UpdateSessionRequest {
+        session_id: session.id.clone(),
+        sampling,
+        ..UpdateSessionRequest::default()
+    };
+    let unchanged = client.update_session(update(None)).await.unwrap().into_inner();
+    assert_eq!(unchanged.sampling, Some(wanted));
+    let wrong = Sampling { temperature: Some(3.0), ..Sampling::default() };
+    let refusal = refused(client.update_session(update(Some(wrong))).await);
+    assert_eq!(refusal.code(), Code::InvalidArgument);
+    assert!(refusal.message().contains("temperature"), "{refusal}");
+    let reset = client.update_session(update(Some(Sampling::default()))).await.unwrap().into_inner();
+    assert_eq!(reset.sampling, None);
+}
+
 // Promises: AGENT-47
 #[tokio::test]
 async fn a_deleted_session_is_gone_with_the_turn_that_it_was_in() {
@@ -243,4 +275,106 @@ async fn tools_say_whether_they_ask_first() {
     assert_eq!(of("files__write").confirm, "destructive");
     assert!(of("files__write").parameters.contains("path"));
     assert!(tools.iter().any(|tool| tool.plugin == "memory"), "the agent's own are tools, too: {tools:?}");
+}
+
+// Promises: AGENT-146, AGENT-148
+#[tokio::test]
+async fn what_clients_note_how_detailed_answers_are_and_who_answered_is_stored() {
+    let place = TestDirectory::new();
+    let mut agent = Agent::at(&place).await;
+    let mut client = agent.client("alice").await;
+    let request = CreateSessionRequest {
+        verbosity: "low".to_owned(),
+        metadata: [("ticket".to_owned(), "42".to_owned())].into(),
+        ..CreateSessionRequest::default()
+    };
+    let session = client.create_session(request).await.unwrap().into_inner();
+    assert_eq!((session.verbosity.as_str(), session.active_model.as_str()), ("low", ""));
+    answer(&mut client, &session.id, "hello").await;
+    agent.close_control().await;
+    let agent = Agent::at(&place).await;
+    let mut client = agent.client("alice").await;
+    let kept = get(&mut client, &session.id).await.unwrap();
+    assert_eq!((kept.verbosity.as_str(), kept.active_model.as_str()), ("low", "scripted/small"));
+    assert_eq!(
+        kept.metadata,
+        [("ticket".to_owned(), "42".to_owned())].into(),
+        "the agent's own keys are no client's"
+    );
+    let update = |verbosity: Option<&str>, metadata: &[(&str, &str)]| UpdateSessionRequest {
+        session_id: session.id.clone(),
+        verbosity: verbosity.map(str::to_owned),
+        metadata: metadata.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect(),
+        ..UpdateSessionRequest::default()
+    };
+    let changed = client.update_session(update(Some(""), &[("ticket", ""), ("team", "red")])).await;
+    let changed = changed.unwrap().into_inner();
+    assert_eq!(
+        (changed.verbosity.as_str(), changed.metadata),
+        ("", [("team".to_owned(), "red".to_owned())].into())
+    );
+    let many: Vec<(String, String)> = (0..33).map(|n| (n.to_string(), "x".to_owned())).collect();
+    let many: Vec<(&str, &str)> = many.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
+    let long = "x".repeat(5000);
+    for (request, why) in [
+        (update(Some("loud"), &[]), "low or high"),
+        (update(None, &[("open_turn", "7")]), "the agent's own"),
+        (update(None, &[("local_only", "")]), "the agent's own"),
+        (update(None, &many), "more than 32"),
+        (update(None, &[("a", &long)]), "4096"),
+    ] {
+        let refusal = refused(client.update_session(request).await);
+        assert!(refusal.code() == Code::InvalidArgument && refusal.message().contains(why), "{refusal}");
+    }
+}
+
+// Promises: AGENT-149
+#[tokio::test]
+async fn the_model_searches_what_was_said_in_the_same_senders_other_sessions() {
+    let place = TestDirectory::new();
+    let agent = Agent::at(&place).await;
+    let (mut alice, mut bob) = (agent.client("alice").await, agent.client("bob").await);
+    answer(&mut alice, "", "the open ports are 8080 and 9090").await;
+    assert_eq!(answer(&mut alice, "", "which ports are open?").await.1.text, "As before: 8080.");
+    assert_eq!(answer(&mut bob, "", "which ports are open?").await.1.text, "Nothing was said.");
+    // What was said to models on this machine alone is not found elsewhere.
+    let mut eve = agent.client("eve").await;
+    let request = CreateSessionRequest { local_only: true, ..CreateSessionRequest::default() };
+    let local = eve.create_session(request).await.unwrap().into_inner();
+    answer(&mut eve, &local.id, "the open ports are 8080 and 9090").await;
+    assert_eq!(answer(&mut eve, "", "which ports are open?").await.1.text, "Nothing was said.");
+    let request = CreateSessionRequest { local_only: true, ..CreateSessionRequest::default() };
+    let other = eve.create_session(request).await.unwrap().into_inner();
+    assert_eq!(answer(&mut eve, &other.id, "which ports are open?").await.1.text, "As before: 8080.");
+}
+
+// Promises: AGENT-151
+#[tokio::test]
+async fn sessions_are_deleted_when_nothing_was_written_to_them_for_the_configured_days() {
+    let place = TestDirectory::new();
+    // The agent makes the directory.
+    Agent::at(&place).await.close_control().await;
+    let store =
+        StoreOptions::new(Engine::Sqlite { path: place.path("agent/agent.db") }).open().await.unwrap();
+    let day = Duration::from_secs(24 * 60 * 60);
+    let mut ids = Vec::new();
+    for ago in [31 * day, 29 * day] {
+        let new =
+            NewSession { sender: "alice".to_owned(), channel: "cli".to_owned(), ..NewSession::default() };
+        let id = store.sessions().create(new).await.unwrap().id;
+        let mut session = store.sessions().export(id).await.unwrap();
+        store.sessions().delete(id).await.unwrap();
+        session.session.updated_at = Timestamp::now().before(ago);
+        store.sessions().import(session).await.unwrap();
+        ids.push(id.to_string());
+    }
+    store.close().await;
+    let settings = format!("{SETTINGS}  sessions: {{ retention_days: 30 }}\n");
+    let (agent, _) = Agent::with(&place, &settings).await;
+    let mut client = agent.client("alice").await;
+    while get(&mut client, &ids[0]).await.is_ok() {
+        tokio::task::yield_now().await;
+    }
+    assert!(get(&mut client, &ids[1]).await.is_ok());
+    assert!(agent.log().contains("retention_days"));
 }

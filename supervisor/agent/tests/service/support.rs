@@ -45,6 +45,15 @@ answers:
   - { when: { user: "^hang" }, say: "Once upon a time", hang: true }
   - { when: { user: "^remember", step: 1 }, call: [ { tool: memory__save, arguments: { content: "likes tea" } } ] }
   - { when: { user: "^remember" }, say: "It is remembered." }
+  - { when: { user: "^delegate", step: 1 }, call: [ { tool: subagent__run, arguments: { agent: ResearchAgent, task: "dig for gold" } } ] }
+  - { when: { user: "^delegate", result: "not known" }, say: "It was lost." }
+  - { when: { user: "^delegate" }, say: "Gold was found." }
+  - { when: { user: "^dig", step: 1 }, call: [ { tool: files__read, arguments: { path: mine } } ] }
+  - { when: { user: "^dig", step: 2 }, call: [ { tool: slow__wait } ] }
+  - { when: { user: "^dig" }, say: '{"summary": "gold", "sources": [], "key_facts": []}' }
+  - { when: { user: "^which ports", step: 1 }, call: [ { tool: memory__conversations, arguments: { query: "ports" } } ] }
+  - { when: { user: "^which ports", result: "8080" }, say: "As before: 8080." }
+  - { when: { user: "^which ports" }, say: "Nothing was said." }
   - { when: { user: "^json" }, say: '{"n": 7}' }
   - { say: "What?" }
 "#;
@@ -56,7 +65,7 @@ models:
     scripted: { kind: scripted, file: /script.yaml }
   catalog:
     scripted/small: { alias: small, tier: cheap, context_window: 128000, tools: true, cost: { input: 1, output: 2 } }
-    scripted/large: { tier: premium, context_window: 128000, tools: true, cost: { input: 10, output: 20 } }
+    scripted/large: { tier: premium, context_window: 128000, tools: true, vision: true, cost: { input: 10, output: 20 } }
 agent:
   confirm: { default: destructive }
 ";
@@ -145,7 +154,8 @@ impl Agent {
     pub(crate) async fn send_configuration(&self, open: Open, bytes: &[u8]) {
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(bytes).unwrap();
-        let configure = Configure { open: Some(open), settings_bytes: bytes.len() as u64 };
+        let configure =
+            Configure { open: Some(open), settings_bytes: bytes.len() as u64, trace_sample: None };
         self.send(to_agent::What::Configure(configure), Some(file.into())).await;
     }
 

@@ -10,16 +10,21 @@ use talon_proto::host::{ExecuteRequest, Progress};
 use crate::answer;
 use crate::arguments::{Arguments, key_value, timeout};
 use crate::client::call_progress::CallProgressBar;
+use crate::client::call_question;
 use crate::client::connection::Client;
+use crate::confirm::is_interactive;
 use crate::failure::Failure;
 use crate::host_socket::HostSocket;
 use crate::output::Output;
+
+/// How many questions of one call are asked before it is given up: far more than a person answers.
+const MAX_QUESTIONS: usize = 20;
 
 /// Call one action of a plugin through the guard stack.
 ///
 /// Prints the answer as a model gets it: between [plugin_output] and [/plugin_output]. The exit code tells
 /// failures apart: 1 the tool reported an error, 3 the guard refused, 4 the plugin died, timed out or is not
-/// available.
+/// available. In a terminal, a plugin may ask for something before it answers.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   talon call hello.greet name=World
@@ -89,19 +94,34 @@ impl CallArgs {
             within: Vec::new(),
             // A terminal shows text.
             wants_media: false,
+            // A person at a terminal can answer a plugin's question.
+            takes_input_requests: !out.is_json() && is_interactive(),
+            input_response: None,
         };
         let client = Client::connect(socket).await?;
         // Progress is only for people.
         let watched = !out.is_json() && std::io::stderr().is_terminal();
-        let mut shown = CallProgressBar::new();
-        let mut show = |progress: &Progress| shown.show(progress);
-        let response = match watched {
-            true => client.reconnecting.execute_watched(request, Some(&mut show)).await,
-            false => client.reconnecting.execute(request).await,
-        };
-        drop(shown);
-        let response = response.map_err(|error| client.call_failure(&error))?;
-        Ok(answer::print(&response, self.raw, out))
+        let mut next = request.clone();
+        for _ in 0..=MAX_QUESTIONS {
+            let mut shown = CallProgressBar::new();
+            let mut show = |progress: &Progress| shown.show(progress);
+            let response = match watched {
+                true => client.reconnecting.execute_watched(next, Some(&mut show)).await,
+                false => client.reconnecting.execute(next).await,
+            };
+            drop(shown);
+            let response = response.map_err(|error| client.call_failure(&error))?;
+            let Some(question) = &response.input_request else {
+                return Ok(answer::print(&response, self.raw, out));
+            };
+            let reply = call_question::ask(&request.plugin, &response.content, question, out)?;
+            // An id names one call.
+            let call_id = String::new();
+            next = ExecuteRequest { input_response: Some(reply), call_id, ..request.clone() };
+        }
+        Err(Failure::failed(format!(
+            "the plugin asked {MAX_QUESTIONS} questions in one call: it is given up; its log may say why"
+        )))
     }
 }
 

@@ -39,6 +39,16 @@ impl Client {
         }
     }
 
+    /// Connects; `None` if there is no supervisor, also where the user named the socket.
+    pub(crate) async fn connect_if_listening(socket: &HostSocket<'_>) -> Result<Option<Self>, Failure> {
+        let path = socket.path()?;
+        match dial(&path).await {
+            Ok(first) => Self::from_stream(first, path).await.map(Some),
+            Err(error) if is_not_listening(&error) => Ok(None),
+            Err(error) => Err(unreachable(&path, &error)),
+        }
+    }
+
     pub(crate) async fn connect_to(path: PathBuf) -> Result<Self, Failure> {
         // Connect here, where the error is still an io::Error, and pass the stream to the channel.
         let first = dial(&path).await.map_err(|error| unreachable(&path, &error))?;

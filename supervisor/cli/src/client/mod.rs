@@ -6,8 +6,10 @@
 pub(crate) mod agent;
 pub(crate) mod call;
 mod call_progress;
+mod call_question;
 pub(crate) mod connection;
 pub(crate) mod events;
+mod form_filler;
 pub(crate) mod plugin;
 pub(crate) mod reload;
 pub(crate) mod status;

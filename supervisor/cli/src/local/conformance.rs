@@ -195,7 +195,8 @@ async fn run_checks(config: Arc<Config>, spec: PluginSpec, options: &Options) ->
     let uids = settings.uid_range.clone();
     let (prober, registry) = Prober::new(settings, stage, events).map_err(|error| failed(&error))?;
     if let Some(keeper) = &keeper {
-        state_service::run(&config, uids, &registry, keeper).map_err(|error| failed(&error))?;
+        state_service::run(&config, uids, &registry, keeper, config.sandbox.mode.into())
+            .map_err(|error| failed(&error))?;
     }
     let bar = TransientBar::new(None, "{pos}/{len} {msg}");
     bar.set_message("starting it");

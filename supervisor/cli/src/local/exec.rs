@@ -129,7 +129,8 @@ impl ExecArgs {
         let uids = settings.uid_range.clone();
         let registry = Registry::new(settings, stage, events.clone()).map_err(|error| failed(&error))?;
         if let Some(keeper) = &keeper {
-            state_service::run(&config, uids, &registry, keeper).map_err(|error| failed(&error))?;
+            state_service::run(&config, uids, &registry, keeper, config.sandbox.mode.into())
+                .map_err(|error| failed(&error))?;
         }
         let patterns = Settings { forbidden_patterns: config.guard.forbidden_patterns.clone() };
         let sanitizer =

@@ -17,6 +17,7 @@ pub(crate) mod mcp;
 pub(crate) mod new;
 mod scratch_environment;
 pub(crate) mod serve;
+pub(crate) mod setup;
 pub(crate) mod state;
 pub(crate) mod state_transfer;
 mod telemetry;

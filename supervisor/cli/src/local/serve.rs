@@ -47,6 +47,10 @@ pub(crate) struct ServeArgs {
     /// If the takeover fails, the old supervisor continues. If none is running, this is a normal start.
     #[arg(long)]
     takeover: bool,
+    /// Run for one user: exit after `user.idle_exit` (30m) without a client or a call. Where this machine gives users no
+    /// jail, plugins are refused as always, and the agent answers without them.
+    #[arg(long)]
+    for_user: bool,
 }
 
 impl ServeArgs {
@@ -82,7 +86,8 @@ impl ServeArgs {
             .build()
             .map_err(not_started)?;
         let lifeline = self.until_stdin_ends.then(serve::stdin_lifeline);
-        let beginning = serve::StartOptions { lifeline, sockets, takeover: self.takeover };
+        let beginning =
+            serve::StartOptions { lifeline, sockets, takeover: self.takeover, for_user: self.for_user };
         run(runtime, Box::pin(serve::serve(loaded, beginning))).map_err(|error| failure(&error))?;
         Ok(exit::OK)
     }

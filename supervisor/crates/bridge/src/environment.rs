@@ -10,6 +10,15 @@ const BRIDGE_VARIABLES: [&str; 5] =
 /// The handshake between a host and a go-plugin program, which would mislead the program.
 const BRIDGE_PREFIXES: [&str; 2] = ["PLUGIN_", "TALON_PLUGIN_"];
 
+/// The configured name of the plugin.
+const NAME_VARIABLE: &str = "TALON_PLUGIN_NAME";
+
+/// The plugin's name in the configuration. `None` where no supervisor started the bridge.
+#[must_use]
+pub fn plugin_name() -> Option<String> {
+    std::env::var(NAME_VARIABLE).ok().filter(|name| !name.is_empty())
+}
+
 /// The operator's variables, and those that say where the program may write and connect to.
 pub fn program_environment() -> impl Iterator<Item = (OsString, OsString)> {
     std::env::vars_os().filter(|(name, _)| is_for_program(name))
@@ -31,7 +40,7 @@ mod tests {
             "PLUGIN_PROTOCOL_VERSIONS",
             "PLUGIN_MIN_PORT",
             "TALON_PLUGIN_MAGIC_COOKIE",
-            "TALON_PLUGIN_NAME",
+            NAME_VARIABLE,
             "TALON_LISTEN_FD",
             "TALON_LOG",
         ] {

@@ -1,15 +1,25 @@
 //! The child: how it is started and ended.
 
 use std::ffi::{OsStr, OsString};
-use std::io;
-use std::process::ExitStatus;
+use std::process::{ExitCode, ExitStatus};
 use std::time::Duration;
+use std::{fmt, io};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
 use crate::environment::program_environment;
+use crate::logging;
+
+/// Reports that the program has ended, `phase` being how far it was. Returns the bridge's exit code.
+pub fn report_exit(program: &str, phase: impl fmt::Display, ended: io::Result<ExitStatus>) -> ExitCode {
+    let how = ended.map_or_else(|error| error.to_string(), |status| status.to_string());
+    logging::error(format_args!(
+        "the plugin's program {program} ended {phase} ({how}), and its bridge ends with it"
+    ));
+    ExitCode::FAILURE
+}
 
 /// A command for the program, in a separate process group: the bridge decides when the program ends, and asks
 /// the children of a wrapper script, too. Dropping the child kills it.

@@ -34,3 +34,16 @@ pub fn init(names: &[ShortName]) {
         tracing::warn!(%error, "{FILTER_VARIABLE} is not a log filter: write a level such as info, or talon_store=debug,info");
     }
 }
+
+#[cfg(test)]
+mod tests {
+    // Promises: TRACE-18
+    #[test]
+    fn the_message_of_a_panic_is_sanitized_before_it_is_written() {
+        talon_log::testing::check_panics(
+            "log::tests::the_message_of_a_panic_is_sanitized_before_it_is_written",
+            &["json"],
+            |_| super::init(&[]),
+        );
+    }
+}

@@ -36,6 +36,8 @@ pub fn run_program<F: Future<Output = ExitReason>>(
     program: Program,
     run: impl FnOnce(OwnedFd) -> F,
 ) -> ExitCode {
+    // Until there is a log.
+    talon_sanitize::print_panics_sanitized();
     let Program { name, version, help, targets } = program;
     let misused = |why: &str| {
         eprintln!("{name} is started by talon, not by hand: {why}. See {name} --help");

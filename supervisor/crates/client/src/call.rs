@@ -6,8 +6,10 @@ use std::time::Duration;
 use talon_proto::host::{
     ExecuteRequest, ExecuteResponse, GetPluginRequest, GetPluginResponse, Progress, execute_update,
 };
+use talon_trace_context::TRACE_PARENT;
 use tokio::time::{Instant, timeout_at};
-use tonic::Status;
+use tonic::metadata::{Ascii, MetadataValue};
+use tonic::{Request, Status};
 
 use crate::client::Client;
 use crate::request_fate::RequestFate;
@@ -57,16 +59,35 @@ impl Client {
     /// As [`Client::execute`].
     pub async fn execute_watched(
         &self,
+        request: ExecuteRequest,
+        watch: Option<&mut (dyn FnMut(&Progress) + Send)>,
+    ) -> Result<ExecuteResponse, CallError> {
+        self.execute_traced(request, None, watch).await
+    }
+
+    /// Like [`Client::execute_watched`], as a part of a trace: `trace_parent` is the header `traceparent` of W3C Trace
+    /// Context. One that is no header's value counts as none.
+    ///
+    /// # Errors
+    /// As [`Client::execute`].
+    pub async fn execute_traced(
+        &self,
         mut request: ExecuteRequest,
+        trace_parent: Option<&str>,
         mut watch: Option<&mut (dyn FnMut(&Progress) + Send)>,
     ) -> Result<ExecuteResponse, CallError> {
+        let trace_parent = trace_parent.and_then(|text| text.parse().ok());
         let timeout = (request.timeout_ms > 0).then(|| Duration::from_millis(request.timeout_ms));
         let deadline = timeout.map(|timeout| Instant::now() + timeout);
         let mut patience = RetryWindow::new(deadline);
         // Once an attempt may have started the call, that stays so, whatever later attempts report.
         let mut begun = false;
         loop {
-            let status = match with_deadline(deadline, pin!(self.try_once(request.clone(), &mut watch))).await
+            let status = match with_deadline(
+                deadline,
+                pin!(self.try_once(with_trace(request.clone(), trace_parent.as_ref()), &mut watch)),
+            )
+            .await
             {
                 Ok(answer) => return Ok(answer),
                 Err(status) => status,
@@ -93,7 +114,7 @@ impl Client {
 
     async fn try_once(
         &self,
-        request: ExecuteRequest,
+        request: Request<ExecuteRequest>,
         watch: &mut Option<&mut (dyn FnMut(&Progress) + Send)>,
     ) -> Result<ExecuteResponse, Status> {
         let Some(watch) = watch else {
@@ -133,6 +154,15 @@ impl Client {
             }
         }
     }
+}
+
+/// A request with its position in a trace.
+pub(crate) fn with_trace<R>(request: R, parent: Option<&MetadataValue<Ascii>>) -> Request<R> {
+    let mut request = Request::new(request);
+    if let Some(parent) = parent {
+        request.metadata_mut().insert(TRACE_PARENT, parent.clone());
+    }
+    request
 }
 
 /// What a plugin declares about an action; `None` while it has declared nothing.

@@ -104,7 +104,7 @@ fn outcome(check: &'static Check, finding: Finding, took: Duration) -> Outcome {
 async fn perform_within_limit(check: &'static Check, harness: &mut Harness<'_>) -> Finding {
     let life = &harness.spec.lifecycle;
     let limit = CALL_ALLOWANCE + MAX_STARTS * (life.start_timeout + 2 * life.grace_period);
-    let finding = tokio::time::timeout(limit, perform(check, harness)).await;
+    let finding = tokio::time::timeout(limit, Box::pin(perform(check, harness))).await;
     let finding =
         finding.unwrap_or_else(|_| Finding::Fail(sanitized!("it was given up after {} s", limit.as_secs())));
     if matches!(finding, Finding::Fail(_)) {

@@ -6,7 +6,7 @@
 //! reaches a prompt without passing that layer.
 
 use bytes::Bytes;
-use talon_proto::plugin::Media;
+use talon_proto::plugin::{InputRequest, Media};
 use talon_sanitize::Raw;
 
 use crate::digest::Digest;
@@ -89,6 +89,8 @@ pub struct Answer {
     pub structured_content: Raw<'static>,
     /// Images, audio, resources and links, as they came.
     pub media: Vec<Media>,
+    /// What the plugin asks the caller's user for before it answers: a valid form. The question is the content.
+    pub input_request: Option<Box<InputRequest>>,
     /// The digest of the message that it was decoded from. `None` if there was no message: the host itself
     /// answered.
     pub digest: Option<Digest>,
@@ -118,6 +120,7 @@ impl Answer {
             error: nothing(),
             structured_content: nothing(),
             media: Vec::new(),
+            input_request: None,
             digest: None,
             written_by: None,
         }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use talon_arguments::{Arguments, ArgumentsError};
-use talon_proto::plugin::CredentialHeader;
+use talon_proto::plugin::{CredentialHeader, InputResponse};
 use talon_sanitize::Sanitized;
 use tokio::time::Instant;
 use tracing::Span;
@@ -109,6 +109,13 @@ pub struct CallFields {
     grant_verdict: Option<bool>,
     /// Whether the caller takes images, audio, resources and links.
     pub wants_media: bool,
+    /// Whether the caller can put a plugin's question to its user.
+    pub takes_input_requests: bool,
+    /// The answer to such a question of an earlier call.
+    pub input_response: Option<Box<InputResponse>>,
+    /// Whether the answer also lists what its marked pieces were before. Decided by the dispatcher: only for a
+    /// caller that keeps them from models.
+    pub wants_originals: bool,
     /// Receives the call's progress, if the caller wants it.
     pub progress_observer: Option<ArcById<dyn ProgressObserver>>,
     /// The trace that the call belongs to, if there is one.
@@ -154,6 +161,9 @@ impl Call {
             granted: None,
             grant_verdict: None,
             wants_media: false,
+            takes_input_requests: false,
+            input_response: None,
+            wants_originals: false,
             progress_observer: None,
             trace: None,
             context: BTreeMap::new(),

@@ -194,6 +194,7 @@ pub mod breaker;
 pub mod deadline;
 pub mod envelope;
 pub mod guard;
+pub mod input_request;
 pub mod media;
 pub mod pages;
 pub mod quarantine;

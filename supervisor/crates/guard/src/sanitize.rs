@@ -21,8 +21,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use pin_project_lite::pin_project;
-use talon_proto::plugin::Media;
-use talon_sanitize::{FamilyCounts, Flags, Raw, Sanitized, Sanitizer};
+use talon_proto::plugin::{InputRequest, Media};
+use talon_sanitize::{FamilyCounts, Flags, MarkedSpans, Raw, Sanitized, Sanitizer};
 use tower_layer::Layer;
 use tower_service::Service;
 
@@ -137,7 +137,8 @@ where
     #[inline]
     fn call(&mut self, call: Call) -> Self::Future {
         let provoked = self.layer.arguments_hold_syntax(&call);
-        ResponseFuture { future: self.inner.call(call), layer: self.layer.clone(), provoked }
+        let wants_originals = call.wants_originals;
+        ResponseFuture { future: self.inner.call(call), layer: self.layer.clone(), provoked, wants_originals }
     }
 }
 
@@ -148,6 +149,7 @@ pin_project! {
         future: F,
         layer: Arc<SanitizeLayer>,
         provoked: bool,
+        wants_originals: bool,
     }
 }
 
@@ -163,7 +165,9 @@ where
         let answer = ready!(this.future.poll(cx))?;
         let counts = !*this.provoked && answer.is_from_plugin();
         let bytes = answer.content.len() + answer.error.len() + answer.structured_content.len();
-        let sanitized = this.layer.executor.run(bytes, || this.layer.sanitize(answer));
+        let wants_originals = *this.wants_originals;
+        let sanitized =
+            this.layer.executor.run(bytes, || this.layer.sanitize_and_note(answer, wants_originals));
         if let (Some(quarantine), true) = (&this.layer.quarantine, counts) {
             quarantine.count(sanitized.report());
         }
@@ -180,27 +184,45 @@ impl SanitizeLayer {
     }
 
     pub(crate) fn sanitize(&self, answer: Answer) -> SanitizedAnswer {
-        let Answer { outcome, mut content, error, structured_content, media, digest, written_by } = answer;
+        self.sanitize_and_note(answer, false)
+    }
+
+    /// Sanitizes, and lists what marked pieces were before if that is wanted.
+    fn sanitize_and_note(&self, answer: Answer, wants_originals: bool) -> SanitizedAnswer {
+        let Answer {
+            outcome,
+            mut content,
+            error,
+            structured_content,
+            media,
+            input_request,
+            digest,
+            written_by,
+        } = answer;
         let mut report = Report {
             bytes_in: content.len() + error.len() + structured_content.len(),
             digest,
             ..Report::default()
         };
-        let mut found = Findings::default();
+        let mut found = Findings { originals: wants_originals.then(Box::default), ..Findings::default() };
         let structured_content = self.structured(structured_content, &mut content, &mut found, &mut report);
         let (content, content_left) = self.text(content, &mut found);
         let (error, error_left) = self.text(error, &mut found);
         let media = media.into_iter().map(|item| self.media(item, &mut found)).collect();
+        let input_request = input_request.map(|request| self.input_request(request, &mut found));
         report.bytes_left_out += content_left + error_left;
         report.bytes_out = content.len() + error.len() + structured_content.whole().len();
         found.write_to(&mut report);
+        let originals = found.originals.filter(|originals| !originals.is_empty() || originals.left_out() > 0);
         SanitizedAnswer(Box::new(Fields {
             outcome,
             content: Body::from_plugin(content),
             error: Body::from_plugin(error),
             structured_content,
             media,
+            input_request,
             report,
+            originals,
             written_by,
             unreported_bytes: [content_left, error_left],
         }))
@@ -245,6 +267,13 @@ impl SanitizeLayer {
         item
     }
 
+    /// Sanitizes the schema of a form. `validate` has checked that it is JSON, and its size.
+    fn input_request(&self, mut request: Box<InputRequest>, found: &mut Findings) -> Box<InputRequest> {
+        let schema = Raw::from(std::mem::take(&mut request.schema));
+        request.schema = found.json(&self.sanitizer, &schema).unwrap_or_default().into_string();
+        request
+    }
+
     /// Sanitizes one text after the coarse cut, and returns how much the cut left out.
     fn text(&self, mut text: Raw<'static>, found: &mut Findings) -> (Sanitized, usize) {
         if text.is_empty() {
@@ -263,12 +292,18 @@ impl SanitizeLayer {
 pub(crate) struct Findings {
     tally: FamilyCounts,
     flags: Flags,
+    /// What marked pieces were before, if that is wanted.
+    originals: Option<Box<MarkedSpans>>,
 }
 
 impl Findings {
     pub(crate) fn text(&mut self, sanitizer: &Sanitizer, raw: Raw<'_>) -> Sanitized {
         self.flags.merge(sanitizer.flags(raw.expose()));
-        sanitizer.sanitize(raw, &mut self.tally)
+        let Some(originals) = &mut self.originals else { return sanitizer.sanitize(raw, &mut self.tally) };
+        let original = raw.expose().to_owned();
+        let sanitized = sanitizer.sanitize(raw, &mut self.tally);
+        originals.add_text(&original, &sanitized);
+        sanitized
     }
 
     /// `None` if it is not valid JSON within the limits. Then nothing is counted here, because it is counted
@@ -278,6 +313,9 @@ impl Findings {
         let inert = sanitizer.sanitize_json(raw.expose(), &mut seen)?;
         self.tally.merge(&seen);
         self.flags.merge(sanitizer.flags(raw.expose()));
+        if let Some(originals) = &mut self.originals {
+            originals.add_json(raw.expose(), &inert);
+        }
         Some(inert)
     }
 

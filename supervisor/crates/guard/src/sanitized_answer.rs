@@ -1,10 +1,12 @@
 //! An answer whose text is sanitized.
 
-use talon_proto::plugin::Media;
-use talon_sanitize::{Sanitized, Sanitizer};
+use talon_proto::plugin::{InputRequest, Media};
+use talon_sanitize::{MarkedSpans, Sanitized, Sanitizer};
 
 use crate::answer::Outcome;
 use crate::body::Body;
+use crate::input_request::MAX_QUESTION_BYTES;
+use crate::reason;
 use crate::report::Report;
 
 /// An answer whose text is sanitized. Only the sanitize layer and the [`Guard`](crate::Guard) make it.
@@ -33,7 +35,11 @@ pub(crate) struct Fields {
     pub(crate) structured_content: Body,
     /// Its texts are sanitized. The truncate layer drops what is not passed on.
     pub(crate) media: Vec<Media>,
+    /// Its schema is sanitized.
+    pub(crate) input_request: Option<Box<InputRequest>>,
     pub(crate) report: Report,
+    /// What marked pieces were before, if the caller wants that. The only text here that is not sanitized.
+    pub(crate) originals: Option<Box<MarkedSpans>>,
     pub(crate) written_by: Option<String>,
     /// Bytes that the coarse cut removed from content and error, for which there is no notice yet.
     pub(crate) unreported_bytes: [usize; 2],
@@ -103,6 +109,21 @@ impl SanitizedAnswer {
         report.bytes_out = report.bytes_out - body.whole().len() + with.whole().len();
         *body = with;
         unannounced[field as usize] = 0;
+    }
+
+    /// Refuses a question to the caller's user that is larger than `limit`: cut, it may lack what matters.
+    pub(crate) fn refuse_question(&mut self, limit: usize) {
+        let bytes = self.content().len() + self.unreported_bytes(Field::Content);
+        let text = format!(
+            "the plugin asks its user something in {bytes} bytes, which is more than this plugin's max_response_bytes ({limit}); a \
+             question is not cut: it was not asked. {MAX_QUESTION_BYTES} are enough for every question"
+        );
+        let whole = self.content().len();
+        self.replace(Field::Content, Body::default(), whole);
+        let error = Sanitizer::default().sanitize(text, &mut Default::default());
+        self.replace(Field::Error, Body::from_notice(error), 0);
+        self.0.input_request = None;
+        self.0.outcome = Outcome::Refused { reason: reason::TOO_LARGE, retryable: false };
     }
 
     /// Adds a notice of the host behind the content.

@@ -8,6 +8,8 @@
 //! end with the notice between them, and then also stored for reading on ([`Pages`]). An error is always cut:
 //! its beginning says what is wrong.
 //!
+//! A question to the caller's user over the limit is refused, and never cut.
+//!
 //! Structured content is never cut, because a part of it is not valid JSON: if it is over the limit, a JSON
 //! string that says so replaces it. A program that expects an object notices that at once.
 
@@ -113,6 +115,11 @@ impl TruncateLayer {
 
     /// Limits the size of an answer of this plugin to a call from this scope.
     pub(crate) fn apply(&self, answer: &mut SanitizedAnswer, scope: &str, plugin: &str, wants_media: bool) {
+        let is_over =
+            answer.content().len() > self.max_response_bytes || answer.unreported_bytes(Field::Content) > 0;
+        if answer.0.input_request.is_some() && is_over {
+            return answer.refuse_question(self.max_response_bytes);
+        }
         match &self.oversize {
             Oversize::Cut => self.cut(answer, Field::Content),
             Oversize::Excerpt => self.excerpt(answer, None),

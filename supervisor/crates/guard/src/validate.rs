@@ -36,6 +36,7 @@ use crate::call::Call;
 use crate::digest::Digest;
 use crate::error::CallError;
 use crate::executor::Executor;
+use crate::input_request::{self, InputRequestError};
 use crate::raw_store::{RawMessage, RawStore};
 use crate::reason;
 use crate::text::Quoted;
@@ -54,6 +55,9 @@ pub enum ValidateError {
         /// The id in the answer.
         got: String,
     },
+    /// A question to the caller's user that is none.
+    #[error("the plugin's question cannot be asked: {0}")]
+    InputRequest(#[from] InputRequestError),
 }
 
 impl From<ValidateError> for CallError {
@@ -128,12 +132,19 @@ where
     #[inline]
     fn call(&mut self, call: Call) -> Self::Future {
         let call_id = call.id.clone();
+        let takes_input_requests = call.takes_input_requests;
         let keeper = self.store.is_enabled().then(|| RawMessageRecorder {
             store: self.store.clone(),
             plugin: call.plugin.clone(),
             action: call.action.clone(),
         });
-        ResponseFuture { future: self.inner.call(call), call_id, keeper, executor: self.executor }
+        ResponseFuture {
+            future: self.inner.call(call),
+            call_id,
+            takes_input_requests,
+            keeper,
+            executor: self.executor,
+        }
     }
 }
 
@@ -144,6 +155,7 @@ pin_project! {
         #[pin]
         future: F,
         call_id: Arc<str>,
+        takes_input_requests: bool,
         keeper: Option<RawMessageRecorder>,
         executor: Executor,
     }
@@ -182,12 +194,13 @@ where
         let this = self.project();
         let raw = ready!(this.future.poll(cx)).map_err(Into::into)?;
         let (call_id, keeper) = (this.call_id, this.keeper.take());
+        let takes_input_requests = *this.takes_input_requests;
         let accepted = this.executor.run(raw.0.len(), || {
             let digest = Digest::of_message(raw.0.clone());
             if let Some(keeper) = keeper {
                 keeper.record(&raw, digest.clone(), call_id);
             }
-            accept(raw, digest, call_id)
+            accept(raw, digest, call_id, takes_input_requests)
         });
         Poll::Ready(accepted.map_err(Into::into))
     }
@@ -202,7 +215,16 @@ thread_local! {
 /// A buffer for a longer id is freed. By contract ids have at most 128 characters.
 const MAX_REUSED_ID_BYTES: usize = 512;
 
-fn accept(raw: RawAnswer, digest: Digest, call_id: &str) -> Result<Answer, ValidateError> {
+/// The error of an answer that is a question which this caller cannot put to its user.
+const UNASKED: &str = "the tool asks its user for something before it can answer, and this caller cannot put a question to a \
+    user: call it where a person can answer, such as with `talon call` in a terminal";
+
+fn accept(
+    raw: RawAnswer,
+    digest: Digest,
+    call_id: &str,
+    takes_input_requests: bool,
+) -> Result<Answer, ValidateError> {
     let mut message = ToolResultResponse { call_id: ID.take(), ..Default::default() };
     message.merge(raw.0)?;
     let mut id = take(&mut message.call_id);
@@ -213,6 +235,15 @@ fn accept(raw: RawAnswer, digest: Digest, call_id: &str) -> Result<Answer, Valid
         id.clear();
         ID.set(id);
     }
+    let mut input_request = None;
+    if let Some(request) = message.input_request.take().filter(|_| message.error.is_empty()) {
+        if takes_input_requests {
+            input_request::check(&request, &message.content)?;
+            input_request = Some(Box::new(request));
+        } else {
+            UNASKED.clone_into(&mut message.error);
+        }
+    }
     let outcome = if message.error.is_empty() { Outcome::Ok } else { Outcome::ToolError };
     Ok(Answer {
         outcome,
@@ -220,6 +251,7 @@ fn accept(raw: RawAnswer, digest: Digest, call_id: &str) -> Result<Answer, Valid
         error: Raw::from(message.error),
         structured_content: Raw::from(message.structured_content),
         media: message.media,
+        input_request,
         digest: Some(digest),
         written_by: None,
     })

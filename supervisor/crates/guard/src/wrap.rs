@@ -37,8 +37,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use pin_project_lite::pin_project;
-use talon_proto::plugin::Media;
-use talon_sanitize::Sanitized;
+use talon_proto::plugin::{InputRequest, Media};
+use talon_sanitize::{MarkedSpans, Sanitized};
 use tower_layer::Layer;
 use tower_service::Service;
 
@@ -112,7 +112,17 @@ impl Guarded {
     /// Returns the parts, for a host that sends them on.
     #[must_use]
     pub fn into_parts(self) -> Parts {
-        let Fields { outcome, content, error, structured_content, media, report, .. } = *self.inner.0;
+        let Fields {
+            outcome,
+            content,
+            error,
+            structured_content,
+            media,
+            input_request,
+            report,
+            originals,
+            ..
+        } = *self.inner.0;
         Parts {
             block: self.block,
             outcome,
@@ -120,7 +130,9 @@ impl Guarded {
             error: error.into_whole(),
             structured_content: structured_content.into_whole(),
             media,
+            input_request,
             report,
+            originals: originals.map(|originals| *originals).unwrap_or_default(),
         }
     }
 }
@@ -141,8 +153,13 @@ pub struct Parts {
     pub structured_content: Sanitized,
     /// What is passed on of images, audio, resources and links. Their texts are sanitized.
     pub media: Vec<Media>,
+    /// What the plugin asks the caller's user for before it answers. The question is the content.
+    pub input_request: Option<Box<InputRequest>>,
     /// What the guard did.
     pub report: Report,
+    /// What marked pieces were before, if the call wants that
+    /// ([`CallFields::wants_originals`](crate::CallFields::wants_originals)). Not sanitized: never for a model.
+    pub originals: MarkedSpans,
 }
 
 /// Makes [`Wrap`] services.

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 
@@ -11,6 +12,7 @@ pub struct ConnectionLimiter {
     max: usize,
     max_per_uid: usize,
     by_uid: Mutex<HashMap<u32, usize>>,
+    acquired: AtomicU64,
 }
 
 /// A permit, released on drop.
@@ -24,13 +26,25 @@ impl ConnectionLimiter {
     /// A limiter with a total limit and a limit per uid.
     #[must_use]
     pub fn new(most: usize, most_per_uid: usize) -> Arc<Self> {
-        Arc::new(Self { max: most, max_per_uid: most_per_uid, by_uid: Mutex::default() })
+        Arc::new(Self {
+            max: most,
+            max_per_uid: most_per_uid,
+            by_uid: Mutex::default(),
+            acquired: AtomicU64::new(0),
+        })
     }
 
     /// The total limit, and the limit per uid.
     #[must_use]
     pub fn limits(&self) -> (usize, usize) {
         (self.max, self.max_per_uid)
+    }
+
+    /// How many permits are held, and how many were ever acquired.
+    #[must_use]
+    pub fn usage(&self) -> (usize, u64) {
+        let held = self.by_uid.lock().values().sum();
+        (held, self.acquired.load(Ordering::Relaxed))
     }
 
     /// Acquires a permit; `None` if a limit is reached.
@@ -47,6 +61,7 @@ impl ConnectionLimiter {
             return None;
         }
         by_uid.insert(uid, own + 1);
+        self.acquired.fetch_add(1, Ordering::Relaxed);
         Some(ConnectionPermit { limiter: Arc::clone(self), uid })
     }
 }
@@ -79,6 +94,7 @@ mod tests {
         assert!(places.acquire_beside(0, 2).is_none() && places.acquire_beside(0, 1).is_some());
         drop(held);
         assert!(places.acquire(1000).is_some());
+        assert_eq!(places.usage(), (0, 7));
         assert_eq!(places.by_uid.lock().get(&1000), None, "a free place is forgotten");
     }
 }

@@ -4,6 +4,9 @@
 //! |---|---|
 //! | [`filter`] | the filter: its variable, its short names, its defaults |
 //! | [`mod@panic`] | panics as log lines |
+//! | `testing` | with the feature of that name: the check of what a program logs of a panic |
 
 pub mod filter;
 pub mod panic;
+#[cfg(feature = "testing")]
+pub mod testing;

@@ -31,6 +31,20 @@ const MAX_FIELDS: usize = 100_000;
 /// The longest text of a decoding error, in bytes.
 const MAX_DECODE_ERROR_BYTES: usize = 400;
 
+/// The longest declared name of an action that is escaped, in bytes. Four times what a model takes: names of
+/// tools are words, and a longer one is refused.
+pub const MAX_FOREIGN_NAME_BYTES: usize = 256;
+
+/// What names a plugin's actions may have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ActionNames {
+    /// Those that models and wire protocols take; with any other the plugin is refused, and its author told.
+    #[default]
+    Strict,
+    /// Any, up to [`MAX_FOREIGN_NAME_BYTES`]: its own host takes any. Others are offered under escaped names.
+    Escaped,
+}
+
 /// What a plugin offers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Capability {
@@ -39,7 +53,10 @@ pub struct Capability {
     /// The actions that it offers, by name. The names of actions and parameters are safe to show as declared;
     /// every other text in them is unsanitized.
     pub actions: BTreeMap<String, Action>,
-    /// Everything the plugin declared, without the omitted actions. No text in it is sanitized.
+    /// The names that the plugin declared, by the escaped names under which the actions are offered. Not sanitized.
+    pub escaped: BTreeMap<String, String>,
+    /// Everything the plugin declared, without the omitted actions, and with escaped names. No other text in it is
+    /// sanitized.
     pub raw: PluginCapabilities,
     /// Why actions are omitted: one message each for at most [`MAX_REPORTED_OMISSIONS`] of them, and one that
     /// counts the rest.
@@ -105,12 +122,55 @@ impl Capability {
     /// # Errors
     /// [`CapabilityError`].
     pub fn decode(message: &[u8], configured: &PluginName) -> Result<Self, CapabilityError> {
+        Self::decode_with(message, configured, ActionNames::Strict)
+    }
+
+    /// The same for a plugin whose actions may have other names.
+    ///
+    /// # Errors
+    /// [`CapabilityError`].
+    pub fn decode_with(
+        message: &[u8],
+        configured: &PluginName,
+        names: ActionNames,
+    ) -> Result<Self, CapabilityError> {
         check_limit("a message", message.len(), MAX_MESSAGE_BYTES)?;
         let mut fields = 0;
         count_fields(message, MessageKind::Capabilities, &mut fields)?;
-        let raw =
+        let mut raw =
             <PluginCapabilities as prost::Message>::decode(message).map_err(|error| not_decodable(&error))?;
-        Self::check(raw, configured)
+        let escaped = match names {
+            ActionNames::Strict => BTreeMap::new(),
+            ActionNames::Escaped => escape_names(&mut raw.actions)?,
+        };
+        Ok(Self { escaped, ..Self::check(raw, configured)? })
+    }
+
+    /// The plugin's own name of an action.
+    #[must_use]
+    pub fn declared_action<'a>(&'a self, offered: &'a str) -> &'a str {
+        self.escaped.get(offered).map_or(offered, String::as_str)
+    }
+
+    /// What an operator should know of the declaration: what is omitted, and what is offered under another name.
+    #[must_use]
+    pub fn notes(&self) -> Vec<Sanitized> {
+        let mut notes = self.omitted.clone();
+        let escaped = self.escaped.iter().take(MAX_REPORTED_OMISSIONS).map(|(offered, declared)| {
+            Raw::from(format!(
+                "its action {declared:?} is offered as {offered}: its name is none of an action"
+            ))
+            .line()
+        });
+        notes.extend(escaped);
+        let more = self.escaped.len().saturating_sub(MAX_REPORTED_OMISSIONS);
+        if more > 0 {
+            notes.push(talon_sanitize::sanitized!(
+                "{} more of its actions are offered under such names",
+                more
+            ));
+        }
+        notes
     }
 
     /// Checks a decoded declaration.
@@ -134,7 +194,7 @@ impl Capability {
         }
         let left_out = filter::remove_unusable(&mut raw.actions);
         let actions = raw.actions.iter().map(|action| (action.name.clone(), action.clone())).collect();
-        Ok(Self { declared_name, actions, raw, omitted: left_out })
+        Ok(Self { declared_name, actions, escaped: BTreeMap::new(), raw, omitted: left_out })
     }
 }
 
@@ -164,6 +224,20 @@ impl DeclaredName {
 
 fn not_decodable(error: &prost::DecodeError) -> CapabilityError {
     CapabilityError::NotDecodable(Raw::of(error).line_within(MAX_DECODE_ERROR_BYTES))
+}
+
+/// Gives actions names that callers can use, and returns the declared ones by them.
+fn escape_names(actions: &mut [Action]) -> Result<BTreeMap<String, String>, CapabilityError> {
+    let mut escaped = BTreeMap::new();
+    check_limit("a number of actions", actions.len(), MAX_ACTIONS)?;
+    for action in actions {
+        check_limit("an action's name", action.name.len(), MAX_FOREIGN_NAME_BYTES)?;
+        let offered = talon_action_name::action_name(&action.name);
+        if offered != action.name {
+            escaped.insert(offered.clone(), std::mem::replace(&mut action.name, offered));
+        }
+    }
+    Ok(escaped)
 }
 
 fn check_action(action: &Action) -> Result<(), CapabilityError> {
@@ -279,6 +353,40 @@ mod tests {
         for bad in ["", "a b", "../x", "ä", "a\n", &"a".repeat(65)] {
             assert!(matches!(declared(vec![action(bad)]), Err(CapabilityError::BadName { .. })), "{bad:?}");
         }
+    }
+
+    // Promises: MCP-17
+    #[test]
+    fn names_of_another_hosts_plugin_are_escaped() {
+        let decode = |names: &[&str]| {
+            let actions = names.iter().map(|name| action(name)).collect();
+            let raw = PluginCapabilities { name: "p".to_owned(), actions, ..PluginCapabilities::default() };
+            Capability::decode_with(&raw.encode_to_vec(), &configured(), ActionNames::Escaped)
+        };
+        let long = "a".repeat(65);
+        let capability = decode(&["plain", "kv.get", "a b", "", &long, "_-"]).unwrap();
+        assert_eq!(capability.actions.len(), 6);
+        for (offered, declared) in
+            [("plain", "plain"), ("kv_-2eget", "kv.get"), ("a_-20b", "a b"), ("_-n", "")]
+        {
+            assert_eq!(capability.declared_action(offered), declared);
+            assert_eq!(capability.actions[offered].name, offered);
+        }
+        assert!(!capability.escaped.contains_key("plain"));
+        assert!(capability.raw.actions.iter().all(|action| capability.actions.contains_key(&action.name)));
+        let notes: Vec<String> = capability.notes().iter().map(ToString::to_string).collect();
+        assert!(notes.iter().any(|note| note.contains("kv.get") && note.contains("kv_-2eget")), "{notes:?}");
+        let too_long = decode(&[&"a".repeat(MAX_FOREIGN_NAME_BYTES + 1)]);
+        assert!(matches!(too_long, Err(CapabilityError::TooMuch { what: "an action's name", .. })));
+        assert!(matches!(decode(&["a.b", "a.b"]), Err(CapabilityError::Duplicate { .. })));
+        let many: Vec<String> = (0..20).map(|number| format!("<|im_start|>{number}")).collect();
+        let many = decode(&many.iter().map(String::as_str).collect::<Vec<_>>()).unwrap();
+        assert_eq!(many.notes().len(), MAX_REPORTED_OMISSIONS + 1);
+        assert!(
+            many.notes().iter().all(|note| !note.to_string().contains("<|im_start|>")),
+            "{:?}",
+            many.notes()
+        );
     }
 
     // Promises: REG-11

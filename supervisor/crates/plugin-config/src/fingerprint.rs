@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use talon_jail::{Limits, Mode};
 
 use crate::profile;
-use crate::spec::{Cookie, Dialect, PluginSpec, Tls};
+use crate::spec::{Cookie, Dialect, ForeignService, PluginSpec, Tls};
 use crate::spec::{NetworkAccess, SandboxFs, SandboxPorts};
 
 /// Everything in a spec that determines the process. What only the supervisor uses (timeouts, limits on
@@ -34,6 +34,8 @@ struct FingerprintInput<'s> {
     service: &'s str,
     tls: Tls,
     url: Option<&'s str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    foreign_service: Option<&'s ForeignService>,
     allow_tcp: bool,
     sandbox: SandboxInput<'s>,
 }
@@ -73,6 +75,7 @@ pub fn fingerprint(spec: &PluginSpec) -> Option<String> {
         service: &spec.service,
         tls: spec.tls,
         url: spec.url.as_deref(),
+        foreign_service: spec.foreign_service.as_ref(),
         allow_tcp: spec.allow_tcp,
         sandbox: SandboxInput {
             mode: sandbox.mode,

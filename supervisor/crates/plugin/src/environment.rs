@@ -51,7 +51,8 @@ pub(super) fn build(
         env.extend(CA_VARIABLES.map(|name| (name.into(), path.clone().into())));
     }
     env.extend(spec.env.iter().map(|(name, value)| (name.into(), value.into())));
-    let versions = spec.app_versions.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
+    let offered: &[u32] = if spec.foreign_service.is_some() { &[1] } else { &spec.app_versions };
+    let versions = offered.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
     // Whatever its source: where another host starts Talon as a plugin, the supervisor's own environment
     // holds these names. PLUGIN_MULTIPLEX_GRPC is never set, to any value: programs that find it speak yamux.
     env.retain(|name, _| !name.to_str().is_some_and(|name| is_reserved(name, &spec.cookie.key)));
@@ -71,8 +72,7 @@ pub(super) fn build(
         env.insert(STATE_SOCKET_VARIABLE.into(), dir.state_path().into());
     }
     // A bridge is built with the Talon SDK and expects its cookie, whatever the program behind it expects.
-    let cookie =
-        if Bridge::for_dialect(spec.dialect).is_some() { Cookie::default() } else { spec.cookie.clone() };
+    let cookie = if Bridge::for_plugin(spec).is_some() { Cookie::default() } else { spec.cookie.clone() };
     let ours: [(&str, OsString); 9] = [
         (&cookie.key, (&cookie.value).into()),
         ("PLUGIN_PROTOCOL_VERSIONS", versions.into()),
@@ -196,7 +196,7 @@ mod tests {
         let url = "https://mcp.example.org/?key=s3cret";
         (spec.dialect, spec.url) = (Dialect::Mcp, Some(url.to_owned()));
         assert_eq!(built(&spec, &["PATH"])[URL_VARIABLE], url);
-        let args = Bridge::Mcp.args(&spec, OsString::new());
+        let args = Bridge::Mcp.args(&spec, OsString::new(), None);
         assert!(args.iter().all(|arg| !arg.to_string_lossy().contains("s3cret")), "{args:?}");
     }
 

@@ -36,6 +36,8 @@ pub enum EventKind {
     CallProgress,
     /// The declaration of an action differs from what was approved: `action`, `what`.
     ToolsChanged,
+    /// A plugin lists other resources or prompts: `resources`, `prompts`.
+    ListsChanged,
     /// A plugin's processes were replaced without losing a call: `old_digest`, `new_digest`.
     PluginReplaced,
     /// The processes that should have replaced a plugin's did not become ready; the old ones keep serving:
@@ -67,6 +69,7 @@ impl EventKind {
             Self::CapabilitiesChanged => "capabilities_changed",
             Self::CallProgress => "call_progress",
             Self::ToolsChanged => "tools_changed",
+            Self::ListsChanged => "lists_changed",
             Self::PluginReplaced => "plugin_replaced",
             Self::ReplacementFailed => "replacement_failed",
             Self::ConfigReloaded => "config_reloaded",

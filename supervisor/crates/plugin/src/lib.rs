@@ -24,6 +24,7 @@ mod jail_report;
 mod launch;
 mod launcher;
 mod lifecycle;
+mod lists_throttle;
 mod live_process;
 pub mod logs;
 mod notices;

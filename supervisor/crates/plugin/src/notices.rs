@@ -1,5 +1,5 @@
 //! Unrequested messages from a process (`talon.plugin.v1.Notices`): the progress of its calls, and that its
-//! capabilities changed.
+//! capabilities, or what it lists besides, changed.
 //!
 //! The stream is opened once the process takes calls, for plugins with go-plugin's dialect, and reopened when
 //! it breaks. A flood of notices costs little and affects only the plugin's own callers: messages are small,
@@ -17,6 +17,7 @@ use tokio::time::Instant;
 
 use crate::events::{EventKind, NewEvent};
 use crate::execute::{CallProgress, MAX_PROGRESS_MESSAGE_BYTES};
+use crate::lists_throttle::ListsThrottle;
 use crate::live_process::LiveProcess;
 use crate::logs::Level;
 use crate::plugin_context::{PluginContext, REFRESH_TIMEOUT};
@@ -61,11 +62,12 @@ impl NoticeListener {
         let mut wait = RETRY;
         // One budget for the process: reopening the stream gives it no more.
         let mut budget = NoticeBudget::new();
+        let mut lists = ListsThrottle::default();
         let (changed, changes) = watch::channel(());
         let refreshing = self.clone().refresh_on_change(changes);
         let hearing = async {
             while let Some(notices) = self.live.client.notices().await {
-                if self.read_notices(notices, &changed, &mut budget).await {
+                if self.read_notices(notices, &changed, &mut budget, &mut lists).await {
                     wait = RETRY;
                 }
                 tokio::time::sleep(wait).await;
@@ -85,6 +87,7 @@ impl NoticeListener {
         mut notices: BoxStream<'static, Notice>,
         changed: &watch::Sender<()>,
         budget: &mut NoticeBudget,
+        lists: &mut ListsThrottle,
     ) -> bool {
         let mut any = false;
         // When the next stored progress update is due.
@@ -94,6 +97,10 @@ impl NoticeListener {
                 notice = notices.next() => notice,
                 () = sleep_until(due) => {
                     due = self.publish_due();
+                    continue;
+                }
+                () = sleep_until(lists.due(Instant::now())) => {
+                    self.publish_lists(lists);
                     continue;
                 }
             };
@@ -115,6 +122,7 @@ impl NoticeListener {
                 Some(Kind::CapabilitiesChanged(_)) => {
                     changed.send_replace(());
                 }
+                Some(Kind::ListsChanged(changed)) => lists.record(&changed),
                 Some(Kind::Progress(told)) => {
                     if let Some(progress) = parse_progress(&told) {
                         match self.live.record_progress(&told.call_id, progress) {
@@ -127,6 +135,21 @@ impl NoticeListener {
                 None => {}
             }
         }
+    }
+
+    fn publish_lists(&self, lists: &mut ListsThrottle) {
+        let Some(changed) = lists.take_due(Instant::now()) else { return };
+        let what = match (changed.resources, changed.prompts) {
+            (true, true) => "resources and prompts",
+            (true, false) => "resources",
+            _ => "prompts",
+        };
+        let event = NewEvent::new(EventKind::ListsChanged, format!("it lists other {what} than before"))
+            .plugin(&self.common.spec.name)
+            .instance(self.instance)
+            .field("resources", changed.resources)
+            .field("prompts", changed.prompts);
+        self.common.events.emit(event);
     }
 
     /// Publishes the updates that are due; returns when the next one is.

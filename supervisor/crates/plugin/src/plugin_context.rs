@@ -130,7 +130,11 @@ impl PluginContext {
             PluginRole::Superseded => return,
         }
         let known = self.capability.load();
-        let same = |known: &Capability| known.raw == capability.raw && known.omitted == capability.omitted;
+        let same = |known: &Capability| {
+            known.raw == capability.raw
+                && known.omitted == capability.omitted
+                && known.escaped == capability.escaped
+        };
         if known.as_deref().is_some_and(same) {
             return;
         }
@@ -138,7 +142,7 @@ impl PluginContext {
         if let Some(note) = self.declared.declare(name, capability.declared_name.as_str()) {
             tracing::warn!(plugin = %name, "{note}");
         }
-        for note in &capability.omitted {
+        for note in &capability.notes() {
             tracing::warn!(plugin = %name, "{note}");
         }
         // Before the new actions can be called, so that none runs that should be refused.

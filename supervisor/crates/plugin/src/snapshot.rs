@@ -109,7 +109,7 @@ impl Snapshot {
         });
         let reasons: Vec<Sanitized> = speaker.reason.iter().cloned().chain(worse).collect();
         let capability = common.capability.load();
-        let left_out = capability.iter().flat_map(|capability| capability.omitted.iter().cloned());
+        let left_out = capability.iter().flat_map(|capability| capability.notes());
         let standing = common.approvals.status();
         let notes = common.declared.note(&common.spec.name).into_iter().chain(left_out);
         let notes = notes.chain(standing.problem.clone()).chain(common.last_good.gone_note());

@@ -32,6 +32,11 @@ pub(crate) fn strip(text: &str) -> (Cow<'_, str>, u32) {
     (Cow::Owned(out), count)
 }
 
+/// The length of the colour sequence that a text begins with.
+pub(crate) fn sequence_bytes(text: &str) -> Option<usize> {
+    Some(1 + length(text.as_bytes().strip_prefix(b"\x1b")?)?)
+}
+
 /// The length of the rest of a colour behind its escape: `[1;31m`, or the `[K` that compilers write behind
 /// each one, which erases the empty rest of the line.
 fn length(rest: &[u8]) -> Option<usize> {

@@ -123,9 +123,19 @@ fn name_of(name: &str, word: fn(&[u8]) -> Confidence) -> Confidence {
 }
 
 /// Whether the name is one of [`COMPOUNDS`], or extends one: `<toolcallv2>`, `<mcptooluse>`. No other word
-/// holds one.
+/// holds one. Most names are those of HTML and shorter than each of them.
 fn extends_compound(name: &str) -> bool {
-    COMPOUNDS.iter().any(|known| name.contains(known))
+    const SHORTEST: usize = {
+        let (mut shortest, mut at) = (usize::MAX, 0);
+        while at < COMPOUNDS.len() {
+            if COMPOUNDS[at].len() < shortest {
+                shortest = COMPOUNDS[at].len();
+            }
+            at += 1;
+        }
+        shortest
+    };
+    name.len() >= SHORTEST && COMPOUNDS.iter().any(|known| name.contains(known))
 }
 
 /// Whether the name marks the beginning or the end of a turn or a call: `<end_code>`, `<start_function_x>`,

@@ -126,6 +126,12 @@ macro_rules! ulid_id {
                 Self(next())
             }
 
+            /// An id of 16 bytes, such as those of a digest: the same each time.
+            #[must_use]
+            pub fn from_bytes(bytes: [u8; 16]) -> Self {
+                Self(Ulid::from_bytes(bytes))
+            }
+
             /// Parses the 26 characters of an id.
             ///
             /// # Errors

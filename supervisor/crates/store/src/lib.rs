@@ -43,6 +43,7 @@ mod session;
 mod sqlite;
 mod store;
 mod time;
+mod vector;
 
 pub use backup::{BackupInfo, POSTGRES_BACKUP, POSTGRES_RESTORE, Restored};
 pub use counters::Counters;
@@ -51,8 +52,9 @@ pub use id::{Key, MemoryId, PluginId, SessionId};
 pub use invalid::InvalidError;
 pub use key_values::{Entry, KeySize, KeyValues, Namespace, Quota, SwapResult, Usage};
 pub use memory::{
-    ForgetSelector, Memory, MemoryQuery, NewMemory, OWNER_TAG, RecalledWorkflow, Step, StoredMemory,
-    UpsertedMemory, WORKFLOW_TAG, Workflow,
+    ForgetSelector, Memory, MemoryQuery, MemoryVectors, NearMemory, NearestMemories, NearestQuery, NewMemory,
+    OWNER_TAG, RecalledWorkflow, Spread, Step, StoredMemory, UpsertedMemory, VectorCounts, VectorEngine,
+    WORKFLOW_TAG, Workflow,
 };
 pub use open_error::{Holder, OpenError};
 pub use opened_for_restore::OpenedForRestore;
@@ -64,3 +66,9 @@ pub use session::{
 };
 pub use store::Store;
 pub use time::Timestamp;
+pub use vector::Vector;
+
+/// The namespace of the agent's parked calls and approval rules, in its own database and thus no plugin's.
+pub const APPROVALS_NAMESPACE: &str = "agent-approvals";
+/// The prefix of the keys of approval rules there: their ids follow, and their values are JSON.
+pub const APPROVAL_RULE_PREFIX: &str = "rule/";

@@ -71,6 +71,14 @@ pub const MAX_RECALL_CANDIDATES: u32 = 200;
 /// How many workflows a recall returns at most: they are written into a prompt.
 pub const MAX_RECALLED: usize = 20;
 
+/// How many vectors a search compares: those of the newest memories that its owner may see. 20,000 of 1,024
+/// numbers are 20 MB, read and compared in some 30 ms. Older memories are found by words alone.
+pub const MAX_COMPARED_VECTORS: u32 = 20_000;
+/// How many numbers a vector has at most: more than any embedding model gives, and no more than `pgvector` takes.
+pub const MAX_VECTOR_NUMBERS: usize = 8192;
+/// How many vectors are stored at once.
+pub const MAX_STORED_VECTORS: usize = 1_000;
+
 /// Refuses a text that is empty or too long, or contains characters that no name has.
 pub(crate) fn name(what: &'static str, text: &str) -> Result<(), InvalidError> {
     if text.is_empty() || text.len() > MAX_NAME_BYTES {

@@ -2,6 +2,7 @@
 
 mod query;
 mod record;
+mod vectors;
 mod workflow;
 
 use async_trait::async_trait;
@@ -14,6 +15,10 @@ pub use query::{ForgetSelector, MemoryQuery, RecalledWorkflow};
 pub(crate) use query::{check_query, check_recall, rank_by_shared_words, rank_by_similarity};
 pub(crate) use record::{MemoryColumns, stored_id};
 pub use record::{NewMemory, OWNER_TAG, StoredMemory, UpsertedMemory, WORKFLOW_TAG};
+pub use vectors::{
+    MemoryVectors, NearMemory, NearestMemories, NearestQuery, Spread, VectorCounts, VectorEngine,
+};
+pub(crate) use vectors::{check_model, nearest_first};
 pub use workflow::{Step, Workflow};
 
 /// The memories.

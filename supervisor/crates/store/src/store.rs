@@ -7,7 +7,7 @@ use crate::backup::{BackupInfo, POSTGRES_BACKUP, POSTGRES_RESTORE, Restored};
 use crate::counters::Counters;
 use crate::error::Error;
 use crate::key_values::KeyValues;
-use crate::memory::Memory;
+use crate::memory::{Memory, MemoryVectors};
 use crate::open_error::OpenError;
 use crate::options::{Engine, StoreOptions};
 use crate::postgres::PostgresStore;
@@ -120,6 +120,15 @@ impl Store {
     /// The memories.
     #[must_use]
     pub fn memory(&self) -> Arc<dyn Memory> {
+        match &self.backend {
+            Backend::Sqlite(store) => Arc::<SqliteStore>::clone(store),
+            Backend::Postgres(store) => Arc::<PostgresStore>::clone(store),
+        }
+    }
+
+    /// The memories' vectors.
+    #[must_use]
+    pub fn memory_vectors(&self) -> Arc<dyn MemoryVectors> {
         match &self.backend {
             Backend::Sqlite(store) => Arc::<SqliteStore>::clone(store),
             Backend::Postgres(store) => Arc::<PostgresStore>::clone(store),

@@ -8,6 +8,9 @@ pub(crate) trait Authorization: Send + Sync {
     /// The header of the next request.
     fn header(&self) -> BoxFuture<'_, Result<HeaderValue, AuthorizationError>>;
 
+    /// The rights that the header gives, as far as they are known: names with spaces between them.
+    fn scope(&self) -> BoxFuture<'_, Option<String>>;
+
     /// The header for another try, when the server refused this one.
     fn renewed<'a>(
         &'a self,

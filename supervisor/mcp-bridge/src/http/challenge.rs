@@ -21,9 +21,31 @@ pub(crate) fn challenge_parameter(challenge: &str, name: &str) -> Option<String>
     })
 }
 
+/// Whether a scope has only characters that mean nothing to a shell in quotes.
+pub(super) fn is_plain(scope: &str) -> bool {
+    scope.chars().all(|char| char.is_ascii_alphanumeric() || " ._:/-".contains(char))
+}
+
+/// All names of two scopes, each once: those of the first, then what the second adds.
+pub(super) fn union(first: &str, second: &str) -> String {
+    let mut names: Vec<&str> = Vec::new();
+    for name in first.split_whitespace().chain(second.split_whitespace()) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names.join(" ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_further_right_is_asked_for_beside_those_that_are_there() {
+        assert_eq!(union("a:read a:list", "a:write a:read"), "a:read a:list a:write");
+        assert_eq!(union("", "a:write"), "a:write");
+    }
 
     #[test]
     fn a_challenge_names_its_parameters() {

@@ -24,7 +24,7 @@ use sse_stream::Sse;
 use talon_bridge::text::cut;
 
 use super::authorization::{Authorization, AuthorizationError};
-use super::challenge::challenge_parameter;
+use super::challenge::{challenge_parameter, is_plain, union};
 use super::connect::Connector;
 use super::error::{HttpError, failure, is_forbidden, is_out_of_service};
 use super::events::events;
@@ -109,7 +109,7 @@ impl HttpClient {
         let header = tokens.header().await.map_err(no_token)?;
         match self.send_as(Some(&header), method.clone(), &parts, more, body.clone()).await {
             // A token may be withdrawn before its time.
-            Err(HttpError::LoginNeeded { .. } | HttpError::Unauthorized(401)) => {
+            Err(HttpError::LoginNeeded { .. } | HttpError::Unauthorized { status: 401, .. }) => {
                 let header = tokens.renewed(&header).await.map_err(no_token)?;
                 self.send_as(Some(&header), method, &parts, more, body).await
             }
@@ -153,13 +153,13 @@ impl HttpClient {
             return Err(HttpError::Redirect { status: status.as_u16(), location });
         }
         if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
-            return Err(self.unauthorized(&response));
+            return Err(self.unauthorized(&response).await);
         }
         Ok(response)
     }
 
     /// What a server wants that does not know us, or does not let us in.
-    fn unauthorized(&self, response: &Response<Incoming>) -> HttpError {
+    async fn unauthorized(&self, response: &Response<Incoming>) -> HttpError {
         let status = response.status().as_u16();
         let challenges =
             response.headers().get_all(WWW_AUTHENTICATE).iter().filter_map(|value| value.to_str().ok());
@@ -167,14 +167,22 @@ impl HttpClient {
         let command = self.login.command.to_string();
         if challenge_parameter(&challenge, "error").as_deref() == Some("insufficient_scope") {
             // A person will copy the command: nothing that a shell would read stands in it.
-            let scope = challenge_parameter(&challenge, "scope").filter(|scope| is_plain(scope));
-            let scope = scope.map_or_else(|| "SCOPE".to_owned(), |scope| cut(&scope, MAX_SHOWN_BYTES));
+            let wanted = challenge_parameter(&challenge, "scope").filter(|scope| is_plain(scope));
+            // A login has the rights that it asks for, and no older ones.
+            let granted = match &self.login.tokens {
+                Some(tokens) => tokens.scope().await.filter(|scope| is_plain(scope)),
+                None => None,
+            };
+            let scope = wanted.map_or_else(
+                || "SCOPE".to_owned(),
+                |wanted| cut(&union(granted.as_deref().unwrap_or_default(), &wanted), MAX_SHOWN_BYTES),
+            );
             return HttpError::Scope { status, scope, command };
         }
         if challenge_parameter(&challenge, "resource_metadata").is_some() {
             return HttpError::LoginNeeded { status, command };
         }
-        HttpError::Unauthorized(status)
+        HttpError::Unauthorized { status, command }
     }
 
     /// Converts a response with an error status to an error.
@@ -227,11 +235,6 @@ pub(super) async fn error_of(response: Response<Incoming>) -> (Option<ErrorData>
     };
     let text = cut(&String::from_utf8_lossy(&bytes), MAX_SHOWN_BYTES);
     (error, HttpError::Status { status: status.as_u16(), retry, text })
-}
-
-/// Whether a scope has only characters that mean nothing to a shell in quotes.
-fn is_plain(scope: &str) -> bool {
-    scope.chars().all(|char| char.is_ascii_alphanumeric() || " ._:/-".contains(char))
 }
 
 pub(super) fn is(response: &Response<Incoming>, mime: &str) -> bool {

@@ -15,9 +15,9 @@ pub(crate) enum HttpError {
     )]
     Redirect { status: u16, location: String },
     #[error(
-        "it wants to know who asks (HTTP {0}): put the header that it expects into config.headers, such as Authorization"
+        "it wants to know who asks (HTTP {status}): put the header that it expects into config.headers, such as Authorization, or log in with `{command}`, if it has logins"
     )]
-    Unauthorized(u16),
+    Unauthorized { status: u16, command: String },
     #[error("it wants a login (HTTP {status}): run `{command}`, or put a header into config.headers")]
     LoginNeeded { status: u16, command: String },
     #[error("it wants a login with more rights (HTTP {status}): run `{command} --scope {scope:?}`")]

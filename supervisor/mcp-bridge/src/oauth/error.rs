@@ -37,6 +37,18 @@ pub(crate) enum OauthError {
         "{issuer} registers no clients on request: register one with it, and give its id with --client-id"
     )]
     NoRegistration { issuer: String },
+    #[error(
+        "{issuer} has no login on another device: leave --device out, and paste the address of the page that the browser could not open"
+    )]
+    NoDevice { issuer: String },
+    #[error(
+        "its code for the other device is none that a person could type: refused; report it to its operator"
+    )]
+    UserCode,
+    #[error(
+        "its endpoint to withdraw tokens is at {named:?}, which is not where they came from: refused, nothing was sent there"
+    )]
+    ForeignRevocation { named: String },
     #[error("the authorization server refuses: {error}{description}")]
     Refused { error: String, description: String },
     #[error(

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{ACCEPT, CONTENT_TYPE, LOCATION};
-use http::{HeaderMap, Method, Request, StatusCode};
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, LOCATION};
+use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::TokioExecutor;
@@ -33,12 +33,18 @@ pub(super) struct Reply {
 }
 
 impl Reply {
+    /// An error unless it was successful.
+    pub(super) fn succeeded(&self) -> Result<(), OauthError> {
+        if self.status.is_success() {
+            return Ok(());
+        }
+        let text = cut(&String::from_utf8_lossy(&self.body), MAX_SHOWN_BYTES);
+        Err(OauthError::Status { url: self.url.clone(), status: self.status.as_u16(), text })
+    }
+
     /// The JSON of a successful answer.
     pub(super) fn json<T: DeserializeOwned>(&self) -> Result<T, OauthError> {
-        if !self.status.is_success() {
-            let text = cut(&String::from_utf8_lossy(&self.body), MAX_SHOWN_BYTES);
-            return Err(OauthError::Status { url: self.url.clone(), status: self.status.as_u16(), text });
-        }
+        self.succeeded()?;
         serde_json::from_slice(&self.body).map_err(|error| OauthError::Answer {
             url: self.url.clone(),
             why: cut(&error.to_string(), MAX_SHOWN_BYTES),
@@ -50,11 +56,20 @@ impl Reply {
 pub(super) type Body = (&'static str, String);
 
 pub(super) async fn get(url: &Url) -> Result<Reply, OauthError> {
-    fetch(Method::GET, url, None).await
+    fetch(Method::GET, url, None, None).await
 }
 
 pub(super) async fn post(url: &Url, body: Body) -> Result<Reply, OauthError> {
-    fetch(Method::POST, url, Some(body)).await
+    post_as(url, body, None).await
+}
+
+/// The same, with an `Authorization` header.
+pub(super) async fn post_as(
+    url: &Url,
+    body: Body,
+    authorization: Option<HeaderValue>,
+) -> Result<Reply, OauthError> {
+    fetch(Method::POST, url, Some(body), authorization).await
 }
 
 /// An address of a login. Tokens and codes travel there, so it has TLS, or lies on this machine.
@@ -71,7 +86,12 @@ pub(super) fn address(text: &str) -> Result<Url, OauthError> {
     if safe && url.username().is_empty() && url.password().is_none() { Ok(url) } else { Err(refused()) }
 }
 
-async fn fetch(method: Method, url: &Url, body: Option<Body>) -> Result<Reply, OauthError> {
+async fn fetch(
+    method: Method,
+    url: &Url,
+    body: Option<Body>,
+    authorization: Option<HeaderValue>,
+) -> Result<Reply, OauthError> {
     let shown = origin_and_path(url);
     let unreachable = |why: String| OauthError::Unreachable { url: shown.clone(), why };
     let mut target = address(url.as_str())?;
@@ -81,6 +101,9 @@ async fn fetch(method: Method, url: &Url, body: Option<Body>) -> Result<Reply, O
     let client: Client<Connector, Full<Bytes>> = Client::builder(TokioExecutor::new()).build(connector);
     let mut request =
         Request::builder().method(method).uri(target.as_str()).header(ACCEPT, "application/json");
+    if let Some(authorization) = authorization {
+        request = request.header(AUTHORIZATION, authorization);
+    }
     let mut sent = Bytes::new();
     if let Some((kind, text)) = body {
         request = request.header(CONTENT_TYPE, kind);

@@ -9,7 +9,7 @@ use talon_bridge::text::cut;
 use url::Url;
 
 use super::error::OauthError;
-use super::fetch::{address, get, origin_and_path};
+use super::fetch::{address, get, origin_and_path, post};
 use crate::http::challenge::challenge_parameter;
 
 /// How much of a foreign name is shown.
@@ -32,6 +32,10 @@ pub(super) struct AuthorizationServer {
     pub(super) authorization_endpoint: String,
     pub(super) token_endpoint: String,
     pub(super) registration_endpoint: Option<String>,
+    pub(super) device_authorization_endpoint: Option<String>,
+    pub(super) revocation_endpoint: Option<String>,
+    #[serde(default)]
+    pub(super) token_endpoint_auth_methods_supported: Vec<String>,
     #[serde(default)]
     code_challenge_methods_supported: Vec<String>,
     #[serde(default)]
@@ -70,9 +74,17 @@ pub(super) async fn discover(server: &Url) -> Result<Discovery, OauthError> {
     Ok(Discovery { resource, scope, server: authorization_server(&issuer).await? })
 }
 
+/// The request that a server is asked to refuse: one that means the same in every revision of MCP, and does nothing.
+const PING: &str = r#"{"jsonrpc":"2.0","id":0,"method":"ping"}"#;
+
 /// What the server's refusal names: its metadata, and a scope. A server that does not refuse names nothing.
 async fn challenge(server: &Url) -> (Option<String>, Option<String>) {
-    let Ok(reply) = get(server).await else { return (None, None) };
+    // Servers of before 2025-03-26 take no `POST` at their address.
+    let refused = match post(server, ("application/json", PING.to_owned())).await {
+        Ok(reply) if reply.headers.contains_key(WWW_AUTHENTICATE) => Ok(reply),
+        _ => get(server).await,
+    };
+    let Ok(reply) = refused else { return (None, None) };
     let found = reply.headers.get_all(WWW_AUTHENTICATE).iter().filter_map(|value| value.to_str().ok());
     let challenges: Vec<&str> = found.collect();
     let parameter = |name| challenges.iter().find_map(|challenge| challenge_parameter(challenge, name));
@@ -114,7 +126,7 @@ fn is_about(resource: &str, server: &Url) -> bool {
 }
 
 /// The metadata of an issuer, which has to name that issuer.
-async fn authorization_server(issuer: &str) -> Result<AuthorizationServer, OauthError> {
+pub(super) async fn authorization_server(issuer: &str) -> Result<AuthorizationServer, OauthError> {
     let base = address(issuer)?;
     let path = base.path().trim_end_matches('/');
     let places = [

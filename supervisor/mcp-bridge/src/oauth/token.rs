@@ -4,10 +4,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 use talon_bridge::text::cut;
-use url::form_urlencoded;
+use url::Url;
 
+use super::client::Client;
 use super::error::OauthError;
-use super::fetch::{address, post};
+use super::fetch::{Reply, address};
 
 /// How long before its end a token is no longer used: a call may take that long.
 const LEEWAY_SECONDS: u64 = 60;
@@ -22,9 +23,8 @@ pub(crate) struct Credential {
     pub(super) server: String,
     pub(super) issuer: String,
     pub(super) token_endpoint: String,
-    pub(super) client_id: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) client_secret: Option<String>,
+    #[serde(flatten)]
+    pub(super) client: Client,
     pub(super) resource: String,
     pub(super) access_token: String,
     /// Seconds since 1970; nothing if the server does not say.
@@ -79,28 +79,20 @@ impl Credential {
         let form =
             [("grant_type", "refresh_token"), ("refresh_token", refresh_token), ("resource", &self.resource)];
         let mut renewed = self.clone();
-        renewed
-            .update(ask(&self.token_endpoint, &self.client_id, self.client_secret.as_deref(), &form).await?);
+        renewed.update(ask(&address(&self.token_endpoint)?, &self.client, &form).await?);
         Ok(renewed)
     }
 }
 
 /// Asks the token endpoint.
 pub(super) async fn ask(
-    endpoint: &str,
-    client_id: &str,
-    client_secret: Option<&str>,
+    endpoint: &Url,
+    client: &Client,
     fields: &[(&str, &str)],
 ) -> Result<Tokens, OauthError> {
-    let client = [("client_id", Some(client_id)), ("client_secret", client_secret)];
-    let client = client.iter().filter_map(|(name, value)| Some((*name, (*value)?)));
-    let form =
-        form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).extend_pairs(client).finish();
-    let reply = post(&address(endpoint)?, ("application/x-www-form-urlencoded", form)).await?;
-    if reply.status.is_client_error()
-        && let Ok(refusal) = serde_json::from_slice::<Refusal>(&reply.body)
-    {
-        return Err(refused(&refusal.error, &refusal.error_description));
+    let reply = client.post(endpoint, fields).await?;
+    if let Some(refused) = refusal(&reply) {
+        return Err(refused);
     }
     let tokens: Tokens = reply.json()?;
     if !tokens.token_type.eq_ignore_ascii_case("bearer") {
@@ -108,6 +100,13 @@ pub(super) async fn ask(
         return Err(OauthError::Answer { url: reply.url, why });
     }
     Ok(tokens)
+}
+
+/// The error that an authorization server answers with.
+pub(super) fn refusal(reply: &Reply) -> Option<OauthError> {
+    let refusal: Refusal =
+        serde_json::from_slice(&reply.body).ok().filter(|_| reply.status.is_client_error())?;
+    Some(refused(&refusal.error, &refusal.error_description))
 }
 
 /// An error of the authorization server.

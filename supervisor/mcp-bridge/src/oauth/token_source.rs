@@ -125,6 +125,10 @@ impl Authorization for TokenSource {
         async { self.current().await.map_err(|error| self.explain(&error)) }.boxed()
     }
 
+    fn scope(&self) -> BoxFuture<'_, Option<String>> {
+        async { self.credential.lock().await.scope.clone() }.boxed()
+    }
+
     fn renewed<'a>(
         &'a self,
         refused: &'a HeaderValue,

@@ -15,6 +15,7 @@ use tokio::sync::{oneshot, watch};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
+use super::import_failure::{ImportFailure, ImportLog};
 use super::probe_log::ProbeLog;
 
 /// How long the server may take to end once its standard input is closed. Together with the next one well
@@ -32,6 +33,8 @@ const STEPS: [EndStep; 2] = [(None, CLOSED_GRACE), (Some(Signal::TERM), TERMINAT
 #[derive(Clone)]
 pub(crate) struct Child {
     ended: watch::Receiver<Option<String>>,
+    /// Whether its code cannot be loaded.
+    pub(crate) import_failure: ImportFailure,
     /// Closes its standard input, and ends it.
     pub(crate) closing: Shutdown,
 }
@@ -87,8 +90,10 @@ impl Child {
         else {
             return Err(io::Error::other("it has no pipes"));
         };
+        let import_failure = ImportFailure::default();
+        let failure = import_failure.clone();
         let drained = output::spawn_reader("server-stderr", errors.into_owned_fd()?, |mut errors| {
-            let mut log = ProbeLog::new(io::stderr());
+            let mut log = ProbeLog::new(ImportLog { to: io::stderr(), failure });
             output::forward_lines(&mut errors, &mut log);
             // If there is no reader, there is nowhere to report the error.
             let _ = log.flush();
@@ -96,7 +101,7 @@ impl Child {
         let closing = Shutdown::default();
         let (sender, ended) = watch::channel(None);
         tokio::spawn(supervise(process, closing.clone(), drained, sender));
-        Ok((Self { ended, closing }, Pipes { input, output }))
+        Ok((Self { ended, import_failure, closing }, Pipes { input, output }))
     }
 
     /// How it ended, if it ends within this time.

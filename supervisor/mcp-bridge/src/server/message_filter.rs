@@ -1,23 +1,26 @@
 //! Decides which of a server's messages the library gets, and which the bridge handles.
 //!
 //! A response passes only if its request is still pending. Requests of the server are answered here: a `ping`
-//! with success, everything else with an error, because no plugin may ask its caller for anything. Progress
-//! and notifications of changed tools are passed on in the order in which they arrive.
+//! with success, `roots/list` with what the operator wrote, everything else with an error; only `elicitation/create` is for the
+//! library's client. Progress and notifications of changed tools are passed on in the order in which they arrive.
 
 use std::collections::HashSet;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use rmcp::RoleClient;
 use rmcp::model::{
-    ClientJsonRpcMessage, ClientNotification, ClientRequest, ClientResult, ErrorCode, ErrorData, GetMeta,
-    NumberOrString, RequestId, ServerJsonRpcMessage, ServerNotification, ServerRequest, ServerResult,
+    ClientJsonRpcMessage, ClientNotification, ClientRequest, ClientResult, CustomResult, ErrorCode,
+    ErrorData, GetMeta, NumberOrString, RequestId, ServerJsonRpcMessage, ServerNotification, ServerRequest,
+    ServerResult,
 };
 use rmcp::transport::Transport;
 use serde_json::Value;
 use talon_bridge::text::cut;
+use talon_sdk::Notifier;
 use tokio::sync::{Notify, Semaphore};
 
 use super::progress::Progress;
+use crate::roots::Roots;
 
 /// Replies to a server's own requests that are being sent at once. A server that asks faster than it reads
 /// gets no further ones.
@@ -25,6 +28,8 @@ const MAX_REPLIES: usize = 32;
 /// Requests that wait for a response. The supervisor admits far fewer calls, and a cancelled one is no longer
 /// pending; beyond this the oldest, which will hardly be answered, counts as cancelled.
 const MAX_PENDING: usize = 1024;
+/// Questions to a user that are open at once; a call has one at most. Further ones are refused.
+const MAX_QUESTIONS: usize = 8;
 /// How much of a log message is passed on.
 const MAX_LOG_BYTES: usize = 1000;
 
@@ -35,6 +40,32 @@ pub(crate) struct Updates {
     pub(crate) progress: Progress,
     /// Its tools changed.
     pub(crate) tools_changed: Arc<Notify>,
+    /// Its resources or prompts changed.
+    pub(crate) lists_changed: ListsChanged,
+}
+
+/// Passes on that a server lists other resources or prompts. Clones share it.
+#[derive(Clone, Default)]
+pub(crate) struct ListsChanged(Arc<OnceLock<Notifier>>);
+
+impl ListsChanged {
+    /// From now on the host is notified. What changed before needs no notice: the host knows nothing of it yet.
+    pub(crate) fn attach(&self, notifier: Notifier) {
+        let _ = self.0.set(notifier);
+    }
+
+    /// Takes a notification of the server; whether it was one of these.
+    pub(crate) fn take(&self, notification: &ServerNotification) -> bool {
+        let (resources, prompts) = match notification {
+            ServerNotification::ResourceListChangedNotification(_) => (true, false),
+            ServerNotification::PromptListChangedNotification(_) => (false, true),
+            _ => return false,
+        };
+        if let Some(notifier) = self.0.get() {
+            notifier.lists_changed(resources, prompts);
+        }
+        true
+    }
 }
 
 /// A transport that filters its messages.
@@ -42,8 +73,11 @@ pub(crate) struct MessageFilter<T> {
     inner: T,
     updates: Updates,
     replies: Arc<Semaphore>,
+    roots: Roots,
     /// Requests without a response.
     pending: HashSet<RequestId>,
+    /// The server's questions without an answer.
+    questions: HashSet<RequestId>,
     /// The answer to the library's first request, if the bridge has it already.
     known_answer: Option<ServerResult>,
     /// The same once the request came, until it is received.
@@ -53,7 +87,15 @@ pub(crate) struct MessageFilter<T> {
 impl<T: Transport<RoleClient>> MessageFilter<T> {
     pub(crate) fn new(inner: T, updates: Updates) -> Self {
         let replies = Arc::new(Semaphore::new(MAX_REPLIES));
-        Self { inner, updates, replies, pending: HashSet::new(), known_answer: None, ready: None }
+        let (roots, pending) = (Roots::default(), HashSet::new());
+        let questions = HashSet::new();
+        Self { inner, updates, replies, roots, pending, questions, known_answer: None, ready: None }
+    }
+
+    /// With the roots that the server gets; by default none.
+    pub(crate) fn with_roots(mut self, roots: Roots) -> Self {
+        self.roots = roots;
+        self
     }
 
     /// The library's first request, `server/discover` or `initialize`, was asked and answered already: it gets
@@ -93,7 +135,14 @@ impl<T: Transport<RoleClient>> MessageFilter<T> {
                     self.pending.remove(id);
                 }
             }
-            _ => {}
+            ClientJsonRpcMessage::Response(response) => {
+                self.questions.remove(&response.id);
+            }
+            ClientJsonRpcMessage::Error(error) => {
+                if let Some(id) = &error.id {
+                    self.questions.remove(id);
+                }
+            }
         }
     }
 
@@ -122,6 +171,13 @@ impl<T: Transport<RoleClient>> MessageFilter<T> {
                 let passes = error.id.as_ref().is_none_or(|id| self.take_pending(id));
                 passes.then_some(ServerJsonRpcMessage::Error(error))
             }
+            ServerJsonRpcMessage::Request(request)
+                if matches!(request.request, ServerRequest::ElicitRequest(_))
+                    && self.questions.len() < MAX_QUESTIONS
+                    && self.questions.insert(request.id.clone()) =>
+            {
+                Some(ServerJsonRpcMessage::Request(request))
+            }
             ServerJsonRpcMessage::Request(request) => {
                 self.reply(request.id, &request.request);
                 None
@@ -149,20 +205,29 @@ impl<T: Transport<RoleClient>> MessageFilter<T> {
             ServerNotification::LoggingMessageNotification(log) => {
                 log_line(&serde_json::to_value(&log.params).unwrap_or_default());
             }
-            _ => {}
+            other => {
+                self.updates.lists_changed.take(&other);
+            }
         }
     }
 
     fn reply(&mut self, id: RequestId, request: &ServerRequest) {
-        let reply = match request {
-            ServerRequest::PingRequest(_) => ClientJsonRpcMessage::response(ClientResult::empty(()), id),
+        let roots = self.roots.answer().filter(|_| matches!(request, ServerRequest::ListRootsRequest(_)));
+        let reply = match (request, roots) {
+            (ServerRequest::PingRequest(_), _) => ClientJsonRpcMessage::response(ClientResult::empty(()), id),
+            (_, Some(roots)) => {
+                let result = ClientResult::CustomResult(CustomResult::new(roots));
+                ClientJsonRpcMessage::response(result, id)
+            }
             _ => {
                 tracing::info!(
-                    "the MCP server asks for what plugins do not get (sampling, roots, elicitation): refused"
+                    "the MCP server asks for what it does not get (sampling, too many questions, or roots without config.roots): refused"
                 );
                 let error = ErrorData::new(
                     ErrorCode::METHOD_NOT_FOUND,
-                    "this client offers no sampling, no roots and no elicitation",
+                    format!(
+                        "this client offers no sampling, at most {MAX_QUESTIONS} questions at once, and roots only where its operator says so"
+                    ),
                     None,
                 );
                 ClientJsonRpcMessage::error(error, Some(id))

@@ -51,6 +51,17 @@ async fn requests_of_the_server_are_answered_here() {
     }
 }
 
+// Promises: MCP-36
+#[tokio::test]
+async fn roots_are_those_of_the_operator() {
+    let (screen, scripted) =
+        screen(&[json!({"jsonrpc": "2.0", "id": 1, "method": "roots/list", "params": {}}), Value::Null]);
+    let roots = Roots::of(Some(&json!("granted")), &["/srv/a".into()]).unwrap();
+    assert!(screen.with_roots(roots).receive().await.is_none());
+    let roots = json!({"roots": [{"uri": "file:///srv/a"}]});
+    assert_eq!(scripted.sent.lock()[0], json!({"jsonrpc": "2.0", "id": 1, "result": roots}));
+}
+
 #[tokio::test]
 async fn what_is_known_already_is_not_asked_again() {
     let (screen, scripted) = screen(&[Value::Null]);

@@ -1,6 +1,7 @@
 //! The server: its process or its address, and the path of its messages.
 
 pub(crate) mod child;
+pub(crate) mod import_failure;
 pub(crate) mod lines;
 pub(crate) mod message_filter;
 mod probe_log;

@@ -4,10 +4,10 @@ use rmcp::RoleClient;
 use rmcp::model::{ClientRequest, ListToolsRequest, PaginatedRequestParams};
 use rmcp::service::{Peer, ServiceError};
 use serde_json::Value;
+use talon_error_chain::error_chain;
 
-use super::call::ask;
 use super::offer::MAX_TOOLS;
-use super::result_value;
+use crate::request::{ask, result_value};
 use crate::server::lines::MAX_MESSAGE_BYTES;
 
 /// The most tools that are read: more than are offered, so that `config.tools` can name any of them. A server
@@ -25,8 +25,10 @@ const MAX_LIST_BYTES: usize = 2 * MAX_MESSAGE_BYTES;
 /// Why the tools cannot be listed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ListError {
+    #[error("{0}")]
+    Transport(String),
     #[error(transparent)]
-    Service(#[from] ServiceError),
+    Service(ServiceError),
     #[error("its answer to tools/list holds no list of tools")]
     NoList,
     #[error("its list of tools goes round in circles: it names the page that it just gave as the next one")]
@@ -35,6 +37,16 @@ pub(crate) enum ListError {
     TooManyPages,
     #[error("its list of tools is larger than {MAX_LIST_BYTES} bytes")]
     Large,
+}
+
+impl From<ServiceError> for ListError {
+    fn from(error: ServiceError) -> Self {
+        match error {
+            // Its own text begins with the names of the library's types.
+            ServiceError::TransportSend(error) => Self::Transport(error_chain(error.error.as_ref())),
+            error => Self::Service(error),
+        }
+    }
 }
 
 /// The tools as they are declared.

@@ -1,13 +1,13 @@
 //! A server's tools as actions, within the limits of what a plugin may declare.
 
 use serde_json::Value;
+use talon_action_name::action_name;
 use talon_bridge::text::cut;
 use talon_sdk::proto::{Action, Parameter};
 
 use super::arguments::Reader;
 use super::inline::inline;
 use super::schema::Parameters;
-use talon_bridge::names::action_name;
 
 /// The most tools: what the supervisor takes from one plugin.
 pub(crate) const MAX_TOOLS: usize = 1024;
@@ -45,11 +45,11 @@ struct Budget {
     parameters: usize,
 }
 
-/// The server's tools as actions; only those in `only`, if it is set.
-pub(crate) fn offers(tools: &[Value], only: Option<&[String]>) -> Vec<OfferedTool> {
+/// The server's tools as actions, at most `max_tools`; only those in `only`, if it is set.
+pub(crate) fn offers(tools: &[Value], only: Option<&[String]>, max_tools: usize) -> Vec<OfferedTool> {
     let mut offers: Vec<OfferedTool> = Vec::new();
     let mut left_out = Vec::new();
-    let expected = tools.len().min(MAX_TOOLS);
+    let expected = tools.len().min(max_tools);
     let mut budget = Budget {
         bytes: MAX_TOTAL_BYTES - expected * RESERVED_BYTES,
         parameters: MAX_TOTAL_PARAMETERS - expected,
@@ -63,8 +63,8 @@ pub(crate) fn offers(tools: &[Value], only: Option<&[String]>) -> Vec<OfferedToo
             continue;
         }
         let action = action_name(name);
-        let why = if offers.len() == MAX_TOOLS {
-            "there are more than 1024: name those that are needed in config.tools"
+        let why = if offers.len() == max_tools {
+            "there are more than 1024 actions: name the tools that are needed in config.tools"
         } else if offers.iter().any(|offer| offer.action.name == action) {
             "there is another one of its name"
         } else {
@@ -113,6 +113,9 @@ impl Budget {
             read_only: hint("readOnlyHint").unwrap_or(false),
             destructive: hint("destructiveHint"),
             output_schema,
+            takes_further_arguments: parameters.further,
+            // MCP has no declaration: any tool may return any of them, and the operator grants them.
+            media: ["image", "audio", "resource", "link"].map(str::to_owned).to_vec(),
             ..Action::default()
         };
         OfferedTool { tool: name.to_owned(), action, reader }

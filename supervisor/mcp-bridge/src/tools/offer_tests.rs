@@ -13,7 +13,7 @@ fn titles_hints_and_schemas_are_kept() {
         }),
         json!({"name": "wipe", "annotations": {"title": "Wipe all", "destructiveHint": true}}),
     ];
-    let offers = offers(&tools, None);
+    let offers = offers(&tools, None, MAX_TOOLS);
     let (read, wipe) = (&offers[0].action, &offers[1].action);
     assert_eq!((read.name.as_str(), offers[0].tool.as_str()), ("files_-2eread", "files.read"));
     assert_eq!(read.description, "Read a file\nReads it.");
@@ -30,8 +30,9 @@ fn titles_hints_and_schemas_are_kept() {
 fn only_the_tools_that_are_wanted_are_offered_and_none_twice() {
     let tool = |name: &str| json!({"name": name, "inputSchema": {"type": "object"}});
     let tools = [tool("a"), tool("b"), tool("a"), json!({}), json!(7), tool("c")];
-    let names =
-        |only: Option<&[String]>| offers(&tools, only).into_iter().map(|o| o.tool).collect::<Vec<_>>();
+    let names = |only: Option<&[String]>| {
+        offers(&tools, only, MAX_TOOLS).into_iter().map(|o| o.tool).collect::<Vec<_>>()
+    };
     assert_eq!(names(None), ["a", "b", "c"]);
     assert_eq!(names(Some(&["c".to_owned(), "none".to_owned()])), ["c"]);
 }
@@ -44,7 +45,7 @@ fn a_server_that_declares_too_much_offers_what_fits() {
     let tool =
         |i: usize| json!({"name": format!("t{i}"), "description": "d".repeat(1000), "inputSchema": schema});
     let tools: Vec<_> = (0..2000).map(tool).collect();
-    let offers = offers(&tools, None);
+    let offers = offers(&tools, None, MAX_TOOLS);
     let parameters: usize = offers.iter().map(|offer| offer.action.parameters.len()).sum();
     assert_eq!(offers.len(), MAX_TOOLS);
     assert!(parameters <= MAX_TOTAL_PARAMETERS, "{parameters}");

@@ -5,12 +5,13 @@
 //! part that cannot be inlined becomes a parameter that takes anything, and its description says so: the tool
 //! stays usable, and the server checks the value.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 use talon_arguments::{Kinds, has_default};
 use talon_bridge::text::cut;
 use talon_sdk::proto::Parameter;
 
 use super::inline::{InlineError, inline};
+use super::properties::Properties;
 
 /// The most parameters of one tool; the supervisor takes 256, and larger tools are not filled by hand.
 const MAX_PARAMETERS: usize = 128;
@@ -28,23 +29,19 @@ pub(crate) struct Parameters {
     pub(crate) list: Vec<Parameter>,
     /// Whether the only parameter is the whole object.
     pub(crate) whole: bool,
+    /// Whether the tool takes arguments that are not in the list.
+    pub(crate) further: bool,
 }
 
 impl Parameters {
     /// The parameters that a schema describes.
     pub(crate) fn of(schema: &Value) -> Self {
         let Some(properties) = properties(schema) else { return Self::whole(schema) };
-        let required: Vec<&str> = schema
-            .get("required")
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten()
-            .filter_map(Value::as_str)
-            .collect();
         let parameter = |(name, piece): (&String, &Value)| {
-            parameter(name, piece, schema, required.contains(&name.as_str()))
+            parameter(name, piece, schema, properties.required.contains(name))
         };
-        Self { list: properties.into_iter().flatten().map(parameter).collect(), whole: false }
+        let list = properties.named.iter().map(parameter).collect();
+        Self { list, whole: false, further: properties.further }
     }
 
     /// One parameter that holds the whole object.
@@ -54,7 +51,7 @@ impl Parameters {
         if parameter.description.is_empty() {
             parameter.description = "The tool's arguments, as one JSON object.".to_owned();
         }
-        Self { list: vec![parameter], whole: true }
+        Self { list: vec![parameter], whole: true, further: false }
     }
 
     /// Without schemas: for a server that declares more than the total limit.
@@ -67,28 +64,31 @@ impl Parameters {
     }
 }
 
-/// The properties, if the arguments are an object whose properties can be parameters. The inner `None`: it
-/// has none.
-#[expect(
-    clippy::option_option,
-    reason = "no properties is something else than not an object with properties"
-)]
-fn properties(schema: &Value) -> Option<Option<&Map<String, Value>>> {
+/// The properties, if the arguments are an object whose properties can be parameters.
+fn properties(schema: &Value) -> Option<Properties> {
     let fields = schema.as_object()?;
     if fields.get("type").is_some_and(|word| word != "object") {
         return None;
     }
-    let Some(properties) = fields.get("properties").and_then(Value::as_object).filter(|all| !all.is_empty())
-    else {
-        // The schema allows properties that it does not name.
-        let open = fields.get("additionalProperties").is_some_and(|more| *more != Value::Bool(false));
-        let elsewhere = ["$ref", "anyOf", "oneOf", "allOf", "patternProperties"]
+    let names_some = fields.get("properties").and_then(Value::as_object).is_some_and(|all| !all.is_empty());
+    if !names_some {
+        // What the schema allows is described elsewhere in it: the whole schema is kept.
+        let described = ["$ref", "anyOf", "oneOf", "allOf", "patternProperties"]
             .iter()
             .any(|key| fields.contains_key(*key));
-        return if open || elsewhere { None } else { Some(None) };
-    };
-    let named = properties.keys().all(|name| is_name(name));
-    (named && properties.len() <= MAX_PARAMETERS).then_some(Some(properties))
+        let open = fields.get("additionalProperties").is_some_and(|more| *more != Value::Bool(false));
+        if described || open {
+            return None;
+        }
+        // `{}` and `{"type": "object"}` admit any object, as MCP says itself. Libraries write an empty list of
+        // properties for a tool that takes nothing.
+        let silent = !fields.contains_key("properties") && !fields.contains_key("additionalProperties");
+        return Some(Properties { further: silent, ..Properties::default() });
+    }
+    let properties = Properties::of(fields, schema);
+    let are_parameters =
+        properties.named.len() <= MAX_PARAMETERS && properties.named.keys().all(|name| is_name(name));
+    are_parameters.then_some(properties)
 }
 
 /// The supervisor shows names as they are, and offers no action whose name cannot be typed.

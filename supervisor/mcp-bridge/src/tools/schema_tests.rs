@@ -75,6 +75,22 @@ fn a_tool_without_properties_takes_nothing() {
     }
 }
 
+// Promises: MCP-48
+#[test]
+fn a_schema_that_says_nothing_admits_any_argument() {
+    for (schema, further) in [
+        (json!({}), true),
+        (json!({"type": "object"}), true),
+        (json!({"type": "object", "properties": {}}), false),
+        (json!({"type": "object", "additionalProperties": false}), false),
+        (json!({"type": "object", "properties": {"a": {}}}), false),
+        (json!({"type": "object", "properties": {"a": {}}, "additionalProperties": true}), true),
+    ] {
+        let parameters = Parameters::of(&schema);
+        assert_eq!((parameters.further, parameters.whole), (further, false), "{schema}");
+    }
+}
+
 #[test]
 fn what_has_no_properties_that_can_be_named_is_one_argument() {
     let many: serde_json::Map<_, _> = (0..200).map(|i| (format!("p{i}"), json!({}))).collect();

@@ -1,6 +1,7 @@
 //! Checks of `agent` and `orchestrator`: patterns, expressions, sub-agents, and whether approvals can be
 //! given.
 
+use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::thread;
@@ -17,6 +18,7 @@ use talon_plugin_config::name::PluginName;
 use talon_sanitize::nearest;
 
 use super::Check;
+use crate::config::confirm_patterns::read_confirm_patterns;
 use crate::config::peers::name_of;
 use crate::config::types::{Config, Engine, Tools};
 
@@ -64,6 +66,8 @@ impl Check<'_> {
             allow,
             subagents,
             memory: _,
+            sessions: _,
+            media: _,
             trusted_plugins,
         } = &config.agent;
         if *enabled {
@@ -169,7 +173,7 @@ impl Check<'_> {
     }
 
     fn confirm(&mut self, confirm: &ConfirmKeys, path: &KeyPath) {
-        let ConfirmKeys { default: _, rules, patterns, expires_after: _ } = confirm;
+        let ConfirmKeys { default: _, rules, patterns, pattern_file, expires_after: _ } = confirm;
         for (index, rule) in rules.iter().enumerate() {
             self.pattern(&rule.tool, &path.key("rules").index(index).key("tool"));
         }
@@ -177,6 +181,25 @@ impl Check<'_> {
             if let Err(error) = confirm_pattern(expression) {
                 let help = "write an expression of Rust's regex: without look-around and references back";
                 self.problem(&path.key("patterns").index(index), format!("is no expression: {error}"), help);
+            }
+        }
+        if let Some(file) = pattern_file {
+            self.pattern_file(file, &path.key("pattern_file"));
+        }
+    }
+
+    /// Its examples are a part of the configuration: with a wrong one it would let through what it names.
+    fn pattern_file(&mut self, file: &Path, path: &KeyPath) {
+        let file = file.to_owned();
+        let shown = file.display().to_string();
+        match run_with_timeout(move || read_confirm_patterns(&file)) {
+            Some(Ok(_)) => {}
+            Some(Err(error)) => {
+                self.problem(path, format!("{shown}: {error}"), "correct the pattern, or its example");
+            }
+            None => {
+                let message = format!("{shown} does not answer");
+                self.problem(path, message, "see whether its file system does");
             }
         }
     }

@@ -3,16 +3,28 @@
 use std::collections::BTreeSet;
 
 use talon_agent_settings::catalog::{Catalog, UnknownModelError};
-use talon_agent_settings::{Budget, ModelKeys, ProviderEntry};
+use talon_agent_settings::{Budget, EmbeddingKeys, ModelKeys, ProviderEntry, ProviderKind};
 use talon_plugin_config::document::origin::KeyPath;
 
 use super::Check;
 
+/// As the agent takes at most.
+const MAX_DIMENSIONS: u32 = 8192;
+
 impl Check<'_> {
     /// Returns the catalog, if it is valid, for checks of model names.
     pub(super) fn models(&mut self, models: &ModelKeys, path: &KeyPath) -> Option<Catalog> {
-        let ModelKeys { providers, catalog, fallback, budget, default, summaries, local_only, thinking: _ } =
-            models;
+        let ModelKeys {
+            providers,
+            catalog,
+            fallback,
+            budget,
+            default,
+            summaries,
+            embeddings,
+            local_only,
+            thinking: _,
+        } = models;
         for (name, entry) in &providers.0 {
             let path = path.key("providers").key(name);
             for wrong in entry.problems(name).into_iter().chain(entry.base_url_problem()) {
@@ -58,7 +70,35 @@ impl Check<'_> {
                 help,
             );
         }
+        if let Some(embeddings) = embeddings {
+            self.embeddings(embeddings, models, &path.key("embeddings"));
+        }
         catalog
+    }
+
+    /// Checks that the provider of vectors is there, has them, and may be asked.
+    fn embeddings(&mut self, embeddings: &EmbeddingKeys, models: &ModelKeys, path: &KeyPath) {
+        let EmbeddingKeys { provider, model, dimensions, .. } = embeddings;
+        if model.is_empty() {
+            self.problem(&path.key("model"), "it names no model", "write the provider's name of one");
+        }
+        if dimensions.is_some_and(|dimensions| !(1..=MAX_DIMENSIONS).contains(&dimensions)) {
+            let message = format!("a vector has 1 to {MAX_DIMENSIONS} numbers");
+            self.problem(&path.key("dimensions"), message, "leave it out for the model's own");
+        }
+        let path = path.key("provider");
+        let Some(entry) = models.providers.0.get(provider) else {
+            let message = format!("no provider is called {provider:?}");
+            return self.problem(&path, message, "list it under models.providers");
+        };
+        if !matches!(entry.kind, ProviderKind::Openai | ProviderKind::Ollama) {
+            let message = format!("{provider} makes no vectors of texts");
+            return self.problem(&path, message, "name a provider of the kind openai or ollama");
+        }
+        if models.local_only && !entry.is_local() {
+            let message = format!("{provider} is not on this machine, so with local_only it is never asked");
+            self.found.warning(&path, message, "name one on this machine, or leave models.embeddings out");
+        }
     }
 
     /// Checks that a name refers to a model. Without a valid catalog this is unknown, and not reported.

@@ -10,7 +10,7 @@ use talon_wire::frames::{self, FrameLimits};
 #[serde(default)]
 pub struct Frames {
     /// How many control frames may come at once: SETTINGS, PING, WINDOW_UPDATE, PRIORITY, RST_STREAM,
-    /// CONTINUATION, HEADERS, empty DATA and unknown ones.
+    /// CONTINUATION, HEADERS, unknown ones, and DATA that only ends its stream.
     ///
     /// 2,048: the requests of 128 streams begin with some five of them each, and three times as many are
     /// read within milliseconds. Each call earns its connection more of them.

@@ -13,6 +13,7 @@ mod sandbox;
 mod state;
 mod tools;
 mod traces;
+mod user;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -28,6 +29,7 @@ pub use self::sandbox::Sandbox;
 pub use self::state::{Engine, Quota, QuotaOverride, State};
 pub use self::tools::{ConfiguredPlugin, Credential, Grants, Lifecycle, Media, Override, Tools};
 pub use self::traces::Traces;
+pub use self::user::User;
 
 use talon_agent_settings::{AgentKeys, ModelKeys, OrchestratorKeys};
 
@@ -75,6 +77,8 @@ pub struct Config {
     pub traces: Traces,
     /// Changes while it runs.
     pub reload: Reload,
+    /// A supervisor that `talon ask` and `talon chat` start for one user.
+    pub user: User,
     /// The agent, which lets a model use the plugins' actions: a separate process under a separate uid, with
     /// network access and no privileges. It reaches plugins only through the host API, as every client.
     pub agent: AgentKeys,
@@ -107,6 +111,7 @@ impl Config {
             audit: Audit::default(),
             traces: Traces::default(),
             reload: Reload::default(),
+            user: User::default(),
             agent: AgentKeys::default(),
             models: ModelKeys::default(),
             orchestrator: OrchestratorKeys::default(),

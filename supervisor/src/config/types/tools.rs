@@ -25,7 +25,7 @@ pub struct Tools {
     #[schemars(extend("format" = "path"), example = &"./plugins")]
     #[serde(default)]
     pub plugin_dir: Option<PathBuf>,
-    /// Where `talon-mcp-bridge` and `talon-framed-bridge` are, which translate for plugins that speak
+    /// Where `talon-mcp-bridge`, `talon-framed-bridge` and `talon-service-bridge` are, which translate for plugins that speak
     /// something else than gRPC.
     ///
     /// Unless set, they are looked for beside `talon`, and in `../libexec/talon` and `../lib/talon` from
@@ -166,7 +166,9 @@ pub struct ConfiguredPlugin {
 pub struct Grants {
     /// The values of the caller's session context that it may have, if its actions ask for them.
     ///
-    /// Nothing unless named here: what an action asks for is the plugin's wish, not the operator's.
+    /// Nothing unless named here: what an action asks for is the plugin's wish, not the operator's. The agent
+    /// gives `session_id`, `sender`, `channel` and the like, and to actions that ask for them `task`, the
+    /// message of the turn, and `conversation`, what was said in the turns before.
     #[schemars(example = serde_json::json!(["session_id"]))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub context: Option<Vec<String>>,

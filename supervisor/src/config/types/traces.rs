@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 /// Traces of calls for OpenTelemetry, sent by OTLP over gRPC. Off unless there is an `endpoint`.
 ///
-/// A trace begins at `host.sock`, or continues the one in the caller's metadata (`traceparent`), and is
-/// passed on to plugins in the same way.
+/// A trace begins at `host.sock` or with a question to the agent, or continues the one in the caller's
+/// metadata (`traceparent`), and is passed on to plugins in the same way.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Traces {

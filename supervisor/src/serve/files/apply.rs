@@ -9,7 +9,7 @@ use talon_sanitize::Raw;
 use super::subject::{Subject, SubjectState};
 use super::watch::Watch;
 use crate::discover;
-use crate::reload::Reloader;
+use crate::reload::{ReloadTrigger, Reloader};
 
 impl Watch {
     /// Applies all changes concurrently, so that a slow one does not delay the others. A changed
@@ -17,7 +17,7 @@ impl Watch {
     pub(super) async fn apply(&self, settled: Vec<(Subject, SubjectState)>) {
         if settled.iter().any(|(subject, _)| *subject == Subject::Config) {
             tracing::info!("the config file changed: it is read anew");
-            self.reloader.reload_automatically("the config file changed").await;
+            self.reloader.reload_automatically(ReloadTrigger::FileChange).await;
         }
         let acts = settled.into_iter().map(|(subject, now)| async move {
             match (subject, now) {

@@ -71,7 +71,8 @@ impl RunningSupervisor {
             keeper.reopen();
             let config = self.config();
             let uids = config.talon_plugin_settings().uid_range;
-            self.state_service = Some(state_service::run(&config, uids, &self.registry, keeper)?);
+            self.state_service =
+                Some(state_service::run(&config, uids, &self.registry, keeper, self.service_mode)?);
         }
         self.dispatcher.resume();
         self.open().await?;

@@ -3,12 +3,12 @@
 use talon_proto::state::{
     ExportChunk, ExportDone, ExportEnd, ExportFile, ExportPlanned, Layers, export_chunk::What,
 };
-use talon_store::{Error, Message, PluginId, Session, SessionId, Store};
+use talon_store::{Error, KeyValues, Message, PluginId, Session, SessionId, Store};
 use tokio::sync::mpsc;
 
 use super::emit::YamlWriter;
 use super::limits::CHUNK_BYTES;
-use super::{layout, memories, messages, sessions, source};
+use super::{approval_rules, layout, memories, messages, sessions, source};
 
 /// Why an export ended before it was done.
 #[derive(Debug, thiserror::Error)]
@@ -80,7 +80,9 @@ async fn key_values(store: &Store, out: &mut ExportSink) -> Result<(), ExportErr
 
 async fn conversations(store: &Store, out: &mut ExportSink) -> Result<(), ExportError> {
     let (sessions, memory) = (store.sessions(), store.memory());
-    let mut files = u64::from(!source::memories(&*memory, None).await?.items.is_empty());
+    let rules = store.key_values();
+    let mut files = u64::from(!source::memories(&*memory, None).await?.items.is_empty())
+        + u64::from(!source::approval_rules(&*rules, None).await?.items.is_empty());
     let mut after = None;
     loop {
         let page = source::sessions(&*sessions, after).await?;
@@ -111,6 +113,24 @@ async fn conversations(store: &Store, out: &mut ExportSink) -> Result<(), Export
         let page = source::memories(&*memory, after).await?;
         for memory in page.items {
             memories::write(&mut file.yaml, &memory);
+            file.record(out).await?;
+        }
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    file.end(out).await?;
+    approval_rules(&*rules, out).await
+}
+
+async fn approval_rules(store: &dyn KeyValues, out: &mut ExportSink) -> Result<(), ExportError> {
+    let mut file = ExportedFile::new(layout::APPROVAL_RULES.to_owned());
+    let mut after = None;
+    loop {
+        let page = source::approval_rules(store, after).await?;
+        for entry in page.items {
+            file.yaml.bytes(approval_rules::id(entry.key.as_str()), &entry.value);
             file.record(out).await?;
         }
         after = page.next;

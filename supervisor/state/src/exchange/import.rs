@@ -1,20 +1,23 @@
 //! Imports into a store: file by file, record by record, with a report of each record that was refused.
 
+use std::collections::BTreeSet;
+
 use talon_proto::state::{
     ImportCounts, ImportDone, ImportRefused, ImportReport, ImportedFile, Layers, import_report::What,
 };
-use talon_store::{Error, PluginId, Store, Timestamp};
+use talon_store::limits::MAX_NAME_BYTES;
+use talon_store::{APPROVALS_NAMESPACE, Error, PluginId, Store, Timestamp};
 use tokio::sync::mpsc;
 
 use super::excerpt::{excerpt, excerpt_within};
 use super::layout::FileKind;
 use super::limits::{MAX_FILE_BYTES, MAX_RECORDS, PATH_EXCERPT_CHARS, READ_AHEAD};
-use super::node::{Mark, Problem};
+use super::node::{Mark, Node, Problem};
 use super::omitted::OmittedFields;
 use super::read::{self, Item, Shape};
 use super::record_writer::{Outcome, PendingWrites, RecordWriter};
-use super::sessions::SessionReader;
-use super::{entries, memories, messages};
+use super::sessions::{SessionReader, UNKNOWN_NAME, is_name};
+use super::{approval_rules, entries, memories, messages};
 
 /// Why an import cannot continue. An invalid record is not a reason: it is reported.
 #[derive(Debug, thiserror::Error)]
@@ -30,11 +33,18 @@ pub enum ImportError {
     Disconnected,
 }
 
+/// Reads an entry of a namespace. Returns its name for reports, and the entry.
+type ReadEntry = fn(Node, Node, &mut entries::SeenKeys) -> (String, Result<entries::Entry, Problem>);
+
 /// Imports files, one after the other.
 #[derive(Debug)]
 pub struct Importer {
     layers: Layers,
     writer: RecordWriter,
+    /// Whose the sessions are that name no sender.
+    sender: String,
+    /// The plugins of the files so far.
+    plugins: BTreeSet<PluginId>,
     files: u64,
     counts: ImportCounts,
 }
@@ -44,7 +54,25 @@ impl Importer {
     /// reports say what would be.
     #[must_use]
     pub fn new(store: Store, layers: Layers, dry_run: bool) -> Self {
-        Self { layers, writer: RecordWriter::new(store, dry_run), files: 0, counts: ImportCounts::default() }
+        Self {
+            layers,
+            writer: RecordWriter::new(store, dry_run),
+            sender: UNKNOWN_NAME.to_owned(),
+            plugins: BTreeSet::new(),
+            files: 0,
+            counts: ImportCounts::default(),
+        }
+    }
+
+    /// Gives sessions that name no sender to this one.
+    ///
+    /// # Errors
+    /// What is wrong with a name that no sender has.
+    pub fn with_sender(self, sender: &str) -> Result<Self, String> {
+        if is_name(sender) {
+            return Ok(Self { sender: sender.to_owned(), ..self });
+        }
+        Err(format!("a sender has 1 to {MAX_NAME_BYTES} bytes without control characters"))
     }
 
     /// Imports one file. Sends a report for each record that is refused, then one for the file.
@@ -68,8 +96,19 @@ impl Importer {
                     .refuse("", Problem { at: Mark::default(), reason: format!("belongs to {whose}") })
                     .await?;
             }
-            Ok(FileKind::Plugin(plugin)) => self.plugin(plugin, bytes, &mut report).await?,
+            Ok(FileKind::Plugin(plugin)) if !self.plugins.insert(plugin.clone()) => {
+                let reason = format!(
+                    "another file of this import was taken for the plugin {plugin}: give one of them another name"
+                );
+                report.refuse("", Problem { at: Mark::default(), reason }).await?;
+            }
+            Ok(FileKind::Plugin(plugin)) => {
+                let is_renamed = path.split('/').nth(1) != Some(plugin.as_str());
+                report.plugin = if is_renamed { plugin.to_string() } else { String::new() };
+                self.plugin(plugin, bytes, &mut report).await?;
+            }
             Ok(FileKind::Memories) => self.memories(bytes, &mut report).await?,
+            Ok(FileKind::ApprovalRules) => self.approval_rules(bytes, &mut report).await?,
             Ok(FileKind::Session(stem)) => self.session(&stem, bytes, &mut report).await?,
             Err(error) => {
                 report.refuse("", Problem { at: Mark::default(), reason: error.to_string() }).await?;
@@ -101,7 +140,11 @@ impl Importer {
         self.counts.imported += report.counts.imported;
         self.counts.unchanged += report.counts.unchanged;
         self.counts.refused += report.counts.refused;
-        let file = ImportedFile { path: report.path.clone(), counts: Some(report.counts) };
+        let file = ImportedFile {
+            path: report.path.clone(),
+            counts: Some(report.counts),
+            plugin: report.plugin.clone(),
+        };
         report.send(What::File(file)).await
     }
 
@@ -118,13 +161,32 @@ impl Importer {
         bytes: Vec<u8>,
         report: &mut FileReport<'_>,
     ) -> Result<(), ImportError> {
+        self.writer.begin_plugin(plugin).await?;
+        self.entries(bytes, entries::read, report).await
+    }
+
+    async fn approval_rules(
+        &mut self,
+        bytes: Vec<u8>,
+        report: &mut FileReport<'_>,
+    ) -> Result<(), ImportError> {
+        self.writer.begin_plugin(PluginId::new(APPROVALS_NAMESPACE).map_err(Error::from)?).await?;
+        self.entries(bytes, approval_rules::read, report).await
+    }
+
+    /// The entries of a namespace.
+    async fn entries(
+        &mut self,
+        bytes: Vec<u8>,
+        read: ReadEntry,
+        report: &mut FileReport<'_>,
+    ) -> Result<(), ImportError> {
         let mut items = RecordStream::read(bytes, Shape::Map);
         let mut seen = entries::SeenKeys::default();
-        self.writer.begin_plugin(plugin).await?;
         let mut writes = PendingWrites::default();
         while let Some(item) = items.next().await {
             let Item::Entry(key, value) = item else { continue };
-            let (record, entry) = entries::read(key, value, &mut seen);
+            let (record, entry) = read(key, value, &mut seen);
             match entry {
                 Ok((at, key, value)) => {
                     self.writer.entry(&mut writes, record, at, key, value).await?;
@@ -183,7 +245,7 @@ impl Importer {
             let problem = Problem { at: Mark::default(), reason: "the file says nothing".into() };
             return report.refuse(&record, problem).await;
         }
-        match reading.finish(stem) {
+        match reading.finish(stem, &self.sender) {
             Ok((session, left_out)) => {
                 let outcome = self.writer.session(session).await?;
                 // The omitted fields of a refused session do not matter.
@@ -251,12 +313,19 @@ impl RecordStream {
 struct FileReport<'a> {
     path: String,
     counts: ImportCounts,
+    /// The plugin's id, where it is another than the path's.
+    plugin: String,
     to: &'a mpsc::Sender<ImportReport>,
 }
 
 impl<'a> FileReport<'a> {
     fn of(path: &str, to: &'a mpsc::Sender<ImportReport>) -> Self {
-        Self { path: excerpt_within(path, PATH_EXCERPT_CHARS), counts: ImportCounts::default(), to }
+        Self {
+            path: excerpt_within(path, PATH_EXCERPT_CHARS),
+            counts: ImportCounts::default(),
+            plugin: String::new(),
+            to,
+        }
     }
 
     async fn send(&self, what: What) -> Result<(), ImportError> {

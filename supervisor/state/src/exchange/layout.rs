@@ -8,6 +8,9 @@ use super::limits::MAX_PATH_BYTES;
 /// The file of all memories.
 pub(super) const MEMORIES: &str = "memory/memories.yaml";
 
+/// The file of the rules by which calls run without asking.
+pub(super) const APPROVAL_RULES: &str = "approvals/rules.yaml";
+
 /// The kind of a file, by its path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum FileKind {
@@ -15,6 +18,8 @@ pub(super) enum FileKind {
     Session(String),
     /// The memories.
     Memories,
+    /// The approval rules.
+    ApprovalRules,
     /// The entries of a plugin.
     Plugin(PluginId),
 }
@@ -28,7 +33,9 @@ pub(super) enum UnknownPathError {
     Odd,
     #[error(transparent)]
     Plugin(InvalidError),
-    #[error("is not part of the layout: sessions/<id>.yaml, memory/memories.yaml, plugins/<id>/state.yaml")]
+    #[error(
+        "is not part of the layout: sessions/<id>.yaml, memory/memories.yaml, approvals/rules.yaml, plugins/<id>/state.yaml"
+    )]
     NotInLayout,
 }
 
@@ -48,11 +55,12 @@ impl FileKind {
         }
         match parts[..] {
             ["memory", "memories.yaml"] => Ok(Self::Memories),
+            ["approvals", "rules.yaml"] => Ok(Self::ApprovalRules),
             ["sessions", file] if file.len() > ".yaml".len() && file.ends_with(".yaml") => {
                 Ok(Self::Session(file[..file.len() - ".yaml".len()].to_owned()))
             }
             ["plugins", id, "state.yaml"] => {
-                PluginId::new(id).map(Self::Plugin).map_err(UnknownPathError::Plugin)
+                plugin_id(id).map(Self::Plugin).map_err(UnknownPathError::Plugin)
             }
             _ => Err(UnknownPathError::NotInLayout),
         }
@@ -62,9 +70,15 @@ impl FileKind {
     pub(super) fn layers(&self) -> Layers {
         match self {
             Self::Plugin(_) => Layers::KeyValues,
-            Self::Session(_) | Self::Memories => Layers::Conversations,
+            Self::Session(_) | Self::Memories | Self::ApprovalRules => Layers::Conversations,
         }
     }
+}
+
+/// A plugin's id. Founding ids may have underscores, which no id has here: a plugin `my_tool` is configured as
+/// `my-tool`.
+fn plugin_id(id: &str) -> Result<PluginId, InvalidError> {
+    PluginId::new(id).or_else(|error| PluginId::new(&id.replace('_', "-")).map_err(|_| error))
 }
 
 /// The path of a session's file.

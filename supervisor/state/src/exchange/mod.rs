@@ -1,10 +1,11 @@
 //! Export and import of a store in the founding layout: `sessions/<id>.yaml`, `memory/memories.yaml` and
-//! `plugins/<id>/state.yaml`.
+//! `plugins/<id>/state.yaml`; and `approvals/rules.yaml` beside it.
 //!
 //! | file | contents | a record is |
 //! |---|---|---|
 //! | `sessions/<id>.yaml` | a map: `id`, `sender`, `channel`, …, `messages` last | the session |
 //! | `memory/memories.yaml` | a list of maps: `id`, `content`, `tags`, `created_at`, … | a memory |
+//! | `approvals/rules.yaml` | a map of rules' ids and their JSON | a rule |
 //! | `plugins/<id>/state.yaml` | a map of keys and texts, bytes that are no text as `!!binary` | a key |
 //!
 //! **Export** ([`export`]). The same store gives the same bytes. Only the open layers are exported, and
@@ -41,6 +42,7 @@
 //!
 //! The counts of a report are records and omitted fields, so there are as many refusals as `refused` says.
 
+mod approval_rules;
 mod emit;
 mod entries;
 mod excerpt;

@@ -7,10 +7,11 @@ use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesOrdered;
 use talon_store::{
-    Error, ExportedSession, Key, Message, Namespace, PluginId, Quota, Resource, SessionId, Store,
-    StoredMemory, SwapResult, Usage,
+    APPROVAL_RULE_PREFIX, APPROVALS_NAMESPACE, Error, ExportedSession, Key, Message, Namespace, PluginId,
+    Quota, Resource, SessionId, Store, StoredMemory, SwapResult, Usage,
 };
 
+use super::approval_rules;
 use super::limits::IN_FLIGHT;
 use super::node::Mark;
 
@@ -97,7 +98,7 @@ impl RecordWriter {
         if let Some(planned) = &mut self.dry_run {
             // One at a time: it only reads, and the plan depends on the entries before.
             let outcome = match store.get(&namespace.plugin, &key).await? {
-                Some(there) => compare_value(&there, &value),
+                Some(there) => compare_entry(&key, &namespace, &there, &value),
                 None => planned.entry(&namespace, &key, &value),
             };
             writes.0.push_back(Box::pin(std::future::ready((record, at, Ok(outcome)))));
@@ -106,7 +107,7 @@ impl RecordWriter {
         writes.0.push_back(Box::pin(async move {
             let swapped = store.compare_and_set(&namespace, &key, None, Some(value.clone())).await;
             let outcome = swapped.map(|swap| match swap {
-                SwapResult::Conflict(Some(there)) => compare_value(&there, &value),
+                SwapResult::Conflict(Some(there)) => compare_entry(&key, &namespace, &there, &value),
                 SwapResult::Swapped | SwapResult::Conflict(None) => Outcome::Imported,
             });
             (record, at, outcome)
@@ -198,6 +199,16 @@ impl DryRun {
             && (memory.workflow.is_none() || self.memories.insert(memory.id.to_string()));
         if new { Outcome::Imported } else { Outcome::Unchanged }
     }
+}
+
+/// Of an approval rule, how often it was used may differ.
+fn compare_entry(key: &Key, namespace: &Namespace, there: &[u8], value: &[u8]) -> Outcome {
+    let is_rule =
+        namespace.plugin.as_str() == APPROVALS_NAMESPACE && key.as_str().starts_with(APPROVAL_RULE_PREFIX);
+    if is_rule && approval_rules::are_same(there, value) {
+        return Outcome::Unchanged;
+    }
+    compare_value(there, value)
 }
 
 fn compare_value(there: &[u8], value: &[u8]) -> Outcome {

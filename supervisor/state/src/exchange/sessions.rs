@@ -16,7 +16,9 @@ use super::omitted::OmittedFields;
 use super::scalar;
 
 /// The sender or channel of a session that has none.
-const UNKNOWN_NAME: &str = "import";
+pub(super) const UNKNOWN_NAME: &str = "import";
+/// What a founding session's `verboseLevel: true` is here.
+const VERBOSE: &str = "high";
 /// The metadata key for the id of a foreign session.
 pub(super) const IMPORTED_ID: &str = "imported_id";
 
@@ -104,7 +106,11 @@ impl SessionReader {
 
     /// The session, and its omitted fields. A log with a gap would have another meaning, so one message that
     /// cannot be imported refuses the whole session.
-    pub(super) fn finish(mut self, stem: &str) -> Result<(ExportedSession, OmittedFields), Problem> {
+    pub(super) fn finish(
+        mut self,
+        stem: &str,
+        sender: &str,
+    ) -> Result<(ExportedSession, OmittedFields), Problem> {
         if let Some((problem, count)) = self.problem.take() {
             let more = if count > 1 { format!(", and {} more like this", count - 1) } else { String::new() };
             let reason = format!("{}{more}; a session is taken whole or not at all", problem.reason);
@@ -117,7 +123,7 @@ impl SessionReader {
             }
             node.items("messages")?.into_iter().for_each(|message| self.message(message));
             if self.problem.is_some() {
-                return self.finish(stem);
+                return self.finish(stem, sender);
             }
         }
         let name = fields.text("id")?.unwrap_or((stem.to_owned(), Mark::default()));
@@ -131,7 +137,7 @@ impl SessionReader {
         let known = foreign.then(|| (IMPORTED_ID.to_owned(), name.0.clone()));
         let mut session = Session {
             id,
-            sender: fields.name("sender")?.unwrap_or_default(),
+            sender: fields.sender()?,
             channel: fields.name("channel")?.unwrap_or_default(),
             state: fields.state()?,
             active_model: fields.name("active_model")?,
@@ -141,10 +147,14 @@ impl SessionReader {
             updated_at,
             next_sequence: 1,
         };
+        fields.config(&mut session.overrides, &mut self.omitted)?;
+        if session.active_model.is_none() {
+            session.active_model = session.metadata.get("model").filter(|model| is_name(model)).cloned();
+        }
         let summary = fields.text("summary")?.filter(|(summary, _)| !summary.is_empty());
         let next = fields.take("next_sequence").filter(|node| !node.is_empty());
         let next = next.map(|node| Ok((node.at, node.number()?))).transpose()?;
-        name_speakers(&mut session, foreign.then_some(name.0.as_str()));
+        name_speakers(&mut session, foreign.then_some(name.0.as_str()), sender);
         fields.rest(&mut session.metadata, &mut self.omitted);
         let messages = assign_sequences(self.messages, summary, created_at)?;
         session.next_sequence = messages.last().map_or(1, |message| message.sequence + 1);
@@ -206,21 +216,25 @@ fn identify((name, at): &(String, Mark), created_at: Timestamp) -> Result<Sessio
 }
 
 /// Sets sender and channel from the fields, the metadata, or the id of a foreign session
-/// (`channel:conversation`).
-fn name_speakers(session: &mut Session, foreign: Option<&str>) {
-    let fits =
-        |text: &&str| !text.is_empty() && text.len() <= MAX_NAME_BYTES && !text.chars().any(char::is_control);
+/// (`channel:conversation`); a session that names no sender is of `sender`.
+fn name_speakers(session: &mut Session, foreign: Option<&str>, sender: &str) {
+    let fits = |text: &&str| is_name(text);
     let known = |keys: &[&str]| {
         keys.iter().find_map(|key| session.metadata.get(*key).map(String::as_str).filter(fits))
     };
     if session.sender.is_empty() {
         session.sender =
-            known(&["sender", "sender_id", "user", "user_id"]).unwrap_or(UNKNOWN_NAME).to_owned();
+            known(&["sender", "sender_id", "senderId", "user", "user_id"]).unwrap_or(sender).to_owned();
     }
     if session.channel.is_empty() {
         let prefix = foreign.and_then(|id| id.split_once(':')).map(|(channel, _)| channel).filter(fits);
         session.channel = known(&["channel", "channel_id"]).or(prefix).unwrap_or(UNKNOWN_NAME).to_owned();
     }
+}
+
+/// Whether a text can be a sender or a channel.
+pub(super) fn is_name(text: &str) -> bool {
+    !text.is_empty() && text.len() <= MAX_NAME_BYTES && !text.chars().any(char::is_control)
 }
 
 /// The fields that are not read yet.
@@ -240,6 +254,18 @@ impl UnreadFields {
     /// A name, `None` if it is empty.
     fn name(&mut self, key: &str) -> Result<Option<String>, Problem> {
         self.text(key)?.filter(|(text, _)| !text.is_empty()).map(|text| checked(key, text)).transpose()
+    }
+
+    /// Its sender, under the names that programs give it; empty if it names none.
+    fn sender(&mut self) -> Result<String, Problem> {
+        let mut sender = self.name("sender")?;
+        for key in ["senderId", "sender_id"] {
+            // Where it stands twice, the other one stays as metadata.
+            if sender.is_none() {
+                sender = self.name(key)?;
+            }
+        }
+        Ok(sender.unwrap_or_default())
     }
 
     fn time(&mut self, key: &str) -> Result<Option<Timestamp>, Problem> {
@@ -279,6 +305,33 @@ impl UnreadFields {
             }
         }
         Ok(overrides)
+    }
+
+    /// A founding session's `config`, which has the overrides under other names.
+    fn config(&mut self, overrides: &mut Overrides, left_out: &mut OmittedFields) -> Result<(), Problem> {
+        let Some(node) = self.take("config") else { return Ok(()) };
+        for (key, value) in node.fields("config")? {
+            let at = value.at;
+            if value.is_null() {
+                continue;
+            }
+            let place = match key.as_str() {
+                "model" => &mut overrides.model,
+                "thinkingLevel" => &mut overrides.thinking,
+                "verboseLevel" => {
+                    // Not to be verbose is how answers are without a word about it.
+                    let (verbose, _) = text(&key, value)?;
+                    overrides.verbosity = (verbose == "true").then(|| VERBOSE.to_owned());
+                    continue;
+                }
+                _ => {
+                    left_out.add(&format!("config.{key}"), at);
+                    continue;
+                }
+            };
+            *place = Some(checked(&key, text(&key, value)?)?);
+        }
+        Ok(())
     }
 
     /// The metadata that fits. A session is worth more than its metadata, so the rest is left out.

@@ -1,8 +1,8 @@
 //! The queries of an export, page by page. The only place that lists the store's records.
 
 use talon_store::{
-    Entry, Error, KeyValues, Memory, MemoryQuery, Message, Page, PageRequest, PageToken, PluginId, Session,
-    SessionFilter, SessionId, Sessions, StoredMemory, Usage, View,
+    APPROVAL_RULE_PREFIX, APPROVALS_NAMESPACE, Entry, Error, KeyValues, Memory, MemoryQuery, Message, Page,
+    PageRequest, PageToken, PluginId, Session, SessionFilter, SessionId, Sessions, StoredMemory, Usage, View,
 };
 
 use super::limits::PAGE;
@@ -25,6 +25,15 @@ pub(super) async fn entries(
     after: Option<PageToken>,
 ) -> Result<Page<Entry>, Error> {
     store.entries(plugin, "", &page(after)).await
+}
+
+/// Approval rules.
+pub(super) async fn approval_rules(
+    store: &dyn KeyValues,
+    after: Option<PageToken>,
+) -> Result<Page<Entry>, Error> {
+    let plugin = PluginId::new(APPROVALS_NAMESPACE)?;
+    store.entries(&plugin, APPROVAL_RULE_PREFIX, &page(after)).await
 }
 
 pub(super) async fn sessions(store: &dyn Sessions, after: Option<PageToken>) -> Result<Page<Session>, Error> {

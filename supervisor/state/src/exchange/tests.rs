@@ -66,6 +66,8 @@ async fn exported(store: &Store, layers: Layers) -> Files {
 struct Said {
     counts: ImportCounts,
     refused: Vec<ImportRefused>,
+    /// The path and the plugin of each file whose plugin has another name.
+    renamed: Vec<(String, String)>,
 }
 
 impl Said {
@@ -81,9 +83,12 @@ impl Said {
 }
 
 async fn import(store: &Store, layers: Layers, dry_run: bool, files: &[(&str, &[u8])]) -> Said {
+    import_by(Importer::new(store.clone(), layers, dry_run), files).await
+}
+
+async fn import_by(mut importer: Importer, files: &[(&str, &[u8])]) -> Said {
     let (to, mut reports) = mpsc::channel(1);
     let files: Vec<_> = files.iter().map(|(path, bytes)| ((*path).to_owned(), bytes.to_vec())).collect();
-    let mut importer = Importer::new(store.clone(), layers, dry_run);
     let task = tokio::spawn(async move {
         for (path, bytes) in files {
             importer.import_file(&path, bytes, &to).await.unwrap();
@@ -93,6 +98,7 @@ async fn import(store: &Store, layers: Layers, dry_run: bool, files: &[(&str, &[
     let mut refused = Vec::new();
     let mut files = ImportCounts::default();
     let mut in_file = 0;
+    let mut renamed = Vec::new();
     while let Some(report) = reports.recv().await {
         match report.what.unwrap() {
             import_report::What::Refused(record) => {
@@ -108,6 +114,7 @@ async fn import(store: &Store, layers: Layers, dry_run: bool, files: &[(&str, &[
                 files.imported += counts.imported;
                 files.unchanged += counts.unchanged;
                 files.refused += counts.refused;
+                renamed.extend((!file.plugin.is_empty()).then_some((file.path, file.plugin)));
             }
             import_report::What::Done(_) => panic!("the end is not sent by a file"),
         }
@@ -117,7 +124,7 @@ async fn import(store: &Store, layers: Layers, dry_run: bool, files: &[(&str, &[
     };
     let counts = done.counts.unwrap();
     assert_eq!(counts, files);
-    Said { counts, refused }
+    Said { counts, refused, renamed }
 }
 
 async fn import_all(store: &Store, layers: Layers, files: &Files) -> Said {

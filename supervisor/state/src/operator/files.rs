@@ -44,8 +44,11 @@ pub(super) fn import(
         // One import at a time: each holds a whole file.
         let _turn = database.imports.lock().await;
         let mut incoming = FileAssembler { from, pending_header: None, skipping: false };
-        let ImportOptions { dry_run } = incoming.options().await?;
+        let ImportOptions { dry_run, sender } = incoming.options().await?;
         let mut importer = Importer::new(store, database.layers, dry_run);
+        if !sender.is_empty() {
+            importer = importer.with_sender(&sender).map_err(Status::invalid_argument)?;
+        }
         while let Some(file) = incoming.file().await? {
             let taken = match file {
                 ReceivedFile::Whole { path, bytes } => importer.import_file(&path, bytes, &to).await,

@@ -52,7 +52,7 @@ async fn import(
 }
 
 fn whole(files: &BTreeMap<String, Vec<u8>>, dry_run: bool) -> Vec<import_chunk::What> {
-    let mut said = vec![import_chunk::What::Options(ImportOptions { dry_run })];
+    let mut said = vec![import_chunk::What::Options(ImportOptions { dry_run, sender: String::new() })];
     for (path, bytes) in files {
         said.push(import_chunk::What::Begin(ImportFile { path: path.clone() }));
         said.extend(bytes.chunks(1000).map(|data| import_chunk::What::Data(data.to_vec())));

@@ -34,9 +34,10 @@ const PLUGINS: [(&str, &[&str]); 6] = [
 ];
 const CALLED: &str = "hints";
 
-/// They are started again after every flood: five times a second, however often.
-const RESTARTS: &str = "enabled: false\nbackoff_initial: 200ms\nbackoff_max: 200ms\nmax_restarts: 1000000\n\
-                        breaker: { enabled: false }";
+/// They are started again after every flood: five times a second, and as often as may be configured.
+const RESTARTS: &str = "enabled: false\nbackoff_initial: 200ms\nbackoff_max: 200ms\nmax_restarts: 4096";
+/// The plugin that floods when it is called has to be called again and again.
+const NO_BREAKER: &str = "guard: { breaker: { failures: 1000 } }";
 /// So many deaths of each plugin show that it floods again and again.
 const MIN_DEATHS: u64 = 2;
 /// Between two calls to the plugin that floods when it is called.
@@ -51,12 +52,14 @@ pub(super) async fn run(bench: &mut Bench<'_>) -> Result<()> {
         return Ok(());
     }
     let (rounds, millis) = if quick { (3, 300) } else { (7, 1000) };
-    let builder = Builder::new().room_for(2 * PLUGINS.len());
+    let builder = Builder::new().room_for(2 * PLUGINS.len()).config(NO_BREAKER);
     let builder = builder.plugin(PLUGIN, &program("talon-bench-plugin"), &[], "concurrency: 64\nqueue: 64");
     let builder = PLUGINS
         .iter()
         .fold(builder, |builder, (name, args)| builder.plugin(name, &program("misbehave"), args, RESTARTS));
-    let supervisor = builder.start().await;
+    // The plugins that flood wait for their turn: only the one that is measured settles.
+    let supervisor = builder.without_waiting().start().await;
+    supervisor.client.wait_state(PLUGIN, "ready").await;
     let mut command = Command::new(program("talon-bench-guarded"));
     command.arg("host").arg(supervisor.socket());
     let mut driver = Driver::start(QUIET, &mut command, vec![supervisor.pid()], ())?;

@@ -1,6 +1,7 @@
 //! What is measured, one file each. A suite starts its contenders, lets them take turns round by round, and
 //! records every figure in [`Figures`](crate::figures::Figures).
 
+mod agent;
 mod bench;
 mod calls;
 mod floods;
@@ -21,7 +22,8 @@ use crate::neighbours::{CONDITION, NEIGHBOURS, Neighbours};
 pub use bench::{Bench, Plan};
 
 /// The suites by name, in their order.
-pub const SUITES: &[&str] = &["calls", "guard", "sanitizer", "start", "restart", "many", "floods", "intake"];
+pub const SUITES: &[&str] =
+    &["calls", "guard", "sanitizer", "start", "restart", "many", "floods", "intake", "agent"];
 
 /// Runs a suite beside busy neighbours, and returns how many cores these took.
 ///
@@ -54,6 +56,7 @@ pub async fn run(suite: &str, bench: &mut Bench<'_>) -> Result<()> {
         "many" => many::run(bench).await,
         "floods" => floods::run(bench).await,
         "intake" => intake::run(bench).await,
+        "agent" => agent::run(bench).await,
         "guard" => guard::run(bench).await,
         "sanitizer" => sanitizer::run(bench).await,
         "start" => start::run(bench).await,

@@ -208,6 +208,9 @@ impl Agent for Service {
     ) -> Result<Response<CompactSessionResponse>, Status> {
         unimplemented()
     }
+    async fn undo_turns(&self, _: Request<UndoTurnsRequest>) -> Result<Response<UndoTurnsResponse>, Status> {
+        unimplemented()
+    }
     async fn list_approvals(
         &self,
         _: Request<ListApprovalsRequest>,
@@ -215,6 +218,24 @@ impl Agent for Service {
         unimplemented()
     }
     async fn decide(&self, _: Request<DecideRequest>) -> Result<Response<Approval>, Status> {
+        unimplemented()
+    }
+    async fn list_approval_rules(
+        &self,
+        _: Request<ListApprovalRulesRequest>,
+    ) -> Result<Response<ListApprovalRulesResponse>, Status> {
+        unimplemented()
+    }
+    async fn revoke_approval_rule(
+        &self,
+        _: Request<RevokeApprovalRuleRequest>,
+    ) -> Result<Response<ApprovalRule>, Status> {
+        unimplemented()
+    }
+    async fn forget_sender(
+        &self,
+        _: Request<ForgetSenderRequest>,
+    ) -> Result<Response<ForgetSenderResponse>, Status> {
         unimplemented()
     }
     async fn list_memories(

@@ -5,6 +5,7 @@
 
 mod anthropic;
 pub mod config;
+mod gemini;
 mod key;
 pub mod limits;
 pub mod model;
@@ -12,6 +13,7 @@ mod ollama;
 mod openai;
 mod provider;
 mod remote;
+mod responses;
 pub mod route;
 pub mod scripted;
 mod wire;

@@ -27,3 +27,16 @@ pub const MAX_QUOTED_BYTES: usize = 300;
 
 /// The longest error message. 1 KiB, so that a chain of attempts is still readable.
 pub const MAX_MESSAGE_BYTES: usize = 1024;
+
+/// Texts in one request for vectors. OpenAI takes 2,048 of 8,192 tokens each and 300,000 tokens together
+/// (<https://developers.openai.com/api/reference/resources/embeddings>). 100 of [`MAX_EMBEDDED_CHARS`] stay
+/// below that in any script, and are soon answered by a model on this machine, too.
+pub const MAX_EMBEDDED_TEXTS: usize = 100;
+
+/// The characters of a text of which a vector is wanted; what is longer is cut there. 512 is a name and a
+/// sentence or two; small models read no more than 512 tokens.
+pub const MAX_EMBEDDED_CHARS: usize = 512;
+
+/// Numbers in a vector. OpenAI's longest have 3,072; 8,192 leaves room for larger models. What is longer is
+/// refused.
+pub const MAX_DIMENSIONS: usize = 8192;

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 
-use crate::model::{Answer, Chunk, ProviderError, Request};
+use crate::model::{Answer, Chunk, EmbeddingRequest, ErrorClass, ProviderError, Request};
 
 /// Receives the pieces of an answer as they arrive. Must not block.
 pub trait ChunkListener: Send {
@@ -28,6 +28,26 @@ pub trait Provider: Send + Sync {
     /// [`ProviderError`]; the pieces received before it are part of no answer.
     async fn ask(&self, request: &Request, listener: &mut dyn ChunkListener)
     -> Result<Answer, ProviderError>;
+
+    /// Vectors of texts, in their order; all have the same length, and none is zero.
+    ///
+    /// # Errors
+    /// [`ProviderError`], of the class `Request` where the protocol has no vectors.
+    async fn embed(&self, _request: &EmbeddingRequest) -> Result<Vec<Vec<f32>>, ProviderError> {
+        Err(ProviderError {
+            provider: self.name().to_owned(),
+            class: ErrorClass::Request,
+            status: None,
+            message: "it makes no vectors of texts: name a provider of the kind openai or ollama in models.embeddings"
+                .to_owned(),
+            retry_after: None,
+        })
+    }
+
+    /// Whether it searches tools itself ([`crate::model::DeferredTools`]), at least for some of its models.
+    fn searches_tools(&self) -> bool {
+        false
+    }
 
     /// Checks that the provider is reachable and accepts the key, as cheaply as possible; no model is asked.
     ///

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{AllowKeys, ConfirmKeys, ContextKeys, MemoryKeys, SubAgentKeys, TurnKeys};
+use crate::{
+    AllowKeys, ConfirmKeys, ContextKeys, MediaKeys, MemoryKeys, SessionKeys, SubAgentKeys, TurnKeys,
+};
 
 /// The agent, which lets a model use the plugins' actions.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -48,6 +50,12 @@ pub struct AgentKeys {
     pub subagents: SubAgentKeys,
     /// What is remembered beyond a session.
     pub memory: MemoryKeys,
+    /// How long sessions are active, and how long they are stored.
+    pub sessions: SessionKeys,
+    /// Images in questions and in results of tools.
+    ///
+    /// A limit that is passed refuses a question, and leaves an image of a tool out with a text that says so.
+    pub media: MediaKeys,
     /// Plugins whose `system_prompt_addition` is shown to the model, as quoted data. That of any other plugin
     /// is not shown.
     pub trusted_plugins: Vec<String>,

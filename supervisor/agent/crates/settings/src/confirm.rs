@@ -1,6 +1,7 @@
 //! `agent.confirm`.
 
-use regex::{Regex, RegexBuilder};
+use std::path::PathBuf;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -19,6 +20,11 @@ pub struct ConfirmKeys {
     /// like). A call that one of them matches counts as destructive, whatever its action declares.
     #[schemars(example = pattern_example())]
     pub patterns: Vec<String>,
+    /// A file with more of them, in YAML, each with examples that are checked when the file is read:
+    /// `patterns: [{ name: drop table, pattern: '(?i)\bdrop\s+table\b', match: [DROP TABLE t], no_match: [SELECT 1] }]`.
+    /// [agent.md](agent.md#for-who-runs-it) has its keys.
+    #[schemars(extend("format" = "path"), example = &"/etc/talon/confirm.yaml")]
+    pub pattern_file: Option<PathBuf>,
     /// How long a call waits. After that it counts as denied.
     ///
     /// 24h: somebody looks at least once a day.
@@ -38,32 +44,6 @@ pub struct ConfirmRule {
     pub tool: ToolPattern,
     /// When they need approval.
     pub ask: ConfirmMode,
-}
-
-/// The largest compiled expression. 1 MiB: the built-in ones take a tenth of it, and usual expressions take
-/// some KiB; a larger one has nested counted repetitions, and is rejected.
-const MAX_PROGRAM_BYTES: usize = 1 << 20;
-
-/// A text is no expression, or too large a one; in one line.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{problem}")]
-pub struct ConfirmPatternError {
-    problem: String,
-}
-
-/// Compiles an expression of [`ConfirmKeys::patterns`].
-///
-/// # Errors
-/// [`ConfirmPatternError`]
-pub fn confirm_pattern(expression: &str) -> Result<Regex, ConfirmPatternError> {
-    let limited =
-        RegexBuilder::new(expression).size_limit(MAX_PROGRAM_BYTES).dfa_size_limit(MAX_PROGRAM_BYTES).build();
-    limited.map_err(|error| {
-        let message = error.to_string();
-        // The library prints the expression first and the problem last.
-        let problem = message.lines().last().unwrap_or_default().trim_start_matches("error: ").trim();
-        ConfirmPatternError { problem: problem.to_owned() }
-    })
 }
 
 /// When a call needs approval.
@@ -86,6 +66,7 @@ impl Default for ConfirmKeys {
             default: ConfirmMode::default(),
             rules: Vec::new(),
             patterns: Vec::new(),
+            pattern_file: None,
             expires_after: TimeSpan::from_secs(24 * 60 * 60),
         }
     }

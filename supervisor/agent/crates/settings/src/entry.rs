@@ -13,15 +13,15 @@ use crate::timeouts::Timeouts;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ProviderEntry {
-    /// The protocol.
+    /// What it speaks: a protocol, or a provider or server that is known by name.
     pub kind: ProviderKind,
-    /// The base URL, to which paths are appended. Default: OpenAI's `https://api.openai.com/v1`, Anthropic's
-    /// `https://api.anthropic.com`, `http://127.0.0.1:11434` for `ollama`.
+    /// The base URL, to which paths are appended. Default: the kind's own, as
+    /// [providers.md](providers.md#kinds) lists them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = &"https://openrouter.ai/api/v1")]
     pub base_url: Option<String>,
     /// How its format differs from OpenAI's, for `openai`. Default: chosen by the host of `base_url`, and
-    /// `plain` for unknown hosts.
+    /// `plain` for unknown hosts; the other kinds have their own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dialect: Option<Dialect>,
     /// The variable in the supervisor's environment with the key.
@@ -64,6 +64,10 @@ pub struct ProviderEntry {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 512))]
     pub num_ctx: Option<u32>,
+    /// Whether tools that are not offered at once are found by the provider's own search, for `anthropic`. Default: with
+    /// Anthropic's own address; other servers of its format may not have it. Without it the agent searches them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool_search: Option<bool>,
     /// The file with the answers, for `scripted`. Default: a built-in one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("format" = "path"))]
@@ -88,27 +92,28 @@ impl ProviderEntry {
             proxy: None,
             ca_file: None,
             num_ctx: None,
+            tool_search: None,
             file: None,
         }
+    }
+
+    /// Whether the provider's own search finds tools.
+    #[must_use]
+    pub fn searches_tools(&self) -> bool {
+        let is_own = self.base_url.as_deref().is_none_or(|url| host(url) == "api.anthropic.com");
+        self.kind == ProviderKind::Anthropic && self.tool_search.unwrap_or(is_own)
     }
 
     /// Whether text that it gets stays on this machine, as far as the entry says.
     #[must_use]
     pub fn is_local(&self) -> bool {
         let loopback = |url: &str| {
-            let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
-            let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-            let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
-            let host = match host.strip_prefix('[') {
-                Some(rest) => rest.split(']').next().unwrap_or_default(),
-                None => host.split(':').next().unwrap_or_default(),
-            };
+            let host = host(url);
             host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
         };
-        self.local.unwrap_or_else(|| match (self.kind, &self.base_url) {
-            (ProviderKind::Scripted, _) | (ProviderKind::Ollama, None) => true,
-            (_, Some(url)) => loopback(url),
-            (ProviderKind::Openai | ProviderKind::Anthropic, None) => false,
+        self.local.unwrap_or_else(|| match self.kind {
+            ProviderKind::Scripted => true,
+            kind => loopback(self.base_url.as_deref().unwrap_or(kind.base_url())),
         })
     }
 
@@ -121,16 +126,49 @@ impl ProviderEntry {
     }
 }
 
-/// The protocol of a provider.
+/// The host of a URL.
+fn host(url: &str) -> &str {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    match host.strip_prefix('[') {
+        Some(rest) => rest.split(']').next().unwrap_or_default(),
+        None => host.split(':').next().unwrap_or_default(),
+    }
+}
+
+/// What a provider speaks, and, without `base_url`, where it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ProviderKind {
     /// OpenAI's chat completions, which most providers and local servers support.
     Openai,
+    /// OpenAI's Responses, which its newest models need for thinking and tools together.
+    Responses,
     /// Anthropic's Messages.
     Anthropic,
+    /// Google's own `generateContent`.
+    Gemini,
     /// Ollama's own `/api/chat`.
     Ollama,
+    /// OpenRouter: chat completions of many providers.
+    Openrouter,
+    /// DeepSeek.
+    Deepseek,
+    /// Mistral.
+    Mistral,
+    /// Groq.
+    Groq,
+    /// OpenCode Zen, some of whose models need no key.
+    Opencode,
+    /// vLLM on this machine, port 8000.
+    Vllm,
+    /// The server of llama.cpp on this machine, port 8080.
+    #[serde(rename = "llama.cpp")]
+    LlamaCpp,
+    /// LM Studio on this machine, port 1234.
+    #[serde(rename = "lm-studio")]
+    LmStudio,
     /// Prepared answers from a file. No model is asked, and its name says so: `scripted` or `scripted-…`.
     Scripted,
 }
@@ -145,8 +183,18 @@ pub enum Dialect {
     Deepseek,
     /// OpenRouter: `reasoning`, and thoughts that have to be sent back.
     Openrouter,
+    /// Mistral: ids of calls of nine characters, thoughts as parts of a list, no fields that it does not know.
+    Mistral,
+    /// Groq: thoughts in a separate field, and usage under another name.
+    Groq,
     /// vLLM: `reasoning_effort`, and the chat template's switch for models without levels.
     Vllm,
+    /// llama.cpp: the chat template's switch for thinking.
+    #[serde(rename = "llama.cpp")]
+    LlamaCpp,
+    /// LM Studio.
+    #[serde(rename = "lm-studio")]
+    LmStudio,
     /// What all other servers understand.
     #[default]
     Plain,

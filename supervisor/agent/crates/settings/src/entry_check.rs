@@ -41,6 +41,7 @@ impl ProviderEntry {
         for (is_set, key, kind) in [
             (self.dialect.is_some() && self.kind != ProviderKind::Openai, "dialect", "openai"),
             (self.num_ctx.is_some() && self.kind != ProviderKind::Ollama, "num_ctx", "ollama"),
+            (self.tool_search.is_some() && self.kind != ProviderKind::Anthropic, "tool_search", "anthropic"),
             (self.file.is_some() && !scripted, "file", "scripted"),
         ] {
             let message = format!("{key} is for kind: {kind} alone");

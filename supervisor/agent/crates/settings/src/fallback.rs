@@ -42,7 +42,7 @@ pub struct FallbackKeys {
     ///
     /// 30s: nearly all providers limit by the minute.
     pub rate_limit_rest: TimeSpan,
-    /// How long a provider without credit is not asked.
+    /// How long a provider without credit is not asked, if another one can be.
     ///
     /// 10m: a person has to add credit.
     pub billing_rest: TimeSpan,

@@ -6,6 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::money::Price;
+use crate::sampling::{Sampling, SamplingNumber};
+use crate::thinking::Thinking;
 use crate::tier::Tier;
 
 /// The models, by provider and name with a slash between them: `openai/gpt-4o-mini`.
@@ -55,6 +57,23 @@ pub struct Model {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(max = 1_000_000))]
     pub priority: Option<u32>,
+    /// How freely it chooses its words, if a session or request says nothing: from 0, always the likeliest one,
+    /// to 2. Default: the provider's. Not sent to models that take none: Claude from 4.7 on, Claude that thinks,
+    /// and OpenAI's thinking models.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub temperature: Option<SamplingNumber>,
+    /// Of how much of all likelihood it chooses its words, above 0 and at most 1, if a session or request says
+    /// nothing. Default: the provider's. Not sent where `temperature` is not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub top_p: Option<SamplingNumber>,
+    /// The tokens of an answer that are asked for if a request says nothing: at most `max_output_tokens`.
+    /// Default: none, so that the provider decides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub max_tokens: Option<u32>,
+    /// How much it thinks, if a session or request says nothing. Default: `models.thinking`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thinking: Option<Thinking>,
 }
 
 fn default_weight() -> u32 {
@@ -83,6 +102,12 @@ impl Model {
     #[must_use]
     pub fn prices(&self) -> Cost {
         self.cost.unwrap_or_default()
+    }
+
+    /// How it chooses its words.
+    #[must_use]
+    pub fn sampling(&self) -> Sampling {
+        Sampling { temperature: self.temperature, top_p: self.top_p, max_tokens: self.max_tokens }
     }
 
     /// The most tokens that an answer may have.

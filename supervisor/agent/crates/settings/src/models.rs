@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Budget, CatalogKeys, FallbackKeys, ProviderEntry};
+use crate::{Budget, CatalogKeys, EmbeddingKeys, FallbackKeys, ProviderEntry, Thinking};
 
 /// The models that the agent asks.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -36,6 +36,11 @@ pub struct ModelKeys {
     /// The model that summarizes, by provider/name or alias. A pin of a request or session is stronger.
     /// Default: the cheapest suitable one.
     pub summaries: Option<String>,
+    /// The model that makes vectors of texts, by which tools and memories are found that are described in other
+    /// words. Without it, they are found by words alone. [tool-search.md](tool-search.md) and [recall.md](recall.md) have
+    /// what it brings.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub embeddings: Option<EmbeddingKeys>,
     /// Only providers on this machine may see what sessions say, with summaries and sub-agents. A session can
     /// require that for itself, and none can loosen it.
     pub local_only: bool,
@@ -47,20 +52,3 @@ pub struct ModelKeys {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct ProviderKeys(pub BTreeMap<String, ProviderEntry>);
-
-/// `thinkingLevel`: how much a model should think before it answers.
-#[derive(
-    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum Thinking {
-    /// Not at all, if the model supports that.
-    #[default]
-    Off,
-    /// Briefly.
-    Low,
-    /// Enough for most tasks.
-    Medium,
-    /// Long.
-    High,
-}

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 use talon_proto::agent::chunk::Kind;
 
-use talon_llm::model::Message;
+use talon_llm::model::{Message, ToolChoice};
 
 use super::fakes::{FakeBuiltinTools, fails, says};
 use super::setting::Setting;
@@ -30,8 +30,11 @@ async fn iterations_end_with_a_partial_answer_and_a_warning_before() {
     assert_eq!((word.as_str(), end.iterations), ("iterations", 3));
     assert!(sentence.contains("asked 3 times"), "{sentence}");
     assert_eq!(end.partial.as_deref(), Some("I look."));
-    assert_eq!(setting.host.made().len(), 3);
-    assert!(format!("{:?}", setting.model.last().messages).contains("the last time you are asked"));
+    assert_eq!(setting.host.made().len(), 2, "what the last answer calls cannot be answered");
+    assert!(setting.heard.results()[2].output.contains("no tool was on offer"));
+    let last = setting.model.last();
+    assert_eq!((last.tool_choice, last.tools.is_empty()), (ToolChoice::None, false));
+    assert!(format!("{:?}", last.messages).contains("the last time you are asked"));
     let ended = setting.journal.ended().expect("an end");
     assert!(ended.reason == "iterations" && ended.note.contains("asked 3 times"), "{ended:?}");
     assert!(!setting.recall.learned.lock()[0].success);
@@ -198,4 +201,34 @@ answers:
     assert!(setting.host.made().is_empty());
     let said = format!("{:?}", setting.model.last().messages);
     assert!(said.contains("files__write") && said.contains("was not made"), "{said}");
+}
+
+// Promises: AGENT-82
+#[tokio::test(start_paused = true)]
+async fn a_job_that_is_still_running_can_be_waited_for() {
+    let setting = Setting::new(
+        "
+answers:
+  - { when: { step: 1 }, call: [{ tool: files__read, arguments: { path: job } }] }
+  - { when: { step: 2 }, call: [{ tool: files__read, arguments: { path: job } }] }
+  - when: { step: 3 }
+    call: [{ tool: talon__wait, arguments: { seconds: 5 } }, { tool: files__read, arguments: { path: job } }]
+  - when: { step: 4 }
+    call: [{ tool: talon__wait, arguments: { seconds: 60 } }, { tool: files__read, arguments: { path: job } }]
+  - { when: { step: 5 }, call: [{ tool: talon__wait, arguments: { seconds: 9999 } }] }
+  - say: it is done
+",
+    );
+    let began = tokio::time::Instant::now();
+    setting.host.answers(move |call| {
+        let done = began.elapsed() >= Duration::from_secs(65);
+        says(&call, if done { "done" } else { "pending" })
+    });
+    assert_eq!(setting.answer("wait for the job").await, "it is done");
+    let asked = setting.model.asked.lock().clone();
+    let offers = |n: usize| asked[n].tools.iter().any(|tool| tool.name == "talon__wait");
+    assert!(!offers(0) && !offers(1) && offers(2), "it is offered once results repeat");
+    let outputs: Vec<String> = setting.heard.results().into_iter().map(|result| result.output).collect();
+    assert!(outputs.iter().any(|output| output.contains("· done")), "{outputs:?}");
+    assert!(outputs.iter().any(|output| output.contains("seconds is 1 to 300")), "{outputs:?}");
 }

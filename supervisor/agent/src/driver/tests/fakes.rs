@@ -6,7 +6,10 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
+use talon_agent_settings::MediaKeys;
 use talon_guard::{Answer as ToolAnswer, EnvelopeMode, Guard, GuardSettings};
+use talon_llm::model::{Image, ShownImages};
+use talon_llm::route::router::Pins;
 use talon_proto::agent;
 use talon_proto::agent::chunk::Kind;
 use talon_proto::host::{ExecuteResponse, Outcome};
@@ -15,6 +18,8 @@ use talon_proto::plugin::{Action, Parameter, PluginCapabilities};
 use crate::context::{HistoryMessage, Summary};
 use crate::driver::*;
 use crate::journal::{Journal, JournalEntry, JournalError, Transcript, TurnOutcome};
+use crate::media::ImageWithBytes;
+use crate::question::Question;
 
 pub(super) type Answers =
     dyn Fn(HostCall) -> BoxFuture<'static, Result<ExecuteResponse, HostError>> + Send + Sync;
@@ -145,6 +150,8 @@ pub(super) struct FakeApprover {
     /// Waits until it is emptied and notified.
     pub(super) parked: Mutex<BTreeSet<String>>,
     pub(super) denied: Mutex<BTreeMap<String, String>>,
+    /// What comes of questions to the person.
+    pub(super) replies: Mutex<BTreeMap<String, Reply>>,
     pub(super) told: tokio::sync::Notify,
     pub(super) asked: Mutex<Vec<String>>,
     pub(super) ended: Mutex<u32>,
@@ -152,19 +159,8 @@ pub(super) struct FakeApprover {
 
 #[async_trait]
 impl CallApprover for FakeApprover {
-    async fn confirm(
-        &self,
-        _: &Caller,
-        _: &str,
-        plugin: &str,
-        action: &str,
-        _: &BTreeMap<String, String>,
-        _: &talon_arguments::Arguments,
-        _: bool,
-        _: Option<bool>,
-        _: &Arc<dyn Listener>,
-    ) -> Confirmation {
-        let name = format!("{plugin}.{action}");
+    async fn confirm(&self, call: CallToConfirm<'_>, _: &Arc<dyn Listener>) -> Confirmation {
+        let name = format!("{}.{}", call.plugin, call.action);
         self.asked.lock().push(name.clone());
         while self.parked.lock().contains(&name) {
             self.told.notified().await;
@@ -173,6 +169,14 @@ impl CallApprover for FakeApprover {
             Some(words) => Confirmation::No(words.clone()),
             None => Confirmation::Yes,
         }
+    }
+
+    async fn ask_person(&self, _: &Caller, _: &str, question: &Question, _: &Arc<dyn Listener>) -> Reply {
+        self.asked.lock().push(question.text.clone());
+        while self.parked.lock().contains(&question.text) {
+            self.told.notified().await;
+        }
+        self.replies.lock().get(&question.text).cloned().unwrap_or_else(|| Reply::Declined(String::new()))
     }
 
     async fn turn_ended(&self, _: &Caller) {
@@ -189,7 +193,7 @@ pub(super) struct FakeRecall {
 
 #[async_trait]
 impl Recall for FakeRecall {
-    async fn recall(&self, _: &Caller, _: &str) -> Recollection {
+    async fn recall(&self, _: &Caller, _: &str, _: &Pins) -> Recollection {
         *self.times.lock() += 1;
         self.recalls.lock().clone()
     }
@@ -223,10 +227,12 @@ impl Memory {
             JournalEntry::Asked { .. } => "asked",
             JournalEntry::Answered { .. } => "answered",
             JournalEntry::CallStarted { .. } => "began",
+            JournalEntry::CallParked { .. } => "parked",
             JournalEntry::CallFinished { .. } => "brought",
             JournalEntry::CallsFinished(_) => "executed",
             JournalEntry::Noted { .. } => "noted",
             JournalEntry::Ended(_) => "ended",
+            JournalEntry::Undone { .. } => "undone",
         };
         self.entries.lock().iter().map(kind).collect()
     }
@@ -267,6 +273,15 @@ impl Journal for Memory {
         Ok((self.said().split_off(gone), summary))
     }
 
+    async fn originals(&self) -> Result<Vec<talon_sanitize::MarkedSpan>, JournalError> {
+        let entries = self.entries.lock();
+        let results = entries.iter().flat_map(|(_, entry)| match entry {
+            JournalEntry::CallsFinished(results) => results.clone(),
+            _ => Vec::new(),
+        });
+        Ok(results.flat_map(|result| result.provenance.originals).collect())
+    }
+
     async fn summarized(&self, messages: usize, summary: Summary) -> Result<(), JournalError> {
         let mut kept = self.summary.lock();
         *kept = (kept.0 + messages, summary);
@@ -299,6 +314,38 @@ impl BuiltinTools for FakeBuiltinTools {
             outcome: crate::tool_result::CallOutcome::Succeeded,
             block: "kept".to_owned(),
             output: "kept".to_owned(),
+            provenance: crate::tool_result::Provenance::default(),
         }
+    }
+}
+
+/// Session and digest.
+type ImageKey = (String, String);
+
+/// The bytes of images.
+#[derive(Default)]
+pub(super) struct FakeImages(Mutex<BTreeMap<ImageKey, Arc<[u8]>>>);
+
+#[async_trait]
+impl ImageSource for FakeImages {
+    fn limits(&self) -> MediaKeys {
+        MediaKeys { images: 2, ..MediaKeys::default() }
+    }
+
+    async fn load(&self, session: &str, images: &[&Image]) -> ShownImages {
+        let mut shown = ShownImages::default();
+        for image in images {
+            if let Some(bytes) = self.0.lock().get(&(session.to_owned(), image.digest.clone())) {
+                shown.add(image.digest.clone(), bytes.clone());
+            }
+        }
+        shown
+    }
+
+    async fn add(&self, session: &str, images: &[ImageWithBytes]) -> Result<(), ImageStoreError> {
+        for (image, bytes) in images {
+            self.0.lock().insert((session.to_owned(), image.digest.clone()), bytes.clone());
+        }
+        Ok(())
     }
 }

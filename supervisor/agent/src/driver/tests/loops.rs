@@ -99,6 +99,7 @@ async fn what_is_remembered_goes_with_the_question_and_what_happened_is_learned(
         hints: vec!["files.read, then notes.add".to_owned()],
         followed: vec![followed.clone()],
         tools: vec![],
+        ..Recollection::default()
     };
     setting.answer("Note what is in a").await;
     assert_eq!(*setting.recall.times.lock(), 1, "once a turn");
@@ -141,7 +142,7 @@ async fn an_answer_that_does_not_fit_goes_back_with_what_is_wrong() {
     let mut spec = setting.spec("a number");
     spec.schema = schema();
     let end = setting.run_spec(spec).await;
-    assert_eq!(end.outcome, Ok(r#"{"n":3}"#.to_owned()));
+    assert_eq!(end.outcome, Ok(r#"{"n": 3}"#.to_owned()));
     assert_eq!(end.iterations, 3);
     let request = setting.model.last();
     assert!(request.answer_schema.is_some());
@@ -162,7 +163,7 @@ answers:
     );
     let mut spec = setting.spec("a number");
     spec.schema = schema();
-    assert_eq!(setting.run_spec(spec).await.outcome, Ok(r#"{"n":1}"#.to_owned()));
+    assert_eq!(setting.run_spec(spec).await.outcome, Ok(r#"{"n": 1}"#.to_owned()));
     let request = setting.model.last();
     assert!(request.answer_schema.is_none(), "it is asked for in words");
     let first = request.messages.iter().position(|message| !matches!(message, Message::System { .. }));
@@ -189,6 +190,7 @@ fn roles(request: &Request, text: &str) -> Vec<&'static str> {
         Message::User { .. } => "user",
         Message::Assistant { .. } => "assistant",
         Message::Tool { .. } => "tool",
+        Message::Images { .. } => "images",
     };
     let holds = |message: &&Message| serde_json::to_string(message).is_ok_and(|json| json.contains(text));
     request.messages.iter().filter(holds).map(role).collect()

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
+use talon_agent_settings::ParallelCalls;
 use talon_guard::Sanitizer;
 use talon_llm::config::Timeouts;
 use talon_llm::model::{Answer, ProviderError, Request, Thinking};
@@ -20,7 +21,7 @@ use talon_proto::agent;
 use talon_proto::agent::chunk::Kind;
 use tokio_util::sync::CancellationToken;
 
-use super::fakes::{Answers, FakeApprover, FakeHost, FakeRecall, Memory, says};
+use super::fakes::{Answers, FakeApprover, FakeHost, FakeImages, FakeRecall, Memory, says};
 use crate::budget::Budgets;
 use crate::context::ContextPlan;
 use crate::driver::*;
@@ -148,6 +149,10 @@ impl TurnObserver for CountingObserver {
 
 /// The whole environment.
 pub(super) struct Setting {
+    pub(super) images: Arc<FakeImages>,
+    pub(super) tracer: Arc<crate::traces::Tracer>,
+    pub(super) calibration: Arc<crate::tokens::Calibration>,
+    pub(super) similarity: Option<Arc<dyn ToolSimilarity>>,
     pub(super) model: Arc<RecordingProvider>,
     pub(super) second: Arc<RecordingProvider>,
     pub(super) host: Arc<FakeHost>,
@@ -180,6 +185,10 @@ impl Setting {
             second: RecordingProvider::new("scripted-two", second),
             host: Arc::new(FakeHost::new(answers)),
             own: Vec::new(),
+            images: Arc::default(),
+            tracer: Arc::default(),
+            calibration: Arc::default(),
+            similarity: None,
             confirm: Arc::default(),
             recall: Arc::default(),
             journal: Arc::default(),
@@ -207,6 +216,10 @@ impl Setting {
             recall: self.recall.clone(),
             approver: self.confirm.clone(),
             sanitizer: Arc::new(Sanitizer::default()),
+            images: self.images.clone(),
+            tracer: self.tracer.clone(),
+            calibration: self.calibration.clone(),
+            similarity: self.similarity.clone(),
         }
     }
 
@@ -221,6 +234,7 @@ impl Setting {
                 ..Caller::default()
             },
             request: request.to_owned(),
+            images: Vec::new(),
             budgets: self.budgets.clone(),
             plan: self.plan,
             prompt: Prompt::new(vec!["be kind".to_owned()], Workspace::default()),
@@ -228,14 +242,19 @@ impl Setting {
             pins: Pins::default(),
             summaries: None,
             thinking: Thinking::default(),
+            is_general_thinking: false,
+            sampling: talon_agent_settings::Sampling::default(),
             schema: None,
             within: Vec::new(),
             allowed: AllowedTools::default(),
             no_tools: false,
+            can_answer: false,
+            parallel: ParallelCalls::default(),
             journal: Some(self.journal.clone()),
             listener: self.heard.clone(),
             cancel: self.cancel.clone(),
             resumes: None,
+            trace: self.tracer.begin(None),
             outer: None,
         }
     }

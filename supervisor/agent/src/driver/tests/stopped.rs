@@ -11,6 +11,7 @@ use talon_proto::agent::chunk::Kind;
 use super::fakes::says;
 use super::setting::Setting;
 
+// Promises: AGENT-81
 #[tokio::test(start_paused = true)]
 async fn a_question_is_let_go_of_when_its_turn_is_cancelled() {
     let setting =
@@ -33,6 +34,8 @@ async fn a_question_is_let_go_of_when_its_turn_is_cancelled() {
     let mut spec = setting.spec("again");
     spec.cancel = tokio_util::sync::CancellationToken::new();
     assert_eq!(setting.run_spec(spec).await.outcome, Ok("again".to_owned()), "the session stays usable");
+    let kept = Message::Assistant { text: "I begin".to_owned(), calls: Vec::new(), thoughts: None };
+    assert!(setting.model.last().messages.contains(&kept), "the next turn has what was written");
 }
 
 #[tokio::test(start_paused = true)]
@@ -199,4 +202,36 @@ async fn a_question_that_is_too_long_for_the_first_choice_goes_to_a_larger_one()
     let end = setting.run(&"many words ".repeat(4_900)).await;
     assert_eq!(end.outcome, Ok("the second one".to_owned()));
     assert_eq!(end.stats.map(|stats| stats.window.0), Some(128_000));
+}
+
+// Promises: AGENT-81
+#[tokio::test(start_paused = true)]
+async fn of_a_call_that_waited_for_approval_when_its_turn_ended_it_is_known_that_it_did_not_run() {
+    let setting = Setting::new(
+        "
+answers:
+  - call:
+      - { tool: notes__add, arguments: { text: parked } }
+      - { tool: files__write, arguments: { path: a } }
+      - { tool: files__write, arguments: { path: behind } }
+",
+    );
+    setting.confirm.parked.lock().insert("notes.add".to_owned());
+    let cancel = setting.cancel.clone();
+    setting.host.answers(move |_| {
+        cancel.cancel();
+        Box::pin(std::future::pending())
+    });
+    assert_eq!(setting.run("go").await.outcome.expect_err("no answer").0, "cancelled");
+    let said = setting.journal.said();
+    let results = said.iter().filter_map(|past| match &past.message {
+        Message::Tool { content, .. } => Some(content.as_str()),
+        _ => None,
+    });
+    let results: Vec<&str> = results.collect();
+    assert!(results[0].contains("not run") && !results[0].contains("not known"), "{results:?}");
+    assert!(results[1].contains("not known what the call did"), "{results:?}");
+    assert!(results[2].contains("not run"), "it waited for the one before it: {results:?}");
+    let heard: Vec<String> = setting.heard.results().into_iter().map(|result| result.output).collect();
+    assert_eq!(heard.iter().filter(|output| output.contains("not run")).count(), 2, "{heard:?}");
 }

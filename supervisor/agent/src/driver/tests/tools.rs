@@ -1,7 +1,10 @@
 //! Calls: at once, in order, narrowed, failing, denied.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
+use talon_agent_settings::ParallelCalls;
 use talon_llm::model::Message;
 use talon_proto::agent::chunk::Kind;
 use talon_proto::plugin::Action;
@@ -176,6 +179,32 @@ async fn a_turn_may_call_what_its_patterns_cover_and_the_host_is_told_of_them() 
     assert!(setting.model.last().tools.is_empty());
 }
 
+// Promises: AGENT-116
+#[tokio::test(start_paused = true)]
+async fn a_model_without_tools_is_asked_without_them_and_a_notice_says_so() {
+    let mut setting = Setting::new("answers: [{ say: hi }]");
+    setting.catalog =
+        "scripted/one: { tier: mid, context_window: 128000, cost: { input: 1, output: 10 } }\n".to_owned();
+    assert_eq!(setting.answer("hello").await, "hi");
+    assert!(setting.model.last().tools.is_empty());
+    let notices = setting.heard.notices();
+    assert!(notices.iter().any(|notice| notice.text.contains("tools: true")), "{notices:?}");
+}
+
+// Promises: AGENT-115
+#[tokio::test(start_paused = true)]
+async fn how_a_turn_wants_words_chosen_reaches_the_model() {
+    let setting = Setting::new("answers: [{ say: hi }]");
+    let mut spec = setting.spec("hello");
+    let number = talon_agent_settings::SamplingNumber::new;
+    spec.sampling =
+        talon_agent_settings::Sampling { temperature: number(0.2), top_p: number(0.9), max_tokens: Some(50) };
+    setting.run_spec(spec).await.outcome.expect("an answer");
+    let asked = setting.model.last();
+    assert_eq!((asked.temperature, asked.top_p), (Some(0.2), Some(0.9)));
+    assert_eq!(asked.max_output_tokens, Some(50));
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_pattern_that_fits_nothing_is_told() {
     let setting = Setting::new("answers: [{ say: hi }]");
@@ -298,4 +327,108 @@ answers:
     assert!(offers(3, "p__thing_7") && offers(3, "p__paint_zebra"));
     let notices = setting.heard.notices();
     assert!(notices.iter().any(|notice| notice.text.contains("of 61 tools")), "{notices:?}");
+}
+
+const COPIES: &str = "
+answers:
+  - when: { results: [notes__add] }
+    say: done
+  - when: { results: [files__read] }
+    call:
+      - { tool: notes__add, arguments: { text: 'saw <·think> and [·/INST]' } }
+  - call:
+      - { tool: files__read, arguments: { path: a } }
+";
+
+// Promises: AGENT-91
+#[tokio::test(start_paused = true)]
+async fn a_plugin_gets_originals_and_the_model_keeps_its_marks() {
+    let setting = Setting::new(COPIES);
+    setting.host.answers(|call| {
+        let mut response = super::fakes::guarded(&call, talon_proto::host::Outcome::Ok, "a <think>");
+        let span = |marked: &str, original: &str| talon_proto::host::MarkedSpan {
+            marked: marked.to_owned(),
+            original: original.to_owned(),
+        };
+        response.neutralized = vec![span("<·think>", "<think>")];
+        Box::pin(async move { Ok(response) })
+    });
+    setting.run("copy it").await.outcome.expect("an answer");
+    assert_eq!(setting.host.made(), ["files.read(a)", "notes.add(saw <think> and [·/INST])"]);
+    let asked = format!("{:?}", setting.model.last().messages);
+    assert!(asked.contains("saw <·think>") && !asked.contains("saw <think>"), "{asked}");
+    let notices = setting.heard.notices();
+    assert!(notices.iter().any(|notice| notice.text.contains("1 mark of the guard")), "{notices:?}");
+}
+
+/// A write that takes its time, and what reads of the same plugin see.
+fn slow_write(setting: &Setting) {
+    let written = Arc::new(AtomicBool::new(false));
+    setting.host.answers(move |call| {
+        let written = Arc::clone(&written);
+        Box::pin(async move {
+            if call.action != "add" {
+                tokio::time::sleep(Duration::from_secs(1)).await;
+            }
+            if call.action == "write" {
+                written.store(true, Ordering::Relaxed);
+            }
+            let seen = if written.load(Ordering::Relaxed) { "new" } else { "old" };
+            says(&call, seen).await
+        })
+    });
+}
+
+const WRITE_AND_READ: &str = "
+answers:
+  - when: { results: [files__read] }
+    say: done
+  - call:
+      - { tool: files__read, arguments: { path: before } }
+      - { tool: files__write, arguments: { path: a } }
+      - { tool: files__read, arguments: { path: after } }
+      - { tool: notes__add, arguments: { text: note } }
+";
+
+// Promises: AGENT-80
+#[tokio::test(start_paused = true)]
+async fn a_read_behind_a_write_of_the_same_plugin_sees_what_was_written() {
+    use ParallelCalls::{All, None, ReadOnly};
+    let [before, write, after, note] =
+        ["files.read(before)", "files.write(a)", "files.read(after)", "notes.add(note)"];
+    for (parallel, began) in [
+        (All, [before, note, write, after]),
+        (ReadOnly, [before, write, after, note]),
+        (None, [before, write, after, note]),
+    ] {
+        let setting = Setting::new(WRITE_AND_READ);
+        slow_write(&setting);
+        let mut spec = setting.spec("change it");
+        spec.parallel = parallel;
+        setting.run_spec(spec).await.outcome.expect("an answer");
+        let got = results(&setting.model.last().messages);
+        let seen: Vec<bool> = got.iter().map(|block| block.contains("· new")).collect();
+        assert_eq!(seen[..3], [false, true, true], "{parallel:?}: {got:?}");
+        assert_eq!(setting.host.made(), began, "{parallel:?}");
+    }
+}
+
+// Promises: AGENT-80
+#[tokio::test(start_paused = true)]
+async fn people_are_asked_about_all_calls_at_once_and_what_they_approve_keeps_its_order() {
+    let setting = Arc::new(Setting::new(WRITE_AND_READ));
+    slow_write(&setting);
+    setting.confirm.parked.lock().extend(["files.write".to_owned(), "notes.add".to_owned()]);
+    let running = tokio::spawn({
+        let setting = Arc::clone(&setting);
+        async move { setting.run("change it").await }
+    });
+    while setting.confirm.asked.lock().len() < 4 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(setting.host.made(), ["files.read(before)"], "the second read waits behind the write");
+    setting.confirm.parked.lock().clear();
+    setting.confirm.told.notify_waiters();
+    running.await.expect("no panic").outcome.expect("an answer");
+    assert!(results(&setting.model.last().messages)[2].contains("· new"));
 }

@@ -6,13 +6,16 @@ use std::time::Duration;
 
 use clap::Args;
 use talon_proto::agent::{AskRequest, Done};
-use talon_sanitize::{FamilyCounts, Raw, Sanitizer, sanitized};
+use talon_sanitize::{Raw, sanitized};
 
+use super::attachment::{self, Question, is_stdin_piped, read_stdin, unread, utf8};
 use super::connection::AgentConnection;
 use super::formatting::{exit_code, single_line};
 use super::json;
 use super::session_overrides::SessionOverrides;
-use super::turn::{DisplayFilter, FollowOptions, StopReason, TurnEnd, TurnOutcome, follow, footer};
+use super::turn::{
+    DisplayFilter, FollowOptions, StopReason, TurnEnd, TurnOutcome, TypedAhead, follow, footer,
+};
 use super::turn_error::print_error;
 use crate::arguments::timeout;
 use crate::confirm;
@@ -21,9 +24,12 @@ use crate::failure::Failure;
 use crate::host_socket::HostSocket;
 use crate::input::{InputError, InputSource};
 use crate::output::Output;
+use crate::terminal_style::uses_words;
+use crate::user_supervisor::start_if_absent;
 
-/// The longest text of a turn; the agent's own limit is the same.
-const MAX_TEXT_BYTES: u64 = 256 << 10;
+/// The variable by which OpenTelemetry's tools pass a trace on to a program
+/// (<https://opentelemetry.io/docs/specs/otel/context/env-carriers/>).
+const TRACE_PARENT_VARIABLE: &str = "TRACEPARENT";
 /// The longest JSON Schema: a larger one fits no model's prompt.
 const MAX_SCHEMA_BYTES: u64 = 256 << 10;
 
@@ -33,17 +39,31 @@ const MAX_SCHEMA_BYTES: u64 = 256 << 10;
 /// needs an approval is shown exactly as it will run; on a terminal you are asked to decide, otherwise use
 /// `talon approval` in another shell. Ctrl-C cancels the turn. The conversation stays in its session, whose
 /// id is printed at the end.
+///
+/// Where no supervisor runs, one is started for you if stdin is a terminal or with --start; a line says so, and how to
+/// stop it.
+///
+/// What is piped in goes with the question, and so does each @FILE after it: at most 256 KiB in all, as text, whole
+/// or not at all. An @ inside of the question is text, so that a script can pass on what others wrote.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   talon ask 'What changed in the last release?'
-  git diff | talon ask - --no-tools
+  git diff | talon ask 'Explain this change' --no-tools
+  talon ask 'Which of them is right?' @old.rs @new.rs
+  talon ask 'What is wrong here?' @screen.png
   talon ask --session 01K0 'And the one before?'
   talon ask --tools 'git.*' 'Who wrote this?' --output json | jq -r .text
   talon ask --schema answer.json 'Which ports are open?' --timeout 2m")]
 pub(crate) struct AskArgs {
-    /// The question; `-` reads stdin.
+    /// The question; `-` reads it from stdin.
     #[arg(value_name = "TEXT")]
     text: String,
+    /// Files that go with the question: texts, or images for a model with vision.
+    #[arg(value_name = "@FILE", value_parser = attachment::mention)]
+    mentioned: Vec<PathBuf>,
+    /// A text or an image that goes with the question, like @FILE; `-` is stdin. May be repeated.
+    #[arg(long = "file", value_name = "FILE")]
+    files: Vec<PathBuf>,
     /// Continue this session; otherwise a new one starts.
     #[arg(long, value_name = "ID")]
     session: Option<String>,
@@ -61,6 +81,9 @@ pub(crate) struct AskArgs {
     /// Exit when a call waits for an approval; the turn continues once it is approved.
     #[arg(long)]
     no_wait: bool,
+    /// Start a supervisor for you if none runs, as is done without this option where stdin is a terminal.
+    #[arg(long)]
+    start: bool,
     /// Print only the answer, approvals and notes.
     #[arg(long)]
     quiet: bool,
@@ -75,7 +98,9 @@ impl AskArgs {
         if self.stream && !out.is_json() {
             return Err(Failure::usage("--stream is for programs: add --output json"));
         }
-        let request = self.request()?;
+        let prompts_approvals = !out.is_json() && confirm::is_interactive();
+        let request = AskRequest { can_answer: prompts_approvals, ..self.request(out)? };
+        start_if_absent(socket, self.start, out).await?;
         let reach = AgentConnection::connect(socket).await?;
         let json = out.is_json();
         let how = FollowOptions {
@@ -84,16 +109,22 @@ impl AskArgs {
                 thoughts: !json && !self.quiet && stderr().is_terminal(),
                 lines: !json && !self.quiet,
                 notices: !json,
+                words: uses_words(),
             },
             chunks: self.stream,
-            prompts_approvals: !json && confirm::is_interactive(),
+            prompts_approvals,
             waits_for_approvals: !self.no_wait,
             timeout: self.timeout,
+            types_ahead: false,
         };
-        let told = follow(reach.agent.turn(request), Vec::new(), &reach, how, out).await?;
+        let mut turn = reach.agent.turn(request);
+        if let Ok(parent) = std::env::var(TRACE_PARENT_VARIABLE) {
+            turn = turn.traced(&parent);
+        }
+        let told = follow(turn, Vec::new(), &reach, how, TypedAhead::default(), out).await?;
         if json {
             let value = json::result(&told, self.fits_schema());
-            if self.stream { out.json_line(&value) } else { out.json(&value) }
+            if self.stream { out.exact_json_line(&value) } else { out.exact_json(&value) }
         }
         Ok(self.print_end(told, how, out))
     }
@@ -102,22 +133,10 @@ impl AskArgs {
         self.schema.is_some()
     }
 
-    fn request(&self) -> Result<AskRequest, Failure> {
-        let from_stdin = self.text == "-";
-        if from_stdin && self.schema.as_deref() == Some(Path::new("-")) {
-            return Err(Failure::usage("stdin can be the text or the schema, and not both"));
-        }
-        let text = match from_stdin {
-            true => {
-                let bytes = InputSource::Stdin.read(MAX_TEXT_BYTES);
-                utf8(&InputSource::Stdin, bytes.map_err(|error| unread(&error, MAX_TEXT_BYTES, "text"))?)?
-            }
-            false => self.text.clone(),
-        };
+    fn request(&self, out: &mut Output) -> Result<AskRequest, Failure> {
+        let (text, media) = self.question(out)?.into_parts();
         if text.trim().is_empty() {
-            return Err(Failure::usage(
-                "there is nothing to ask: write it as the argument, or pipe it in with `-`",
-            ));
+            return Err(Failure::usage("there is nothing to ask: write it as the argument, or pipe it in"));
         }
         Ok(AskRequest {
             session_id: self.session.clone().unwrap_or_default(),
@@ -129,7 +148,41 @@ impl AskArgs {
             no_tools: self.no_tools,
             channel: String::new(),
             local_only: self.overrides.local_only,
+            can_answer: false,
+            sampling: self.overrides.sampling(),
+            media,
         })
+    }
+
+    /// The question with all that goes with it.
+    fn question(&self, out: &mut Output) -> Result<Question, Failure> {
+        let is_stdin = |path: &Path| path == Path::new("-");
+        let files = self.mentioned.iter().chain(&self.files);
+        let text_reads = self.text == "-";
+        let named_reads = files.clone().chain(&self.schema).filter(|path| is_stdin(path)).count();
+        if usize::from(text_reads) + named_reads > 1 {
+            return Err(Failure::usage("stdin can be the text, a file or the schema, and only one of them"));
+        }
+        let text = if text_reads { read_stdin(out)? } else { self.text.clone() };
+        if text.trim().is_empty() {
+            return Ok(Question::new(text));
+        }
+        if !text_reads && attachment::mention(&text).is_ok_and(|file| file.is_file()) {
+            return Err(Failure::usage(format!(
+                "{text} is a file, and there is no question before it: write talon ask 'QUESTION' {text}"
+            )));
+        }
+        let mut question = Question::new(text);
+        for file in files {
+            question.attach_file(file, out)?;
+        }
+        if !text_reads && named_reads == 0 && is_stdin_piped() {
+            match read_stdin(out)?.as_str() {
+                "" => out.err_line("note: stdin was empty, so only the question is asked"),
+                piped => question.attach("stdin", piped)?,
+            }
+        }
+        Ok(question)
     }
 
     /// Prints the end of the turn for people and returns the exit code.
@@ -148,7 +201,7 @@ impl AskArgs {
                     exit_code(&error.reason)
                 } else {
                     if !how.filter.text && !error.partial.is_empty() {
-                        out.text(&Raw::from(&error.partial).text());
+                        out.terminal_text(&Raw::from(&error.partial).terminal_text());
                     }
                     let code = print_error(&error, out);
                     if !session_id.is_empty() {
@@ -187,14 +240,14 @@ impl AskArgs {
 
     fn print_answer(&self, done: &Done, session_id: &str, how: FollowOptions, out: &mut Output) {
         if !how.filter.text {
-            // An answer that fits a schema stays JSON.
-            let fits = self.fits_schema().then(|| {
-                Sanitizer::default().sanitize_json(done.text.as_str(), &mut FamilyCounts::default())
-            });
-            out.text(&fits.flatten().unwrap_or_else(|| Raw::from(&done.text).text()));
+            // An answer that fits a schema stays the JSON that it is.
+            match self.fits_schema() {
+                true => out.json_text(&done.text),
+                false => out.terminal_text(&Raw::from(&done.text).terminal_text()),
+            }
         }
         if !self.quiet || done.scripted {
-            out.err_line(footer(done, session_id));
+            out.err_line(footer(done, session_id, how.filter.words));
         }
     }
 }
@@ -211,22 +264,4 @@ fn read_schema(file: &Path) -> Result<String, Failure> {
         Ok(_) => Err(Failure::usage(format!("{} is no JSON Schema: that is a JSON object", file.display()))),
         Err(error) => Err(Failure::usage(format!("{} is no JSON Schema: {error}", file.display()))),
     }
-}
-
-/// Why a text or schema was not read.
-fn unread(error: &InputError, max_bytes: u64, what: &str) -> Failure {
-    Failure::usage(match error {
-        InputError::TooLarge { name } => format!(
-            "{name} holds more than {max_bytes} bytes, which is the longest {what}: put it into a file that a tool can read, \
-             and name that"
-        ),
-        _ => error.to_string(),
-    })
-}
-
-fn utf8(source: &InputSource<'_>, bytes: Vec<u8>) -> Result<String, Failure> {
-    String::from_utf8(bytes).map_err(|error| {
-        let at = error.utf8_error().valid_up_to();
-        Failure::usage(format!("{} is not UTF-8 (byte {at}): send text", source.name()))
-    })
 }

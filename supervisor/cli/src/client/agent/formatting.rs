@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use indicatif::HumanCount;
-use talon_sanitize::{Raw, Sanitized, sanitized};
+use talon_sanitize::{Raw, Sanitized, TerminalText, sanitized};
 
 use crate::exit;
 
@@ -49,6 +49,14 @@ pub(super) fn bounded_line(text: &str, max_bytes: usize) -> Sanitized {
     Raw::from(text.trim()).line_within(max_bytes)
 }
 
+/// What a model wrote, on one line as it is, cut to at most this many bytes.
+pub(super) fn bounded_text(text: &str, max_bytes: usize) -> TerminalText {
+    let text = text.trim();
+    let end = text.floor_char_boundary(max_bytes);
+    let more = if end < text.len() { "…" } else { "" };
+    Raw::from([&text[..end], more].concat()).terminal_line()
+}
+
 /// The content inside the guard's envelope.
 pub(super) fn block_content(block: &str) -> &str {
     let block = block.trim();
@@ -87,7 +95,7 @@ pub(super) fn exit_code(reason: &str) -> u8 {
         | "cancelled" => exit::TOOL_ERROR,
         "answer_cut_off" | "answer_withheld" | "answer_refused" => exit::NO_WHOLE_ANSWER,
         "over_budget" | "context_full" => exit::REFUSED,
-        "no_provider" => exit::CONFIG,
+        "no_provider" | "no_vision" | "key_refused" | "request_refused" => exit::CONFIG,
         "exhausted" | "interrupted" => exit::HOST_FAULT,
         _ => exit::FAILED,
     }
@@ -115,6 +123,9 @@ mod tests {
             ("iterations", 1),
             ("over_budget", 3),
             ("no_provider", 6),
+            ("no_vision", 6),
+            ("key_refused", 6),
+            ("request_refused", 6),
             ("exhausted", 4),
             ("answer_cut_off", 9),
             ("answer_refused", 9),

@@ -7,6 +7,7 @@ use talon_proto::agent::{ListModelsRequest, ListModelsResponse, Model, ModelChai
 
 use super::connection::AgentConnection;
 use super::formatting::count;
+use super::session_overrides::sampling_text;
 use crate::exit;
 use crate::failure::Failure;
 use crate::host_socket::HostSocket;
@@ -42,6 +43,7 @@ impl ModelVerb {
                 "models": answer.models,
                 "providers": answer.providers,
                 "chains": answer.chains,
+                "embeddings": answer.embeddings,
             }));
         } else {
             print(&answer, out);
@@ -57,6 +59,12 @@ pub(super) fn print(answer: &ListModelsResponse, out: &mut Output) {
     } else {
         models(&answer.models, out);
         chains(&answer.chains, out);
+    }
+    if !answer.embeddings.is_empty() {
+        out.line("");
+        let mut table = Table::new(&["FOR", "ASKED"]);
+        table.row(vec!["searches for tools by meaning".into(), answer.embeddings.as_str().into()]);
+        out.table(&table);
     }
     if answer.providers.is_empty() {
         return;
@@ -105,7 +113,10 @@ fn grouped(chains: &[ModelChain]) -> Vec<(Vec<String>, &[String])> {
 }
 
 fn models(models: &[Model], out: &mut Output) {
-    let mut table = Table::of(&[
+    // Shown only where the catalog says something of it.
+    let answers: Vec<String> = models.iter().map(answers).collect();
+    let says = answers.iter().any(|answers| !answers.is_empty());
+    let mut columns = vec![
         Column::text("MODEL", 0),
         Column::text("ALIAS", 6),
         Column::text("TIER", 0),
@@ -119,8 +130,12 @@ fn models(models: &[Model], out: &mut Output) {
         Column::number("WEIGHT", 9),
         Column::number("A TURN", 1),
         Column::text("WHY", 7),
-    ]);
-    for model in models {
+    ];
+    if says {
+        columns.push(Column::text("ANSWERS", 10));
+    }
+    let mut table = Table::of(&columns);
+    for (model, answers) in models.iter().zip(answers) {
         let can = [("tools", model.tools), ("vision", model.vision)];
         let can: Vec<&str> = can.into_iter().filter_map(|(what, can)| can.then_some(what)).collect();
         let price = |price: &str| match (model.free, price) {
@@ -128,7 +143,7 @@ fn models(models: &[Model], out: &mut Output) {
             (false, "") => String::new(),
             (false, price) => format!("${}", price.trim_start_matches('$')),
         };
-        table.row(vec![
+        let mut row = vec![
             model.id.as_str().into(),
             model.alias.as_str().into(),
             model.tier.as_str().into(),
@@ -142,10 +157,21 @@ fn models(models: &[Model], out: &mut Output) {
             model.weight.into(),
             price(&model.estimate).into(),
             model.why.as_str().into(),
-        ]);
+        ];
+        if says {
+            row.push(answers.into());
+        }
+        table.row(row);
     }
     table.fit(out.columns());
     out.table(&table);
+}
+
+/// What the catalog says of a model's answers: "temperature 0.2, thinking high".
+fn answers(model: &Model) -> String {
+    let thinking = Some(model.thinking.as_str()).filter(|level| !level.is_empty());
+    let said = sampling_text(model.sampling.as_ref());
+    said.into_iter().chain(thinking.map(|level| format!("thinking {level}"))).collect::<Vec<_>>().join(", ")
 }
 
 fn state(state: &str) -> Cell {

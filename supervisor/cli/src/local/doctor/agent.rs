@@ -4,7 +4,7 @@ use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-use talon_proto::host::{AgentStatus, GetStatusResponse};
+use talon_proto::host::{AgentStatus, GetStatusResponse, MemoryVectors};
 use talon_supervisor::config::Config;
 use talon_supervisor::state::AGENT_DIR;
 
@@ -43,6 +43,46 @@ pub(super) fn running(status: &GetStatusResponse) -> Option<Check> {
             .with_fix("see its lines in the supervisor's log (plugin=talon-agent)"),
     })
 }
+
+/// Whether all memories are found by meaning; `None` without `models.embeddings`.
+pub(super) fn memory_vectors(status: &GetStatusResponse) -> Option<Check> {
+    let of = CheckBuilder(Section::Supervisor, "memory vectors");
+    let told = status.agent.as_ref()?.memory_vectors.as_ref()?;
+    let MemoryVectors { model, memories, vectors, local_only, refused, engine, failure } = told;
+    let mut said = format!("{vectors} of {memories} memories have one of {model}");
+    if *local_only > 0 {
+        said.push_str(&format!("; {local_only} more stay on this machine, and are found by words alone"));
+    }
+    if *refused > 0 {
+        said.push_str(&format!("; the model makes none of {refused}"));
+    }
+    let by_words = "those without one are found by words alone";
+    if vectors < memories {
+        return Some(if failure.is_empty() && vectors + refused < *memories {
+            of.warn(said).with_reason(by_words).with_fix("look again in a minute: they are being made")
+        } else if failure.is_empty() {
+            of.warn(said)
+                .with_reason(by_words)
+                .with_fix("see the agent's log for their ids; forget those that are no memories, or choose another model")
+        } else {
+            of.warn(format!("{said}: {failure}"))
+                .with_reason(by_words)
+                .with_fix("mend models.embeddings or its provider; it is tried again every 5 minutes")
+        });
+    }
+    if engine == "bytea" {
+        return Some(
+            of.ok(format!(
+                "{said}; the server has no pgvector, so it sends all of them to the agent to be compared"
+            ))
+            .with_fix(PGVECTOR),
+        );
+    }
+    Some(of.ok(said))
+}
+
+/// What a superuser of the database has to run, since the extension is no trusted one.
+const PGVECTOR: &str = "for many thousands of memories, as a superuser of its database: CREATE EXTENSION IF NOT EXISTS vector; and then `talon restart`";
 
 /// Whether the agent can read its workspace; a missing one is reported by the configuration's own checks. The
 /// owner of `home`, the agent's directory, is the uid that the agent runs as.
@@ -101,6 +141,41 @@ mod tests {
         assert_eq!(owned.unwrap().verdict, Verdict::Ok);
         std::fs::set_permissions(&place, Permissions::from_mode(0o700)).unwrap();
         assert!(workspace(&place, None).unwrap().fix.contains("chmod"));
+    }
+
+    // Promises: AGENT-143
+    #[test]
+    fn memories_without_a_vector_are_reported_and_the_extension_is_named() {
+        let with = |vectors: MemoryVectors| GetStatusResponse {
+            agent: Some(AgentStatus { memory_vectors: Some(vectors), ..AgentStatus::default() }),
+            ..GetStatusResponse::default()
+        };
+        assert!(memory_vectors(&GetStatusResponse::default()).is_none());
+        let whole = MemoryVectors {
+            model: "ollama/nomic-embed-text".to_owned(),
+            memories: 9169,
+            vectors: 9169,
+            engine: "sqlite".to_owned(),
+            ..MemoryVectors::default()
+        };
+        let check = memory_vectors(&with(whole.clone())).unwrap();
+        assert_eq!((check.verdict, check.fix.as_str()), (Verdict::Ok, ""));
+        for (engine, fix) in [("bytea", "CREATE EXTENSION IF NOT EXISTS vector;"), ("pgvector", "")] {
+            let check = memory_vectors(&with(MemoryVectors { engine: engine.to_owned(), ..whole.clone() }));
+            let check = check.unwrap();
+            assert!(check.verdict == Verdict::Ok && check.fix.contains(fix), "{check:?}");
+        }
+        for (vectors, refused, failure, fix) in [
+            (9, 0, "", "are being made"),
+            (9, 0, "no route", "models.embeddings"),
+            (9168, 1, "", "agent's log"),
+        ] {
+            let failure = failure.to_owned();
+            let check = memory_vectors(&with(MemoryVectors { vectors, refused, failure, ..whole.clone() }));
+            let check = check.unwrap();
+            assert!(check.verdict == Verdict::Warn && check.fix.contains(fix), "{check:?}");
+            assert!(check.message.contains("of 9169 memories"), "{check:?}");
+        }
     }
 
     #[test]

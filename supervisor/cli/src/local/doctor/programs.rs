@@ -10,11 +10,12 @@ use super::bounded::output_of;
 use super::check::{Check, CheckBuilder, Section};
 
 /// The programs, and what is missing without them.
-const PROGRAMS: [(&str, &str); 4] = [
+const PROGRAMS: [(&str, &str); 5] = [
     ("talon-top", "`talon top` cannot show anything"),
     ("talon-mcp", "`talon mcp` cannot offer actions to MCP hosts"),
     ("talon-mcp-bridge", "MCP servers cannot be plugins"),
     ("talon-framed-bridge", "plugins of OpenTalon v0 cannot be run"),
+    ("talon-service-bridge", "go-plugin programs with other services cannot be run"),
 ];
 
 pub(super) async fn checks(config: Option<&Config>) -> Vec<Check> {

@@ -38,6 +38,7 @@ pub(super) async fn checks(global: &Global) -> (Vec<Check>, Option<GetStatusResp
     checks.extend(refused(&status));
     checks.push(plugins(&status));
     checks.extend(agent::running(&status));
+    checks.extend(agent::memory_vectors(&status));
     (checks, Some(status))
 }
 

@@ -4,44 +4,36 @@
 //! address, and stores what came of it.
 
 use std::io::Read as _;
-use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use clap::Args;
 use serde_json::json;
 use talon_plugin_config::name::PluginName;
-use talon_proto::host::RestartRequest;
 use talon_proto::state::{DeleteEntryRequest, SetEntryRequest};
 use talon_sanitize::sanitized;
-use talon_supervisor::program_lookup;
 
-use crate::client::connection::Client;
+use super::remote_server::{KEY, PROGRAM, RemoteServer, restart};
 use crate::exit;
 use crate::failure::Failure;
 use crate::global::Global;
-use crate::host_socket::HostSocket;
-use crate::local::configuration;
 use crate::local::state::access::{Purpose, StateAccess};
 use crate::output::Output;
 
-/// The program that logs in.
-const PROGRAM: &str = "talon-mcp-bridge";
 /// How it gets the server's address.
 const URL_VARIABLE: &str = "TALON_PLUGIN_URL";
-/// Where the bridge looks for the credential.
-const KEY: &str = "talon.oauth";
 /// The largest credential, as the store takes values.
 const MAX_CREDENTIAL_BYTES: u64 = 1 << 20;
 
 /// Log in to a remote MCP server with OAuth, and keep its tokens in the plugin's state.
 ///
 /// Prints an address to open in a browser. The tokens are never in the configuration; the plugin renews them
-/// itself, and `talon state purge` or --remove removes them. Needs the rights of an administrator of the
+/// itself; `talon mcp logout` withdraws them, and --remove only removes them here. Needs the rights of an administrator of the
 /// supervisor.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   talon mcp login issues
   talon mcp login issues --client-id 1234 --scope 'read write'
+  talon mcp login issues --device
   TALON_MCP_CLIENT_SECRET=… talon mcp login issues --client-id 1234
   talon mcp login issues --remove")]
 pub(super) struct LoginArgs {
@@ -55,8 +47,12 @@ pub(super) struct LoginArgs {
     /// What the tokens are for, as the server names it; otherwise what it asks for.
     #[arg(long, value_name = "SCOPE")]
     scope: Option<String>,
-    /// Remove the tokens instead.
-    #[arg(long, conflicts_with_all = ["client_id", "scope"])]
+    /// Print an address and a code for any other device, for a machine that no browser can come back to. The
+    /// authorization server has to offer that (RFC 8628).
+    #[arg(long)]
+    device: bool,
+    /// Remove the tokens instead, without withdrawing them.
+    #[arg(long, conflicts_with_all = ["client_id", "scope", "device"])]
     remove: bool,
 }
 
@@ -97,6 +93,9 @@ impl LoginArgs {
     fn credential(&self, server: &RemoteServer) -> Result<Vec<u8>, Failure> {
         let mut command = Command::new(&server.bridge);
         command.arg("--login").env(URL_VARIABLE, &server.url).stdout(Stdio::piped());
+        if self.device {
+            command.arg("--device");
+        }
         for (flag, value) in [("--client-id", &self.client_id), ("--scope", &self.scope)] {
             if let Some(value) = value {
                 command.arg(flag).arg(value);
@@ -114,44 +113,5 @@ impl LoginArgs {
             return Ok(credential);
         }
         Err(Failure::new(exit::REFUSED, "there is no login: see above".to_owned()))
-    }
-}
-
-/// What the configuration says of a plugin with an address.
-struct RemoteServer {
-    url: String,
-    /// The program that logs in.
-    bridge: PathBuf,
-}
-
-impl RemoteServer {
-    fn of(global: &Global, name: &PluginName) -> Result<Self, Failure> {
-        let config = configuration::load(&configuration::load_options(global))?.config;
-        let tools = &config.plugins.tools;
-        let Some(entry) = tools.plugins.get(name.as_str()) else {
-            return Err(Failure::usage(format!(
-                "plugins.tools.plugins has no {name}: add it first, or name its configuration with --config"
-            )));
-        };
-        let Some(url) = entry.plugin.url.clone() else {
-            return Err(Failure::usage(format!("{name} has no url: a login is for servers that have one")));
-        };
-        let bridge = match &tools.bridge_dir {
-            Some(dir) => dir.join(PROGRAM),
-            None => program_lookup::find(PROGRAM).map_err(|error| Failure::failed(error.to_string()))?,
-        };
-        Ok(Self { url, bridge })
-    }
-}
-
-/// Starts the plugin anew, if a supervisor has it; whether one does.
-async fn restart(global: &Global, name: &PluginName) -> Result<bool, Failure> {
-    let Some(mut client) = Client::connect_if_there(&HostSocket::new(global)).await? else {
-        return Ok(false);
-    };
-    match client.host.restart(RestartRequest { name: name.to_string() }).await {
-        Ok(_) => Ok(true),
-        Err(status) if status.code() == tonic::Code::NotFound => Ok(false),
-        Err(status) => Err(client.failure(&status)),
     }
 }

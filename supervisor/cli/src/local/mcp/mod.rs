@@ -2,7 +2,9 @@
 
 mod import;
 mod login;
+mod logout;
 mod offer;
+mod remote_server;
 
 use clap::{Args, Subcommand};
 
@@ -39,6 +41,7 @@ pub(crate) struct McpArgs {
 enum McpVerb {
     Import(import::ImportArgs),
     Login(login::LoginArgs),
+    Logout(logout::LogoutArgs),
 }
 
 impl McpArgs {
@@ -47,6 +50,7 @@ impl McpArgs {
             None => self.offer.run(global),
             Some(McpVerb::Import(args)) => args.run(out),
             Some(McpVerb::Login(args)) => block_on_pool(args.run(global, out)),
+            Some(McpVerb::Logout(args)) => block_on_pool(args.run(global, out)),
         }
     }
 }

@@ -23,6 +23,7 @@ use talon_supervisor::host::SOCKET_NAME;
 use talon_supervisor::program_lookup;
 use tokio::time::{Instant, sleep};
 
+use crate::arguments::duration;
 use crate::client::connection::Client;
 use crate::exit;
 use crate::failure::Failure;
@@ -72,6 +73,10 @@ pub(super) struct OfferArgs {
     /// If no supervisor answers, run one for as long as the MCP host is connected.
     #[arg(long)]
     own: bool,
+    /// Wait this long for a supervisor that is not there yet, such as 30s; 0s does not wait. Without it: 5 s
+    /// where the directory of its socket is there, and otherwise not at all.
+    #[arg(long, value_name = "DURATION", value_parser = duration, conflicts_with = "own")]
+    wait: Option<Duration>,
 }
 
 /// Validates a pattern; it is passed on as text.
@@ -99,7 +104,7 @@ impl OfferArgs {
             }
         }
         let running = match block_on(find_running(global, self.own))? {
-            None if !self.own => block_on(wait_for_next(global))?,
+            None if !self.own => block_on(wait_for_next(global, self.wait))?,
             running => running,
         };
         match running {
@@ -122,8 +127,8 @@ impl OfferArgs {
                 return Err(Failure::new(
                     exit::UNREACHABLE,
                     format!(
-                        "no supervisor at {}: start one with `talon serve`, or let `talon mcp --own` run one for as long as \
-                         its client is connected",
+                        "no supervisor at {}: start one with `talon serve`, give it longer with `--wait 30s`, or let `talon mcp --own` \
+                         run one for as long as its client is connected",
                         HostSocket::new(global).path()?.display()
                     ),
                 ));
@@ -139,7 +144,12 @@ impl OfferArgs {
 /// configuration: another one has other plugins.
 async fn find_running(global: &Global, own: bool) -> Result<Option<PathBuf>, Failure> {
     let socket = HostSocket::new(global);
-    let Some(mut client) = Client::connect_if_there(&socket).await? else { return Ok(None) };
+    let client = match own {
+        true => Client::connect_if_there(&socket).await?,
+        // `wait_for_next` waits for a socket that was named, too.
+        false => Client::connect_if_listening(&socket).await?,
+    };
+    let Some(mut client) = client else { return Ok(None) };
     let path = client.path().to_owned();
     let Some(named) = global.config.as_ref().filter(|_| own && !socket.is_named()) else {
         return Ok(Some(path));
@@ -152,17 +162,19 @@ async fn find_running(global: &Global, own: bool) -> Result<Option<PathBuf>, Fai
     Ok(same.then_some(path))
 }
 
-/// The supervisor that follows one which just stopped: its directory is there, and its socket is not. A client that
-/// connects for each call would otherwise fail during each restart.
-async fn wait_for_next(global: &Global) -> Result<Option<PathBuf>, Failure> {
+/// A supervisor that is not there yet. Without a wait that the user chose: the one that follows one which just stopped,
+/// where its directory is there, and its socket is not. A client that connects for each call would otherwise fail
+/// during each restart.
+async fn wait_for_next(global: &Global, chosen: Option<Duration>) -> Result<Option<PathBuf>, Failure> {
     let socket = HostSocket::new(global).path()?;
-    if !socket.parent().is_some_and(Path::is_dir) {
+    let was_there = socket.parent().is_some_and(Path::is_dir);
+    let wait = chosen.unwrap_or(if was_there { RESTART_WAIT } else { Duration::ZERO });
+    if wait.is_zero() {
         return Ok(None);
     }
-    let seconds = RESTART_WAIT.as_secs();
     let path = sanitized_line(socket.display());
-    write_stderr(sanitized!("no supervisor at {}: waiting {} s for one", path, seconds), false);
-    let until = Instant::now() + RESTART_WAIT;
+    write_stderr(sanitized!("no supervisor at {}: waiting {} s for one", path, wait.as_secs()), false);
+    let until = Instant::now() + wait;
     while Instant::now() < until {
         sleep(RESTART_PAUSE).await;
         if let Some(running) = find_running(global, false).await? {

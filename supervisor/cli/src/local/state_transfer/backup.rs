@@ -26,10 +26,13 @@ use crate::local::state::part::StatePart;
 use crate::output::Output;
 use crate::transient_bar::TransientBar;
 
+/// The keys of receipts, and which plugin has which uid.
+const LEFT_OUT: [&str; 2] = ["receipts", "identities.json"];
+
 /// Write all state into one file, with a consistent snapshot of each database.
 ///
 /// The databases stay in use meanwhile. `talon restore` restores the file. For a PostgreSQL server use
-/// pg_dump.
+/// pg_dump. The keys of receipts and the plugins' identities are not in it: the output names them.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   talon backup /var/backups/talon-$(date +%F).tar
@@ -71,6 +74,7 @@ impl BackupArgs {
         if operators.is_empty() {
             return Err(reach.no_state_failure());
         }
+        let left_out = left_out(&reach.data_dir().await?);
         let failed = |error: &dyn std::fmt::Display| Failure::failed(format!("cannot write {name}: {error}"));
         let dir = match self.file.parent() {
             Some(dir) if !dir.as_os_str().is_empty() => dir,
@@ -92,9 +96,16 @@ impl BackupArgs {
             Err(error) => return Err(failed(&error.error)),
         }
         sync_dir(dir).map_err(|error| failed(&error))?;
-        print_summary(&name, &manifest, out);
+        print_summary(&name, &manifest, &left_out, out);
         Ok(exit::OK)
     }
+}
+
+/// What a backup never has, and a whole recovery on another machine needs, as far as it is there. Who reads the
+/// keys of receipts can forge them, so they do not lie beside the record that they are to prove.
+fn left_out(data_dir: &Path) -> Vec<PathBuf> {
+    let places = LEFT_OUT.into_iter().map(|place| data_dir.join(place));
+    places.filter(|place| place.symlink_metadata().is_ok()).collect()
 }
 
 /// Fails with advice if the database is on a server.
@@ -181,9 +192,13 @@ async fn next_message(
     }
 }
 
-fn print_summary(name: &str, manifest: &Manifest, out: &mut Output) {
+fn print_summary(name: &str, manifest: &Manifest, left_out: &[PathBuf], out: &mut Output) {
+    let left_out: Vec<String> = left_out.iter().map(|place| place.display().to_string()).collect();
     if out.is_json() {
-        out.json(&json!({ "file": name, "created_at": manifest.created_at, "parts": parts(manifest) }));
+        let created_at = &manifest.created_at;
+        out.json(
+            &json!({ "file": name, "created_at": created_at, "parts": parts(manifest), "left_out": left_out }),
+        );
         return;
     }
     for copy in &manifest.parts {
@@ -192,6 +207,13 @@ fn print_summary(name: &str, manifest: &Manifest, out: &mut Output) {
         out.line(sanitized!("{}: {}, schema {}", what, size, copy.schema_version));
     }
     out.line(sanitized!("wrote {}", sanitized_line(name)));
+    if !left_out.is_empty() {
+        let places = sanitized_line(left_out.join(" and "));
+        out.line(sanitized!(
+            "not in it, for another place and other readers: {}; copy them as you copy secrets",
+            places
+        ));
+    }
 }
 
 /// The contents of a backup as JSON.

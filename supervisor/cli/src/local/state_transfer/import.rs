@@ -38,10 +38,11 @@ use crate::transient_bar::TransientBar;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   talon import ~/.opentalon --dry-run
+  talon import ~/.opentalon --sender anna
   talon import ./state-of-today
   talon import ./state-of-today --output json | jq '.refused[]'")]
 pub(crate) struct ImportArgs {
-    /// The directory with sessions/, memory/ and plugins/; anything else in it is ignored.
+    /// The directory with sessions/, memory/, approvals/ and plugins/; anything else in it is ignored.
     #[arg(value_name = "DIR")]
     dir: PathBuf,
     /// Report what would be done, and change nothing.
@@ -50,6 +51,10 @@ pub(crate) struct ImportArgs {
     /// Import only this part.
     #[arg(long, value_enum, value_name = "PART")]
     only: Option<StatePart>,
+    /// Whose the sessions are that name no sender: a user's name. Without it they are of the sender `import`, and only
+    /// operators see them.
+    #[arg(long, value_name = "NAME")]
+    sender: Option<String>,
 }
 
 impl ImportArgs {
@@ -69,12 +74,12 @@ impl ImportArgs {
         }
         let found: Vec<FoundFile> = walked.files.into_iter().filter(|file| wanted(file.part)).collect();
         if found.is_empty() && report.is_empty() {
-            let text = "no sessions/*.yaml, memory/memories.yaml or plugins/*/state.yaml is in it";
+            let text = "no sessions/*.yaml, memory/memories.yaml, approvals/rules.yaml or plugins/*/state.yaml is in it";
             return Err(unusable(exit::USAGE, &text));
         }
         let mut reach = StateAccess::find(global).await?;
         let progress = progress::bytes("importing", found.iter().map(|file| file.bytes).sum());
-        let fresh = import_all(&mut reach, &tree, &found, self.dry_run, &mut report, &progress).await?;
+        let fresh = import_all(&mut reach, &tree, &found, &self.options(), &mut report, &progress).await?;
         drop(progress);
         for part in fresh {
             out.err_line(sanitized!(
@@ -86,6 +91,10 @@ impl ImportArgs {
             self.write_import_marker(&mut reach, &report, out).await;
         }
         Ok(report.print(out))
+    }
+
+    fn options(&self) -> ImportOptions {
+        ImportOptions { dry_run: self.dry_run, sender: self.sender.clone().unwrap_or_default() }
     }
 
     /// Writes a marker for the latest import into the data directory, so that the supervisor stops advising
@@ -138,7 +147,7 @@ async fn import_all(
     reach: &mut StateAccess<'_>,
     tree: &Arc<Tree>,
     found: &[FoundFile],
-    dry_run: bool,
+    options: &ImportOptions,
     report: &mut ImportSummary,
     progress: &TransientBar,
 ) -> Result<Vec<StatePart>, Failure> {
@@ -148,9 +157,9 @@ async fn import_all(
         if files.is_empty() {
             continue;
         }
-        let purpose = if dry_run { Purpose::DryRun } else { Purpose::Add };
+        let purpose = if options.dry_run { Purpose::DryRun } else { Purpose::Add };
         if let Some(mut operator) = reach.open(part, purpose).await? {
-            import_part(&mut operator, tree, files, dry_run, report, progress).await?;
+            import_part(&mut operator, tree, files, options.clone(), report, progress).await?;
             if operator.is_scratch() {
                 fresh.push(part);
             }
@@ -164,13 +173,13 @@ async fn import_part(
     operator: &mut Operator,
     tree: &Arc<Tree>,
     files: Vec<FoundFile>,
-    dry_run: bool,
+    options: ImportOptions,
     report: &mut ImportSummary,
     progress: &TransientBar,
 ) -> Result<(), Failure> {
     let (to, chunks) = mpsc::channel(MAX_STREAMED);
     let (tree, count) = (Arc::clone(tree), progress.counter());
-    let feeding = tokio::task::spawn_blocking(move || send_files(&tree, files, dry_run, &to, &count));
+    let feeding = tokio::task::spawn_blocking(move || send_files(&tree, files, options, &to, &count));
     let reports = operator.client.import(ReceiverStream::new(chunks)).await;
     let mut reports = reports.map_err(|status| operator.failure(&status))?.into_inner();
     loop {
@@ -199,13 +208,13 @@ async fn import_part(
 fn send_files(
     tree: &Tree,
     files: Vec<FoundFile>,
-    dry_run: bool,
+    options: ImportOptions,
     to: &mpsc::Sender<ImportChunk>,
     count: &impl Fn(u64),
 ) -> Vec<ImportRefused> {
     let mut unread = Vec::new();
     let send = |what| to.blocking_send(ImportChunk { what: Some(what) });
-    if send(import_chunk::What::Options(ImportOptions { dry_run })).is_err() {
+    if send(import_chunk::What::Options(options)).is_err() {
         return unread;
     }
     for FoundFile { path, .. } in files {

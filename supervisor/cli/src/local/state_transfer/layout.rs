@@ -1,4 +1,5 @@
-//! The directory layout: `sessions/<id>.yaml`, `memory/memories.yaml`, `plugins/<id>/state.yaml`.
+//! The directory layout: `sessions/<id>.yaml`, `memory/memories.yaml`, `approvals/rules.yaml`,
+//! `plugins/<id>/state.yaml`.
 //!
 //! When reading, the id in a file name may be another program's; `talon-state` decides what to do with it. A
 //! file is written only if its id is a ULID in canonical form, as all our ids are.
@@ -16,6 +17,10 @@ pub(super) const YAML: &str = ".yaml";
 pub(super) const MEMORY: &str = "memory";
 /// The file with all memories.
 pub(super) const MEMORIES: &str = "memories.yaml";
+/// The directory of the approval rules.
+pub(super) const APPROVALS: &str = "approvals";
+/// The file with all approval rules.
+pub(super) const RULES: &str = "rules.yaml";
 /// The directory that has a subdirectory for each plugin.
 pub(super) const PLUGINS: &str = "plugins";
 /// The file with a plugin's key-values.
@@ -32,7 +37,7 @@ pub(super) fn part(path: &str) -> Option<StatePart> {
             let same = |ulid: Ulid| ulid.to_string() == id;
             Ulid::from_string(id).is_ok_and(same).then_some(StatePart::Agent)
         }
-        [MEMORY, MEMORIES] => Some(StatePart::Agent),
+        [MEMORY, MEMORIES] | [APPROVALS, RULES] => Some(StatePart::Agent),
         [PLUGINS, plugin, STATE] => PluginName::new(plugin).is_ok().then_some(StatePart::Plugins),
         _ => None,
     }
@@ -47,6 +52,7 @@ mod tests {
         for (path, whose) in [
             ("sessions/01KB3Q6T9VXJ6A8W5ZC2M4N7PR.yaml", StatePart::Agent),
             ("memory/memories.yaml", StatePart::Agent),
+            ("approvals/rules.yaml", StatePart::Agent),
             ("plugins/notes/state.yaml", StatePart::Plugins),
         ] {
             assert_eq!(part(path), Some(whose), "{path}");

@@ -79,7 +79,10 @@ impl ImportSummary {
 
     fn json(&self) -> Value {
         let counts = |counts: &ImportCounts| json!({ "imported": counts.imported, "unchanged": counts.unchanged, "refused": counts.refused });
-        let file = |file: &ImportedFile| json!({ "path": file.path, "counts": counts(&file.counts.unwrap_or_default()) });
+        let file = |file: &ImportedFile| {
+            let plugin = Some(&file.plugin).filter(|plugin| !plugin.is_empty());
+            json!({ "path": file.path, "plugin": plugin, "counts": counts(&file.counts.unwrap_or_default()) })
+        };
         let refused = |refused: &ImportRefused| {
             // Line 0 stands for the whole file.
             let place = |number: u64| (number > 0).then_some(number);
@@ -116,6 +119,13 @@ impl ImportSummary {
         if !table.is_empty() {
             out.table(&table);
             out.line("");
+        }
+        for file in self.files.iter().filter(|file| !file.plugin.is_empty()).take(MAX_SHOWN) {
+            out.line(sanitized!(
+                "{}: its plugin is {} here: configure it by that name",
+                sanitized_line(&file.path),
+                sanitized_line(&file.plugin)
+            ));
         }
         for refused in self.refused.iter().take(MAX_SHOWN) {
             out.line(line(refused));
@@ -220,9 +230,13 @@ mod tests {
         let mut report = ImportSummary::new("d".into(), true);
         let counts = Some(ImportCounts { imported: 1, unchanged: 2, refused: 0 });
         for number in 0..150 {
-            report.add_file(ImportedFile { path: format!("sessions/{number}.yaml"), counts });
+            report.add_file(ImportedFile {
+                path: format!("sessions/{number}.yaml"),
+                counts,
+                ..Default::default()
+            });
         }
-        report.add_file(ImportedFile { path: "memory/memories.yaml".into(), counts });
+        report.add_file(ImportedFile { path: "memory/memories.yaml".into(), counts, ..Default::default() });
         for _ in 0..3 {
             report.add_refused(refused(0, 0, ""));
         }

@@ -28,6 +28,9 @@ use crate::local::state::part::StatePart;
 use crate::output::Output;
 use crate::transient_bar::TransientBar;
 
+/// The agent reads what it keeps in memory when it starts.
+const RESTART: &str = "rules of approvals, calls that wait, and what was spent are read when the agent starts: restart the supervisor if it runs";
+
 /// Replace all state by a backup of `talon backup`.
 ///
 /// The file is checked before anything is changed, and the replaced data is kept next to the database. Works
@@ -154,6 +157,9 @@ impl RestoreArgs {
             if !response.kept.is_empty() {
                 out.line(sanitized!("what there was is kept in {}", sanitized_line(&response.kept)));
             }
+        }
+        if !self.check && places.iter().any(|place| place.part == StatePart::Agent) {
+            out.line(RESTART);
         }
         let from = sanitized_line(&checked.manifest.created_at);
         let nothing = if self.check { "; nothing was changed" } else { "" };

@@ -9,7 +9,7 @@ use std::os::fd::OwnedFd;
 use rustix::fs::{AtFlags, Dir, FileType, statat};
 use rustix::io::Errno;
 
-use super::layout::{MEMORIES, MEMORY, PLUGINS, SESSIONS, STATE, YAML};
+use super::layout::{APPROVALS, MEMORIES, MEMORY, PLUGINS, RULES, SESSIONS, STATE, YAML};
 use super::tree::Tree;
 use crate::local::state::part::StatePart;
 
@@ -66,6 +66,7 @@ pub(super) fn walk(tree: &Tree) -> Result<WalkResult, WalkError> {
         }
     }
     walked.visit(tree, MEMORY, MEMORIES, StatePart::Agent)?;
+    walked.visit(tree, APPROVALS, RULES, StatePart::Agent)?;
     for plugin in names(tree, PLUGINS)? {
         walked.visit(tree, &format!("{PLUGINS}/{plugin}"), STATE, StatePart::Plugins)?;
     }

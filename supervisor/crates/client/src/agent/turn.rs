@@ -1,9 +1,11 @@
 //! One turn, followed to its end, also across a restart of the agent.
 
 use talon_proto::agent::{AskRequest, AttachRequest, Chunk, chunk};
+use tonic::metadata::{Ascii, MetadataValue};
 use tonic::{Code, Status, Streaming};
 
 use super::grpc::agent_client;
+use crate::call::with_trace;
 use crate::client::Client;
 use crate::request_fate::RequestFate;
 use crate::retry_window::RetryWindow;
@@ -53,6 +55,7 @@ pub struct Turn {
     request: Option<AskRequest>,
     session_id: Option<String>,
     stream: Option<Streaming<Chunk>>,
+    trace_parent: Option<MetadataValue<Ascii>>,
     retry_window: RetryWindow,
     /// A chunk was received: from here on it can only attach.
     begun: bool,
@@ -70,7 +73,23 @@ impl Turn {
 
     fn new(client: Client, session_id: Option<String>) -> Self {
         let retry_window = RetryWindow::new(None);
-        Self { client, request: None, session_id, stream: None, retry_window, begun: false, finished: false }
+        Self {
+            client,
+            request: None,
+            session_id,
+            stream: None,
+            trace_parent: None,
+            retry_window,
+            begun: false,
+            finished: false,
+        }
+    }
+
+    /// The turn as a part of a trace: `trace_parent` is the header `traceparent` of W3C Trace Context. One that is no
+    /// header's value counts as none.
+    #[must_use]
+    pub fn traced(self, trace_parent: &str) -> Self {
+        Self { trace_parent: trace_parent.parse().ok(), ..self }
     }
 
     /// The turn's session, once known.
@@ -124,7 +143,9 @@ impl Turn {
     async fn open(&self) -> Result<Streaming<Chunk>, Status> {
         let mut client = agent_client(&self.client);
         let response = match (&self.request, &self.session_id) {
-            (Some(request), _) if !self.begun => client.ask(request.clone()).await?,
+            (Some(request), _) if !self.begun => {
+                client.ask(with_trace(request.clone(), self.trace_parent.as_ref())).await?
+            }
             (_, session_id) => {
                 let session_id = session_id.clone().unwrap_or_default();
                 client.attach(AttachRequest { session_id }).await?

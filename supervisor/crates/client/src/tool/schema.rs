@@ -26,7 +26,7 @@ pub fn of_arguments(action: &Action) -> Map<String, Value> {
     if !required.is_empty() {
         schema.insert("required".to_owned(), json!(required));
     }
-    schema.insert("additionalProperties".to_owned(), json!(false));
+    schema.insert("additionalProperties".to_owned(), json!(action.takes_further_arguments));
     schema
 }
 

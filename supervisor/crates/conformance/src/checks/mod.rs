@@ -46,7 +46,7 @@ pub(crate) async fn perform(check: &Check, harness: &mut Harness<'_>) -> Finding
         Test::ExecuteUnknownAction => execute::arguments::unknown_action(harness).await,
         Test::ExecuteMissingArguments => execute::arguments::missing_arguments(harness).await,
         Test::ExecuteUnknownArgument => execute::arguments::unknown_argument(harness).await,
-        Test::ExecuteHostileArguments => execute::arguments::hostile_arguments(harness).await,
+        Test::ExecuteHostileArguments => Box::pin(execute::arguments::hostile_arguments(harness)).await,
         Test::ExecuteConcurrent => execute::concurrency::concurrent(harness).await,
         Test::ExecuteCancelled => execute::concurrency::cancelled(harness).await,
         Test::ExecuteDeadline => execute::concurrency::deadline(harness).await,

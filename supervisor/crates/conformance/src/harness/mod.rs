@@ -306,7 +306,9 @@ impl<'r> Harness<'r> {
 
     /// Whether a bridge shakes hands for it.
     pub(crate) fn is_bridged(&self) -> bool {
-        self.spec.url.is_some() || matches!(self.spec.dialect, Dialect::Mcp | Dialect::OpenTalonV0)
+        self.spec.url.is_some()
+            || self.spec.foreign_service.is_some()
+            || matches!(self.spec.dialect, Dialect::Mcp | Dialect::OpenTalonV0)
     }
 }
 

@@ -102,14 +102,15 @@ pub(super) fn check_json(
     problems
 }
 
-/// The index of the parameter of this name. `None`: the caller may not set it, which is added to the problems.
+/// The index of the parameter of this name. `None`: there is nothing to check, or the caller may not set it, which
+/// is added to the problems.
 fn place(action: &Action, name: &str, problems: &mut Problems) -> Option<usize> {
     if is_injected(action, name) {
         problems.add(|| format!("argument {} is filled by the host, leave it out", Quoted(name)));
         return None;
     }
     let place = action.parameters.iter().position(|parameter| parameter.name == *name);
-    if place.is_none() {
+    if place.is_none() && !action.takes_further_arguments {
         problems.add(|| unknown(name, action));
     }
     place
@@ -138,7 +139,9 @@ pub(super) fn signature(action: &Action) -> String {
     let own = |p: &&Parameter| !action.inject_context_args.contains(&p.name);
     let total = action.parameters.iter().filter(own).count();
     if total == 0 {
-        return "It takes no arguments".to_owned();
+        let none =
+            if action.takes_further_arguments { "It takes any arguments" } else { "It takes no arguments" };
+        return none.to_owned();
     }
     let shown: Vec<String> = action
         .parameters
@@ -152,7 +155,8 @@ pub(super) fn signature(action: &Action) -> String {
         .collect();
     let more = total - shown.len();
     let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
-    format!("It takes {}{rest}", shown.join(", "))
+    let further = if action.takes_further_arguments { ", and any others" } else { "" };
+    format!("It takes {}{rest}{further}", shown.join(", "))
 }
 
 fn type_word(parameter: &Parameter) -> &str {

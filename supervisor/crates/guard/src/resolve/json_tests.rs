@@ -25,6 +25,15 @@ async fn sent(
 ) -> Result<(BTreeMap<String, String>, String), CallError> {
     let inject_context_args = vec!["session_id".to_owned()];
     let action = Action { parameters, inject_context_args, ..Default::default() };
+    sent_to(action, texts, json, max_bytes).await
+}
+
+async fn sent_to(
+    action: Action,
+    texts: &[(&str, &str)],
+    json: &str,
+    max_bytes: usize,
+) -> Result<(BTreeMap<String, String>, String), CallError> {
     let actions = Arc::new([("a".to_owned(), action)].into_iter().collect::<Actions>());
     let grants = ContextGrants { context: ["session_id".to_owned()].into(), ..Default::default() };
     let directory = Reloaded(Arc::new(Mutex::new(actions)));
@@ -148,4 +157,30 @@ async fn each_form_counts_against_the_limit() {
     assert!(sent(p(), &[], fits, limit).await.is_ok());
     let error = sent(p(), &[], escaped, limit).await.unwrap_err();
     assert_eq!(error.reason(), "arguments_too_large");
+}
+
+// Promises: GUARD-90
+#[tokio::test]
+async fn an_action_that_says_so_takes_arguments_that_it_does_not_name() {
+    let action = |takes_further_arguments| Action {
+        parameters: vec![parameter("a", "integer", false, "")],
+        inject_context_args: vec!["session_id".to_owned()],
+        takes_further_arguments,
+        ..Default::default()
+    };
+    let json = r#"{"a":1,"b":{"c":[null]}}"#;
+    let (texts, sent) = sent_to(action(true), &[], json, 1000).await.unwrap();
+    assert_eq!(sent, r#"{"a":1,"b":{"c":[null]},"session_id":"s\"1"}"#);
+    assert_eq!(texts["b"], r#"{"c":[null]}"#);
+    let (_, sent) = sent_to(action(true), &[("b", "x")], "", 1000).await.unwrap();
+    assert_eq!(sent, "");
+    for (refused, says) in [
+        (sent_to(action(false), &[], json, 1000).await, "argument \"b\" is unknown"),
+        (sent_to(action(true), &[], r#"{"a":"x"}"#, 1000).await, "argument \"a\" must be"),
+        (sent_to(action(true), &[], r#"{"session_id":"x"}"#, 1000).await, "is filled by the host"),
+        (sent_to(action(true), &[], json, 20).await, "at most 20"),
+    ] {
+        let error = refused.unwrap_err().to_string();
+        assert!(error.contains(says), "{error}");
+    }
 }

@@ -4,7 +4,7 @@ use tower::ServiceExt as _;
 use tower_test::mock;
 
 use super::*;
-use crate::answer::Answer;
+use crate::answer::{Answer, Outcome};
 use crate::sanitize::SanitizeLayer;
 use crate::testing::{answer, call, hostile, sanitizer};
 
@@ -249,4 +249,21 @@ fn structured_content_is_shortened_and_keeps_its_form() {
     assert!(answer.report().truncated());
     let handle = answer.report().page.clone().expect("all of it is stored");
     assert!(notice.contains(&format!("handle={handle} offset=0 reads all of it")), "{notice}");
+}
+
+// Promises: GUARD-91
+#[test]
+fn a_question_over_the_limit_is_refused_and_not_cut() {
+    let question = |bytes: usize| {
+        let request = talon_proto::plugin::InputRequest { id: "q".to_owned(), schema: "{}".to_owned() };
+        let asked = Answer { input_request: Some(Box::new(request)), ..answer(&"?".repeat(bytes), "", "") };
+        truncated(layer(100), asked)
+    };
+    let fits = question(100);
+    assert!(fits.0.input_request.is_some() && *fits.outcome() == Outcome::Ok);
+    let refused = question(101);
+    assert_eq!(*refused.outcome(), Outcome::Refused { reason: crate::reason::TOO_LARGE, retryable: false });
+    assert!(refused.0.input_request.is_none() && refused.content().is_empty());
+    assert!(refused.error().contains("max_response_bytes (100)"), "{}", refused.error());
+    assert_eq!(refused.report().bytes_out, refused.error().len());
 }

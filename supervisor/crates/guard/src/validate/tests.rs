@@ -10,10 +10,14 @@ async fn validated(raw: RawAnswer) -> Result<Answer, CallError> {
 }
 
 async fn validated_by(layer: ValidateLayer, raw: RawAnswer) -> Result<Answer, CallError> {
+    validated_for(layer, call("call_1"), raw).await
+}
+
+async fn validated_for(layer: ValidateLayer, asked: Call, raw: RawAnswer) -> Result<Answer, CallError> {
     let (mut service, mut inner) = mock::spawn_layer::<Call, RawAnswer, _>(layer);
     inner.allow(1);
     assert!(service.poll_ready().is_ready());
-    let mut waiting = task::spawn(service.call(call("call_1")));
+    let mut waiting = task::spawn(service.call(asked));
     assert_pending!(waiting.poll());
     inner.next_request().await.expect("the call goes down").1.send_response(raw);
     waiting.await
@@ -148,9 +152,39 @@ proptest! {
         bytes in proptest::collection::vec(any::<u8>(), 0..200),
     ) {
         let digest = Digest::of(&bytes);
-        match accept(RawAnswer(bytes.into()), digest, "call_1") {
+        match accept(RawAnswer(bytes.into()), digest, "call_1", true) {
             Ok(answer) => prop_assert!(matches!(answer.outcome, Outcome::Ok | Outcome::ToolError)),
             Err(error) => prop_assert_eq!(CallError::from(error).reason(), "bad_result"),
         }
     }
+}
+
+// Promises: GUARD-89
+#[tokio::test]
+async fn a_question_reaches_a_caller_that_can_ask_it_and_no_other() {
+    use prost::Message as _;
+    use talon_proto::plugin::{InputRequest, ToolResultResponse};
+
+    let question = |schema: &str| {
+        let message = ToolResultResponse {
+            call_id: "call_1".to_owned(),
+            content: "Which one?".to_owned(),
+            input_request: Some(InputRequest { id: "q1".to_owned(), schema: schema.to_owned() }),
+            ..Default::default()
+        };
+        RawAnswer(message.encode_to_vec().into())
+    };
+    let answer = validated(question("{}")).await.unwrap();
+    assert_eq!((answer.outcome, answer.input_request), (Outcome::ToolError, None));
+    assert!(answer.error.expose().contains("cannot put a question to a user"), "{:?}", answer.error);
+    let asking = || {
+        let mut asking = call("call_1");
+        asking.takes_input_requests = true;
+        asking
+    };
+    let answer = validated_for(ValidateLayer::new(), asking(), question("{}")).await.unwrap();
+    assert_eq!((answer.outcome, answer.input_request.unwrap().id.as_str()), (Outcome::Ok, "q1"));
+    let nested = question(r#"{"properties": {"a": {"type": "object"}}}"#);
+    let refused = validated_for(ValidateLayer::new(), asking(), nested).await.unwrap_err();
+    assert!(refused.detail().contains("the field \"a\""), "{}", refused.detail());
 }

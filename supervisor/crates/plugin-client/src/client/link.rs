@@ -33,6 +33,12 @@ const STREAM_WINDOW_BYTES: u32 = 2 << 20;
 /// How much may be in flight on one connection: eight large answers at once.
 const CONNECTION_WINDOW_BYTES: u32 = 16 << 20;
 
+/// How much of h2's own budget small DATA frames may use that were received and not read, as those of a call that is over:
+/// each takes 256 less its length, and when it is used up, h2 ends the connection. 16 MiB is twice h2's default for this
+/// window: 64 Ki frames of a byte, some 10 MB of memory. So a flood exceeds [our budget](talon_wire::frames), which is
+/// charged to the plugin, before h2 ends the connection, which is not.
+const UNREAD_FRAMES_BUDGET: usize = 16 << 20;
+
 /// The largest header list of an answer; a larger one resets its stream. It holds gRPC's status and message,
 /// of which [`MAX_STATUS_MESSAGE_CHARS`](crate::execute_error::MAX_STATUS_MESSAGE_CHARS) are kept.
 const MAX_HEADER_BYTES: u32 = 16 << 10;
@@ -170,6 +176,7 @@ async fn connect(
         .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
         .max_header_list_size(MAX_HEADER_BYTES)
         .initial_max_send_streams(INITIAL_MAX_STREAMS)
+        .data_frame_budget(UNREAD_FRAMES_BUDGET)
         .handshake(io)
         .await?;
     let over = Arc::new(AtomicBool::new(false));

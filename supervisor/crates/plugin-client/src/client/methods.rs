@@ -5,6 +5,8 @@ use http::uri::PathAndQuery;
 
 use talon_plugin_config::spec::DEFAULT_SERVICE;
 
+use crate::capability::ActionNames;
+
 /// The path of each method. Cloning a path does not allocate.
 #[derive(Debug, Clone)]
 pub struct Methods {
@@ -12,6 +14,8 @@ pub struct Methods {
     pub(super) init: PathAndQuery,
     pub(super) capabilities: PathAndQuery,
     pub(super) refresh_capabilities: PathAndQuery,
+    /// What names the actions of this service may have.
+    pub(super) action_names: ActionNames,
 }
 
 impl Methods {
@@ -29,7 +33,14 @@ impl Methods {
             init: path("Init"),
             capabilities: path("Capabilities"),
             refresh_capabilities: path("RefreshCapabilities"),
+            action_names: ActionNames::Strict,
         }
+    }
+
+    /// The same methods of a plugin whose actions may have such names.
+    #[must_use]
+    pub fn with_action_names(self, action_names: ActionNames) -> Self {
+        Self { action_names, ..self }
     }
 }
 
@@ -41,6 +52,7 @@ impl Default for Methods {
             init: path("/opentalon.plugin.v1.PluginService/Init"),
             capabilities: path("/opentalon.plugin.v1.PluginService/Capabilities"),
             refresh_capabilities: path("/opentalon.plugin.v1.PluginService/RefreshCapabilities"),
+            action_names: ActionNames::Strict,
         }
     }
 }

@@ -247,7 +247,10 @@ impl Client {
     ) -> Result<Arc<Capability>, FetchError> {
         let answer = self.unary(path, &(), capability::MAX_MESSAGE_BYTES, timeout).await;
         let message = answer.map_err(FetchError::Status)?;
-        Capability::decode(&message, &self.inner.plugin).map(Arc::new).map_err(FetchError::Refused)
+        let names = self.inner.methods.action_names;
+        Capability::decode_with(&message, &self.inner.plugin, names)
+            .map(Arc::new)
+            .map_err(FetchError::Refused)
     }
 
     /// Asks the plugin to end. go-plugin stops its server inside the handler, so a connection that breaks

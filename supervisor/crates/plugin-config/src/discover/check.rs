@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
+use talon_descriptor::DescriptorError;
 use talon_jail::Mode;
 
 use crate::allow_list::AllowList;
@@ -14,8 +15,8 @@ use crate::files::{ProgramError, TreeError, digest, tree};
 use crate::profile;
 use crate::spec::NetworkAccess;
 use crate::spec::{
-    LifecycleSettings, MANIFEST_FILE, MAX_CONNECTIONS, MAX_INSTANCES, MAX_MESSAGE_BYTES, MIN_MESSAGE_BYTES,
-    PluginSpec, SandboxSettings,
+    DEFAULT_SERVICE, Dialect, LifecycleSettings, MANIFEST_FILE, MAX_CONNECTIONS, MAX_INSTANCES,
+    MAX_MESSAGE_BYTES, MIN_MESSAGE_BYTES, PluginSpec, SandboxSettings, Tls,
 };
 use crate::units::Duration;
 
@@ -155,10 +156,13 @@ pub fn check_settings(spec: &PluginSpec) -> Result<(), CheckError> {
         let problem = format!("{} is not between 64KiB and 2GiB", spec.max_message_bytes);
         return Err(setting_error("max_message_bytes", problem));
     }
-    if let Some(bridge) = Bridge::for_dialect(spec.dialect)
+    if let Some(bridge) = Bridge::for_plugin(spec)
         && bridge.program(&spec.bridges).is_none()
     {
         return Err(CheckError::NoBridge { bridge: bridge.name() });
+    }
+    if spec.foreign_service.is_some() {
+        check_foreign_service(spec)?;
     }
     if let Some(url) = &spec.url {
         crate::entry::place_of_url(url).map_err(|problem| setting_error("url", problem.to_string()))?;
@@ -186,6 +190,23 @@ pub fn check_settings(spec: &PluginSpec) -> Result<(), CheckError> {
     environment::check(spec).map_err(|error| setting_error("env", error.to_string()))
 }
 
+/// A service that the bridge translates fits only go-plugin's handshake, without AutoMTLS.
+fn check_foreign_service(spec: &PluginSpec) -> Result<(), CheckError> {
+    if !matches!(spec.dialect, Dialect::Auto | Dialect::GoPlugin) {
+        let problem = "a descriptor is for programs of go-plugin: leave dialect out, or write go-plugin";
+        return Err(setting_error("dialect", problem));
+    }
+    if spec.tls != Tls::Off {
+        let problem = "behind the bridge of a descriptor there is no AutoMTLS: write off";
+        return Err(setting_error("tls", problem));
+    }
+    if spec.service == DEFAULT_SERVICE {
+        let problem = "PluginService needs no descriptor: remove it, or name the service that it describes";
+        return Err(setting_error("service", problem));
+    }
+    Ok(())
+}
+
 /// Letters, digits, `_` and dots: characters that an HTTP/2 path takes unescaped.
 fn is_service_name(name: &str) -> bool {
     let part = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
@@ -193,6 +214,11 @@ fn is_service_name(name: &str) -> bool {
 }
 
 fn check_files(spec: &PluginSpec) -> Result<(), CheckError> {
+    if let Some(foreign) = &spec.foreign_service {
+        let refused = |error: DescriptorError| setting_error("descriptor", error.to_string());
+        let bytes = talon_descriptor::read(&foreign.descriptor).map_err(refused)?;
+        talon_descriptor::actions(&bytes, &spec.service, &foreign.methods).map_err(refused)?;
+    }
     let Some(directory) = &spec.directory else {
         let (path, program) = program::open(&spec.program)?;
         if spec.sha256.is_some() {

@@ -82,6 +82,7 @@ impl SpecDefaults {
             cookie: self.cookie.clone(),
             app_versions: self.app_versions.clone(),
             service: DEFAULT_SERVICE.to_owned(),
+            foreign_service: None,
             tls: Tls::default(),
             url: None,
             bridges: self.bridges.clone(),

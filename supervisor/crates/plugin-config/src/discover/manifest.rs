@@ -1,7 +1,7 @@
 //! `plugin.yaml`: the manifest of a plugin directory.
 
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::LazyLock;
 
 use schemars::JsonSchema;
@@ -96,6 +96,12 @@ impl Manifest {
                 "is a way into the network, which only the operator gives",
                 help,
             );
+        }
+        if let Some(descriptor) = &manifest.plugin.descriptor
+            && !descriptor.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir))
+        {
+            let help = "write its path in the plugin's directory, without ..";
+            found.problem(&KeyPath::top().key("descriptor"), "leaves the plugin's directory", help);
         }
         match Problems::new(found.problems) {
             Some(problems) => Err(problems),

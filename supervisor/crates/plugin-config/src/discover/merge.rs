@@ -40,7 +40,27 @@ pub(super) fn merge_settings(
     if let Some(over) = over {
         over.apply(&mut spec);
     }
+    let mut named = sources.manifest.into_iter().chain(sources.entry);
+    if spec.foreign_service.is_none() && named.any(|entry| !entry.methods.is_empty()) {
+        let problem =
+            "they are of the service of a descriptor, and there is none: set descriptor, or remove them";
+        return Err(CheckError::Setting { setting: "methods", problem: problem.to_owned() });
+    }
+    place_descriptor(&mut spec);
     Ok(spec)
+}
+
+/// A manifest's descriptor lies in the plugin's directory; any other one becomes readable for the plugin.
+fn place_descriptor(spec: &mut PluginSpec) {
+    let Some(foreign) = &mut spec.foreign_service else { return };
+    let Some(directory) = &spec.directory else {
+        spec.sandbox.fs.read.get_or_insert_default().push(foreign.descriptor.clone());
+        return;
+    };
+    foreign.descriptor = directory.join(&foreign.descriptor);
+    if !foreign.descriptor.starts_with(directory) {
+        spec.sandbox.fs.read.get_or_insert_default().push(foreign.descriptor.clone());
+    }
 }
 
 #[cfg(test)]

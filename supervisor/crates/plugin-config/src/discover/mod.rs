@@ -161,13 +161,19 @@ pub fn fingerprint(spec: &PluginSpec) -> Result<String, FingerprintError> {
     };
     let program =
         program().map_err(|source| FingerprintError::Program { path: spec.program.clone(), source })?;
-    match &spec.directory {
-        None => Ok(program),
-        Some(directory) => {
-            let tree = digest::of_tree(directory, None)?;
-            Ok(format!("{program} {tree}"))
-        }
-    }
+    let tree = match &spec.directory {
+        None => String::new(),
+        Some(directory) => format!(" {}", digest::of_tree(directory, None)?),
+    };
+    let descriptor = || match &spec.foreign_service {
+        None => Ok(String::new()),
+        Some(foreign) => Ok(format!(" {}", digest::of_file(&std::fs::File::open(&foreign.descriptor)?)?)),
+    };
+    let descriptor = descriptor().map_err(|source| {
+        let path = spec.foreign_service.iter().map(|foreign| foreign.descriptor.clone()).collect();
+        FingerprintError::Program { path, source }
+    })?;
+    Ok(format!("{program}{tree}{descriptor}"))
 }
 
 fn configured_program(

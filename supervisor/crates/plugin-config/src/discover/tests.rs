@@ -47,6 +47,31 @@ fn executables_and_directories_with_a_manifest_are_plugins() {
     assert_eq!(many.args, ["--fast"]);
 }
 
+// Promises: OTHER-18
+#[test]
+fn a_descriptor_of_a_directory_lies_in_it() {
+    let dir = tempfile::tempdir().unwrap();
+    for (name, descriptor) in [("outside", "../kv.pb"), ("absolute", "/etc/passwd"), ("absent", "kv.pb")] {
+        script(&dir.path().join(name).join("run"));
+        let manifest = format!("command: run\nservice: proto.KV\ndescriptor: {descriptor}\n");
+        write(&dir.path().join(name).join("plugin.yaml"), &manifest, 0o644);
+    }
+    script(&dir.path().join("useless/run"));
+    write(&dir.path().join("useless/plugin.yaml"), "command: run\nmethods: { Get: get }\n", 0o644);
+    let bridges = crate::spec::Bridges { service: Some("/bridge".into()), ..Default::default() };
+    let discovered = scan(dir.path(), &SpecDefaults { bridges, ..SpecDefaults::default() });
+    for (name, word) in [
+        ("outside", "leaves the plugin's directory"),
+        ("absolute", "leaves the plugin's directory"),
+        ("absent", "absent/kv.pb"),
+        ("useless", "set descriptor"),
+    ] {
+        assert!(reason(&discovered, name).contains(word), "{}", reason(&discovered, name));
+    }
+    // Without the bridge that is what is said.
+    assert!(reason(&found(dir.path()), "absent").contains("talon-service-bridge"));
+}
+
 // Promises: DISC-10
 #[test]
 fn one_bad_plugin_never_stops_the_others() {

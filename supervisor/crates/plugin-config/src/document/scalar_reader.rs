@@ -61,7 +61,7 @@ impl ScalarReader<'_> {
                 Ok(duration) => Ok(Value::String(duration.to_string())),
                 Err(error) => Err(in_words(error.to_string())),
             },
-            ShapeKind::Dollars { decimals, most } => match check_dollars(text.trim(), *decimals, *most) {
+            ShapeKind::Dollars { decimals, most } => match check_decimal(text.trim(), *decimals, *most) {
                 // A string, because a JSON number would lose digits.
                 Ok(()) => Ok(Value::String(text.trim().to_owned())),
                 Err(error) => Err((expected(), Some(error.to_string()))),
@@ -91,6 +91,13 @@ impl ScalarReader<'_> {
                     None => Err((expected(), None)),
                 }
             }
+            ShapeKind::Number { max } => match check_decimal(text.trim(), MAX_DECIMALS, *max) {
+                Ok(()) => {
+                    let number = text.trim().parse::<f64>().ok().and_then(serde_json::Number::from_f64);
+                    Ok(number.map_or(Value::Null, Value::Number))
+                }
+                Err(error) => Err((expected(), Some(error.to_string()))),
+            },
             ShapeKind::Choice(choices) => {
                 if choices.iter().any(|choice| choice.word == *text) {
                     return Ok(Value::String(text.clone()));
@@ -133,7 +140,10 @@ impl ScalarReader<'_> {
     }
 }
 
-/// Why a text is no amount in dollars: what to write instead.
+/// The most decimals of a number: more than any that is in use, and few enough to be exact.
+const MAX_DECIMALS: usize = 6;
+
+/// Why a text is no decimal number: what to write instead.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 enum AmountError {
     #[error("write it like 2, 0.15 or 0.0375, without a sign or a unit")]
@@ -144,8 +154,8 @@ enum AmountError {
     TooLarge(u64),
 }
 
-/// Checks an amount in dollars.
-fn check_dollars(text: &str, decimals: usize, most: u64) -> Result<(), AmountError> {
+/// Checks a decimal number, such as an amount in dollars.
+fn check_decimal(text: &str, decimals: usize, most: u64) -> Result<(), AmountError> {
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let (whole, part) = text.split_once('.').unwrap_or((text, "0"));
     if !digits(whole) || !digits(part) {

@@ -62,6 +62,11 @@ pub enum ShapeKind {
         /// The largest.
         max: i128,
     },
+    /// A number from 0 up that may have decimals.
+    Number {
+        /// The largest.
+        max: u64,
+    },
     /// `true` or `false`.
     Bool,
     /// A text.
@@ -221,6 +226,9 @@ fn kind(schema: &Value, types: &[&str]) -> ShapeKind {
     if is("integer") {
         return integer(schema);
     }
+    if is("number") {
+        return ShapeKind::Number { max: schema.get("maximum").and_then(Value::as_u64).unwrap_or(u64::MAX) };
+    }
     if is("boolean") {
         return ShapeKind::Bool;
     }
@@ -366,6 +374,7 @@ impl Shape {
                 (min, max) if max >= i128::from(u32::MAX) => format!("a whole number of at least {min}"),
                 (min, max) => format!("a whole number from {min} to {max}"),
             },
+            ShapeKind::Number { max } => format!("a number from 0 to {max}"),
             ShapeKind::Bool => "true or false".to_owned(),
             ShapeKind::Text | ShapeKind::Secret => "a text".to_owned(),
             ShapeKind::Path | ShapeKind::Program => "a path".to_owned(),

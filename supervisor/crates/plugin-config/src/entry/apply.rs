@@ -1,7 +1,9 @@
 //! Applies a plugin's entry and settings to its spec.
 
+use std::collections::BTreeMap;
+
 use super::{CallLimits, LifecycleKeys, PluginEntry, PluginSettings};
-use crate::spec::{CallSettings, Dialect, LifecycleSettings, NetworkAccess, PluginSpec};
+use crate::spec::{CallSettings, Dialect, ForeignService, LifecycleSettings, NetworkAccess, PluginSpec};
 use crate::units::{ByteSize, Duration};
 
 impl PluginEntry {
@@ -16,6 +18,16 @@ impl PluginEntry {
         set(&mut spec.app_versions, self.app_versions.clone());
         set(&mut spec.service, self.service.clone());
         set(&mut spec.tls, self.tls);
+        if let Some(descriptor) = &self.descriptor {
+            let methods = BTreeMap::new();
+            spec.foreign_service = Some(ForeignService { descriptor: descriptor.clone(), methods });
+        }
+        // Without a descriptor the checks of the entry refuse them.
+        if let Some(foreign) = &mut spec.foreign_service
+            && !self.methods.is_empty()
+        {
+            foreign.methods = self.methods.clone();
+        }
         if let Some(url) = &self.url {
             spec.url = Some(url.clone());
             spec.dialect = Dialect::Mcp;

@@ -161,6 +161,15 @@ impl PluginEntry {
         {
             found.problem(&path.key("url"), problem.what, problem.help);
         }
+        if self.descriptor.is_some() {
+            if self.service.is_none() {
+                let help = "name the service that the descriptor describes, such as proto.KV";
+                found.problem(&path.key("service"), "is missing beside a descriptor", help);
+            }
+            if self.url.is_some() {
+                found.problem(&path.key("descriptor"), "stands beside a url", "leave one of them out");
+            }
+        }
         if let Some(cookie) = &self.cookie {
             check_variable(&cookie.key, &path.key("cookie").key("key"), found);
         }

@@ -77,11 +77,25 @@ pub struct PluginEntry {
     #[schemars(extend("x-default" = "[1]"))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub app_versions: Option<Vec<u32>>,
-    /// The full name of the gRPC service that has `PluginService`'s methods, where the program serves them
-    /// under a name of its own.
+    /// The full name of the program's gRPC service. It has `PluginService`'s methods, under a name of its own; or
+    /// it is another host's service, and `descriptor` says what it has.
     #[schemars(extend("x-default" = "opentalon.plugin.v1.PluginService"), example = &"acme.tools.v1.PluginService")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service: Option<String>,
+    /// The file with the descriptor of a service that is not `PluginService`, as `protoc --include_imports
+    /// --descriptor_set_out` writes it; `service` names the service. Its methods become actions, which a bridge
+    /// in the jail translates. At most 4 MiB.
+    ///
+    /// In a `plugin.yaml` a path in its directory. In the config file any file; the plugin can then read it, as
+    /// if `sandbox.fs.read` named it, as far as the file's own permissions let it.
+    #[schemars(extend("format" = "path"), example = &"/opt/kv/kv.pb")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub descriptor: Option<PathBuf>,
+    /// With a `descriptor`: which methods are offered, and the names of their actions. Left out, all that do not
+    /// stream are, under their own names.
+    #[schemars(extend("x-key" = "method"), example = serde_json::json!({ "Get": "get", "Put": "put" }))]
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub methods: BTreeMap<String, String>,
     /// Whether the connections to it are encrypted. Off, because its socket is its own and who listens there
     /// is checked; for programs of go-plugin that insist on it.
     #[schemars(extend("x-default" = "off"))]

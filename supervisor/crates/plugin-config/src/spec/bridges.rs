@@ -9,4 +9,6 @@ pub struct Bridges {
     pub mcp: Option<PathBuf>,
     /// `talon-framed-bridge`: for the oldest OpenTalon plugins.
     pub framed: Option<PathBuf>,
+    /// `talon-service-bridge`: for go-plugin programs with other services.
+    pub service: Option<PathBuf>,
 }

@@ -66,6 +66,10 @@ pub(super) fn action_digests(action: &Action) -> Digests {
         of_parameters.flag(Some(parameter.required));
         of_parameters.schema(&parameter.schema);
     }
+    if action.takes_further_arguments {
+        // Hashed only if set, as with `always_include`.
+        of_parameters.text("takes_further_arguments");
+    }
     let mut context: Vec<_> = action.inject_context_args.iter().collect();
     context.sort();
     let mut of_context = Hasher::default();
@@ -80,6 +84,7 @@ pub(super) fn action_digests(action: &Action) -> Digests {
         // Hashed only if set, so that approvals recorded before this flag existed stay valid.
         hints.text("always_include");
     }
+    // `media` is not hashed: whether any are passed on is the operator's own grant.
     let mut description = Hasher::default();
     description.text(&action.description);
     let mut output_schema = Hasher::default();

@@ -23,6 +23,9 @@ impl Driver {
                 ProcessReport::LaunchFailed { kind: FailureKind::Permanent, .. } => {
                     Some(restart_reason::REFUSED)
                 }
+                ProcessReport::LaunchFailed { kind: FailureKind::FrameFlood, .. } => {
+                    Some(restart_reason::FRAME_FLOOD)
+                }
                 ProcessReport::LaunchFailed { .. } => Some(restart_reason::START_FAILED),
                 ProcessReport::Exited { .. } => {
                     let by_memory =

@@ -47,7 +47,7 @@ impl Launch for Launcher {
         async move {
             Launcher::launch(self, spec, numbers, choice, logs, progress, cancel)
                 .await
-                .map_err(|error| StartFailure { kind: error.kind(), cause: Raw::of(&error).line() })
+                .map_err(|error| StartFailure { kind: error.kind(), cause: error.describe() })
         }
         .boxed()
     }
@@ -60,7 +60,7 @@ impl Launch for Launcher {
         async move {
             Launcher::service(self, spec, logs)
                 .await
-                .map_err(|error| StartFailure { kind: error.kind(), cause: Raw::of(&error).line() })
+                .map_err(|error| StartFailure { kind: error.kind(), cause: error.describe() })
         }
         .boxed()
     }

@@ -1,5 +1,6 @@
 //! Why a plugin did not start, in texts for the person who has to fix it.
 
+use std::error::Error;
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
@@ -14,7 +15,8 @@ use talon_plugin_client::handshake::HandshakeError;
 use talon_plugin_config::allow_list::AllowListError;
 use talon_plugin_config::discover::CheckError;
 use talon_plugin_config::name::PluginName;
-use talon_sanitize::Sanitized;
+use talon_sanitize::{Raw, Sanitized, sanitized};
+use talon_wire::frames::FrameFloodError;
 
 use super::last_good_unavailable::LastGoodUnavailable;
 use super::process::Exit;
@@ -172,13 +174,18 @@ pub(crate) enum LaunchError {
     /// The address is not the plugin's own, or does not answer.
     #[error("{0}")]
     Connect(Sanitized, #[source] Option<ConnectError>),
+    /// It exceeded the budget of HTTP/2 frames of its connection, which was closed.
+    #[error(
+        "flooded its connection: {0}; report it to the plugin's author, or raise plugins.tools.frames if it needs that many"
+    )]
+    Flooded(FrameFloodError),
     /// It refused its settings.
     #[error("it refused its settings (Init): {0}; correct its config")]
     Init(InitError),
     /// It does not serve the service that its configuration names.
     #[error(
         "it does not serve PluginService as {service} ({cause}): set its `service` to the full name under which it serves the \
-         methods of opentalon.plugin.v1.PluginService; programs of other protos cannot be plugins (docs/go-plugin.md)"
+         methods of opentalon.plugin.v1.PluginService; for a program of another proto, set its `descriptor`, too (docs/go-plugin.md)"
     )]
     Service {
         /// What it answered.
@@ -224,6 +231,17 @@ pub(crate) enum LaunchError {
 }
 
 impl LaunchError {
+    /// The whole cause in one bounded line that ends with what to do next.
+    #[must_use]
+    pub(crate) fn describe(&self) -> Sanitized {
+        let cause = Raw::of(self).line();
+        // Every step of a start opens files and sockets, so whatever failed, the limit is what has to be raised.
+        match missing_descriptor(self) {
+            Some(help) if !cause.contains(help) => sanitized!("{}; {}", cause, Sanitized::literal(help)),
+            _ => cause,
+        }
+    }
+
     /// Whether an exit of the plugin can cause this error.
     pub(super) fn may_be_an_exit(&self) -> bool {
         matches!(self, Self::Connect(..) | Self::Init(_) | Self::Capabilities(_) | Self::Health(_))
@@ -234,6 +252,8 @@ impl LaunchError {
     pub(crate) fn kind(&self) -> FailureKind {
         match self {
             Self::Exited { exit, .. } if exit.status == ExitStatus::Code(OUTAGE_EXIT) => FailureKind::Outage,
+            Self::Flooded(_) => FailureKind::FrameFlood,
+            Self::FallbackFailed { error, .. } => error.kind(),
             _ if self.is_permanent() => FailureKind::Permanent,
             _ => FailureKind::Passing,
         }
@@ -268,7 +288,9 @@ impl LaunchError {
                     | HandshakeError::WrongDialect { .. }
             ),
             Self::Tls(error) => matches!(error, TlsError::NotBuilt | TlsError::NoCertificate),
-            Self::Exited { exit, step, words } => needs_cookie(*step, exit, words),
+            Self::Exited { exit, step, words } => {
+                exit.status == ExitStatus::Code(PERMANENT_EXIT) || needs_cookie(*step, exit, words)
+            }
             Self::Init(error) => matches!(error, InitError::Refused(_)),
             Self::UnwantedTls
             | Self::Service { .. }
@@ -285,9 +307,20 @@ impl LaunchError {
     }
 }
 
+/// What to do, if an error was caused by a lack of descriptors.
+fn missing_descriptor(error: &LaunchError) -> Option<&'static str> {
+    std::iter::successors(Some(error as &(dyn Error + 'static)), |&error| error.source())
+        .filter_map(|error| error.downcast_ref::<io::Error>())
+        .find_map(descriptor_help)
+}
+
 /// The exit code of a plugin that cannot start because something that it depends on is away: `EX_TEMPFAIL` of
 /// sysexits.h, "the user is invited to retry later". Our bridges use it.
 const OUTAGE_EXIT: i32 = 75;
+
+/// The exit code of a plugin that cannot start until something is set up otherwise: `EX_CONFIG` of sysexits.h. Our bridges
+/// use it for a server whose code cannot be loaded.
+const PERMANENT_EXIT: i32 = 78;
 
 /// What a go-plugin program prints before it ends with exit code 1, if its cookie is not in its environment.
 const NO_COOKIE: &str = "not meant to be executed directly";

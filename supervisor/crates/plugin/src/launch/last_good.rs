@@ -177,7 +177,9 @@ impl LastGoodProgram {
             (Some(view), _) if view.is_usable_by(gid) => Ok(self.prepared.clone()),
             (Some(_), _) => Err(LastGoodUnavailable::CopyChanged),
             // The descriptor, if any, is the bridge's.
-            (None, _) if Bridge::for_dialect(self.dialect).is_some() => Err(LastGoodUnavailable::ByPath),
+            (None, _) if Bridge::for_dialect(self.dialect).or_else(|| Bridge::for_plugin(spec)).is_some() => {
+                Err(LastGoodUnavailable::ByPath)
+            }
             (None, None) => Err(LastGoodUnavailable::ByPath),
             (None, Some(file)) => self.copy_from_file(file, spec, views, gid),
         }

@@ -53,7 +53,7 @@ pub(super) fn prepare(
 ) -> Result<PreparedProgram, LaunchError> {
     let gid = identity.map(|identity| identity.gid);
     let args = || spec.args.iter().map(Into::into).collect();
-    let Some(bridge) = Bridge::for_dialect(spec.dialect) else {
+    let Some(bridge) = Bridge::for_plugin(spec) else {
         return Ok(PreparedProgram { args: args(), ..program(spec, views, gid, ExecMethod::Direct)? });
     };
     let missing = || CheckError::NoBridge { bridge: bridge.name() };
@@ -74,7 +74,7 @@ pub(super) fn prepare(
         file: Some(Arc::new(file)),
         script,
         argv0: path.into(),
-        args: bridge.args(spec, argv0),
+        args: bridge.args(spec, argv0, view.as_deref().map(View::path)),
         cwd,
         digest,
         view,

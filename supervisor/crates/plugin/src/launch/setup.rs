@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use talon_jail::Mode;
+use talon_plugin_client::capability::ActionNames;
 use talon_plugin_client::connect::{ClientIdentity, Target, TlsError};
 use talon_plugin_client::handshake::{Address, Handshake};
 use talon_plugin_client::{
@@ -62,11 +64,20 @@ pub(super) fn target(
 }
 
 /// Connects to the target of a handshake.
-pub(super) async fn connect(spec: &PluginSpec, target: Target) -> Result<Client, LaunchError> {
+pub(super) async fn connect(
+    spec: &PluginSpec,
+    target: Target,
+    dialect: Dialect,
+) -> Result<Client, LaunchError> {
     // A bridge is built with the Talon SDK, whatever service the program behind it has.
-    let methods = match Bridge::for_dialect(spec.dialect) {
+    let methods = match Bridge::for_plugin(spec) {
         Some(_) => Methods::default(),
         None => Methods::for_service(&spec.service),
+    };
+    // OpenTalon's host lets tools have any name.
+    let methods = match dialect {
+        Dialect::OpenTalon => methods.with_action_names(ActionNames::Escaped),
+        _ => methods,
     };
     Client::connect(spec.name.clone(), methods, target, spec.connections).await.map_err(|error| {
         let words = connect_cause(&error);
@@ -86,7 +97,7 @@ pub(super) async fn connect_and_drain(
     process: &Process,
     (readers, last_words): (&TaskTracker, &LastLines),
 ) -> Result<Client, LaunchError> {
-    let client = connect(spec, target).await?;
+    let client = connect(spec, target, handshake.dialect).await?;
     if handshake.dialect == Dialect::GoPlugin {
         let logger = |stream| StreamLogger::new(logs.clone(), instance, stream, last_words.clone());
         let loggers = [logger(Stream::Stdout), logger(Stream::Stderr)];
@@ -108,6 +119,25 @@ pub(super) async fn initialize(
 ) -> Result<(Client, Arc<Capability>), LaunchError> {
     *step = LaunchStep::Connect;
     let client = connect_and_drain(spec, target, handshake, (logs, instance), process, read_by).await?;
+    let ready = tokio::select! {
+        biased;
+        flood = client.flood() => return Err(LaunchError::Flooded(flood)),
+        ready = settle(step, spec, &client, (logs, instance)) => ready,
+    };
+    match (ready, client.flood().now_or_never()) {
+        // The flood is known before the step that it broke fails, and says more.
+        (Err(_), Some(flood)) => Err(LaunchError::Flooded(flood)),
+        (ready, _) => Ok((client, ready?)),
+    }
+}
+
+/// From a connection to a plugin that serves: its settings, its capabilities, its health.
+async fn settle(
+    step: &mut LaunchStep,
+    spec: &PluginSpec,
+    client: &Client,
+    (logs, instance): (&LogSink, u32),
+) -> Result<Arc<Capability>, LaunchError> {
     *step = LaunchStep::Init;
     match client.init(&spec.config).await.map_err(LaunchError::Init)? {
         InitOutcome::Unimplemented if !spec.config.is_empty() => {
@@ -115,8 +145,7 @@ pub(super) async fn initialize(
         }
         InitOutcome::Done | InitOutcome::Unimplemented => {}
     }
-    let capability = wait_until_serving(step, spec, &client).await?;
-    Ok((client, capability))
+    wait_until_serving(step, spec, client).await
 }
 
 /// Reads the capabilities, then waits until the plugin serves.

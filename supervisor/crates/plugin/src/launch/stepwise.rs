@@ -147,7 +147,7 @@ impl StepwiseStart {
         spec: &PluginSpec,
         handshake: &Handshake,
     ) -> Result<Client, LaunchError> {
-        let client = setup::connect(spec, self.target(spec, handshake)?).await?;
+        let client = setup::connect(spec, self.target(spec, handshake)?, handshake.dialect).await?;
         if handshake.dialect == Dialect::GoPlugin {
             let scribe =
                 |stream| StreamLogger::new(self.logs.clone(), 0, stream, self.attempt.last_words.clone());

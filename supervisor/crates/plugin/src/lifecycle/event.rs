@@ -58,6 +58,8 @@ pub(crate) enum FailureKind {
     Permanent,
     /// What it depends on is away, as it says itself: it is retried for as long as that lasts.
     Outage,
+    /// It flooded its connection: it counts as a death, of its own reason.
+    FrameFlood,
 }
 
 /// The result of a health check.

@@ -30,7 +30,7 @@ pub struct CallOptions {
 
 impl RawClient {
     pub(super) fn new(client: Client, spec: &PluginSpec) -> Self {
-        let service = match talon_plugin_config::bridge::Bridge::for_dialect(spec.dialect) {
+        let service = match talon_plugin_config::bridge::Bridge::for_plugin(spec) {
             // A bridge is built with our SDK, whatever program is behind it.
             Some(_) => talon_plugin_config::spec::DEFAULT_SERVICE.to_owned(),
             None => spec.service.clone(),

@@ -23,6 +23,7 @@ macro_rules! columns {
         "id, content, source, workflow, count, created_at, last_used, tags"
     };
 }
+pub(super) use columns;
 
 /// Recalls the memories that fulfil a condition. With an owner, which is the third parameter, only those of
 /// that owner and those without one; the fourth parameter is the prefix of owners' tags.
@@ -264,7 +265,8 @@ async fn insert(
     Ok(row)
 }
 
-fn memory(row: &Row) -> Result<StoredMemory, Error> {
+/// Reads [`columns`].
+pub(super) fn memory(row: &Row) -> Result<StoredMemory, Error> {
     let content = String::from_utf8(row.try_get(1)?);
     let tags: Vec<String> = row.try_get(7)?;
     StoredMemory::try_from(MemoryColumns {

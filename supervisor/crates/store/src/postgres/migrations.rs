@@ -7,4 +7,5 @@ pub(crate) const MIGRATIONS: &[Migration] = migrations! {
     1 => "migrations/0001_key_values.sql",
     2 => "migrations/0002_sessions.sql",
     3 => "migrations/0003_memory.sql",
+    4 => "migrations/0004_memory_vectors.sql",
 };

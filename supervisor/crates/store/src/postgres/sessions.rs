@@ -48,16 +48,18 @@ impl Sessions for PostgresStore {
                 rows::sessions!(),
                 " WHERE ($1::text IS NULL OR sender = $1) AND ($2::text IS NULL OR channel = $2)
                     AND ($3::text IS NULL OR state = $3) AND ($4::bigint IS NULL OR updated_at >= $4)
-                    AND ($5::text IS NULL OR id < $5)
+                    AND ($5::text IS NULL OR id < $5) AND ($7::bigint IS NULL OR updated_at < $7)
                 ORDER BY id DESC LIMIT $6"
             );
             let sql = client.prepare_cached(sql).await?;
-            let SessionFilter { sender, channel, state, updated_since } = filter;
+            let SessionFilter { sender, channel, state, updated_since, updated_before } = filter;
             let state = state.map(SessionState::word);
             let since = updated_since.map(Timestamp::as_millis);
+            let before = updated_before.map(Timestamp::as_millis);
             let mut sessions = PageBuilder::new(page);
-            for row in
-                client.query(&sql, &[sender, channel, &state, &since, &last, &page.fetch_limit()]).await?
+            for row in client
+                .query(&sql, &[sender, channel, &state, &since, &last, &page.fetch_limit(), &before])
+                .await?
             {
                 let session = session(&row)?;
                 let weight = session.weight();

@@ -3,12 +3,13 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
-use deadpool_postgres::{Object, Pool, PoolError, TimeoutType, Transaction};
+use deadpool_postgres::{GenericClient, Object, Pool, PoolError, TimeoutType, Transaction};
 use tokio::sync::{Notify, OnceCell};
 
 use super::circuit_breaker::CircuitBreaker;
 use super::group_commit::GroupCommit;
 use super::migrations::MIGRATIONS;
+use super::pgvector::Pgvector;
 use super::{error, schema, settings, timeouts};
 use crate::counters::Counters;
 use crate::error::Error;
@@ -23,6 +24,8 @@ pub(crate) struct PostgresStore {
     breaker: CircuitBreaker,
     /// Set when the schema was migrated to this version, once after the server was first reached.
     ready: OnceCell<()>,
+    /// The extension, once it was looked for.
+    pgvector: OnceCell<Option<Pgvector>>,
     pub(super) group_commit: GroupCommit,
     refused_for_room: Notify,
     writes: AtomicU64,
@@ -39,6 +42,7 @@ impl PostgresStore {
             location: place,
             breaker: CircuitBreaker::default(),
             ready: OnceCell::new(),
+            pgvector: OnceCell::new(),
             group_commit: GroupCommit::default(),
             refused_for_room: Notify::new(),
             writes: AtomicU64::new(0),
@@ -79,6 +83,11 @@ impl PostgresStore {
             OpenError::Store(error) => error,
             other => Error::Engine(other.into()),
         })
+    }
+
+    /// The extension pgvector, if the database has it; looked for once.
+    pub(super) async fn pgvector(&self, db: &impl GenericClient) -> Result<Option<&Pgvector>, Error> {
+        Ok(self.pgvector.get_or_try_init(|| Pgvector::find(db)).await?.as_ref())
     }
 
     /// Opens the circuit breaker if the error says that the server is unreachable.

@@ -17,6 +17,8 @@ pub struct SessionFilter {
     pub state: Option<SessionState>,
     /// Written to at this time or later.
     pub updated_since: Option<Timestamp>,
+    /// Last written to before this time.
+    pub updated_before: Option<Timestamp>,
 }
 
 /// A search for messages.

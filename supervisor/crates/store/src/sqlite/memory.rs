@@ -24,6 +24,8 @@ macro_rules! columns {
             (SELECT json_group_array(tag) FROM memory_tags t WHERE t.memory = m.id), m.id"
     };
 }
+pub(super) use columns;
+
 /// The filters of a search, from the second parameter on. All tags must match: the number found must be the
 /// number requested.
 macro_rules! filter {
@@ -256,7 +258,11 @@ fn insert(db: &Connection, memory: &StoredMemory, words: &str) -> Result<(), Err
     Ok(())
 }
 
-fn select(db: &Connection, sql: &str, params: impl rusqlite::Params) -> Result<Vec<StoredMemory>, Error> {
+pub(super) fn select(
+    db: &Connection,
+    sql: &str,
+    params: impl rusqlite::Params,
+) -> Result<Vec<StoredMemory>, Error> {
     let mut rows = db.prepare_cached(sql)?;
     let mut rows = rows.query(params)?;
     let mut memories = Vec::new();

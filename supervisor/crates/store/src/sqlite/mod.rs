@@ -11,6 +11,7 @@ mod free_space;
 mod key_values;
 mod lock;
 mod memory;
+mod memory_vectors;
 mod migrations;
 mod reader_pool;
 mod restore;

@@ -43,13 +43,15 @@ impl Sessions for SqliteStore {
                 rows::sessions!(),
                 " WHERE (?1 IS NULL OR sender = ?1) AND (?2 IS NULL OR channel = ?2)
                     AND (?3 IS NULL OR state = ?3) AND (?4 IS NULL OR updated_at >= ?4) AND (?5 IS NULL OR id < ?5)
+                    AND (?7 IS NULL OR updated_at < ?7)
                 ORDER BY id DESC LIMIT ?6"
             ))?;
-            let SessionFilter { sender, channel, state, updated_since } = filter;
+            let SessionFilter { sender, channel, state, updated_since, updated_before } = filter;
             let state = state.map(SessionState::word);
             let since = updated_since.map(Timestamp::as_millis);
+            let before = updated_before.map(Timestamp::as_millis);
             let mut rows =
-                rows.query(params![sender, channel, state, since, page.last_text()?, page.fetch_limit()])?;
+                rows.query(params![sender, channel, state, since, page.last_text()?, page.fetch_limit(), before])?;
             let mut sessions = PageBuilder::new(&page);
             while let Some(row) = rows.next()? {
                 let session = session(row)?;

@@ -6,6 +6,7 @@ mod crash;
 mod files;
 mod key_values;
 mod memory;
+mod memory_vectors;
 mod properties;
 mod server;
 mod sessions;
@@ -49,4 +50,16 @@ fn sqlite_memory() {
 #[test]
 fn postgres_memory() {
     on_postgres("postgres_memory", memory::CASES);
+}
+
+// Promises: STORE-4
+#[test]
+fn sqlite_memory_vectors() {
+    on_sqlite(memory_vectors::CASES);
+}
+
+// Promises: STORE-4
+#[test]
+fn postgres_memory_vectors() {
+    on_postgres("postgres_memory_vectors", memory_vectors::CASES);
 }

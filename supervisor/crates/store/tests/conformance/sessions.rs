@@ -23,6 +23,7 @@ cases![
     a_compaction_of_nothing_is_refused,
     overrides_and_metadata_change_alone,
     an_idle_session_is_active_again_when_it_is_used,
+    sessions_are_listed_by_when_they_were_written,
     a_session_of_half_an_hour_ago_becomes_idle_and_keeps_its_messages,
     sessions_are_listed_by_filter_and_in_pages,
     all_sessions_are_paged_while_others_come_and_go,
@@ -229,6 +230,20 @@ async fn an_idle_session_is_active_again_when_it_is_used(Fixture { store, .. }: 
         assert_eq!(sessions.get(id).await.unwrap().unwrap().state, SessionState::Active);
     }
     assert!(matches!(sessions.resume(SessionId::generate()).await, Err(Error::NoSession(_))));
+}
+
+async fn sessions_are_listed_by_when_they_were_written(Fixture { store, .. }: Fixture) {
+    let hour = Duration::from_secs(3600);
+    let (old, new) = (left(&store, "ada", 5 * hour).await, left(&store, "ada", hour).await);
+    let found = async |filter: SessionFilter| {
+        let page = store.sessions().list(&filter, &PageRequest::default()).await.unwrap();
+        page.items.into_iter().map(|session| session.id).collect::<Vec<_>>()
+    };
+    let (then, none) = (Some(Timestamp::now().before(3 * hour)), SessionFilter::default());
+    assert_eq!(found(SessionFilter { updated_before: then, ..none.clone() }).await, [old]);
+    assert_eq!(found(SessionFilter { updated_since: then, ..none.clone() }).await, [new]);
+    let never = SessionFilter { updated_since: then, updated_before: then, ..none };
+    assert!(found(never).await.is_empty());
 }
 
 /// A session that was last written to so long ago.

@@ -1,13 +1,10 @@
 //! The exported attributes of a span: a closed list, from the span's fields.
 
+use opentelemetry::KeyValue;
 use opentelemetry::trace::{SpanKind, Status};
-use opentelemetry::{KeyValue, Value};
 use opentelemetry_sdk::trace::SpanData;
-use talon_sanitize::Raw;
 
-/// The longest value, in bytes. Names, ids and words are at most 128 by contract, and neutralizing may
-/// lengthen them.
-const MAX_VALUE_BYTES: usize = 256;
+use super::bounds::{AGENT_SCOPE, neutralize};
 
 /// The service that callers use.
 const HOST: &str = "talon.host.v1.Host";
@@ -28,6 +25,10 @@ const ATTRIBUTES: [(&str, &str); 8] = [
 
 /// The span as it is exported. Texts from callers (plugin, action, session) are neutralized and bounded.
 pub(super) fn to_exported(mut span: SpanData) -> SpanData {
+    if span.instrumentation_scope.name() == AGENT_SCOPE {
+        // It was made for export.
+        return span;
+    }
     let (kind, service) = match span.name.as_ref() {
         "call" => (SpanKind::Server, HOST),
         _ => (SpanKind::Client, PLUGIN),
@@ -52,11 +53,4 @@ pub(super) fn to_exported(mut span: SpanData) -> SpanData {
         span.status = Status::error("");
     }
     span
-}
-
-fn neutralize(value: Value) -> Value {
-    match value {
-        Value::Bool(_) | Value::I64(_) | Value::F64(_) => value,
-        text => Raw::from(text.as_str().as_ref()).line_within(MAX_VALUE_BYTES).into_string().into(),
-    }
 }

@@ -85,3 +85,25 @@ impl<P: SpanProcessor> SpanProcessor for BoundedProcessor<P> {
         self.batches.set_resource(resource);
     }
 }
+
+/// The processor of two sources: the spans of calls, and those that the agent sends.
+#[derive(Debug)]
+pub(super) struct SharedProcessor<P>(pub(super) Arc<BoundedProcessor<P>>);
+
+impl<P: SpanProcessor> SpanProcessor for SharedProcessor<P> {
+    fn on_start(&self, span: &mut Span, context: &Context) {
+        self.0.on_start(span, context);
+    }
+
+    fn on_end(&self, span: SpanData) {
+        self.0.on_end(span);
+    }
+
+    fn force_flush(&self) -> OTelSdkResult {
+        self.0.force_flush()
+    }
+
+    fn shutdown_with_timeout(&self, timeout: Duration) -> OTelSdkResult {
+        self.0.shutdown_with_timeout(timeout)
+    }
+}

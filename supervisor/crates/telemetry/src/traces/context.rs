@@ -7,16 +7,14 @@ use std::sync::atomic::Ordering;
 use http::HeaderMap;
 use opentelemetry::Context;
 use opentelemetry::trace::{SpanContext, SpanId, TraceContextExt, TraceFlags, TraceId, TraceState};
+use talon_trace_context::{TRACE_PARENT, TraceParent};
 use tracing::Span;
 use tracing_opentelemetry::OpenTelemetrySpanExt;
 
 use super::ENABLED;
 
-const TRACE_PARENT: &str = "traceparent";
 const TRACE_STATE: &str = "tracestate";
 
-/// The length of a `traceparent` of version 00: `00-`, 32 digits, `-`, 16 digits, `-`, 2 digits.
-const PARENT_BYTES: usize = 55;
 /// The longest `tracestate` that is passed on, in bytes: the minimum that the standard asks for. A longer one
 /// is left out, and the trace continues without it.
 const MAX_STATE_BYTES: usize = 512;
@@ -68,32 +66,9 @@ fn parse(headers: &HeaderMap) -> Option<SpanContext> {
     if parents.next().is_some() {
         return None;
     }
-    let (trace, span, flags) = parent_fields(parent)?;
-    Some(SpanContext::new(trace, span, flags, true, state(headers).unwrap_or_default()))
-}
-
-/// `version-trace-span-flags`. A later version may append fields; the known ones are passed on as version 00.
-fn parent_fields(text: &str) -> Option<(TraceId, SpanId, TraceFlags)> {
-    let (version, rest) = text.split_at_checked(2)?;
-    let version = digits(version, 2)?;
-    match text.len() {
-        PARENT_BYTES => {}
-        _ if version > 0 && text.as_bytes().get(PARENT_BYTES) == Some(&b'-') => {}
-        _ => return None,
-    }
-    let mut fields = rest.strip_prefix('-')?.splitn(4, '-');
-    let (trace, span, flags) = (fields.next()?, fields.next()?, fields.next()?);
-    let trace = TraceId::from(digits(trace, 32)?);
-    let span = SpanId::from(u64::try_from(digits(span, 16)?).ok()?);
-    // Flags have two digits, even if a later version appends fields.
-    let flags = TraceFlags::new(u8::try_from(digits(flags, 2)?).ok()?);
-    (version != 0xff && trace != TraceId::INVALID && span != SpanId::INVALID).then_some((trace, span, flags))
-}
-
-/// Exactly this number of hexadecimal digits, without capitals.
-fn digits(text: &str, count: usize) -> Option<u128> {
-    let good = text.len() == count && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
-    good.then(|| u128::from_str_radix(text, 16).ok()).flatten()
+    let TraceParent { trace_id, span_id, flags } = parent.parse().ok()?;
+    let (trace, span) = (TraceId::from(trace_id), SpanId::from(span_id));
+    Some(SpanContext::new(trace, span, TraceFlags::new(flags), true, state(headers).unwrap_or_default()))
 }
 
 fn state(headers: &HeaderMap) -> Option<TraceState> {

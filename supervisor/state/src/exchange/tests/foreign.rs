@@ -5,7 +5,8 @@ use talon_store::{
     MemoryQuery, PageRequest, PluginId, Role, Session, SessionFilter, SessionState, Store, StoredMemory,
 };
 
-use super::{import, scratch};
+use super::super::Importer;
+use super::{import, import_by, scratch};
 
 const SESSION: &[u8] = include_bytes!("../../../tests/exchange/foreign/sessions/slack:C1:1700.1.yaml");
 const MEMORIES: &[u8] = include_bytes!("../../../tests/exchange/foreign/memory/memories.yaml");
@@ -147,4 +148,52 @@ async fn foreign_plugin_state_is_taken_over() {
         let there = one.store.key_values().get(&jira, &key.parse().unwrap()).await.unwrap();
         assert_eq!(there.as_deref(), Some(value), "{key}");
     }
+}
+
+// Promises: STATE-38
+#[tokio::test]
+async fn a_founding_session_is_its_senders_or_whose_the_operator_says() {
+    let one = scratch().await;
+    let named = b"id: c1\nsenderId: U42\nconfig:\n  model: anthropic/claude\n  thinkingLevel: high\n  verboseLevel: true\n  odd: 1\nmetadata: {model: openai/gpt}\nmessages: []\n";
+    let unnamed = b"id: c2\nconfig: {verboseLevel: false}\nmessages: [{role: user, content: hello}]\n";
+    let files = [("sessions/c1.yaml", named.as_slice()), ("sessions/c2.yaml", unnamed.as_slice())];
+    let importer = Importer::new(one.store.clone(), Layers::Conversations, false);
+    let said = import_by(importer.with_sender("anna").unwrap(), &files).await;
+    assert_eq!(said.counted(), (2, 0, 1), "{:?}", said.lines());
+    assert!(said.lines()[0].contains("config.odd: was left out"), "{:?}", said.lines());
+    let page = one.store.sessions().list(&SessionFilter::default(), &PageRequest::first(10)).await.unwrap();
+    let of = |sender: &str| page.items.iter().find(|session| session.sender == sender).unwrap();
+    let (named, unnamed) = (of("U42"), of("anna"));
+    let overrides = &named.overrides;
+    assert_eq!(
+        (overrides.model.as_deref(), overrides.thinking.as_deref(), overrides.verbosity.as_deref()),
+        (Some("anthropic/claude"), Some("high"), Some("high"))
+    );
+    assert_eq!(named.active_model.as_deref(), Some("openai/gpt"));
+    assert!(unnamed.overrides.is_empty());
+    for bad in ["", "two\nlines", &"x".repeat(257)] {
+        Importer::new(one.store.clone(), Layers::Conversations, false).with_sender(bad).unwrap_err();
+    }
+}
+
+// Promises: STATE-39
+#[tokio::test]
+async fn a_plugin_with_an_underscore_is_taken_under_the_name_that_it_can_have() {
+    let one = scratch().await;
+    let state = b"key: value\n".as_slice();
+    let files = [("plugins/my_tool/state.yaml", state), ("plugins/jira/state.yaml", state)];
+    let said = import(&one.store, Layers::KeyValues, false, &files).await;
+    assert_eq!(said.counted(), (2, 0, 0), "{:?}", said.lines());
+    assert_eq!(said.renamed, [("plugins/my_tool/state.yaml".to_owned(), "my-tool".to_owned())]);
+    let plugin = PluginId::new("my-tool").unwrap();
+    let kept = one.store.key_values().entries(&plugin, "", &PageRequest::first(10)).await.unwrap();
+    assert_eq!(kept.items[0].value, b"value");
+    // Two of them under one name are not mixed.
+    let files = [("plugins/a-b/state.yaml", state), ("plugins/a_b/state.yaml", b"key: other\n".as_slice())];
+    let said = import(&one.store, Layers::KeyValues, false, &files).await;
+    assert_eq!(said.counted(), (1, 0, 1), "{:?}", said.lines());
+    assert!(said.lines()[0].contains("another file of this import"), "{:?}", said.lines());
+    // What no id can be made of.
+    let said = import(&one.store, Layers::KeyValues, false, &[("plugins/_x/state.yaml", state)]).await;
+    assert_eq!(said.counted(), (0, 0, 1));
 }

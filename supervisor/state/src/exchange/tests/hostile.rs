@@ -104,7 +104,7 @@ fn everything(bytes: &[u8]) -> Vec<Problem> {
         }
         true
     });
-    match reading.finish("stem") {
+    match reading.finish("stem", "import") {
         Ok((_, left_out)) => problems.extend(left_out.problems().map(|(_, problem)| problem)),
         Err(problem) => problems.push(problem),
     }

@@ -267,3 +267,41 @@ async fn writes_of_an_import_share_commits() {
     let files = exported(&one.store, Layers::KeyValues).await;
     assert_eq!(import_all(&other.store, Layers::KeyValues, &files).await.counted(), (5_000, 0, 0));
 }
+
+// Promises: AGENT-84
+#[tokio::test]
+async fn approval_rules_come_back_and_one_that_was_used_since_is_the_same() {
+    let (one, other) = (scratch().await, scratch().await);
+    let approvals = Namespace::of(PluginId::new("agent-approvals").unwrap());
+    let id = "01KHZZZZZZ0123456789ABCDEF";
+    let key = Key::new(format!("rule/{id}")).unwrap();
+    let rule = |uses: u64, action: &str| {
+        let arguments = json!({ "command": { "pattern": "make *" } });
+        json!({ "id": id, "sender": "anna", "plugin": "shell", "action": action, "arguments": arguments, "uses": uses })
+            .to_string()
+            .into_bytes()
+    };
+    let kept = one.store.key_values();
+    kept.set(&approvals, &key, rule(3, "run")).await.unwrap();
+    kept.set(&approvals, &Key::new("approval/01KHZZZZZZ0123456789ABCDEF").unwrap(), b"{}".to_vec())
+        .await
+        .unwrap();
+    let files = exported(&one.store, Layers::Conversations).await;
+    assert_eq!(files.keys().collect::<Vec<_>>(), ["approvals/rules.yaml"], "what waits is no state to move");
+    let said = import_all(&other.store, Layers::Conversations, &files).await;
+    assert_eq!((said.counted(), said.lines()), ((1, 0, 0), Vec::new()));
+    assert_eq!(exported(&other.store, Layers::Conversations).await, files);
+    other.store.key_values().set(&approvals, &key, rule(9, "run")).await.unwrap();
+    assert_eq!(import_all(&other.store, Layers::Conversations, &files).await.counted(), (0, 1, 0));
+    other.store.key_values().set(&approvals, &key, rule(3, "stop")).await.unwrap();
+    assert_eq!(import_all(&other.store, Layers::Conversations, &files).await.counted(), (0, 0, 1));
+    for (bad, said) in [
+        ("x: '{}'", "is a ULID"),
+        ("01KHZZZZZZ0123456789ABCDEF: 'no'", "JSON object"),
+        ("01KHZZZZZZ0123456789ABCDEF: '{}'", "has no id"),
+    ] {
+        let files = Files::from([("approvals/rules.yaml".to_owned(), bad.as_bytes().to_vec())]);
+        let lines = import_all(&other.store, Layers::Conversations, &files).await.lines();
+        assert!(lines.len() == 1 && lines[0].contains(said), "{lines:?}");
+    }
+}

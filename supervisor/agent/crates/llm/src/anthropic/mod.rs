@@ -6,6 +6,9 @@
 mod reader;
 mod request;
 mod thinking;
+mod tool_search;
+
+use std::borrow::Cow;
 
 use reqwest::header::{HeaderName, HeaderValue};
 use serde_json::Value;
@@ -21,26 +24,35 @@ const VERSION: &str = "2023-06-01";
 /// The protocol.
 pub(crate) struct Anthropic {
     provider: String,
+    /// Whether the server has the search for tools.
+    searches_tools: bool,
 }
 
 impl Anthropic {
-    pub(crate) fn new(provider: &str) -> Self {
-        Self { provider: provider.to_owned() }
+    pub(crate) fn new(provider: &str, searches_tools: bool) -> Self {
+        Self { provider: provider.to_owned(), searches_tools }
     }
 }
 
 impl Protocol for Anthropic {
     type Reader = reader::AnthropicReader;
 
-    const ASK: &'static str = "/v1/messages";
     const STREAM: &'static str = "text/event-stream";
+
+    fn searches_tools(&self) -> bool {
+        self.searches_tools
+    }
+
+    fn path(&self, _: &Request) -> Cow<'static, str> {
+        Cow::Borrowed("/v1/messages")
+    }
 
     fn probe(&self) -> &'static str {
         "/v1/models?limit=1"
     }
 
     fn body(&self, request: &Request) -> Value {
-        request::body(request, &self.provider)
+        request::body(request, &self.provider, self.searches_tools)
     }
 
     fn key_header(&self, key: &Secret) -> Option<(HeaderName, HeaderValue)> {
@@ -55,7 +67,7 @@ impl Protocol for Anthropic {
         Box::new(Events::new())
     }
 
-    fn reader(&self, request: &Request) -> Self::Reader {
-        reader::AnthropicReader::new(&self.provider, &request.model)
+    fn reader(&self, _: &Request) -> Self::Reader {
+        reader::AnthropicReader::default()
     }
 }

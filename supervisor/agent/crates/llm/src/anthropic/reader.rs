@@ -1,19 +1,24 @@
 //! The answer.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
+use super::tool_search;
 use crate::limits::{MAX_CALLS, MAX_TEXT_BYTES};
-use crate::model::{Finish, Thoughts, Usage};
+use crate::model::{Finish, Usage};
 use crate::remote::{Assembly, Failure, Fragment, Reader, Report, Step, reported};
 use crate::wire::Frame;
 
+#[derive(Default)]
 pub(crate) struct AnthropicReader {
-    provider: String,
-    model: String,
-    /// Thoughts in the form in which they have to be sent back, with their signatures.
+    /// Thoughts in the form in which they have to be sent back, with their signatures; and searches for tools with what
+    /// they found.
     thoughts: BTreeMap<u64, Map<String, Value>>,
+    /// What searches ask for, in pieces.
+    searches: BTreeMap<u64, String>,
+    /// Blocks of other kinds, whose pieces are no calls of ours.
+    others: BTreeSet<u64>,
     thought_bytes: usize,
     usage: Counts,
 }
@@ -29,16 +34,6 @@ struct Counts {
 }
 
 impl AnthropicReader {
-    pub(super) fn new(provider: &str, model: &str) -> Self {
-        Self {
-            provider: provider.to_owned(),
-            model: model.to_owned(),
-            thoughts: BTreeMap::new(),
-            thought_bytes: 0,
-            usage: Counts::default(),
-        }
-    }
-
     fn start(&mut self, event: &Value, answer: &mut Assembly<'_>) -> Result<(), Failure> {
         let block = &event["content_block"];
         let index = event["index"].as_u64();
@@ -54,6 +49,7 @@ impl AnthropicReader {
                     id: block["id"].as_str().unwrap_or_default(),
                     name: block["name"].as_str().unwrap_or_default(),
                     arguments: &arguments,
+                    ..Fragment::default()
                 })
             }
             Some("thinking" | "redacted_thinking") => {
@@ -65,8 +61,27 @@ impl AnthropicReader {
                 }
                 Ok(())
             }
+            Some(word @ (tool_search::USE | tool_search::RESULT)) => {
+                let index = index.unwrap_or_default();
+                let block = block.as_object().cloned().unwrap_or_default();
+                self.count(Value::Object(block.clone()).to_string().len())?;
+                if self.thoughts.len() >= MAX_CALLS {
+                    self.others.insert(index);
+                    return Ok(());
+                }
+                if word == tool_search::USE {
+                    self.searches.insert(index, String::new());
+                }
+                self.thoughts.insert(index, block);
+                Ok(())
+            }
             // Newer features of the format are not requested.
-            _ => Ok(()),
+            _ => {
+                if self.others.len() < MAX_CALLS {
+                    self.others.insert(index.unwrap_or_default());
+                }
+                Ok(())
+            }
         }
     }
 
@@ -76,6 +91,13 @@ impl AnthropicReader {
         let text = |field: &str| delta[field].as_str().unwrap_or_default();
         match delta["type"].as_str() {
             Some("text_delta") => answer.add_text(text("text")),
+            Some("input_json_delta") if index.is_some_and(|index| self.searches.contains_key(&index)) => {
+                let piece = text("partial_json");
+                self.count(piece.len())?;
+                self.searches.entry(index.unwrap_or_default()).or_default().push_str(piece);
+                Ok(())
+            }
+            Some("input_json_delta") if index.is_some_and(|index| self.others.contains(&index)) => Ok(()),
             Some("input_json_delta") => {
                 answer.add_call(Fragment { index, arguments: text("partial_json"), ..Fragment::default() })
             }
@@ -108,13 +130,14 @@ impl AnthropicReader {
     }
 
     fn keep(&mut self, answer: &mut Assembly<'_>) {
+        for (index, pieces) in std::mem::take(&mut self.searches) {
+            if let Some(block) = self.thoughts.get_mut(&index).filter(|_| !pieces.is_empty()) {
+                tool_search::set_input(block, &pieces);
+            }
+        }
         if !self.thoughts.is_empty() {
-            let data = std::mem::take(&mut self.thoughts).into_values().map(Value::Object).collect();
-            answer.set_thoughts(Thoughts {
-                provider: self.provider.clone(),
-                model: self.model.clone(),
-                data,
-            });
+            answer
+                .set_thoughts(std::mem::take(&mut self.thoughts).into_values().map(Value::Object).collect());
         }
     }
 }

@@ -1,14 +1,19 @@
 //! The question.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use serde_json::{Map, Value, json};
 
-use super::thinking;
-use crate::model::{Message, Request, Thinking, Thoughts};
-use crate::wire::{fits, number, schema_in_words, sent_arguments, sent_id, sent_name};
+use super::{thinking, tool_search};
+use crate::model::{Message, Request, Thinking, Thoughts, ToolChoice, ToolSpec};
+use crate::wire::{
+    ImagePart, fits, image_parts, number, schema_in_words, sent_arguments, sent_id, sent_name,
+};
 
-pub(super) fn body(request: &Request, provider: &str) -> Value {
+/// The format's largest temperature.
+const MAX_TEMPERATURE: f32 = 1.0;
+
+pub(super) fn body(request: &Request, provider: &str, searches_tools: bool) -> Value {
     let mut body = Map::new();
     body.insert("model".to_owned(), json!(request.model));
     body.insert("stream".to_owned(), json!(true));
@@ -19,7 +24,9 @@ pub(super) fn body(request: &Request, provider: &str) -> Value {
     if let Some(system) = system(request) {
         body.insert("system".to_owned(), system);
     }
-    let mut messages = messages(request, provider);
+    let deferred = tool_search::deferred(request, searches_tools);
+    let known = deferred.map(|_| request.all_tools().map(|tool| tool.name.as_str()).collect());
+    let mut messages = messages(request, provider, known.as_ref());
     if request.stable_messages > 0 {
         // The next request of the turn begins with this one.
         messages
@@ -29,19 +36,26 @@ pub(super) fn body(request: &Request, provider: &str) -> Value {
     }
     body.insert("messages".to_owned(), Value::Array(messages));
     if !request.tools.is_empty() {
-        let tools = request.tools.iter().map(|tool| {
-            json!({ "name": tool.name, "description": tool.description, "input_schema": tool.parameters })
-        });
-        body.insert("tools".to_owned(), tools.collect());
+        let tool = |tool: &ToolSpec| json!({ "name": tool.name, "description": tool.description, "input_schema": tool.parameters });
+        let tools = match deferred {
+            Some(deferred) => tool_search::tools(request, deferred, tool),
+            None => request.tools.iter().map(tool).collect(),
+        };
+        body.insert("tools".to_owned(), tools);
+        if request.tool_choice == ToolChoice::None {
+            body.insert("tool_choice".to_owned(), json!({ "type": "none" }));
+        }
     } else if let Some(tools) = called_tools(request) {
         body.insert("tools".to_owned(), tools);
         body.insert("tool_choice".to_owned(), json!({ "type": "none" }));
     }
-    // With thinking, only the default is accepted.
-    let temperature =
-        request.temperature.filter(|_| !thinks && thinking::capabilities(&request.model).temperature);
-    if let Some(temperature) = temperature {
-        body.insert("temperature".to_owned(), number(temperature));
+    // With thinking, only the default is accepted, or of `top_p` what is near it. From 4.5 on models take one of the
+    // two.
+    if !thinks && thinking::capabilities(&request.model).temperature {
+        let sampling = request.temperature.map(|value| ("temperature", value.min(MAX_TEMPERATURE)));
+        if let Some((field, value)) = sampling.or_else(|| request.top_p.map(|value| ("top_p", value))) {
+            body.insert(field.to_owned(), number(value));
+        }
     }
     Value::Object(body)
 }
@@ -92,26 +106,40 @@ fn called_tools(request: &Request) -> Option<Value> {
     (!names.is_empty()).then(|| names.into_iter().map(tool).collect())
 }
 
+/// Whether the model thought, and did not only search for tools.
+fn has_thoughts(thoughts: &Thoughts) -> bool {
+    let is_thought =
+        |block: &Value| !matches!(block["type"].as_str(), Some(tool_search::USE | tool_search::RESULT));
+    thoughts.data.as_array().is_some_and(|blocks| blocks.iter().any(is_thought))
+}
+
 fn misses_thoughts(request: &Request, provider: &str) -> bool {
     let last = request.messages.iter().rev().find_map(|message| match message {
         Message::User { .. } => Some(false),
         Message::Assistant { calls, thoughts, .. } if !calls.is_empty() => {
-            Some(!thoughts.as_ref().is_some_and(|thoughts| fits(thoughts, provider, &request.model)))
+            let fits =
+                |thoughts: &Thoughts| fits(thoughts, provider, &request.model) && has_thoughts(thoughts);
+            Some(!thoughts.as_ref().is_some_and(fits))
         }
         _ => None,
     });
     last.unwrap_or(false)
 }
 
-fn messages(request: &Request, provider: &str) -> Vec<Value> {
+/// The transcript. `known`: the tools that are declared, where the request searches them.
+fn messages(request: &Request, provider: &str, known: Option<&HashSet<&str>>) -> Vec<Value> {
     let mut turns: Vec<(&'static str, Vec<Value>)> = Vec::new();
     for message in &request.messages {
         let (role, blocks) = match message {
             Message::System { .. } => continue,
             Message::User { text } => ("user", text_block(text).into_iter().collect()),
+            Message::Images { introduction, images } => {
+                let parts = image_parts(introduction, images, request, |_| true);
+                ("user", parts.into_iter().map(image_block).collect())
+            }
             Message::Assistant { text, calls, thoughts } => {
                 let thoughts = thoughts.as_ref().filter(|thoughts| fits(thoughts, provider, &request.model));
-                let mut blocks = thought_blocks(thoughts);
+                let mut blocks = tool_search::valid_blocks(thought_blocks(thoughts), known);
                 blocks.extend(text_block(text));
                 blocks.extend(calls.iter().map(|call| {
                     json!({
@@ -141,6 +169,15 @@ fn messages(request: &Request, provider: &str) -> Vec<Value> {
 /// A text block; `None` for an empty text, which is rejected.
 fn text_block(text: &str) -> Option<Value> {
     (!text.is_empty()).then(|| json!({ "type": "text", "text": text }))
+}
+
+fn image_block(part: ImagePart) -> Value {
+    match part {
+        ImagePart::Text(text) => json!({ "type": "text", "text": text }),
+        ImagePart::Image { media_type, base64 } => json!({
+            "type": "image", "source": { "type": "base64", "media_type": media_type, "data": base64 },
+        }),
+    }
 }
 
 fn thought_blocks(thoughts: Option<&Thoughts>) -> Vec<Value> {

@@ -52,7 +52,7 @@ pub(super) fn capabilities(model: &str) -> ModelCapabilities {
 }
 
 /// The version in a model's name.
-fn version(model: &str) -> Option<(u32, u32)> {
+pub(super) fn version(model: &str) -> Option<(u32, u32)> {
     // Gateways prefix the name with a path, and some write the version with a dot.
     let name = model.rsplit('/').next().unwrap_or(model);
     // A date has eight digits.

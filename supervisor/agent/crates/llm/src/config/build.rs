@@ -5,12 +5,14 @@ use std::sync::Arc;
 
 use talon_agent_settings::EntryProblem;
 
-use super::{Config, Environment, ProviderEntry, ProviderKind};
+use super::{Config, Environment, Protocol, ProviderEntry};
 use crate::anthropic::Anthropic;
+use crate::gemini::Gemini;
 use crate::ollama::Ollama;
 use crate::openai::OpenAi;
 use crate::provider::Provider;
 use crate::remote::{Endpoint, EndpointError, Remote};
+use crate::responses::Responses;
 use crate::scripted::{ScriptError, Scripted};
 
 /// The usable providers, and the problems of the others.
@@ -86,17 +88,22 @@ fn client(
         Endpoint::build(name, entry, environment)
             .map_err(|errors| errors.into_iter().map(BuildError::from).collect::<Vec<_>>())
     };
-    Ok(match entry.kind {
-        ProviderKind::Scripted => {
+    Ok(match entry.kind.protocol() {
+        Protocol::Scripted => {
             let loaded = Scripted::load(name, entry.file.as_deref(), entry.timeouts, environment);
             Arc::new(loaded.map_err(|error| vec![error.into()])?)
         }
-        ProviderKind::Openai => {
+        Protocol::Chat => {
             let endpoint = endpoint()?;
-            let dialect = entry.dialect.unwrap_or_else(|| crate::openai::dialect_of(endpoint.base()));
+            let named = entry.dialect.or_else(|| entry.kind.dialect());
+            let dialect = named.unwrap_or_else(|| crate::openai::dialect_of(endpoint.base()));
             Arc::new(Remote::new(endpoint, OpenAi::new(name, dialect)))
         }
-        ProviderKind::Anthropic => Arc::new(Remote::new(endpoint()?, Anthropic::new(name))),
-        ProviderKind::Ollama => Arc::new(Remote::new(endpoint()?, Ollama::new(entry.num_ctx))),
+        Protocol::Responses => Arc::new(Remote::new(endpoint()?, Responses::new(name))),
+        Protocol::Messages => {
+            Arc::new(Remote::new(endpoint()?, Anthropic::new(name, entry.searches_tools())))
+        }
+        Protocol::Gemini => Arc::new(Remote::new(endpoint()?, Gemini::new(name))),
+        Protocol::Ollama => Arc::new(Remote::new(endpoint()?, Ollama::new(entry.num_ctx))),
     })
 }

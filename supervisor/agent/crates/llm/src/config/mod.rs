@@ -11,6 +11,6 @@ mod tests;
 pub use build::{Problem, Providers, providers};
 pub(crate) use proxy::{ProxyError, proxy};
 pub use talon_agent_settings::{
-    Dialect, Environment, FileLookupError, ProviderEntry, ProviderKeys as Config, ProviderKind,
+    Dialect, Environment, FileLookupError, Protocol, ProviderEntry, ProviderKeys as Config, ProviderKind,
     SettingsBundle, TimeSpan, Timeouts,
 };

@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::Image;
+
 /// The prefix of notes that the agent writes into a transcript in the user's role: a warning, or feedback on
 /// an answer. Providers have no role for notes.
 pub const NOTE_BEGINS: &str = "[Note of the agent, not of the user: ";
@@ -31,6 +33,15 @@ pub enum Message {
         /// The model's thoughts, for the provider that wants to see them again.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         thoughts: Option<Thoughts>,
+    },
+    /// Images in the user's role. Those of a person follow their message, those of a tool the results of the
+    /// calls that were made together.
+    Images {
+        /// What is said before a tool's: whose they are. Empty for a person's.
+        #[serde(default)]
+        introduction: String,
+        /// The images; their bytes are in the request.
+        images: Vec<Image>,
     },
     /// The result of one call. Follows the message with the call, before any other.
     Tool {

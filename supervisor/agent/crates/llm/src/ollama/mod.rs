@@ -5,6 +5,8 @@
 mod reader;
 mod request;
 
+use std::borrow::Cow;
+
 use reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue};
 use serde_json::Value;
 
@@ -27,9 +29,14 @@ impl Ollama {
 impl Protocol for Ollama {
     type Reader = reader::OllamaReader;
 
-    const ASK: &'static str = "/api/chat";
     /// Proxies change what is behind it, and one line of NDJSON is JSON: all of it is read line by line.
     const STREAM: &'static str = "application/";
+    // In OpenAI's form, which it has beside its own.
+    const EMBED: Option<&'static str> = Some("/v1/embeddings");
+
+    fn path(&self, _: &Request) -> Cow<'static, str> {
+        Cow::Borrowed("/api/chat")
+    }
 
     fn probe(&self) -> &'static str {
         "/api/tags"
@@ -49,6 +56,6 @@ impl Protocol for Ollama {
     }
 
     fn reader(&self, _: &Request) -> Self::Reader {
-        reader::OllamaReader
+        reader::OllamaReader::default()
     }
 }

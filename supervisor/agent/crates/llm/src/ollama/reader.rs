@@ -4,9 +4,13 @@ use serde_json::Value;
 
 use crate::model::{Finish, Usage};
 use crate::remote::{Assembly, Failure, Fragment, Reader, Report, Step, reported};
-use crate::wire::Frame;
+use crate::wire::{Frame, ThinkTags};
 
-pub(crate) struct OllamaReader;
+/// Reads one answer. Models whose template is older than `think` leave their thoughts in the text.
+#[derive(Default)]
+pub(crate) struct OllamaReader {
+    tags: ThinkTags,
+}
 
 impl Reader for OllamaReader {
     fn read(&mut self, frame: &Frame, answer: &mut Assembly<'_>) -> Result<Step, Failure> {
@@ -25,13 +29,14 @@ impl Reader for OllamaReader {
         answer.set_model(value["model"].as_str().unwrap_or_default());
         let message = &value["message"];
         answer.add_thinking(message["thinking"].as_str().unwrap_or_default())?;
-        answer.add_text(message["content"].as_str().unwrap_or_default())?;
+        answer.add_pieces(self.tags.feed(message["content"].as_str().unwrap_or_default()))?;
         for call in message["tool_calls"].as_array().map(Vec::as_slice).unwrap_or_default() {
             whole_call(call, answer)?;
         }
         if value["done"] != Value::Bool(true) {
             return Ok(Step::More);
         }
+        answer.add_pieces(self.tags.end())?;
         let count = |field: &str| value[field].as_u64();
         if let Some(output_tokens) = count("eval_count") {
             answer.set_usage(Usage {
@@ -62,5 +67,6 @@ fn whole_call(call: &Value, answer: &mut Assembly<'_>) -> Result<(), Failure> {
         id: call["id"].as_str().unwrap_or_default(),
         name: function["name"].as_str().unwrap_or_default(),
         arguments: &arguments,
+        ..Fragment::default()
     })
 }

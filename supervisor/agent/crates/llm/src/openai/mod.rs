@@ -1,14 +1,17 @@
 //! OpenAI's chat completions, which most providers and local servers speak, each in its own dialect.
 //!
-//! Format: <https://platform.openai.com/docs/api-reference/chat>; DeepSeek: <https://api-docs.deepseek.com>;
-//! OpenRouter:
-//! <https://openrouter.ai/docs>; vLLM: <https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html>.
+//! Format: <https://platform.openai.com/docs/api-reference/chat>; `quirks` says how servers differ.
 
+mod messages;
+mod quirks;
 mod reader;
 mod reasoning;
 mod request;
 mod thinking;
 
+use std::borrow::Cow;
+
+use quirks::Quirks;
 use reqwest::Url;
 use reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue};
 use serde_json::Value;
@@ -19,15 +22,19 @@ use crate::model::Request;
 use crate::remote::Protocol;
 use crate::wire::{Events, Framing};
 
+pub(crate) use quirks::thinks;
+pub(crate) use thinking::level;
+
 /// The protocol.
 pub(crate) struct OpenAi {
-    provider: String,
     dialect: Dialect,
+    provider: String,
+    quirks: Quirks,
 }
 
 impl OpenAi {
     pub(crate) fn new(provider: &str, dialect: Dialect) -> Self {
-        Self { provider: provider.to_owned(), dialect }
+        Self { dialect, provider: provider.to_owned(), quirks: Quirks::of(dialect) }
     }
 }
 
@@ -41,6 +48,10 @@ pub(crate) fn dialect_of(base: &Url) -> Dialect {
         Dialect::Deepseek
     } else if is("openrouter.ai") {
         Dialect::Openrouter
+    } else if is("mistral.ai") {
+        Dialect::Mistral
+    } else if is("groq.com") {
+        Dialect::Groq
     } else {
         Dialect::Plain
     }
@@ -49,8 +60,12 @@ pub(crate) fn dialect_of(base: &Url) -> Dialect {
 impl Protocol for OpenAi {
     type Reader = reader::OpenAiReader;
 
-    const ASK: &'static str = "/chat/completions";
     const STREAM: &'static str = "text/event-stream";
+    const EMBED: Option<&'static str> = Some("/embeddings");
+
+    fn path(&self, _: &Request) -> Cow<'static, str> {
+        Cow::Borrowed("/chat/completions")
+    }
 
     fn probe(&self) -> &'static str {
         match self.dialect {
@@ -61,7 +76,7 @@ impl Protocol for OpenAi {
     }
 
     fn body(&self, request: &Request) -> Value {
-        request::body(request, &self.provider, self.dialect)
+        request::body(request, &self.provider, &self.quirks.for_model(&request.model))
     }
 
     fn key_header(&self, key: &Secret) -> Option<(HeaderName, HeaderValue)> {
@@ -72,7 +87,7 @@ impl Protocol for OpenAi {
         Box::new(Events::new())
     }
 
-    fn reader(&self, request: &Request) -> Self::Reader {
-        reader::OpenAiReader::new(&self.provider, &request.model, self.dialect)
+    fn reader(&self, _: &Request) -> Self::Reader {
+        reader::OpenAiReader::new(self.quirks)
     }
 }

@@ -1,33 +1,30 @@
 //! The answer.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
+use super::quirks::{Quirks, ThoughtsBack};
 use super::reasoning::Details;
-use crate::config::Dialect;
-use crate::model::{Finish, Thoughts, Usage};
+use crate::model::{Finish, Usage};
 use crate::remote::{Assembly, Failure, Fragment, Reader, Report, Step, reported};
-use crate::wire::Frame;
+use crate::wire::{Frame, ThinkTags};
 
 /// The end of a stream.
 const DONE: &str = "[DONE]";
 
+/// The fields of a call that the format has; all others are a server's own.
+const CALL_FIELDS: [&str; 4] = ["index", "id", "type", "function"];
+
 pub(crate) struct OpenAiReader {
-    provider: String,
-    model: String,
-    dialect: Dialect,
+    quirks: Quirks,
+    tags: ThinkTags,
     thought: String,
     details: Details,
 }
 
 impl OpenAiReader {
-    pub(super) fn new(provider: &str, model: &str, dialect: Dialect) -> Self {
-        Self {
-            provider: provider.to_owned(),
-            model: model.to_owned(),
-            dialect,
-            thought: String::new(),
-            details: Details::default(),
-        }
+    pub(super) fn new(quirks: Quirks) -> Self {
+        let tags = if quirks.think_tags { ThinkTags::default() } else { ThinkTags::none() };
+        Self { quirks, tags, thought: String::new(), details: Details::default() }
     }
 
     /// One chunk of a stream, or with `part` `message` a whole answer.
@@ -38,7 +35,9 @@ impl OpenAiReader {
         if let Some(model) = value["model"].as_str() {
             answer.set_model(model);
         }
-        if let Some(usage) = usage(&value["usage"]) {
+        // Groq's last chunk has it under its own name.
+        let used = ["/usage", "/x_groq/usage"].into_iter().find_map(|path| usage(value.pointer(path)?));
+        if let Some(usage) = used {
             answer.set_usage(usage);
         }
         // Only one is asked for; OpenAI's chunk with the usage and Azure's first chunk have none.
@@ -54,8 +53,7 @@ impl OpenAiReader {
             Some(reason) => answer.set_finish(finish(reason)?),
             None => return Ok(()),
         }
-        self.keep(answer);
-        Ok(())
+        self.keep(answer)
     }
 
     fn delta(&mut self, delta: &Value, answer: &mut Assembly<'_>) -> Result<(), Failure> {
@@ -63,16 +61,16 @@ impl OpenAiReader {
         let thought = ["reasoning_content", "reasoning"].into_iter().find_map(|field| delta[field].as_str());
         if let Some(thought) = thought {
             answer.add_thinking(thought)?;
-            if self.dialect == Dialect::Deepseek {
+            if self.quirks.thoughts == ThoughtsBack::ReasoningContent {
                 self.thought.push_str(thought);
             }
         }
-        if let (Dialect::Openrouter, Some(details)) = (self.dialect, delta["reasoning_details"].as_array()) {
+        if let (ThoughtsBack::ReasoningDetails, Some(details)) =
+            (self.quirks.thoughts, delta["reasoning_details"].as_array())
+        {
             self.details.add(details)?;
         }
-        if let Some(text) = delta["content"].as_str() {
-            answer.add_text(text)?;
-        }
+        self.content(&delta["content"], answer)?;
         if let Some(refusal) = delta["refusal"].as_str() {
             answer.add_text(refusal)?;
             if !refusal.is_empty() {
@@ -92,25 +90,67 @@ impl OpenAiReader {
                 id: call["id"].as_str().unwrap_or_default(),
                 name: function["name"].as_str().unwrap_or_default(),
                 arguments: &arguments,
+                extra: self.quirks.echoes_fields.then(|| extra(call)).as_ref(),
             })?;
         }
         Ok(())
     }
 
-    fn keep(&mut self, answer: &mut Assembly<'_>) {
-        let data = match self.dialect {
-            Dialect::Deepseek if !self.thought.is_empty() => Some(json!(std::mem::take(&mut self.thought))),
-            Dialect::Openrouter => self.details.take(),
-            _ => None,
+    /// A text, or a list of parts: Mistral's models that think send one.
+    fn content(&mut self, content: &Value, answer: &mut Assembly<'_>) -> Result<(), Failure> {
+        if let Some(text) = content.as_str() {
+            return answer.add_pieces(self.tags.feed(text));
+        }
+        for part in content.as_array().map(Vec::as_slice).unwrap_or_default() {
+            match part["type"].as_str() {
+                Some("thinking" | "reasoning") => {
+                    for text in texts(&part["thinking"]) {
+                        answer.add_thinking(text)?;
+                    }
+                }
+                Some("refusal") => {
+                    answer.add_text(part["refusal"].as_str().unwrap_or_default())?;
+                    answer.set_finish(Finish::Refused);
+                }
+                _ => {
+                    for text in part.as_str().into_iter().chain(texts(&part["text"])) {
+                        answer.add_pieces(self.tags.feed(text))?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn keep(&mut self, answer: &mut Assembly<'_>) -> Result<(), Failure> {
+        answer.add_pieces(self.tags.end())?;
+        let data = match self.quirks.thoughts {
+            ThoughtsBack::ReasoningContent if !self.thought.is_empty() => {
+                Some(json!(std::mem::take(&mut self.thought)))
+            }
+            ThoughtsBack::ReasoningDetails => self.details.take(),
+            ThoughtsBack::ReasoningContent | ThoughtsBack::Never => None,
         };
         if let Some(data) = data {
-            answer.set_thoughts(Thoughts {
-                provider: self.provider.clone(),
-                model: self.model.clone(),
-                data,
-            });
+            answer.set_thoughts(data);
         }
+        Ok(())
     }
+}
+
+/// A text, or the texts of a list of parts.
+fn texts(value: &Value) -> Vec<&str> {
+    match value {
+        Value::String(text) => vec![text],
+        Value::Array(parts) => parts.iter().filter_map(|part| part["text"].as_str()).collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn extra(call: &Value) -> Map<String, Value> {
+    let fields = call.as_object().into_iter().flatten();
+    let own = fields.filter(|(field, value)| !CALL_FIELDS.contains(&field.as_str()) && !value.is_null());
+    own.map(|(field, value)| (field.clone(), value.clone())).collect()
 }
 
 impl Reader for OpenAiReader {
@@ -119,7 +159,7 @@ impl Reader for OpenAiReader {
         if data == DONE {
             // A stream that reports its end is complete, even without a finish reason.
             answer.set_finish(Finish::Stop);
-            self.keep(answer);
+            self.keep(answer)?;
             return Ok(Step::Last);
         }
         if data.is_empty() {
@@ -139,13 +179,14 @@ impl Reader for OpenAiReader {
         }
         self.chunk(value, "message", answer)?;
         answer.set_finish(Finish::Stop);
-        Ok(())
+        self.keep(answer)
     }
 }
 
 fn finish(reason: &str) -> Result<Finish, Failure> {
     Ok(match reason {
-        "length" => Finish::Length,
+        // Mistral: the model's own window.
+        "length" | "model_length" | "max_tokens" => Finish::Length,
         "tool_calls" | "function_call" => Finish::ToolCalls,
         "content_filter" => Finish::Filtered,
         // OpenRouter, vLLM and DeepSeek: it was broken off on their side.

@@ -2,10 +2,11 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::config::Dialect;
-use crate::model::{Thinking, Thoughts};
+use super::quirks::{ThinkingRequest, ThoughtsBack};
+use crate::model::Thinking;
 
-fn level(thinking: Thinking) -> Option<&'static str> {
+/// The word for a level; `None` for off.
+pub(crate) fn level(thinking: Thinking) -> Option<&'static str> {
     match thinking {
         Thinking::Off => None,
         Thinking::Low => Some("low"),
@@ -14,21 +15,18 @@ fn level(thinking: Thinking) -> Option<&'static str> {
     }
 }
 
-pub(super) fn ask(body: &mut Map<String, Value>, thinking: Thinking, dialect: Dialect) {
+pub(super) fn ask(body: &mut Map<String, Value>, thinking: Thinking, how: ThinkingRequest) {
     let level = level(thinking);
     let effort = level.map(|level| ("reasoning_effort", json!(level)));
-    let fields = match dialect {
-        // Models that cannot think reject the field, so "off" omits it.
-        Dialect::Openai | Dialect::Plain => vec![effort],
-        Dialect::Openrouter => vec![level.map(|level| ("reasoning", json!({ "effort": level })))],
-        // Its models think by default.
-        Dialect::Deepseek => {
+    let fields = match how {
+        ThinkingRequest::Effort => vec![effort],
+        ThinkingRequest::HighEffort => vec![level.map(|_| ("reasoning_effort", json!("high")))],
+        ThinkingRequest::Reasoning => vec![level.map(|level| ("reasoning", json!({ "effort": level })))],
+        ThinkingRequest::Switch => {
             let switch = if level.is_some() { "enabled" } else { "disabled" };
             vec![Some(("thinking", json!({ "type": switch }))), effort]
         }
-        // Models with levels read the first field, the others' templates the second; both ignore unknown
-        // fields.
-        Dialect::Vllm => {
+        ThinkingRequest::Template => {
             vec![effort, Some(("chat_template_kwargs", json!({ "enable_thinking": level.is_some() })))]
         }
     };
@@ -39,19 +37,18 @@ pub(super) fn ask(body: &mut Map<String, Value>, thinking: Thinking, dialect: Di
 
 /// The field in which thoughts go back beside an answer.
 pub(super) fn back(
-    thoughts: Option<&Thoughts>,
+    thoughts: Option<&Value>,
     has_calls: bool,
     thinking: Thinking,
-    dialect: Dialect,
+    how: ThoughtsBack,
 ) -> Option<(&'static str, Value)> {
-    let data = thoughts.map(|thoughts| thoughts.data.clone());
-    match dialect {
+    match how {
         // It rejects a transcript with calls but without thoughts, so those of another provider's calls are
         // sent empty.
-        Dialect::Deepseek if has_calls && thinking != Thinking::Off => {
-            Some(("reasoning_content", data.unwrap_or_else(|| json!(""))))
+        ThoughtsBack::ReasoningContent if has_calls && thinking != Thinking::Off => {
+            Some(("reasoning_content", thoughts.cloned().unwrap_or_else(|| json!(""))))
         }
-        Dialect::Openrouter => data.map(|data| ("reasoning_details", data)),
-        _ => None,
+        ThoughtsBack::ReasoningDetails => thoughts.map(|data| ("reasoning_details", data.clone())),
+        ThoughtsBack::ReasoningContent | ThoughtsBack::Never => None,
     }
 }

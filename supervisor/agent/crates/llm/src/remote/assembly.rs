@@ -2,16 +2,21 @@
 
 use std::collections::HashSet;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::Failure;
 use crate::limits::{MAX_ARGUMENTS_BYTES, MAX_CALLS, MAX_TEXT_BYTES};
 use crate::model::{Answer, Arguments, Chunk, Finish, Message, Request, Thoughts, ToolCall, Usage};
 use crate::provider::ChunkListener;
+use crate::wire::Piece;
 
 /// The longest id that is accepted from a provider; longer ones are replaced. The longest in use have about
 /// 60 bytes.
 const MAX_ID_BYTES: usize = 128;
+
+/// The fields of thoughts that stand beside fields of calls.
+const THOUGHTS_FIELD: &str = "thoughts";
+const CALLS_FIELD: &str = "fields_of_calls";
 
 /// An incomplete answer.
 pub(crate) struct Assembly<'h> {
@@ -26,9 +31,12 @@ pub(crate) struct Assembly<'h> {
     usage: Option<Usage>,
     model: String,
     asked_model: String,
-    thoughts: Option<Thoughts>,
+    provider: String,
+    thoughts: Option<Value>,
     /// The ids in the transcript, which some providers reuse.
     used: HashSet<String>,
+    /// The names of the tools on offer.
+    offered: HashSet<String>,
 }
 
 #[derive(Default)]
@@ -37,6 +45,8 @@ struct Draft {
     id: String,
     name: String,
     arguments: String,
+    extra: Map<String, Value>,
+    extra_bytes: usize,
 }
 
 /// A piece of a call.
@@ -48,10 +58,12 @@ pub(crate) struct Fragment<'t> {
     pub(crate) id: &'t str,
     pub(crate) name: &'t str,
     pub(crate) arguments: &'t str,
+    /// Fields that the format does not have, such as Gemini's signatures; they go back with the call.
+    pub(crate) extra: Option<&'t Map<String, Value>>,
 }
 
 impl<'h> Assembly<'h> {
-    pub(crate) fn new(request: &Request, listener: &'h mut dyn ChunkListener) -> Self {
+    pub(crate) fn new(provider: &str, request: &Request, listener: &'h mut dyn ChunkListener) -> Self {
         let calls = request.messages.iter().flat_map(|message| match message {
             Message::Assistant { calls, .. } => calls.as_slice(),
             _ => &[],
@@ -67,8 +79,10 @@ impl<'h> Assembly<'h> {
             usage: None,
             model: String::new(),
             asked_model: request.model.clone(),
+            provider: provider.to_owned(),
             thoughts: None,
             used: calls.map(|call| call.id.clone()).collect(),
+            offered: request.all_tools().map(|tool| tool.name.clone()).collect(),
         }
     }
 
@@ -108,10 +122,18 @@ impl<'h> Assembly<'h> {
         Ok(())
     }
 
+    /// Appends text and thoughts.
+    pub(crate) fn add_pieces(&mut self, pieces: impl IntoIterator<Item = Piece>) -> Result<(), Failure> {
+        pieces.into_iter().try_for_each(|piece| match piece {
+            Piece::Thought(text) => self.add_thinking(&text),
+            Piece::Text(text) => self.add_text(&text),
+        })
+    }
+
     /// Appends to a call.
     pub(crate) fn add_call(&mut self, fragment: Fragment<'_>) -> Result<(), Failure> {
         self.spoke = true;
-        let at = match self.drafts.iter().rposition(|draft| draft.accepts(&fragment)) {
+        let at = match self.drafts.iter().rposition(|draft| draft.accepts(&fragment, &self.offered)) {
             Some(at) => at,
             None if self.drafts.len() == MAX_CALLS => {
                 return Err(Failure::unexpected(format!(
@@ -130,9 +152,16 @@ impl<'h> Assembly<'h> {
         }
         if draft.name.is_empty() {
             fragment.name.clone_into(&mut draft.name);
+        } else if draft.is_rest_of_name(fragment.name, &self.offered) {
+            draft.name.push_str(fragment.name);
         }
         draft.arguments.push_str(fragment.arguments);
-        if draft.name.len() + draft.id.len() + draft.arguments.len() > MAX_ARGUMENTS_BYTES {
+        for (field, value) in fragment.extra.into_iter().flatten() {
+            draft.extra_bytes += field.len() + value.to_string().len();
+            draft.extra.insert(field.clone(), value.clone());
+        }
+        if draft.name.len() + draft.id.len() + draft.arguments.len() + draft.extra_bytes > MAX_ARGUMENTS_BYTES
+        {
             return Err(Failure::too_large("one call of the model", MAX_ARGUMENTS_BYTES));
         }
         Ok(())
@@ -161,8 +190,8 @@ impl<'h> Assembly<'h> {
     }
 
     /// Sets the thoughts that the provider wants to see again.
-    pub(crate) fn set_thoughts(&mut self, thoughts: Thoughts) {
-        self.thoughts = Some(thoughts);
+    pub(crate) fn set_thoughts(&mut self, data: Value) {
+        self.thoughts = Some(data);
     }
 
     /// Returns the whole answer, and reports its calls, which are only now known to be complete. An empty one
@@ -173,8 +202,10 @@ impl<'h> Assembly<'h> {
             Finish::Length | Finish::Filtered | Finish::Refused => self.cut(),
             Finish::Stop | Finish::ToolCalls => None,
         };
-        let calls: Vec<_> =
-            std::mem::take(&mut self.drafts).into_iter().map(|draft| self.whole(draft)).collect();
+        let mut drafts = std::mem::take(&mut self.drafts);
+        let extras: Vec<_> = drafts.iter_mut().map(|draft| std::mem::take(&mut draft.extra)).collect();
+        let data = with_extras(self.thoughts.take(), extras);
+        let calls: Vec<_> = drafts.into_iter().map(|draft| self.whole(draft)).collect();
         for call in &calls {
             self.emit(Chunk::Call(call.clone()));
         }
@@ -190,8 +221,8 @@ impl<'h> Assembly<'h> {
             finish,
             usage: self.usage,
             // Some do not say; then the requested model is assumed.
-            model: if self.model.is_empty() { self.asked_model } else { self.model },
-            thoughts: self.thoughts,
+            model: if self.model.is_empty() { self.asked_model.clone() } else { self.model },
+            thoughts: data.map(|data| Thoughts { provider: self.provider, model: self.asked_model, data }),
         }
     }
 
@@ -231,9 +262,16 @@ impl<'h> Assembly<'h> {
 impl Draft {
     /// Whether a fragment belongs to this call, by every field that identifies calls: providers omit
     /// different ones.
-    fn accepts(&self, fragment: &Fragment<'_>) -> bool {
+    fn accepts(&self, fragment: &Fragment<'_>, offered: &HashSet<String>) -> bool {
         let differs = |own: &str, other: &str| !own.is_empty() && !other.is_empty() && own != other;
-        if differs(&self.id, fragment.id) || differs(&self.name, fragment.name) {
+        if differs(&self.id, fragment.id) {
+            return false;
+        }
+        let numbered = self.index.is_some() && self.index == fragment.index;
+        if numbered && self.is_rest_of_name(fragment.name, offered) {
+            return true;
+        }
+        if differs(&self.name, fragment.name) {
             return false;
         }
         match (self.index, fragment.index) {
@@ -243,6 +281,17 @@ impl Draft {
         }
     }
 
+    /// Whether a name is the rest of this one: only if together they begin the name of a tool on offer, and
+    /// are not two of them.
+    fn is_rest_of_name(&self, more: &str, offered: &HashSet<String>) -> bool {
+        if self.name.is_empty() || more.is_empty() || !self.arguments.is_empty() {
+            return false;
+        }
+        let both = format!("{}{more}", self.name);
+        offered.iter().any(|name| name.starts_with(&both))
+            && !(offered.contains(&self.name) && offered.contains(more))
+    }
+
     /// Some providers give every call the number 0 and no id: then a name after complete arguments starts
     /// another call.
     fn is_whole_before(&self, fragment: &Fragment<'_>) -> bool {
@@ -250,6 +299,23 @@ impl Draft {
             && (self.id.is_empty() || fragment.id.is_empty())
             && self.arguments.trim_end().ends_with('}')
             && is_object(&self.arguments)
+    }
+}
+
+/// Thoughts with the calls' own fields: what goes back is one value.
+fn with_extras(thoughts: Option<Value>, extras: Vec<Map<String, Value>>) -> Option<Value> {
+    if extras.iter().all(Map::is_empty) {
+        return thoughts;
+    }
+    let extras: Vec<Value> = extras.into_iter().map(Value::Object).collect();
+    Some(json!({ THOUGHTS_FIELD: thoughts, CALLS_FIELD: extras }))
+}
+
+/// The thoughts of [`with_extras`], and the fields of its calls in their order.
+pub(crate) fn split_extras(data: &Value) -> (Option<&Value>, &[Value]) {
+    match data.get(CALLS_FIELD).and_then(Value::as_array) {
+        Some(extras) => (data.get(THOUGHTS_FIELD).filter(|thoughts| !thoughts.is_null()), extras),
+        None => (Some(data), &[]),
     }
 }
 

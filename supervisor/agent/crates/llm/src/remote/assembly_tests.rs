@@ -3,18 +3,28 @@ use proptest::prelude::*;
 use super::*;
 
 fn fragment<'t>(index: Option<u64>, id: &'t str, name: &'t str, arguments: &'t str) -> Fragment<'t> {
-    Fragment { index, id, name, arguments }
+    Fragment { index, id, name, arguments, extra: None }
 }
 
 fn assembled(fragments: &[Fragment<'_>], finish: Finish) -> Answer {
     let mut hear = |_: Chunk| {};
-    let mut assembly = Assembly::new(&Request::default(), &mut hear);
+    let mut assembly = Assembly::new("p", &offering(), &mut hear);
     assembly.add_text("text").expect("short");
     for fragment in fragments {
         assembly.add_call(*fragment).expect("few and short");
     }
     assembly.set_finish(finish);
     assembly.finish()
+}
+
+/// A request with tools whose names begin each other.
+fn offering() -> Request {
+    let tool = |name: &str| crate::model::ToolSpec {
+        name: name.to_owned(),
+        description: String::new(),
+        parameters: Value::Null,
+    };
+    Request { tools: ["weather", "weather_now", "now", "gogo"].map(tool).into(), ..Request::default() }
 }
 
 fn names(answer: &Answer) -> Vec<&str> {
@@ -41,6 +51,23 @@ fn calls_are_told_apart_by_whatever_is_there() {
     let answer = assembled(&repeated, Finish::ToolCalls);
     assert_eq!(names(&answer), ["one"]);
     assert!(matches!(answer.calls[0].arguments, Arguments::Object(_)), "{answer:?}");
+}
+
+// Promises: AGENT-119
+#[test]
+fn a_name_in_pieces_is_one_name() {
+    for (pieces, expected) in [
+        (&["wea", "ther", "", ""][..], &["weather"][..]),
+        (&["weather", "_now"], &["weather_now"]),
+        (&["go", "go"], &["gogo"]),
+        // The whole name again, or the next call.
+        (&["weather", "weather"], &["weather"]),
+        (&["weather", "now"], &["weather", "now"]),
+        (&["one", "two"], &["one", "two"]),
+    ] {
+        let fragments: Vec<_> = pieces.iter().map(|name| fragment(Some(0), "", name, "")).collect();
+        assert_eq!(names(&assembled(&fragments, Finish::ToolCalls)), expected, "{pieces:?}");
+    }
 }
 
 #[test]

@@ -30,7 +30,8 @@ pub(super) async fn ask<P: Protocol>(
     assembly: &mut Assembly<'_>,
 ) -> Result<(), Failure> {
     let clock = Clock::new(endpoint.timeouts(), total);
-    let response = send(endpoint, protocol, lease, Method::POST, P::ASK, Some(body), &clock).await?;
+    let path = protocol.path(request);
+    let response = send(endpoint, protocol, lease, Method::POST, &path, Some(body), &clock).await?;
     let kind = content_type(&response);
     let mut body = Body::new(response, clock);
     let mut reader = protocol.reader(request);
@@ -96,6 +97,31 @@ fn read_document<R: Reader>(
         return Err(failure(None, &report, None));
     }
     reader.read_whole(&value, assembly)
+}
+
+/// Asks for one JSON document.
+pub(super) async fn document<P: Protocol>(
+    endpoint: &Endpoint,
+    protocol: &P,
+    lease: &Lease,
+    path: &str,
+    body: Bytes,
+    total: Instant,
+) -> Result<Value, Failure> {
+    let clock = Clock::new(endpoint.timeouts(), total);
+    let response = send(endpoint, protocol, lease, Method::POST, path, Some(body), &clock).await?;
+    let is_json = content_type(&response).starts_with(JSON);
+    let mut body = Body::new(response, clock);
+    if !is_json {
+        return Err(failure(None, &Report::read(&body.start(MAX_ERROR_BYTES).await), None));
+    }
+    let whole = body.whole(MAX_ANSWER_BYTES).await?;
+    let value: Value =
+        serde_json::from_slice(&whole).map_err(|_| Failure::unreadable(&String::from_utf8_lossy(&whole)))?;
+    match Report::of(&value) {
+        Some(report) => Err(failure(None, &report, None)),
+        None => Ok(value),
+    }
 }
 
 /// Whether the provider answers, and accepts the key.

@@ -36,8 +36,14 @@ const BILLING_CODES: &[&str] = &[
 ];
 const BILLING_WORDS: &[&str] =
     &["credit balance is too low", "insufficient balance", "insufficient credits", "requires more credits"];
-const AUTH_CODES: &[&str] =
-    &["invalid_api_key", "authentication_error", "permission_error", "permission_denied", "unauthenticated"];
+const AUTH_CODES: &[&str] = &[
+    "invalid_api_key",
+    "authentication_error",
+    "permission_error",
+    "permission_denied",
+    "unauthenticated",
+    "api_key_invalid",
+];
 const AUTH_WORDS: &[&str] =
     &["api key not valid", "incorrect api key", "invalid api key", "no auth credentials"];
 const RATE_CODES: &[&str] =
@@ -45,6 +51,8 @@ const RATE_CODES: &[&str] =
 const TIMEOUT_CODES: &[&str] = &["timeout_error", "deadline_exceeded"];
 const REQUEST_CODES: &[&str] =
     &["invalid_request_error", "not_found_error", "model_not_found", "badrequesterror"];
+/// Groq: its model wrote a call that cannot be read; the next try may do better.
+const RETRY_CODES: &[&str] = &["tool_use_failed"];
 /// What some providers answer with 403 although the key is valid.
 const MODERATION_WORDS: &[&str] = &["moderation", "flagged"];
 
@@ -54,7 +62,7 @@ pub(crate) fn failure(status: Option<u16>, report: &Report, retry_after: Option<
     let class = class(status, report);
     // Some say it in their text alone.
     let stated = || (class == ErrorClass::RateLimit).then(|| stated_wait(&report.message)).flatten();
-    let retry_after = retry_after.or_else(stated);
+    let retry_after = retry_after.or(report.retry_after).or_else(stated);
     Failure { class, status, message: error_message(class, status, report, retry_after), retry_after }
 }
 
@@ -81,6 +89,7 @@ fn class(status: Option<u16>, report: &Report) -> ErrorClass {
         return ErrorClass::Auth;
     }
     match status {
+        Some(400) if report.has_code(RETRY_CODES) => ErrorClass::Server,
         Some(429) => ErrorClass::RateLimit,
         Some(408 | 504 | 524) => ErrorClass::Timeout,
         // Conflict, Too Early, and Client Closed Request are temporary.

@@ -8,7 +8,7 @@ use reqwest::{Certificate, Client, Url, redirect};
 
 use super::Failure;
 use super::failure::redact;
-use crate::config::{Environment, FileLookupError, ProviderEntry, ProviderKind, ProxyError, Timeouts, proxy};
+use crate::config::{Environment, FileLookupError, Protocol, ProviderEntry, ProxyError, Timeouts, proxy};
 use crate::key::{AsHeader as _, KeyError, Keys, Secret, find_keys};
 use crate::model::ProviderError;
 
@@ -131,11 +131,7 @@ impl Endpoint {
 }
 
 fn base(entry: &ProviderEntry) -> Result<Url, EndpointError> {
-    let text = entry.base_url.as_deref().unwrap_or(match entry.kind {
-        ProviderKind::Anthropic => "https://api.anthropic.com",
-        ProviderKind::Ollama => "http://127.0.0.1:11434",
-        ProviderKind::Openai | ProviderKind::Scripted => "https://api.openai.com/v1",
-    });
+    let text = entry.base_url.as_deref().unwrap_or(entry.kind.base_url());
     let mut url = Url::parse(text).map_err(|_| EndpointError::NoBaseUrl)?;
     if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
         return Err(EndpointError::NoBaseUrl);
@@ -146,11 +142,12 @@ fn base(entry: &ProviderEntry) -> Result<Url, EndpointError> {
     if url.query().is_some() || url.fragment().is_some() {
         return Err(EndpointError::BaseUrlWithQuery);
     }
-    // The path of these two contains the version already, and many write it.
-    let versioned = match entry.kind {
-        ProviderKind::Anthropic => "/v1",
-        ProviderKind::Ollama => "/api",
-        ProviderKind::Openai | ProviderKind::Scripted => return Ok(url),
+    // The paths of these contain the version already, and many write it.
+    let versioned = match entry.kind.protocol() {
+        Protocol::Messages => "/v1",
+        Protocol::Gemini => "/v1beta",
+        Protocol::Ollama => "/api",
+        Protocol::Chat | Protocol::Responses | Protocol::Scripted => return Ok(url),
     };
     let path = url.path().trim_end_matches('/');
     let path = path.strip_suffix(versioned).unwrap_or(path).to_owned();

@@ -42,6 +42,14 @@ impl Failure {
         ))
     }
 
+    /// The protocol has no vectors of texts.
+    pub(crate) fn has_no_vectors() -> Self {
+        Self::new(
+            ErrorClass::Request,
+            "it makes no vectors of texts: name a provider of the kind openai or ollama in models.embeddings",
+        )
+    }
+
     /// A frame has no end.
     pub(crate) fn too_long() -> Self {
         Self::too_large("one event of its answer", MAX_EVENT_BYTES)

@@ -7,6 +7,7 @@ mod assembly;
 mod attempt;
 mod body;
 mod classify;
+mod embeddings;
 mod endpoint;
 mod failure;
 mod protocol;
@@ -16,10 +17,10 @@ use async_trait::async_trait;
 use tokio::time::Instant;
 
 use crate::key::{KeyUnavailableError, Lease};
-use crate::model::{Answer, ErrorClass, ProviderError, Request};
+use crate::model::{Answer, EmbeddingRequest, ErrorClass, ProviderError, Request};
 use crate::provider::{ChunkListener, Provider};
 
-pub(crate) use assembly::{Assembly, Fragment};
+pub(crate) use assembly::{Assembly, Fragment, split_extras};
 pub(crate) use body::Clock;
 pub(crate) use classify::reported;
 pub(crate) use endpoint::{Endpoint, EndpointError};
@@ -59,7 +60,7 @@ impl<P: Protocol> Provider for Remote<P> {
         let mut tour = KeyAttempts::new(endpoint);
         loop {
             let lease = tour.next()?;
-            let mut assembly = Assembly::new(request, listener);
+            let mut assembly = Assembly::new(endpoint.name(), request, listener);
             match attempt::ask(endpoint, &self.protocol, &lease, request, body.clone(), total, &mut assembly)
                 .await
             {
@@ -74,6 +75,26 @@ impl<P: Protocol> Provider for Remote<P> {
                 }
             }
         }
+    }
+
+    async fn embed(&self, request: &EmbeddingRequest) -> Result<Vec<Vec<f32>>, ProviderError> {
+        let endpoint = &self.endpoint;
+        let total = Instant::now() + request.timeout.min(endpoint.timeouts().total.get());
+        let Some(path) = P::EMBED else { return Err(endpoint.error(Failure::has_no_vectors())) };
+        let body = bytes::Bytes::from(embeddings::body(request).to_string());
+        let mut tour = KeyAttempts::new(endpoint);
+        loop {
+            let lease = tour.next()?;
+            let answer = attempt::document(endpoint, &self.protocol, &lease, path, body.clone(), total).await;
+            match answer.and_then(|value| embeddings::read(&value, request.texts.len())) {
+                Ok(vectors) => return Ok(vectors),
+                Err(failure) => tour.record_failure(lease, failure, false)?,
+            }
+        }
+    }
+
+    fn searches_tools(&self) -> bool {
+        self.protocol.searches_tools()
     }
 
     fn permanent_refusal(&self) -> Option<String> {

@@ -1,5 +1,7 @@
 //! What differs between providers over HTTP: their format.
 
+use std::borrow::Cow;
+
 use reqwest::header::{HeaderName, HeaderValue};
 use serde_json::Value;
 
@@ -13,10 +15,16 @@ pub(crate) trait Protocol: Send + Sync + 'static {
     /// Reads one answer.
     type Reader: Reader;
 
-    /// The path of a question.
-    const ASK: &'static str;
     /// What an answer's `Content-Type` starts with.
     const STREAM: &'static str;
+    /// The path of OpenAI's request for vectors, where the provider has it.
+    const EMBED: Option<&'static str> = None;
+    /// Whether it searches tools itself, at least for some of its models.
+    fn searches_tools(&self) -> bool {
+        false
+    }
+    /// The path of a question.
+    fn path(&self, request: &Request) -> Cow<'static, str>;
     /// The path of a cheap request that only succeeds if the provider can be used.
     fn probe(&self) -> &'static str;
     /// The question.

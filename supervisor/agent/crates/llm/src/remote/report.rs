@@ -1,6 +1,11 @@
 //! Parses the error responses of providers.
 
+use std::time::Duration;
+
 use serde_json::Value;
+
+/// The longest delay that is believed: a day, as in the configuration.
+const MAX_DELAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// An error response, in any of the formats in use.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -12,6 +17,8 @@ pub(crate) struct Report {
     pub(crate) status: Option<u16>,
     /// The message for people.
     pub(crate) message: String,
+    /// The wait that it asks for, as Google's `RetryInfo` does.
+    pub(crate) retry_after: Option<Duration>,
     /// The body is a web page: of a proxy, a login, or a wrong address.
     pub(crate) is_page: bool,
 }
@@ -66,6 +73,14 @@ impl Report {
             Some(other) => other.to_string(),
             None => inner.to_string(),
         };
+        for detail in inner.get("details").and_then(Value::as_array).into_iter().flatten() {
+            if let Some(reason) = detail["reason"].as_str() {
+                report.codes.push_str(&reason.to_lowercase());
+                report.codes.push(' ');
+            }
+            let delay = detail["retryDelay"].as_str().and_then(delay);
+            report.retry_after = report.retry_after.max(delay);
+        }
         // OpenRouter: what the provider behind it said.
         if let Some(raw) = inner.pointer("/metadata/raw").and_then(Value::as_str) {
             report.message = format!("{}: {raw}", report.message);
@@ -76,6 +91,12 @@ impl Report {
     pub(crate) fn has_code(&self, codes: &[&str]) -> bool {
         codes.iter().any(|code| self.codes.contains(&format!(" {code} ")))
     }
+}
+
+/// Google's way to write a duration: seconds with `s` behind them, such as `37.5s`.
+fn delay(text: &str) -> Option<Duration> {
+    let seconds: f64 = text.strip_suffix('s')?.parse().ok()?;
+    Duration::try_from_secs_f64(seconds).ok().map(|delay| delay.min(MAX_DELAY))
 }
 
 fn status(code: u64) -> Option<u16> {

@@ -1,6 +1,7 @@
 //! What there is, as data: the rows of `talon model list`.
 
 use serde::Serialize;
+use talon_agent_settings::{Sampling, Thinking};
 use tokio::time::Instant;
 
 use super::catalog::ModelRef;
@@ -38,6 +39,10 @@ pub struct ModelRow {
     pub tools: bool,
     /// It looks at pictures.
     pub vision: bool,
+    /// How it chooses its words, as its entry says.
+    pub sampling: Sampling,
+    /// How much it thinks, as its entry says.
+    pub thinking: Option<Thinking>,
     /// It costs nothing.
     pub free: bool,
     /// Dollars for a million tokens in.
@@ -119,6 +124,8 @@ fn row(chain: &Chain, entry: &super::catalog::CatalogEntry, now: Instant) -> Mod
         max_output_tokens: model.max_output_tokens,
         tools: model.tools,
         vision: model.vision,
+        sampling: model.sampling(),
+        thinking: model.thinking,
         free: prices == super::catalog::Cost::default(),
         input: prices.input,
         cached_input: prices.cached_input.unwrap_or(prices.input),

@@ -21,7 +21,7 @@ impl<'r> TranscriptPosition<'r> {
         let mut calls: Vec<&ToolCall> = Vec::new();
         for message in &request.messages {
             match message {
-                Message::System { .. } => {}
+                Message::System { .. } | Message::Images { .. } => {}
                 // A turn starts with a person's message.
                 Message::User { text } if text.starts_with(NOTE_BEGINS) => {}
                 Message::User { text } => {

@@ -164,7 +164,7 @@ impl Provider for Scripted {
             );
             return Err(self.error(Failure::new(ErrorClass::Request, message)));
         };
-        let mut assembly = Assembly::new(request, listener);
+        let mut assembly = Assembly::new(&self.name, request, listener);
         assembly.set_model(&self.model);
         play::play(&self.timeouts, &self.gates, prepared, request, &place, &mut assembly)
             .await

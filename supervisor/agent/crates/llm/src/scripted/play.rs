@@ -49,7 +49,13 @@ pub(super) async fn play(
         };
         written += call.tool.chars().count() + arguments.chars().count();
         let index = Some(assembly.call_count());
-        assembly.add_call(Fragment { index, id: "", name: &call.tool, arguments: &arguments })?;
+        assembly.add_call(Fragment {
+            index,
+            id: "",
+            name: &call.tool,
+            arguments: &arguments,
+            extra: None,
+        })?;
         tokio::task::yield_now().await;
     }
     if prepared.hang {
@@ -144,6 +150,9 @@ fn request_chars(request: &Request) -> usize {
             text.chars().count() + calls.sum::<usize>()
         }
         Message::Tool { content, .. } => content.chars().count(),
+        Message::Images { introduction, images } => {
+            introduction.len() + images.iter().map(|image| image.tokens() * CHARS_PER_TOKEN).sum::<usize>()
+        }
     };
     let tools = request.tools.iter().map(|tool| tool.description.len() + tool.parameters.to_string().len());
     request.messages.iter().map(message).sum::<usize>() + tools.sum::<usize>()

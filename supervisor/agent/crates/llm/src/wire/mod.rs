@@ -1,16 +1,22 @@
 //! Wire formats: frames of a stream, and names and ids that every provider accepts.
 
 mod events;
+mod images;
 mod lines;
 mod names;
 mod retry_after;
+mod think_tags;
 mod transcript;
 
 pub(crate) use events::Events;
+pub(crate) use images::{ImagePart, data_url, image_parts};
 pub(crate) use lines::{LineBreaks, Lines};
-pub(crate) use names::{sent_id, sent_name};
+pub(crate) use names::{nine_characters, sent_id, sent_name};
 pub(crate) use retry_after::{retry_after, stated_wait};
-pub(crate) use transcript::{fits, number, schema_in_words, sent_arguments};
+pub(crate) use think_tags::{Piece, ThinkTags};
+pub(crate) use transcript::{
+    called_name, error_text, fits, joined_system, number, schema_in_words, sent_arguments,
+};
 
 /// A frame of a stream.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -23,6 +23,24 @@ pub(crate) fn sent_id(id: &str) -> Cow<'_, str> {
     plain(id, MAX_ID_BYTES)
 }
 
+/// A call's id in the nine letters and digits that Mistral demands.
+pub(crate) fn nine_characters(id: &str) -> Cow<'_, str> {
+    /// The length.
+    const LENGTH: usize = 9;
+    if id.len() == LENGTH && id.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+        return Cow::Borrowed(id);
+    }
+    let mut hasher = DefaultHasher::new();
+    id.hash(&mut hasher);
+    let mut rest = hasher.finish();
+    let digits = (0..LENGTH).map(|_| {
+        let digit = rest % 36;
+        rest /= 36;
+        u32::try_from(digit).ok().and_then(|digit| char::from_digit(digit, 36)).unwrap_or('0')
+    });
+    Cow::Owned(digits.collect())
+}
+
 fn plain(text: &str, max_bytes: usize) -> Cow<'_, str> {
     let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     if text.len() <= max_bytes && text.chars().all(fits) {
@@ -60,6 +78,8 @@ mod tests {
                 prop_assert!(sent.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-'));
             }
             prop_assert_eq!(sent_id(&text), sent_id(&text));
+            let nine = nine_characters(&text);
+            prop_assert!(nine.len() == 9 && nine.bytes().all(|byte| byte.is_ascii_alphanumeric()), "{}", nine);
         }
     }
 }

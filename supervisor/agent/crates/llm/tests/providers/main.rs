@@ -1,11 +1,13 @@
 //! The providers against a server on a real socket that replays recorded exchanges.
 
 mod answers;
+mod embeddings;
 mod errors;
 mod hostile;
 mod keys;
 mod logs;
 mod network;
+mod quirks;
 mod sent;
 mod server;
 mod splitting;

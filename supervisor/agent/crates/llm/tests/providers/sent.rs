@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use talon_llm::config::{Dialect, ProviderEntry, ProviderKind};
-use talon_llm::model::{Arguments, Message, Request, Thinking, Thoughts, ToolCall};
+use talon_llm::model::{Arguments, Message, Request, Thinking, Thoughts, ToolCall, ToolChoice};
 
 use crate::server::{Reply, Server};
 use crate::{ask_for, build, entry, fixture, question};
@@ -252,4 +252,17 @@ async fn anthropic_gets_the_tools_of_a_transcript_even_if_none_is_on_offer() {
     assert_eq!(names.len(), 2);
     assert!(names.contains(&&called[1]["name"]) && names.contains(&&called[2]["name"]), "{body}");
     assert_eq!(body["tool_choice"], json!({ "type": "none" }));
+}
+
+// Promises: AGENT-82
+#[tokio::test]
+async fn a_question_that_may_call_nothing_says_so_to_each_provider() {
+    let request = Request { tool_choice: ToolChoice::None, ..transcript() };
+    let body = sent_to(ProviderKind::Openai, &request).await;
+    assert_eq!((&body["tool_choice"], body["tools"].is_array()), (&json!("none"), true));
+    let body = sent_to(ProviderKind::Anthropic, &request).await;
+    assert_eq!((&body["tool_choice"], body["tools"].is_array()), (&json!({ "type": "none" }), true));
+    let body = sent_to(ProviderKind::Ollama, &request).await;
+    assert!(body.get("tools").is_none(), "it knows no such choice: {body}");
+    assert!(sent_to(ProviderKind::Openai, &transcript()).await.get("tool_choice").is_none());
 }

@@ -16,6 +16,8 @@ const STREAMS: &[(ProviderKind, &str)] = &[
     (ProviderKind::Openai, "openrouter/reasoning.sse"),
     (ProviderKind::Anthropic, "anthropic/thinking-call.sse"),
     (ProviderKind::Anthropic, "anthropic/text.sse"),
+    (ProviderKind::Gemini, "gemini/thinking-calls.sse"),
+    (ProviderKind::Responses, "responses/thinking-call.sse"),
     (ProviderKind::Ollama, "ollama/text.ndjson"),
     (ProviderKind::Ollama, "ollama/thinking-calls.ndjson"),
 ];

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::SettingsBundle;
-use crate::{ProviderEntry, Secret, Settings};
+use crate::{ConfirmPatternFile, ProviderEntry, Secret, Settings};
 
 /// The most bytes that are read. 32 MiB: 8 MiB of files grow by a third, and the settings come from a file of
 /// at most 1 MiB. The supervisor writes nothing larger.
@@ -41,6 +41,7 @@ struct Outgoing<'a> {
     settings: Value,
     environment: &'a BTreeMap<String, String>,
     files: BTreeMap<&'a PathBuf, String>,
+    confirm_patterns: &'a Option<ConfirmPatternFile>,
     refused: &'a BTreeMap<PathBuf, String>,
 }
 
@@ -50,6 +51,7 @@ struct Incoming {
     settings: Settings,
     environment: BTreeMap<String, String>,
     files: BTreeMap<PathBuf, String>,
+    confirm_patterns: Option<ConfirmPatternFile>,
     refused: BTreeMap<PathBuf, String>,
 }
 
@@ -64,6 +66,7 @@ impl SettingsBundle {
             settings: revealed(&self.settings),
             environment: &self.environment,
             files: self.files.iter().map(|(path, bytes)| (path, STANDARD.encode(bytes))).collect(),
+            confirm_patterns: &self.confirm_patterns,
             refused: &self.refused,
         };
         let bytes = serde_json::to_vec(&outgoing).map_err(unreadable)?;
@@ -78,7 +81,7 @@ impl SettingsBundle {
         if bytes.len() > MAX_BUNDLE_BYTES {
             return Err(BundleError::TooLong(bytes.len()));
         }
-        let Incoming { settings, environment, files, refused } =
+        let Incoming { settings, environment, files, confirm_patterns, refused } =
             serde_json::from_slice(bytes).map_err(unreadable)?;
         let decoded = |(path, text): (PathBuf, String)| Some((path, STANDARD.decode(text).ok()?));
         let files = files
@@ -86,7 +89,7 @@ impl SettingsBundle {
             .map(decoded)
             .collect::<Option<_>>()
             .ok_or(BundleError::Unreadable { line: 0, column: 0 })?;
-        Ok(Self { settings, environment, files, refused })
+        Ok(Self { settings, environment, files, confirm_patterns, refused })
     }
 }
 

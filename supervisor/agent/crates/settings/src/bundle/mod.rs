@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use crate::{ProviderEntry, Settings};
+use crate::{ConfirmPatternFile, ProviderEntry, Settings};
 
 pub use bytes::{BundleError, MAX_BUNDLE_BYTES};
 pub use file::{NamedFile, NamedFileError, read_file};
@@ -55,6 +55,8 @@ pub struct SettingsBundle {
     pub environment: BTreeMap<String, String>,
     /// The contents of the files that the settings name.
     pub files: BTreeMap<PathBuf, Vec<u8>>,
+    /// The patterns of `agent.confirm.pattern_file`, which the supervisor reads as a part of the configuration.
+    pub confirm_patterns: Option<ConfirmPatternFile>,
     /// The named files that are not in `files`, each with a sentence that says why and what to do.
     pub refused: BTreeMap<PathBuf, String>,
 }

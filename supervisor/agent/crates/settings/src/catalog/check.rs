@@ -5,6 +5,7 @@ use std::fmt;
 
 use super::entry::{CatalogEntry, ModelRef};
 use crate::model::{CatalogKeys, Cost, Model};
+use crate::sampling::SamplingNumber;
 use talon_sanitize::nearest;
 
 /// The most models. The router considers each of them for each request; an aggregator's whole list has some
@@ -133,9 +134,31 @@ impl Check<'_> {
             cost,
             free,
             weight,
-            // Its schema checks it.
+            // Their schemas check them.
             priority: _,
+            temperature: _,
+            thinking: _,
+            top_p,
+            max_tokens,
         } = model;
+        if !top_p.is_none_or(SamplingNumber::is_part) {
+            let help = "write for instance 0.95, or leave it out";
+            self.problem(&[key, "top_p"], "it is a part of 1, above 0", help);
+        }
+        match max_tokens {
+            Some(0) => {
+                let help = "leave it out, or write how long answers should be at most";
+                self.problem(&[key, "max_tokens"], "an answer of 0 tokens is none", help);
+            }
+            Some(asked) if u64::from(*asked) > model.output_limit() => {
+                let message = format!(
+                    "{asked} tokens are more than the {} that an answer may have",
+                    model.output_limit()
+                );
+                self.problem(&[key, "max_tokens"], message, "correct one of the two");
+            }
+            _ => {}
+        }
         if *context_window == 0 {
             self.problem(
                 &[key, "context_window"],

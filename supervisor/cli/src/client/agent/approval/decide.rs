@@ -7,9 +7,10 @@ use talon_proto::agent::{Approval, DecideRequest};
 use talon_sanitize::sanitized;
 
 use super::find;
+use super::scope::Scope;
 use crate::client::agent::connection::AgentConnection;
 use crate::client::agent::formatting::single_line;
-use crate::client::agent::turn::approval::{is_pending, lines};
+use crate::client::agent::turn::approval::{is_pending, lines, rule_line};
 use crate::confirm;
 use crate::exit;
 use crate::failure::Failure;
@@ -24,7 +25,9 @@ use crate::output::Output;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   talon approval approve 01K0
-  talon approval approve 01K0 --yes")]
+  talon approval approve 01K0 --yes
+  talon approval approve 01K0 --scope session
+  talon approval approve 01K0 --scope always --argument 'command=make *'")]
 pub(crate) struct ApproveArgs {
     /// The approval's id.
     #[arg(value_name = "ID")]
@@ -32,6 +35,32 @@ pub(crate) struct ApproveArgs {
     /// Do not ask for confirmation. Without a terminal there is no confirmation anyway.
     #[arg(long)]
     yes: bool,
+    /// Whether such calls ask again: session and always make a rule, which `talon approval rules` shows.
+    #[arg(long, value_enum, value_name = "SCOPE", default_value = "once")]
+    scope: Scope,
+    /// With a rule: a pattern for an argument, which otherwise has to be the same. `*` stands for any text
+    /// within one shell command, `**` for any text, and `\*` for a star.
+    #[arg(long, value_name = "NAME=PATTERN", value_parser = name_and_pattern)]
+    argument: Vec<(String, String)>,
+}
+
+fn name_and_pattern(text: &str) -> Result<(String, String), String> {
+    let (name, pattern) = text.split_once('=').ok_or("write NAME=PATTERN")?;
+    Ok((name.to_owned(), pattern.to_owned()))
+}
+
+/// Answer a question of the model, or of a plugin; its turn continues with the answer.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  talon approval answer 01K0 'the red one'
+  talon approval answer 01K0 '{\"seat\": \"aisle\"}'")]
+pub(crate) struct AnswerArgs {
+    /// The question's id.
+    #[arg(value_name = "ID")]
+    id: String,
+    /// The answer, at most 16 KiB; to a plugin a JSON object with the fields that `talon approval show` names.
+    #[arg(value_name = "TEXT")]
+    text: String,
 }
 
 /// Deny a call: the model gets "denied by user" as its result and continues without it.
@@ -62,8 +91,14 @@ impl ApproveArgs {
             out.err_line("nothing was decided");
             return Ok(exit::OK);
         }
-        let request =
-            DecideRequest { id: self.id, approve: true, digest: seen.digest, reason: String::new() };
+        let request = DecideRequest {
+            id: self.id,
+            approve: true,
+            digest: seen.digest,
+            scope: self.scope.word().to_owned(),
+            patterns: self.argument.into_iter().collect(),
+            ..DecideRequest::default()
+        };
         decide(&reach, request, out).await
     }
 }
@@ -71,8 +106,16 @@ impl ApproveArgs {
 impl DenyArgs {
     pub(super) async fn run(self, socket: &HostSocket<'_>, out: &mut Output) -> Result<u8, Failure> {
         let reach = AgentConnection::connect(socket).await?;
+        let request = DecideRequest { id: self.id, reason: self.reason, ..DecideRequest::default() };
+        decide(&reach, request, out).await
+    }
+}
+
+impl AnswerArgs {
+    pub(super) async fn run(self, socket: &HostSocket<'_>, out: &mut Output) -> Result<u8, Failure> {
+        let reach = AgentConnection::connect(socket).await?;
         let request =
-            DecideRequest { id: self.id, approve: false, digest: String::new(), reason: self.reason };
+            DecideRequest { id: self.id, approve: true, answer: self.text, ..DecideRequest::default() };
         decide(&reach, request, out).await
     }
 }
@@ -92,10 +135,16 @@ async fn pending(reach: &AgentConnection, id: &str) -> Result<Approval, Failure>
 async fn decide(reach: &AgentConnection, request: DecideRequest, out: &mut Output) -> Result<u8, Failure> {
     let decided = reach.send_once(async move |mut agent| agent.decide(request).await).await?;
     if out.is_json() {
-        out.json(&json::fields(&decided));
+        out.exact_json(&json::fields(&decided));
     } else {
-        let call = sanitized!("{}.{}", single_line(&decided.plugin), single_line(&decided.action));
+        let call = match decided.question.as_str() {
+            "" => sanitized!("{}.{}", single_line(&decided.plugin), single_line(&decided.action)),
+            question => single_line(question),
+        };
         out.line(sanitized!("{} {}: {}", single_line(&decided.state), single_line(&decided.id), call));
+        if !decided.rule_id.is_empty() {
+            out.line(rule_line(&decided));
+        }
     }
     Ok(exit::OK)
 }

@@ -8,7 +8,7 @@ use talon_proto::agent::{Approval, ListApprovalsRequest};
 
 use super::find;
 use crate::client::agent::connection::AgentConnection;
-use crate::client::agent::formatting::bounded_line;
+use crate::client::agent::formatting::{bounded_line, single_line};
 use crate::client::agent::turn::approval::is_pending;
 use crate::exit;
 use crate::failure::Failure;
@@ -47,7 +47,7 @@ impl ListArgs {
         let request = ListApprovalsRequest { all: self.all, session_id, everybody: self.everybody };
         let approvals = find::fetch_all(&reach, request).await?;
         if out.is_json() {
-            out.json(&json!({ "approvals": approvals }));
+            out.exact_json(&json!({ "approvals": approvals }));
         } else {
             print(&approvals, SystemTime::now(), out);
         }
@@ -80,12 +80,17 @@ fn print(approvals: &[Approval], now: SystemTime, out: &mut Output) {
             }
             false => String::new(),
         };
+        let (call, why) = match (approval.plugin.as_str(), approval.question.as_str()) {
+            ("", question) => ("question of the model".to_owned(), bounded_line(question, ARGUMENTS_BYTES)),
+            (_, "") => (format!("{}.{}", approval.plugin, approval.action), single_line(&approval.why)),
+            (plugin, question) => (format!("question of {plugin}"), bounded_line(question, ARGUMENTS_BYTES)),
+        };
         table.row(vec![
             approval.id.as_str().into(),
             approval.state.as_str().into(),
-            format!("{}.{}", approval.plugin, approval.action).into(),
+            call.into(),
             bounded_line(&args.join(" "), ARGUMENTS_BYTES).into(),
-            approval.why.as_str().into(),
+            why.into(),
             approval.sender.as_str().into(),
             approval.session_id.as_str().into(),
             left.into(),

@@ -3,6 +3,8 @@
 mod decide;
 pub(super) mod find;
 mod list;
+mod rules;
+pub(super) mod scope;
 mod show;
 
 use clap::Subcommand;
@@ -11,7 +13,7 @@ use crate::failure::Failure;
 use crate::host_socket::HostSocket;
 use crate::output::Output;
 
-/// List, show and decide calls that wait for an approval.
+/// List, show and decide calls that wait for an approval, and answer questions of the model.
 ///
 /// `agent.confirm` in the configuration says which calls need one. A call without a decision expires and does
 /// not run.
@@ -25,6 +27,9 @@ pub(crate) enum ApprovalVerb {
     Show(show::ShowArgs),
     Approve(decide::ApproveArgs),
     Deny(decide::DenyArgs),
+    Answer(decide::AnswerArgs),
+    Rules(rules::RulesArgs),
+    Revoke(rules::RevokeArgs),
 }
 
 impl ApprovalVerb {
@@ -34,6 +39,9 @@ impl ApprovalVerb {
             Self::Show(args) => args.run(socket, out).await,
             Self::Approve(args) => args.run(socket, out).await,
             Self::Deny(args) => args.run(socket, out).await,
+            Self::Answer(args) => args.run(socket, out).await,
+            Self::Rules(args) => args.run(socket, out).await,
+            Self::Revoke(args) => args.run(socket, out).await,
         }
     }
 }

@@ -32,7 +32,7 @@ impl ShowArgs {
         let reach = AgentConnection::connect(socket).await?;
         let found = find::fetch_one(&reach, &self.id).await?;
         if out.is_json() {
-            out.json(&json::fields(&found));
+            out.exact_json(&json::fields(&found));
         } else {
             print(&found, out);
         }

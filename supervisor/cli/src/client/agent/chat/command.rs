@@ -1,11 +1,13 @@
 //! Parses a line of a chat into a command.
 
+use clap::ValueEnum as _;
 use talon_sanitize::{Sanitized, sanitized};
 
+use crate::client::agent::approval::scope::Scope;
 use crate::client::agent::formatting::single_line;
 
 /// Commands with their arguments and effects, as `/help` shows them.
-pub(super) const COMMANDS: [(&str, &str, &str); 14] = [
+pub(super) const COMMANDS: [(&str, &str, &str); 17] = [
     ("help", "", "this help"),
     ("model", "[NAME|default]", "the models, or the one that is asked in this session from now on"),
     (
@@ -14,16 +16,23 @@ pub(super) const COMMANDS: [(&str, &str, &str); 14] = [
         "how long the model thinks: off, low, medium, high, default; or whether its thoughts are shown",
     ),
     ("tools", "[PATTERN…|all]", "the tools, or only these from now on: plugin.action or plugin.*"),
-    ("approve", "[ID]", "run the call that waits, exactly as shown"),
+    ("approve", "[ID] [SCOPE]", "run the call that waits; SCOPE: session or always"),
     ("deny", "[ID] [REASON]", "do not run it, and tell the model why"),
     ("cost", "", "what this session and this day have cost"),
     ("context", "", "what the model saw with the last question, and what was shortened"),
     ("session", "[ID]", "about this session, or go on with another one"),
+    ("resume", "", "choose one of your sessions from a list"),
+    (
+        "undo",
+        "[TURNS]",
+        "take the last turn back, or so many, to word your message anew; what its calls did stays",
+    ),
     ("compact", "[TURNS]", "summarize older turns, and leave so many as they are"),
     ("clear", "", "begin a new session; this one is kept"),
     ("exit", "", "leave; so does Ctrl-D"),
     ("quit", "", "the same"),
     ("/…", "", "a message that begins with a slash"),
+    ("… @FILE", "", "a message that a file goes with; Tab completes its name"),
 ];
 /// Edit distance up to which an unknown word counts as a typo of a command.
 const MAX_TYPO_DISTANCE: usize = 2;
@@ -37,11 +46,13 @@ pub(super) enum Command {
     Model(Option<String>),
     Thinking(Thinking),
     Tools(Vec<String>),
-    Approve(Option<String>),
+    Approve(Option<String>, Scope),
     Deny(Option<String>, String),
     Cost,
     Context,
     Session(Option<String>),
+    Resume,
+    Undo(u32),
     Compact(Option<u32>),
     Clear,
     Exit,
@@ -77,11 +88,17 @@ impl Command {
             "model" => Self::Model(first()),
             "thinking" => Self::thinking(rest),
             "tools" => Self::Tools(rest.split_whitespace().map(str::to_owned).collect()),
-            "approve" => Self::Approve(first()),
+            "approve" => Self::approve(rest),
             "deny" => Self::deny(rest),
             "cost" => Self::Cost,
             "context" => Self::Context,
             "session" => Self::Session(first()),
+            "resume" => Self::Resume,
+            "undo" => match first().map(|turns| turns.parse()) {
+                None => Self::Undo(1),
+                Some(Ok(turns @ 1..)) => Self::Undo(turns),
+                Some(_) => Self::Wrong("write how many turns to take back, as in /undo 2".into()),
+            },
             "compact" => match first().map(|turns| turns.parse()) {
                 None => Self::Compact(None),
                 Some(Ok(turns @ 1..)) => Self::Compact(Some(turns)),
@@ -108,6 +125,25 @@ impl Command {
         })
     }
 
+    /// The id and the scope may be omitted. Whatever else is written approves nothing.
+    fn approve(rest: &str) -> Self {
+        let words: Vec<&str> = rest.split_whitespace().collect();
+        let scope = |word: &str| Scope::from_str(word, true).ok();
+        match words[..] {
+            [] => Self::Approve(None, Scope::Once),
+            [word] => match scope(word) {
+                Some(scope) => Self::Approve(None, scope),
+                None => Self::Approve(Some(word.to_owned()), Scope::Once),
+            },
+            [id, word] if scope(word).is_some() => {
+                Self::Approve(Some(id.to_owned()), scope(word).unwrap_or(Scope::Once))
+            }
+            _ => Self::Wrong(
+                "write /approve, and behind it the id, a scope (once, session, always), or both".into(),
+            ),
+        }
+    }
+
     /// The id may be omitted if only one call waits; anything that is not an id belongs to the reason.
     fn deny(rest: &str) -> Self {
         let (word, reason) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
@@ -116,6 +152,11 @@ impl Command {
             false => Self::Deny(None, rest.to_owned()),
         }
     }
+}
+
+/// Whether the first column of the help is a command, and not an example of a message.
+pub(super) fn is_word(name: &str) -> bool {
+    name.bytes().all(|byte| byte.is_ascii_lowercase())
 }
 
 /// Whether the word looks like an id of the store: 26 letters and digits.
@@ -127,6 +168,7 @@ fn is_id(word: &str) -> bool {
 fn unknown(word: &str) -> Sanitized {
     let near = COMMANDS
         .iter()
+        .filter(|(name, ..)| is_word(name))
         .map(|(name, ..)| (strsim::damerau_levenshtein(word, name), *name))
         .filter(|(far, _)| *far <= MAX_TYPO_DISTANCE)
         .min();
@@ -159,13 +201,20 @@ mod tests {
             ("/thinking hide", Command::Thinking(Thinking::Show(false))),
             ("/thinking default", Command::Thinking(Thinking::Level(String::new()))),
             ("/tools git.* files.read", Command::Tools(vec!["git.*".into(), "files.read".into()])),
-            ("/approve", Command::Approve(None)),
+            ("/approve", Command::Approve(None, Scope::Once)),
+            ("/approve always", Command::Approve(None, Scope::Always)),
+            (
+                "/approve 01K0AAAAAAAAAAAAAAAAAAAAAA session",
+                Command::Approve(some("01K0AAAAAAAAAAAAAAAAAAAAAA"), Scope::Session),
+            ),
             ("/deny not there", Command::Deny(None, "not there".into())),
             (
                 "/deny 01K0AAAAAAAAAAAAAAAAAAAAAA too much",
                 Command::Deny(some("01K0AAAAAAAAAAAAAAAAAAAAAA"), "too much".into()),
             ),
             ("/compact 3", Command::Compact(Some(3))),
+            ("/undo", Command::Undo(1)),
+            ("/undo 2", Command::Undo(2)),
             ("/quit", Command::Exit),
         ] {
             assert_eq!(Command::parse(line), command, "{line}");
@@ -179,6 +228,9 @@ mod tests {
             ("/modle x", "did you mean /model?"),
             ("/etc/passwd", "write //etc/passwd to say that"),
             ("/compact all", "/compact 3"),
+            ("/undo 0", "/undo 2"),
+            ("/approve 01K0 for ever", "once, session, always"),
+            ("/approve 01K0 evermore", "once, session, always"),
             ("/thinking hard", "off, low, medium"),
         ] {
             let Command::Wrong(text) = Command::parse(line) else { panic!("{line}") };
@@ -189,7 +241,7 @@ mod tests {
     // Promises: CLI-44
     #[test]
     fn every_command_of_the_help_is_one() {
-        for (name, ..) in COMMANDS.iter().filter(|(name, ..)| !name.starts_with('/')) {
+        for (name, ..) in COMMANDS.iter().filter(|(name, ..)| is_word(name)) {
             assert!(!matches!(Command::parse(&format!("/{name}")), Command::Wrong(_)), "{name}");
         }
     }

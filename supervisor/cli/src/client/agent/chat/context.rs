@@ -53,6 +53,12 @@ fn lines(stats: &ContextStats) -> Vec<talon_sanitize::Sanitized> {
             count_of(stats.messages_left_out.into(), "message")
         ));
     }
+    if stats.images_left_out > 0 {
+        lines.push(sanitized!(
+            "{} of earlier turns described instead of shown: send again what matters",
+            count_of(stats.images_left_out.into(), "image")
+        ));
+    }
     if stats.tools_left_out > 0 {
         lines.push(sanitized!(
             "{} not offered at once: /tools PATTERN… offers fewer, or raise agent.context.shares.tools",

@@ -7,24 +7,38 @@ use talon_proto::agent::{
     Approval, AskRequest, ContextStats, CreateSessionRequest, GetSessionRequest, GetStatusRequest,
     ListApprovalsRequest, Session, ToolList, UpdateSessionRequest,
 };
-use talon_sanitize::sanitized;
-use tokio::signal::unix::{SignalKind, signal};
+use talon_sanitize::{Raw, sanitized};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::command::Command;
+use super::continuation;
 use super::greeting;
 use super::message_reader::{MAX_MESSAGE_BYTES, MessageReader, UserInput};
 use super::shown_approvals::ShownApprovals;
 use crate::client::agent::approval::find;
+use crate::client::agent::attachment::with_mentioned_files;
 use crate::client::agent::connection::AgentConnection;
 use crate::client::agent::formatting::{count_of, single_line};
 use crate::client::agent::session_overrides::SessionOverrides;
 use crate::client::agent::turn::{
-    DisplayFilter, FollowOptions, StopReason, TurnEnd, TurnOutcome, follow, footer,
+    DisplayFilter, FollowOptions, StopReason, TurnEnd, TurnOutcome, TypedAhead, follow, footer,
 };
 use crate::client::agent::turn_error::print_error;
 use crate::exit;
 use crate::failure::Failure;
+use crate::line::Line;
 use crate::output::Output;
+use crate::terminal_style::{is_plain, uses_words};
+
+/// Which session a conversation begins with.
+#[derive(Debug)]
+pub(super) enum SessionStart {
+    /// A new one, with the first message.
+    New,
+    Resumed(String),
+    /// One that the person picks from a list.
+    Picked,
+}
 
 /// A conversation.
 pub(super) struct Conversation<'a> {
@@ -40,6 +54,8 @@ pub(super) struct Conversation<'a> {
     pub(super) shown_approvals: ShownApprovals,
     /// What the model saw with the last question.
     pub(super) context: Option<ContextStats>,
+    /// Messages that wait, and what the next one begins with, for a person to change.
+    pub(super) typed: TypedAhead,
     /// The exit code of the last turn, and of a chat without a terminal.
     code: u8,
 }
@@ -61,15 +77,21 @@ impl<'a> Conversation<'a> {
             thoughts,
             shown_approvals: ShownApprovals::default(),
             context: None,
+            typed: TypedAhead::default(),
             code: exit::OK,
         }
     }
 
     /// Runs until the input ends. On a terminal the exit code is then 0; a script gets that of its last turn.
-    pub(super) async fn run(&mut self, session: Option<String>) -> Result<u8, Failure> {
+    pub(super) async fn run(&mut self, start: SessionStart) -> Result<u8, Failure> {
         let mut interrupts = signal(SignalKind::interrupt())
             .map_err(|error| Failure::failed(format!("cannot watch for signals: {error}")))?;
         self.greet().await?;
+        let session = match start {
+            SessionStart::New => None,
+            SessionStart::Resumed(id) => Some(id),
+            SessionStart::Picked => self.pick_session().await?,
+        };
         if let Some(id) = session {
             if self.has_overrides() {
                 self.apply_overrides(&id).await?;
@@ -79,12 +101,7 @@ impl<'a> Conversation<'a> {
         loop {
             // Show all output before the prompt.
             self.out.flush();
-            let entry = tokio::select! {
-                entry = self.messages.next() => {
-                    entry.map_err(|error| Failure::failed(format!("cannot read what is said: {error}")))?
-                }
-                _ = interrupts.recv() => return Ok(exit::INTERRUPTED),
-            };
+            let Some(entry) = self.next_message(&mut interrupts).await? else { return Ok(exit::INTERRUPTED) };
             match entry {
                 UserInput::End => break,
                 UserInput::Interrupted => self.out.err_line("Ctrl-D or /exit leaves"),
@@ -121,6 +138,21 @@ impl<'a> Conversation<'a> {
             ));
         }
         Ok(if self.messages.is_interactive { exit::OK } else { self.code })
+    }
+
+    /// The next message: one that was typed during the last turn, else one that is awaited. `None`: Ctrl-C.
+    async fn next_message(&mut self, interrupts: &mut Signal) -> Result<Option<UserInput>, Failure> {
+        if let Some(message) = self.typed.queued.pop_front() {
+            self.out.err_line(Line::from("> ").and_text(Raw::from(&message).terminal_line()));
+            return Ok(Some(UserInput::Message(continuation::join_lines(&message))));
+        }
+        let draft = std::mem::take(&mut self.typed.draft);
+        tokio::select! {
+            entry = self.messages.next(draft) => {
+                entry.map(Some).map_err(|error| Failure::failed(format!("cannot read what is said: {error}")))
+            }
+            _ = interrupts.recv() => Ok(None),
+        }
     }
 
     async fn greet(&mut self) -> Result<(), Failure> {
@@ -181,6 +213,17 @@ impl<'a> Conversation<'a> {
     }
 
     async fn send_message(&mut self, text: String) -> Result<(), Failure> {
+        // A script passes on what others wrote, so only a person's message names files.
+        let (text, media) = match self.messages.is_interactive {
+            true => match with_mentioned_files(text, self.out) {
+                Ok(question) => question.into_parts(),
+                Err(failure) => {
+                    self.code = self.out.failure(&failure);
+                    return Ok(());
+                }
+            },
+            false => (text, Vec::new()),
+        };
         if self.session_id.is_none() && self.has_overrides() {
             match self.create_session().await {
                 Ok(id) => self.session_id = Some(id),
@@ -191,8 +234,15 @@ impl<'a> Conversation<'a> {
             }
         }
         let session_id = self.session_id.clone().unwrap_or_default();
-        let turn = self.connection.agent.turn(AskRequest { session_id, text, ..AskRequest::default() });
+        let can_answer = self.prompts();
+        let request = AskRequest { session_id, text, media, can_answer, ..AskRequest::default() };
+        let turn = self.connection.agent.turn(request);
         self.follow_turn(turn, Vec::new()).await
+    }
+
+    /// Whether a person is there to be asked.
+    fn prompts(&self) -> bool {
+        self.messages.is_interactive && stderr().is_terminal()
     }
 
     fn has_overrides(&self) -> bool {
@@ -200,11 +250,13 @@ impl<'a> Conversation<'a> {
             || self.overrides.thinking.is_some()
             || !self.overrides.tools.is_empty()
             || self.overrides.local_only
+            || self.overrides.sampling().is_some()
     }
 
     /// Applies the command line's overrides to an existing session; everything else stays as it is.
     async fn apply_overrides(&self, id: &str) -> Result<(), Failure> {
-        let SessionOverrides { model, thinking, tools, local_only } = self.overrides.clone();
+        let sampling = self.overrides.sampling();
+        let SessionOverrides { model, thinking, tools, local_only, .. } = self.overrides.clone();
         let tools = (!tools.is_empty()).then_some(ToolList { tools });
         let request = UpdateSessionRequest {
             session_id: id.to_owned(),
@@ -212,6 +264,8 @@ impl<'a> Conversation<'a> {
             thinking,
             tools,
             local_only: local_only.then_some(true),
+            sampling,
+            ..UpdateSessionRequest::default()
         };
         self.connection.send_once(async move |mut agent| agent.update_session(request).await).await?;
         Ok(())
@@ -226,20 +280,34 @@ impl<'a> Conversation<'a> {
             thinking: wishes.thinking.unwrap_or_default(),
             tools: wishes.tools,
             local_only: wishes.local_only,
+            sampling: self.overrides.sampling(),
+            ..CreateSessionRequest::default()
         };
         Ok(self.connection.send_once(async move |mut agent| agent.create_session(request).await).await?.id)
     }
 
     async fn follow_turn(&mut self, turn: Turn, waiting: Vec<Approval>) -> Result<(), Failure> {
         let how = FollowOptions {
-            filter: DisplayFilter { text: true, thoughts: self.thoughts, lines: true, notices: true },
+            filter: DisplayFilter {
+                text: true,
+                thoughts: self.thoughts,
+                lines: true,
+                notices: true,
+                words: uses_words(),
+            },
             chunks: false,
-            prompts_approvals: self.messages.is_interactive && stderr().is_terminal(),
+            prompts_approvals: self.prompts(),
             // A person who postpones a decision wants to keep talking; a script has nothing else to do.
             waits_for_approvals: !self.messages.is_interactive,
             timeout: None,
+            types_ahead: self.prompts() && !is_plain(),
         };
-        let told = follow(turn, waiting, self.connection, how, self.out).await?;
+        let typed = std::mem::take(&mut self.typed);
+        let mut told = follow(turn, waiting, self.connection, how, typed, self.out).await?;
+        self.typed = std::mem::take(&mut told.typed);
+        if told.stop.is_some() {
+            self.typed.unqueue();
+        }
         self.print_end(told);
         Ok(())
     }
@@ -254,7 +322,8 @@ impl<'a> Conversation<'a> {
             TurnEnd::Done(done) => {
                 self.context.clone_from(&done.context);
                 // On a terminal the session id is printed at the end of the chat.
-                self.out.err_line(footer(&done, if self.messages.is_interactive { "" } else { &id }));
+                let shown_id = if self.messages.is_interactive { "" } else { &id };
+                self.out.err_line(footer(&done, shown_id, uses_words()));
                 exit::OK
             }
             TurnEnd::Error(error) => {

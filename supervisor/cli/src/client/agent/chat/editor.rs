@@ -1,19 +1,26 @@
 //! The line editor of a chat, with a history file.
 
+use std::borrow::Cow;
 use std::fs::{DirBuilder, Permissions};
+use std::io::stdout;
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
+use rustix::termios::tcgetwinsize;
 use rustyline::completion::Completer;
 use rustyline::error::ReadlineError;
 use rustyline::highlight::Highlighter;
-use rustyline::hint::Hinter;
+use rustyline::hint::{Hint, Hinter};
 use rustyline::history::DefaultHistory;
 use rustyline::validate::{ValidationContext, ValidationResult, Validator};
-use rustyline::{Config, Context, Editor, Helper};
+use rustyline::{CompletionType, Config, Context, Editor, Helper};
 
-use super::command::COMMANDS;
+use talon_sanitize::Raw;
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
+
+use super::command::{COMMANDS, is_word};
 use super::continuation;
+use crate::line::paint;
 
 /// Messages in the history; the oldest are dropped first.
 const MAX_HISTORY: usize = 1000;
@@ -21,6 +28,11 @@ const MAX_HISTORY: usize = 1000;
 const MAX_ENTRY_BYTES: usize = 8 << 10;
 /// A larger history file was not written by this program and is left alone.
 const MAX_FILE_BYTES: u64 = (MAX_HISTORY * MAX_ENTRY_BYTES * 2) as u64;
+/// Entries of a directory that a completion looks at, which bounds its time; a name beyond can be typed.
+const MAX_DIR_ENTRIES: usize = 10_000;
+const HINT: anstyle::Style = anstyle::Style::new().dimmed();
+/// The prompt.
+const PROMPT: &str = "> ";
 /// Only the owner may read the conversation.
 const PRIVATE_DIR: u32 = 0o700;
 const PRIVATE_FILE: u32 = 0o600;
@@ -33,14 +45,19 @@ pub(super) struct LineEditor {
 }
 
 /// Prepares the line editor; the terminal is in raw mode only while a line is read.
-pub(super) fn begin() -> Result<LineEditor, ReadlineError> {
+///
+/// `has_hints`: whether to show what a command takes and does while it is typed. Hints are dimmed, so they need colours, and a
+/// screen reader would take them for what was typed.
+pub(super) fn begin(has_hints: bool) -> Result<LineEditor, ReadlineError> {
     let config = Config::builder()
         .max_history_size(MAX_HISTORY)?
         .history_ignore_dups(true)?
         .history_ignore_space(true)
+        // What is ambiguous is listed, as in shells.
+        .completion_type(CompletionType::List)
         .build();
     let mut editor = Editor::with_config(config)?;
-    editor.set_helper(Some(EditorHelper));
+    editor.set_helper(Some(EditorHelper { has_hints }));
     let state = std::env::var_os("XDG_STATE_HOME");
     let file = history_path(state.as_deref().map(Path::new), std::env::home_dir().as_deref())
         .filter(|file| prepare_history_file(file));
@@ -52,8 +69,11 @@ pub(super) fn begin() -> Result<LineEditor, ReadlineError> {
 }
 
 impl LineEditor {
-    pub(super) fn readline(&mut self, prompt: &str) -> Result<String, ReadlineError> {
-        self.editor.readline(prompt)
+    /// Reads a message; `draft` is what it begins with.
+    pub(super) fn readline(&mut self, draft: &str) -> Result<String, ReadlineError> {
+        // A draft was a message, and may hold what acts on a terminal.
+        let draft = Raw::from(draft).terminal_text();
+        self.editor.readline_with_initial(PROMPT, (&draft, ""))
     }
 
     /// Adds a message to the history. A failed write is ignored: it must not end the chat.
@@ -91,7 +111,9 @@ fn prepare_history_file(file: &Path) -> bool {
 }
 
 /// Tells the editor when a message is complete and which commands to offer as completions.
-struct EditorHelper;
+struct EditorHelper {
+    has_hints: bool,
+}
 
 impl Validator for EditorHelper {
     fn validate(&self, typed: &mut ValidationContext<'_>) -> rustyline::Result<ValidationResult> {
@@ -106,7 +128,11 @@ impl Completer for EditorHelper {
     type Candidate = String;
 
     fn complete(&self, line: &str, at: usize, _: &Context<'_>) -> rustyline::Result<(usize, Vec<String>)> {
-        Ok((0, completions(&line[..at])))
+        let typed = &line[..at];
+        Ok(match file_being_typed(typed) {
+            Some(begun) => (typed.len() - begun.len(), file_names(begun)),
+            None => (0, completions(typed)),
+        })
     }
 }
 
@@ -114,16 +140,88 @@ impl Completer for EditorHelper {
 fn completions(line: &str) -> Vec<String> {
     let Some(begun) = line.strip_prefix('/') else { return Vec::new() };
     let names = COMMANDS.iter().map(|(name, ..)| *name);
+    names.filter(|name| name.starts_with(begun) && is_word(name)).map(|name| format!("/{name} ")).collect()
+}
+
+/// What is typed of the name in `@NAME`, if the cursor is in one.
+fn file_being_typed(line: &str) -> Option<&str> {
+    let word = line.rsplit(char::is_whitespace).next().unwrap_or(line);
+    word.strip_prefix('@')
+}
+
+/// The files and directories whose names begin so, in order; a directory ends in a slash. Names that would not be
+/// one word of a message are left out.
+fn file_names(begun: &str) -> Vec<String> {
+    let (dir, name) = begun.rsplit_once('/').map_or(("", begun), |(dir, name)| (&begun[..=dir.len()], name));
+    let Ok(entries) = std::fs::read_dir(if dir.is_empty() { "." } else { dir }) else { return Vec::new() };
+    let mut names: Vec<String> = entries
+        .take(MAX_DIR_ENTRIES)
+        .filter_map(Result::ok)
+        .filter_map(|entry| {
+            let found = entry.file_name().into_string().ok()?;
+            let is_hidden = found.starts_with('.') && !name.starts_with('.');
+            let is_word = found.chars().all(|letter| !letter.is_whitespace() && !letter.is_control());
+            let end = if entry.path().is_dir() { "/" } else { "" };
+            (found.starts_with(name) && !is_hidden && is_word).then(|| format!("{dir}{found}{end}"))
+        })
+        .collect();
+    names.sort_unstable();
     names
-        .filter(|name| name.starts_with(begun) && !name.starts_with('/'))
-        .map(|name| format!("/{name} "))
-        .collect()
+}
+
+/// The rest of a command, with what it takes and does; the right arrow takes over the rest.
+#[derive(Debug, PartialEq, Eq)]
+struct CommandHint {
+    shown: String,
+    rest: String,
+}
+
+impl Hint for CommandHint {
+    fn display(&self) -> &str {
+        &self.shown
+    }
+
+    fn completion(&self) -> Option<&str> {
+        (!self.rest.is_empty()).then_some(&*self.rest)
+    }
+}
+
+/// The hint for the first command that begins so, cut to this many columns: a list of completions would be written over
+/// a second line of it.
+fn command_hint(line: &str, columns: usize) -> Option<CommandHint> {
+    let begun = line.strip_prefix('/').filter(|begun| !begun.is_empty())?;
+    let (name, takes, does) = COMMANDS.iter().find(|(name, ..)| name.starts_with(begun) && is_word(name))?;
+    let rest = &name[begun.len()..];
+    let space = if takes.is_empty() { "" } else { " " };
+    let shown = format!("{rest}{space}{takes}  {does}");
+    let mut width = 0;
+    let fits = |letter: &char| {
+        width += letter.width().unwrap_or_default();
+        width <= columns
+    };
+    Some(CommandHint { shown: shown.chars().take_while(fits).collect(), rest: rest.to_owned() })
+}
+
+/// The columns that are free behind a line.
+fn free_columns(line: &str) -> usize {
+    let columns = tcgetwinsize(stdout()).map_or(0, |size| usize::from(size.ws_col));
+    // The last one stays free, where terminals wrap.
+    columns.saturating_sub(PROMPT.len() + line.width() + 1)
 }
 
 impl Hinter for EditorHelper {
-    type Hint = String;
+    type Hint = CommandHint;
+
+    fn hint(&self, line: &str, at: usize, _: &Context<'_>) -> Option<CommandHint> {
+        if self.has_hints && at == line.len() { command_hint(line, free_columns(line)) } else { None }
+    }
 }
-impl Highlighter for EditorHelper {}
+
+impl Highlighter for EditorHelper {
+    fn highlight_hint<'h>(&self, hint: &'h str) -> Cow<'h, str> {
+        Cow::Owned(paint(Some(HINT), hint))
+    }
+}
 impl Helper for EditorHelper {}
 
 #[cfg(test)]
@@ -148,6 +246,35 @@ mod tests {
         std::fs::remove_file(&file).unwrap();
         std::fs::create_dir(&file).unwrap();
         assert!(!prepare_history_file(&file), "no file");
+    }
+
+    // Promises: CLI-65
+    #[test]
+    fn names_of_files_are_completed() {
+        assert_eq!(file_being_typed("see @src/ma"), Some("src/ma"));
+        assert_eq!(file_being_typed("see @a and"), None);
+        let dir = tempfile::tempdir().unwrap();
+        for name in ["main.rs", "make it.rs", ".hidden"] {
+            std::fs::write(dir.path().join(name), "").unwrap();
+        }
+        std::fs::create_dir(dir.path().join("mad")).unwrap();
+        let at = format!("{}/", dir.path().display());
+        assert_eq!(file_names(&format!("{at}ma")), [format!("{at}mad/"), format!("{at}main.rs")]);
+        assert_eq!(file_names(&format!("{at}.h")), [format!("{at}.hidden")]);
+        assert!(file_names("no/such/directory").is_empty());
+    }
+
+    // Promises: CLI-70
+    #[test]
+    fn a_command_is_hinted_at_while_it_is_typed() {
+        let hint = command_hint("/mod", 40).unwrap();
+        assert!(hint.display().starts_with("el [NAME|default]  the models"), "{hint:?}");
+        assert_eq!(hint.completion(), Some("el"));
+        assert_eq!(command_hint("/mod", 5).unwrap().display(), "el [N");
+        assert_eq!(command_hint("/exit", 40).unwrap().completion(), None);
+        for line in ["/", "mod", "/model x", "/nothing", ""] {
+            assert_eq!(command_hint(line, 40), None, "{line}");
+        }
     }
 
     #[test]

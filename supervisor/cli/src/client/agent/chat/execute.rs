@@ -4,7 +4,7 @@ use std::time::SystemTime;
 
 use talon_proto::agent::{
     Approval, CompactSessionRequest, Cost, DecideRequest, GetCostsRequest, GetCostsResponse,
-    ListModelsRequest, ListToolsRequest, NamedCost, Tool, ToolList, UpdateSessionRequest,
+    ListModelsRequest, ListToolsRequest, NamedCost, Tool, ToolList, UndoTurnsRequest, UpdateSessionRequest,
 };
 use talon_sanitize::sanitized;
 use tokio::signal::unix::{SignalKind, signal};
@@ -13,10 +13,10 @@ use super::command::{COMMANDS, Command, Thinking};
 use super::context;
 use super::conversation::Conversation;
 use crate::client::agent::approval::find;
-use crate::client::agent::formatting::{bounded_line, count, single_line, usd};
+use crate::client::agent::formatting::{bounded_line, count, count_of, single_line, usd};
 use crate::client::agent::model;
 use crate::client::agent::session::{compact, show};
-use crate::client::agent::turn::approval::{ApprovalReply, lines};
+use crate::client::agent::turn::approval::{ApprovalReply, lines, rule_line};
 use crate::client::agent::turn::{LineInput, discard_pending_input};
 use crate::confirm;
 use crate::exit;
@@ -73,8 +73,13 @@ impl Conversation<'_> {
                 self.update_session(UpdateSessionRequest { tools, ..UpdateSessionRequest::default() })
                     .await?;
             }
-            Command::Approve(id) => self.decide(id, true, String::new()).await?,
-            Command::Deny(id, reason) => self.decide(id, false, reason).await?,
+            Command::Approve(id, scope) => {
+                let scope = scope.word().to_owned();
+                self.decide(id, DecideRequest { approve: true, scope, ..DecideRequest::default() }).await?;
+            }
+            Command::Deny(id, reason) => {
+                self.decide(id, DecideRequest { reason, ..DecideRequest::default() }).await?;
+            }
             Command::Cost => self.print_session_costs().await?,
             Command::Context => context::print(self.context.as_ref(), self.out),
             Command::Session(None) => match self.session_id.clone() {
@@ -82,6 +87,12 @@ impl Conversation<'_> {
                 None => self.out.err_line("no session yet: it begins with your first message"),
             },
             Command::Session(Some(id)) => self.resume(id).await?,
+            Command::Resume => {
+                if let Some(id) = self.pick_session().await? {
+                    self.resume(id).await?;
+                }
+            }
+            Command::Undo(turns) => self.undo(turns).await?,
             Command::Compact(keep) => self.compact(keep).await?,
             Command::Clear => {
                 if let Some(id) = self.session_id.take() {
@@ -163,14 +174,37 @@ impl Conversation<'_> {
         Ok(())
     }
 
+    /// Takes turns back, and offers the message that began them for another wording.
+    async fn undo(&mut self, turns: u32) -> Result<(), Failure> {
+        let Some(session_id) = self.session_id.clone() else {
+            self.out.err_line("no session yet, and nothing to undo");
+            return Ok(());
+        };
+        let request = UndoTurnsRequest { session_id, turns };
+        let undone =
+            self.connection.send_once(async move |mut agent| agent.undo_turns(request).await).await?;
+        self.out.err_line(sanitized!(
+            "{} taken back: the model sees nothing of it any more; `talon session show` does",
+            count_of(undone.turns.into(), "turn")
+        ));
+        if undone.calls > 0 {
+            self.out.err_line(sanitized!(
+                "note: {} had been made in it, and what was done stays done",
+                count_of(undone.calls.into(), "call")
+            ));
+        }
+        self.typed.draft = undone.text;
+        Ok(())
+    }
+
     /// Decides the named call, or the only pending one, and follows the turn that continues after it.
-    async fn decide(&mut self, id: Option<String>, approve: bool, reason: String) -> Result<(), Failure> {
+    async fn decide(&mut self, id: Option<String>, decision: DecideRequest) -> Result<(), Failure> {
         let approval = match id {
             Some(id) => find::fetch_one(self.connection, &id).await?,
-            None => self.single_pending(approve).await?,
+            None => self.single_pending(decision.approve).await?,
         };
         // A person may only approve what this chat has shown; anything else is shown first.
-        if approve && !self.shown_approvals.contains(&approval) {
+        if decision.approve && !self.shown_approvals.contains(&approval) {
             for line in lines(&approval, SystemTime::now()) {
                 self.out.err_line(line);
             }
@@ -180,9 +214,12 @@ impl Conversation<'_> {
                 return Ok(());
             }
         }
-        let request = DecideRequest { id: approval.id, approve, digest: approval.digest, reason };
+        let request = DecideRequest { id: approval.id, digest: approval.digest, ..decision };
         let decided = self.connection.send_once(async move |mut agent| agent.decide(request).await).await?;
         self.out.err_line(sanitized!("{} {}", single_line(&decided.state), single_line(&decided.id)));
+        if !decided.rule_id.is_empty() {
+            self.out.err_line(rule_line(&decided));
+        }
         if self.session_id.as_deref() == Some(decided.session_id.as_str()) {
             self.attach(decided.session_id).await?;
         }
@@ -227,7 +264,8 @@ impl Conversation<'_> {
 fn print_help(out: &mut Output) {
     let mut table = Table::new(&[]);
     for (name, takes, does) in COMMANDS {
-        table.row(vec![format!("/{name} {takes}").trim_end().into(), does.into()]);
+        let shown = if name.starts_with('…') { name.to_owned() } else { format!("/{name} {takes}") };
+        table.row(vec![shown.trim_end().into(), does.into()]);
     }
     out.table(&table);
     out.line("A line that ends in \\ continues on the next line, and so does text between two lines of ```.");
@@ -242,7 +280,7 @@ fn print_tools(tools: &[Tool], out: &mut Output) {
         Column::text("TOOL", 0),
         Column::text("ASKS FIRST", 1),
         Column::text("READ ONLY", 3),
-        Column::text("DESCRIPTION", 2),
+        Column::prose("DESCRIPTION", 2),
     ]);
     for tool in tools {
         table.row(vec![

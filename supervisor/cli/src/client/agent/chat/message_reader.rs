@@ -13,8 +13,6 @@ use super::editor::{self, LineEditor};
 
 /// The longest message; the agent's own limit is the same.
 pub(super) const MAX_MESSAGE_BYTES: usize = 256 << 10;
-/// The editor's prompt.
-const PROMPT: &str = "> ";
 
 /// One message, or why there is none.
 #[derive(Debug, PartialEq, Eq)]
@@ -27,48 +25,49 @@ pub(super) enum UserInput {
     End,
 }
 
-type ReplySender = oneshot::Sender<io::Result<UserInput>>;
+/// Where a message goes, and what it begins with.
+type MessageRequest = (oneshot::Sender<io::Result<UserInput>>, String);
 
 /// The source of messages.
 pub(super) struct MessageReader {
-    requests: mpsc::Sender<ReplySender>,
+    requests: mpsc::Sender<MessageRequest>,
     /// Whether a person types: there is an editor, and questions can be asked.
     pub(super) is_interactive: bool,
 }
 
 impl MessageReader {
     /// Starts an editor if stdin and stdout are terminals; otherwise reads lines from stdin.
-    pub(super) fn begin() -> io::Result<Self> {
+    pub(super) fn begin(has_hints: bool) -> io::Result<Self> {
         let is_typed = stdin().is_terminal() && stdout().is_terminal();
-        let (asks, asked) = mpsc::channel::<ReplySender>();
+        let (asks, asked) = mpsc::channel::<MessageRequest>();
         let thread = std::thread::Builder::new().name("lines".to_owned());
         if is_typed {
-            let mut editing = editor::begin().map_err(readline_error)?;
-            thread.spawn(move || serve(&asked, || read_typed(&mut editing)))?;
+            let mut editing = editor::begin(has_hints).map_err(readline_error)?;
+            thread.spawn(move || serve(&asked, |draft| read_typed(&mut editing, draft)))?;
         } else {
-            thread.spawn(move || serve(&asked, || read_piped(&mut stdin().lock())))?;
+            thread.spawn(move || serve(&asked, |_| read_piped(&mut stdin().lock())))?;
         }
         Ok(Self { requests: asks, is_interactive: is_typed })
     }
 
-    /// The next message.
-    pub(super) async fn next(&self) -> io::Result<UserInput> {
+    /// The next message; `draft` is what a person finds in the editor.
+    pub(super) async fn next(&self, draft: String) -> io::Result<UserInput> {
         let (answer, line) = oneshot::channel();
         let gone = || io::Error::other("the thread that reads lines ended");
-        self.requests.send(answer).map_err(|_| gone())?;
+        self.requests.send((answer, draft)).map_err(|_| gone())?;
         line.await.map_err(|_| gone())?
     }
 }
 
-fn serve(asked: &mpsc::Receiver<ReplySender>, mut next: impl FnMut() -> io::Result<UserInput>) {
-    while let Ok(answer) = asked.recv() {
+fn serve(asked: &mpsc::Receiver<MessageRequest>, mut next: impl FnMut(&str) -> io::Result<UserInput>) {
+    while let Ok((answer, draft)) = asked.recv() {
         // The receiver may have been dropped.
-        let _ = answer.send(next());
+        let _ = answer.send(next(&draft));
     }
 }
 
-fn read_typed(editing: &mut LineEditor) -> io::Result<UserInput> {
-    match editing.readline(PROMPT) {
+fn read_typed(editing: &mut LineEditor, draft: &str) -> io::Result<UserInput> {
+    match editing.readline(draft) {
         Ok(text) if text.len() > MAX_MESSAGE_BYTES => Ok(UserInput::TooLong),
         Ok(text) => {
             editing.add_history(&text);

@@ -1,7 +1,7 @@
 //! What is part of several messages: amounts, and calls of tools.
 
 use serde_json::Value;
-use talon_proto::agent::{ToolCall, Usage};
+use talon_proto::agent::{ToolCall, ToolResult, Usage};
 
 use crate::client::agent::formatting::usd;
 use crate::json::fields;
@@ -27,6 +27,24 @@ pub(super) fn usage(usage: Option<Usage>) -> Value {
 pub(super) fn call(call: &ToolCall) -> Value {
     let mut value = fields(call);
     value["arguments"] = parsed(&call.arguments);
+    value
+}
+
+/// A result while its turn runs: without what only a stored one has.
+pub(super) fn result(result: &ToolResult) -> Value {
+    let mut value = fields(result);
+    if let Value::Object(map) = &mut value {
+        map.shift_remove("receipt");
+        map.shift_remove("arguments");
+    }
+    value
+}
+
+/// A stored result, with its receipt in hex; the arguments are `null` if the model wrote them so.
+pub(super) fn stored_result(result: &ToolResult) -> Value {
+    let mut value = fields(result);
+    value["receipt"] = hex::encode(&result.receipt).into();
+    value["arguments"] = if result.arguments.is_empty() { Value::Null } else { parsed(&result.arguments) };
     value
 }
 

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use talon_proto::agent::{CompactSessionResponse, Message, Session};
 
-use super::parts::{call, with_cost};
+use super::parts::{call, stored_result, with_cost};
 use crate::json::fields;
 
 pub(in crate::client::agent) fn session(session: &Session) -> Value {
@@ -13,6 +13,7 @@ pub(in crate::client::agent) fn session(session: &Session) -> Value {
 pub(in crate::client::agent) fn message(message: &Message) -> Value {
     let mut value = fields(message);
     value["tool_calls"] = message.tool_calls.iter().map(call).collect();
+    value["tool_results"] = message.tool_results.iter().map(stored_result).collect();
     value
 }
 

@@ -5,7 +5,7 @@ use serde_json::Value;
 use talon_proto::agent::*;
 
 use super::*;
-use crate::client::agent::turn::{ToolCallRecord, TurnEnd, TurnOutcome, TurnRecord};
+use crate::client::agent::turn::{ToolCallRecord, TurnEnd, TurnOutcome, TurnRecord, TypedAhead};
 use crate::json::fields;
 
 fn text(text: &str) -> String {
@@ -73,6 +73,7 @@ fn a_turn_has_the_keys_that_it_always_had() {
         },
         stop: None,
         end,
+        typed: TypedAhead::default(),
     };
     let done = outcome(TurnEnd::Done(Box::new(Done { text: text("{\"a\": 1}"), ..done() })));
     let all = [
@@ -101,6 +102,10 @@ fn session_of_all() -> Session {
         cost_pico_usd: 4,
         title: text("title"),
         local_only: true,
+        sampling: Some(Sampling { temperature: Some(0.2), top_p: Some(0.9), max_tokens: Some(40) }),
+        active_model: text("active_model"),
+        verbosity: text("verbosity"),
+        metadata: [(text("a"), text("metadata"))].into(),
     }
 }
 
@@ -123,9 +128,19 @@ fn message_of_all() -> Message {
             output: text("output"),
             duration_ms: 6,
             truncated: true,
+            receipt: vec![0xab],
+            arguments: text("{}"),
         }],
         unix_ms: 7,
         summary: true,
+        media: vec![MediaInfo {
+            media_type: text("media_type"),
+            name: text("name"),
+            bytes: 77,
+            width: 78,
+            height: 79,
+            digest: text("digest"),
+        }],
     }
 }
 
@@ -145,6 +160,11 @@ fn approval_of_all() -> Approval {
         decided_unix_ms: 10,
         subagent: text("subagent"),
         digest: text("digest"),
+        question: text("question"),
+        choices: vec![text("choices")],
+        answer: text("answer"),
+        rule_id: text("rule_id"),
+        form: text("form"),
     }
 }
 
@@ -183,6 +203,8 @@ fn model_of_all() -> Model {
         why: text("why"),
         priority: 76,
         local: true,
+        sampling: Some(Sampling { temperature: None, top_p: None, max_tokens: Some(41) }),
+        thinking: text("thinking"),
     }
 }
 
@@ -290,6 +312,7 @@ fn done() -> Done {
             profile: text("profile"),
             turns: 73,
             messages_left_out: 74,
+            images_left_out: 76,
         }),
         finish: text("finish"),
         models: vec![text("models")],
@@ -349,5 +372,7 @@ fn tool_result() -> ToolResult {
         output: text("output"),
         duration_ms: 64,
         truncated: true,
+        receipt: Vec::new(),
+        arguments: String::new(),
     }
 }

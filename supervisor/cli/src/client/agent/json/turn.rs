@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use talon_proto::agent::{Done, Error, SubagentResult, chunk};
 
-use super::parts::{PICO, call, parsed, usage, with_cost};
+use super::parts::{PICO, call, parsed, result as tool_result, usage, with_cost};
 use crate::client::agent::turn::{StopReason, TurnEnd, TurnOutcome, TurnRecord};
 use crate::exit;
 use crate::json::fields;
@@ -17,7 +17,7 @@ pub(in crate::client::agent) fn chunk(kind: &chunk::Kind) -> Value {
         chunk::Kind::Text(it) => ("text", fields(it)),
         chunk::Kind::ToolCall(it) => ("tool_call", call(it)),
         chunk::Kind::ToolProgress(it) => ("tool_progress", fields(it)),
-        chunk::Kind::ToolResult(it) => ("tool_result", fields(it)),
+        chunk::Kind::ToolResult(it) => ("tool_result", tool_result(it)),
         chunk::Kind::Approval(it) => ("approval", fields(it)),
         chunk::Kind::SubagentStart(it) => ("subagent_start", fields(it)),
         chunk::Kind::SubagentResult(it) => ("subagent_result", subagent_result(it)),
@@ -83,7 +83,7 @@ fn reason(code: u8) -> &'static str {
 fn collected(heard: &TurnRecord) -> Value {
     let calls = heard.calls.iter().map(|one| {
         let mut value = call(&one.call);
-        value["result"] = fields(&one.result);
+        value["result"] = one.result.as_ref().map(tool_result).into();
         value
     });
     json!({

@@ -73,7 +73,7 @@ impl MemoryFilter {
         let searched = !text.is_empty() || !self.tags.is_empty();
         let (memories, more) = self.memories(text, &reach).await?;
         if out.is_json() {
-            out.json(&json!({ "memories": memories, "more": more }));
+            out.exact_json(&json!({ "memories": memories, "more": more }));
             return Ok(exit::OK);
         }
         if memories.is_empty() {

@@ -35,7 +35,7 @@ impl ShowArgs {
             })
             .await?;
         if out.is_json() {
-            out.json(&json::fields(&found));
+            out.exact_json(&json::fields(&found));
         } else {
             print(&found, out);
         }
@@ -65,7 +65,7 @@ fn print(memory: &Memory, out: &mut Output) {
     out.table(&table);
     if !memory.content.is_empty() {
         out.line("");
-        out.text(&Raw::from(&memory.content).text());
+        out.terminal_text(&Raw::from(&memory.content).terminal_text());
     }
     if let Some(workflow) = &memory.workflow {
         out.line("");

@@ -43,7 +43,7 @@ pub(crate) struct ListArgs {
 impl ListArgs {
     pub(super) async fn run(self, socket: &HostSocket<'_>, out: &mut Output) -> Result<u8, Failure> {
         let reach = AgentConnection::connect(socket).await?;
-        let (sessions, more) = self.sessions(&reach).await?;
+        let (sessions, more) = fetch(&reach, self.all, self.channel.as_deref(), self.limit).await?;
         if out.is_json() {
             out.json(&json!({ "sessions": sessions.iter().map(session).collect::<Value>(), "more": more }));
             return Ok(exit::OK);
@@ -60,7 +60,7 @@ impl ListArgs {
             Column::text("CHANNEL", 6),
             Column::number("MESSAGES", 2),
             Column::number("COST", 4),
-            Column::text("TITLE", 1),
+            Column::prose("TITLE", 1),
         ]);
         let listed = sessions.len() as u64;
         for session in sessions {
@@ -85,32 +85,38 @@ impl ListArgs {
         }
         Ok(exit::OK)
     }
+}
 
-    async fn sessions(&self, reach: &AgentConnection) -> Result<(Vec<Session>, bool), Failure> {
-        let limit = usize::try_from(self.limit).unwrap_or(usize::MAX);
-        let mut sessions = Vec::new();
-        let mut page_token = String::new();
-        loop {
-            let left = u32::try_from(limit - sessions.len()).unwrap_or(PAGE_SIZE);
-            let request = ListSessionsRequest {
-                all: self.all,
-                channel: self.channel.clone().unwrap_or_default(),
-                page_size: left.min(PAGE_SIZE),
-                page_token,
-            };
-            let page = reach
-                .query(|mut agent| {
-                    let request = request.clone();
-                    async move { agent.list_sessions(request).await }
-                })
-                .await?;
-            sessions.extend(page.sessions);
-            page_token = page.next_page_token;
-            if sessions.len() >= limit || page_token.is_empty() {
-                let more = sessions.len() > limit || !page_token.is_empty();
-                sessions.truncate(limit);
-                return Ok((sessions, more));
-            }
+/// The sessions that were used last, up to the limit, and whether there are more.
+pub(in crate::client::agent) async fn fetch(
+    reach: &AgentConnection,
+    all: bool,
+    channel: Option<&str>,
+    limit: u32,
+) -> Result<(Vec<Session>, bool), Failure> {
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let mut sessions = Vec::new();
+    let mut page_token = String::new();
+    loop {
+        let left = u32::try_from(limit - sessions.len()).unwrap_or(PAGE_SIZE);
+        let request = ListSessionsRequest {
+            all,
+            channel: channel.unwrap_or_default().to_owned(),
+            page_size: left.min(PAGE_SIZE),
+            page_token,
+        };
+        let page = reach
+            .query(|mut agent| {
+                let request = request.clone();
+                async move { agent.list_sessions(request).await }
+            })
+            .await?;
+        sessions.extend(page.sessions);
+        page_token = page.next_page_token;
+        if sessions.len() >= limit || page_token.is_empty() {
+            let more = sessions.len() > limit || !page_token.is_empty();
+            sessions.truncate(limit);
+            return Ok((sessions, more));
         }
     }
 }

@@ -2,9 +2,10 @@
 
 pub(super) mod compact;
 mod delete;
-mod list;
+pub(super) mod list;
 mod resume;
 pub(super) mod show;
+mod verify;
 
 use clap::Subcommand;
 
@@ -20,10 +21,12 @@ use crate::output::Output;
 #[command(after_help = "Examples:
   talon session list
   talon session show 01K0 --all
+  talon session verify 01K0
   talon chat --session 01K0")]
 pub(crate) enum SessionVerb {
     List(list::ListArgs),
     Show(show::ShowArgs),
+    Verify(verify::VerifyArgs),
     Resume(resume::ResumeArgs),
     Compact(compact::CompactArgs),
     Delete(delete::DeleteArgs),
@@ -34,6 +37,7 @@ impl SessionVerb {
         match self {
             Self::List(args) => args.run(socket, out).await,
             Self::Show(args) => args.run(socket, out).await,
+            Self::Verify(args) => args.run(socket, out).await,
             Self::Resume(args) => args.run(socket, out).await,
             Self::Compact(args) => args.run(socket, out).await,
             Self::Delete(args) => args.run(socket, out).await,

@@ -8,9 +8,10 @@ use talon_sanitize::{Raw, sanitized};
 
 use crate::client::agent::connection::AgentConnection;
 use crate::client::agent::formatting::{
-    block_content, bounded_line, count, count_of, single_line, tool_name, usd,
+    block_content, bounded_text, count, count_of, single_line, tool_name, usd,
 };
 use crate::client::agent::json::{message, session};
+use crate::client::agent::session_overrides::sampling_text;
 use crate::exit;
 use crate::failure::Failure;
 use crate::host_socket::HostSocket;
@@ -48,33 +49,10 @@ impl ShowArgs {
     pub(super) async fn run(self, socket: &HostSocket<'_>, out: &mut Output) -> Result<u8, Failure> {
         let reach = AgentConnection::connect(socket).await?;
         let limit = usize::try_from(self.limit).unwrap_or(usize::MAX);
-        let (mut whole, mut messages, mut page_token) =
-            (Session::default(), Vec::<Message>::new(), String::new());
-        let more = loop {
-            let request = GetSessionRequest {
-                session_id: self.id.clone(),
-                all: self.all,
-                page_size: u32::try_from(limit - messages.len()).unwrap_or(PAGE_SIZE).min(PAGE_SIZE),
-                page_token,
-            };
-            let page = reach
-                .query(|mut agent| {
-                    let request = request.clone();
-                    async move { agent.get_session(request).await }
-                })
-                .await?;
-            whole = page.session.unwrap_or(whole);
-            messages.extend(page.messages);
-            page_token = page.next_page_token;
-            if messages.len() >= limit || page_token.is_empty() {
-                let more = messages.len() > limit || !page_token.is_empty();
-                messages.truncate(limit);
-                break more;
-            }
-        };
+        let (whole, messages, more) = read(&reach, &self.id, self.all, limit).await?;
         if out.is_json() {
             let messages = messages.iter().map(message).collect::<Value>();
-            out.json(&json!({ "session": session(&whole), "messages": messages, "more": more }));
+            out.exact_json(&json!({ "session": session(&whole), "messages": messages, "more": more }));
             return Ok(exit::OK);
         }
         print_facts(&whole, out);
@@ -87,6 +65,39 @@ impl ShowArgs {
             out.err_line(sanitized!("{}, and there are more: --limit shows them", shown));
         }
         Ok(exit::OK)
+    }
+}
+
+/// The session, its messages up to a limit, and whether there are more.
+pub(super) async fn read(
+    reach: &AgentConnection,
+    id: &str,
+    all: bool,
+    limit: usize,
+) -> Result<(Session, Vec<Message>, bool), Failure> {
+    let (mut whole, mut messages, mut page_token) =
+        (Session::default(), Vec::<Message>::new(), String::new());
+    loop {
+        let request = GetSessionRequest {
+            session_id: id.to_owned(),
+            all,
+            page_size: u32::try_from(limit - messages.len()).unwrap_or(PAGE_SIZE).min(PAGE_SIZE),
+            page_token,
+        };
+        let page = reach
+            .query(|mut agent| {
+                let request = request.clone();
+                async move { agent.get_session(request).await }
+            })
+            .await?;
+        whole = page.session.unwrap_or(whole);
+        messages.extend(page.messages);
+        page_token = page.next_page_token;
+        if messages.len() >= limit || page_token.is_empty() {
+            let more = messages.len() > limit || !page_token.is_empty();
+            messages.truncate(limit);
+            return Ok((whole, messages, more));
+        }
     }
 }
 
@@ -104,6 +115,7 @@ pub(in crate::client::agent) fn print_facts(session: &Session, out: &mut Output)
     row("state", format!("{}, turn: {}", session.state, session.turn));
     row("model", session.model.clone());
     row("thinking", session.thinking.clone());
+    row("answers", sampling_text(session.sampling.as_ref()).join(", "));
     row("tools", session.tools.join(", "));
     row("created", timestamp(session.created_unix_ms).into_string());
     row("updated", timestamp(session.updated_unix_ms).into_string());
@@ -120,11 +132,21 @@ fn print_message(message: &Message, out: &mut Output) {
             .and_styled(DIM, sanitized!("  {}", timestamp(message.unix_ms))),
     );
     if !message.content.is_empty() {
-        out.text(&Raw::from(&message.content).text());
+        out.terminal_text(&Raw::from(&message.content).terminal_text());
+    }
+    for media in &message.media {
+        out.line(sanitized!(
+            "▣ {} {}, {} × {} pixels, {} bytes",
+            single_line(&media.name),
+            single_line(&media.media_type),
+            media.width,
+            media.height,
+            single_line(&count(media.bytes))
+        ));
     }
     for call in &message.tool_calls {
-        let arguments = bounded_line(&call.arguments, ARGUMENTS_BYTES);
-        out.line(Line::from(sanitized!("→ {} ", tool_name(&call.tool))).and(arguments));
+        let arguments = bounded_text(&call.arguments, ARGUMENTS_BYTES);
+        out.line(Line::from(sanitized!("→ {} ", tool_name(&call.tool))).and_text(arguments));
     }
     for result in &message.tool_results {
         let mark = if result.success { "✓" } else { "✗" };

@@ -7,6 +7,7 @@ use talon_proto::agent::Approval;
 use talon_sanitize::{Raw, sanitized};
 
 use crate::client::agent::formatting::{count, single_line};
+use crate::client::form_filler::FormFiller;
 use crate::line::Line;
 use crate::show;
 
@@ -29,13 +30,16 @@ pub(crate) fn is_short(approval: &Approval) -> bool {
     approval.args.iter().map(|(key, value)| key.len() + value.len()).sum::<usize>() <= MAX_INLINE_BYTES
 }
 
-/// The call line by line, exactly as it will run. Nothing is cut; characters that could act on the terminal
-/// or be mistaken for others are marked.
+/// The call line by line, exactly as it will run. Nothing is cut; only characters that could act on the
+/// terminal are notes.
 pub(crate) fn lines(approval: &Approval, now: SystemTime) -> Vec<Line> {
     let who = match approval.subagent.as_str() {
         "" => "".into(),
         name => sanitized!(" (wanted by the sub-agent {})", single_line(name)),
     };
+    if !approval.question.is_empty() {
+        return question_lines(approval, now);
+    }
     let head = sanitized!(
         " {}.{}{}: {}",
         single_line(&approval.plugin),
@@ -53,28 +57,99 @@ pub(crate) fn lines(approval: &Approval, now: SystemTime) -> Vec<Line> {
         if value.contains('\n') {
             let about = sanitized!(" ({} bytes)", single_line(&count(value.len() as u64)));
             lines.push(Line::from("  ").and_styled(KEY, single_line(key)).and(about));
-            lines.extend(value.lines().map(|line| Line::from("  │ ").and(Raw::from(line).line())));
+            lines.extend(
+                value.lines().map(|line| Line::from("  │ ").and_text(Raw::from(line).terminal_line())),
+            );
         } else {
-            lines.push(Line::from("  ").and_styled(KEY, single_line(key)).and(" = ").and(single_line(value)));
+            let value = Raw::from(value).terminal_line();
+            lines.push(Line::from("  ").and_styled(KEY, single_line(key)).and(" = ").and_text(value));
         }
     }
-    if is_pending(approval) && approval.expires_unix_ms > 0 {
+    lines.extend(expiry_line(approval, now));
+    lines
+}
+
+fn expiry_line(approval: &Approval, now: SystemTime) -> Option<Line> {
+    (is_pending(approval) && approval.expires_unix_ms > 0).then(|| {
         let left = show::system_time(approval.expires_unix_ms).duration_since(now).unwrap_or(Duration::ZERO);
-        lines.push(Line::from(sanitized!("  expires in {}", single_line(&show::short(left)))));
+        Line::from(sanitized!("  expires in {}", single_line(&show::short(left))))
+    })
+}
+
+/// A plugin's question, each line of it marked as the plugin's, with what has to be filled in.
+fn plugin_question_lines(approval: &Approval) -> Vec<Line> {
+    let head = sanitized!(
+        " {} of the plugin {}, in its own words (asked in a call of {}):",
+        single_line(&approval.id),
+        single_line(&approval.plugin),
+        single_line(&approval.action)
+    );
+    let mut lines = vec![Line::styled(MARK, "question").and(head)];
+    let said = approval.question.lines().map(|line| sanitized!("> {}", Raw::from(line).line()));
+    lines.extend(said.map(Line::from));
+    if let Ok(filler) = FormFiller::new(&approval.form) {
+        lines.extend(filler.fields().map(Line::from));
     }
+    lines
+}
+
+/// A question of the model, with the answers that it suggests.
+fn model_question_lines(approval: &Approval) -> Vec<Line> {
+    let mut lines =
+        vec![Line::styled(MARK, "question").and(sanitized!(" {} of the model:", single_line(&approval.id)))];
+    lines.extend(approval.question.lines().map(|line| Line::from("  ").and(Raw::from(line).line())));
+    for (at, choice) in approval.choices.iter().enumerate() {
+        let number = sanitized!("  {}: ", at + 1);
+        lines.push(Line::default().and_styled(KEY, number).and(single_line(choice)));
+    }
+    lines
+}
+
+fn question_lines(approval: &Approval, now: SystemTime) -> Vec<Line> {
+    let mut lines = match approval.form.as_str() {
+        "" => model_question_lines(approval),
+        _ => plugin_question_lines(approval),
+    };
+    if !approval.answer.is_empty() {
+        lines.push(Line::from("  answered: ").and(single_line(&approval.answer)));
+    }
+    lines.extend(expiry_line(approval, now));
     lines
 }
 
 /// A hint how to decide in another shell.
 pub(crate) fn decide_hint(approval: &Approval) -> Line {
     let id = single_line(&approval.id);
+    if !approval.form.is_empty() {
+        return Line::from(sanitized!(
+            "  answer with `talon approval answer {} JSON`, an object with these fields, or `talon approval deny {}`",
+            id,
+            id
+        ));
+    }
+    if !approval.question.is_empty() {
+        return Line::from(sanitized!(
+            "  answer with `talon approval answer {} TEXT`, or `talon approval deny {}`",
+            id,
+            id
+        ));
+    }
     Line::from(sanitized!("  decide with `talon approval approve {}` or `talon approval deny {}`", id, id))
+}
+
+/// What a rule that was just made does, and how to end it.
+pub(crate) fn rule_line(approval: &Approval) -> Line {
+    let id = single_line(&approval.rule_id);
+    Line::from(sanitized!("rule {}: such calls ask no more; `talon approval revoke {}` ends that", id, id))
 }
 
 /// The reply to an approval question.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum ApprovalReply {
     Approve,
+    /// With a rule for this call in the session, or always.
+    ApproveSession,
+    ApproveAlways,
     /// With a reason for the model, possibly empty.
     Deny(String),
     /// No decision for now.
@@ -90,6 +165,8 @@ impl ApprovalReply {
         let (word, rest) = line.split_once([' ', ',', ':']).unwrap_or((line, ""));
         match (word.to_ascii_lowercase().as_str(), rest.trim()) {
             ("y" | "yes", "") => Self::Approve,
+            ("s" | "session", "") => Self::ApproveSession,
+            ("a" | "always", "") => Self::ApproveAlways,
             ("" | "n" | "no", reason) => {
                 Self::Deny(reason[..reason.floor_char_boundary(MAX_REASON_BYTES)].to_owned())
             }
@@ -99,9 +176,46 @@ impl ApprovalReply {
     }
 }
 
+/// The reply to a question of the model.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum QuestionReply {
+    Answer(String),
+    /// The model is to decide.
+    Decline,
+    /// No answer for now.
+    Later,
+}
+
+impl QuestionReply {
+    /// Parses an answer: the number of a suggested one, any text, nothing, or later.
+    pub(crate) fn parse(line: &str, choices: &[String]) -> Self {
+        let line = line.trim();
+        let choice = line.parse::<usize>().ok().and_then(|number| choices.get(number.checked_sub(1)?));
+        match (line, choice) {
+            ("", _) => Self::Decline,
+            ("later", _) => Self::Later,
+            (_, Some(choice)) => Self::Answer(choice.clone()),
+            (line, None) => Self::Answer(line.to_owned()),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    // Promises: AGENT-85
+    #[test]
+    fn a_question_is_answered_by_a_number_or_by_any_text() {
+        let choices = ["red".to_owned(), "blue".to_owned()];
+        let answer = |text: &str| QuestionReply::Answer(text.to_owned());
+        assert_eq!(QuestionReply::parse("2\n", &choices), answer("blue"));
+        assert_eq!(QuestionReply::parse("3", &choices), answer("3"));
+        assert_eq!(QuestionReply::parse("0", &choices), answer("0"));
+        assert_eq!(QuestionReply::parse(" the green one ", &choices), answer("the green one"));
+        assert_eq!(QuestionReply::parse("", &choices), QuestionReply::Decline);
+        assert_eq!(QuestionReply::parse("later", &choices), QuestionReply::Later);
+    }
 
     // Promises: CLI-42
     #[test]
@@ -113,7 +227,9 @@ mod tests {
             ApprovalReply::Deny("use trash instead".into())
         );
         assert_eq!(ApprovalReply::parse("later"), ApprovalReply::Later);
-        for line in ["yes please", "ok", "why?", "yy"] {
+        assert_eq!(ApprovalReply::parse("s"), ApprovalReply::ApproveSession);
+        assert_eq!(ApprovalReply::parse("Always"), ApprovalReply::ApproveAlways);
+        for line in ["yes please", "ok", "why?", "yy", "always please", "session 1"] {
             assert_eq!(ApprovalReply::parse(line), ApprovalReply::Unclear, "{line}");
         }
         assert_eq!(

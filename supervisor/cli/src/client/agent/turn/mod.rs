@@ -2,21 +2,29 @@
 //!
 //! | module | contents | pure |
 //! |---|---|---|
-//! | `stream_sanitizer` | sanitizes streamed text without waiting for its end | yes |
+//! | `terminal_stream` | text of a model for the terminal, piece by piece | yes |
+//! | `markdown` | styles of a model's answer, as it streams | yes |
+//! | `running_calls` | which calls run | yes |
 //! | `render` | how a chunk is shown | yes |
 //! | `approval` | renders a pending call, parses the reply | yes |
 //! | `outcome` | what is recorded of a turn | yes |
 //! | `screen` | writes to the terminal | |
+//! | `typed_line` | what is typed while a turn runs | yes |
+//! | `input_area` | the row where it is typed | |
 //! | `line_input` | reads a line from the terminal without blocking the turn | |
 //! | `turn_follower` | all of it together | |
 
 pub(super) mod approval;
+mod input_area;
 mod line_input;
+mod markdown;
 mod outcome;
 mod render;
+mod running_calls;
 mod screen;
-mod stream_sanitizer;
+mod terminal_stream;
 mod turn_follower;
+mod typed_line;
 
 pub(super) use line_input::{LineInput, discard_pending_input};
 #[cfg(test)]
@@ -25,3 +33,4 @@ pub(super) use outcome::{StopReason, TurnEnd, TurnOutcome, TurnRecord};
 pub(super) use render::DisplayFilter;
 pub(super) use render::footer;
 pub(super) use turn_follower::{FollowOptions, follow};
+pub(super) use typed_line::TypedAhead;

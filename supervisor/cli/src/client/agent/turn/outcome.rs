@@ -2,6 +2,7 @@
 
 use talon_proto::agent::{Approval, Done, Error, SubagentResult, ToolCall, ToolResult, chunk};
 
+use super::typed_line::TypedAhead;
 use crate::failure::Failure;
 
 /// Tool calls, notices etc. recorded per turn; beyond this only the agent counts them. The limits of a turn
@@ -42,6 +43,8 @@ pub(crate) struct TurnOutcome {
     pub(crate) record: TurnRecord,
     pub(crate) stop: Option<StopReason>,
     pub(crate) end: TurnEnd,
+    /// What the person typed meanwhile.
+    pub(crate) typed: TypedAhead,
 }
 
 /// What the chunks of a turn reported.

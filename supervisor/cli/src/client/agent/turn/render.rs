@@ -6,12 +6,13 @@ use anstyle::{AnsiColor, Style};
 use talon_proto::agent::{
     Done, LoopState, Notice, SubagentResult, ToolCall, ToolProgress, ToolResult, chunk,
 };
-use talon_sanitize::{Sanitized, sanitized};
+use talon_sanitize::{Sanitized, TerminalText, sanitized};
 
 use super::approval;
-use super::stream_sanitizer::StreamSanitizer;
+use super::running_calls::{call_name, progress_note};
+use super::terminal_stream::TerminalStream;
 use crate::client::agent::formatting::{
-    block_content, bounded_line, count, count_of, duration, single_line, tool_name, usd,
+    block_content, bounded_line, bounded_text, count, count_of, duration, single_line, tool_name, usd,
 };
 use crate::line::Line;
 
@@ -29,9 +30,9 @@ pub(super) const DIM: Style = Style::new().dimmed();
 #[derive(Debug)]
 pub(super) enum DisplayItem {
     /// A piece of the answer.
-    Answer(Sanitized),
+    Answer(TerminalText),
     /// A piece of the model's thoughts.
-    Thought(Sanitized),
+    Thought(TerminalText),
     /// Ends the line of the answer or of the thoughts.
     Break(TextStream),
     /// A complete line.
@@ -57,19 +58,21 @@ pub(crate) struct DisplayFilter {
     pub(crate) lines: bool,
     /// Notices for people during the turn.
     pub(crate) notices: bool,
+    /// Words in place of symbols: for a screen reader, or a terminal without UTF-8.
+    pub(crate) words: bool,
 }
 
 /// Turns chunks into display items. Its only state is the open line and pending text.
 pub(super) struct Renderer {
     filter: DisplayFilter,
     open: Option<TextStream>,
-    sanitizer: StreamSanitizer,
+    stream: TerminalStream,
     pending_stream: Option<TextStream>,
 }
 
 impl Renderer {
     pub(super) fn new(filter: DisplayFilter) -> Self {
-        Self { filter, open: None, sanitizer: StreamSanitizer::default(), pending_stream: None }
+        Self { filter, open: None, stream: TerminalStream::default(), pending_stream: None }
     }
 
     /// The items of this chunk.
@@ -101,7 +104,9 @@ impl Renderer {
             chunk::Kind::Notice(notice) if self.filter.notices => {
                 self.lines(notice_lines(notice, self.filter.text), &mut shown)
             }
-            _ if self.filter.lines => self.lines(chunk_lines(kind), &mut shown),
+            _ if self.filter.lines => {
+                self.lines(chunk_lines(kind, Marks::new(self.filter.words)), &mut shown);
+            }
             _ => {}
         }
         shown
@@ -127,11 +132,11 @@ impl Renderer {
             self.flush(shown);
             self.pending_stream = Some(voice);
         }
-        let piece = self.sanitizer.push(text);
+        let piece = self.stream.push(text);
         self.show(voice, piece, shown);
     }
 
-    fn show(&mut self, voice: TextStream, piece: Option<Sanitized>, shown: &mut Vec<DisplayItem>) {
+    fn show(&mut self, voice: TextStream, piece: Option<TerminalText>, shown: &mut Vec<DisplayItem>) {
         if let Some(piece) = piece {
             self.open = (!piece.ends_with('\n')).then_some(voice);
             shown.push(match voice {
@@ -143,7 +148,7 @@ impl Renderer {
 
     fn flush(&mut self, shown: &mut Vec<DisplayItem>) {
         if let Some(voice) = self.pending_stream.take() {
-            let rest = self.sanitizer.finish();
+            let rest = self.stream.finish();
             self.show(voice, rest, shown);
         }
         shown.extend(self.open.take().map(DisplayItem::Break));
@@ -169,11 +174,7 @@ fn phase(state: &LoopState) -> Option<DisplayItem> {
 }
 
 fn progress_text(progress: &ToolProgress) -> Sanitized {
-    let far = match progress.total {
-        Some(total) if total > 0.0 => sanitized!("{:.0} %", 100.0 * progress.progress / total),
-        _ => sanitized!("{}", progress.progress),
-    };
-    sanitized!("executing: {} {}", far, bounded_line(&progress.message, PREVIEW_BYTES))
+    sanitized!("executing: {}", progress_note(progress))
 }
 
 fn notice_lines(notice: &Notice, text_is_seen: bool) -> Vec<Line> {
@@ -185,35 +186,45 @@ fn notice_lines(notice: &Notice, text_is_seen: bool) -> Vec<Line> {
     lines
 }
 
-fn chunk_lines(kind: &chunk::Kind) -> Vec<Line> {
+fn chunk_lines(kind: &chunk::Kind, marks: Marks) -> Vec<Line> {
     match kind {
-        chunk::Kind::ToolCall(call) => vec![call_line(call)],
-        chunk::Kind::ToolResult(result) => vec![result_line(result)],
+        chunk::Kind::ToolCall(call) => vec![call_line(call, marks)],
+        chunk::Kind::ToolResult(result) => vec![result_line(result, marks)],
         chunk::Kind::SubagentStart(start) => {
-            let task = bounded_line(&start.task, PREVIEW_BYTES);
-            vec![Line::styled(CALL, sanitized!("→ {}", single_line(&start.agent))).and(" ").and(task)]
+            let task = bounded_text(&start.task, PREVIEW_BYTES);
+            let agent = single_line(&start.agent);
+            vec![Line::styled(CALL, sanitized!("{} {}", marks.call, agent)).and(" ").and_text(task)]
         }
-        chunk::Kind::SubagentResult(result) => vec![subagent_line(result)],
+        chunk::Kind::SubagentResult(result) => vec![subagent_line(result, marks)],
         _ => Vec::new(),
     }
 }
 
-/// A tool by the name that operators use.
-fn call_name(call: &ToolCall) -> Sanitized {
-    match call.plugin.as_str() {
-        "" => tool_name(&call.tool),
-        plugin => sanitized!("{}.{}", single_line(plugin), single_line(&call.action)),
+/// The words or symbols before a call and its result.
+#[derive(Debug, Clone, Copy)]
+struct Marks {
+    call: &'static str,
+    good: &'static str,
+    bad: &'static str,
+}
+
+impl Marks {
+    fn new(words: bool) -> Self {
+        match words {
+            true => Self { call: "calls", good: "done:", bad: "failed:" },
+            false => Self { call: "→", good: "✓", bad: "✗" },
+        }
     }
 }
 
-fn call_line(call: &ToolCall) -> Line {
-    Line::styled(CALL, sanitized!("→ {}", call_name(call)))
+fn call_line(call: &ToolCall, marks: Marks) -> Line {
+    Line::styled(CALL, sanitized!("{} {}", marks.call, call_name(call)))
         .and(" ")
-        .and(bounded_line(&call.arguments, PREVIEW_BYTES))
+        .and_text(bounded_text(&call.arguments, PREVIEW_BYTES))
 }
 
-fn result_line(result: &ToolResult) -> Line {
-    let (style, mark) = if result.success { (GOOD, "✓") } else { (BAD, "✗") };
+fn result_line(result: &ToolResult, marks: Marks) -> Line {
+    let (style, mark) = if result.success { (GOOD, marks.good) } else { (BAD, marks.bad) };
     let cut = if result.truncated { ", cut" } else { "" };
     Line::styled(style, sanitized!("{} {}", mark, tool_name(&result.tool)))
         .and_styled(DIM, sanitized!(" ({}{})", single_line(&duration(result.duration_ms)), cut))
@@ -221,10 +232,10 @@ fn result_line(result: &ToolResult) -> Line {
         .and(bounded_line(block_content(&result.output), PREVIEW_BYTES))
 }
 
-fn subagent_line(result: &SubagentResult) -> Line {
+fn subagent_line(result: &SubagentResult, marks: Marks) -> Line {
     let (style, mark, said) = match result.error.as_str() {
-        "" => (GOOD, "✓", &result.result),
-        _ => (BAD, "✗", &result.error),
+        "" => (GOOD, marks.good, &result.result),
+        _ => (BAD, marks.bad, &result.error),
     };
     let about = sanitized!(
         " ({}, {} tokens, {})",
@@ -235,11 +246,12 @@ fn subagent_line(result: &SubagentResult) -> Line {
     Line::styled(style, sanitized!("{} {}", mark, single_line(&result.agent)))
         .and_styled(DIM, about)
         .and(" ")
-        .and(bounded_line(said, PREVIEW_BYTES))
+        .and_text(bounded_text(said, PREVIEW_BYTES))
 }
 
 /// The last line of an answer: model, duration and cost.
-pub(crate) fn footer(done: &Done, session_id: &str) -> Line {
+pub(crate) fn footer(done: &Done, session_id: &str, words: bool) -> Line {
+    let separator = if words { ", " } else { " · " };
     let usage = done.usage.unwrap_or_default();
     let who = sanitized!("{}/{}", single_line(&done.provider), single_line(&done.model));
     let mut parts = vec![who];
@@ -255,10 +267,10 @@ pub(crate) fn footer(done: &Done, session_id: &str) -> Line {
     if !session_id.is_empty() {
         parts.push(sanitized!("session {}", single_line(session_id)));
     }
-    let rest = Line::default().and_styled(DIM, Sanitized::join(parts, " · "));
+    let rest = Line::default().and_styled(DIM, Sanitized::join(parts, separator));
     if done.scripted {
         return Line::styled(WARN, "scripted: no model answered")
-            .and_styled(DIM, sanitized!(" · {}", single_line(&rest.render(false))));
+            .and_styled(DIM, sanitized!("{}{}", separator, single_line(&rest.render(false))));
     }
     rest
 }

@@ -2,7 +2,8 @@ use talon_proto::agent::{Approval, Attempt, Started, SubagentStart, Text, Thinki
 
 use super::*;
 
-const ALL: DisplayFilter = DisplayFilter { text: true, thoughts: true, lines: true, notices: true };
+const ALL: DisplayFilter =
+    DisplayFilter { text: true, thoughts: true, lines: true, notices: true, words: false };
 
 fn text(text: &str) -> chunk::Kind {
     chunk::Kind::Text(Text { text: text.into() })
@@ -86,7 +87,7 @@ fn a_turn_reads_from_top_to_bottom() {
         text("two lines.\n"),
     ];
     insta::assert_snapshot!("turn", shown(ALL, &kinds));
-    let quiet = DisplayFilter { text: false, thoughts: false, lines: false, notices: true };
+    let quiet = DisplayFilter { text: false, thoughts: false, lines: false, notices: true, words: false };
     insta::assert_snapshot!("turn-quiet", shown(quiet, &kinds));
 }
 
@@ -103,7 +104,7 @@ fn an_approval_is_shown_whatever_is_wanted() {
             ..Approval::default()
         })
     };
-    let quiet = DisplayFilter { text: false, thoughts: false, lines: false, notices: false };
+    let quiet = DisplayFilter { text: false, thoughts: false, lines: false, notices: false, words: false };
     assert_eq!(
         shown(quiet, &[approval("pending"), approval("denied")]),
         "[approval 01A shell.run: always]\n[  command = ls]\n[approval 01A: denied]\n"
@@ -117,7 +118,7 @@ fn an_answer_that_was_not_heard_in_pieces_is_shown_whole() {
     assert!(
         matches!(
             &all[..],
-            [DisplayItem::Answer(_), DisplayItem::Answer(_), DisplayItem::Break(TextStream::Answer)]
+            [DisplayItem::Answer(text), DisplayItem::Break(TextStream::Answer)] if &**text == "It is <tool_call>"
         ),
         "{all:?}"
     );
@@ -136,9 +137,28 @@ fn the_last_line_says_who_answered_and_what_it_took() {
         ..Done::default()
     };
     assert_eq!(
-        footer(&done, "01S").render(false),
+        footer(&done, "01S", false).render(false),
         "ollama/qwen3:8b · 2 tool calls · 1,234 tokens · $0.0012 · 3.2 s · session 01S"
     );
     done.scripted = true;
-    assert!(footer(&done, "01S").render(false).starts_with("scripted: no model answered · "));
+    assert!(footer(&done, "01S", false).render(false).starts_with("scripted: no model answered · "));
+}
+
+#[test]
+fn words_stand_for_symbols_where_a_screen_reader_speaks() {
+    let words = DisplayFilter { words: true, ..ALL };
+    let call =
+        ToolCall { call_id: "1".into(), plugin: "git".into(), action: "log".into(), ..ToolCall::default() };
+    let result = |success| ToolResult { tool: "git__log".into(), success, ..ToolResult::default() };
+    let kinds = [
+        chunk::Kind::ToolCall(call),
+        chunk::Kind::ToolResult(result(true)),
+        chunk::Kind::ToolResult(result(false)),
+    ];
+    let all = shown(words, &kinds);
+    assert!(all.is_ascii(), "{all}");
+    assert!(
+        all.contains("calls git.log") && all.contains("done: git.log") && all.contains("failed: git.log")
+    );
+    assert!(footer(&Done::default(), "01S", true).render(false).is_ascii());
 }

@@ -2,6 +2,7 @@
 
 use anstyle::Style;
 use talon_proto::host::{Plugin, PluginCounters, Settings};
+use talon_proto::plugin::{Action, PluginCapabilities};
 
 use crate::show;
 use crate::table::{Cell, Table};
@@ -9,13 +10,21 @@ use crate::table::{Cell, Table};
 /// Adds a row.
 type Row<'t> = dyn FnMut(&str, Cell) + 't;
 
+/// How many actions are named that get a value of the session; the others are counted.
+const MAX_ACTIONS_NAMED: usize = 8;
+
 /// `settings` is `None` for users who may not see them.
-pub(super) fn table(plugin: &Plugin, settings: Option<&Settings>, description: &str) -> Table {
+pub(super) fn table(
+    plugin: &Plugin,
+    settings: Option<&Settings>,
+    capabilities: Option<&PluginCapabilities>,
+) -> Table {
     let mut table = Table::new(&[]);
     let row: &mut Row<'_> = &mut |key, value| table.row(vec![key.into(), value]);
-    identity(plugin, description, row);
+    identity(plugin, capabilities.map_or("", |capabilities| &capabilities.description), row);
     if let Some(settings) = settings {
         configuration(plugin, settings, row);
+        context(settings, capabilities.map_or(&[], |capabilities| &capabilities.actions), row);
     }
     let counters = plugin.counters.clone().unwrap_or_default();
     calls(plugin, &counters, row);
@@ -71,6 +80,37 @@ fn configuration(plugin: &Plugin, settings: &Settings, row: &mut Row<'_>) {
         }
     };
     row("deaths", deaths.into());
+}
+
+/// Which of its actions get what of a caller's session, and which ask for more than they are granted.
+fn context(settings: &Settings, actions: &[Action], row: &mut Row<'_>) {
+    let asking = |name: &String| -> Vec<&str> {
+        let asking = actions.iter().filter(|action| action.inject_context_args.contains(name));
+        asking.map(|action| action.name.as_str()).collect()
+    };
+    for name in &settings.context {
+        let text = match asking(name) {
+            actions if actions.is_empty() => format!("{name}: granted; no action asks for it"),
+            actions => format!("{name}: given to {}", named(&actions)),
+        };
+        row("context", text.into());
+    }
+    let mut others: Vec<&String> = actions.iter().flat_map(|action| &action.inject_context_args).collect();
+    others.sort();
+    others.dedup();
+    for name in others.into_iter().filter(|name| !settings.context.contains(name)) {
+        let text =
+            format!("{name}: asked for by {}; not granted (`context` of its entry)", named(&asking(name)));
+        row("context", text.into());
+    }
+}
+
+fn named(actions: &[&str]) -> String {
+    let shown = actions[..actions.len().min(MAX_ACTIONS_NAMED)].join(", ");
+    match actions.len().saturating_sub(MAX_ACTIONS_NAMED) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
 }
 
 /// What became of its calls.

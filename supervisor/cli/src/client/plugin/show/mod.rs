@@ -70,8 +70,8 @@ impl ShowArgs {
 
 fn print(response: &GetPluginResponse, out: &mut Output) {
     if let Some(plugin) = &response.plugin {
-        let description = response.capabilities.as_ref().map_or("", |capabilities| &capabilities.description);
-        out.table(&facts::table(plugin, response.settings.as_ref(), description));
+        let (settings, capabilities) = (response.settings.as_ref(), response.capabilities.as_ref());
+        out.table(&facts::table(plugin, settings, capabilities));
         instances(plugin, out);
     }
     if let Some(capabilities) = &response.capabilities

@@ -10,6 +10,8 @@ pub(super) struct Download {
     pub(super) program: Option<String>,
     /// The version of Python that the launcher was given: `3.12`, `python3.12` or a path.
     pub(super) python: Option<String>,
+    /// Further packages that its environment gets, in the same syntax.
+    pub(super) with: Vec<String>,
     pub(super) args: Vec<String>,
 }
 
@@ -51,7 +53,7 @@ pub(super) fn download(command: &str, args: &[String]) -> Option<Result<Download
 }
 
 fn read(by: PackageRegistry, words: &[&str]) -> Result<Download, DownloadError> {
-    let (mut package, mut python) = (None, None);
+    let (mut package, mut python, mut with) = (None, None, Vec::new());
     let mut words = words.iter();
     while let Some(word) = words.next() {
         let (flag, value) = word.split_once('=').map_or((*word, None), |(flag, value)| (flag, Some(value)));
@@ -74,6 +76,10 @@ fn read(by: PackageRegistry, words: &[&str]) -> Result<Download, DownloadError> 
             (PackageRegistry::PyPi, "--python" | "-p") => {
                 python = value.map(str::to_owned).or_else(|| words.next().map(|word| (*word).to_owned()));
             }
+            (PackageRegistry::PyPi, "--with") => {
+                let given = value.or_else(|| words.next().copied()).unwrap_or_default();
+                with.extend(given.split(',').map(|package| package.trim().to_owned()));
+            }
             (_, flag) if flag.starts_with('-') => {
                 return Err(DownloadError::UnknownFlag { flag: flag.to_owned() });
             }
@@ -84,10 +90,10 @@ fn read(by: PackageRegistry, words: &[&str]) -> Result<Download, DownloadError> 
                     Some(package) => (package, Some(program)),
                     None => (program, None),
                 };
-                return if is_package(by, &package) {
-                    Ok(Download { registry: by, package, program, python, args })
-                } else {
-                    Err(DownloadError::NoPackage { package })
+                let odd = std::iter::once(&package).chain(&with).find(|package| !is_package(by, package));
+                return match odd {
+                    Some(odd) => Err(DownloadError::NoPackage { package: odd.clone() }),
+                    None => Ok(Download { registry: by, package, program, python, with, args }),
                 };
             }
         }
@@ -136,8 +142,15 @@ pub(super) fn split_pypi(text: &str) -> (&str, Option<&str>) {
     }
 }
 
+impl Download {
+    /// Its packages in pip's syntax, the server's first.
+    pub(super) fn requirements(&self) -> impl Iterator<Item = String> {
+        std::iter::once(&self.package).chain(&self.with).map(|package| requirement(package))
+    }
+}
+
 /// A package in pip's syntax.
-pub(super) fn requirement(package: &str) -> String {
+fn requirement(package: &str) -> String {
     match split_pypi(package) {
         (name, Some("latest")) | (name, None) => name.to_owned(),
         (name, Some(version)) => format!("{name}=={version}"),

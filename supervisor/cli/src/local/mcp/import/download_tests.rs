@@ -45,6 +45,7 @@ fn launchers_are_taken_apart() {
                 package: package.to_owned(),
                 program,
                 python: line.contains("--python").then(|| "3.12".to_owned()),
+                with: Vec::new(),
                 args
             })),
             "{line}"
@@ -68,10 +69,30 @@ fn what_is_no_package_of_a_registry_is_not_downloaded() {
         "npx @scope",
         "npx a@npm:evil",
         "uvx git+https://a/b",
-        "uvx --with x y",
+        "uvx --with git+https://a/b y",
+        "uvx --with x,./y z",
+        "uvx --with x",
         "uvx ./x",
         "uvx name==1;x",
     ] {
         assert!(of(line).is_some_and(|result| result.is_err()), "{line}: {:?}", of(line));
+    }
+}
+
+// Promises: MCP-37
+#[test]
+fn packages_that_a_server_needs_beside_it_are_installed_with_it() {
+    for line in [
+        "uvx --with mcp==1.30.0,extra[x] --with=c@2 a --with b",
+        "uv tool run --with mcp==1.30.0,extra[x] --with c@2 a --with b",
+    ] {
+        let download = of(line).unwrap().unwrap();
+        assert_eq!(
+            (download.package.as_str(), download.args.join(" ").as_str()),
+            ("a", "--with b"),
+            "{line}"
+        );
+        let all: Vec<String> = download.requirements().collect();
+        assert_eq!(all, ["a", "mcp==1.30.0", "extra[x]", "c==2"], "{line}");
     }
 }

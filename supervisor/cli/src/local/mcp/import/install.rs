@@ -15,9 +15,10 @@ use serde_json::Value;
 use talon_sanitize::{Raw, sanitized};
 use tempfile::TempDir;
 
-use super::download::{Download, PackageRegistry, requirement, split_pypi};
+use super::download::{Download, PackageRegistry, split_pypi};
 use super::install_error::{InstallError, ManifestProblem};
 use super::installer::run;
+use super::node_engine;
 use super::program_path::find;
 use super::python;
 use crate::failure::Failure;
@@ -37,6 +38,8 @@ pub(super) struct Installed {
     pub(super) command: PathBuf,
     /// Arguments before the server's own.
     pub(super) leading_args: Vec<String>,
+    /// What the interpreter may lack.
+    pub(super) note: Option<String>,
 }
 
 /// The directory for all packages; created if it does not exist.
@@ -57,7 +60,7 @@ pub(super) fn command_line(download: &Download, home: &Path) -> String {
         PackageRegistry::PyPi => {
             format!(
                 "python3 -I -m venv {home} && {home}/bin/python -I -m pip install --only-binary :all: {}",
-                requirement(&download.package)
+                download.requirements().collect::<Vec<_>>().join(" ")
             )
         }
     }
@@ -81,15 +84,17 @@ pub(super) fn install(download: &Download, home: &Path, out: &mut Output) -> Res
     }
     match download.registry {
         PackageRegistry::Npm => {
-            let script = script_of(download, home)?;
+            let Package { script, engine } = package_of(download, home)?;
             let node = find("node").ok_or(InstallError::NeedsProgram { program: "node" })?;
-            Ok(Installed { command: node, leading_args: vec![script.display().to_string()] })
+            let note = engine.and_then(|wanted| node_engine::note(&wanted, &node));
+            Ok(Installed { command: node, leading_args: vec![script.display().to_string()], note })
         }
         PackageRegistry::PyPi => {
             let program = script_of_pypi(download, home)?;
             Ok(Installed {
                 command: home.join("bin/python"),
                 leading_args: vec![program.display().to_string()],
+                note: None,
             })
         }
     }
@@ -171,8 +176,15 @@ fn script_of_pypi(download: &Download, home: &Path) -> Result<PathBuf, InstallEr
     }
 }
 
-/// The script of an npm package, as named by `bin`.
-fn script_of(download: &Download, home: &Path) -> Result<PathBuf, InstallError> {
+/// What a `package.json` says.
+struct Package {
+    /// The script, as named by `bin`.
+    script: PathBuf,
+    /// The versions of Node that it is for, as named by `engines`.
+    engine: Option<String>,
+}
+
+fn package_of(download: &Download, home: &Path) -> Result<Package, InstallError> {
     let name = match download.package.rsplit_once('@') {
         Some((name, _)) if !name.is_empty() => name,
         _ => &download.package,
@@ -201,7 +213,11 @@ fn script_of(download: &Download, home: &Path) -> Result<PathBuf, InstallError> 
     };
     let script = package.join(script.ok_or_else(|| odd(ManifestProblem::NoProgram))?);
     let real = script.canonicalize().map_err(|error| odd(error.into()))?;
-    if real.starts_with(home) { Ok(real) } else { Err(odd(ManifestProblem::OutsidePackage)) }
+    if !real.starts_with(home) {
+        return Err(odd(ManifestProblem::OutsidePackage));
+    }
+    let engine = about_it.pointer("/engines/node").and_then(Value::as_str).map(str::to_owned);
+    Ok(Package { script: real, engine })
 }
 
 #[cfg(test)]
@@ -215,6 +231,7 @@ mod tests {
             package: package.to_owned(),
             program,
             python: None,
+            with: Vec::new(),
             args: Vec::new(),
         }
     }

@@ -12,10 +12,6 @@ use super::server::{LaunchMethod, Server};
 use super::values::{ValueTranslator, literal};
 use crate::output::Output;
 
-/// What an address without credentials may lack.
-const LOGIN: &str = "is reached without credentials: if it asks for a login (OAuth), its log says so; give it a token in \
-                     config.headers, as Authorization: \"Bearer ${NAME}\"";
-
 /// What the user wants of each server.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ImportOptions<'o> {
@@ -47,7 +43,10 @@ pub(super) fn prepare(
     match server.launch {
         LaunchMethod::Url { url, headers } => {
             if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization")) {
-                notes.push(LOGIN.to_owned());
+                notes.push(format!(
+                    "is reached without credentials: if it asks for a login (OAuth), run `talon mcp login {plugin}`; a token \
+                     goes into config.headers, as Authorization: \"Bearer ${{NAME}}\""
+                ));
             }
             address(&mut entry, &mut values, &url, &headers)?;
         }
@@ -201,7 +200,8 @@ fn downloaded(
         return program(entry, values, command, args, notes);
     };
     let home = directory.join(&entry.plugin);
-    let Installed { command, leading_args: before } = install::install(&download, &home, out)?;
+    let Installed { command, leading_args: before, note } = install::install(&download, &home, out)?;
+    notes.extend(note);
     entry.command = Some(literal(&command.display().to_string()));
     entry.args = before.iter().map(|arg| literal(arg)).collect();
     entry.args.extend(values.args(&download.args)?);

@@ -19,6 +19,7 @@ mod install_error;
 mod installer;
 mod jsonc;
 mod launcher;
+mod node_engine;
 mod paths;
 mod program_path;
 mod python;

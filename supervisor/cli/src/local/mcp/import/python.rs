@@ -4,7 +4,7 @@ use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use super::download::{Download, requirement};
+use super::download::Download;
 use super::install_error::InstallError;
 use super::installer::run;
 use super::program_path::find;
@@ -72,7 +72,7 @@ fn attempt(python: &Path, download: &Download, home: &Path) -> Result<Option<Str
         "--only-binary",
         ":all:",
     ]);
-    pip.arg("--").arg(requirement(&download.package));
+    pip.arg("--").args(download.requirements());
     let shown = pip.get_program().to_string_lossy().into_owned();
     let start = |error| InstallError::Start { shown: shown.clone(), error };
     pip.stdin(Stdio::null()).stdout(io::stderr()).stderr(Stdio::piped());
@@ -136,6 +136,7 @@ mod tests {
             package: "pkg".to_owned(),
             program: None,
             python: None,
+            with: Vec::new(),
             args: Vec::new(),
         };
         let home = dir.path().join("home");

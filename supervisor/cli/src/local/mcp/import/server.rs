@@ -25,12 +25,7 @@ const WITHOUT_MEANING: [&str; 6] = ["name", "description", "$schema", "version",
 pub(super) enum ServerError {
     #[error("is no object: correct it")]
     NoObject,
-    #[error(
-        "speaks the HTTP+SSE transport, which MCP has given up: ask who runs it for the address of its streamable HTTP, \
-         and give it the type http"
-    )]
-    Sse,
-    #[error("has the type {kind:?}: stdio and http are what can be taken over")]
+    #[error("has the type {kind:?}: stdio, http and sse are what can be taken over")]
     UnknownType { kind: String },
     #[error(
         "is a container image, and a plugin is a program of this machine: install the program that is in it, or reach it by a \
@@ -76,11 +71,9 @@ pub(super) fn read(about: &Value, notes: &mut Vec<String>) -> Result<Server, Ser
     }
     match kind.as_ref().and_then(Value::as_str) {
         Some("docker" | "container" | "oci") => return Err(ServerError::Image),
-        Some("sse") => {
-            return Err(ServerError::Sse);
-        }
         Some(
-            "stdio" | "http" | "streamable-http" | "streamableHttp" | "streamable_http" | "local" | "remote",
+            "stdio" | "http" | "streamable-http" | "streamableHttp" | "streamable_http" | "sse" | "local"
+            | "remote",
         )
         | None => {}
         Some(other) => {
@@ -192,6 +185,16 @@ mod tests {
         }
     }
 
+    // Promises: MCP-37
+    #[test]
+    fn a_server_of_the_older_transport_is_an_address() {
+        for kind in ["type", "transport"] {
+            let (server, notes) = of(json!({ "url": "https://a.example/sse", kind: "sse" }));
+            let launch = LaunchMethod::Url { url: "https://a.example/sse".to_owned(), headers: vec![] };
+            assert_eq!((server, notes), (Ok(Server { launch, env: vec![], enabled: true }), vec![]));
+        }
+    }
+
     #[test]
     fn what_cannot_be_taken_over_says_why() {
         for (server, why) in [
@@ -204,7 +207,6 @@ mod tests {
             (json!({ "command": "a", "args": [{}] }), "no text"),
             (json!({ "command": "a", "env": ["A=b"] }), "no object"),
             (json!({ "url": "ftp://a" }), "http or https"),
-            (json!({ "url": "https://a", "type": "sse" }), "HTTP+SSE"),
             (json!({ "url": "https://a", "type": "ws" }), "\"ws\""),
             (json!({ "image": "ghcr.io/a/b:1" }), "container image"),
             (json!({ "type": "docker", "command": "a" }), "container image"),

@@ -25,6 +25,7 @@ pub(crate) fn spec(name: &str) -> PluginSpec {
         env: Default::default(),
         dialect: Dialect::Auto,
         service: talon_plugin_config::spec::DEFAULT_SERVICE.to_owned(),
+        foreign_service: None,
         tls: talon_plugin_config::spec::Tls::Off,
         url: None,
         bridges: talon_plugin_config::spec::Bridges::default(),

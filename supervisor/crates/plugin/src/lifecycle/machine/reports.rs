@@ -44,7 +44,9 @@ impl Machine {
                         self.record_outage(cause, input)
                     }
                     FailureKind::Permanent => self.record_refusal(cause),
-                    FailureKind::Outage | FailureKind::Passing => self.record_death(cause, input),
+                    FailureKind::Outage | FailureKind::Passing | FailureKind::FrameFlood => {
+                        self.record_death(cause, input)
+                    }
                 };
                 self.enter(next, input.now)
             }

@@ -47,7 +47,17 @@ pub(crate) fn on_sqlite(cases: &[Case]) {
 
 pub(crate) fn on_postgres(test: &str, cases: &[Case]) {
     let Some(server) = Server::start(test) else { return };
-    run(cases, || ((), StoreOptions::new(Engine::Postgres { url: server.database() })));
+    on_postgres_with(&server, cases, "");
+}
+
+/// In databases in which this SQL was run first.
+pub(crate) fn on_postgres_with(server: &Server, cases: &[Case], sql: &str) {
+    run(cases, || {
+        let url = server.database();
+        let name = url.rsplit_once("dbname=").map(|(_, name)| name.to_owned()).unwrap();
+        server.execute(&name, sql);
+        ((), StoreOptions::new(Engine::Postgres { url }))
+    });
 }
 
 fn run<Kept>(cases: &[Case], place: impl Fn() -> (Kept, StoreOptions)) {

@@ -97,6 +97,14 @@ impl Server {
         self.url(&name)
     }
 
+    /// Whether an extension can be created.
+    pub(crate) fn has_extension(&self, name: &str) -> bool {
+        let control = self.programs.parent().and_then(Path::file_name).map(|version| {
+            Path::new("/usr/share/postgresql").join(version).join("extension").join(format!("{name}.control"))
+        });
+        control.is_some_and(|control| control.is_file())
+    }
+
     /// Runs SQL beside the store.
     pub(crate) fn execute(&self, database: &str, sql: &str) {
         let url = self.url(database);

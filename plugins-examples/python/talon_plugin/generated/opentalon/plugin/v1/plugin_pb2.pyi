@@ -14,7 +14,7 @@ class PluginInitRequest(_message.Message):
     def __init__(self, config_json: _Optional[str] = ...) -> None: ...
 
 class ToolCallRequest(_message.Message):
-    __slots__ = ("id", "plugin", "action", "args", "credential_headers", "arguments_json")
+    __slots__ = ("id", "plugin", "action", "args", "credential_headers", "arguments_json", "takes_input_requests", "input_response")
     class ArgsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -35,13 +35,35 @@ class ToolCallRequest(_message.Message):
     ARGS_FIELD_NUMBER: _ClassVar[int]
     CREDENTIAL_HEADERS_FIELD_NUMBER: _ClassVar[int]
     ARGUMENTS_JSON_FIELD_NUMBER: _ClassVar[int]
+    TAKES_INPUT_REQUESTS_FIELD_NUMBER: _ClassVar[int]
+    INPUT_RESPONSE_FIELD_NUMBER: _ClassVar[int]
     id: str
     plugin: str
     action: str
     args: _containers.ScalarMap[str, str]
     credential_headers: _containers.MessageMap[str, CredentialHeader]
     arguments_json: str
-    def __init__(self, id: _Optional[str] = ..., plugin: _Optional[str] = ..., action: _Optional[str] = ..., args: _Optional[_Mapping[str, str]] = ..., credential_headers: _Optional[_Mapping[str, CredentialHeader]] = ..., arguments_json: _Optional[str] = ...) -> None: ...
+    takes_input_requests: bool
+    input_response: InputResponse
+    def __init__(self, id: _Optional[str] = ..., plugin: _Optional[str] = ..., action: _Optional[str] = ..., args: _Optional[_Mapping[str, str]] = ..., credential_headers: _Optional[_Mapping[str, CredentialHeader]] = ..., arguments_json: _Optional[str] = ..., takes_input_requests: _Optional[bool] = ..., input_response: _Optional[_Union[InputResponse, _Mapping]] = ...) -> None: ...
+
+class InputRequest(_message.Message):
+    __slots__ = ("id", "schema")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    SCHEMA_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    schema: str
+    def __init__(self, id: _Optional[str] = ..., schema: _Optional[str] = ...) -> None: ...
+
+class InputResponse(_message.Message):
+    __slots__ = ("id", "action", "content_json")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    ACTION_FIELD_NUMBER: _ClassVar[int]
+    CONTENT_JSON_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    action: str
+    content_json: str
+    def __init__(self, id: _Optional[str] = ..., action: _Optional[str] = ..., content_json: _Optional[str] = ...) -> None: ...
 
 class CredentialHeader(_message.Message):
     __slots__ = ("header", "value")
@@ -52,18 +74,20 @@ class CredentialHeader(_message.Message):
     def __init__(self, header: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
 
 class ToolResultResponse(_message.Message):
-    __slots__ = ("call_id", "content", "error", "structured_content", "media")
+    __slots__ = ("call_id", "content", "error", "structured_content", "media", "input_request")
     CALL_ID_FIELD_NUMBER: _ClassVar[int]
     CONTENT_FIELD_NUMBER: _ClassVar[int]
     ERROR_FIELD_NUMBER: _ClassVar[int]
     STRUCTURED_CONTENT_FIELD_NUMBER: _ClassVar[int]
     MEDIA_FIELD_NUMBER: _ClassVar[int]
+    INPUT_REQUEST_FIELD_NUMBER: _ClassVar[int]
     call_id: str
     content: str
     error: str
     structured_content: str
     media: _containers.RepeatedCompositeFieldContainer[Media]
-    def __init__(self, call_id: _Optional[str] = ..., content: _Optional[str] = ..., error: _Optional[str] = ..., structured_content: _Optional[str] = ..., media: _Optional[_Iterable[_Union[Media, _Mapping]]] = ...) -> None: ...
+    input_request: InputRequest
+    def __init__(self, call_id: _Optional[str] = ..., content: _Optional[str] = ..., error: _Optional[str] = ..., structured_content: _Optional[str] = ..., media: _Optional[_Iterable[_Union[Media, _Mapping]]] = ..., input_request: _Optional[_Union[InputRequest, _Mapping]] = ...) -> None: ...
 
 class Media(_message.Message):
     __slots__ = ("kind", "mime_type", "data", "text", "uri", "name", "title", "description", "size")
@@ -132,7 +156,7 @@ class KnowledgeArticle(_message.Message):
     def __init__(self, id: _Optional[str] = ..., title: _Optional[str] = ..., content: _Optional[str] = ..., tags: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Action(_message.Message):
-    __slots__ = ("name", "description", "parameters", "user_only", "inject_context_args", "always_include", "read_only", "destructive", "output_schema")
+    __slots__ = ("name", "description", "parameters", "user_only", "inject_context_args", "always_include", "read_only", "destructive", "output_schema", "takes_further_arguments", "media")
     NAME_FIELD_NUMBER: _ClassVar[int]
     DESCRIPTION_FIELD_NUMBER: _ClassVar[int]
     PARAMETERS_FIELD_NUMBER: _ClassVar[int]
@@ -142,6 +166,8 @@ class Action(_message.Message):
     READ_ONLY_FIELD_NUMBER: _ClassVar[int]
     DESTRUCTIVE_FIELD_NUMBER: _ClassVar[int]
     OUTPUT_SCHEMA_FIELD_NUMBER: _ClassVar[int]
+    TAKES_FURTHER_ARGUMENTS_FIELD_NUMBER: _ClassVar[int]
+    MEDIA_FIELD_NUMBER: _ClassVar[int]
     name: str
     description: str
     parameters: _containers.RepeatedCompositeFieldContainer[Parameter]
@@ -151,7 +177,9 @@ class Action(_message.Message):
     read_only: bool
     destructive: bool
     output_schema: str
-    def __init__(self, name: _Optional[str] = ..., description: _Optional[str] = ..., parameters: _Optional[_Iterable[_Union[Parameter, _Mapping]]] = ..., user_only: _Optional[bool] = ..., inject_context_args: _Optional[_Iterable[str]] = ..., always_include: _Optional[bool] = ..., read_only: _Optional[bool] = ..., destructive: _Optional[bool] = ..., output_schema: _Optional[str] = ...) -> None: ...
+    takes_further_arguments: bool
+    media: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, name: _Optional[str] = ..., description: _Optional[str] = ..., parameters: _Optional[_Iterable[_Union[Parameter, _Mapping]]] = ..., user_only: _Optional[bool] = ..., inject_context_args: _Optional[_Iterable[str]] = ..., always_include: _Optional[bool] = ..., read_only: _Optional[bool] = ..., destructive: _Optional[bool] = ..., output_schema: _Optional[str] = ..., takes_further_arguments: _Optional[bool] = ..., media: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Parameter(_message.Message):
     __slots__ = ("name", "description", "type", "required", "schema")

@@ -10,12 +10,14 @@ class ListenRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class Notice(_message.Message):
-    __slots__ = ("progress", "capabilities_changed")
+    __slots__ = ("progress", "capabilities_changed", "lists_changed")
     PROGRESS_FIELD_NUMBER: _ClassVar[int]
     CAPABILITIES_CHANGED_FIELD_NUMBER: _ClassVar[int]
+    LISTS_CHANGED_FIELD_NUMBER: _ClassVar[int]
     progress: Progress
     capabilities_changed: CapabilitiesChanged
-    def __init__(self, progress: _Optional[_Union[Progress, _Mapping]] = ..., capabilities_changed: _Optional[_Union[CapabilitiesChanged, _Mapping]] = ...) -> None: ...
+    lists_changed: ListsChanged
+    def __init__(self, progress: _Optional[_Union[Progress, _Mapping]] = ..., capabilities_changed: _Optional[_Union[CapabilitiesChanged, _Mapping]] = ..., lists_changed: _Optional[_Union[ListsChanged, _Mapping]] = ...) -> None: ...
 
 class Progress(_message.Message):
     __slots__ = ("call_id", "progress", "total", "message")
@@ -32,3 +34,11 @@ class Progress(_message.Message):
 class CapabilitiesChanged(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...
+
+class ListsChanged(_message.Message):
+    __slots__ = ("resources", "prompts")
+    RESOURCES_FIELD_NUMBER: _ClassVar[int]
+    PROMPTS_FIELD_NUMBER: _ClassVar[int]
+    resources: bool
+    prompts: bool
+    def __init__(self, resources: _Optional[bool] = ..., prompts: _Optional[bool] = ...) -> None: ...

@@ -125,7 +125,7 @@ pub fn judge(request: &Request) -> ComplexityEstimate {
 fn said_chars(message: &Message) -> usize {
     match message {
         Message::User { text } | Message::Assistant { text, .. } => text.chars().take(HISTORY).count(),
-        Message::System { .. } | Message::Tool { .. } => 0,
+        Message::System { .. } | Message::Images { .. } | Message::Tool { .. } => 0,
     }
 }
 

@@ -28,6 +28,10 @@ fn model(input: &str, cached: Option<&str>, output: &str) -> Model {
         free: false,
         weight: 100,
         priority: None,
+        temperature: None,
+        top_p: None,
+        max_tokens: None,
+        thinking: None,
     }
 }
 

@@ -160,6 +160,12 @@ impl Chain {
         }
     }
 
+    /// Whether any provider searches tools itself, so that requests should have the deferred ones.
+    #[must_use]
+    pub fn searches_tools(&self) -> bool {
+        self.providers.values().any(|provider| provider.searches_tools())
+    }
+
     /// Sets what the operator says about the order of models.
     #[must_use]
     pub fn with_routing(mut self, routing: Routing) -> Self {
@@ -190,6 +196,13 @@ impl Chain {
     #[must_use]
     pub fn ledgers(&self) -> &Ledgers {
         &self.ledgers
+    }
+
+    /// Whether any model that these pins permit calls tools; `true` as well if they permit none, which is
+    /// reported as another error.
+    #[must_use]
+    pub fn calls_tools(&self, pins: &Pins) -> bool {
+        router::calls_tools(&self.catalog, pins, &self.routing)
     }
 
     /// Where a request would go now. No model is asked.

@@ -34,6 +34,8 @@ pub enum Event<'a> {
         session: &'a str,
         /// The attempt.
         attempt: &'a Attempt,
+        /// The time from the question to the first piece of an answer, if one came.
+        first_piece: Option<Duration>,
     },
     /// The same model is asked again.
     Retry {

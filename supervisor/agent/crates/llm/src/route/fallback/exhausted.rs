@@ -71,10 +71,17 @@ impl fmt::Display for ExhaustedError {
                 write!(f, "{error}")?;
                 &self.attempts[..]
             }
-            ExhaustedReason::Final(error) => {
-                write!(f, "{error}")?;
-                self.attempts.split_last().map_or(&[][..], |(_, before)| before)
-            }
+            ExhaustedReason::Final(error) => match self.attempts.split_last() {
+                // With the model: it, or the key that it is asked with, has to be mended.
+                Some((Attempt { provider, model, .. }, before)) => {
+                    write!(f, "{provider}/{model}: {}", error.message)?;
+                    before
+                }
+                None => {
+                    write!(f, "{error}")?;
+                    &[][..]
+                }
+            },
             ExhaustedReason::CannotWithdraw(error) => {
                 write!(
                     f,

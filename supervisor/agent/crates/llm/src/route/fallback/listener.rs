@@ -1,5 +1,6 @@
 //! Listeners that receive the pieces of an answer, and their withdrawal.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -56,6 +57,7 @@ impl<F: FnMut(AnswerEvent) + Send> AnswerListener for F {
 #[derive(Debug)]
 pub(super) struct AttemptProgress {
     started: Instant,
+    first_millis: OnceLock<u64>,
     /// Milliseconds from the start to the last piece.
     last_millis: AtomicU64,
     pieces: AtomicU64,
@@ -64,7 +66,18 @@ pub(super) struct AttemptProgress {
 
 impl AttemptProgress {
     pub(super) fn new(started: Instant) -> Self {
-        Self { started, last_millis: AtomicU64::new(0), pieces: AtomicU64::new(0), chars: AtomicU64::new(0) }
+        Self {
+            started,
+            first_millis: OnceLock::new(),
+            last_millis: AtomicU64::new(0),
+            pieces: AtomicU64::new(0),
+            chars: AtomicU64::new(0),
+        }
+    }
+
+    /// The time from the start to the first piece; `None` without one.
+    pub(super) fn first(&self) -> Option<Duration> {
+        self.first_millis.get().copied().map(Duration::from_millis)
     }
 
     /// The time of the last piece; the start, if there was none.
@@ -92,6 +105,7 @@ impl AttemptProgress {
         self.chars.fetch_add(u64::try_from(chars).unwrap_or(u64::MAX), Ordering::Relaxed);
         self.pieces.fetch_add(1, Ordering::Relaxed);
         let millis = milliseconds(self.started.elapsed());
+        self.first_millis.get_or_init(|| millis);
         self.last_millis.store(millis, Ordering::Relaxed);
     }
 }

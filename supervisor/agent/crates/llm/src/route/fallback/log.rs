@@ -24,7 +24,7 @@ impl EventObserver for Log {
                 let tier = route.wanted.word();
                 debug!(%session, task = task.word(), complexity, points, tier, model, candidates, "a model was chosen");
             }
-            Event::Attempt { session, attempt } => {
+            Event::Attempt { session, attempt, .. } => {
                 let (provider, model, latency_ms) = (&attempt.provider, &attempt.model, attempt.latency_ms);
                 match &attempt.error {
                     None => {

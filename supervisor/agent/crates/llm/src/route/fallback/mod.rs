@@ -23,6 +23,7 @@ mod in_flight;
 mod listener;
 mod log;
 mod run;
+mod sampling;
 mod timed_attempt;
 
 pub use self::attempt::{Answered, Attempt, AttemptError};

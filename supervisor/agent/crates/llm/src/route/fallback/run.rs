@@ -13,8 +13,9 @@ use super::event::Event;
 use super::exhausted::{ExhaustedError, ExhaustedReason};
 use super::in_flight::InFlightAttempt;
 use super::listener::{AnswerEvent, AnswerListener, AttemptProgress};
+use super::sampling;
 use super::timed_attempt::{Bounds, BrokenAttempt, ask_with_timeouts};
-use crate::model::{ErrorClass, ProviderError, Request};
+use crate::model::{ErrorClass, ProviderError, Request, ShownImages};
 use crate::provider::Provider;
 use crate::route::breaker::Verdict;
 use crate::route::catalog::{CatalogEntry, ModelRef};
@@ -27,7 +28,7 @@ use crate::route::task::Complexity;
 pub const MAX_ATTEMPTS: usize = 16;
 
 /// A wait from which on clients are notified: about as long as people wait without wondering.
-const NOTICED_WAIT: Duration = Duration::from_secs(2);
+const NOTICED_WAIT: Duration = Duration::from_millis(1_500);
 
 pub(super) struct Run<'a> {
     chain: &'a Chain,
@@ -146,6 +147,11 @@ impl<'a> Run<'a> {
         };
         self.request.model.clone_from(&model.name);
         self.request.max_output_tokens = self.output_limit(entry);
+        sampling::apply(&mut self.request, self.ask.request, &entry.model);
+        self.request.images = match entry.model.vision {
+            true => self.ask.request.images.clone(),
+            false => ShownImages::without_vision(),
+        };
         let patience = chain.settings.patience;
         let half = self.started + self.deadline.saturating_duration_since(self.started) / 2;
         let retried_until = if others.ready { half } else { self.deadline };
@@ -189,7 +195,7 @@ impl<'a> Run<'a> {
                 }
             }
             ticket.settle(others.verdict(&error));
-            return self.after(candidate, error);
+            return self.after(candidate, error, others);
         }
     }
 
@@ -200,21 +206,22 @@ impl<'a> Run<'a> {
         let limit = u32::try_from(model.output_limit()).unwrap_or(u32::MAX);
         match (self.ask.request.max_output_tokens, model.max_output_tokens) {
             (Some(most), _) => Some(most.min(limit)),
-            (None, Some(limit)) => {
+            (None, None) if model.max_tokens.is_none() => None,
+            (None, _) => {
                 let left = model.context_window.saturating_sub(self.ask.input_tokens);
+                let limit = model.max_tokens.unwrap_or(limit);
                 Some(limit.min(u32::try_from(left).unwrap_or(u32::MAX)).max(1))
             }
-            (None, None) => None,
         }
     }
 
     /// Handles a candidate that has failed for good.
-    fn after(&mut self, candidate: &Candidate, error: ProviderError) -> Step {
+    fn after(&mut self, candidate: &Candidate, error: ProviderError, others: OtherCandidates) -> Step {
         let ModelRef { provider, name } = &candidate.model;
         let policy = retry::policy(error.class);
         let whole = policy.next == FallbackTarget::OtherProvider;
-        let retry_settings = &self.chain.settings.retry;
-        if let Some(time) = retry_settings.rest(error.class, error.retry_after) {
+        let rest = self.chain.settings.retry.rest(error.class, error.retry_after);
+        if let Some(time) = rest.filter(|_| others.may_rest(error.class)) {
             let model = (!whole).then_some(name.as_str());
             self.chain.health.rest(provider, model, error.class, time);
         }
@@ -316,7 +323,7 @@ impl<'a> Run<'a> {
             }
         };
         under_way.complete(&charge, said.is_ok());
-        chain.observer.on_event(&Event::Attempt { session, attempt: &attempt });
+        chain.observer.on_event(&Event::Attempt { session, attempt: &attempt, first_piece: signs.first() });
         self.attempts.push(attempt);
         match said {
             Ok(answer) => Ok(Answered {
@@ -356,6 +363,12 @@ impl OtherCandidates {
     fn verdict(self, error: &ProviderError) -> Verdict {
         let counts = retry::policy(error.class).counts && self.elsewhere;
         if counts { Verdict::Failed } else { Verdict::Inconclusive }
+    }
+
+    /// Whether the provider is left alone after such an error. Without credit the last one is not: a smaller
+    /// request may still be paid for, and what its account gets counts with the next question.
+    fn may_rest(self, class: ErrorClass) -> bool {
+        class != ErrorClass::Billing || self.elsewhere
     }
 }
 

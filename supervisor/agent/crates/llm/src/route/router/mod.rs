@@ -39,6 +39,10 @@ pub struct Pins {
     /// Only models of providers on this machine may see the text.
     #[serde(default)]
     pub local_only: bool,
+    /// The model that answered last, as provider/name. It pins nothing: of several models that cost the same it is asked
+    /// first, since it may have the session's beginning in its cache, or be loaded.
+    #[serde(default)]
+    pub active: Option<String>,
 }
 
 impl Pins {
@@ -167,6 +171,7 @@ pub fn route(
                     rung,
                     priority: question.routing.priority(entry),
                     estimate,
+                    is_active: question.pins.active.as_deref() == Some(entry.id.to_string().as_str()),
                     entry,
                 });
             }
@@ -179,7 +184,7 @@ pub fn route(
     // The catalog is in the order of its names, and the sort keeps it among equals.
     fits.sort_by_key(|fit| {
         let weight = u32::MAX - fit.entry.model.weight;
-        (fit.recovering, !fit.is_default, fit.rung, fit.priority, fit.estimate, weight)
+        (fit.recovering, !fit.is_default, fit.rung, fit.priority, fit.estimate, !fit.is_active, weight)
     });
     let candidates = fits
         .iter()
@@ -206,12 +211,23 @@ struct Rank<'c> {
     rung: usize,
     priority: u32,
     estimate: Money,
+    is_active: bool,
     entry: &'c CatalogEntry,
 }
 
 fn candidate(entry: &CatalogEntry, why: SelectionReason, question: &RouteQuery<'_>) -> Candidate {
     let estimate = estimate(&entry.model, question.needs).cost;
     Candidate { model: entry.id.clone(), tier: entry.model.tier, why, estimate }
+}
+
+/// Whether any model that these pins permit calls tools; `true` as well if they permit none.
+pub(in crate::route) fn calls_tools(catalog: &Catalog, pins: &Pins, routing: &Routing) -> bool {
+    if let Some(pin) = pins.request.as_deref().or(pins.session.as_deref()) {
+        return catalog.find(pin).map_or(true, |entry| entry.model.tools);
+    }
+    let mut permitted = catalog.entries().iter().filter(|entry| routing.permits(entry, pins.local_only));
+    let first = permitted.next();
+    first.is_none_or(|first| first.model.tools || permitted.any(|entry| entry.model.tools))
 }
 
 /// Whether a model is suitable, and whether its provider is recovering.

@@ -22,6 +22,30 @@ a/mid: { tier: mid, context_window: 200000, tools: true, cost: { input: 0.80, ou
 c/best: { tier: premium, context_window: 200000, tools: true, cost: { input: 3, output: 15 } }
 ";
 
+// Promises: AGENT-116
+#[test]
+fn tools_are_offered_where_a_permitted_model_calls_them() {
+    let catalog = |models: &str| {
+        let keys: CatalogKeys = serde_saphyr::from_str(models).expect("a catalog");
+        Catalog::new(&keys, &["a".to_owned(), "b".to_owned()].into()).expect("a good catalog")
+    };
+    let entry = |name: &str, tools: bool| {
+        format!("{name}: {{ tier: mid, context_window: 1000, free: true, tools: {tools} }}\n")
+    };
+    let mixed = catalog(&(entry("a/plain", false) + &entry("b/able", true)));
+    let plain = catalog(&entry("a/plain", false));
+    let routing = Routing { local: ["a".to_owned()].into(), ..Routing::default() };
+    let pinned = |name: &str| Pins { request: Some(name.to_owned()), ..Pins::default() };
+    let local = Pins { local_only: true, ..Pins::default() };
+    assert!(calls_tools(&mixed, &Pins::default(), &routing));
+    assert!(!calls_tools(&mixed, &local, &routing), "the other one is not on this machine");
+    assert!(!calls_tools(&mixed, &pinned("a/plain"), &routing));
+    assert!(!calls_tools(&plain, &Pins::default(), &routing));
+    // Errors of their own.
+    assert!(calls_tools(&plain, &pinned("nobody"), &routing));
+    assert!(calls_tools(&Catalog::default(), &Pins::default(), &routing));
+}
+
 fn needs(tools: bool) -> Requirements {
     Requirements { tools, vision: false, input_tokens: 1000, output_tokens: 500 }
 }
@@ -198,6 +222,10 @@ fn a_model() -> impl Strategy<Value = (String, crate::route::catalog::Model)> {
                 free: false,
                 weight,
                 priority: None,
+                temperature: None,
+                top_p: None,
+                max_tokens: None,
+                thinking: None,
             };
             (format!("{}/{name}", ["a", "b", "c"][provider]), model)
         })
@@ -306,6 +334,21 @@ b/four: { tier: cheap, context_window: 100000, cost: { input: 0.1, output: 1 } }
 }
 
 // Promises: AGENT-70
+// Promises: AGENT-146
+#[test]
+fn of_models_that_cost_the_same_the_one_that_answered_last_is_first() {
+    let catalog = catalog(MODELS);
+    let first = |active: Option<&str>| {
+        let pins = Pins { active: active.map(str::to_owned), ..Pins::default() };
+        let query = question(Task::Chat, Complexity::Moderate, needs(true), &pins);
+        names(&route(&catalog, &query, all_ready).expect("a route"))[0].clone()
+    };
+    assert_eq!(first(None), "c/mid", "it has the weight");
+    assert_eq!(first(Some("a/mid")), "a/mid");
+    // Neither another tier nor one that is gone.
+    assert_eq!((first(Some("c/best")), first(Some("a/gone"))), ("c/mid".to_owned(), "c/mid".to_owned()));
+}
+
 #[test]
 fn with_local_only_no_other_model_is_a_candidate_not_even_a_pinned_one() {
     let catalog = catalog(MODELS);

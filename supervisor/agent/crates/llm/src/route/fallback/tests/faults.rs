@@ -125,6 +125,19 @@ async fn no_credit_falls_back_to_another_provider_and_comes_back_in_ten_minutes(
     assert_eq!(setting.answered_by().await, "first/a");
 }
 
+// Promises: AGENT-68
+#[tokio::test(start_paused = true)]
+async fn the_last_provider_is_asked_again_after_it_had_no_credit() {
+    let mut setting = Setting::first(vec![Fault::NoCredit; 2]);
+    setting.pins.session = Some("first/a".to_owned());
+    for _ in 0..2 {
+        let error = setting.ask().await.expect_err("no credit");
+        assert_eq!(summary(&error.attempts), [at("first/a", Some(ErrorClass::Billing))]);
+    }
+    assert_eq!(setting.chain.provider_state("first", Instant::now()), ProviderState::Ready);
+    assert_eq!(setting.answered_by().await, "first/a");
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_broken_server_is_asked_again_and_then_left_for_another_model() {
     let server = Some(ErrorClass::Server);
@@ -200,7 +213,7 @@ async fn a_final_error_of_the_second_tells_of_the_first_too() {
     let setting = Setting::all([Fault::NoCredit], [Fault::WrongKey], []);
     let error = setting.ask().await.expect_err("it is final");
     let text = error.to_string();
-    assert_eq!(text, "second: the key is wrong. Tried: first/a (billing: no credit is left)");
+    assert_eq!(text, "second/a: the key is wrong. Tried: first/a (billing: no credit is left)");
 }
 
 #[tokio::test(start_paused = true)]

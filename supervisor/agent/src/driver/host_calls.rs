@@ -1,0 +1,135 @@
+//! Calls of plugins through the supervisor.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use talon_guard::Raw;
+use talon_llm::model::ToolCall;
+use talon_proto::agent;
+use talon_proto::agent::chunk::Kind;
+use talon_proto::host::ExecuteResponse;
+
+use super::conversation::{CONVERSATION, TASK, conversation};
+use super::drive::TurnRun;
+use super::{HostCall, HostError, Listener, Progress, plugin_question};
+use crate::question::Question;
+use crate::tool_result::ToolResult;
+use crate::tools::{self, Tool};
+use crate::traces::SpanContext;
+
+impl TurnRun<'_> {
+    pub(super) fn host_call(
+        &self,
+        tool: &Tool,
+        args: BTreeMap<String, String>,
+        json: &talon_arguments::Arguments,
+        trace: Option<SpanContext>,
+    ) -> HostCall {
+        HostCall {
+            plugin: tool.plugin.clone(),
+            action: tool.action.clone(),
+            args,
+            arguments_json: json.to_json(),
+            context: self.host_context(tool),
+            within: self.spec.within.clone(),
+            trace_parent: trace.map(|position| position.header()),
+            takes_input_requests: self.takes_plugin_questions(),
+            input_response: None,
+        }
+    }
+
+    /// Calls a plugin, and again with the person's answer for each question of it.
+    pub(super) async fn call_host(
+        &self,
+        place: usize,
+        call: &ToolCall,
+        tool: &Tool,
+        mut host_call: HostCall,
+        mut parked: Option<Question>,
+        listener: &Arc<dyn Listener>,
+    ) -> (ToolResult, bool) {
+        let mut said_why = None;
+        for _ in 0..=plugin_question::MAX_QUESTIONS {
+            if let Some(question) = parked.take() {
+                match self.ask_for_plugin(place, call, &question, listener).await {
+                    Ok((response, why)) => (host_call.input_response, said_why) = (Some(response), why),
+                    Err(error) => return (tools::denied(&format!("error: not continued: {error}")), false),
+                }
+            }
+            let (response, mut result, truncated) = self.call_host_once(call, tool, &host_call).await;
+            parked = response.and_then(|response| plugin_question::question_of(&response, tool));
+            if parked.is_none() {
+                if let Some(why) = said_why {
+                    result.block.push_str(&plugin_question::note(&why));
+                }
+                return (result, truncated);
+            }
+        }
+        let most = plugin_question::MAX_QUESTIONS;
+        (
+            tools::denied(&format!(
+                "error: the plugin asked the user {most} times in one call: it is given up"
+            )),
+            false,
+        )
+    }
+
+    /// Calls a plugin once. The response is missing where there is none.
+    async fn call_host_once(
+        &self,
+        call: &ToolCall,
+        tool: &Tool,
+        host_call: &HostCall,
+    ) -> (Option<ExecuteResponse>, ToolResult, bool) {
+        let _working = self.clock.work();
+        let mut progress = |Progress { progress, total, message }: Progress| {
+            let call_id = call.id.clone();
+            self.spec.listener.on_chunk(Kind::ToolProgress(agent::ToolProgress {
+                call_id,
+                progress,
+                total,
+                message,
+            }));
+        };
+        match self.environment.host.execute(host_call, &mut progress).await {
+            Ok(mut response) => {
+                let truncated = response.report.as_ref().is_some_and(|report| report.truncated);
+                let media = std::mem::take(&mut response.media);
+                let mut result = tools::from_host(&response, &self.environment.sanitizer);
+                result.provenance.images = self.plugin_images(tool, media).await;
+                (Some(response), result, truncated)
+            }
+            Err(error) => {
+                let words = match error {
+                    HostError::NotMade { .. } => format!("error: {error}"),
+                    HostError::Unknown { .. } => {
+                        format!("error: {error}; it is not known whether the call took effect")
+                    }
+                };
+                (None, tools::denied(&Raw::from(words).text()), false)
+            }
+        }
+    }
+
+    /// The call's context. Unknown (empty) values are left out, and what was said goes along only where the action
+    /// asks for it.
+    fn host_context(&self, tool: &Tool) -> BTreeMap<String, String> {
+        let caller = &self.spec.caller;
+        let asks = |name: &str| tool.injected.iter().any(|asked| asked == name);
+        let said = |name: &str, text: &dyn Fn() -> String| if asks(name) { text() } else { String::new() };
+        let task = said(TASK, &|| self.spec.request.clone());
+        let before = said(CONVERSATION, &|| conversation(self.transcript.messages(), caller.turn));
+        let known = [
+            (TASK, &task),
+            (CONVERSATION, &before),
+            ("session_id", &caller.session),
+            ("conversation_id", &caller.session),
+            ("sender", &caller.sender),
+            ("channel", &caller.channel),
+            ("subagent", &caller.subagent),
+            ("correlation_id", &caller.correlation_id),
+        ];
+        let known = known.into_iter().filter(|(_, value)| !value.is_empty());
+        known.map(|(key, value)| (key.to_owned(), value.clone())).collect()
+    }
+}
