@@ -305,8 +305,8 @@ async fn a_full_queue_refuses_at_once_and_the_others_are_served() {
 #[tokio::test]
 async fn the_breaker_opens_on_repeated_host_faults_and_closes_again() {
     let supervisor = Builder::new()
-        .misbehave(&[], "actions: { hang: { timeout: 50ms } }")
-        .config("guard:\n  breaker:\n    failures: 3\n    window: 60s\n    open_for: 300ms")
+        .misbehave(&[], "actions: { hang: { timeout: 1s } }")
+        .config("guard:\n  breaker:\n    failures: 3\n    window: 60s\n    open_for: 2s")
         .start()
         .await;
     let client = &supervisor.client;

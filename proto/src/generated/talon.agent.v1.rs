@@ -945,14 +945,14 @@ pub struct GetMemoryRequest {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ForgetMemoriesRequest {
-    #[prost(oneof = "forget_memories_request::What", tags = "1, 2, 3")]
-    pub what: ::core::option::Option<forget_memories_request::What>,
+    #[prost(oneof = "forget_memories_request::Kind", tags = "1, 2, 3")]
+    pub kind: ::core::option::Option<forget_memories_request::Kind>,
 }
 /// Nested message and enum types in `ForgetMemoriesRequest`.
 pub mod forget_memories_request {
     #[cfg_attr(feature = "serde", derive(serde::Serialize))]
     #[derive(Clone, PartialEq, Eq, Hash, ::prost::Oneof)]
-    pub enum What {
+    pub enum Kind {
         #[prost(string, tag = "1")]
         Id(::prost::alloc::string::String),
         #[prost(string, tag = "2")]
@@ -3362,14 +3362,14 @@ pub mod agent_server {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ToAgent {
-    #[prost(oneof = "to_agent::What", tags = "1, 2, 3")]
-    pub what: ::core::option::Option<to_agent::What>,
+    #[prost(oneof = "to_agent::Kind", tags = "1, 2, 3")]
+    pub kind: ::core::option::Option<to_agent::Kind>,
 }
 /// Nested message and enum types in `ToAgent`.
 pub mod to_agent {
     #[cfg_attr(feature = "serde", derive(serde::Serialize))]
     #[derive(Clone, PartialEq, ::prost::Oneof)]
-    pub enum What {
+    pub enum Kind {
         /// First, and again when the configuration changed. With a descriptor: a sealed memory file that holds `Settings` as JSON, with the
         /// environment variables and files that they name. It may hold keys.
         #[prost(message, tag = "1")]
@@ -3424,14 +3424,14 @@ pub struct HostConnection {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct FromAgent {
-    #[prost(oneof = "from_agent::What", tags = "1, 2, 3, 4")]
-    pub what: ::core::option::Option<from_agent::What>,
+    #[prost(oneof = "from_agent::Kind", tags = "1, 2, 3, 4")]
+    pub kind: ::core::option::Option<from_agent::Kind>,
 }
 /// Nested message and enum types in `FromAgent`.
 pub mod from_agent {
     #[cfg_attr(feature = "serde", derive(serde::Serialize))]
     #[derive(Clone, PartialEq, ::prost::Oneof)]
-    pub enum What {
+    pub enum Kind {
         /// It serves. Again after each `Configure`, and when its database has no room for writes, or has some again.
         #[prost(message, tag = "1")]
         Ready(super::Ready),

@@ -801,14 +801,14 @@ pub struct ExportRequest {}
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ExportChunk {
-    #[prost(oneof = "export_chunk::What", tags = "1, 2, 3, 4, 5")]
-    pub what: ::core::option::Option<export_chunk::What>,
+    #[prost(oneof = "export_chunk::Kind", tags = "1, 2, 3, 4, 5")]
+    pub kind: ::core::option::Option<export_chunk::Kind>,
 }
 /// Nested message and enum types in `ExportChunk`.
 pub mod export_chunk {
     #[cfg_attr(feature = "serde", derive(serde::Serialize))]
     #[derive(Clone, PartialEq, Eq, Hash, ::prost::Oneof)]
-    pub enum What {
+    pub enum Kind {
         #[prost(message, tag = "1")]
         Planned(super::ExportPlanned),
         #[prost(message, tag = "2")]
@@ -853,14 +853,14 @@ pub struct ExportDone {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ImportChunk {
-    #[prost(oneof = "import_chunk::What", tags = "1, 2, 3")]
-    pub what: ::core::option::Option<import_chunk::What>,
+    #[prost(oneof = "import_chunk::Kind", tags = "1, 2, 3")]
+    pub kind: ::core::option::Option<import_chunk::Kind>,
 }
 /// Nested message and enum types in `ImportChunk`.
 pub mod import_chunk {
     #[cfg_attr(feature = "serde", derive(serde::Serialize))]
     #[derive(Clone, PartialEq, Eq, Hash, ::prost::Oneof)]
-    pub enum What {
+    pub enum Kind {
         #[prost(message, tag = "1")]
         Options(super::ImportOptions),
         #[prost(message, tag = "2")]
@@ -890,14 +890,14 @@ pub struct ImportFile {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ImportReport {
-    #[prost(oneof = "import_report::What", tags = "1, 2, 3")]
-    pub what: ::core::option::Option<import_report::What>,
+    #[prost(oneof = "import_report::Kind", tags = "1, 2, 3")]
+    pub kind: ::core::option::Option<import_report::Kind>,
 }
 /// Nested message and enum types in `ImportReport`.
 pub mod import_report {
     #[cfg_attr(feature = "serde", derive(serde::Serialize))]
     #[derive(Clone, PartialEq, Eq, Hash, ::prost::Oneof)]
-    pub enum What {
+    pub enum Kind {
         #[prost(message, tag = "1")]
         File(super::ImportedFile),
         #[prost(message, tag = "2")]
@@ -959,14 +959,14 @@ pub struct BackupRequest {}
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct BackupChunk {
-    #[prost(oneof = "backup_chunk::What", tags = "1, 2, 3")]
-    pub what: ::core::option::Option<backup_chunk::What>,
+    #[prost(oneof = "backup_chunk::Kind", tags = "1, 2, 3")]
+    pub kind: ::core::option::Option<backup_chunk::Kind>,
 }
 /// Nested message and enum types in `BackupChunk`.
 pub mod backup_chunk {
     #[cfg_attr(feature = "serde", derive(serde::Serialize))]
     #[derive(Clone, PartialEq, Eq, Hash, ::prost::Oneof)]
-    pub enum What {
+    pub enum Kind {
         /// First.
         #[prost(message, tag = "1")]
         Begin(super::BackupBegin),
@@ -998,14 +998,14 @@ pub struct BackupEnd {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct RestoreChunk {
-    #[prost(oneof = "restore_chunk::What", tags = "1, 2, 3")]
-    pub what: ::core::option::Option<restore_chunk::What>,
+    #[prost(oneof = "restore_chunk::Kind", tags = "1, 2, 3")]
+    pub kind: ::core::option::Option<restore_chunk::Kind>,
 }
 /// Nested message and enum types in `RestoreChunk`.
 pub mod restore_chunk {
     #[cfg_attr(feature = "serde", derive(serde::Serialize))]
     #[derive(Clone, PartialEq, Eq, Hash, ::prost::Oneof)]
-    pub enum What {
+    pub enum Kind {
         #[prost(message, tag = "1")]
         Begin(super::RestoreBegin),
         #[prost(bytes, tag = "2")]
@@ -2134,14 +2134,14 @@ pub mod operator_server {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ToState {
-    #[prost(oneof = "to_state::What", tags = "1, 2, 3, 4")]
-    pub what: ::core::option::Option<to_state::What>,
+    #[prost(oneof = "to_state::Kind", tags = "1, 2, 3, 4")]
+    pub kind: ::core::option::Option<to_state::Kind>,
 }
 /// Nested message and enum types in `ToState`.
 pub mod to_state {
     #[cfg_attr(feature = "serde", derive(serde::Serialize))]
     #[derive(Clone, PartialEq, Eq, Hash, ::prost::Oneof)]
-    pub enum What {
+    pub enum Kind {
         /// First, and once.
         #[prost(message, tag = "1")]
         Open(super::Open),
@@ -2230,14 +2230,14 @@ pub struct AttachOperator {}
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct FromState {
-    #[prost(oneof = "from_state::What", tags = "1, 2, 3")]
-    pub what: ::core::option::Option<from_state::What>,
+    #[prost(oneof = "from_state::Kind", tags = "1, 2, 3")]
+    pub kind: ::core::option::Option<from_state::Kind>,
 }
 /// Nested message and enum types in `FromState`.
 pub mod from_state {
     #[cfg_attr(feature = "serde", derive(serde::Serialize))]
     #[derive(Clone, PartialEq, Eq, Hash, ::prost::Oneof)]
-    pub enum What {
+    pub enum Kind {
         #[prost(message, tag = "1")]
         Ready(super::Ready),
         /// The database was not opened; the child ends by itself.

@@ -119,7 +119,7 @@ impl AgentService {
             settings_bytes,
             trace_sample: talon_telemetry::trace_sample(),
         };
-        line.send(&message(to_agent::What::Configure(configure)), Some(file.as_fd())).await?;
+        line.send(&message(to_agent::Kind::Configure(configure)), Some(file.as_fd())).await?;
         given.settings = settings.version;
         Ok(Ok(()))
     }
@@ -138,7 +138,7 @@ impl AgentService {
             Ok(None) => return Ok(Ok(())),
             Err(error) => return Ok(Err(error)),
         };
-        let connection = message(to_agent::What::HostConnection(HostConnection { id }));
+        let connection = message(to_agent::Kind::HostConnection(HostConnection { id }));
         line.send(&connection, Some(theirs.as_fd())).await?;
         given.needs_host = None;
         Ok(Ok(()))
@@ -174,7 +174,7 @@ impl ManagedService for AgentService {
             return Ok(());
         }
         while let Some(client) = agent.clients.pop() {
-            let attach = message(to_agent::What::AttachClient(client.identity.clone()));
+            let attach = message(to_agent::Kind::AttachClient(client.identity.clone()));
             if let Err(error) = line.send(&attach, Some(client.connection.as_fd())).await {
                 // The process is gone and did not receive it, so the next one does.
                 agent.clients.put_back(client);
@@ -189,8 +189,8 @@ impl ManagedService for AgentService {
     }
 
     fn receive(held: &ServiceHandle<Self>, given: &mut SessionState, message: FromAgent) {
-        match message.what {
-            Some(from_agent::What::Ready(Ready { engine, place, problems, full })) => {
+        match message.kind {
+            Some(from_agent::Kind::Ready(Ready { engine, place, problems, full })) => {
                 if !given.ready {
                     tracing::info!(engine = %sanitize_report(&engine), place = %sanitize_report(&place), "the agent is ready");
                 }
@@ -209,12 +209,12 @@ impl ManagedService for AgentService {
                 });
                 given.ready = true;
             }
-            Some(from_agent::What::Refused(Refused { message, retryable })) => held.update_status(|status| {
+            Some(from_agent::Kind::Refused(Refused { message, retryable })) => held.update_status(|status| {
                 let problem = status.set_refused(&message, retryable);
                 tracing::error!(%problem, "the agent cannot begin");
             }),
-            Some(from_agent::What::NeedHost(NeedHost { id })) => given.needs_host = Some(id),
-            Some(from_agent::What::Spans(spans)) => trace::export(spans),
+            Some(from_agent::Kind::NeedHost(NeedHost { id })) => given.needs_host = Some(id),
+            Some(from_agent::Kind::Spans(spans)) => trace::export(spans),
             // A newer agent may send messages that this supervisor does not know.
             None => {}
         }
@@ -229,8 +229,8 @@ impl ManagedService for AgentService {
     }
 }
 
-fn message(what: to_agent::What) -> ToAgent {
-    ToAgent { what: Some(what) }
+fn message(kind: to_agent::Kind) -> ToAgent {
+    ToAgent { kind: Some(kind) }
 }
 
 #[cfg(test)]

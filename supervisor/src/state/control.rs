@@ -127,7 +127,7 @@ impl ManagedService for StateService {
         if !given.open_sent {
             let examined = kept.examined.load(Ordering::Relaxed);
             let open = Open { examined, ..kept.open.clone() };
-            line.send(&message(to_state::What::Open(open)), None).await?;
+            line.send(&message(to_state::Kind::Open(open)), None).await?;
             given.open_sent = true;
         }
         if !given.ready {
@@ -136,25 +136,25 @@ impl ManagedService for StateService {
         let wanted = kept.sockets.lock().desired.clone();
         for (id, socket) in &wanted {
             if given.sockets.insert(*id) {
-                let attach = message(to_state::What::AttachPlugin(socket.about.clone()));
+                let attach = message(to_state::Kind::AttachPlugin(socket.about.clone()));
                 line.send(&attach, Some(socket.listener.as_fd())).await?;
             }
         }
         let gone: Vec<u64> = given.sockets.iter().copied().filter(|id| !wanted.contains_key(id)).collect();
         for id in gone {
             given.sockets.remove(&id);
-            line.send(&message(to_state::What::DetachPlugin(DetachPlugin { id })), None).await?;
+            line.send(&message(to_state::Kind::DetachPlugin(DetachPlugin { id })), None).await?;
         }
         while let Some(operator) = kept.operators.pop() {
-            let attach = message(to_state::What::AttachOperator(AttachOperator {}));
+            let attach = message(to_state::Kind::AttachOperator(AttachOperator {}));
             line.send(&attach, Some(operator.as_fd())).await?;
         }
         Ok(())
     }
 
     fn receive(held: &ServiceHandle<Self>, given: &mut SessionState, message: FromState) {
-        match message.what {
-            Some(from_state::What::Ready(Ready { engine, place, problem, .. })) => {
+        match message.kind {
+            Some(from_state::Kind::Ready(Ready { engine, place, problem, .. })) => {
                 tracing::info!(engine = %sanitize_report(&engine), place = %sanitize_report(&place), "state is kept");
                 held.update_status(|status| {
                     status.set_opened(&engine, &place);
@@ -163,11 +163,11 @@ impl ManagedService for StateService {
                 given.ready = true;
                 held.service().examined.store(true, Ordering::Relaxed);
             }
-            Some(from_state::What::Refused(Refused { message, retryable })) => held.update_status(|status| {
+            Some(from_state::Kind::Refused(Refused { message, retryable })) => held.update_status(|status| {
                 let problem = status.set_refused(&message, retryable);
                 tracing::error!(%problem, "the state service cannot open its database");
             }),
-            Some(from_state::What::Availability(Availability { problem, full })) => {
+            Some(from_state::Kind::Availability(Availability { problem, full })) => {
                 if !problem.is_empty() {
                     tracing::warn!(problem = %sanitize_report(&problem), "the state service's database does not answer");
                 } else if !full.is_empty() {
@@ -196,6 +196,6 @@ fn set_availability(status: &mut ManagedServiceStatus, problem: &str, full: &str
     }
 }
 
-fn message(what: to_state::What) -> ToState {
-    ToState { what: Some(what) }
+fn message(kind: to_state::Kind) -> ToState {
+    ToState { kind: Some(kind) }
 }

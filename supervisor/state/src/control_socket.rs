@@ -7,6 +7,6 @@ use talon_proto::state::{FromState, ToState, from_state};
 pub(crate) type ControlSocket = Control<FromState, ToState>;
 
 /// A message to the starter.
-pub(crate) fn message(what: from_state::What) -> FromState {
-    FromState { what: Some(what) }
+pub(crate) fn message(kind: from_state::Kind) -> FromState {
+    FromState { kind: Some(kind) }
 }

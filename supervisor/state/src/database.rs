@@ -180,7 +180,7 @@ impl Database {
     /// Tells the starter what is wrong now; returns whether the starter is still there.
     async fn report(&self, starter: &ControlSocket) -> bool {
         let availability = Availability { problem: self.problem(), full: self.fullness.problem() };
-        starter.send(&message(from_state::What::Availability(availability)), None).await.is_ok()
+        starter.send(&message(from_state::Kind::Availability(availability)), None).await.is_ok()
     }
 
     fn is_unavailable(&self, error: &Error) {

@@ -37,7 +37,7 @@ pub async fn run(control: OwnedFd) -> ExitReason {
         () = signals.terminated() => return ExitReason::Requested,
     };
     let open = match open {
-        Ok(Some(Packet { message: ToState { what: Some(to_state::What::Open(open)) }, .. })) => open,
+        Ok(Some(Packet { message: ToState { kind: Some(to_state::Kind::Open(open)) }, .. })) => open,
         Ok(None) => return ExitReason::Requested,
         Ok(Some(_)) => return protocol_mismatch(&"the first message was not `Open`"),
         Err(error) => return protocol_mismatch(&error),
@@ -58,7 +58,7 @@ pub async fn run(control: OwnedFd) -> ExitReason {
                 "the database is not opened"
             );
             // If the starter has gone, the log has the reason.
-            let _sent = starter.send(&message(from_state::What::Refused(refused)), None).await;
+            let _sent = starter.send(&message(from_state::Kind::Refused(refused)), None).await;
             return ExitReason::Refused;
         }
     };
@@ -74,7 +74,7 @@ pub async fn run(control: OwnedFd) -> ExitReason {
         problem = ready.problem,
         "the database is open"
     );
-    let ready = starter.send(&message(from_state::What::Ready(ready)), None).await;
+    let ready = starter.send(&message(from_state::Kind::Ready(ready)), None).await;
     let end = match ready {
         Ok(()) => serve(&starter, &mut signals, &database).await,
         Err(_gone) => ExitReason::Requested,
@@ -175,12 +175,12 @@ impl SocketSet {
 
     fn handle(&mut self, packet: Packet<ToState>) {
         let Packet { message, descriptor } = packet;
-        let handled = match message.what {
+        let handled = match message.kind {
             None => Err(ControlMessageError::Unknown),
-            Some(to_state::What::Open(_)) => Err(ControlMessageError::AlreadyOpen),
-            Some(to_state::What::AttachPlugin(attach)) => self.attach(&attach, descriptor),
-            Some(to_state::What::DetachPlugin(detach)) => self.detach(detach.id),
-            Some(to_state::What::AttachOperator(_)) => self.attach_operator(descriptor),
+            Some(to_state::Kind::Open(_)) => Err(ControlMessageError::AlreadyOpen),
+            Some(to_state::Kind::AttachPlugin(attach)) => self.attach(&attach, descriptor),
+            Some(to_state::Kind::DetachPlugin(detach)) => self.detach(detach.id),
+            Some(to_state::Kind::AttachOperator(_)) => self.attach_operator(descriptor),
         };
         if let Err(error) = handled {
             tracing::error!(%error, "a message on the control socket was not obeyed");

@@ -127,9 +127,9 @@ impl Bench {
             for_restore: false,
             examined: false,
         };
-        say(&control, to_state::What::Open(open), None::<&net::UnixStream>).await;
-        let ready = control.receive().await.expect("an answer").expect("an answer").message.what;
-        assert!(matches!(ready, Some(from_state::What::Ready(_))), "{ready:?}");
+        say(&control, to_state::Kind::Open(open), None::<&net::UnixStream>).await;
+        let ready = control.receive().await.expect("an answer").expect("an answer").message.kind;
+        assert!(matches!(ready, Some(from_state::Kind::Ready(_))), "{ready:?}");
         let uid =
             std::fs::metadata(directory.path()).map(|found| std::os::unix::fs::MetadataExt::uid(&found));
         let attach = AttachPlugin {
@@ -140,9 +140,9 @@ impl Bench {
             quota_keys: u64::MAX / 2,
         };
         let listener = net::UnixListener::bind(at("k")).expect("a socket");
-        say(&control, to_state::What::AttachPlugin(attach), Some(&listener)).await;
+        say(&control, to_state::Kind::AttachPlugin(attach), Some(&listener)).await;
         let (kept, handed) = net::UnixStream::pair().expect("a pair");
-        say(&control, to_state::What::AttachOperator(AttachOperator {}), Some(&handed)).await;
+        say(&control, to_state::Kind::AttachOperator(AttachOperator {}), Some(&handed)).await;
         let echo = Command::new(std::env::current_exe().expect("this program"))
             .env(ECHO, at("echo"))
             .stdin(Stdio::null())
@@ -310,8 +310,8 @@ where
     since.elapsed()
 }
 
-async fn say(control: &Control<ToState, FromState>, what: to_state::What, descriptor: Option<&impl AsFd>) {
-    let message = ToState { what: Some(what) };
+async fn say(control: &Control<ToState, FromState>, kind: to_state::Kind, descriptor: Option<&impl AsFd>) {
+    let message = ToState { kind: Some(kind) };
     control.send(&message, descriptor.map(AsFd::as_fd)).await.expect("it listens");
 }
 

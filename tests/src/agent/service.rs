@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use talon_proto::agent::agent_server::Agent;
-use talon_proto::agent::forget_memories_request::What;
+use talon_proto::agent::forget_memories_request::Kind;
 use talon_proto::agent::{
     Approval, ApprovalRule, AskRequest, AttachRequest, CancelRequest, CancelResponse, Chunk,
     CompactSessionRequest, CompactSessionResponse, CreateSessionRequest, DecideRequest, DeleteSessionRequest,
@@ -247,18 +247,18 @@ impl Agent for Service {
         &self,
         request: Request<ForgetMemoriesRequest>,
     ) -> Answer<ForgetMemoriesResponse> {
-        let what = request.into_inner().what;
+        let what = request.into_inner().kind;
         let forgotten = match &what {
-            Some(What::Id(id)) => u64::from(fixtures::memories().iter().any(|memory| memory.id == *id)),
-            Some(What::Tag(_)) => 2,
+            Some(Kind::Id(id)) => u64::from(fixtures::memories().iter().any(|memory| memory.id == *id)),
+            Some(Kind::Tag(_)) => 2,
             _ => 0,
         };
         self.world.record(format!(
             "ForgetMemories {}",
             match what {
-                Some(What::Id(id)) => id,
-                Some(What::Tag(tag)) => format!("tag {tag}"),
-                Some(What::NotUsedSinceUnixMs(_)) => "unused".to_owned(),
+                Some(Kind::Id(id)) => id,
+                Some(Kind::Tag(tag)) => format!("tag {tag}"),
+                Some(Kind::NotUsedSinceUnixMs(_)) => "unused".to_owned(),
                 None => "nothing".to_owned(),
             }
         ));

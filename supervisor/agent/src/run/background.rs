@@ -84,8 +84,8 @@ pub(super) async fn make_memory_vectors(agent: Arc<Agent>) {
 pub(super) async fn report_room(agent: Arc<Agent>, control: Arc<SupervisorControl>) {
     loop {
         agent.room_changed().await;
-        let ready = from_agent::What::Ready(agent.ready().await);
-        if control.send(&FromAgent { what: Some(ready) }, None).await.is_err() {
+        let ready = from_agent::Kind::Ready(agent.ready().await);
+        if control.send(&FromAgent { kind: Some(ready) }, None).await.is_err() {
             // The supervisor is gone, which the process notices elsewhere.
             return;
         }
@@ -95,8 +95,8 @@ pub(super) async fn report_room(agent: Arc<Agent>, control: Arc<SupervisorContro
 /// Sends spans to the supervisor, for as long as it is polled.
 pub(super) async fn send_spans(agent: Arc<Agent>, control: Arc<SupervisorControl>) {
     loop {
-        let spans = from_agent::What::Spans(agent.tracer.next().await);
-        if control.send(&FromAgent { what: Some(spans) }, None).await.is_err() {
+        let spans = from_agent::Kind::Spans(agent.tracer.next().await);
+        if control.send(&FromAgent { kind: Some(spans) }, None).await.is_err() {
             // The supervisor is gone, which the process notices elsewhere.
             return;
         }

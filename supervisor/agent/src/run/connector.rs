@@ -81,7 +81,7 @@ impl HostConnector for SupervisorConnector {
         let (answers, answer) = oneshot::channel();
         self.pending.lock().insert(id, answers);
         let _forgotten = PendingConnection { connector: self, id };
-        let message = FromAgent { what: Some(from_agent::What::NeedHost(NeedHost { id })) };
+        let message = FromAgent { kind: Some(from_agent::Kind::NeedHost(NeedHost { id })) };
         self.control.send(&message, None).await.map_err(io::Error::other)?;
         match tokio::time::timeout(CONNECT_TIMEOUT, answer).await {
             Ok(Ok(stream)) => Ok(stream),

@@ -43,7 +43,7 @@ pub async fn run(control: OwnedFd) -> ExitReason {
     };
     let (configure, descriptor) = match first {
         Ok(Some(Packet {
-            message: ToAgent { what: Some(to_agent::What::Configure(configure)) },
+            message: ToAgent { kind: Some(to_agent::Kind::Configure(configure)) },
             descriptor,
         })) => (configure, descriptor),
         Ok(None) => return ExitReason::Requested,
@@ -61,7 +61,7 @@ pub async fn run(control: OwnedFd) -> ExitReason {
         Err(StartError::Refused(NotOpened { message, retryable })) => {
             tracing::error!(reason = message, retryable, "the agent cannot begin");
             // If the message does not arrive, the log has it.
-            let refused = from_agent::What::Refused(Refused { message, retryable });
+            let refused = from_agent::Kind::Refused(Refused { message, retryable });
             let _sent = control.send(&agent_message(refused), None).await;
             return ExitReason::Refused;
         }
@@ -120,8 +120,8 @@ async fn read(
         .unwrap_or_else(|error| Err(ConfigReadError::File(std::io::Error::other(error))))
 }
 
-fn agent_message(what: from_agent::What) -> FromAgent {
-    FromAgent { what: Some(what) }
+fn agent_message(kind: from_agent::Kind) -> FromAgent {
+    FromAgent { kind: Some(kind) }
 }
 
 fn protocol_failure(why: &dyn std::fmt::Display) -> ExitReason {
@@ -194,9 +194,9 @@ impl RunningService {
     /// Handles a message. Returns whether the supervisor is still connected.
     async fn handle(&mut self, packet: Packet<ToAgent>) -> Result<bool, MessageError> {
         let Packet { message, descriptor } = packet;
-        match message.what {
+        match message.kind {
             None => Err(MessageError::Unknown),
-            Some(to_agent::What::Configure(Configure { settings_bytes, .. })) => {
+            Some(to_agent::Kind::Configure(Configure { settings_bytes, .. })) => {
                 let extra = match read(descriptor, settings_bytes).await {
                     Ok(bundle) => {
                         self.agent.configure(&bundle);
@@ -211,8 +211,8 @@ impl RunningService {
                 };
                 Ok(self.send_status(extra).await)
             }
-            Some(to_agent::What::AttachClient(attach)) => self.attach(attach, descriptor).map(|()| true),
-            Some(to_agent::What::HostConnection(HostConnection { id })) => {
+            Some(to_agent::Kind::AttachClient(attach)) => self.attach(attach, descriptor).map(|()| true),
+            Some(to_agent::Kind::HostConnection(HostConnection { id })) => {
                 Ok(self.connector.receive_connection(id, descriptor).map(|()| true)?)
             }
         }
@@ -234,7 +234,7 @@ impl RunningService {
             tracing::warn!(problem, "something is wrong, and the agent serves all the same");
         }
         tracing::info!(engine = ready.engine, place = ready.place, "the agent serves");
-        self.control.send(&agent_message(from_agent::What::Ready(ready)), None).await.is_ok()
+        self.control.send(&agent_message(from_agent::Kind::Ready(ready)), None).await.is_ok()
     }
 
     /// Accepts nothing new, leaves turns interrupted, and waits for running requests.

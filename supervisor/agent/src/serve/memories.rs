@@ -1,6 +1,6 @@
 //! What is remembered beyond a session.
 
-use talon_proto::agent::forget_memories_request::What;
+use talon_proto::agent::forget_memories_request::Kind;
 use talon_proto::agent::{
     ForgetMemoriesRequest, ForgetMemoriesResponse, GetMemoryRequest, ListMemoriesRequest,
     ListMemoriesResponse, Memory, Workflow, WorkflowStep,
@@ -54,11 +54,11 @@ impl Service {
                 "a model forgets nothing: use `talon memory forget` by hand",
             ));
         }
-        let what = match request.what {
+        let what = match request.kind {
             None => {
                 return Err(Status::invalid_argument("say what is to be forgotten: an id, a tag, or a time"));
             }
-            Some(What::Id(id)) => {
+            Some(Kind::Id(id)) => {
                 let memory = self.memory(client, &id).await?;
                 if is_shared(&memory) {
                     client.require_operator("to forget what is everybody's")?;
@@ -66,11 +66,11 @@ impl Service {
                 ForgetSelector::Id(memory.id)
             }
             // Deletes in bulk, whatever the owner.
-            Some(What::Tag(tag)) => {
+            Some(Kind::Tag(tag)) => {
                 client.require_operator("to forget many memories at once")?;
                 ForgetSelector::Tag(tag)
             }
-            Some(What::NotUsedSinceUnixMs(since)) => {
+            Some(Kind::NotUsedSinceUnixMs(since)) => {
                 client.require_operator("to forget many memories at once")?;
                 ForgetSelector::NotUsedSince(Timestamp::from_millis(i64::try_from(since).unwrap_or(i64::MAX)))
             }

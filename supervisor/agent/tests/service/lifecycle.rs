@@ -35,11 +35,11 @@ fn by_hand_it_says_that_it_is_not_for_that() {
 async fn anything_but_a_configuration_first_is_a_protocol_error() {
     let place = TestDirectory::new();
     let senseless = [
-        to_agent::What::HostConnection(HostConnection { id: 1 }),
-        to_agent::What::AttachClient(AttachClient::default()),
-        to_agent::What::Configure(Configure::default()),
-        to_agent::What::Configure(Configure { open: Some(Open::default()), ..Configure::default() }),
-        to_agent::What::Configure(Configure {
+        to_agent::Kind::HostConnection(HostConnection { id: 1 }),
+        to_agent::Kind::AttachClient(AttachClient::default()),
+        to_agent::Kind::Configure(Configure::default()),
+        to_agent::Kind::Configure(Configure { open: Some(Open::default()), ..Configure::default() }),
+        to_agent::Kind::Configure(Configure {
             open: Some(Open { layers: Layers::KeyValues.into(), ..place.open() }),
             ..Configure::default()
         }),
@@ -107,8 +107,8 @@ async fn a_client_that_cannot_be_meant_is_not_served_and_the_others_are() {
     let agent = Agent::at(&place).await;
     let attach =
         AttachClient { sender: "alice".to_owned(), role: "king".to_owned(), ..AttachClient::default() };
-    agent.send(to_agent::What::AttachClient(attach), None).await;
-    agent.send(to_agent::What::HostConnection(HostConnection { id: 99 }), None).await;
+    agent.send(to_agent::Kind::AttachClient(attach), None).await;
+    agent.send(to_agent::Kind::HostConnection(HostConnection { id: 99 }), None).await;
     let mut client = agent.client("alice").await;
     assert_eq!(answer(&mut client, "", "hello").await.1.text, "Hello to you, too.");
     assert!(agent.log().contains("was not obeyed"), "{}", agent.log());
@@ -175,7 +175,7 @@ async fn a_changed_configuration_is_taken_over_and_turns_under_way_keep_theirs()
     assert_eq!(answer(&mut client, &session, "hello").await.1.text, "Hello to you, too.");
     // An unreadable configuration changes nothing.
     agent.send_configuration(place.open(), b"{").await;
-    let Some(from_agent::What::Ready(ready)) = agent.receive().await else { panic!("{}", agent.log()) };
+    let Some(from_agent::Kind::Ready(ready)) = agent.receive().await else { panic!("{}", agent.log()) };
     assert!(ready.problems.iter().any(|problem| problem.contains("the one before stays")), "{ready:?}");
     assert_eq!(answer(&mut client, &session, "hello").await.1.text, "Hello to you, too.");
 }

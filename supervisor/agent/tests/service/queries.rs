@@ -85,9 +85,9 @@ async fn memories_are_listed_shown_and_forgotten() {
             Code::NotFound
         );
     }
-    let forget = |what| ForgetMemoriesRequest { what };
+    let forget = |kind| ForgetMemoriesRequest { kind };
     assert_eq!(refused(client.forget_memories(forget(None)).await).code(), Code::InvalidArgument);
-    let many = forget_memories_request::What::Tag("tea".to_owned());
+    let many = forget_memories_request::Kind::Tag("tea".to_owned());
     assert_eq!(
         refused(client.forget_memories(forget(Some(many.clone()))).await).code(),
         Code::PermissionDenied
@@ -110,7 +110,7 @@ async fn what_is_remembered_for_somebody_is_shown_to_nobody_else() {
     assert!(bob.list_memories(list()).await.unwrap().into_inner().memories.is_empty());
     let id = memories[0].id.clone();
     assert_eq!(refused(bob.get_memory(GetMemoryRequest { id: id.clone() }).await).code(), Code::NotFound);
-    let forget = ForgetMemoriesRequest { what: Some(forget_memories_request::What::Id(id)) };
+    let forget = ForgetMemoriesRequest { kind: Some(forget_memories_request::Kind::Id(id)) };
     assert_eq!(refused(bob.forget_memories(forget.clone()).await).code(), Code::NotFound);
     let mut model = agent.client_with("alice", "call", "model").await;
     assert_eq!(refused(model.forget_memories(forget.clone()).await).code(), Code::PermissionDenied);
@@ -134,7 +134,7 @@ async fn what_is_everybodys_is_forgotten_by_operators_alone() {
     let agent = Agent::at(&place).await;
     let mut alice = agent.client("alice").await;
     assert_eq!(alice.get_memory(GetMemoryRequest { id: id.clone() }).await.unwrap().into_inner().id, id);
-    let forget = ForgetMemoriesRequest { what: Some(forget_memories_request::What::Id(id)) };
+    let forget = ForgetMemoriesRequest { kind: Some(forget_memories_request::Kind::Id(id)) };
     assert_eq!(refused(alice.forget_memories(forget.clone()).await).code(), Code::PermissionDenied);
     let mut operator = agent.client_with("root", "operate", "person").await;
     assert_eq!(operator.forget_memories(forget).await.unwrap().into_inner().forgotten, 1);

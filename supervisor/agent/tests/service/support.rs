@@ -106,7 +106,7 @@ impl TestDirectory {
 pub(crate) struct Agent {
     child: Child,
     control: Option<Arc<Control<ToAgent, FromAgent>>>,
-    messages: mpsc::UnboundedReceiver<from_agent::What>,
+    messages: mpsc::UnboundedReceiver<from_agent::Kind>,
     listening: tokio::task::JoinHandle<()>,
     /// The same socket, for invalid messages.
     raw: Option<OwnedFd>,
@@ -146,7 +146,7 @@ impl Agent {
         let bytes = handed(settings).to_bytes().unwrap();
         self.send_configuration(place.open(), &bytes).await;
         match self.receive().await {
-            Some(from_agent::What::Ready(ready)) => ready,
+            Some(from_agent::Kind::Ready(ready)) => ready,
             other => panic!("{other:?}: {}", self.log()),
         }
     }
@@ -156,25 +156,25 @@ impl Agent {
         file.write_all(bytes).unwrap();
         let configure =
             Configure { open: Some(open), settings_bytes: bytes.len() as u64, trace_sample: None };
-        self.send(to_agent::What::Configure(configure), Some(file.into())).await;
+        self.send(to_agent::Kind::Configure(configure), Some(file.into())).await;
     }
 
     /// Sends a configuration that it rejects. Returns its message and exit status.
     pub(crate) async fn refuses(mut self, place: &TestDirectory, bytes: &[u8]) -> (Refused, ExitStatus) {
         self.send_configuration(place.open(), bytes).await;
         match self.receive().await {
-            Some(from_agent::What::Refused(refused)) => (refused, self.ended()),
+            Some(from_agent::Kind::Refused(refused)) => (refused, self.ended()),
             other => panic!("{other:?}: {}", self.log()),
         }
     }
 
-    pub(crate) async fn send(&self, what: to_agent::What, descriptor: Option<OwnedFd>) {
-        let message = ToAgent { what: Some(what) };
+    pub(crate) async fn send(&self, kind: to_agent::Kind, descriptor: Option<OwnedFd>) {
+        let message = ToAgent { kind: Some(kind) };
         let descriptor = descriptor.as_ref().map(AsFd::as_fd);
         self.control.as_ref().unwrap().send(&message, descriptor).await.unwrap();
     }
 
-    pub(crate) async fn receive(&mut self) -> Option<from_agent::What> {
+    pub(crate) async fn receive(&mut self) -> Option<from_agent::Kind> {
         self.messages.recv().await
     }
 
@@ -193,7 +193,7 @@ impl Agent {
             role: role.to_owned(),
             origin: origin.to_owned(),
         };
-        self.send(to_agent::What::AttachClient(attach), Some(theirs.into())).await;
+        self.send(to_agent::Kind::AttachClient(attach), Some(theirs.into())).await;
         ours.set_nonblocking(true).unwrap();
         let mut stream = Some(UnixStream::from_std(ours).unwrap());
         let connector = tower::service_fn(move |_| {
@@ -254,16 +254,16 @@ impl Drop for Agent {
 async fn listen(
     control: Arc<Control<ToAgent, FromAgent>>,
     plugins: Arc<Plugins>,
-    messages: mpsc::UnboundedSender<from_agent::What>,
+    messages: mpsc::UnboundedSender<from_agent::Kind>,
 ) {
     while let Ok(Some(packet)) = control.receive().await {
-        match packet.message.what {
-            Some(from_agent::What::NeedHost(need)) => {
+        match packet.message.kind {
+            Some(from_agent::Kind::NeedHost(need)) => {
                 let (ours, theirs) = net::UnixStream::pair().unwrap();
                 ours.set_nonblocking(true).unwrap();
                 tokio::spawn(host::serve(UnixStream::from_std(ours).unwrap(), Arc::clone(&plugins)));
-                let what = Some(to_agent::What::HostConnection(HostConnection { id: need.id }));
-                let _gone = control.send(&ToAgent { what }, Some(theirs.as_fd())).await;
+                let kind = Some(to_agent::Kind::HostConnection(HostConnection { id: need.id }));
+                let _gone = control.send(&ToAgent { kind }, Some(theirs.as_fd())).await;
             }
             Some(other) => drop(messages.send(other)),
             None => {}

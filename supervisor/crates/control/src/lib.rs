@@ -176,7 +176,7 @@ mod tests {
     }
 
     fn detach(id: u64) -> ToState {
-        ToState { what: Some(to_state::What::DetachPlugin(DetachPlugin { id })) }
+        ToState { kind: Some(to_state::Kind::DetachPlugin(DetachPlugin { id })) }
     }
 
     #[tokio::test]
@@ -216,7 +216,7 @@ mod tests {
             plugin: "x".repeat(MAX_PACKET_BYTES),
             ..talon_proto::state::AttachPlugin::default()
         };
-        let large = ToState { what: Some(to_state::What::AttachPlugin(attach)) };
+        let large = ToState { kind: Some(to_state::Kind::AttachPlugin(attach)) };
         assert!(matches!(ours.send(&large, None).await, Err(ControlError::TooLarge(_))));
         send_packet(ours.socket.get_ref().as_fd(), &[0xff; 9], None).unwrap();
         assert!(matches!(theirs.receive().await, Err(ControlError::Malformed(_))));

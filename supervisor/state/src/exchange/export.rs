@@ -1,7 +1,7 @@
 //! Exports a store: files, in chunks, as fast as the client reads.
 
 use talon_proto::state::{
-    ExportChunk, ExportDone, ExportEnd, ExportFile, ExportPlanned, Layers, export_chunk::What,
+    ExportChunk, ExportDone, ExportEnd, ExportFile, ExportPlanned, Layers, export_chunk::Kind,
 };
 use talon_store::{Error, KeyValues, Message, PluginId, Session, SessionId, Store};
 use tokio::sync::mpsc;
@@ -42,7 +42,7 @@ pub async fn export(store: &Store, layers: Layers, to: mpsc::Sender<ExportChunk>
         Layers::Unspecified => return Err(ExportError::NoLayers),
     }
     let done = ExportDone { files: out.files, records: out.records };
-    out.send(What::Done(done)).await
+    out.send(Kind::Done(done)).await
 }
 
 async fn key_values(store: &Store, out: &mut ExportSink) -> Result<(), ExportError> {
@@ -58,7 +58,7 @@ async fn key_values(store: &Store, out: &mut ExportSink) -> Result<(), ExportErr
             break;
         }
     }
-    out.send(What::Planned(ExportPlanned { files: plugins.len() as u64 })).await?;
+    out.send(Kind::Planned(ExportPlanned { files: plugins.len() as u64 })).await?;
     for plugin in plugins {
         let mut file = ExportedFile::new(layout::plugin_path(&plugin));
         let mut after = None;
@@ -92,7 +92,7 @@ async fn conversations(store: &Store, out: &mut ExportSink) -> Result<(), Export
             break;
         }
     }
-    out.send(What::Planned(ExportPlanned { files })).await?;
+    out.send(Kind::Planned(ExportPlanned { files })).await?;
     let mut after = None;
     loop {
         let page = source::sessions(&*sessions, after).await?;
@@ -205,13 +205,13 @@ impl ExportedFile {
         if !self.begun {
             self.begun = true;
             out.files += 1;
-            out.send(What::Begin(ExportFile { path: self.path.clone() })).await?;
+            out.send(Kind::Begin(ExportFile { path: self.path.clone() })).await?;
         }
         out.buffer.extend_from_slice(self.yaml.take().as_bytes());
         while out.buffer.len() >= CHUNK_BYTES {
             let rest = out.buffer.split_off(CHUNK_BYTES);
             let chunk = std::mem::replace(&mut out.buffer, rest);
-            out.send(What::Data(chunk)).await?;
+            out.send(Kind::Data(chunk)).await?;
         }
         Ok(())
     }
@@ -223,10 +223,10 @@ impl ExportedFile {
         self.send_full_chunks(out).await?;
         if !out.buffer.is_empty() {
             let rest = std::mem::take(&mut out.buffer);
-            out.send(What::Data(rest)).await?;
+            out.send(Kind::Data(rest)).await?;
         }
         out.records += self.records;
-        out.send(What::End(ExportEnd { records: self.records })).await
+        out.send(Kind::End(ExportEnd { records: self.records })).await
     }
 }
 
@@ -239,7 +239,7 @@ struct ExportSink {
 }
 
 impl ExportSink {
-    async fn send(&self, what: What) -> Result<(), ExportError> {
-        self.to.send(ExportChunk { what: Some(what) }).await.map_err(|_| ExportError::Disconnected)
+    async fn send(&self, kind: Kind) -> Result<(), ExportError> {
+        self.to.send(ExportChunk { kind: Some(kind) }).await.map_err(|_| ExportError::Disconnected)
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use talon_proto::state::{
-    ImportCounts, ImportDone, ImportRefused, ImportReport, ImportedFile, Layers, import_report::What,
+    ImportCounts, ImportDone, ImportRefused, ImportReport, ImportedFile, Layers, import_report::Kind,
 };
 use talon_store::limits::MAX_NAME_BYTES;
 use talon_store::{APPROVALS_NAMESPACE, Error, PluginId, Store, Timestamp};
@@ -145,14 +145,14 @@ impl Importer {
             counts: Some(report.counts),
             plugin: report.plugin.clone(),
         };
-        report.send(What::File(file)).await
+        report.send(Kind::File(file)).await
     }
 
     /// The last report.
     #[must_use]
     pub fn into_report(self) -> ImportReport {
         let done = ImportDone { files: self.files, counts: Some(self.counts) };
-        ImportReport { what: Some(What::Done(done)) }
+        ImportReport { kind: Some(Kind::Done(done)) }
     }
 
     async fn plugin(
@@ -328,14 +328,14 @@ impl<'a> FileReport<'a> {
         }
     }
 
-    async fn send(&self, what: What) -> Result<(), ImportError> {
-        self.to.send(ImportReport { what: Some(what) }).await.map_err(|_| ImportError::Disconnected)
+    async fn send(&self, kind: Kind) -> Result<(), ImportError> {
+        self.to.send(ImportReport { kind: Some(kind) }).await.map_err(|_| ImportError::Disconnected)
     }
 
     async fn refuse(&mut self, record: &str, problem: Problem) -> Result<(), ImportError> {
         self.counts.refused += 1;
         let Problem { at: Mark { line, column }, reason } = problem;
-        self.send(What::Refused(ImportRefused {
+        self.send(Kind::Refused(ImportRefused {
             path: self.path.clone(),
             line: line as u64,
             column: column as u64,

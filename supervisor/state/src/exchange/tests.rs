@@ -39,21 +39,21 @@ async fn exported(store: &Store, layers: Layers) -> Files {
     let (mut planned, mut done, mut open, mut records) = (None, None, None, 0);
     while let Some(chunk) = chunks.recv().await {
         assert!(done.is_none(), "nothing comes after the end");
-        match chunk.what.unwrap() {
-            export_chunk::What::Planned(plan) => planned = Some(plan.files),
-            export_chunk::What::Begin(file) => {
+        match chunk.kind.unwrap() {
+            export_chunk::Kind::Planned(plan) => planned = Some(plan.files),
+            export_chunk::Kind::Begin(file) => {
                 assert!(open.replace(file.path.clone()).is_none());
                 assert!(files.insert(file.path, Vec::new()).is_none());
             }
-            export_chunk::What::Data(data) => {
+            export_chunk::Kind::Data(data) => {
                 assert!((1..=super::limits::CHUNK_BYTES).contains(&data.len()));
                 files.get_mut(open.as_ref().unwrap()).unwrap().extend(data);
             }
-            export_chunk::What::End(end) => {
+            export_chunk::Kind::End(end) => {
                 assert!(open.take().is_some());
                 records += end.records;
             }
-            export_chunk::What::Done(end) => done = Some((end.files, end.records)),
+            export_chunk::Kind::Done(end) => done = Some((end.files, end.records)),
         }
     }
     task.await.unwrap().unwrap();
@@ -100,15 +100,15 @@ async fn import_by(mut importer: Importer, files: &[(&str, &[u8])]) -> Said {
     let mut in_file = 0;
     let mut renamed = Vec::new();
     while let Some(report) = reports.recv().await {
-        match report.what.unwrap() {
-            import_report::What::Refused(record) => {
+        match report.kind.unwrap() {
+            import_report::Kind::Refused(record) => {
                 assert!(
                     record.reason.len() < 1_000 && record.record.len() < 1_000 && record.path.len() < 1_000
                 );
                 in_file += 1;
                 refused.push(record);
             }
-            import_report::What::File(file) => {
+            import_report::Kind::File(file) => {
                 let counts = file.counts.unwrap();
                 assert_eq!(counts.refused, std::mem::take(&mut in_file), "each refusal is reported");
                 files.imported += counts.imported;
@@ -116,10 +116,10 @@ async fn import_by(mut importer: Importer, files: &[(&str, &[u8])]) -> Said {
                 files.refused += counts.refused;
                 renamed.extend((!file.plugin.is_empty()).then_some((file.path, file.plugin)));
             }
-            import_report::What::Done(_) => panic!("the end is not sent by a file"),
+            import_report::Kind::Done(_) => panic!("the end is not sent by a file"),
         }
     }
-    let Some(import_report::What::Done(done)) = task.await.unwrap().what else {
+    let Some(import_report::Kind::Done(done)) = task.await.unwrap().kind else {
         panic!("the last is the end")
     };
     let counts = done.counts.unwrap();

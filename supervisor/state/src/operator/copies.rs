@@ -48,10 +48,10 @@ pub(super) async fn backup(database: Arc<Database>) -> Result<ResponseStream<Bac
 type BackupSender = mpsc::Sender<Result<BackupChunk, Status>>;
 
 fn send(copy: &Path, begin: BackupBegin, to: &BackupSender) -> io::Result<()> {
-    let give = |what| to.blocking_send(Ok(BackupChunk { what: Some(what) })).is_ok();
+    let give = |kind| to.blocking_send(Ok(BackupChunk { kind: Some(kind) })).is_ok();
     let mut copy = File::open(copy)?;
     let mut digest = Sha256::new();
-    if !give(backup_chunk::What::Begin(begin)) {
+    if !give(backup_chunk::Kind::Begin(begin)) {
         return Ok(());
     }
     loop {
@@ -61,12 +61,12 @@ fn send(copy: &Path, begin: BackupBegin, to: &BackupSender) -> io::Result<()> {
             break;
         }
         digest.update(&data);
-        if !give(backup_chunk::What::Data(data)) {
+        if !give(backup_chunk::Kind::Data(data)) {
             return Ok(());
         }
     }
     // A client that has gone meanwhile needs no end message.
-    let _sent = give(backup_chunk::What::End(BackupEnd { sha256: hex::encode(digest.finalize()) }));
+    let _sent = give(backup_chunk::Kind::End(BackupEnd { sha256: hex::encode(digest.finalize()) }));
     Ok(())
 }
 
@@ -76,7 +76,7 @@ pub(super) async fn restore(
     mut from: Streaming<RestoreChunk>,
 ) -> Result<RestoreResponse, Status> {
     let file = database_file(database, POSTGRES_RESTORE)?;
-    let Some(restore_chunk::What::Begin(begin)) = next_part(&mut from).await? else {
+    let Some(restore_chunk::Kind::Begin(begin)) = next_part(&mut from).await? else {
         return Err(Status::invalid_argument("a restore begins with `begin`"));
     };
     if begin.layers() != database.layers {
@@ -99,8 +99,8 @@ pub(super) async fn restore(
     Ok(RestoreResponse { schema_version: restored.schema_version, kept })
 }
 
-async fn next_part(from: &mut Streaming<RestoreChunk>) -> Result<Option<restore_chunk::What>, Status> {
-    Ok(next(from).await?.and_then(|chunk| chunk.what))
+async fn next_part(from: &mut Streaming<RestoreChunk>) -> Result<Option<restore_chunk::Kind>, Status> {
+    Ok(next(from).await?.and_then(|chunk| chunk.kind))
 }
 
 /// Writes the received bytes to a file: exactly as many as were announced.
@@ -114,7 +114,7 @@ async fn receive(
     let (mut digest, mut bytes) = (Sha256::new(), 0);
     loop {
         match next_part(from).await? {
-            Some(restore_chunk::What::Data(data)) => {
+            Some(restore_chunk::Kind::Data(data)) => {
                 bytes += data.len() as u64;
                 if bytes > begin.bytes {
                     return Err(damaged_copy("it is longer than announced"));
@@ -126,7 +126,7 @@ async fn receive(
                 let worked = tokio::task::spawn_blocking(work).await;
                 (digest, copy) = worked.map_err(|_| Status::internal("a thread failed"))?.map_err(written)?;
             }
-            Some(restore_chunk::What::End(RestoreEnd { sha256 })) => {
+            Some(restore_chunk::Kind::End(RestoreEnd { sha256 })) => {
                 return if bytes < begin.bytes {
                     Err(damaged_copy("it is shorter than announced"))
                 } else if hex::encode(digest.finalize()) == sha256 {
@@ -135,7 +135,7 @@ async fn receive(
                     Err(damaged_copy("its digest is another one"))
                 };
             }
-            Some(restore_chunk::What::Begin(_)) => {
+            Some(restore_chunk::Kind::Begin(_)) => {
                 return Err(Status::invalid_argument("a restore has one copy"));
             }
             None => return Err(damaged_copy("it ends before its end")),

@@ -109,14 +109,14 @@ enum ReceivedFile {
 }
 
 impl FileAssembler {
-    async fn next_part(&mut self) -> Result<Option<import_chunk::What>, Status> {
+    async fn next_part(&mut self) -> Result<Option<import_chunk::Kind>, Status> {
         let Some(chunk) = next(&mut self.from).await? else { return Ok(None) };
-        chunk.what.map(Some).ok_or_else(|| Status::invalid_argument("a part of the import says nothing"))
+        chunk.kind.map(Some).ok_or_else(|| Status::invalid_argument("a part of the import says nothing"))
     }
 
     async fn options(&mut self) -> Result<ImportOptions, Status> {
         match self.next_part().await? {
-            Some(import_chunk::What::Options(options)) => Ok(options),
+            Some(import_chunk::Kind::Options(options)) => Ok(options),
             _ => Err(Status::invalid_argument("an import begins with `options`")),
         }
     }
@@ -129,11 +129,11 @@ impl FileAssembler {
         loop {
             match self.next_part().await? {
                 None => return Ok(None),
-                Some(import_chunk::What::Begin(begin)) => {
+                Some(import_chunk::Kind::Begin(begin)) => {
                     self.skipping = false;
                     return Ok(Some(begin));
                 }
-                Some(import_chunk::What::Data(_)) if self.skipping => {}
+                Some(import_chunk::Kind::Data(_)) if self.skipping => {}
                 Some(_) => return Err(Status::invalid_argument("a file begins with `begin`")),
             }
         }
@@ -149,18 +149,18 @@ impl FileAssembler {
         loop {
             match self.next_part().await? {
                 None => break,
-                Some(import_chunk::What::Data(data)) => {
+                Some(import_chunk::Kind::Data(data)) => {
                     if bytes.len() + data.len() > MAX_FILE_BYTES {
                         self.skipping = true;
                         return Ok(Some(ReceivedFile::TooLarge { path }));
                     }
                     bytes.extend_from_slice(&data);
                 }
-                Some(import_chunk::What::Begin(begin)) => {
+                Some(import_chunk::Kind::Begin(begin)) => {
                     self.pending_header = Some(begin);
                     break;
                 }
-                Some(import_chunk::What::Options(_)) => {
+                Some(import_chunk::Kind::Options(_)) => {
                     return Err(Status::invalid_argument("an import has one `options`, at its beginning"));
                 }
             }

@@ -18,18 +18,18 @@ async fn export(operator: &mut Operator) -> BTreeMap<String, Vec<u8>> {
     let mut chunks = operator.export(ExportRequest {}).await.unwrap().into_inner();
     let (mut files, mut open) = (BTreeMap::new(), String::new());
     while let Some(chunk) = chunks.message().await.unwrap() {
-        match chunk.what.unwrap() {
-            export_chunk::What::Begin(begin) => {
+        match chunk.kind.unwrap() {
+            export_chunk::Kind::Begin(begin) => {
                 open.clone_from(&begin.path);
                 files.insert(begin.path, Vec::new());
             }
-            export_chunk::What::Data(data) => files.get_mut(&open).unwrap().extend(data),
-            export_chunk::What::Done(done) => {
+            export_chunk::Kind::Data(data) => files.get_mut(&open).unwrap().extend(data),
+            export_chunk::Kind::Done(done) => {
                 assert_eq!(done.files, files.len() as u64);
                 assert!(chunks.message().await.unwrap().is_none());
                 return files;
             }
-            export_chunk::What::Planned(_) | export_chunk::What::End(_) => {}
+            export_chunk::Kind::Planned(_) | export_chunk::Kind::End(_) => {}
         }
     }
     panic!("it ended without being done");
@@ -37,25 +37,25 @@ async fn export(operator: &mut Operator) -> BTreeMap<String, Vec<u8>> {
 
 async fn import(
     operator: &mut Operator,
-    said: Vec<import_chunk::What>,
+    said: Vec<import_chunk::Kind>,
 ) -> Result<(ImportDone, Vec<ImportReport>), Status> {
-    let said = tokio_stream::iter(said.into_iter().map(|what| ImportChunk { what: Some(what) }));
+    let said = tokio_stream::iter(said.into_iter().map(|kind| ImportChunk { kind: Some(kind) }));
     let mut reports = operator.import(said).await?.into_inner();
     let mut others = Vec::new();
     while let Some(report) = reports.message().await? {
-        match report.what {
-            Some(import_report::What::Done(done)) => return Ok((done, others)),
+        match report.kind {
+            Some(import_report::Kind::Done(done)) => return Ok((done, others)),
             _ => others.push(report),
         }
     }
     panic!("it ended without being done");
 }
 
-fn whole(files: &BTreeMap<String, Vec<u8>>, dry_run: bool) -> Vec<import_chunk::What> {
-    let mut said = vec![import_chunk::What::Options(ImportOptions { dry_run, sender: String::new() })];
+fn whole(files: &BTreeMap<String, Vec<u8>>, dry_run: bool) -> Vec<import_chunk::Kind> {
+    let mut said = vec![import_chunk::Kind::Options(ImportOptions { dry_run, sender: String::new() })];
     for (path, bytes) in files {
-        said.push(import_chunk::What::Begin(ImportFile { path: path.clone() }));
-        said.extend(bytes.chunks(1000).map(|data| import_chunk::What::Data(data.to_vec())));
+        said.push(import_chunk::Kind::Begin(ImportFile { path: path.clone() }));
+        said.extend(bytes.chunks(1000).map(|data| import_chunk::Kind::Data(data.to_vec())));
     }
     said
 }
@@ -89,11 +89,11 @@ async fn an_import_that_makes_no_sense_is_refused() {
     let place = Place::new();
     let service = Service::at(&place).await;
     let mut operator = service.operator().await;
-    let options = || import_chunk::What::Options(ImportOptions::default());
-    let begin = |path: &str| import_chunk::What::Begin(ImportFile { path: path.into() });
+    let options = || import_chunk::Kind::Options(ImportOptions::default());
+    let begin = |path: &str| import_chunk::Kind::Begin(ImportFile { path: path.into() });
     for said in [
         vec![begin("plugins/a/state.yaml")],
-        vec![options(), import_chunk::What::Data(vec![1])],
+        vec![options(), import_chunk::Kind::Data(vec![1])],
         vec![options(), begin("a"), options()],
         vec![options(), begin(&"a".repeat(2000))],
         vec![],
@@ -103,7 +103,7 @@ async fn an_import_that_makes_no_sense_is_refused() {
     }
     let (done, reports) = import(&mut operator, vec![options(), begin("../../etc/passwd")]).await.unwrap();
     assert_eq!((done.files, done.counts.unwrap().imported), (1, 0));
-    assert!(matches!(reports[0].what, Some(import_report::What::Refused(_))), "{reports:?}");
+    assert!(matches!(reports[0].kind, Some(import_report::Kind::Refused(_))), "{reports:?}");
 }
 
 #[tokio::test]
@@ -112,11 +112,11 @@ async fn a_file_that_is_too_large_is_refused_while_it_comes_and_the_next_is_take
     let service = Service::at(&place).await;
     let mut operator = service.operator().await;
     let (to, said) = mpsc::channel(1);
-    let say = async |what| to.send(ImportChunk { what: Some(what) }).await.unwrap();
-    let data = |text: &str| import_chunk::What::Data(text.into());
-    let begin = |id: &str| import_chunk::What::Begin(ImportFile { path: format!("plugins/{id}/state.yaml") });
+    let say = async |kind| to.send(ImportChunk { kind: Some(kind) }).await.unwrap();
+    let data = |text: &str| import_chunk::Kind::Data(text.into());
+    let begin = |id: &str| import_chunk::Kind::Begin(ImportFile { path: format!("plugins/{id}/state.yaml") });
     let mut reports = operator.import(ReceiverStream::new(said)).await.unwrap().into_inner();
-    say(import_chunk::What::Options(ImportOptions::default())).await;
+    say(import_chunk::Kind::Options(ImportOptions::default())).await;
     say(begin("large")).await;
     // The stream has no end yet: waiting for one would block for ever.
     let refused = loop {
@@ -125,7 +125,7 @@ async fn a_file_that_is_too_large_is_refused_while_it_comes_and_the_next_is_take
             () = say(data(&" ".repeat(1 << 20))) => {}
         }
     };
-    let Some(import_report::What::Refused(refused)) = refused.what else { panic!("{refused:?}") };
+    let Some(import_report::Kind::Refused(refused)) = refused.kind else { panic!("{refused:?}") };
     assert_eq!((refused.path.as_str(), refused.line), ("plugins/large/state.yaml", 0));
     assert!(refused.reason.contains(&format!("larger than {MAX_FILE_BYTES} bytes")), "{refused:?}");
     for what in [data("more: of it\n"), begin("small"), data("key: value\n")] {
@@ -134,10 +134,10 @@ async fn a_file_that_is_too_large_is_refused_while_it_comes_and_the_next_is_take
     drop(to);
     let mut files = Vec::new();
     let done = loop {
-        match reports.message().await.unwrap().unwrap().what.unwrap() {
-            import_report::What::File(file) => files.push((file.path, file.counts.unwrap())),
-            import_report::What::Done(done) => break done,
-            other @ import_report::What::Refused(_) => panic!("{other:?}"),
+        match reports.message().await.unwrap().unwrap().kind.unwrap() {
+            import_report::Kind::File(file) => files.push((file.path, file.counts.unwrap())),
+            import_report::Kind::Done(done) => break done,
+            other @ import_report::Kind::Refused(_) => panic!("{other:?}"),
         }
     };
     let counts = |imported, refused| ImportCounts { imported, refused, unchanged: 0 };

@@ -55,7 +55,7 @@ async fn what_cannot_be_attached_is_left_and_the_rest_served() {
     let place = Place::new();
     let service = Service::at(&place).await;
     let uid = nix::unistd::geteuid().as_raw();
-    let say = |id, name: &str| to_state::What::AttachPlugin(attach(id, name, uid));
+    let say = |id, name: &str| to_state::Kind::AttachPlugin(attach(id, name, uid));
     let listening = |name: &str| Some(listener(&place.path(name)));
     let pair = || Some(OwnedFd::from(UnixStream::pair().unwrap().0));
     service.attach(1, "hello", &place.path("good")).await;
@@ -65,9 +65,9 @@ async fn what_cannot_be_attached_is_left_and_the_rest_served() {
     service.say(say(4, "../hello"), listening("name")).await;
     service.say(say(5, "hello"), Some(std::fs::File::open("/dev/null").unwrap().into())).await;
     service.detach(99).await;
-    service.say(to_state::What::Open(place.open()), None).await;
-    service.say(to_state::What::AttachOperator(AttachOperator {}), None).await;
-    service.say(to_state::What::AttachOperator(AttachOperator {}), listening("operator")).await;
+    service.say(to_state::Kind::Open(place.open()), None).await;
+    service.say(to_state::Kind::AttachOperator(AttachOperator {}), None).await;
+    service.say(to_state::Kind::AttachOperator(AttachOperator {}), listening("operator")).await;
     let mut operator = service.operator().await;
     let described = operator.describe(DescribeRequest::default()).await.unwrap().into_inner();
     assert_eq!(described.sockets, 1);

@@ -32,10 +32,10 @@ fn by_hand_it_says_that_it_is_not_for_that() {
 async fn anything_but_open_first_is_a_protocol_error() {
     let place = Place::new();
     let mut service = Service::start(&place);
-    service.say(to_state::What::DetachPlugin(DetachPlugin { id: 1 }), None).await;
+    service.say(to_state::Kind::DetachPlugin(DetachPlugin { id: 1 }), None).await;
     assert_eq!(service.ended().code(), Some(70), "{}", service.log());
     let mut service = Service::start(&place);
-    service.say(to_state::What::Open(talon_proto::state::Open::default()), None).await;
+    service.say(to_state::Kind::Open(talon_proto::state::Open::default()), None).await;
     assert_eq!(service.ended().code(), Some(70), "{}", service.log());
     assert!(!place.database().exists());
 }

@@ -86,19 +86,19 @@ async fn what_is_not_open_is_not_served() {
 /// A whole backup: its beginning, its bytes and its digest.
 pub(crate) async fn backup(operator: &mut Operator) -> (BackupBegin, Vec<u8>, String) {
     let mut chunks = operator.backup(BackupRequest {}).await.unwrap().into_inner();
-    let Some(backup_chunk::What::Begin(begin)) = chunks.message().await.unwrap().unwrap().what else {
+    let Some(backup_chunk::Kind::Begin(begin)) = chunks.message().await.unwrap().unwrap().kind else {
         panic!("it begins with `begin`");
     };
     let mut bytes = Vec::new();
     loop {
-        match chunks.message().await.unwrap().unwrap().what.unwrap() {
-            backup_chunk::What::Data(data) => bytes.extend(data),
-            backup_chunk::What::End(end) => {
+        match chunks.message().await.unwrap().unwrap().kind.unwrap() {
+            backup_chunk::Kind::Data(data) => bytes.extend(data),
+            backup_chunk::Kind::End(end) => {
                 assert!(chunks.message().await.unwrap().is_none());
                 assert_eq!(begin.bytes, bytes.len() as u64);
                 return (begin, bytes, end.sha256);
             }
-            backup_chunk::What::Begin(_) => panic!("it begins twice"),
+            backup_chunk::Kind::Begin(_) => panic!("it begins twice"),
         }
     }
 }
@@ -109,10 +109,10 @@ async fn restore(
     bytes: &[u8],
     sha256: Option<&str>,
 ) -> Result<RestoreResponse, Status> {
-    let mut said = vec![restore_chunk::What::Begin(begin)];
-    said.extend(bytes.chunks(60_000).map(|data| restore_chunk::What::Data(data.to_vec())));
-    said.extend(sha256.map(|sha256| restore_chunk::What::End(RestoreEnd { sha256: sha256.to_owned() })));
-    let said = said.into_iter().map(|what| RestoreChunk { what: Some(what) });
+    let mut said = vec![restore_chunk::Kind::Begin(begin)];
+    said.extend(bytes.chunks(60_000).map(|data| restore_chunk::Kind::Data(data.to_vec())));
+    said.extend(sha256.map(|sha256| restore_chunk::Kind::End(RestoreEnd { sha256: sha256.to_owned() })));
+    let said = said.into_iter().map(|kind| RestoreChunk { kind: Some(kind) });
     Ok(operator.restore(tokio_stream::iter(said.collect::<Vec<_>>())).await?.into_inner())
 }
 

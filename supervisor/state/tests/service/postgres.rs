@@ -1,6 +1,6 @@
 //! A server that is gone and comes back.
 
-use talon_proto::state::from_state::What;
+use talon_proto::state::from_state::Kind;
 use talon_proto::state::{BackupRequest, DescribeRequest, RestoreChunk};
 use talon_store::{POSTGRES_BACKUP, POSTGRES_RESTORE};
 use tonic::Code;
@@ -21,7 +21,7 @@ use support::skip;
 
 async fn availability(service: &Service) -> String {
     match service.hear().await {
-        Some(What::Availability(availability)) => availability.problem,
+        Some(Kind::Availability(availability)) => availability.problem,
         other => panic!("{other:?}: {}", service.log()),
     }
 }

@@ -92,9 +92,9 @@ impl Service {
 
     pub(crate) async fn with(place: &Place, open: Open) -> (Self, Ready) {
         let service = Self::start(place);
-        service.say(to_state::What::Open(open), None).await;
+        service.say(to_state::Kind::Open(open), None).await;
         match service.hear().await {
-            Some(from_state::What::Ready(ready)) => (service, ready),
+            Some(from_state::Kind::Ready(ready)) => (service, ready),
             other => panic!("{other:?}: {}", service.log()),
         }
     }
@@ -102,21 +102,21 @@ impl Service {
     /// Starts it with a database that it is to refuse; with how it ends.
     pub(crate) async fn refused(place: &Place, open: Open) -> (Refused, ExitStatus) {
         let mut service = Self::start(place);
-        service.say(to_state::What::Open(open), None).await;
+        service.say(to_state::Kind::Open(open), None).await;
         match service.hear().await {
-            Some(from_state::What::Refused(refused)) => (refused, service.ended()),
+            Some(from_state::Kind::Refused(refused)) => (refused, service.ended()),
             other => panic!("{other:?}: {}", service.log()),
         }
     }
 
-    pub(crate) async fn say(&self, what: to_state::What, descriptor: Option<OwnedFd>) {
-        let message = ToState { what: Some(what) };
+    pub(crate) async fn say(&self, kind: to_state::Kind, descriptor: Option<OwnedFd>) {
+        let message = ToState { kind: Some(kind) };
         let descriptor = descriptor.as_ref().map(AsFd::as_fd);
         self.control.as_ref().unwrap().send(&message, descriptor).await.unwrap();
     }
 
-    pub(crate) async fn hear(&self) -> Option<from_state::What> {
-        self.control.as_ref().unwrap().receive().await.unwrap()?.message.what
+    pub(crate) async fn hear(&self) -> Option<from_state::Kind> {
+        self.control.as_ref().unwrap().receive().await.unwrap()?.message.kind
     }
 
     /// Attaches a socket of our own uid with the usual quota.
@@ -126,7 +126,7 @@ impl Service {
     }
 
     pub(crate) async fn attach_with(&self, attach: AttachPlugin, listener: OwnedFd) {
-        self.say(to_state::What::AttachPlugin(attach), Some(listener)).await;
+        self.say(to_state::Kind::AttachPlugin(attach), Some(listener)).await;
     }
 
     /// Attaches a socket and connects there.
@@ -137,12 +137,12 @@ impl Service {
     }
 
     pub(crate) async fn detach(&self, id: u64) {
-        self.say(to_state::What::DetachPlugin(DetachPlugin { id }), None).await;
+        self.say(to_state::Kind::DetachPlugin(DetachPlugin { id }), None).await;
     }
 
     pub(crate) async fn operator(&self) -> Operator {
         let (ours, theirs) = net::UnixStream::pair().unwrap();
-        self.say(to_state::What::AttachOperator(AttachOperator {}), Some(theirs.into())).await;
+        self.say(to_state::Kind::AttachOperator(AttachOperator {}), Some(theirs.into())).await;
         ours.set_nonblocking(true).unwrap();
         let mut stream = Some(UnixStream::from_std(ours).unwrap());
         let connector = tower::service_fn(move |_| {

@@ -29,22 +29,22 @@ async fn main() -> anyhow::Result<()> {
     let stdin: OwnedFd = std::io::stdin().as_fd().try_clone_to_owned()?;
     let line = Arc::new(Line::new(stdin)?);
     let known = Shared::default();
-    send(&line, from_agent::What::NeedHost(NeedHost { id: 1 })).await?;
+    send(&line, from_agent::Kind::NeedHost(NeedHost { id: 1 })).await?;
     // It ends when the control socket is closed.
     while let Some(packet) = line.receive().await? {
         let given = packet.descriptor;
-        match packet.message.what {
-            Some(to_agent::What::Configure(configure)) => {
+        match packet.message.kind {
+            Some(to_agent::Kind::Configure(configure)) => {
                 let ready = configured(&known, configure, given.context("settings")?)?;
-                send(&line, from_agent::What::Ready(ready)).await?;
+                send(&line, from_agent::Kind::Ready(ready)).await?;
             }
-            Some(to_agent::What::HostConnection(HostConnection { .. })) => {
+            Some(to_agent::Kind::HostConnection(HostConnection { .. })) => {
                 let channel = channel(given.context("a connection")?)?;
                 let mut known = known.lock();
                 known.host = Some(channel);
                 known.hosts += 1;
             }
-            Some(to_agent::What::AttachClient(client)) => {
+            Some(to_agent::Kind::AttachClient(client)) => {
                 serve(client, given.context("a connection")?, Arc::clone(&known), Arc::clone(&line))?;
             }
             None => bail!("an unknown message"),

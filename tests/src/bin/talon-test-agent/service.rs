@@ -111,7 +111,7 @@ impl Service {
     }
 
     async fn need_host(&self, id: u64) -> Result<(), Status> {
-        send(&self.line, from_agent::What::NeedHost(NeedHost { id })).await.map_err(failed)
+        send(&self.line, from_agent::Kind::NeedHost(NeedHost { id })).await.map_err(failed)
     }
 }
 

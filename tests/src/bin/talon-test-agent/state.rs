@@ -25,6 +25,6 @@ pub(crate) struct AgentState {
 pub(crate) type Shared = Arc<Mutex<AgentState>>;
 
 /// Sends a message to the supervisor.
-pub(crate) async fn send(line: &Line, what: from_agent::What) -> anyhow::Result<()> {
-    Ok(line.send(&FromAgent { what: Some(what) }, None).await?)
+pub(crate) async fn send(line: &Line, kind: from_agent::Kind) -> anyhow::Result<()> {
+    Ok(line.send(&FromAgent { kind: Some(kind) }, None).await?)
 }

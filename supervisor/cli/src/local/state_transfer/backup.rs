@@ -150,7 +150,7 @@ async fn write_part<W: Write + Seek>(
     let mut stream = stream.map_err(|status| operator.failure(&status))?.into_inner();
     let foreign = || Failure::failed("the service sent what is no backup: is it of another version?");
     let begin = match next_message(operator, &mut stream).await? {
-        backup_chunk::What::Begin(begin) if begin.layers() == part.layers() => begin,
+        backup_chunk::Kind::Begin(begin) if begin.layers() == part.layers() => begin,
         _ => return Err(foreign()),
     };
     progress.inc_length(begin.bytes);
@@ -159,16 +159,16 @@ async fn write_part<W: Write + Seek>(
     let end = loop {
         match next_message(operator, &mut stream).await? {
             // More bytes than announced could fill the disk.
-            backup_chunk::What::Data(bytes) if arrived + bytes.len() as u64 > begin.bytes => {
+            backup_chunk::Kind::Data(bytes) if arrived + bytes.len() as u64 > begin.bytes => {
                 return Err(foreign());
             }
-            backup_chunk::What::Data(bytes) => {
+            backup_chunk::Kind::Data(bytes) => {
                 arrived += bytes.len() as u64;
                 entry.write(&bytes).map_err(|error| failed(&error))?;
                 progress.inc(bytes.len() as u64);
             }
-            backup_chunk::What::End(end) => break end,
-            backup_chunk::What::Begin(_) => return Err(foreign()),
+            backup_chunk::Kind::End(end) => break end,
+            backup_chunk::Kind::Begin(_) => return Err(foreign()),
         }
     };
     let copy = entry.finish().map_err(|error| failed(&error))?;
@@ -181,12 +181,12 @@ async fn write_part<W: Write + Seek>(
 async fn next_message(
     operator: &mut Operator,
     stream: &mut Streaming<BackupChunk>,
-) -> Result<backup_chunk::What, Failure> {
+) -> Result<backup_chunk::Kind, Failure> {
     loop {
         match stream.message().await.map_err(|status| operator.failure(&status))? {
-            Some(BackupChunk { what: Some(what) }) => return Ok(what),
+            Some(BackupChunk { kind: Some(kind) }) => return Ok(kind),
             // Ignore messages of a newer service.
-            Some(BackupChunk { what: None }) => {}
+            Some(BackupChunk { kind: None }) => {}
             None => return Err(Failure::failed("the backup ended before it was whole: try again")),
         }
     }

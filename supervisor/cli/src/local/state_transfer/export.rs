@@ -132,12 +132,12 @@ async fn export(
         |path: &str, error: &dyn std::fmt::Display| Failure::failed(format!("cannot write {path}: {error}"));
     loop {
         let chunk = stream.message().await.map_err(|status| operator.failure(&status))?;
-        let Some(what) = chunk.map(|chunk| chunk.what) else {
+        let Some(kind) = chunk.map(|chunk| chunk.kind) else {
             return Err(Failure::failed("the export ended before its last file: try again"));
         };
-        match (what, &mut open) {
-            (Some(export_chunk::What::Planned(planned)), None) => progress.inc_length(planned.files),
-            (Some(export_chunk::What::Begin(file)), None) => {
+        match (kind, &mut open) {
+            (Some(export_chunk::Kind::Planned(planned)), None) => progress.inc_length(planned.files),
+            (Some(export_chunk::Kind::Begin(file)), None) => {
                 let known = written.files.contains(&file.path);
                 if layout::part(&file.path) != Some(part) || known || written.files.len() >= MAX_FILES {
                     return Err(unexpected_path(&file.path));
@@ -145,10 +145,10 @@ async fn export(
                 let draft = tree.begin_file(&file.path).map_err(|error| failed(&file.path, &error))?;
                 open = Some((file.path, draft));
             }
-            (Some(export_chunk::What::Data(bytes)), Some((path, draft))) => {
+            (Some(export_chunk::Kind::Data(bytes)), Some((path, draft))) => {
                 draft.write(&bytes).map_err(|error| failed(path, &error))?;
             }
-            (Some(export_chunk::What::End(end)), open @ Some(_)) => {
+            (Some(export_chunk::Kind::End(end)), open @ Some(_)) => {
                 if let Some((path, draft)) = open.take() {
                     draft.finish().map_err(|error| failed(&path, &error))?;
                     written.files.insert(path);
@@ -156,7 +156,7 @@ async fn export(
                 written.records = written.records.saturating_add(end.records);
                 progress.inc(1);
             }
-            (Some(export_chunk::What::Done(_)), None) => return Ok(()),
+            (Some(export_chunk::Kind::Done(_)), None) => return Ok(()),
             // Ignore messages of a newer service.
             (None, _) => {}
             (Some(_), _) => return Err(unexpected_path("")),

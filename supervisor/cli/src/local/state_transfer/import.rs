@@ -184,15 +184,15 @@ async fn import_part(
     let mut reports = reports.map_err(|status| operator.failure(&status))?.into_inner();
     loop {
         let message = reports.message().await.map_err(|status| operator.failure(&status))?;
-        let Some(ImportReport { what }) = message else {
+        let Some(ImportReport { kind }) = message else {
             return Err(Failure::failed(
                 "the import ended before its last file: what was imported stays, and doing it again does no harm",
             ));
         };
-        match what {
-            Some(import_report::What::File(file)) => report.add_file(file),
-            Some(import_report::What::Refused(refused)) => report.add_refused(refused),
-            Some(import_report::What::Done(_)) => break,
+        match kind {
+            Some(import_report::Kind::File(file)) => report.add_file(file),
+            Some(import_report::Kind::Refused(refused)) => report.add_refused(refused),
+            Some(import_report::Kind::Done(_)) => break,
             // Ignore messages of a newer service.
             None => {}
         }
@@ -213,8 +213,8 @@ fn send_files(
     count: &impl Fn(u64),
 ) -> Vec<ImportRefused> {
     let mut unread = Vec::new();
-    let send = |what| to.blocking_send(ImportChunk { what: Some(what) });
-    if send(import_chunk::What::Options(options)).is_err() {
+    let send = |kind| to.blocking_send(ImportChunk { kind: Some(kind) });
+    if send(import_chunk::Kind::Options(options)).is_err() {
         return unread;
     }
     for FoundFile { path, .. } in files {
@@ -226,7 +226,7 @@ fn send_files(
                 continue;
             }
         };
-        if send(import_chunk::What::Begin(ImportFile { path: path.clone() })).is_err() {
+        if send(import_chunk::Kind::Begin(ImportFile { path: path.clone() })).is_err() {
             return unread;
         }
         let mut sent = 0;
@@ -252,7 +252,7 @@ fn send_files(
                     break;
                 }
             }
-            if send(import_chunk::What::Data(chunk)).is_err() {
+            if send(import_chunk::Kind::Data(chunk)).is_err() {
                 return unread;
             }
         }

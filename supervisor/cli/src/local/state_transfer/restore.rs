@@ -224,10 +224,10 @@ fn send_chunks(
     to: &mpsc::Sender<RestoreChunk>,
     count: &impl Fn(u64),
 ) -> std::io::Result<()> {
-    let send = |what| to.blocking_send(RestoreChunk { what: Some(what) }).is_ok();
+    let send = |kind| to.blocking_send(RestoreChunk { kind: Some(kind) }).is_ok();
     let bytes = place.copy.bytes;
     let begin = RestoreBegin { layers: place.part.layers().into(), bytes, check_only };
-    if !send(restore_chunk::What::Begin(begin)) {
+    if !send(restore_chunk::Kind::Begin(begin)) {
         return Ok(());
     }
     file.seek(SeekFrom::Start(place.offset))?;
@@ -239,12 +239,12 @@ fn send_chunks(
             break;
         }
         count(read as u64);
-        if !send(restore_chunk::What::Data(chunk)) {
+        if !send(restore_chunk::Kind::Data(chunk)) {
             return Ok(());
         }
     }
     let end = RestoreEnd { sha256: place.copy.sha256.clone() };
-    let _all = send(restore_chunk::What::End(end));
+    let _all = send(restore_chunk::Kind::End(end));
     Ok(())
 }
 

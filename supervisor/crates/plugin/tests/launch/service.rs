@@ -278,7 +278,7 @@ impl StateSockets for HandoverSockets {
     fn attach(&self, plugin: &PluginName, peer: u32, socket: OwnedFd) -> Box<dyn AttachedSocket> {
         let control = self.control.lock().as_ref().unwrap().try_clone().unwrap();
         let attach = AttachPlugin { plugin: plugin.to_string(), uid: peer, ..AttachPlugin::default() };
-        let message = ToState { what: Some(to_state::What::AttachPlugin(attach)) };
+        let message = ToState { kind: Some(to_state::Kind::AttachPlugin(attach)) };
         tokio::runtime::Handle::current().spawn(async move {
             let control = Control::<ToState, FromState>::new(control).unwrap();
             control.send(&message, Some(socket.as_fd())).await.unwrap();

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use clap::Args;
 use serde_json::json;
 use talon_proto::agent::ForgetMemoriesRequest;
-use talon_proto::agent::forget_memories_request::What;
+use talon_proto::agent::forget_memories_request::Kind;
 use talon_sanitize::{Sanitized, sanitized};
 
 use crate::arguments::timeout;
@@ -49,34 +49,34 @@ struct MemorySelector {
 }
 
 impl MemorySelector {
-    fn describe(self, now: SystemTime) -> (Option<What>, Sanitized) {
+    fn describe(self, now: SystemTime) -> (Option<Kind>, Sanitized) {
         if let Some(id) = self.id {
             let words = sanitized!("memory {}", single_line(&id));
-            return (Some(What::Id(id)), words);
+            return (Some(Kind::Id(id)), words);
         }
         if let Some(tag) = self.tag {
             let words = sanitized!("all memories with the tag {}", single_line(&tag));
-            return (Some(What::Tag(tag)), words);
+            return (Some(Kind::Tag(tag)), words);
         }
         // clap requires one of the three.
         let before = now.checked_sub(self.unused_for.unwrap_or_default()).unwrap_or(UNIX_EPOCH);
         let unix_ms = before.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
-        let what = What::NotUsedSinceUnixMs(u64::try_from(unix_ms).unwrap_or(u64::MAX));
-        (Some(what), "all memories that were not of use for so long".into())
+        let kind = Kind::NotUsedSinceUnixMs(u64::try_from(unix_ms).unwrap_or(u64::MAX));
+        (Some(kind), "all memories that were not of use for so long".into())
     }
 }
 
 impl ForgetArgs {
     pub(super) async fn run(self, socket: &HostSocket<'_>, out: &mut Output) -> Result<u8, Failure> {
         let is_one = self.selector.id.is_some();
-        let (what, words) = self.selector.describe(SystemTime::now());
+        let (kind, words) = self.selector.describe(SystemTime::now());
         let reach = AgentConnection::connect(socket).await?;
         let asks = !is_one && !self.yes && confirm::is_interactive();
         if asks && !confirm::is_confirmed(sanitized!("Forget {} for good?", words), out)? {
             out.err_line("nothing was forgotten");
             return Ok(exit::OK);
         }
-        let request = ForgetMemoriesRequest { what };
+        let request = ForgetMemoriesRequest { kind };
         let forgotten =
             reach.send_once(async move |mut agent| agent.forget_memories(request).await).await?.forgotten;
         if out.is_json() {
