@@ -3,7 +3,7 @@
 use deadpool_postgres::Transaction;
 use tokio_postgres::Row;
 
-use super::numbers::{signed, unsigned};
+use super::integers::{signed, unsigned};
 use crate::change::{Change, ChangeResult, Current, Effect};
 use crate::error::Error;
 use crate::id::{Key, PluginId};

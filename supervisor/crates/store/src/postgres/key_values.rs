@@ -7,7 +7,7 @@ use tokio_postgres::types::ToSql;
 use super::PostgresStore;
 use super::change::{PluginRow, usage};
 use super::for_each_row::for_each_row;
-use super::numbers::unsigned;
+use super::integers::unsigned;
 use crate::change::{Change, stored_key};
 use crate::error::Error;
 use crate::id::{Key, PluginId};

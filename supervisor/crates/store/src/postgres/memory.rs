@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use deadpool_postgres::GenericClient;
 use tokio_postgres::Row;
 
-use super::numbers::{signed, unsigned};
+use super::integers::{signed, unsigned};
 use super::{PostgresStore, text_search};
 use crate::error::Error;
 use crate::id::MemoryId;

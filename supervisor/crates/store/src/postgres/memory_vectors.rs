@@ -6,7 +6,7 @@ use tokio_postgres::types::ToSql;
 
 use super::PostgresStore;
 use super::memory::{columns, memory};
-use super::numbers::unsigned;
+use super::integers::unsigned;
 use crate::error::Error;
 use crate::id::MemoryId;
 use crate::limits::{MAX_COMPARED_VECTORS, MAX_RECALLED, MAX_STORED_VECTORS, MAX_VECTOR_NUMBERS, count};

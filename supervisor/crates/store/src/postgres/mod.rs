@@ -10,7 +10,7 @@ mod key_values;
 mod memory;
 mod memory_vectors;
 mod migrations;
-mod numbers;
+mod integers;
 mod pgvector;
 mod schema;
 mod sessions;

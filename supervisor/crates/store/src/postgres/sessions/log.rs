@@ -4,7 +4,7 @@ use deadpool_postgres::GenericClient;
 use tokio_postgres::Row;
 
 use super::super::for_each_row::for_each_row;
-use super::super::numbers::signed;
+use super::super::integers::signed;
 use super::rows::{message, message_columns};
 use super::session_row::{find, lock_session, save};
 use crate::error::Error;

@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio_postgres::Row;
 
-use super::super::numbers::unsigned;
+use super::super::integers::unsigned;
 use crate::error::Error;
 use crate::id::SessionId;
 use crate::session::{Message, Role, Session, SessionState};

@@ -2,7 +2,7 @@
 
 use deadpool_postgres::GenericClient;
 
-use super::super::numbers::signed;
+use super::super::integers::signed;
 use super::rows::{self, json, session};
 use crate::error::Error;
 use crate::id::SessionId;

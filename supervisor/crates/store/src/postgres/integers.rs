@@ -1,4 +1,4 @@
-//! Converts numbers: the engine has no unsigned ones.
+//! Converts integers: the engine has no unsigned ones.
 
 /// Converts our numbers for the engine. Numbers from outside are checked when they come in.
 pub(super) fn signed(number: u64) -> i64 {
