@@ -56,6 +56,7 @@ mod generated {
 mod details;
 mod lasting;
 pub mod mcp_actions;
+pub mod roles;
 
 /// go-plugin's own services: `plugin.GRPCController`, `plugin.GRPCStdio`, `plugin.GRPCBroker`.
 pub use generated::goplugin;

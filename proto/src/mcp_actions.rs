@@ -14,6 +14,11 @@ pub const RESOURCES_LIST: &str = "_-resources_list";
 pub const RESOURCES_TEMPLATES: &str = "_-resources_templates";
 /// Reads the resource `uri`: its text as text, and its contents as media of the kind `resource`.
 pub const RESOURCES_READ: &str = "_-resources_read";
+/// Follows resources: from now on `subscriber`, a name that nobody else has, follows exactly `uris`, an array of addresses, for
+/// `lease_seconds`, and the same call renews that; an empty array ends it. Its structured content is `{subscribed, refused}`,
+/// both arrays of addresses; the text says why one is refused. When a resource changes that somebody follows, the plugin sends
+/// the notice `ResourcesUpdated`.
+pub const RESOURCES_SUBSCRIBE: &str = "_-resources_subscribe";
 /// Lists prompts: `{prompts}`.
 pub const PROMPTS_LIST: &str = "_-prompts_list";
 /// Gets the prompt `name` with `arguments`, an object of texts: its messages as text, each after its role.

@@ -51,6 +51,7 @@ const PUBLISHED: &[(&str, &[&str])] = &[
             "output_schema=1002",
             "takes_further_arguments=1003",
             "media=1004",
+            "roles=1005",
         ],
     ),
     ("Parameter", &["name=1", "description=2", "type=3", "required=4", "schema=5"]),

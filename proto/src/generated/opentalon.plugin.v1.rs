@@ -196,6 +196,10 @@ pub struct Action {
     /// The kinds of media that its answers may have: image, audio, resource, link. The agent shows a model images of no other action.
     #[prost(string, repeated, tag = "1004")]
     pub media: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// The roles that the action would like to play (docs/extensions): filter, request_hook, response_hook. The operator's
+    /// configuration makes it so. An action that names roles and not the word "tool" among them is no tool: it is hidden from models.
+    #[prost(string, repeated, tag = "1005")]
+    pub roles: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

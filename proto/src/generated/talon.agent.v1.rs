@@ -35,11 +35,18 @@ pub struct AskRequest {
     /// For this turn alone: how models choose their words.
     #[prost(message, optional, tag = "11")]
     pub sampling: ::core::option::Option<Sampling>,
-    /// Images that belong to the text: as many and as large as agent.media says.
+    /// Images and other files that belong to the text: as many and as large as agent.media says.
     #[prost(message, repeated, tag = "12")]
     pub media: ::prost::alloc::vec::Vec<Media>,
+    /// The model writes a plan first, and a person approves it (Approval.plan). Until then the turn makes only calls that read.
+    #[prost(bool, tag = "13")]
+    pub plan: bool,
+    /// For this turn alone: how detailed the answer is, low or high. Empty: as the session says.
+    #[prost(string, tag = "14")]
+    pub verbosity: ::prost::alloc::string::String,
 }
-/// An image, told by its first bytes: PNG, JPEG, WebP or GIF. What is none is refused with INVALID_ARGUMENT.
+/// A file, whose type is told by its bytes. A PNG, JPEG, WebP or GIF is an image: models with vision see it. Any other is an attachment:
+/// models read it page by page if it is text, and plugins are passed it if the operator grants that.
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Media {
@@ -49,11 +56,11 @@ pub struct Media {
     #[prost(string, tag = "2")]
     pub name: ::prost::alloc::string::String,
 }
-/// An image of a session, without its bytes.
+/// An image or attachment of a session, without its bytes.
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct MediaInfo {
-    /// image/png, image/jpeg, image/webp or image/gif.
+    /// image/png, image/jpeg, image/webp or image/gif; of an attachment any other.
     #[prost(string, tag = "1")]
     pub media_type: ::prost::alloc::string::String,
     /// Empty for a plugin's.
@@ -61,6 +68,7 @@ pub struct MediaInfo {
     pub name: ::prost::alloc::string::String,
     #[prost(uint64, tag = "3")]
     pub bytes: u64,
+    /// Width and height are 0 for an attachment.
     #[prost(uint32, tag = "4")]
     pub width: u32,
     #[prost(uint32, tag = "5")]
@@ -83,6 +91,45 @@ pub struct Sampling {
     #[prost(uint32, optional, tag = "3")]
     pub max_tokens: ::core::option::Option<u32>,
 }
+/// What is to be done in a session, in order. A model keeps it up to date, and people change it.
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Plan {
+    /// At most 32.
+    #[prost(message, repeated, tag = "1")]
+    pub steps: ::prost::alloc::vec::Vec<PlanStep>,
+    /// Counts its changes; 0 if there never was one.
+    #[prost(uint64, tag = "2")]
+    pub revision: u64,
+    /// A person approved it in the turn that asked for that (AskRequest.plan).
+    #[prost(bool, tag = "3")]
+    pub approved: bool,
+    /// person or model: who wrote these steps.
+    #[prost(string, tag = "4")]
+    pub changed_by: ::prost::alloc::string::String,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct PlanStep {
+    /// One line of at most 400 bytes.
+    #[prost(string, tag = "1")]
+    pub text: ::prost::alloc::string::String,
+    /// open, active or done
+    #[prost(string, tag = "2")]
+    pub state: ::prost::alloc::string::String,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct SetPlanRequest {
+    #[prost(string, tag = "1")]
+    pub session_id: ::prost::alloc::string::String,
+    /// All of them; none removes the plan. An empty state is open.
+    #[prost(message, repeated, tag = "2")]
+    pub steps: ::prost::alloc::vec::Vec<PlanStep>,
+    /// Plan.revision of the plan that was seen.
+    #[prost(uint64, tag = "3")]
+    pub revision: u64,
+}
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct AttachRequest {
@@ -92,7 +139,10 @@ pub struct AttachRequest {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Chunk {
-    #[prost(oneof = "chunk::Kind", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13")]
+    #[prost(
+        oneof = "chunk::Kind",
+        tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14"
+    )]
     pub kind: ::core::option::Option<chunk::Kind>,
 }
 /// Nested message and enum types in `Chunk`.
@@ -133,6 +183,9 @@ pub mod chunk {
         Done(super::Done),
         #[prost(message, tag = "13")]
         Error(super::Error),
+        /// The session's plan, after the model or a person changed it.
+        #[prost(message, tag = "14")]
+        Plan(super::Plan),
     }
 }
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
@@ -158,6 +211,9 @@ pub struct Thinking {
 pub struct Text {
     #[prost(string, tag = "1")]
     pub text: ::prost::alloc::string::String,
+    /// It is the whole answer at once: it was held back until the response hooks had seen it, or takes the place of what was streamed.
+    #[prost(bool, tag = "2")]
+    pub whole: bool,
 }
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -380,7 +436,7 @@ pub struct ContextStats {
 pub struct Error {
     /// A word for programs: iterations, tool_errors, identical_successes, no_progress, wall_time, cost, over_budget, empty_answer,
     /// answer_withheld, answer_refused, answer_cut_off, invalid_answer, no_provider, no_vision, key_refused, request_refused, exhausted, context_full,
-    /// not_stored, cancelled, interrupted, expired, internal.
+    /// not_stored, cancelled, interrupted, expired, dropped, hook_failed, internal.
     #[prost(string, tag = "1")]
     pub reason: ::prost::alloc::string::String,
     /// A sentence that says what happened and what to do.
@@ -524,6 +580,9 @@ pub struct Session {
         ::prost::alloc::string::String,
         ::prost::alloc::string::String,
     >,
+    /// Absent if there never was one.
+    #[prost(message, optional, tag = "19")]
+    pub plan: ::core::option::Option<Plan>,
 }
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -613,7 +672,7 @@ pub struct Message {
     /// It stands for older messages.
     #[prost(bool, tag = "7")]
     pub summary: bool,
-    /// Its images; those of a tool are with its result.
+    /// Its images and attachments; images of a tool are with its result.
     #[prost(message, repeated, tag = "8")]
     pub media: ::prost::alloc::vec::Vec<MediaInfo>,
 }
@@ -772,6 +831,9 @@ pub struct Approval {
     /// one JSON object that fits it. Empty for a question of the model, and for a call.
     #[prost(string, tag = "19")]
     pub form: ::prost::alloc::string::String,
+    /// In place of a call: a plan that is carried out once it is approved. A denial, or an answer, is for the model, which writes another.
+    #[prost(message, optional, tag = "20")]
+    pub plan: ::core::option::Option<Plan>,
 }
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -818,6 +880,9 @@ pub struct DecideRequest {
         ::prost::alloc::string::String,
         ::prost::alloc::string::String,
     >,
+    /// To approve a plan: Plan.revision of the plan that was seen. If given, no other plan is approved.
+    #[prost(uint64, tag = "8")]
+    pub plan_revision: u64,
 }
 /// Calls that ask no more. A rule never covers what an operator's `ask: always` names, and one with patterns never what a confirm pattern
 /// finds.
@@ -988,6 +1053,105 @@ pub struct ForgetSenderResponse {
     /// Memories that others own, too: they stay.
     #[prost(uint64, tag = "5")]
     pub shared_memories: u64,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ListJobsRequest {}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ListJobsResponse {
+    /// By their ids.
+    #[prost(message, repeated, tag = "1")]
+    pub jobs: ::prost::alloc::vec::Vec<Job>,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Job {
+    #[prost(string, tag = "1")]
+    pub id: ::prost::alloc::string::String,
+    /// "cron 0 9 * * 1-5", "every 6h" or "at 2026-12-24T17:00:00Z"
+    #[prost(string, tag = "2")]
+    pub when: ::prost::alloc::string::String,
+    #[prost(string, tag = "3")]
+    pub timezone: ::prost::alloc::string::String,
+    /// What it does: "ask", or "action" with the action's name.
+    #[prost(string, tag = "4")]
+    pub target: ::prost::alloc::string::String,
+    /// Whether it rests, and whether the configuration says so; then PauseJob cannot have it go on.
+    #[prost(bool, tag = "5")]
+    pub paused: bool,
+    #[prost(bool, tag = "6")]
+    pub paused_by_configuration: bool,
+    /// When it begins next; absent if never, and while it rests.
+    #[prost(uint64, optional, tag = "7")]
+    pub next_unix_ms: ::core::option::Option<u64>,
+    /// Its occurrence with the latest planned time; absent if there is none yet.
+    #[prost(message, optional, tag = "8")]
+    pub last: ::core::option::Option<Occurrence>,
+}
+/// A planned time of a job; there is one row for it, whatever is restarted.
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Occurrence {
+    #[prost(string, tag = "1")]
+    pub job: ::prost::alloc::string::String,
+    #[prost(uint64, tag = "2")]
+    pub planned_unix_ms: u64,
+    /// When it begins, at the earliest: later than planned by jitter, or by the wait for a retry.
+    #[prost(uint64, tag = "3")]
+    pub begins_unix_ms: u64,
+    /// planned, late (its time had passed while nothing could run) or manual
+    #[prost(string, tag = "4")]
+    pub kind: ::prost::alloc::string::String,
+    /// planned, running, done, failed or missed
+    #[prost(string, tag = "5")]
+    pub state: ::prost::alloc::string::String,
+    #[prost(uint32, tag = "6")]
+    pub attempt: u32,
+    #[prost(uint64, optional, tag = "7")]
+    pub started_unix_ms: ::core::option::Option<u64>,
+    #[prost(uint64, optional, tag = "8")]
+    pub ended_unix_ms: ::core::option::Option<u64>,
+    /// Where it was asked; empty before it began.
+    #[prost(string, tag = "9")]
+    pub session_id: ::prost::alloc::string::String,
+    /// Why it failed or was missed, or why it is tried again.
+    #[prost(string, tag = "10")]
+    pub note: ::prost::alloc::string::String,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ListOccurrencesRequest {
+    /// Of one job; empty for all.
+    #[prost(string, tag = "1")]
+    pub job: ::prost::alloc::string::String,
+    #[prost(uint32, tag = "2")]
+    pub page_size: u32,
+    #[prost(string, tag = "3")]
+    pub page_token: ::prost::alloc::string::String,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ListOccurrencesResponse {
+    #[prost(message, repeated, tag = "1")]
+    pub occurrences: ::prost::alloc::vec::Vec<Occurrence>,
+    #[prost(string, tag = "2")]
+    pub next_page_token: ::prost::alloc::string::String,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RunJobRequest {
+    #[prost(string, tag = "1")]
+    pub job: ::prost::alloc::string::String,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct PauseJobRequest {
+    #[prost(string, tag = "1")]
+    pub job: ::prost::alloc::string::String,
+    /// false: it goes on.
+    #[prost(bool, tag = "2")]
+    pub paused: bool,
 }
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
@@ -1197,6 +1361,27 @@ pub struct GetStatusResponse {
     /// Absent without models.embeddings, and if it is not known.
     #[prost(message, optional, tag = "11")]
     pub memory_vectors: ::core::option::Option<MemoryVectors>,
+    /// Absent without jobs.
+    #[prost(message, optional, tag = "12")]
+    pub schedule: ::core::option::Option<ScheduleStatus>,
+}
+/// The schedule, when it was last looked at: at most half a minute ago.
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ScheduleStatus {
+    /// Configured jobs, and how many of them rest.
+    #[prost(uint32, tag = "1")]
+    pub jobs: u32,
+    #[prost(uint32, tag = "2")]
+    pub paused: u32,
+    /// Runs of this agent that are in progress, and occurrences that wait for their turn or for a retry.
+    #[prost(uint32, tag = "3")]
+    pub running: u32,
+    #[prost(uint32, tag = "4")]
+    pub waiting: u32,
+    /// When the next job begins; absent if none does.
+    #[prost(uint64, optional, tag = "5")]
+    pub next_unix_ms: ::core::option::Option<u64>,
 }
 /// How many memories are found by meaning, too.
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
@@ -1269,6 +1454,49 @@ pub struct Bucket {
     pub bound: f64,
     #[prost(uint64, tag = "2")]
     pub count: u64,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct TestExtensionRequest {
+    /// filter, request_hook or response_hook
+    #[prost(string, tag = "1")]
+    pub role: ::prost::alloc::string::String,
+    /// The entry's name, or its action.
+    #[prost(string, tag = "2")]
+    pub entry: ::prost::alloc::string::String,
+    /// The role's arguments as one JSON object, laid over those of the built-in sample; at most 512 KiB. Empty: the sample alone.
+    #[prost(string, tag = "3")]
+    pub sample_json: ::prost::alloc::string::String,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct TestExtensionResponse {
+    /// The entry's name.
+    #[prost(string, tag = "1")]
+    pub entry: ::prost::alloc::string::String,
+    /// What its action was called with.
+    #[prost(string, tag = "2")]
+    pub arguments_json: ::prost::alloc::string::String,
+    /// pass, annotate, replace, drop, or failed
+    #[prost(string, tag = "3")]
+    pub verdict: ::prost::alloc::string::String,
+    /// Of replace: the new message.
+    #[prost(string, tag = "4")]
+    pub message: ::prost::alloc::string::String,
+    /// Of annotate and replace: what is noted.
+    #[prost(btree_map = "string, string", tag = "5")]
+    pub metadata: ::prost::alloc::collections::BTreeMap<
+        ::prost::alloc::string::String,
+        ::prost::alloc::string::String,
+    >,
+    /// Of drop: why. Of failed: how.
+    #[prost(string, tag = "6")]
+    pub reason: ::prost::alloc::string::String,
+    /// A sentence that says what would become of a message.
+    #[prost(string, tag = "7")]
+    pub effect: ::prost::alloc::string::String,
+    #[prost(uint64, tag = "8")]
+    pub duration_us: u64,
 }
 /// Generated client implementations.
 pub mod agent_client {
@@ -1633,6 +1861,29 @@ pub mod agent_client {
                 .insert(GrpcMethod::new("talon.agent.v1.Agent", "UndoTurns"));
             self.inner.unary(req, path, codec).await
         }
+        /// Puts these steps in the place of a session's plan. For people alone. A turn that has the plan, and is running, goes on with it
+        /// from its next question on; every other one begins with it. FAILED_PRECONDITION if the plan is not the one that was seen.
+        pub async fn set_plan(
+            &mut self,
+            request: impl tonic::IntoRequest<super::SetPlanRequest>,
+        ) -> std::result::Result<tonic::Response<super::Plan>, tonic::Status> {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/talon.agent.v1.Agent/SetPlan",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("talon.agent.v1.Agent", "SetPlan"));
+            self.inner.unary(req, path, codec).await
+        }
         /// Calls that wait for a person.
         pub async fn list_approvals(
             &mut self,
@@ -1822,6 +2073,100 @@ pub mod agent_client {
                 .insert(GrpcMethod::new("talon.agent.v1.Agent", "ForgetSender"));
             self.inner.unary(req, path, codec).await
         }
+        /// Jobs that run at planned times (role operate).
+        pub async fn list_jobs(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ListJobsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ListJobsResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/talon.agent.v1.Agent/ListJobs",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("talon.agent.v1.Agent", "ListJobs"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// What jobs did and will do, the latest planned time first (role operate).
+        pub async fn list_occurrences(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ListOccurrencesRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ListOccurrencesResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/talon.agent.v1.Agent/ListOccurrences",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("talon.agent.v1.Agent", "ListOccurrences"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// Has a job run now, beside its planned times; also one that rests (role operate).
+        pub async fn run_job(
+            &mut self,
+            request: impl tonic::IntoRequest<super::RunJobRequest>,
+        ) -> std::result::Result<tonic::Response<super::Occurrence>, tonic::Status> {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/talon.agent.v1.Agent/RunJob",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("talon.agent.v1.Agent", "RunJob"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// Lets a job rest, or go on. Its planned times meanwhile are not missed ones (role operate).
+        pub async fn pause_job(
+            &mut self,
+            request: impl tonic::IntoRequest<super::PauseJobRequest>,
+        ) -> std::result::Result<tonic::Response<super::Job>, tonic::Status> {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/talon.agent.v1.Agent/PauseJob",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("talon.agent.v1.Agent", "PauseJob"));
+            self.inner.unary(req, path, codec).await
+        }
         pub async fn list_models(
             &mut self,
             request: impl tonic::IntoRequest<super::ListModelsRequest>,
@@ -1944,6 +2289,32 @@ pub mod agent_client {
                 .insert(GrpcMethod::new("talon.agent.v1.Agent", "GetMetrics"));
             self.inner.unary(req, path, codec).await
         }
+        /// Calls the action of one entry of `extensions` with a sample, and says what would come of its answer (role operate). No turn
+        /// begins, and nothing is stored.
+        pub async fn test_extension(
+            &mut self,
+            request: impl tonic::IntoRequest<super::TestExtensionRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::TestExtensionResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/talon.agent.v1.Agent/TestExtension",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("talon.agent.v1.Agent", "TestExtension"));
+            self.inner.unary(req, path, codec).await
+        }
     }
 }
 /// Generated server implementations.
@@ -2047,6 +2418,12 @@ pub mod agent_server {
             tonic::Response<super::UndoTurnsResponse>,
             tonic::Status,
         >;
+        /// Puts these steps in the place of a session's plan. For people alone. A turn that has the plan, and is running, goes on with it
+        /// from its next question on; every other one begins with it. FAILED_PRECONDITION if the plan is not the one that was seen.
+        async fn set_plan(
+            &self,
+            request: tonic::Request<super::SetPlanRequest>,
+        ) -> std::result::Result<tonic::Response<super::Plan>, tonic::Status>;
         /// Calls that wait for a person.
         async fn list_approvals(
             &self,
@@ -2100,6 +2477,32 @@ pub mod agent_server {
             tonic::Response<super::ForgetSenderResponse>,
             tonic::Status,
         >;
+        /// Jobs that run at planned times (role operate).
+        async fn list_jobs(
+            &self,
+            request: tonic::Request<super::ListJobsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ListJobsResponse>,
+            tonic::Status,
+        >;
+        /// What jobs did and will do, the latest planned time first (role operate).
+        async fn list_occurrences(
+            &self,
+            request: tonic::Request<super::ListOccurrencesRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ListOccurrencesResponse>,
+            tonic::Status,
+        >;
+        /// Has a job run now, beside its planned times; also one that rests (role operate).
+        async fn run_job(
+            &self,
+            request: tonic::Request<super::RunJobRequest>,
+        ) -> std::result::Result<tonic::Response<super::Occurrence>, tonic::Status>;
+        /// Lets a job rest, or go on. Its planned times meanwhile are not missed ones (role operate).
+        async fn pause_job(
+            &self,
+            request: tonic::Request<super::PauseJobRequest>,
+        ) -> std::result::Result<tonic::Response<super::Job>, tonic::Status>;
         async fn list_models(
             &self,
             request: tonic::Request<super::ListModelsRequest>,
@@ -2135,6 +2538,15 @@ pub mod agent_server {
             request: tonic::Request<super::GetMetricsRequest>,
         ) -> std::result::Result<
             tonic::Response<super::GetMetricsResponse>,
+            tonic::Status,
+        >;
+        /// Calls the action of one entry of `extensions` with a sample, and says what would come of its answer (role operate). No turn
+        /// begins, and nothing is stored.
+        async fn test_extension(
+            &self,
+            request: tonic::Request<super::TestExtensionRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::TestExtensionResponse>,
             tonic::Status,
         >;
     }
@@ -2748,6 +3160,49 @@ pub mod agent_server {
                     };
                     Box::pin(fut)
                 }
+                "/talon.agent.v1.Agent/SetPlan" => {
+                    #[allow(non_camel_case_types)]
+                    struct SetPlanSvc<T: Agent>(pub Arc<T>);
+                    impl<T: Agent> tonic::server::UnaryService<super::SetPlanRequest>
+                    for SetPlanSvc<T> {
+                        type Response = super::Plan;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::SetPlanRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Agent>::set_plan(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = SetPlanSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
                 "/talon.agent.v1.Agent/ListApprovals" => {
                     #[allow(non_camel_case_types)]
                     struct ListApprovalsSvc<T: Agent>(pub Arc<T>);
@@ -3104,6 +3559,180 @@ pub mod agent_server {
                     };
                     Box::pin(fut)
                 }
+                "/talon.agent.v1.Agent/ListJobs" => {
+                    #[allow(non_camel_case_types)]
+                    struct ListJobsSvc<T: Agent>(pub Arc<T>);
+                    impl<T: Agent> tonic::server::UnaryService<super::ListJobsRequest>
+                    for ListJobsSvc<T> {
+                        type Response = super::ListJobsResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::ListJobsRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Agent>::list_jobs(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ListJobsSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/talon.agent.v1.Agent/ListOccurrences" => {
+                    #[allow(non_camel_case_types)]
+                    struct ListOccurrencesSvc<T: Agent>(pub Arc<T>);
+                    impl<
+                        T: Agent,
+                    > tonic::server::UnaryService<super::ListOccurrencesRequest>
+                    for ListOccurrencesSvc<T> {
+                        type Response = super::ListOccurrencesResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::ListOccurrencesRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Agent>::list_occurrences(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ListOccurrencesSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/talon.agent.v1.Agent/RunJob" => {
+                    #[allow(non_camel_case_types)]
+                    struct RunJobSvc<T: Agent>(pub Arc<T>);
+                    impl<T: Agent> tonic::server::UnaryService<super::RunJobRequest>
+                    for RunJobSvc<T> {
+                        type Response = super::Occurrence;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::RunJobRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Agent>::run_job(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = RunJobSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/talon.agent.v1.Agent/PauseJob" => {
+                    #[allow(non_camel_case_types)]
+                    struct PauseJobSvc<T: Agent>(pub Arc<T>);
+                    impl<T: Agent> tonic::server::UnaryService<super::PauseJobRequest>
+                    for PauseJobSvc<T> {
+                        type Response = super::Job;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::PauseJobRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Agent>::pause_job(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = PauseJobSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
                 "/talon.agent.v1.Agent/ListModels" => {
                     #[allow(non_camel_case_types)]
                     struct ListModelsSvc<T: Agent>(pub Arc<T>);
@@ -3319,6 +3948,51 @@ pub mod agent_server {
                     };
                     Box::pin(fut)
                 }
+                "/talon.agent.v1.Agent/TestExtension" => {
+                    #[allow(non_camel_case_types)]
+                    struct TestExtensionSvc<T: Agent>(pub Arc<T>);
+                    impl<
+                        T: Agent,
+                    > tonic::server::UnaryService<super::TestExtensionRequest>
+                    for TestExtensionSvc<T> {
+                        type Response = super::TestExtensionResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::TestExtensionRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Agent>::test_extension(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = TestExtensionSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
                 _ => {
                     Box::pin(async move {
                         let mut response = http::Response::new(
@@ -3393,6 +4067,9 @@ pub struct Configure {
     /// The share of turns that are traced where the client has not decided, from 0 to 1. Absent: traces are off, and no `Spans` are sent.
     #[prost(double, optional, tag = "3")]
     pub trace_sample: ::core::option::Option<f64>,
+    /// How many bytes of the memory file, after `settings_bytes`, are `extensions` as JSON.
+    #[prost(uint64, tag = "4")]
+    pub extensions_bytes: u64,
 }
 /// Who is at the other end, as the supervisor sees it.
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]

@@ -49,6 +49,14 @@ pub struct ExecuteRequest {
     pub input_response: ::core::option::Option<
         super::super::super::opentalon::plugin::v1::InputResponse,
     >,
+    /// The role that the action plays in this call, and the entry of `extensions` that makes it so. Only on connections of the
+    /// supervisor's own services; from anybody else the request is refused. The call is made exactly if the running configuration has
+    /// this entry with this action. Its origin is system; the entry stands in place of session and sender, so `context`, `for_model`
+    /// and `within` have to be empty. Its structured answer may have 1 MiB.
+    #[prost(string, tag = "13")]
+    pub role: ::prost::alloc::string::String,
+    #[prost(string, tag = "14")]
+    pub extension: ::prost::alloc::string::String,
 }
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -96,7 +104,7 @@ pub struct ExecuteResponse {
     #[prost(string, tag = "6")]
     pub structured_content: ::prost::alloc::string::String,
     /// A word for programs, for outcomes other than OK: unknown_plugin, unknown_action, bad_arguments,
-    /// user_only, not_granted, changed, arguments_too_large, bad_result, too_large, overloaded, breaker_open, quarantined, timed_out, died,
+    /// user_only, role_only, not_granted, changed, arguments_too_large, bad_result, too_large, overloaded, breaker_open, quarantined, timed_out, died,
     /// unavailable, plugin_error, internal, tool_error.
     #[prost(string, tag = "7")]
     pub reason: ::prost::alloc::string::String,
@@ -309,6 +317,32 @@ pub struct GetPluginResponse {
         ::prost::alloc::string::String,
         ::prost::alloc::string::String,
     >,
+    /// The entries of `extensions` whose actions are this plugin's; for the role operate.
+    #[prost(message, repeated, tag = "5")]
+    pub extensions: ::prost::alloc::vec::Vec<Extension>,
+}
+/// An entry of `extensions`: an action that plays a role.
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Extension {
+    /// filter, request_hook or response_hook
+    #[prost(string, tag = "1")]
+    pub role: ::prost::alloc::string::String,
+    /// Its name, unique among those of the role.
+    #[prost(string, tag = "2")]
+    pub name: ::prost::alloc::string::String,
+    /// plugin.action
+    #[prost(string, tag = "3")]
+    pub action: ::prost::alloc::string::String,
+    /// ready, waiting (its plugin is not ready) or failing (the action does not fit)
+    #[prost(string, tag = "4")]
+    pub state: ::prost::alloc::string::String,
+    /// Why it does not work, with what to do; empty if it does.
+    #[prost(string, tag = "5")]
+    pub reason: ::prost::alloc::string::String,
+    /// Whether the action declares the role.
+    #[prost(bool, tag = "6")]
+    pub declared: bool,
 }
 /// command, sha256, source and sandbox_grants are empty for the role call and with for_model.
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
@@ -692,6 +726,9 @@ pub struct GetStatusResponse {
     /// The agent.
     #[prost(message, optional, tag = "20")]
     pub agent: ::core::option::Option<AgentStatus>,
+    /// The entries of `extensions`, as far as the caller sees their plugins.
+    #[prost(message, repeated, tag = "22")]
+    pub extensions: ::prost::alloc::vec::Vec<Extension>,
 }
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -726,6 +763,24 @@ pub struct AgentStatus {
     /// How many memories are found by meaning, too; absent without models.embeddings.
     #[prost(message, optional, tag = "11")]
     pub memory_vectors: ::core::option::Option<MemoryVectors>,
+    /// Jobs at planned times; absent without any.
+    #[prost(message, optional, tag = "12")]
+    pub schedule: ::core::option::Option<ScheduleStatus>,
+}
+/// The schedule, as the agent sees it: `talon.agent.v1.ScheduleStatus` has the fields' meaning.
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ScheduleStatus {
+    #[prost(uint32, tag = "1")]
+    pub jobs: u32,
+    #[prost(uint32, tag = "2")]
+    pub paused: u32,
+    #[prost(uint32, tag = "3")]
+    pub running: u32,
+    #[prost(uint32, tag = "4")]
+    pub waiting: u32,
+    #[prost(uint64, optional, tag = "5")]
+    pub next_unix_ms: ::core::option::Option<u64>,
 }
 /// Vectors of memories, as the agent sees them: `talon.agent.v1.MemoryVectors` has the fields' meaning.
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
@@ -861,7 +916,7 @@ pub struct Event {
     #[prost(uint32, tag = "4")]
     pub instance: u32,
     /// state_changed, call_finished, plugin_exited, health_failed, capabilities_changed, refused,
-    /// log_lines_dropped, call_progress, tools_changed, lists_changed, supervisor
+    /// log_lines_dropped, call_progress, tools_changed, lists_changed, resource_updated, supervisor
     #[prost(string, tag = "5")]
     pub kind: ::prost::alloc::string::String,
     #[prost(string, tag = "6")]

@@ -3,7 +3,7 @@
 pub struct ListenRequest {}
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Notice {
-    #[prost(oneof = "notice::Kind", tags = "1, 2, 3")]
+    #[prost(oneof = "notice::Kind", tags = "1, 2, 3, 4")]
     pub kind: ::core::option::Option<notice::Kind>,
 }
 /// Nested message and enum types in `Notice`.
@@ -16,6 +16,8 @@ pub mod notice {
         CapabilitiesChanged(super::CapabilitiesChanged),
         #[prost(message, tag = "3")]
         ListsChanged(super::ListsChanged),
+        #[prost(message, tag = "4")]
+        ResourcesUpdated(super::ResourcesUpdated),
     }
 }
 /// How far a call has come. Of a call that is not in flight it is dropped.
@@ -44,6 +46,13 @@ pub struct ListsChanged {
     pub resources: bool,
     #[prost(bool, tag = "2")]
     pub prompts: bool,
+}
+/// Resources that somebody follows (the action `_-resources_subscribe`) have other contents than before: clients read them again.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ResourcesUpdated {
+    /// Their addresses, as the plugin names them. One of more than 2 KiB is dropped; a notice has 16 KiB at most.
+    #[prost(string, repeated, tag = "1")]
+    pub uris: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 /// Generated client implementations.
 pub mod notices_client {
