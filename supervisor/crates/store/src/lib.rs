@@ -1,7 +1,7 @@
 //! Durable state: the plugins' key-values, the conversations, the memory.
 //!
-//! Three interfaces with a trait each, [`KeyValues`], [`Sessions`] and [`Memory`], and two engines that
-//! implement all of them: SQLite, in a local file, and PostgreSQL, which several machines can share.
+//! Four interfaces with a trait each, [`KeyValues`], [`Sessions`], [`Memory`] and [`Schedule`], and two engines
+//! that implement all of them: SQLite, in a local file, and PostgreSQL, which several machines can share.
 //! [`StoreOptions`] opens a [`Store`] with either. No other crate of Talon uses SQL.
 //!
 //! | guarantee | SQLite | PostgreSQL |
@@ -38,6 +38,7 @@ mod opened_for_restore;
 mod options;
 mod page;
 mod postgres;
+mod schedule;
 mod search;
 mod session;
 mod sqlite;
@@ -60,6 +61,10 @@ pub use open_error::{Holder, OpenError};
 pub use opened_for_restore::OpenedForRestore;
 pub use options::{Engine, StoreOptions};
 pub use page::{Page, PageRequest, PageToken};
+pub use schedule::{
+    Claim, JobTiming, NewOccurrence, Occurrence, OccurrenceKind, OccurrenceState, Plan, RunEnd, RunHandle,
+    Schedule, ScheduledJob,
+};
 pub use session::{
     Compaction, Expected, ExportedSession, Message, MessageHit, NewMessage, NewSession, Overrides, Role,
     Session, SessionChange, SessionFilter, SessionQuery, SessionState, Sessions, View,
@@ -72,3 +77,6 @@ pub use vector::Vector;
 pub const APPROVALS_NAMESPACE: &str = "agent-approvals";
 /// The prefix of the keys of approval rules there: their ids follow, and their values are JSON.
 pub const APPROVAL_RULE_PREFIX: &str = "rule/";
+/// The namespace of the agent's images and files, in its own database. Its name is older than files. A key is
+/// `SESSION/TIME.DIGEST/PIECE`.
+pub const MEDIA_NAMESPACE: &str = "agent-images";

@@ -79,6 +79,11 @@ pub const MAX_VECTOR_NUMBERS: usize = 8192;
 /// How many vectors are stored at once.
 pub const MAX_STORED_VECTORS: usize = 1_000;
 
+/// How many occurrences a plan stores at once: the recorded missed ones of a job, and those that run.
+pub const MAX_PLANNED: usize = 1_000;
+/// The longest reason why an occurrence failed or was missed.
+pub const MAX_NOTE_BYTES: usize = 4 * 1024;
+
 /// Refuses a text that is empty or too long, or contains characters that no name has.
 pub(crate) fn name(what: &'static str, text: &str) -> Result<(), InvalidError> {
     if text.is_empty() || text.len() > MAX_NAME_BYTES {

@@ -80,7 +80,7 @@ impl PageToken {
         hex::decode(text).map(Self).map_err(|_| Self::invalid())
     }
 
-    fn invalid() -> Error {
+    pub(crate) fn invalid() -> Error {
         Error::invalid("a page token", "must be one that an earlier page of the same request returned")
     }
 }

@@ -11,6 +11,7 @@ use crate::memory::{Memory, MemoryVectors};
 use crate::open_error::OpenError;
 use crate::options::{Engine, StoreOptions};
 use crate::postgres::PostgresStore;
+use crate::schedule::Schedule;
 use crate::session::Sessions;
 use crate::sqlite::SqliteStore;
 
@@ -129,6 +130,15 @@ impl Store {
     /// The memories' vectors.
     #[must_use]
     pub fn memory_vectors(&self) -> Arc<dyn MemoryVectors> {
+        match &self.backend {
+            Backend::Sqlite(store) => Arc::<SqliteStore>::clone(store),
+            Backend::Postgres(store) => Arc::<PostgresStore>::clone(store),
+        }
+    }
+
+    /// The schedule.
+    #[must_use]
+    pub fn schedule(&self) -> Arc<dyn Schedule> {
         match &self.backend {
             Backend::Sqlite(store) => Arc::<SqliteStore>::clone(store),
             Backend::Postgres(store) => Arc::<PostgresStore>::clone(store),

@@ -3,12 +3,12 @@
 use talon_proto::state::{
     ExportChunk, ExportDone, ExportEnd, ExportFile, ExportPlanned, Layers, export_chunk::Kind,
 };
-use talon_store::{Error, KeyValues, Message, PluginId, Session, SessionId, Store};
+use talon_store::{Error, KeyValues, Message, PluginId, Schedule, Session, SessionId, Store};
 use tokio::sync::mpsc;
 
 use super::emit::YamlWriter;
 use super::limits::CHUNK_BYTES;
-use super::{approval_rules, layout, memories, messages, sessions, source};
+use super::{approval_rules, layout, media, memories, messages, occurrences, sessions, source};
 
 /// Why an export ended before it was done.
 #[derive(Debug, thiserror::Error)]
@@ -80,9 +80,12 @@ async fn key_values(store: &Store, out: &mut ExportSink) -> Result<(), ExportErr
 
 async fn conversations(store: &Store, out: &mut ExportSink) -> Result<(), ExportError> {
     let (sessions, memory) = (store.sessions(), store.memory());
-    let rules = store.key_values();
+    let (key_values, schedule) = (store.key_values(), store.schedule());
+    let finished = source::occurrences(&*schedule, None).await?.items;
     let mut files = u64::from(!source::memories(&*memory, None).await?.items.is_empty())
-        + u64::from(!source::approval_rules(&*rules, None).await?.items.is_empty());
+        + u64::from(!source::approval_rules(&*key_values, None).await?.items.is_empty())
+        + u64::from(finished.iter().any(occurrences::is_finished));
+    files += sessions_with_media(&*key_values).await?;
     let mut after = None;
     loop {
         let page = source::sessions(&*sessions, after).await?;
@@ -121,7 +124,76 @@ async fn conversations(store: &Store, out: &mut ExportSink) -> Result<(), Export
         }
     }
     file.end(out).await?;
-    approval_rules(&*rules, out).await
+    approval_rules(&*key_values, out).await?;
+    session_media(&*key_values, out).await?;
+    occurrences(&*schedule, out).await
+}
+
+/// What jobs did; what they will do follows from the configuration.
+async fn occurrences(store: &dyn Schedule, out: &mut ExportSink) -> Result<(), ExportError> {
+    let mut file = ExportedFile::new(layout::OCCURRENCES.to_owned());
+    let mut after = None;
+    loop {
+        let page = source::occurrences(store, after).await?;
+        for occurrence in page.items.into_iter().filter(occurrences::is_finished) {
+            occurrences::write(&mut file.yaml, occurrence);
+            file.record(out).await?;
+        }
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    file.end(out).await
+}
+
+/// Counts the sessions that have images or files.
+async fn sessions_with_media(store: &dyn KeyValues) -> Result<u64, ExportError> {
+    let (mut count, mut last, mut after) = (0, None, None);
+    loop {
+        let page = source::media_sizes(store, after).await?;
+        for size in page.items {
+            let session = media::split(size.key.as_str()).map(|(session, _)| session);
+            if session.is_some() && session != last {
+                count += 1;
+                last = session;
+            }
+        }
+        after = page.next;
+        if after.is_none() {
+            return Ok(count);
+        }
+    }
+}
+
+/// Writes images and files, those of a session into one file.
+async fn session_media(store: &dyn KeyValues, out: &mut ExportSink) -> Result<(), ExportError> {
+    let mut open: Option<(SessionId, ExportedFile)> = None;
+    let mut after = None;
+    loop {
+        let page = source::media(store, after).await?;
+        for entry in page.items {
+            let Some((session, piece)) = media::split(entry.key.as_str()) else { continue };
+            if open.as_ref().is_none_or(|(of, _)| *of != session) {
+                if let Some((_, file)) = open.take() {
+                    file.end(out).await?;
+                }
+                open = Some((session, ExportedFile::new(layout::media_path(session))));
+            }
+            if let Some((_, file)) = &mut open {
+                file.yaml.bytes(piece, &entry.value);
+                file.record(out).await?;
+            }
+        }
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    match open {
+        Some((_, file)) => file.end(out).await,
+        None => Ok(()),
+    }
 }
 
 async fn approval_rules(store: &dyn KeyValues, out: &mut ExportSink) -> Result<(), ExportError> {

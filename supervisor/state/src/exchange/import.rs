@@ -6,18 +6,20 @@ use talon_proto::state::{
     ImportCounts, ImportDone, ImportRefused, ImportReport, ImportedFile, Layers, import_report::Kind,
 };
 use talon_store::limits::MAX_NAME_BYTES;
-use talon_store::{APPROVALS_NAMESPACE, Error, PluginId, Store, Timestamp};
+use talon_store::{
+    APPROVALS_NAMESPACE, Error, MEDIA_NAMESPACE, Namespace, PluginId, SessionId, Store, Timestamp,
+};
 use tokio::sync::mpsc;
 
 use super::excerpt::{excerpt, excerpt_within};
 use super::layout::FileKind;
-use super::limits::{MAX_FILE_BYTES, MAX_RECORDS, PATH_EXCERPT_CHARS, READ_AHEAD};
+use super::limits::{MAX_FILE_BYTES, MAX_RECORDS, MEDIA_QUOTA, PATH_EXCERPT_CHARS, READ_AHEAD};
 use super::node::{Mark, Node, Problem};
 use super::omitted::OmittedFields;
 use super::read::{self, Item, Shape};
 use super::record_writer::{Outcome, PendingWrites, RecordWriter};
 use super::sessions::{SessionReader, UNKNOWN_NAME, is_name};
-use super::{approval_rules, entries, memories, messages};
+use super::{approval_rules, entries, media, memories, messages, occurrences};
 
 /// Why an import cannot continue. An invalid record is not a reason: it is reported.
 #[derive(Debug, thiserror::Error)]
@@ -32,9 +34,6 @@ pub enum ImportError {
     #[error("the client no longer reads the import's reports")]
     Disconnected,
 }
-
-/// Reads an entry of a namespace. Returns its name for reports, and the entry.
-type ReadEntry = fn(Node, Node, &mut entries::SeenKeys) -> (String, Result<entries::Entry, Problem>);
 
 /// Imports files, one after the other.
 #[derive(Debug)]
@@ -109,6 +108,8 @@ impl Importer {
             }
             Ok(FileKind::Memories) => self.memories(bytes, &mut report).await?,
             Ok(FileKind::ApprovalRules) => self.approval_rules(bytes, &mut report).await?,
+            Ok(FileKind::Media(session)) => self.media(session, bytes, &mut report).await?,
+            Ok(FileKind::Occurrences) => self.occurrences(bytes, &mut report).await?,
             Ok(FileKind::Session(stem)) => self.session(&stem, bytes, &mut report).await?,
             Err(error) => {
                 report.refuse("", Problem { at: Mark::default(), reason: error.to_string() }).await?;
@@ -161,7 +162,7 @@ impl Importer {
         bytes: Vec<u8>,
         report: &mut FileReport<'_>,
     ) -> Result<(), ImportError> {
-        self.writer.begin_plugin(plugin).await?;
+        self.writer.begin_namespace(Namespace::of(plugin)).await?;
         self.entries(bytes, entries::read, report).await
     }
 
@@ -170,15 +171,29 @@ impl Importer {
         bytes: Vec<u8>,
         report: &mut FileReport<'_>,
     ) -> Result<(), ImportError> {
-        self.writer.begin_plugin(PluginId::new(APPROVALS_NAMESPACE).map_err(Error::from)?).await?;
+        let plugin = PluginId::new(APPROVALS_NAMESPACE).map_err(Error::from)?;
+        self.writer.begin_namespace(Namespace::of(plugin)).await?;
         self.entries(bytes, approval_rules::read, report).await
+    }
+
+    async fn media(
+        &mut self,
+        session: SessionId,
+        bytes: Vec<u8>,
+        report: &mut FileReport<'_>,
+    ) -> Result<(), ImportError> {
+        let plugin = PluginId::new(MEDIA_NAMESPACE).map_err(Error::from)?;
+        self.writer.begin_namespace(Namespace { plugin, quota: MEDIA_QUOTA }).await?;
+        let read =
+            |key: Node, value: Node, seen: &mut entries::SeenKeys| media::read(session, key, value, seen);
+        self.entries(bytes, read, report).await
     }
 
     /// The entries of a namespace.
     async fn entries(
         &mut self,
         bytes: Vec<u8>,
-        read: ReadEntry,
+        read: impl Fn(Node, Node, &mut entries::SeenKeys) -> (String, Result<entries::Entry, Problem>),
         report: &mut FileReport<'_>,
     ) -> Result<(), ImportError> {
         let mut items = RecordStream::read(bytes, Shape::Map);
@@ -196,6 +211,24 @@ impl Importer {
             }
         }
         report.drain(&mut writes).await?;
+        items.end(report).await
+    }
+
+    async fn occurrences(&mut self, bytes: Vec<u8>, report: &mut FileReport<'_>) -> Result<(), ImportError> {
+        let mut items = RecordStream::read(bytes, Shape::Map);
+        let mut seen = entries::SeenKeys::default();
+        while let Some(item) = items.next().await {
+            let Item::Entry(key, value) = item else { continue };
+            let at = key.at;
+            let (record, occurrence) = occurrences::read(key, value, &mut seen);
+            match occurrence {
+                Ok(occurrence) => {
+                    let outcome = self.writer.occurrence(occurrence).await?;
+                    report.report_write(Some((record, at, outcome))).await?;
+                }
+                Err(problem) => report.refuse(&record, problem).await?,
+            }
+        }
         items.end(report).await
     }
 

@@ -11,6 +11,9 @@ pub(super) const MEMORIES: &str = "memory/memories.yaml";
 /// The file of the rules by which calls run without asking.
 pub(super) const APPROVAL_RULES: &str = "approvals/rules.yaml";
 
+/// The file of what jobs did.
+pub(super) const OCCURRENCES: &str = "schedule/occurrences.yaml";
+
 /// The kind of a file, by its path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum FileKind {
@@ -20,6 +23,10 @@ pub(super) enum FileKind {
     Memories,
     /// The approval rules.
     ApprovalRules,
+    /// The images and files of a session.
+    Media(SessionId),
+    /// The finished occurrences of jobs.
+    Occurrences,
     /// The entries of a plugin.
     Plugin(PluginId),
 }
@@ -33,8 +40,11 @@ pub(super) enum UnknownPathError {
     Odd,
     #[error(transparent)]
     Plugin(InvalidError),
+    #[error("its name is that of no session: media/<session>.yaml, with the session's id as talon writes it")]
+    NoSession,
     #[error(
-        "is not part of the layout: sessions/<id>.yaml, memory/memories.yaml, approvals/rules.yaml, plugins/<id>/state.yaml"
+        "is not part of the layout: sessions/<id>.yaml, memory/memories.yaml, approvals/rules.yaml, media/<id>.yaml, schedule/occurrences.yaml, \
+         plugins/<id>/state.yaml"
     )]
     NotInLayout,
 }
@@ -56,8 +66,14 @@ impl FileKind {
         match parts[..] {
             ["memory", "memories.yaml"] => Ok(Self::Memories),
             ["approvals", "rules.yaml"] => Ok(Self::ApprovalRules),
+            ["schedule", "occurrences.yaml"] => Ok(Self::Occurrences),
             ["sessions", file] if file.len() > ".yaml".len() && file.ends_with(".yaml") => {
                 Ok(Self::Session(file[..file.len() - ".yaml".len()].to_owned()))
+            }
+            ["media", file] if file.ends_with(".yaml") => {
+                let id = &file[..file.len() - ".yaml".len()];
+                let session = id.parse().ok().filter(|session: &SessionId| session.to_string() == id);
+                session.map(Self::Media).ok_or(UnknownPathError::NoSession)
             }
             ["plugins", id, "state.yaml"] => {
                 plugin_id(id).map(Self::Plugin).map_err(UnknownPathError::Plugin)
@@ -70,7 +86,9 @@ impl FileKind {
     pub(super) fn layers(&self) -> Layers {
         match self {
             Self::Plugin(_) => Layers::KeyValues,
-            Self::Session(_) | Self::Memories | Self::ApprovalRules => Layers::Conversations,
+            Self::Session(_) | Self::Memories | Self::ApprovalRules | Self::Media(_) | Self::Occurrences => {
+                Layers::Conversations
+            }
         }
     }
 }
@@ -84,6 +102,11 @@ fn plugin_id(id: &str) -> Result<PluginId, InvalidError> {
 /// The path of a session's file.
 pub(super) fn session_path(id: SessionId) -> String {
     format!("sessions/{id}.yaml")
+}
+
+/// The path of the images and files of a session.
+pub(super) fn media_path(id: SessionId) -> String {
+    format!("media/{id}.yaml")
 }
 
 /// The path of a plugin's file.

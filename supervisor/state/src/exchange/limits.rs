@@ -1,5 +1,7 @@
 //! Every limit of the exchange. The limits of one record are in the store: [`talon_store::limits`].
 
+use talon_store::Quota;
+
 /// The largest file that is read: a plugin's quota four times over. A larger one is refused as a whole,
 /// before it is read; the receiver of a file should stop here too.
 pub const MAX_FILE_BYTES: usize = 256 * 1024 * 1024;
@@ -19,6 +21,9 @@ pub const MAX_RECORD_WEIGHT: usize = 16 * 1024 * 1024;
 /// How many records of one file are read. The ones after them are refused, in one report: a plugin's quota is
 /// a tenth of it.
 pub const MAX_RECORDS: usize = 1_000_000;
+/// What the images and files of all sessions may have: the most that the agent can be configured to keep
+/// (`agent.media.total_bytes`), since its configuration is not known here.
+pub(super) const MEDIA_QUOTA: Quota = Quota { bytes: 1 << 40, keys: 1_000_000 };
 /// How many writes run at once: the store commits them in groups, so that they share an fsync.
 pub(super) const IN_FLIGHT: usize = 64;
 /// How many records are parsed ahead of the writes. Each may weigh [`MAX_RECORD_WEIGHT`].

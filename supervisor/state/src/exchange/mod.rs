@@ -1,11 +1,13 @@
 //! Export and import of a store in the founding layout: `sessions/<id>.yaml`, `memory/memories.yaml` and
-//! `plugins/<id>/state.yaml`; and `approvals/rules.yaml` beside it.
+//! `plugins/<id>/state.yaml`; `approvals/rules.yaml`, `media/<id>.yaml` and `schedule/occurrences.yaml` beside it.
 //!
 //! | file | contents | a record is |
 //! |---|---|---|
 //! | `sessions/<id>.yaml` | a map: `id`, `sender`, `channel`, …, `messages` last | the session |
 //! | `memory/memories.yaml` | a list of maps: `id`, `content`, `tags`, `created_at`, … | a memory |
 //! | `approvals/rules.yaml` | a map of rules' ids and their JSON | a rule |
+//! | `media/<session>.yaml` | a map of pieces' names (`TIME.SHA256/NUMBER`) and their bytes, as `!!binary` | a piece |
+//! | `schedule/occurrences.yaml` | a map of jobs with planned times, and their JSON | a finished occurrence |
 //! | `plugins/<id>/state.yaml` | a map of keys and texts, bytes that are no text as `!!binary` | a key |
 //!
 //! **Export** ([`export`]). The same store gives the same bytes. Only the open layers are exported, and
@@ -52,9 +54,11 @@ mod ids;
 mod import;
 mod layout;
 pub mod limits;
+mod media;
 mod memories;
 mod messages;
 mod node;
+mod occurrences;
 mod omitted;
 mod read;
 mod record_writer;

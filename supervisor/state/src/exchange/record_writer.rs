@@ -7,13 +7,13 @@ use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesOrdered;
 use talon_store::{
-    APPROVAL_RULE_PREFIX, APPROVALS_NAMESPACE, Error, ExportedSession, Key, Message, Namespace, PluginId,
+    APPROVAL_RULE_PREFIX, APPROVALS_NAMESPACE, Error, ExportedSession, Key, Message, Namespace, Occurrence,
     Quota, Resource, SessionId, Store, StoredMemory, SwapResult, Usage,
 };
 
-use super::approval_rules;
 use super::limits::IN_FLIGHT;
 use super::node::Mark;
+use super::{approval_rules, occurrences};
 
 /// The result for a record.
 #[derive(Debug)]
@@ -77,11 +77,11 @@ impl RecordWriter {
     }
 
     /// Sets the plugin for the entries that follow.
-    pub(super) async fn begin_plugin(&mut self, plugin: PluginId) -> Result<(), Error> {
+    pub(super) async fn begin_namespace(&mut self, namespace: Namespace) -> Result<(), Error> {
         if let Some(planned) = &mut self.dry_run {
-            planned.usage = self.store.key_values().usage(&plugin).await?;
+            planned.usage = self.store.key_values().usage(&namespace.plugin).await?;
         }
-        self.namespace = Some(Namespace::of(plugin));
+        self.namespace = Some(namespace);
         Ok(())
     }
 
@@ -146,6 +146,24 @@ impl RecordWriter {
             (record, at, outcome.await)
         }));
         Ok(())
+    }
+
+    pub(super) async fn occurrence(&mut self, occurrence: Occurrence) -> Result<Outcome, Error> {
+        let store = self.store.schedule();
+        if let Some(there) = store.get(&occurrence.job, occurrence.planned_at).await? {
+            return Ok(if occurrences::are_same(&there, &occurrence) {
+                Outcome::Unchanged
+            } else {
+                Outcome::Refused(
+                    "the job has another run of this planned time already, which stays".to_owned(),
+                )
+            });
+        }
+        if self.dry_run.is_some() {
+            return Ok(Outcome::Imported);
+        }
+        let imported = store.import(occurrence).await;
+        refuse_record_errors(imported.map(|new| if new { Outcome::Imported } else { Outcome::Unchanged }))
     }
 
     pub(super) async fn session(&mut self, session: ExportedSession) -> Result<Outcome, Error> {

@@ -1,8 +1,9 @@
 //! The queries of an export, page by page. The only place that lists the store's records.
 
 use talon_store::{
-    APPROVAL_RULE_PREFIX, APPROVALS_NAMESPACE, Entry, Error, KeyValues, Memory, MemoryQuery, Message, Page,
-    PageRequest, PageToken, PluginId, Session, SessionFilter, SessionId, Sessions, StoredMemory, Usage, View,
+    APPROVAL_RULE_PREFIX, APPROVALS_NAMESPACE, Entry, Error, KeySize, KeyValues, MEDIA_NAMESPACE, Memory,
+    MemoryQuery, Message, Occurrence, Page, PageRequest, PageToken, PluginId, Schedule, Session,
+    SessionFilter, SessionId, Sessions, StoredMemory, Usage, View,
 };
 
 use super::limits::PAGE;
@@ -34,6 +35,27 @@ pub(super) async fn approval_rules(
 ) -> Result<Page<Entry>, Error> {
     let plugin = PluginId::new(APPROVALS_NAMESPACE)?;
     store.entries(&plugin, APPROVAL_RULE_PREFIX, &page(after)).await
+}
+
+/// Images and files of sessions, in pieces; those of one session stand together.
+pub(super) async fn media(store: &dyn KeyValues, after: Option<PageToken>) -> Result<Page<Entry>, Error> {
+    store.entries(&PluginId::new(MEDIA_NAMESPACE)?, "", &page(after)).await
+}
+
+/// The sizes of the same.
+pub(super) async fn media_sizes(
+    store: &dyn KeyValues,
+    after: Option<PageToken>,
+) -> Result<Page<KeySize>, Error> {
+    store.sizes(&PluginId::new(MEDIA_NAMESPACE)?, "", &page(after)).await
+}
+
+/// Occurrences of jobs, the latest first.
+pub(super) async fn occurrences(
+    store: &dyn Schedule,
+    after: Option<PageToken>,
+) -> Result<Page<Occurrence>, Error> {
+    store.history(None, &page(after)).await
 }
 
 pub(super) async fn sessions(store: &dyn Sessions, after: Option<PageToken>) -> Result<Page<Session>, Error> {

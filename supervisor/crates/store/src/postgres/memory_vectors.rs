@@ -5,8 +5,8 @@ use deadpool_postgres::GenericClient as _;
 use tokio_postgres::types::ToSql;
 
 use super::PostgresStore;
-use super::memory::{columns, memory};
 use super::integers::unsigned;
+use super::memory::{columns, memory};
 use crate::error::Error;
 use crate::id::MemoryId;
 use crate::limits::{MAX_COMPARED_VECTORS, MAX_RECALLED, MAX_STORED_VECTORS, MAX_VECTOR_NUMBERS, count};

@@ -8,4 +8,5 @@ pub(crate) const MIGRATIONS: &[Migration] = migrations! {
     2 => "migrations/0002_sessions.sql",
     3 => "migrations/0003_memory.sql",
     4 => "migrations/0004_memory_vectors.sql",
+    5 => "migrations/0005_schedule.sql",
 };

@@ -15,6 +15,7 @@ mod memory_vectors;
 mod migrations;
 mod reader_pool;
 mod restore;
+mod schedule;
 mod sessions;
 mod store;
 mod text_search;

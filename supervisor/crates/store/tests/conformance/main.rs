@@ -8,6 +8,7 @@ mod key_values;
 mod memory;
 mod memory_vectors;
 mod properties;
+mod schedule;
 mod server;
 mod sessions;
 mod support;
@@ -62,4 +63,16 @@ fn sqlite_memory_vectors() {
 #[test]
 fn postgres_memory_vectors() {
     on_postgres("postgres_memory_vectors", memory_vectors::CASES);
+}
+
+// Promises: EXT-36, STORE-1
+#[test]
+fn sqlite_schedule() {
+    on_sqlite(schedule::CASES);
+}
+
+// Promises: EXT-36, STORE-1
+#[test]
+fn postgres_schedule() {
+    on_postgres("postgres_schedule", schedule::CASES);
 }

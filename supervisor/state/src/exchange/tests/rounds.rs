@@ -7,8 +7,8 @@ use serde_json::json;
 use talon_proto::state::Layers;
 use talon_store::{
     Compaction, Expected, ExportedSession, Key, MemoryId, Message, Namespace, NewMemory, NewMessage,
-    NewSession, Overrides, PluginId, Role, Session, SessionId, SessionState, Step, StoredMemory, Timestamp,
-    Workflow,
+    NewSession, Overrides, PluginId, Quota, Role, Session, SessionId, SessionState, Step, StoredMemory,
+    Timestamp, Workflow,
 };
 
 use super::random::{ODD, key, memory, session, value};
@@ -268,6 +268,46 @@ async fn writes_of_an_import_share_commits() {
     assert_eq!(import_all(&other.store, Layers::KeyValues, &files).await.counted(), (5_000, 0, 0));
 }
 
+// Promises: AGENT-170
+#[tokio::test]
+async fn images_and_files_of_sessions_come_back_byte_for_byte() {
+    let (one, other) = (scratch().await, scratch().await);
+    let media = Namespace { plugin: PluginId::new("agent-images").unwrap(), quota: Quota::default() };
+    let (first, second) = ("01KB3Q6T9VXJ6A8W5ZC2M4N7PR", "01KHZZZZZZ0123456789ABCDEF");
+    let name = |time: u64, digit: char| format!("{time:013}.{}", String::from(digit).repeat(64));
+    let bytes: Vec<u8> = (0..70_000_u32).map(|at| (at % 251) as u8).collect();
+    let all = [
+        (format!("{first}/{}/00", name(1, 'a')), bytes.clone()),
+        (format!("{first}/{}/01", name(1, 'a')), b"the rest".to_vec()),
+        (format!("{second}/{}/00", name(2, 'b')), bytes),
+        (format!("{second}/{}/about", name(2, 'b')), br#"{"name":"a.pdf"}"#.to_vec()),
+        (format!("{second}/not ours"), b"x".to_vec()),
+    ];
+    for (key, value) in &all {
+        one.store.key_values().set(&media, &Key::new(key.clone()).unwrap(), value.clone()).await.unwrap();
+    }
+    let files = exported(&one.store, Layers::Conversations).await;
+    let paths: Vec<&String> = files.keys().collect();
+    assert_eq!(paths, [&format!("media/{first}.yaml"), &format!("media/{second}.yaml")]);
+    let said = import_all(&other.store, Layers::Conversations, &files).await;
+    assert_eq!((said.counted(), said.lines()), ((4, 0, 0), Vec::new()));
+    for (key, value) in &all[..4] {
+        let found = other.store.key_values().get(&media.plugin, &Key::new(key.clone()).unwrap()).await;
+        assert_eq!(found.unwrap().as_ref(), Some(value), "{key}");
+    }
+    assert_eq!(exported(&other.store, Layers::Conversations).await, files);
+    assert_eq!(import_all(&other.store, Layers::Conversations, &files).await.counted(), (0, 4, 0));
+    for (path, bad, said) in [
+        (format!("media/{first}.yaml"), "'../../x': y", "a piece of an image or file is"),
+        ("media/anna.yaml".to_owned(), "x: y", "that of no session"),
+        (format!("media/{}.yaml", first.to_lowercase()), "x: y", "that of no session"),
+    ] {
+        let files = Files::from([(path, bad.as_bytes().to_vec())]);
+        let lines = import_all(&other.store, Layers::Conversations, &files).await.lines();
+        assert!(lines.len() == 1 && lines[0].contains(said), "{lines:?}");
+    }
+}
+
 // Promises: AGENT-84
 #[tokio::test]
 async fn approval_rules_come_back_and_one_that_was_used_since_is_the_same() {
@@ -303,5 +343,52 @@ async fn approval_rules_come_back_and_one_that_was_used_since_is_the_same() {
         let files = Files::from([("approvals/rules.yaml".to_owned(), bad.as_bytes().to_vec())]);
         let lines = import_all(&other.store, Layers::Conversations, &files).await.lines();
         assert!(lines.len() == 1 && lines[0].contains(said), "{lines:?}");
+    }
+}
+
+/// A finished occurrence, and one that is not.
+async fn with_occurrences(store: &talon_store::Store) {
+    let (schedule, at) = (store.schedule(), Timestamp::from_millis);
+    let jobs = vec![talon_store::JobTiming { job: "digest".into(), timing: "t".into() }];
+    schedule.set_jobs(jobs, at(0)).await.unwrap();
+    let new = |planned: i64, missed: Option<&str>| talon_store::NewOccurrence {
+        planned_at: at(planned),
+        begins_at: at(planned),
+        kind: talon_store::OccurrenceKind::Planned,
+        missed: missed.map(str::to_owned),
+    };
+    let occurrences = vec![new(1000, Some("nothing ran")), new(2000, None)];
+    let plan = talon_store::Plan { job: "digest".into(), from: at(0), to: at(2000), occurrences };
+    assert!(schedule.plan(plan).await.unwrap());
+}
+
+// Promises: EXT-40
+#[tokio::test]
+async fn what_jobs_did_comes_back_and_what_they_will_do_does_not() {
+    let (one, other) = (scratch().await, scratch().await);
+    with_occurrences(&one.store).await;
+    let files = exported(&one.store, Layers::Conversations).await;
+    assert_eq!(files.keys().collect::<Vec<_>>(), ["schedule/occurrences.yaml"]);
+    let said = import_all(&other.store, Layers::Conversations, &files).await;
+    assert_eq!((said.counted(), said.lines()), ((1, 0, 0), vec![]));
+    let at = Timestamp::from_millis(1000);
+    let there = other.store.schedule().get("digest", at).await.unwrap().unwrap();
+    assert_eq!(there.note, "nothing ran");
+    assert_eq!(exported(&other.store, Layers::Conversations).await, files);
+    for store in [&one.store, &other.store] {
+        let again = import_all(store, Layers::Conversations, &files).await;
+        assert_eq!((again.counted(), again.lines()), ((0, 1, 0), vec![]));
+    }
+    let text = String::from_utf8(files["schedule/occurrences.yaml"].clone()).unwrap();
+    for bad in [
+        text.replace("missed", "running"),
+        text.replacen("digest", "other", 1),
+        text.replace("nothing ran", "another run"),
+        "a b: text\n".to_owned(),
+        "[1, 2]\n".to_owned(),
+    ] {
+        let files = Files::from([("schedule/occurrences.yaml".to_owned(), bad.clone().into_bytes())]);
+        let said = import_all(&one.store, Layers::Conversations, &files).await;
+        assert_eq!(said.counted(), (0, 0, 1), "{bad}");
     }
 }
