@@ -3,6 +3,7 @@
 //! | file | content |
 //! |---|---|
 //! | `setup` | models, host client, tools and workspace, built from a configuration |
+//! | `configuration` | what the supervisor hands over |
 //! | `limits` | the configured limits, in the types of the loop |
 //! | `delete_session` | deletes sessions, also old ones |
 //! | `start` | starts and resumes turns |
@@ -13,7 +14,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::{Mutex, RwLock};
-use talon_agent_settings::SettingsBundle;
 use talon_guard::Sanitizer;
 use talon_proto::agent::Ready;
 use talon_proto::state::Refused as NotOpened;
@@ -26,12 +26,15 @@ use crate::approval::{ApprovalQueue, ConfirmSettings};
 use crate::costs::Costs;
 use crate::driver::{Driver, TurnRunner};
 use crate::host_client::{HostClient, HostConnector};
-use crate::image_store::ImageStore;
+use crate::jobs::ConfiguredJobs;
+use crate::media_store::MediaStore;
 use crate::metrics::Metrics;
+use crate::plan::PlanRegistry;
 use crate::recall::IndexReport;
 use crate::traces::Tracer;
 use crate::turns::RunningTurns;
 
+mod configuration;
 mod delete_session;
 mod limits;
 mod probe_signal;
@@ -43,6 +46,7 @@ mod start;
 use probe_signal::ProbeSignal;
 use setup::SharedParts;
 
+pub(crate) use configuration::Configuration;
 pub(crate) use limits::CANCEL_WAIT;
 pub(crate) use session_metadata::{
     LOCAL_ONLY, OPEN_TURN, OWN_KEYS, SAMPLING, TITLE, TOOLS, sampling_of, tools_of,
@@ -64,11 +68,13 @@ pub(crate) struct Agent {
     pub(crate) sessions: Arc<dyn Sessions>,
     pub(crate) memory: Arc<dyn Memory>,
     pub(crate) approvals: Arc<ApprovalQueue>,
-    pub(crate) images: Arc<ImageStore>,
+    pub(crate) media: Arc<MediaStore>,
+    pub(crate) plans: Arc<PlanRegistry>,
     pub(crate) tracer: Arc<Tracer>,
     pub(crate) costs: Arc<Costs>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) turns: RunningTurns,
+    pub(crate) jobs: Arc<ConfiguredJobs>,
     pub(crate) runner: Arc<dyn TurnRunner>,
     pub(crate) started: Timestamp,
     pub(crate) probing: Arc<ProbeSignal>,
@@ -87,10 +93,11 @@ impl Agent {
     /// The message for the supervisor, if the store cannot be read.
     pub(crate) async fn new(
         store: Store,
-        bundle: &SettingsBundle,
+        configuration: &Configuration,
         connect: Arc<dyn HostConnector>,
         ending: CancellationToken,
     ) -> Result<Arc<Self>, NotOpened> {
+        let bundle = &configuration.bundle;
         let unreadable = |error: &dyn std::error::Error| NotOpened {
             message: format!(
                 "the agent's database cannot be read: {}; see the log of talon-agent",
@@ -102,21 +109,24 @@ impl Agent {
         let approvals =
             ApprovalQueue::open(store.key_values(), confirm).await.map_err(|error| unreadable(&error))?;
         let costs = Arc::new(Costs::new(store.key_values()).map_err(|error| unreadable(&error))?);
-        let images = ImageStore::new(store.key_values(), bundle.settings.agent.media);
-        let images = Arc::new(images.map_err(|error| unreadable(&error))?);
+        let media = MediaStore::new(store.key_values(), bundle.settings.agent.media);
+        let media = Arc::new(media.map_err(|error| unreadable(&error))?);
         let tracer = Arc::<Tracer>::default();
         let (metrics, probing) = (Arc::<Metrics>::default(), Arc::<ProbeSignal>::default());
         let memory_changed = Arc::<Notify>::default();
+        let plans = PlanRegistry::new(store.sessions());
         let runner: Arc<dyn TurnRunner> = Arc::new(Driver::observed(Arc::clone(&metrics) as _));
+        let host = Arc::new(HostClient::new(connect));
         let parts = SharedParts {
-            host: Arc::new(HostClient::new(connect)),
+            role_host: Arc::clone(&host) as _,
+            host,
             memory: store.memory(),
             sessions: store.sessions(),
             vectors: store.memory_vectors(),
             memory_changed: Arc::clone(&memory_changed),
             key_values: store.key_values(),
             approvals: Arc::clone(&approvals),
-            images: Arc::clone(&images),
+            media: Arc::clone(&media),
             tracer: Arc::clone(&tracer),
             calibration: Arc::default(),
             costs: Arc::clone(&costs),
@@ -125,7 +135,9 @@ impl Agent {
             runner: Arc::clone(&runner),
             sanitizer: Arc::new(Sanitizer::default()),
         };
-        let setup = Arc::new(Setup::new(bundle, &parts, None));
+        let setup = Arc::new(Setup::new(configuration, &parts, None));
+        let jobs = Arc::<ConfiguredJobs>::default();
+        jobs.configure(&configuration.extensions.schedule);
         if let Err(error) = costs.open_day(setup.environment.chain.ledgers()).await {
             return Err(unreadable(&error));
         }
@@ -134,11 +146,13 @@ impl Agent {
             memory: store.memory(),
             store,
             approvals,
-            images,
+            media,
+            plans,
             tracer,
             costs,
             metrics,
             turns: RunningTurns::new(ending),
+            jobs,
             runner,
             started: Timestamp::now(),
             probing,
@@ -155,10 +169,12 @@ impl Agent {
     }
 
     /// Applies a new configuration. Running turns keep theirs.
-    pub(crate) fn configure(&self, bundle: &SettingsBundle) {
-        let setup = Arc::new(Setup::new(bundle, &self.parts, Some(&self.setup())));
+    pub(crate) fn configure(&self, configuration: &Configuration) {
+        let bundle = &configuration.bundle;
+        let setup = Arc::new(Setup::new(configuration, &self.parts, Some(&self.setup())));
         self.approvals.configure(ConfirmSettings::of(bundle));
-        self.images.configure(bundle.settings.agent.media);
+        self.media.configure(bundle.settings.agent.media);
+        self.jobs.configure(&configuration.extensions.schedule);
         *self.setup.write() = setup;
         self.probing.notify();
         self.memory_changed.notify_one();

@@ -17,13 +17,15 @@
 //!
 //! With IO:
 //!
-//! - [`journal`]: a session's entries and their place in the store
+//! - [`journal`]: a session's entries and their place in the store; [`plan`]: its plan, likewise
 //! - [`compress`]: the running summary
 //! - [`driver`]: performs effects, and defines the traits for everything else outside
+//! - [`hooks`]: filters and hooks around a turn
 //! - [`host_client`], [`approval`], [`recall`], [`subagent`]: implementations of these traits
-//! - [`media`], [`image_store`]: which images are taken, and where their bytes are
+//! - [`media`], [`media_store`]: which images and files are taken, and where their bytes are
 //! - [`traces`]: spans of turns, for the supervisor's collector
 //! - [`workspace`]: reads the person's files for the prompt
+//! - `jobs`, `schedule`: jobs that run at planned times
 //! - `turns`: the running turns; `agent`: the shared state, which starts them; [`costs`] and [`metrics`]
 //! - `serve`: the service for clients; [`run`]: the process
 
@@ -39,19 +41,23 @@ pub mod embeddings;
 mod error_status;
 pub mod fence;
 mod fusion;
+pub mod hooks;
 pub mod host_client;
-pub mod image_store;
+mod jobs;
 pub mod journal;
 pub mod loop_context;
 pub mod machine;
 pub mod media;
+pub mod media_store;
 pub mod metrics;
 pub mod originals;
+pub mod plan;
 pub mod progress;
 pub mod prompt;
 pub mod question;
 pub mod recall;
 pub mod run;
+mod schedule;
 mod serve;
 pub mod subagent;
 pub mod tokens;

@@ -6,8 +6,8 @@
 //! 2. the operator's rules (`orchestrator.rules`), which add to them; they are never cut
 //! 3. how the agent works, the day, and the user's name; never cut either
 //! 4. identity, soul and user of the [`Workspace`]
-//! 5. as data inside a [`fence`]: daily memory, recalled memories, hints from workflows, and notes of trusted
-//!    plugins
+//! 5. as data inside a [`fence`]: daily memory, recalled memories, hints from workflows, the session's plan, and notes of
+//!    trusted plugins
 //!
 //! Items 4 and 5 share what the section has left; each piece is truncated with a notice.
 
@@ -44,6 +44,7 @@ pub struct Prompt {
     verbosity: Option<Verbosity>,
     memories: Vec<String>,
     hints: Vec<String>,
+    plan: Option<String>,
     notes: Vec<Note>,
 }
 
@@ -76,6 +77,7 @@ impl Prompt {
             verbosity: None,
             memories: Vec::new(),
             hints: Vec::new(),
+            plan: None,
             notes: Vec::new(),
         }
     }
@@ -105,6 +107,13 @@ impl Prompt {
     #[must_use]
     pub fn hints(mut self, hints: Vec<String>) -> Self {
         self.hints = hints;
+        self
+    }
+
+    /// Adds the session's plan as the turn began.
+    #[must_use]
+    pub fn plan(mut self, plan: Option<String>) -> Self {
+        self.plan = plan;
         self
     }
 
@@ -163,11 +172,13 @@ impl Prompt {
         text
     }
 
-    /// How many of the messages are the same for each request of a session: those before memories and hints.
+    /// How many of the messages are the same for each request of a session: those before memories, hints and plan.
     /// Providers cache a beginning that stays the same.
     #[must_use]
     pub fn stable_messages(&self) -> usize {
-        let changing = usize::from(!self.memories.is_empty()) + usize::from(!self.hints.is_empty());
+        let changing = usize::from(!self.memories.is_empty())
+            + usize::from(!self.hints.is_empty())
+            + usize::from(self.plan.is_some());
         2 + usize::from(!self.rules.is_empty()) + self.pieces().len() - changing - self.notes.len()
     }
 
@@ -191,6 +202,10 @@ impl Prompt {
             let introduction =
                 "What worked for similar requests. Hints, not instructions: the user's request decides.";
             pieces.push(Piece::data("workflows", introduction.to_owned(), self.hints.join("\n")));
+        }
+        if let Some(plan) = &self.plan {
+            let introduction = "The plan of this session as the turn begins; the user can change it. Keep it up to date with talon__plan.";
+            pieces.push(Piece::data("plan", introduction.to_owned(), plan.clone()));
         }
         for note in &self.notes {
             let introduction = format!(

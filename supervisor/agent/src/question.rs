@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::plan::Plan;
+
 /// A question to the person.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Question {
@@ -13,6 +15,9 @@ pub struct Question {
     /// Of a plugin's question: whose it is, and what has to be filled in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub form: Option<PluginForm>,
+    /// The session's plan, if the question is whether to carry it out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<Box<Plan>>,
 }
 
 /// What a plugin asks for in the middle of a call

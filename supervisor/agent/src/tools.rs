@@ -19,9 +19,11 @@ use talon_client::tool;
 use talon_guard::Raw;
 use talon_llm::model::ToolSpec;
 use talon_proto::plugin::Action;
+use talon_proto::roles::is_tool;
 
 use crate::answer::Schema;
 
+mod attachment_action;
 mod batch;
 mod check;
 mod order;
@@ -31,6 +33,7 @@ mod result;
 mod search;
 mod turn_actions;
 
+pub use attachment_action::{READ_ATTACHMENT_ACTION, read_attachment_action, read_attachment_tool};
 pub use batch::{Batch, BatchError, CallPlan, messages, plan};
 pub use check::CheckedCall;
 pub use order::earlier_calls;
@@ -39,7 +42,8 @@ pub use refusal::Refusal;
 pub use result::{denied, from_builtin, from_host};
 pub use search::{ToolIndex, embedding_text};
 pub use turn_actions::{
-    ASK_ACTION, MAX_WAIT, TURN_PLUGIN, WAIT_ACTION, ask_action, question_of, wait_action, wait_seconds,
+    ASK_ACTION, MAX_WAIT, PLAN_ACTION, TURN_PLUGIN, WAIT_ACTION, ask_action, plan_action, plan_steps,
+    question_of, wait_action, wait_seconds,
 };
 
 /// The agent's own plugin and action that find tools.
@@ -128,10 +132,12 @@ impl Offer {
     /// for a model. Parts for people are left out here, too.
     #[must_use]
     pub fn new<'a>(actions: impl IntoIterator<Item = (&'a str, &'a Action)>) -> Self {
-        let tools = actions.into_iter().filter(|(_, action)| !action.user_only).map(|(plugin, action)| {
-            let tool = Tool::new(plugin, action);
-            (tool.spec.name.clone(), tool)
-        });
+        let tools = actions.into_iter().filter(|(_, action)| !action.user_only && is_tool(action)).map(
+            |(plugin, action)| {
+                let tool = Tool::new(plugin, action);
+                (tool.spec.name.clone(), tool)
+            },
+        );
         Self { tools: tools.collect(), hidden: BTreeSet::new() }
     }
 

@@ -44,7 +44,7 @@ impl Agent {
         }
         delete_tasks(&*self.sessions, &id).await.map_err(|error| store_error_status(&error))?;
         self.approvals.forget_session(&id).await.map_err(|error| store_error_status(&error))?;
-        self.images.forget(&id).await.map_err(|error| store_error_status(&error))?;
+        self.media.forget(&id).await.map_err(|error| store_error_status(&error))?;
         self.costs.forget(&id).await.map_err(|error| store_error_status(&error))?;
         self.setup().environment.chain.ledgers().lock().close_session(&id);
         Ok(())

@@ -12,7 +12,7 @@ use crate::driver::{BuiltinTools, Caller, Driver, own_actions};
 use crate::recall::MemoryTools;
 use crate::subagent::{SubAgentContext, SubAgents};
 use crate::tokens::counter_for;
-use crate::tools::{Offer, TURN_PLUGIN, ask_action};
+use crate::tools::{Offer, TURN_PLUGIN, ask_action, plan_action};
 
 // Promises: AGENT-98
 #[tokio::test]
@@ -57,6 +57,8 @@ async fn the_agents_own_tools_take_less_than_400_tokens() {
     let total = |tools: &[(String, usize)]| tools.iter().map(|(_, tokens)| tokens).sum::<usize>();
     assert!(total(&always) < 400, "{always:?}");
     assert!(total(&at_times) < 200, "{at_times:?}");
+    let plan = plan_action();
+    assert!(total(&tokens([(TURN_PLUGIN, &plan)].into_iter())) < 120);
 }
 
 /// The tools of these actions, and what each takes, by the tokenizer of a model that is known to have it.

@@ -24,7 +24,8 @@ pub(super) fn said_here(session: &Session) -> bool {
 }
 
 /// All keys of the agent's own. Clients see and set none of them.
-pub(crate) const OWN_KEYS: [&str; 6] = [OPEN_TURN, TITLE, TOOLS, LOCAL_ONLY, LOCAL_TURNS, SAMPLING];
+pub(crate) const OWN_KEYS: [&str; 7] =
+    [OPEN_TURN, TITLE, TOOLS, LOCAL_ONLY, LOCAL_TURNS, SAMPLING, crate::plan::METADATA_KEY];
 
 /// The longest title: one line of a list.
 const MAX_TITLE_CHARS: usize = 80;

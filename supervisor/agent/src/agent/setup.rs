@@ -14,6 +14,7 @@ use talon_store::{KeyValues, Memory, MemoryVectors, Sessions};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
+use super::configuration::Configuration;
 use super::probe_signal::ProbeSignal;
 use super::session_metadata::said_here;
 use crate::approval::ApprovalQueue;
@@ -21,7 +22,8 @@ use crate::context::ContextPlan;
 use crate::costs::Costs;
 use crate::driver::{Host, Recall, ToolSimilarity, TurnEnvironment, TurnRunner};
 use crate::embeddings::{Embedder, ToolVectors};
-use crate::image_store::ImageStore;
+use crate::hooks::{Hooks, RoleHost};
+use crate::media_store::MediaStore;
 use crate::metrics::{CountingRecall, Metrics};
 use crate::recall::{MemoryIndex, MemoryTools, StoreRecall};
 use crate::subagent::{EnvironmentSource, SubAgentContext, SubAgents};
@@ -32,6 +34,7 @@ use crate::workspace::WorkspaceFiles;
 /// The parts that do not depend on the configuration.
 pub(super) struct SharedParts {
     pub(super) host: Arc<dyn Host>,
+    pub(super) role_host: Arc<dyn RoleHost>,
     pub(super) memory: Arc<dyn Memory>,
     pub(super) sessions: Arc<dyn Sessions>,
     pub(super) vectors: Arc<dyn MemoryVectors>,
@@ -39,7 +42,7 @@ pub(super) struct SharedParts {
     pub(super) memory_changed: Arc<Notify>,
     pub(super) key_values: Arc<dyn KeyValues>,
     pub(super) approvals: Arc<ApprovalQueue>,
-    pub(super) images: Arc<ImageStore>,
+    pub(super) media: Arc<MediaStore>,
     pub(super) tracer: Arc<Tracer>,
     pub(super) calibration: Arc<Calibration>,
     pub(super) costs: Arc<Costs>,
@@ -64,8 +67,9 @@ pub(crate) struct Setup {
 }
 
 impl Setup {
-    /// Builds from a settings bundle; health and costs of the models are taken over from `before`.
-    pub(super) fn new(bundle: &SettingsBundle, parts: &SharedParts, before: Option<&Self>) -> Self {
+    /// Builds from a configuration; health and costs of the models are taken over from `before`.
+    pub(super) fn new(configuration: &Configuration, parts: &SharedParts, before: Option<&Self>) -> Self {
+        let Configuration { bundle, extensions } = configuration;
         let settings = bundle.settings.clone();
         let mut problems = Vec::new();
         parts.tracer.set_providers(&settings.models.providers);
@@ -92,10 +96,12 @@ impl Setup {
             recall,
             approver: Arc::clone(&parts.approvals) as _,
             sanitizer: Arc::clone(&parts.sanitizer),
-            images: Arc::clone(&parts.images) as _,
+            images: Arc::clone(&parts.media) as _,
+            attachments: Arc::clone(&parts.media) as _,
             tracer: Arc::clone(&parts.tracer),
             calibration: Arc::clone(&parts.calibration),
             similarity,
+            hooks: Hooks::new(Arc::new(extensions.clone()), Arc::clone(&parts.role_host)),
         };
         if settings.agent.memory.enabled {
             let (memory, sanitizer) = (Arc::clone(&parts.memory), Arc::clone(&parts.sanitizer));

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use talon_agent_settings::{Sampling, Settings, Thinking};
+use talon_agent_settings::{Sampling, Settings, Thinking, TurnKeys};
 use talon_llm::model::Image;
 use talon_llm::route::Task;
 use talon_llm::route::router::Pins;
@@ -13,9 +13,12 @@ use super::limits::budgets;
 use super::session_metadata::{LOCAL_ONLY, sampling_of, tools_of};
 use super::setup::Setup;
 use crate::answer::Schema;
+use crate::budget::Budgets;
 use crate::context::ContextPlan;
 use crate::driver::{AllowedTools, Caller, TurnSpec};
 use crate::journal::{Journal, UnfinishedTurn};
+use crate::media::Attachment;
+use crate::plan::SessionPlan;
 use crate::prompt::{Note, Prompt, Verbosity, today};
 use crate::tools::{PatternIntersection, intersect};
 use crate::turns::RunningTurn;
@@ -28,12 +31,16 @@ pub(crate) struct TurnRequest {
     pub(crate) text: String,
     /// The images that belong to it; their bytes are stored.
     pub(crate) images: Vec<Image>,
+    /// Other files that came with it; their bytes are stored.
+    pub(crate) attachments: Vec<Attachment>,
     /// The model, by provider/name or alias.
     pub(crate) model: Option<String>,
     /// How long the model thinks.
     pub(crate) thinking: Option<Thinking>,
     /// How it chooses its words.
     pub(crate) sampling: Sampling,
+    /// How detailed the answer is.
+    pub(crate) verbosity: Option<Verbosity>,
     /// The schema that the answer has to fit.
     pub(crate) schema: Option<Arc<Schema>>,
     /// What may be called; empty for what the session allows.
@@ -44,8 +51,20 @@ pub(crate) struct TurnRequest {
     pub(crate) local_only: bool,
     /// Whether a person follows the turn and can be asked back.
     pub(crate) can_answer: bool,
+    /// Whether a person approves a plan first.
+    pub(crate) plans_first: bool,
     /// The client's position in a trace.
     pub(crate) trace: Option<TraceParent>,
+    /// The number that the turn has to get; with another, it is not begun.
+    pub(crate) turn: Option<u64>,
+    /// The most that it may cost, in millionths of a dollar, instead of `agent.turn.cost`.
+    pub(crate) micro_usd: Option<u64>,
+}
+
+/// Where a turn keeps what is of its session.
+pub(super) struct SessionPlace {
+    pub(super) journal: Arc<dyn Journal>,
+    pub(super) plan: Arc<dyn SessionPlan>,
 }
 
 /// Builds the specification.
@@ -54,7 +73,7 @@ pub(super) async fn spec(
     session: &Session,
     running: &RunningTurn,
     request: TurnRequest,
-    journal: Arc<dyn Journal>,
+    place: SessionPlace,
     resumes: Option<UnfinishedTurn>,
 ) -> TurnSpec {
     let settings = &setup.settings;
@@ -75,11 +94,12 @@ pub(super) async fn spec(
         },
         request: request.text,
         images: request.images,
-        budgets: budgets(&settings.agent.turn),
+        attachments: request.attachments,
+        budgets: turn_budgets(&settings.agent.turn, request.micro_usd),
         plan: ContextPlan::from(&settings.agent.context),
-        prompt: prompt(setup)
-            .await
-            .verbosity(session.overrides.verbosity.as_deref().and_then(Verbosity::parse)),
+        prompt: prompt(setup).await.verbosity(
+            request.verbosity.or_else(|| session.overrides.verbosity.as_deref().and_then(Verbosity::parse)),
+        ),
         task: Task::Chat,
         pins: Pins {
             local_only: request.local_only || local_only(settings, session),
@@ -94,16 +114,23 @@ pub(super) async fn spec(
         schema: request.schema,
         no_tools: request.no_tools || nothing,
         can_answer: request.can_answer,
+        session_plan: Some(place.plan),
+        plans_first: request.plans_first,
         parallel: settings.agent.turn.parallel,
         within,
         allowed: AllowedTools::new(&settings.agent.allow, &session.sender, &session.channel),
-        journal: Some(journal),
+        journal: Some(place.journal),
         listener: Arc::clone(&running.hub) as _,
         cancel: running.cancel.clone(),
         resumes,
         trace: setup.environment.tracer.begin(request.trace),
         outer: None,
     }
+}
+
+fn turn_budgets(keys: &TurnKeys, micro_usd: Option<u64>) -> Budgets {
+    let budgets = budgets(keys);
+    Budgets { micro_usd: micro_usd.or(budgets.micro_usd), ..budgets }
 }
 
 /// Whether only models on this machine may see what a session says.

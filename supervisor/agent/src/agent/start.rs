@@ -13,7 +13,7 @@ use tracing::Instrument as _;
 use super::Agent;
 use super::session_metadata::{LOCAL_TURNS, OPEN_TURN, TITLE, title};
 use super::setup::Setup;
-use super::spec::{TurnRequest, local_only, spec};
+use super::spec::{SessionPlace, TurnRequest, local_only, spec};
 use crate::driver::{CallApprover as _, Caller, TurnSpec};
 use crate::error_status::{journal_error_status, store_error_status};
 use crate::journal::{StoreJournal, UnfinishedTurn, close, session_position};
@@ -40,6 +40,9 @@ impl Agent {
         let before = session_position(&*self.sessions, session.id)
             .await
             .map_err(|error| journal_error_status(&error))?;
+        if request.turn.is_some_and(|turn| turn != before.last_turn + 1) {
+            return Err(Status::aborted("another turn began in the session meanwhile: look again"));
+        }
         if let Some(interrupted) = before.unfinished {
             close(&*journal, interrupted.turn, SUPERSEDED_MESSAGE)
                 .await
@@ -51,7 +54,7 @@ impl Agent {
         slot.running.is_turn(before.last_turn + 1);
         let setup = self.setup();
         self.open(session, &slot, &setup, Some(&request)).await?;
-        let spec = spec(&setup, session, &slot.running, request, journal, None).await;
+        let spec = spec(&setup, session, &slot.running, request, self.place(session, journal), None).await;
         let started = Kind::Started(Started {
             session_id: session.id.to_string(),
             turn: slot.running.turn(),
@@ -88,9 +91,14 @@ impl Agent {
         self.open(session, &slot, &setup, None).await?;
         let journal = Arc::new(StoreJournal::new(Arc::clone(&self.sessions), session.id));
         let request = TurnRequest { text: request.clone(), ..TurnRequest::default() };
-        let spec = spec(&setup, session, &slot.running, request, journal, Some(interrupted)).await;
+        let place = self.place(session, journal);
+        let spec = spec(&setup, session, &slot.running, request, place, Some(interrupted)).await;
         tracing::info!(session = %session.id, turn, "an interrupted turn goes on");
         Ok(Some(self.run_turn(slot, setup, spec)))
+    }
+
+    fn place(&self, session: &Session, journal: Arc<StoreJournal>) -> SessionPlace {
+        SessionPlace { journal, plan: Arc::new(self.plans.of(session.id)) }
     }
 
     /// The running turn of a session, after resuming it if it was interrupted; and whether it was. `None` if

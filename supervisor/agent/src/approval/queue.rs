@@ -20,6 +20,7 @@ use super::registry::{ApprovalRegistry, pending};
 use super::rules::{RuleError, RuleRegistry, RuleScope};
 use super::store::ApprovalStore;
 use crate::driver::{CallApprover, CallToConfirm, Caller, Confirmation, Listener, Reply};
+use crate::plan::Plan;
 use crate::question::Question;
 
 /// The longest wait for the answer to a plugin's question: less than the 600 s for which the bridge of an MCP server
@@ -96,6 +97,11 @@ impl ApprovalQueue {
 
     fn settings(&self) -> Arc<Settings> {
         Arc::clone(&self.settings.read())
+    }
+
+    /// Shows a session's plan as it is now with the question whether to carry it out.
+    pub(crate) async fn set_plan(&self, session: &str, plan: &Plan) {
+        self.parking.set_plan(session, plan).await;
     }
 
     /// Cancels the calls that a turn's sub-agents parked: after a restart the turn is resumed, but its

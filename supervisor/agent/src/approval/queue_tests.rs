@@ -592,7 +592,8 @@ impl Listener for NoticeListener {
 // Promises: AGENT-85
 #[tokio::test]
 async fn a_question_waits_over_a_restart_for_its_answer() {
-    let question = Question { text: "Which one?".to_owned(), choices: vec!["red".to_owned()], form: None };
+    let question =
+        Question { text: "Which one?".to_owned(), choices: vec!["red".to_owned()], ..Question::default() };
     let caller = Call::new("q1").caller;
     let setting = Setting::new(&keys()).await;
     let ask = |setting: &Setting| {
@@ -617,6 +618,10 @@ async fn a_question_waits_over_a_restart_for_its_answer() {
     assert_eq!(waiting.await.expect("no panic"), Reply::Answered("the red one".to_owned()));
     let late = setting.queue.answer(&shown.id, "the blue one", "alice").await;
     assert!(matches!(late, Err(DecideError::Decided { .. })), "{late:?}");
+    // The end of the turn takes no answer back.
+    setting.queue.turn_ended(&caller).await;
+    let after = setting.queue.get(&shown.id).await.expect("it is known");
+    assert_eq!((after.state.as_str(), after.decided_by.as_str()), ("answered", "alice"));
 }
 
 // Promises: AGENT-120
@@ -629,7 +634,7 @@ async fn a_plugins_question_takes_what_fits_its_form() {
         schema: r#"{"properties":{"seat":{"type":"string","enum":["window","aisle"]}},"required":["seat"]}"#
             .to_owned(),
     };
-    let question = Question { text: "Which seat?".to_owned(), choices: Vec::new(), form: Some(form) };
+    let question = Question { text: "Which seat?".to_owned(), form: Some(form), ..Question::default() };
     let setting = Setting::new(&keys()).await;
     let (send, mut heard) = mpsc::unbounded_channel();
     let listener: Arc<dyn Listener> = Arc::new(ApprovalListener(send));

@@ -12,6 +12,7 @@ use ulid::Ulid;
 
 use super::policy::ConfirmReason;
 use crate::driver::{BatchProgress, CallToConfirm, Caller};
+use crate::plan::Plan;
 use crate::question::{PluginForm, Question};
 
 /// The largest arguments of a parked call. A person does not review more before approving; a larger call is
@@ -214,6 +215,18 @@ impl ApprovalRecord {
         self.question.as_ref()?.form.as_ref()
     }
 
+    /// The plan, if the question is whether to carry it out.
+    pub(super) fn plan(&self) -> Option<&Plan> {
+        self.question.as_ref()?.plan.as_deref()
+    }
+
+    /// Takes over the plan as it is now, if it is about a plan.
+    pub(super) fn set_plan(&mut self, plan: &Plan) {
+        if let Some(shown) = self.question.as_mut().and_then(|question| question.plan.as_deref_mut()) {
+            shown.clone_from(plan);
+        }
+    }
+
     /// Whether the call asks because of what its action declares, and not of what it says.
     pub(super) fn asks_because_of_declaration(&self) -> bool {
         [ConfirmReason::Declared, ConfirmReason::Undeclared].iter().any(|why| why.to_string() == self.why)
@@ -256,6 +269,7 @@ impl ApprovalRecord {
             answer: self.answer.clone(),
             rule_id: String::new(),
             form: self.form().map(|form| form.schema.clone()).unwrap_or_default(),
+            plan: self.plan().map(Plan::to_wire),
         }
     }
 

@@ -17,6 +17,7 @@ use super::parked_call::{ParkOutcome, ParkedCall};
 use super::record::{ApprovalRecord, ApprovalState};
 use super::store::ApprovalStore;
 use crate::driver::{Caller, Confirmation, Reply};
+use crate::plan::Plan;
 
 /// The most calls that wait in total. A person does not review more than 100, and with at most 256 KiB of
 /// arguments each they fit into 25 MiB of memory and into the namespace's quota. A further call is denied at
@@ -85,6 +86,9 @@ impl ApprovalRegistry {
             .values_mut()
             .find(|one| one.record.call == record.call && !one.delivered && !one.is_waited_for());
         if let Some(known) = known {
+            if let Some(plan) = record.plan() {
+                known.record.set_plan(plan);
+            }
             return ParkOutcome::Wait(known.wait());
         }
         let of_session = pending(&parked, Some(&record.call.session));
@@ -164,6 +168,10 @@ impl ApprovalRegistry {
         let Some(one) = parked.get_mut(id) else {
             return Some(Reply::NotAsked("the question is not known any more".to_owned()));
         };
+        if one.record.state == ApprovalState::Approved {
+            // The end of its turn cancels it no more.
+            self.transition_best_effort(one, ApprovalState::Taken).await;
+        }
         let record = &one.record;
         let reply = match record.state {
             ApprovalState::Pending => return None,
@@ -272,6 +280,16 @@ impl ApprovalRegistry {
                 self.transition_best_effort(one, ApprovalState::Cancelled).await;
             }
         }
+    }
+
+    /// Shows a session's plan as it is now with the question whether to carry it out. In memory: after a restart it is
+    /// asked with the plan of that time.
+    pub(super) async fn set_plan(&self, session: &str, plan: &Plan) {
+        let mut parked = self.parked.lock().await;
+        let asked = parked.values_mut().map(|one| &mut one.record);
+        asked
+            .filter(|record| record.state == ApprovalState::Pending && record.call.session == session)
+            .for_each(|record| record.set_plan(plan));
     }
 
     /// Removes all calls of a sender; those that wait are cancelled first.

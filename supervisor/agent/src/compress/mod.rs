@@ -11,7 +11,7 @@ use talon_llm::model::{Message, Request, Usage};
 use talon_llm::route::Task;
 use talon_llm::route::catalog::ModelRef;
 use talon_llm::route::cost::Day;
-use talon_llm::route::fallback::{AnswerEvent, Attempt, Chain, ChainRequest, ExhaustedError};
+use talon_llm::route::fallback::{AnswerEvent, Answered, Attempt, Chain, ChainRequest, ExhaustedError};
 use talon_llm::route::router::Pins;
 use tokio::time::Instant;
 
@@ -45,6 +45,8 @@ pub struct SummaryStep {
     pub usage: Usage,
     /// The models that saw the messages.
     pub models: Vec<String>,
+    /// The answer that it is made of.
+    pub answered: Box<Answered>,
 }
 
 /// For whom a summary is written, and which models may see it.
@@ -106,6 +108,7 @@ pub async fn extend_summary(
         pico_usd: answered.total_cost().picodollars(),
         usage: answered.charge.usage,
         models: models(&answered.attempts),
+        answered: Box::new(answered),
     })
 }
 
@@ -277,14 +280,14 @@ impl RunningSummary {
         }
     }
 
-    /// Extends the summary by one question.
+    /// Extends the summary by one question, and returns its answer.
     pub(crate) async fn extend(
         &mut self,
         chain: &Chain,
         scope: SummaryScope<'_>,
         past: &[HistoryMessage],
         sections: &Sections,
-    ) -> Result<(), SummaryError> {
+    ) -> Result<Box<Answered>, SummaryError> {
         let written = extend_summary(chain, scope, &self.summary, &past[self.taken..], sections).await;
         let written = match written {
             Ok(written) => written,
@@ -305,7 +308,7 @@ impl RunningSummary {
             (Some(last), Some(next)) => last.turn != next.turn,
             _ => true,
         };
-        Ok(())
+        Ok(written.answered)
     }
 
     /// Stores the summary if it covers whole turns. Returns how many messages it replaces in the journal.

@@ -22,7 +22,8 @@ use crate::machine::Fact;
 impl TurnRun<'_> {
     /// Asks the model; its answer is the fact.
     pub(super) async fn ask(&mut self) -> Result<Fact, Failure> {
-        if let Some(JournalEntry::Answered { answer, micro_usd }) = self.replay.pop_front() {
+        if let Some(JournalEntry::Answered { answer, micro_usd, withheld }) = self.replay.pop_front() {
+            self.withheld = withheld;
             self.rebuilt = true;
             self.account.record_cost(u128::from(micro_usd) * PICOS_PER_MICRO);
             self.account.take_unreported_micro_usd();
@@ -55,8 +56,12 @@ impl TurnRun<'_> {
         if self.enforces_schema(&request.tools) || request.tool_choice == ToolChoice::None {
             request.answer_schema = self.schema.as_ref().map(|schema| schema.text().clone());
         }
-        let mut forward =
-            Forward { listener: &*self.spec.listener, partial: String::new(), prefix: String::new() };
+        let mut forward = Forward {
+            listener: &*self.spec.listener,
+            partial: String::new(),
+            prefix: String::new(),
+            withholds: self.withholds_text(),
+        };
         let span = self.begin_model_span(&request);
         let said = self.unless_stopped(self.ask_and_continue(&mut request, tokens, &mut forward)).await;
         self.end_model_span(span, &said);
@@ -162,7 +167,8 @@ impl TurnRun<'_> {
             whole = Answer { cut_call, finish, model, thoughts, ..whole };
         }
         let micro_usd = self.account.take_unreported_micro_usd();
-        Fact::Answered { answer: super::persistence::bound_answer(whole), micro_usd }
+        self.withheld = self.withholds_text();
+        Fact::Answered { answer: super::persistence::bound_answer(whole, self.max_answer_bytes()), micro_usd }
     }
 
     /// Notifies people that another model answered than the first choice.
@@ -250,6 +256,8 @@ struct Forward<'a> {
     partial: String,
     /// What holds whatever becomes of the present attempt: the parts of a cut answer that is being continued.
     prefix: String,
+    /// Whether pieces of the answer stay here, since hooks have not seen it.
+    withholds: bool,
 }
 
 impl AnswerListener for Forward<'_> {
@@ -257,8 +265,13 @@ impl AnswerListener for Forward<'_> {
         let kind = match event {
             AnswerEvent::Piece(Chunk::Text(text)) => {
                 self.partial.push_str(&text);
-                Kind::Text(agent::Text { text })
+                if self.withholds {
+                    return;
+                }
+                Kind::Text(agent::Text { text, whole: false })
             }
+            // A thought may say what the answer must not.
+            AnswerEvent::Piece(Chunk::Thinking(_)) if self.withholds => return,
             AnswerEvent::Piece(Chunk::Thinking(text)) => Kind::Thinking(agent::Thinking { text }),
             // Clients receive a call when it is made.
             AnswerEvent::Piece(Chunk::Call(_)) => return,
@@ -278,11 +291,11 @@ impl AnswerListener for Forward<'_> {
                 let notice = agent::Notice { level: "warn".to_owned(), text, discard_text: true };
                 self.listener.on_chunk(Kind::Notice(notice));
                 self.partial.clone_from(&self.prefix);
-                if self.prefix.is_empty() {
+                if self.prefix.is_empty() || self.withholds {
                     return;
                 }
                 // Clients have discarded the parts that hold, too.
-                Kind::Text(agent::Text { text: self.prefix.clone() })
+                Kind::Text(agent::Text { text: self.prefix.clone(), whole: false })
             }
         };
         self.listener.on_chunk(kind);

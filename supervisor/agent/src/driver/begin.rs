@@ -31,14 +31,22 @@ impl TurnRun<'_> {
         match resumes {
             Some(unfinished) => self.resume(unfinished)?,
             None => {
+                self.run_request_hooks().await?;
                 let request = self.request_entry();
                 self.write(request).await?;
             }
         }
+        self.check_request_passed()?;
         self.leave_tools_out();
+        if !self.resumed {
+            self.notify_attachments();
+        }
+        self.load_attachments().await;
+        self.note_plan_first().await?;
         let (recalled, offer) = self.unless_stopped(self.collect_context()).await?;
         self.prompt =
             self.spec.prompt.clone().memories(recalled.memories.clone()).hints(recalled.hints.clone());
+        self.load_plan().await?;
         self.notify_recall(&recalled);
         self.recalled = recalled;
         self.offer = Arc::new(offer);
@@ -73,7 +81,11 @@ impl TurnRun<'_> {
             sampling: self.spec.sampling,
             local_only: self.spec.pins.local_only,
             can_answer: self.spec.can_answer,
+            plans_first: self.spec.plans_first,
             images: self.spec.images.clone(),
+            attachments: self.spec.attachments.clone(),
+            micro_usd: self.spec.budgets.micro_usd,
+            hooks: self.hooked.clone(),
         };
         JournalEntry::Asked { text: self.spec.request.clone(), with: Box::new(with) }
     }
@@ -91,9 +103,22 @@ impl TurnRun<'_> {
             sampling,
             local_only,
             can_answer,
+            plans_first,
             images,
+            attachments,
+            micro_usd,
+            hooks,
         } = with;
+        self.spec.plans_first |= plans_first;
+        // Nothing of before counts as no limit.
+        self.spec.budgets.micro_usd = match (self.spec.budgets.micro_usd, micro_usd) {
+            (Some(now), Some(before)) => Some(now.min(before)),
+            (now, before) => now.or(before),
+        };
+        self.metadata = hooks.as_ref().map(|hooks| hooks.metadata.clone()).unwrap_or_default();
+        self.hooked = hooks;
         self.spec.images = images;
+        self.spec.attachments = attachments;
         self.spec.request.clone_from(&request);
         self.spec.can_answer |= can_answer;
         self.spec.no_tools |= no_tools;
@@ -140,14 +165,19 @@ impl TurnRun<'_> {
             let offered = capabilities.actions.iter().filter(|action| self.may_call(plugin, &action.name));
             offered.map(move |action| (plugin.as_str(), action))
         });
-        let asks = tools::ask_action();
+        let (asks, reads) = (tools::ask_action(), tools::read_attachment_action());
         let actions: Vec<_> = actions.collect();
         let may_ask = !actions.is_empty() && self.turn.context().budgets().clarifications > 0;
-        let own = may_ask.then_some((TURN_PLUGIN, &asks));
-        let mut offer = Offer::new(actions.into_iter().chain(own));
+        let asks = may_ask.then_some((TURN_PLUGIN, &asks));
+        let has_files = !self.attachments.is_empty() && !self.spec.no_tools;
+        let reads = has_files.then_some((TURN_PLUGIN, &reads));
+        let mut offer = Offer::new(actions.into_iter().chain(asks).chain(reads));
         if !self.spec.no_tools && offer.tools().next().is_some() {
             offer =
                 own_actions().iter().fold(offer, |offer, (plugin, action)| offer.with_hidden(plugin, action));
+        }
+        if !self.spec.no_tools && self.spec.session_plan.is_some() {
+            offer = offer.with_hidden(TURN_PLUGIN, &tools::plan_action());
         }
         (recalled, offer)
     }

@@ -16,7 +16,8 @@ use super::cost_tracking_listener::CostTrackingListener;
 use super::drive::TurnRun;
 use super::interrupted_calls::{InterruptedCalls, ResumePoint};
 use super::{
-    BatchProgress, BuiltinCall, BuiltinTools, CallToConfirm, Confirmation, Listener, read_more, search,
+    BatchProgress, BuiltinCall, BuiltinTools, CallToConfirm, Confirmation, Listener, attachments, read_more,
+    search,
 };
 use crate::journal::{JournalEntry, UNKNOWN};
 use crate::loop_context::Failure;
@@ -200,15 +201,21 @@ impl TurnRun<'_> {
             if read_more::reads_own_cut(&tool.plugin, &tool.action, &args) {
                 break 'made (self.read_more(call, &args), false, Duration::ZERO);
             }
+            if attachments::reads_attachment(tool) {
+                break 'made (self.read_attachment(call, &args).await, false, Duration::ZERO);
+            }
             if self.is_turn_action(tool) {
                 progress.position(place).wait_for_earlier().await;
                 progress.begin(place);
-                break 'made (self.run_turn_action(call, tool).await, false, Duration::ZERO);
+                break 'made (self.run_turn_action(place, call, tool).await, false, Duration::ZERO);
             }
             // Tools that may not be called are not offered. This check protects the built-in tools, which
             // have no other.
             if !self.may_call(&tool.plugin, &tool.action) {
                 break 'made (tools::denied(NOT_GRANTED), false, Duration::ZERO);
+            }
+            if let Some(words) = self.refused_before_plan(tool) {
+                break 'made (tools::denied(words), false, Duration::ZERO);
             }
             let order = progress.position(place);
             if matches!(resume, ResumePoint::Approval) {
@@ -231,6 +238,10 @@ impl TurnRun<'_> {
             }
             order.wait_for_earlier().await;
             progress.begin(place);
+            let passed = match self.passed_attachment(tool, &args).await {
+                Ok(passed) => passed,
+                Err(why) => break 'made (attachments::not_passed(&why), false, Duration::ZERO),
+            };
             let parked = resume.into_question();
             if parked.is_none()
                 && let Err(error) = self.journal_began(place).await
@@ -260,7 +271,9 @@ impl TurnRun<'_> {
                     (own.call(call).await, false)
                 }
                 None => {
-                    let host_call = self.host_call(tool, args, &json, position);
+                    let mut host_call = self.host_call(tool, args, &json, position);
+                    let passed = passed.map(|file| (attachments::CONTEXT_NAME.to_owned(), file));
+                    host_call.context.extend(passed);
                     let (mut result, truncated) =
                         self.call_host(place, call, tool, host_call, parked, &listener).await;
                     result.provenance.arguments = self.sent_otherwise(place, &json).unwrap_or_default();

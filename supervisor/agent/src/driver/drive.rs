@@ -1,7 +1,8 @@
 //! Runs a turn: passes facts to the machine and performs its effects.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
@@ -17,9 +18,11 @@ use super::{Clock, Recollection, TurnObserver};
 use crate::answer::{self, Schema};
 use crate::budget::{Budgets, Limit};
 use crate::context::{AssembledRequest, Sections, Stats, Summary};
+use crate::hooks::HookedRequest;
 use crate::journal::{JournalEntry, Transcript};
 use crate::loop_context::{Failure, FailureReport};
 use crate::machine::{Activity, Effect, Event, Fact, Phase, TransitionRecord, Turn};
+use crate::media::Attachment;
 use crate::originals::Originals;
 use crate::prompt::Prompt;
 use crate::tool_result::ToolResult;
@@ -91,6 +94,8 @@ pub(super) struct TurnRun<'w> {
     pub(super) prompt: Prompt,
     pub(super) recalled: Recollection,
     pub(super) offer: Arc<Offer>,
+    /// The files that the session has.
+    pub(super) attachments: Vec<Attachment>,
     /// What marked pieces of results were before.
     pub(super) originals: Originals,
     /// Whether those of earlier turns were read.
@@ -109,6 +114,10 @@ pub(super) struct TurnRun<'w> {
     pub(super) already_written: bool,
     /// The last calls and their results.
     pub(super) batch: (Vec<ToolCall>, Vec<ToolResult>),
+    /// Whether the turn has a plan, so that the model may write it.
+    pub(super) has_plan: bool,
+    /// Whether a person approved it in this turn.
+    pub(super) plan_approved: AtomicBool,
     pub(super) question: Option<AssembledRequest>,
     /// The budgets of the last question.
     pub(super) sections: Sections,
@@ -119,6 +128,12 @@ pub(super) struct TurnRun<'w> {
     /// The text received so far of an unfinished answer.
     pub(super) partial_text: String,
     pub(super) account: TurnAccount,
+    /// What filters and request hooks made of the message, if there were any.
+    pub(super) hooked: Option<Box<HookedRequest>>,
+    /// Whether people may not see the text of the last answer, since response hooks have not.
+    pub(super) withheld: bool,
+    /// What hooks noted.
+    pub(super) metadata: BTreeMap<String, String>,
     pub(super) trace: Option<TurnTrace>,
 }
 
@@ -225,6 +240,7 @@ impl<'w> TurnRun<'w> {
             prompt: spec.prompt.clone(),
             recalled: Recollection::default(),
             offer: Arc::new(Offer::default()),
+            attachments: Vec::new(),
             originals: Originals::default(),
             loaded_originals: false,
             loaded: Mutex::default(),
@@ -235,12 +251,17 @@ impl<'w> TurnRun<'w> {
             already_written: false,
             event: Event::StartLoop,
             batch: (Vec::new(), Vec::new()),
+            has_plan: false,
+            plan_approved: AtomicBool::new(false),
             question: None,
             sections: Sections::default(),
             needed: 0,
             counted_for: None,
             partial_text: String::new(),
             account: TurnAccount::default(),
+            hooked: None,
+            withheld: false,
+            metadata: BTreeMap::new(),
             spec,
         }
     }
@@ -327,6 +348,7 @@ impl<'w> TurnRun<'w> {
                 Effect::CheckAnswer => {
                     let answer = self.turn.context().answer().cloned().unwrap_or_else(Answer::default);
                     let verdict = answer::check(&answer, self.schema.as_deref());
+                    let verdict = self.apply_response_hooks(verdict).await?;
                     // The verdict follows from the answer, so it is not in the journal.
                     self.rebuilt = !self.replay.is_empty();
                     return Ok(DriveStep::Fact(Fact::Checked(verdict)));

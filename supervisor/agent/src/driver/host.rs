@@ -17,9 +17,9 @@ pub struct HostCall {
     pub args: BTreeMap<String, String>,
     /// The same as one JSON object, with their types; this is sent. Empty: the texts are sent.
     pub arguments_json: String,
-    /// `session_id`, `conversation_id`, `sender`, `channel`, `subagent`, `correlation_id`, and `task` and
-    /// `conversation` for an action that asks for them: the host checks
-    /// its allow-lists against them, and passes on to the plugin those that it declares and is granted.
+    /// `session_id`, `conversation_id`, `sender`, `channel`, `subagent`, `correlation_id`, and `task`,
+    /// `conversation` and `attachment` for an action that asks for them: the host checks its allow-lists against them,
+    /// and passes on to the plugin those that it declares and is granted.
     pub context: BTreeMap<String, String>,
     /// The patterns of the session and of the sub-agent; the host refuses calls that they do not cover. Empty
     /// restricts nothing.

@@ -17,6 +17,9 @@ use crate::tool_result::ToolResult;
 use crate::tools::{self, Tool};
 use crate::traces::SpanContext;
 
+/// What stands before a key of metadata in `inject_context_args`: `metadata.category`.
+const METADATA_PREFIX: &str = "metadata.";
+
 impl TurnRun<'_> {
     pub(super) fn host_call(
         &self,
@@ -130,6 +133,12 @@ impl TurnRun<'_> {
             ("correlation_id", &caller.correlation_id),
         ];
         let known = known.into_iter().filter(|(_, value)| !value.is_empty());
-        known.map(|(key, value)| (key.to_owned(), value.clone())).collect()
+        let known = known.map(|(key, value)| (key.to_owned(), value.clone()));
+        // What hooks noted, under the names by which actions ask for it; the operator grants each.
+        let noted = tool.injected.iter().filter_map(|name| {
+            let value = self.metadata.get(name.strip_prefix(METADATA_PREFIX)?)?;
+            Some((name.clone(), value.clone()))
+        });
+        known.chain(noted).collect()
     }
 }

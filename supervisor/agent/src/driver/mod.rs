@@ -7,17 +7,22 @@
 //! | trait | implemented by |
 //! |---|---|
 //! | [`Host`] | the supervisor's host service: plugins, guarded ([`crate::host_client`]) |
+//! | [`RoleHost`](crate::hooks::RoleHost) | the same, for [hooks](crate::hooks) |
 //! | [`BuiltinTools`] | the built-in tools: `memory.*` ([`crate::recall`]), sub-agents ([`crate::subagent`]) |
 //! | [`Recall`] | memory beyond a session ([`crate::recall`]) |
 //! | [`CallApprover`] | approval of calls: policy, and a person's decision ([`crate::approval`]) |
 //! | [`Journal`](crate::journal::Journal) | the session in the store ([`crate::journal`]) |
-//! | [`ImageSource`] | the bytes of images ([`crate::image_store`]) |
+//! | [`ImageSource`] | the bytes of images ([`crate::media_store`]) |
+//! | [`AttachmentSource`] | the bytes of other files ([`crate::media_store`]) |
+//! | [`SessionPlan`](crate::plan::SessionPlan) | the session's plan in the store ([`crate::plan`]) |
 //! | [`Listener`] | the clients that follow the turn |
 //! | [`TurnObserver`] | metrics |
 //! | [`TurnRunner`] | the driver itself, for tools that start turns within turns |
 
 mod allowed;
 mod ask;
+mod attachment_source;
+mod attachments;
 mod batch_progress;
 mod begin;
 mod builtin_tools;
@@ -27,6 +32,7 @@ mod clock;
 mod conversation;
 mod cost_tracking_listener;
 mod drive;
+mod hooks;
 mod host;
 mod host_calls;
 mod image_source;
@@ -37,6 +43,7 @@ mod notify;
 mod observe;
 mod originals;
 mod persistence;
+mod plan;
 mod plugin_question;
 mod prepare;
 mod read_more;
@@ -50,6 +57,7 @@ mod turn_actions;
 mod turn_trace;
 
 pub use allowed::AllowedTools;
+pub use attachment_source::{AttachmentError, AttachmentSource};
 pub use batch_progress::{BatchProgress, CallPosition};
 #[cfg(test)]
 pub(crate) use begin::own_actions;
@@ -61,6 +69,7 @@ pub use host::{Host, HostCall, HostError, Progress};
 pub use image_source::{ImageSource, ImageStoreError};
 pub use listener::{Listener, NoListener};
 pub use observe::TurnObserver;
+pub use plan::APPROVE_PLAN;
 pub use recall::{CompletedTurn, Recall, Recollection, ShownWorkflow};
 pub use similarity::{SimilarityError, ToolSimilarity};
 pub(crate) use similarity::{check_pins, is_confined};

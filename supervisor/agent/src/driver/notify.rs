@@ -69,9 +69,12 @@ impl TurnRun<'_> {
             Failure::Answer(error) => error.word(),
             Failure::Model(_) => self.account.word.unwrap_or("exhausted"),
             Failure::Window(_) => "context_full",
-            Failure::Store(_) | Failure::Unanswered(_) | Failure::Cancelled | Failure::Internal(_) => {
-                failure.word()
-            }
+            Failure::Store(_)
+            | Failure::Unanswered(_)
+            | Failure::Cancelled
+            | Failure::Dropped(_)
+            | Failure::Hook(_)
+            | Failure::Internal(_) => failure.word(),
         }
     }
 
@@ -110,6 +113,8 @@ impl TurnRun<'_> {
         let word = self.word(&end.reason).to_owned();
         let received = self.partial_text.trim();
         let partial = if received.is_empty() { end.partial } else { Some(received.to_owned()) };
+        // No hook has seen it.
+        let partial = partial.filter(|_| !self.withholds_text());
         let end_report = self.end(Err((word.clone(), end.sentence.clone())), partial);
         self.spec.listener.on_chunk(Kind::Error(agent::Error {
             reason: word,
@@ -162,7 +167,12 @@ fn finish(failure: &Failure, word: Option<&str>) -> &'static str {
         Failure::Answer(error) => error.finish(),
         Failure::Cancelled | Failure::Unanswered(_) => "cancelled",
         Failure::Model(_) if word == Some("over_budget") => "budget",
-        Failure::Model(_) | Failure::Store(_) | Failure::Window(_) | Failure::Internal(_) => "",
+        Failure::Model(_)
+        | Failure::Store(_)
+        | Failure::Window(_)
+        | Failure::Dropped(_)
+        | Failure::Hook(_)
+        | Failure::Internal(_) => "",
     }
 }
 

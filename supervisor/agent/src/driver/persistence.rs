@@ -43,7 +43,9 @@ const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Ends the turn if a write hangs, as if it had failed. The entry may still reach the disk; the journal is
 /// read so that such an entry only adds knowledge.
-async fn with_write_timeout(write: impl Future<Output = Result<(), JournalError>>) -> Result<(), Failure> {
+pub(super) async fn with_write_timeout<T>(
+    write: impl Future<Output = Result<T, JournalError>>,
+) -> Result<T, Failure> {
     match tokio::time::timeout(WRITE_TIMEOUT, write).await {
         Ok(written) => written.map_err(store_failure),
         Err(_) => Err(Failure::Store(format!(
@@ -66,8 +68,8 @@ impl TurnRun<'_> {
 
     pub(super) async fn append_answer(&mut self) -> Result<(), Failure> {
         let Some(answer) = self.turn.context().answer().cloned() else { return Ok(()) };
-        let entry =
-            JournalEntry::Answered { answer: Box::new(answer), micro_usd: self.account.last_micro_usd };
+        let (micro_usd, withheld) = (self.account.last_micro_usd, self.withheld);
+        let entry = JournalEntry::Answered { answer: Box::new(answer), micro_usd, withheld };
         self.write_unless_rebuilt(entry).await
     }
 
@@ -137,8 +139,8 @@ impl TurnRun<'_> {
             Some(end) => TurnOutcome {
                 reason: self.word(&end.reason).to_owned(),
                 message: end.sentence,
-                partial: bounded_text(&self.partial_text),
-                note: note(&end.reason),
+                partial: if self.withholds_text() { String::new() } else { bounded_text(&self.partial_text) },
+                note: note(&end.reason, !self.has_no_request()),
             },
             None => TurnOutcome { reason: "done".to_owned(), ..TurnOutcome::default() },
         };
@@ -150,7 +152,7 @@ impl TurnRun<'_> {
         if tokio::time::timeout(CLOSE_TIMEOUT, let_go).await.is_err() {
             tracing::warn!(target: "agent", session = %self.spec.caller.session, "parked calls were not cancelled in time");
         }
-        if !self.spec.caller.subagent.is_empty() {
+        if !self.spec.caller.subagent.is_empty() || self.has_no_request() {
             return;
         }
         let learned = CompletedTurn {
@@ -168,7 +170,7 @@ impl TurnRun<'_> {
 }
 
 /// The note for the model in the next turn on how this one ended.
-fn note(failure: &Failure) -> String {
+fn note(failure: &Failure, has_request: bool) -> String {
     let what = match failure {
         Failure::Limit(limit) => return limit.for_model(),
         Failure::Answer(_) => "your answers were not what was asked for",
@@ -177,6 +179,10 @@ fn note(failure: &Failure) -> String {
         Failure::Window(_) => "it did not fit the model's window",
         Failure::Unanswered(_) => "the user did not answer your question in time",
         Failure::Cancelled => "the user ended it",
+        // Of a message that was dropped models learn nothing, not even that there was one.
+        Failure::Dropped(_) | Failure::Hook(_) if !has_request => return String::new(),
+        Failure::Dropped(_) => "your answer was withheld from the user",
+        Failure::Hook(_) => "a check of your answer failed, and the user did not get it",
         Failure::Internal(_) => "something went wrong inside the agent",
     };
     format!("[The turn was ended before a final answer: {what}. Do not begin it anew unasked.]")
@@ -187,10 +193,11 @@ fn bounded_text(text: &str) -> String {
     text[..text.floor_char_boundary(MAX_TEXT_BYTES)].trim().to_owned()
 }
 
-/// Limits an answer to what can be stored.
-pub(super) fn bound_answer(mut answer: Answer) -> Answer {
-    if answer.text.len() > MAX_TEXT_BYTES {
-        let end = answer.text.floor_char_boundary(MAX_TEXT_BYTES);
+/// Limits an answer to what can be stored; its text to fewer bytes, if so asked.
+pub(super) fn bound_answer(mut answer: Answer, max_text_bytes: Option<usize>) -> Answer {
+    let most = max_text_bytes.unwrap_or(MAX_TEXT_BYTES);
+    if answer.text.len() > most {
+        let end = answer.text.floor_char_boundary(most);
         answer.text.truncate(end);
         answer.finish = Finish::Length;
     }

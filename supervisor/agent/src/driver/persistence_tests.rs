@@ -23,7 +23,7 @@ fn an_answer_fits_into_the_store_whatever_a_model_says() {
         }),
         ..Answer::default()
     };
-    let answer = bound_answer(answer);
+    let answer = bound_answer(answer, None);
     assert!(answer.text.len() <= MAX_TEXT_BYTES && answer.finish == Finish::Length);
     assert!(matches!(answer.calls[0].arguments, Arguments::Object(_)));
     assert!(matches!(&answer.calls[1].arguments, Arguments::Unreadable(text) if text.contains("too many")));
@@ -32,7 +32,7 @@ fn an_answer_fits_into_the_store_whatever_a_model_says() {
 
     let control = Arguments::Unreadable("\u{1}".repeat(400_000));
     let named = ToolCall { id: "i".repeat(1 << 19), name: "ä".repeat(1 << 19), arguments: control };
-    let answer = bound_answer(Answer { calls: vec![named; 3], ..Answer::default() });
+    let answer = bound_answer(Answer { calls: vec![named; 3], ..Answer::default() }, None);
     assert!(serde_json::to_string(&answer.calls).expect("it can be written").len() < 10_000, "escapes count");
     assert_eq!(answer.calls[2].id, "call-2", "ids stay apart");
 }

@@ -91,7 +91,7 @@ pub(super) fn question_of(response: &ExecuteResponse, tool: &Tool) -> Option<Que
         schema: request.schema.clone(),
     };
     let text = Raw::from(&*response.content).text().into_string();
-    Some(Question { text, choices: Vec::new(), form: Some(form) })
+    Some(Question { text, form: Some(form), ..Question::default() })
 }
 
 /// What the model gets beside a result, if the person said why they do not answer.

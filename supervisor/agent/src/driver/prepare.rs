@@ -39,6 +39,7 @@ impl TurnRun<'_> {
             return Ok(());
         }
         self.finish_replay();
+        self.note_plan_change().await?;
         self.notify_vision();
         let mut asked = self.target_model(0);
         let mut question = self.assemble(&asked.counter, asked.window);
@@ -230,11 +231,11 @@ impl TurnRun<'_> {
             plan: &self.spec.plan,
         };
         let mut question = assemble(&material, counter, &self.environment.sanitizer);
-        if let Some(wait) = self.wait_spec() {
-            let tokens = crate::context::choose::tokens(&wait, counter);
+        for spec in self.wait_spec().into_iter().chain(self.plan_spec()) {
+            let tokens = crate::context::choose::tokens(&spec, counter);
             question.stats.tools += tokens;
             question.stats.total += tokens;
-            question.tools.push(wait);
+            question.tools.push(spec);
             question.tools.sort_by(|a, b| a.name.cmp(&b.name));
         }
         if let Some(schema) = &self.schema {

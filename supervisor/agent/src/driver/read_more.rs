@@ -1,6 +1,7 @@
 //! `talon.read_more` on what the agent cut itself: results that are shown shortened are whole in the session.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use serde_json::json;
 use talon_guard::pages::READ_MORE;
@@ -62,22 +63,39 @@ impl TurnRun<'_> {
             _ => None,
         });
         let answer = match results.find(|content| handle(content) == wanted) {
-            Some(block) => self.page(block, offset),
+            Some(block) => {
+                let text = cut::text(block).unwrap_or_else(|| block.to_owned());
+                match self.page_range(&text, offset) {
+                    Ok(page) => Answer {
+                        written_by: cut::plugin(block).map(str::to_owned),
+                        // It is quoted again.
+                        ..page_answer(without_marks(&text[page.clone()]), &page, text.len())
+                    },
+                    Err(why) => Answer::from_host(Outcome::ToolError, why),
+                }
+            }
             None => Answer::from_host(
                 Outcome::ToolError,
                 format!("there is no result {wanted} in this session any more: make the call again"),
             ),
         };
+        self.own_result(call, answer)
+    }
+
+    /// The result of one of the driver's own actions, in the guard's envelope, each line marked.
+    pub(super) fn own_result(&self, call: &ToolCall, answer: Answer) -> ToolResult {
         let settings = GuardSettings { envelope: EnvelopeMode::Quoted, ..GuardSettings::default() };
         let guard = Guard::with_sanitizer(Sanitizer::clone(&self.environment.sanitizer), settings);
         from_builtin(guard.answer(&self.spec.caller.session, PLUGIN, &call.id, answer))
     }
 
-    fn page(&self, block: &str, offset: usize) -> Answer {
-        let text = cut::text(block).unwrap_or_else(|| block.to_owned());
+    /// Which bytes of a text a page has that begins at this offset.
+    ///
+    /// # Errors
+    /// The text for the model, if the text is shorter.
+    pub(super) fn page_range(&self, text: &str, offset: usize) -> Result<Range<usize>, String> {
         if offset >= text.len() {
-            let message = format!("the offset is beyond the end of the text, which has {} bytes", text.len());
-            return Answer::from_host(Outcome::ToolError, message);
+            return Err(format!("the offset is beyond the end of the text, which has {} bytes", text.len()));
         }
         let start = text.floor_char_boundary(offset);
         let rest = &text[start..];
@@ -89,14 +107,15 @@ impl TurnRun<'_> {
         if end < rest.len() {
             end = rest[..end].rfind('\n').filter(|at| *at >= end / 2).map_or(end, |at| at + 1);
         }
-        let next = (start + end < text.len()).then_some(start + end);
-        let place = json!({ "offset": start, "next_offset": next, "total": text.len() });
-        Answer {
-            structured_content: Raw::from(place.to_string()),
-            written_by: cut::plugin(block).map(str::to_owned),
-            ..Answer::from_tool(without_marks(&rest[..end]))
-        }
+        Ok(start..start + end)
     }
+}
+
+/// A page, with its place and where the next one begins.
+pub(super) fn page_answer(content: String, page: &Range<usize>, total: usize) -> Answer {
+    let next = (page.end < total).then_some(page.end);
+    let place = json!({ "offset": page.start, "next_offset": next, "total": total });
+    Answer { structured_content: Raw::from(place.to_string()), ..Answer::from_tool(content) }
 }
 
 /// The text of quoted lines: the page is quoted again.

@@ -17,13 +17,16 @@ use talon_sanitize::MarkedSpan;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    AllowedTools, BuiltinTools, CallPosition, Caller, Clock, Host, ImageSource, Listener, Recall,
-    ToolSimilarity,
+    AllowedTools, AttachmentSource, BuiltinTools, CallPosition, Caller, Clock, Host, ImageSource, Listener,
+    Recall, ToolSimilarity,
 };
 use crate::answer::Schema;
 use crate::budget::Budgets;
 use crate::context::{ContextPlan, Stats};
+use crate::hooks::Hooks;
 use crate::journal::{Journal, UnfinishedTurn};
+use crate::media::Attachment;
+use crate::plan::SessionPlan;
 use crate::prompt::Prompt;
 use crate::question::Question;
 use crate::tokens::Calibration;
@@ -46,12 +49,16 @@ pub struct TurnEnvironment {
     pub sanitizer: Arc<Sanitizer>,
     /// The bytes of images.
     pub images: Arc<dyn ImageSource>,
+    /// The bytes of other files.
+    pub attachments: Arc<dyn AttachmentSource>,
     /// What is known of how models count tokens.
     pub calibration: Arc<Calibration>,
     /// Records spans.
     pub tracer: Arc<Tracer>,
     /// Compares tools with queries by meaning, if there is a model for it.
     pub similarity: Option<Arc<dyn ToolSimilarity>>,
+    /// Filters, request hooks and response hooks.
+    pub hooks: Hooks,
 }
 
 /// The specification of a turn.
@@ -63,6 +70,8 @@ pub struct TurnSpec {
     pub request: String,
     /// The images that belong to the request.
     pub images: Vec<Image>,
+    /// Other files that came with the request.
+    pub attachments: Vec<Attachment>,
     /// Its limits.
     pub budgets: Budgets,
     /// How the model's window is divided.
@@ -91,6 +100,10 @@ pub struct TurnSpec {
     pub no_tools: bool,
     /// Whether a person follows the turn and can be asked back.
     pub can_answer: bool,
+    /// The plan of its session; `None` for a turn without one.
+    pub session_plan: Option<Arc<dyn SessionPlan>>,
+    /// Whether a person approves a plan first: until then only calls that read are made.
+    pub plans_first: bool,
     /// Which calls of one answer run concurrently.
     pub parallel: ParallelCalls,
     /// Where it is stored; `None` for a turn that does not go on after a kill.

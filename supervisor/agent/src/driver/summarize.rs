@@ -56,8 +56,10 @@ impl TurnRun<'_> {
             let pins = self.spec.pins.or_model(self.spec.summaries.as_ref());
             let deadline = Some(Instant::now() + self.time_left());
             let scope = SummaryScope { session: &self.spec.caller.session, pins: &pins, deadline };
+            let span = self.begin_summary_span();
             let extension = running.extend(&self.environment.chain, scope, &past, &self.sections);
             let said = self.unless_stopped(extension).await;
+            self.end_summary_span(span, &said);
             if let Err(error) = said? {
                 failed = Some(error.to_string());
                 break;

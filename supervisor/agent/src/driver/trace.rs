@@ -8,6 +8,7 @@ use super::TurnEnd;
 use super::drive::TurnRun;
 use super::turn_trace::{TurnTrace, state_span};
 use crate::budget::BudgetUse;
+use crate::compress::SummaryError;
 use crate::loop_context::Failure;
 use crate::machine::TransitionRecord;
 use crate::tool_result::{CallOutcome, ToolResult};
@@ -65,6 +66,34 @@ impl TurnRun<'_> {
         })
     }
 
+    /// Begins the span of a question for a summary.
+    pub(super) fn begin_summary_span(&self) -> Option<OpenSpan> {
+        let span = OpenSpan::begin(self.trace_position()?.child(), "chat".to_owned())
+            .client()
+            .text("gen_ai.operation.name", "chat")
+            .text("gen_ai.conversation.id", self.spec.caller.session.as_str())
+            .text("talon.purpose", "summary");
+        Some(span)
+    }
+
+    /// Ends it with what came of it.
+    pub(super) fn end_summary_span(
+        &self,
+        span: Option<OpenSpan>,
+        said: &Result<Result<Box<Answered>, SummaryError>, Failure>,
+    ) {
+        let (Some(span), Some(trace)) = (span, &self.trace) else { return };
+        let span = match said {
+            Ok(Ok(answered)) => self.answered_span(span, std::slice::from_ref(answered)),
+            Ok(Err(SummaryError::NoAnswer(exhausted))) => self.exhausted_span(span, exhausted),
+            Ok(Err(SummaryError::Empty { model })) => {
+                self.model_span(span, Some((&model.provider, &model.name))).failed("empty_summary")
+            }
+            Err(failure) => span.failed(failure.word()),
+        };
+        span.end(&trace.tracer);
+    }
+
     /// Ends it with what came of it.
     pub(super) fn end_model_span(
         &self,
@@ -74,17 +103,19 @@ impl TurnRun<'_> {
         let (Some(span), Some(trace)) = (span, &self.trace) else { return };
         let span = match said {
             Ok(Ok(answers)) => self.answered_span(span, answers),
-            Ok(Err(exhausted)) => {
-                let last = exhausted.attempts.last();
-                let model = last.map(|attempt| (attempt.provider.as_str(), attempt.model.as_str()));
-                let class = last.and_then(|attempt| attempt.error.as_ref());
-                let word = class.map_or("no_model", |error| talon_llm::route::retry::word(error.class));
-                let attempts = u64::try_from(exhausted.attempts.len()).unwrap_or(u64::MAX);
-                self.model_span(span, model).number("talon.attempts", attempts).failed(word)
-            }
+            Ok(Err(exhausted)) => self.exhausted_span(span, exhausted),
             Err(failure) => span.failed(failure.word()),
         };
         span.end(&trace.tracer);
+    }
+
+    fn exhausted_span(&self, span: OpenSpan, exhausted: &ExhaustedError) -> OpenSpan {
+        let last = exhausted.attempts.last();
+        let model = last.map(|attempt| (attempt.provider.as_str(), attempt.model.as_str()));
+        let class = last.and_then(|attempt| attempt.error.as_ref());
+        let word = class.map_or("no_model", |error| talon_llm::route::retry::word(error.class));
+        let attempts = u64::try_from(exhausted.attempts.len()).unwrap_or(u64::MAX);
+        self.model_span(span, model).number("talon.attempts", attempts).failed(word)
     }
 
     fn model_span(&self, mut span: OpenSpan, model: Option<(&str, &str)>) -> OpenSpan {
@@ -112,10 +143,11 @@ impl TurnRun<'_> {
 
     /// Begins the span of a call.
     pub(super) fn begin_tool_span(&self, call: &ToolCall, tool: &Tool) -> Option<OpenSpan> {
-        let name = format!("execute_tool {}.{}", tool.plugin, tool.action);
-        let span = OpenSpan::begin(self.trace_position()?.child(), name)
+        // As the conventions have it, the span is named after its tool.
+        let name = format!("{}.{}", tool.plugin, tool.action);
+        let span = OpenSpan::begin(self.trace_position()?.child(), format!("execute_tool {name}"))
             .text("gen_ai.operation.name", "execute_tool")
-            .text("gen_ai.tool.name", tool.spec.name.as_str())
+            .text("gen_ai.tool.name", name)
             .text("gen_ai.tool.type", "function")
             .text("gen_ai.tool.call.id", call.id.as_str())
             .text("talon.plugin", tool.plugin.as_str())

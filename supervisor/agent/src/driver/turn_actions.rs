@@ -1,4 +1,4 @@
-//! The agent's own small actions: `talon.wait` and `talon.ask_user`.
+//! The agent's own small actions: `talon.wait`, `talon.ask_user` and `talon.plan`.
 
 use std::time::Duration;
 
@@ -13,16 +13,19 @@ use crate::loop_context::Failure;
 use crate::machine::Fact;
 use crate::question::Question;
 use crate::tool_result::{CallOutcome, Provenance, ToolResult};
-use crate::tools::{self, ASK_ACTION, MAX_WAIT, TURN_PLUGIN, Tool, WAIT_ACTION};
+use crate::tools::{self, ASK_ACTION, MAX_WAIT, PLAN_ACTION, TURN_PLUGIN, Tool, WAIT_ACTION};
 
 impl TurnRun<'_> {
     /// Whether a tool is one of these actions. A plugin of that name has none of them.
     pub(super) fn is_turn_action(&self, tool: &Tool) -> bool {
-        tool.plugin == TURN_PLUGIN && [WAIT_ACTION, ASK_ACTION].contains(&tool.action.as_str())
+        tool.plugin == TURN_PLUGIN && [WAIT_ACTION, ASK_ACTION, PLAN_ACTION].contains(&tool.action.as_str())
     }
 
     /// Makes a call of one of these actions.
-    pub(super) async fn run_turn_action(&self, call: &ToolCall, tool: &Tool) -> ToolResult {
+    pub(super) async fn run_turn_action(&self, place: usize, call: &ToolCall, tool: &Tool) -> ToolResult {
+        if tool.action == PLAN_ACTION {
+            return self.write_plan(place, call).await;
+        }
         if tool.action == ASK_ACTION {
             // A question that may be asked is no call to the driver, but a state of the machine.
             return tools::denied(
@@ -71,7 +74,7 @@ impl TurnRun<'_> {
             .ok_or_else(|| Failure::Internal("a question to the person has no text".to_owned()))?;
         let clean = |text: &str| Raw::from(text).text().into_string();
         let choices = choices.into_iter().map(clean).collect();
-        let question = Question { text: clean(text), choices, form: None };
+        let question = Question { text: clean(text), choices, ..Question::default() };
         let reply = {
             let _waiting = self.clock.wait();
             let approver = &self.environment.approver;
@@ -101,7 +104,7 @@ impl TurnRun<'_> {
     }
 }
 
-fn succeeded(text: String) -> ToolResult {
+pub(super) fn succeeded(text: String) -> ToolResult {
     ToolResult {
         outcome: CallOutcome::Succeeded,
         block: text.clone(),

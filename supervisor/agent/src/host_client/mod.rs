@@ -14,13 +14,16 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use futures_util::StreamExt as _;
 use prost::Message as _;
+use talon_agent_settings::milliseconds;
 use talon_client::{CallError, Client, RequestFate};
+use talon_guard::Raw;
 use talon_proto::host::{ExecuteRequest, ExecuteResponse, GetPluginRequest, ListPluginsRequest};
 use talon_proto::plugin::PluginCapabilities;
 use tokio::net::UnixStream;
 use tonic::{Code, Status};
 
 use crate::driver::{Host, HostCall, HostError, Progress};
+use crate::hooks::{RoleCall, RoleCallError, RoleHost};
 
 /// The most tools that are accepted from the supervisor, far more than a model can choose from. Further ones,
 /// in the order of the plugins, are dropped and logged. `agent.allow` shortens the list.
@@ -143,6 +146,24 @@ impl Host for HostClient {
         };
         let answer = self.client.execute_traced(request, trace_parent.as_deref(), Some(&mut watch)).await;
         answer.map_err(failed)
+    }
+}
+
+#[async_trait]
+impl RoleHost for HostClient {
+    async fn call(&self, call: &RoleCall) -> Result<ExecuteResponse, RoleCallError> {
+        let RoleCall { entry, plugin, action, arguments_json, deadline } = call;
+        let request = ExecuteRequest {
+            plugin: plugin.clone(),
+            action: action.clone(),
+            arguments_json: arguments_json.clone(),
+            timeout_ms: milliseconds(*deadline),
+            role: entry.role.as_str().to_owned(),
+            extension: entry.name.clone(),
+            ..ExecuteRequest::default()
+        };
+        let answer = self.client.execute_traced(request, None, None).await;
+        answer.map_err(|error| RoleCallError(Raw::from(failed(error).to_string()).line().into_string()))
     }
 }
 

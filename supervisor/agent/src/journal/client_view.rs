@@ -5,6 +5,7 @@ use talon_proto::agent;
 use talon_store::{Message, Role};
 
 use super::record::EntryMetadata;
+use crate::media::Attachment;
 use crate::tool_result::CallOutcome;
 
 /// The messages for people, in order; the journal's bookkeeping is left out. A result's call is known only if
@@ -28,7 +29,16 @@ fn client_message(message: &Message, calls: &mut Vec<ToolCall>) -> Option<agent:
         None
         | Some(EntryMetadata::Noted { .. } | EntryMetadata::Undone { .. } | EntryMetadata::Summary { .. }) => {
         }
-        Some(EntryMetadata::Asked { with, .. }) => shown.media = with.images.iter().map(media).collect(),
+        Some(EntryMetadata::Asked { with, .. }) => {
+            shown.media =
+                with.images.iter().map(media).chain(with.attachments.iter().map(attachment)).collect();
+            // People see what they wrote.
+            if let Some(original) = with.hooks.and_then(|hooks| hooks.original) {
+                shown.content = original;
+            }
+        }
+        Some(EntryMetadata::Hooked { .. }) if message.content.is_empty() => return None,
+        Some(EntryMetadata::Hooked { .. }) => {}
         Some(EntryMetadata::Began { .. } | EntryMetadata::Parked { .. } | EntryMetadata::Brought { .. }) => {
             return None;
         }
@@ -39,6 +49,10 @@ fn client_message(message: &Message, calls: &mut Vec<ToolCall>) -> Option<agent:
         }
         Some(EntryMetadata::Ended { .. }) if message.content.is_empty() => return None,
         Some(EntryMetadata::Ended { .. }) => {}
+        // What people get of it follows, once its hooks have seen it.
+        Some(EntryMetadata::Answered { calls: made, withheld: Some(_), .. }) if made.is_empty() => {
+            return None;
+        }
         Some(EntryMetadata::Answered { calls: made, .. }) => {
             shown.tool_calls = made.iter().map(call).collect();
             *calls = made;
@@ -83,6 +97,17 @@ fn media(image: &Image) -> agent::MediaInfo {
         width: *width,
         height: *height,
         digest: digest.clone(),
+    }
+}
+
+fn attachment(file: &Attachment) -> agent::MediaInfo {
+    let Attachment { digest, media_type, bytes, name, .. } = file;
+    agent::MediaInfo {
+        media_type: media_type.clone(),
+        name: name.clone(),
+        bytes: u64::try_from(*bytes).unwrap_or(u64::MAX),
+        digest: digest.clone(),
+        ..agent::MediaInfo::default()
     }
 }
 

@@ -8,6 +8,8 @@ use talon_llm::model::{Answer, Image, Thinking};
 use talon_sanitize::MarkedSpan;
 
 use crate::context::{HistoryMessage, Summary};
+use crate::hooks::{HookedAnswer, HookedRequest};
+use crate::media::Attachment;
 use crate::question::Question;
 use crate::tool_result::ToolResult;
 
@@ -27,7 +29,11 @@ pub enum JournalEntry {
         answer: Box<Answer>,
         /// What question and answer cost.
         micro_usd: u64,
+        /// Whether people may not see its text, since response hooks have not.
+        withheld: bool,
     },
+    /// Response hooks have seen the answer.
+    AnswerHooked(Box<HookedAnswer>),
     /// A call is about to be made: it was approved, if it had to be. A call of an interrupted turn without
     /// this entry was never made.
     CallStarted {
@@ -98,9 +104,21 @@ pub struct TurnOptions {
     /// Whether a person followed it and could be asked back.
     #[serde(default)]
     pub can_answer: bool,
+    /// Whether a person approves a plan first.
+    #[serde(default)]
+    pub plans_first: bool,
     /// The images that belong to the message; their bytes are stored elsewhere.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub images: Vec<Image>,
+    /// Other files that came with the message; their bytes are stored elsewhere.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attachments: Vec<Attachment>,
+    /// The most that the turn may cost, in millionths of a dollar.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub micro_usd: Option<u64>,
+    /// What filters and request hooks made of the message. The message of the entry is what they let through.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hooks: Option<Box<HookedRequest>>,
 }
 
 /// How a turn ended.

@@ -120,7 +120,7 @@ impl Log {
             }
             Role::Assistant => {
                 let answer = Box::new(Answer { text: content, ..Answer::default() });
-                self.add(sequence, turn, JournalEntry::Answered { answer, micro_usd: 0 });
+                self.add(sequence, turn, JournalEntry::Answered { answer, micro_usd: 0, withheld: false });
                 let ended = TurnOutcome { reason: "done".to_owned(), ..TurnOutcome::default() };
                 self.add(sequence, turn, JournalEntry::Ended(ended));
             }

@@ -9,6 +9,7 @@
 
 mod client_view;
 mod entry;
+mod find_turn;
 mod log;
 mod record;
 mod store_journal;
@@ -18,6 +19,7 @@ mod unfinished;
 
 pub use client_view::client_messages;
 pub use entry::{Journal, JournalEntry, JournalError, TurnOptions, TurnOutcome};
+pub use find_turn::{FoundTurn, find_turn};
 pub use store_journal::StoreJournal;
 pub use transcript::{Transcript, UNKNOWN};
 pub use undo::{UndoneTurns, undo};

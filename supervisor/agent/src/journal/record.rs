@@ -3,7 +3,8 @@
 //! | entry | role | content | metadata, as JSON |
 //! |---|---|---|---|
 //! | asked | user | the message | the options for this turn alone |
-//! | answered | assistant | the answer's text | calls, thoughts, usage, cost, finish |
+//! | answered | assistant | the answer's text, unless it is withheld | calls, thoughts, usage, cost, finish |
+//! | hooked | assistant | what the person gets | the response hooks' verdicts |
 //! | began | tool | – | the call's index |
 //! | parked | tool | – | the call's index, the plugin's question |
 //! | brought | tool | the block | the call's index, its outcome, the tool's output |
@@ -23,6 +24,7 @@ use talon_store::{Message, NewMessage, Role};
 
 use super::{JournalEntry, TurnOptions, TurnOutcome};
 use crate::context::Summary;
+use crate::hooks::{AnswerVerdicts, HookedAnswer};
 use crate::question::Question;
 use crate::tool_result::{CallOutcome, Provenance, ToolResult};
 
@@ -51,6 +53,14 @@ pub(super) enum EntryMetadata {
         thoughts: Option<Thoughts>,
         #[serde(default)]
         micro_usd: u64,
+        /// The text, if people may not see it; then the message has none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        withheld: Option<String>,
+    },
+    Hooked {
+        turn: u64,
+        #[serde(flatten)]
+        verdicts: Box<AnswerVerdicts>,
     },
     Began {
         turn: u64,
@@ -123,12 +133,26 @@ pub(super) fn encode(turn: u64, entry: JournalEntry) -> Vec<NewMessage> {
     let one = |role, content, beside| vec![message(role, content, &beside)];
     match entry {
         JournalEntry::Asked { text, with } => one(Role::User, text, EntryMetadata::Asked { turn, with }),
-        JournalEntry::Answered { answer, micro_usd } => {
+        JournalEntry::Answered { answer, micro_usd, withheld } => {
             let Answer { text, calls, cut_call, finish, usage, model, thoughts } = *answer;
             let usage = usage.map(Box::new);
-            let beside =
-                EntryMetadata::Answered { turn, calls, cut_call, finish, usage, model, thoughts, micro_usd };
+            let (text, withheld) = if withheld { (String::new(), Some(text)) } else { (text, None) };
+            let beside = EntryMetadata::Answered {
+                turn,
+                calls,
+                cut_call,
+                finish,
+                usage,
+                model,
+                thoughts,
+                micro_usd,
+                withheld,
+            };
             one(Role::Assistant, text, beside)
+        }
+        JournalEntry::AnswerHooked(hooked) => {
+            let HookedAnswer { text, verdicts } = *hooked;
+            one(Role::Assistant, text, EntryMetadata::Hooked { turn, verdicts: Box::new(verdicts) })
         }
         JournalEntry::CallStarted { place } => {
             one(Role::Tool, String::new(), EntryMetadata::Began { turn, place })
@@ -200,10 +224,26 @@ pub(super) fn decode(message: &Message) -> DecodedMessage {
         EntryMetadata::Asked { turn, with } => {
             DecodedMessage::Entry(turn, JournalEntry::Asked { text: content(), with })
         }
-        EntryMetadata::Answered { turn, calls, cut_call, finish, usage, model, thoughts, micro_usd } => {
+        EntryMetadata::Answered {
+            turn,
+            calls,
+            cut_call,
+            finish,
+            usage,
+            model,
+            thoughts,
+            micro_usd,
+            withheld,
+        } => {
             let usage = usage.map(|usage| *usage);
-            let answer = Answer { text: content(), calls, cut_call, finish, usage, model, thoughts };
-            DecodedMessage::Entry(turn, JournalEntry::Answered { answer: Box::new(answer), micro_usd })
+            let is_withheld = withheld.is_some();
+            let text = withheld.unwrap_or_else(content);
+            let answer = Box::new(Answer { text, calls, cut_call, finish, usage, model, thoughts });
+            DecodedMessage::Entry(turn, JournalEntry::Answered { answer, micro_usd, withheld: is_withheld })
+        }
+        EntryMetadata::Hooked { turn, verdicts } => {
+            let hooked = HookedAnswer { text: content(), verdicts: *verdicts };
+            DecodedMessage::Entry(turn, JournalEntry::AnswerHooked(Box::new(hooked)))
         }
         EntryMetadata::Began { turn, place } => {
             DecodedMessage::Entry(turn, JournalEntry::CallStarted { place })

@@ -14,6 +14,8 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::context::Summary;
+use crate::hooks::{AnswerVerdicts, HookRecord, HookedAnswer, HookedRequest, RecordedVerdict, StageEnd};
+use crate::media::Attachment;
 use crate::tool_result::{CallOutcome, Provenance, ToolResult};
 
 /// A session in a separate store.
@@ -54,6 +56,7 @@ pub(super) fn says(text: &str) -> JournalEntry {
     JournalEntry::Answered {
         answer: Box::new(Answer { text: text.to_owned(), ..Answer::default() }),
         micro_usd: 3,
+        withheld: false,
     }
 }
 
@@ -65,7 +68,12 @@ pub(super) fn calls(ids: &[&str]) -> JournalEntry {
     };
     let answer =
         Answer { calls: ids.iter().map(call).collect(), finish: Finish::ToolCalls, ..Answer::default() };
-    JournalEntry::Answered { answer: Box::new(answer), micro_usd: 3 }
+    JournalEntry::Answered { answer: Box::new(answer), micro_usd: 3, withheld: false }
+}
+
+fn record(verdict: RecordedVerdict) -> HookRecord {
+    let role = talon_extensions::Role::RequestHook;
+    HookRecord { role, name: "pii.scan".to_owned(), verdict, noted: vec!["lang".to_owned()], duration_ms: 3 }
 }
 
 pub(super) fn result(said: &str) -> ToolResult {
@@ -96,6 +104,7 @@ async fn every_entry_comes_back_as_it_was() {
         is_general_thinking: true,
         sampling: talon_agent_settings::Sampling { max_tokens: Some(5), ..Default::default() },
         local_only: true,
+        plans_first: true,
         images: vec![Image {
             digest: "d".to_owned(),
             kind: ImageKind::Png,
@@ -104,6 +113,17 @@ async fn every_entry_comes_back_as_it_was() {
             height: 3,
             name: "a.png".to_owned(),
         }],
+        attachments: vec![Attachment::of(b"%PDF-1.7\xff", "a.pdf")],
+        micro_usd: Some(500),
+        hooks: Some(Box::new(HookedRequest {
+            original: Some("hi there".to_owned()),
+            metadata: [("lang".to_owned(), "en".to_owned())].into(),
+            records: vec![
+                record(RecordedVerdict::Replace),
+                record(RecordedVerdict::Failed("why".to_owned())),
+            ],
+            end: None,
+        })),
     };
     let answer = Answer {
         text: "text".to_owned(),
@@ -130,7 +150,27 @@ async fn every_entry_comes_back_as_it_was() {
     };
     let entries = vec![
         JournalEntry::Asked { text: "hi".to_owned(), with: Box::new(with.clone()) },
-        JournalEntry::Answered { answer: Box::new(answer), micro_usd: 42 },
+        JournalEntry::Answered { answer: Box::new(answer), micro_usd: 42, withheld: false },
+        JournalEntry::Answered {
+            answer: Box::new(Answer { text: "held".to_owned(), ..Answer::default() }),
+            micro_usd: 1,
+            withheld: true,
+        },
+        JournalEntry::AnswerHooked(Box::new(HookedAnswer {
+            text: "refined".to_owned(),
+            verdicts: AnswerVerdicts {
+                replaced: true,
+                records: vec![record(RecordedVerdict::Pass)],
+                ..AnswerVerdicts::default()
+            },
+        })),
+        JournalEntry::AnswerHooked(Box::new(HookedAnswer {
+            text: String::new(),
+            verdicts: AnswerVerdicts {
+                end: Some(StageEnd::Dropped { by: "response_hook/a.b".to_owned(), reason: "no".to_owned() }),
+                ..AnswerVerdicts::default()
+            },
+        })),
         JournalEntry::CallStarted { place: 0 },
         JournalEntry::CallFinished { place: 0, result: result("early") },
         JournalEntry::CallsFinished(vec![

@@ -7,6 +7,8 @@ use talon_llm::model::{Message, ToolCall};
 
 use super::{JournalEntry, TurnOutcome};
 use crate::context::HistoryMessage;
+use crate::hooks::HookedAnswer;
+use crate::media::introduction;
 use crate::tool_result::{CallOutcome, Provenance, ToolResult};
 use crate::tools;
 
@@ -29,6 +31,8 @@ pub struct Transcript {
     open: Option<OpenExchange>,
     /// The index of the last feedback, and of the answer to which it belongs.
     feedback: Option<Range<usize>>,
+    /// Whether the last message is an answer that waits for its hooks.
+    withheld: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -96,6 +100,7 @@ impl Transcript {
             JournalEntry::CallsFinished(results) => return self.close(Some(results)),
             JournalEntry::Asked { .. }
             | JournalEntry::Answered { .. }
+            | JournalEntry::AnswerHooked(_)
             | JournalEntry::Noted { .. }
             | JournalEntry::Ended(_) => {}
             // The log leaves out what was undone.
@@ -103,30 +108,44 @@ impl Transcript {
         }
         self.close(None);
         match entry {
+            // It reached no model, and never will.
+            JournalEntry::Asked { with, .. }
+                if with.hooks.as_ref().is_some_and(|hooks| hooks.end.is_some()) =>
+            {
+                self.drop_withheld();
+            }
             JournalEntry::Asked { text, with } => {
                 self.feedback = None;
+                self.drop_withheld();
                 self.say(turn, Message::User { text: text.clone() });
                 if !with.images.is_empty() {
                     let (introduction, images) = (String::new(), with.images.clone());
                     self.say(turn, Message::Images { introduction, images });
                 }
+                if !with.attachments.is_empty() {
+                    let text = introduction(&with.attachments, &tools::read_attachment_tool());
+                    self.say(turn, Message::User { text });
+                }
             }
-            JournalEntry::Answered { answer, .. } => {
+            JournalEntry::Answered { answer, withheld, .. } => {
                 // An empty message is dropped, since several providers reject it.
                 if !(answer.text.trim().is_empty() && answer.calls.is_empty()) {
                     self.say(turn, answer.message());
+                    self.withheld = *withheld && answer.calls.is_empty();
                 }
                 if !answer.calls.is_empty() {
                     let (began, brought) = (BTreeSet::new(), BTreeMap::new());
                     self.open = Some(OpenExchange { turn, calls: answer.calls.clone(), began, brought });
                 }
             }
+            JournalEntry::AnswerHooked(hooked) => self.hook_answer(turn, hooked),
             JournalEntry::Noted { text, feedback: true } => self.feed_back(turn, text),
             JournalEntry::Noted { text, feedback: false } => {
                 self.say(turn, Message::User { text: text.clone() })
             }
             JournalEntry::Ended(TurnOutcome { partial, note, .. }) => {
                 self.feedback = None;
+                self.drop_withheld();
                 if !partial.trim().is_empty() {
                     let (calls, thoughts) = (Vec::new(), None);
                     self.say(turn, Message::Assistant { text: partial.clone(), calls, thoughts });
@@ -153,10 +172,37 @@ impl Transcript {
                 (feedback.end <= range.start).then_some(feedback)
             }
         });
+        self.withheld &= range.end < self.messages.len();
         self.messages.drain(range);
     }
 
+    /// A model sees of its answers what the person got.
+    fn hook_answer(&mut self, turn: u64, hooked: &HookedAnswer) {
+        self.withheld = false;
+        if hooked.verdicts.end.is_none() && !hooked.verdicts.replaced {
+            return;
+        }
+        let is_answer = |past: &HistoryMessage| {
+            past.turn == turn && matches!(&past.message, Message::Assistant { calls, .. } if calls.is_empty())
+        };
+        if self.messages.last().is_some_and(is_answer) {
+            self.messages.pop();
+        }
+        if hooked.verdicts.end.is_none() {
+            let (calls, thoughts) = (Vec::new(), None);
+            self.say(turn, Message::Assistant { text: hooked.text.clone(), calls, thoughts });
+        }
+    }
+
+    /// Removes an answer that no hook has seen: the turn was ended before.
+    fn drop_withheld(&mut self) {
+        if std::mem::take(&mut self.withheld) {
+            self.messages.pop();
+        }
+    }
+
     fn say(&mut self, turn: u64, message: Message) {
+        self.withheld = false;
         self.messages.push(HistoryMessage { turn, message });
     }
 

@@ -39,7 +39,10 @@ pub async fn undo(
     };
     for record in log.records.into_iter().filter(|record| record.turn >= from) {
         match record.entry {
-            JournalEntry::Asked { text, .. } if record.turn == from => undone.request = text,
+            // People get back what they wrote.
+            JournalEntry::Asked { text, with } if record.turn == from => {
+                undone.request = with.hooks.and_then(|hooks| hooks.original).unwrap_or(text);
+            }
             JournalEntry::CallStarted { .. } => undone.calls = undone.calls.saturating_add(1),
             _ => {}
         }

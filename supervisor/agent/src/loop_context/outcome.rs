@@ -53,6 +53,12 @@ pub enum Failure {
     /// It was cancelled.
     #[error("Cancelled.")]
     Cancelled,
+    /// A filter or hook dropped the message or the answer. The text says which, and why.
+    #[error("{0}")]
+    Dropped(String),
+    /// A filter or hook failed without which nothing goes on. The text says which.
+    #[error("{0}")]
+    Hook(String),
     /// A defect of the agent.
     #[error("Something went wrong inside the agent; its log says what: {0}")]
     Internal(String),
@@ -70,6 +76,8 @@ impl Failure {
             Self::Window(_) => "window_full",
             Self::Unanswered(_) => "expired",
             Self::Cancelled => "cancelled",
+            Self::Dropped(_) => "dropped",
+            Self::Hook(_) => "hook_failed",
             Self::Internal(_) => "internal",
         }
     }

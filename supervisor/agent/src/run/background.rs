@@ -9,7 +9,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until};
 
 use super::connector::SupervisorControl;
 use crate::agent::Agent;
-use crate::image_store::EXPIRY_INTERVAL;
+use crate::media_store::EXPIRY_INTERVAL;
 
 /// The shortest time between two checks for due probes, whatever the chain says.
 const MIN_PROBE_INTERVAL: Duration = Duration::from_millis(100);
@@ -103,20 +103,21 @@ pub(super) async fn send_spans(agent: Arc<Agent>, control: Arc<SupervisorControl
     }
 }
 
-/// Deletes images that are older than the operator wants, for as long as it is polled.
-pub(super) async fn expire_images(agent: Arc<Agent>) {
+/// Deletes images and files that are older than the operator wants, for as long as it is polled.
+pub(super) async fn expire_media(agent: Arc<Agent>) {
     let mut every = interval(EXPIRY_INTERVAL);
     every.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         every.tick().await;
-        match agent.images.expire(Timestamp::now()).await {
+        match agent.media.expire(Timestamp::now()).await {
             Ok(0) => {}
-            Ok(images) => {
-                tracing::info!(images, "images are deleted, since they are older than agent.media.keep_days")
-            }
+            Ok(deleted) => tracing::info!(
+                deleted,
+                "images and files are deleted, since they are older than agent.media.keep_days"
+            ),
             Err(error) => {
                 let error = talon_error_chain::error_chain(&error);
-                tracing::warn!(error, "old images cannot be deleted");
+                tracing::warn!(error, "old images and files cannot be deleted");
             }
         }
     }

@@ -15,13 +15,14 @@ use talon_proto::agent::{
 };
 use talon_proto::state::{Layers, Refused as NotOpened};
 use talon_store::Error;
-use tokio::task::JoinSet;
+use tokio::task::{JoinHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use super::background;
-use super::configure::{ConfigReadError, read_config};
+use super::configure::{ConfigReadError, Lengths, read_config};
 use super::connector::{HostConnectionError, SupervisorConnector, SupervisorControl};
-use crate::agent::Agent;
+use crate::agent::{Agent, Configuration};
+use crate::schedule::{AskTarget, Scheduler};
 use crate::serve::{Client, ClientError, Server};
 
 /// How long requests may take to finish at shutdown; streams that follow a turn end at once. The supervisor
@@ -66,8 +67,11 @@ pub async fn run(control: OwnedFd) -> ExitReason {
             return ExitReason::Refused;
         }
     };
-    let mut serving =
-        RunningService { server: Server::start(&agent, ending.clone()), agent, connector, control };
+    let target = AskTarget::new(Arc::clone(&agent));
+    let scheduler = Scheduler::new(Arc::clone(&agent.jobs), agent.store.schedule(), target);
+    let scheduler = tokio::spawn(scheduler.run(ending.clone()));
+    let server = Server::start(&agent, ending.clone());
+    let mut serving = RunningService { server, agent, connector, control, scheduler };
     let end = serving.serve(&mut signals).await;
     serving.finish(&ending).await;
     end
@@ -87,14 +91,15 @@ async fn open(
     connector: &Arc<SupervisorConnector>,
     ending: &CancellationToken,
 ) -> Result<Arc<Agent>, StartError> {
-    let Configure { open, settings_bytes, trace_sample } = configure;
+    let lengths = Lengths::of(&configure);
+    let Configure { open, trace_sample, .. } = configure;
     let open = open.ok_or_else(|| StartError::InvalidMessage("`Configure` names no database".to_owned()))?;
     let wanted = open_request::parse(open)
         .map_err(|error| StartError::InvalidMessage(format!("`Configure` has no sense: {error}")))?;
     if wanted.layers != Layers::Conversations {
         return Err(StartError::InvalidMessage("`Configure` names a database for something else".to_owned()));
     }
-    let bundle = read(descriptor, settings_bytes)
+    let configuration = read(descriptor, lengths)
         .await
         .map_err(|error| StartError::Refused(NotOpened { message: error.to_string(), retryable: false }))?;
     let store =
@@ -104,18 +109,15 @@ async fn open(
         let retryable = matches!(error, Error::Unavailable { .. });
         return Err(StartError::Refused(NotOpened { message: error_chain(&error), retryable }));
     }
-    let agent = Agent::new(store, &bundle, Arc::clone(connector) as _, ending.clone()).await;
+    let agent = Agent::new(store, &configuration, Arc::clone(connector) as _, ending.clone()).await;
     let agent = agent.map_err(StartError::Refused)?;
     agent.tracer.set_sample(trace_sample);
     Ok(agent)
 }
 
 /// Reads the configuration in a blocking task: it is in memory, but may have many megabytes.
-async fn read(
-    descriptor: Option<OwnedFd>,
-    bytes: u64,
-) -> Result<talon_agent_settings::SettingsBundle, ConfigReadError> {
-    tokio::task::spawn_blocking(move || read_config(descriptor, bytes))
+async fn read(descriptor: Option<OwnedFd>, lengths: Lengths) -> Result<Configuration, ConfigReadError> {
+    tokio::task::spawn_blocking(move || read_config(descriptor, lengths))
         .await
         .unwrap_or_else(|error| Err(ConfigReadError::File(std::io::Error::other(error))))
 }
@@ -153,6 +155,8 @@ struct RunningService {
     server: Server,
     connector: Arc<SupervisorConnector>,
     control: Arc<SupervisorControl>,
+    /// Ends with the agent, when no run holds a claim any more.
+    scheduler: JoinHandle<()>,
 }
 
 impl RunningService {
@@ -161,7 +165,7 @@ impl RunningService {
         tasks.spawn(background::run_probes(Arc::clone(&self.agent)));
         tasks.spawn(background::mark_idle_sessions(Arc::clone(&self.agent)));
         tasks.spawn(background::make_memory_vectors(Arc::clone(&self.agent)));
-        tasks.spawn(background::expire_images(Arc::clone(&self.agent)));
+        tasks.spawn(background::expire_media(Arc::clone(&self.agent)));
         tasks.spawn(background::delete_old_sessions(Arc::clone(&self.agent)));
         tasks.spawn(background::send_spans(Arc::clone(&self.agent), Arc::clone(&self.control)));
         tasks.spawn(background::report_room(Arc::clone(&self.agent), Arc::clone(&self.control)));
@@ -196,10 +200,10 @@ impl RunningService {
         let Packet { message, descriptor } = packet;
         match message.kind {
             None => Err(MessageError::Unknown),
-            Some(to_agent::Kind::Configure(Configure { settings_bytes, .. })) => {
-                let extra = match read(descriptor, settings_bytes).await {
-                    Ok(bundle) => {
-                        self.agent.configure(&bundle);
+            Some(to_agent::Kind::Configure(configure)) => {
+                let extra = match read(descriptor, Lengths::of(&configure)).await {
+                    Ok(configuration) => {
+                        self.agent.configure(&configuration);
                         None
                     }
                     Err(error) => {
@@ -239,11 +243,14 @@ impl RunningService {
 
     /// Accepts nothing new, leaves turns interrupted, and waits for running requests.
     async fn finish(self, ending: &CancellationToken) {
-        let Self { agent, server, .. } = self;
+        let Self { agent, server, scheduler, .. } = self;
         ending.cancel();
         let finished = async {
             agent.turns.wait_idle().await;
             server.wait_closed().await;
+            if let Err(error) = scheduler.await {
+                tracing::error!(%error, "the scheduler did not end by itself");
+            }
         };
         if tokio::time::timeout(CLOSE_GRACE, finished).await.is_err() {
             tracing::warn!("ending although some requests are not answered");

@@ -13,7 +13,7 @@ use tonic::Status;
 use super::client::{Client, Origin};
 use super::service::Service;
 use crate::approval::{DecideError, RuleError, RuleScope};
-use crate::driver::Listener as _;
+use crate::driver::{APPROVE_PLAN, Listener as _};
 
 impl Service {
     pub(super) async fn list_approvals(
@@ -40,7 +40,8 @@ impl Service {
     }
 
     pub(super) async fn decide(&self, client: &Client, request: DecideRequest) -> Result<Approval, Status> {
-        let DecideRequest { id, approve, digest, reason, answer, scope, patterns } = request;
+        let DecideRequest { id, approve, digest, reason, mut answer, scope, patterns, plan_revision } =
+            request;
         if client.origin != Origin::Person {
             tracing::warn!(client.uid, client.pid, origin = ?client.origin, "a decision that no person made was refused");
             return Err(Status::permission_denied(
@@ -48,8 +49,17 @@ impl Service {
             ));
         }
         let seen = self.agent.approvals.get(&id).await;
-        if !seen.is_some_and(|approval| client.is_operator() || *approval.sender == *client.sender) {
+        let theirs = |approval: &Approval| client.is_operator() || *approval.sender == *client.sender;
+        let Some(seen) = seen.filter(theirs) else {
             return Err(decide_error_status(&DecideError::Unknown { id: id.chars().take(40).collect() }));
+        };
+        if let Some(plan) = seen.plan.filter(|_| approve && answer.is_empty()) {
+            if plan_revision > 0 && plan_revision != plan.revision {
+                return Err(Status::failed_precondition(
+                    "the plan was changed meanwhile, so nothing was approved: look at it again, with `talon session plan`",
+                ));
+            }
+            APPROVE_PLAN.clone_into(&mut answer);
         }
         let (approvals, by) = (&self.agent.approvals, &client.sender);
         let decided = match (scope_of(&scope, &patterns)?, approve) {

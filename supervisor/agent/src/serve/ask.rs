@@ -18,11 +18,12 @@ use super::client::{Client, Origin};
 use super::limits::{MAX_CHANNEL_BYTES, MAX_PLAIN_REQUEST_BYTES, MAX_TEXT_BYTES};
 use super::sampling::known_sampling;
 use super::service::{Chunks, Service};
-use super::sessions::{known_model, known_patterns, known_thinking};
+use super::sessions::{known_model, known_patterns, known_thinking, known_verbosity};
 use crate::agent::{CANCEL_WAIT, TurnRequest};
 use crate::answer::Schema;
 use crate::error_status::store_error_status;
-use crate::media::accept;
+use crate::media::{AcceptedMedia, accept};
+use crate::prompt::Verbosity;
 use crate::turns::{RunningTurn, Subscription};
 
 impl Service {
@@ -45,13 +46,15 @@ impl Service {
             can_answer,
             sampling,
             media,
+            plan,
+            verbosity,
         } = request;
         if text.trim().is_empty() {
             return Err(Status::invalid_argument("the question is empty: say what is wanted"));
         }
         if text.len() + schema.len() > MAX_PLAIN_REQUEST_BYTES {
             return Err(Status::out_of_range(format!(
-                "without its images the question has more than {MAX_PLAIN_REQUEST_BYTES} bytes: put what is long into a file that a \
+                "without its images and files the question has more than {MAX_PLAIN_REQUEST_BYTES} bytes: put what is long into a file that a \
                  tool can read"
             )));
         }
@@ -61,33 +64,41 @@ impl Service {
                 text.len()
             )));
         }
+        if plan && no_tools {
+            return Err(Status::invalid_argument(
+                "a plan is written by a call, and this turn is to have no tools: leave one of both out",
+            ));
+        }
         let setup = self.agent.setup();
-        let images = accept(media, &setup.settings.agent.media)
+        let AcceptedMedia { images, files } = accept(media, &setup.settings.agent.media)
             .map_err(|error| Status::invalid_argument(talon_child::truncate(error.to_string())))?;
         let wish = TurnRequest {
             text,
             images: images.iter().map(|(image, _)| image.clone()).collect(),
+            attachments: files.iter().map(|(file, _)| file.clone()).collect(),
             model: known_model(&setup, &model)?,
             thinking: known_thinking(&thinking)?,
             sampling: known_sampling(sampling)?,
+            verbosity: known_verbosity(verbosity)?.as_deref().and_then(Verbosity::parse),
             schema: parse_schema(&schema)?.map(Arc::new),
             tools: known_patterns(tools)?,
             no_tools,
             local_only,
             can_answer: can_answer && client.origin == Origin::Person,
+            plans_first: plan,
             trace,
+            turn: None,
+            micro_usd: None,
         };
         let session = if session_id.is_empty() {
             self.new_session(client, &channel).await?
         } else {
             self.session(client, &session_id).await?
         };
-        self.agent
-            .images
-            .add(&session.id.to_string(), &images)
-            .await
-            .map_err(|error| image_status(&error))?;
-        drop(images);
+        let id = session.id.to_string();
+        self.agent.media.add(&id, &images).await.map_err(|error| media_status(&error))?;
+        self.agent.media.add_files(&id, &files).await.map_err(|error| media_status(&error))?;
+        drop((images, files));
         let (running, following) = self.agent.ask(&session, wish).await?;
         Ok(CancelOnDropStream { following, running, ended: false }.boxed())
     }
@@ -135,11 +146,11 @@ impl Service {
     }
 }
 
-/// The status for images that were not stored.
-fn image_status(error: &Error) -> Status {
+/// The status for images and files that were not stored.
+fn media_status(error: &Error) -> Status {
     match error {
         Error::Quota { .. } => Status::resource_exhausted(
-            "the images of all sessions are as many as agent.media.total_bytes allows: delete sessions (`talon session delete`), \
+            "the images and files of all sessions are as many as agent.media.total_bytes allows: delete sessions (`talon session delete`), \
              raise it, or lower agent.media.keep_days",
         ),
         error => store_error_status(error),

@@ -10,11 +10,13 @@ use talon_proto::agent::{
     DeleteSessionResponse, ForgetMemoriesRequest, ForgetMemoriesResponse, ForgetSenderRequest,
     ForgetSenderResponse, GetCostsRequest, GetCostsResponse, GetLoopRequest, GetMemoryRequest,
     GetMetricsRequest, GetMetricsResponse, GetSessionRequest, GetSessionResponse, GetStatusRequest,
-    GetStatusResponse, ListApprovalRulesRequest, ListApprovalRulesResponse, ListApprovalsRequest,
-    ListApprovalsResponse, ListMemoriesRequest, ListMemoriesResponse, ListModelsRequest, ListModelsResponse,
+    GetStatusResponse, Job, ListApprovalRulesRequest, ListApprovalRulesResponse, ListApprovalsRequest,
+    ListApprovalsResponse, ListJobsRequest, ListJobsResponse, ListMemoriesRequest, ListMemoriesResponse,
+    ListModelsRequest, ListModelsResponse, ListOccurrencesRequest, ListOccurrencesResponse,
     ListSessionsRequest, ListSessionsResponse, ListToolsRequest, ListToolsResponse, LoopState, Memory,
-    ResumeSessionRequest, ResumeSessionResponse, RevokeApprovalRuleRequest, Session, UndoTurnsRequest,
-    UndoTurnsResponse, UpdateSessionRequest,
+    Occurrence, PauseJobRequest, Plan, ResumeSessionRequest, ResumeSessionResponse,
+    RevokeApprovalRuleRequest, RunJobRequest, Session, SetPlanRequest, TestExtensionRequest,
+    TestExtensionResponse, UndoTurnsRequest, UndoTurnsResponse, UpdateSessionRequest,
 };
 use talon_store::{Error, PageRequest, PageToken, Session as Kept, SessionId};
 use talon_trace_context::{TRACE_PARENT, TraceParent};
@@ -157,6 +159,10 @@ impl Rpc for Service {
         answer!(self, request, undo_turns)
     }
 
+    async fn set_plan(&self, request: Request<SetPlanRequest>) -> Result<Response<Plan>, Status> {
+        answer!(self, request, set_plan)
+    }
+
     async fn list_approvals(
         &self,
         request: Request<ListApprovalsRequest>,
@@ -207,6 +213,28 @@ impl Rpc for Service {
         answer!(self, request, forget_sender)
     }
 
+    async fn list_jobs(
+        &self,
+        request: Request<ListJobsRequest>,
+    ) -> Result<Response<ListJobsResponse>, Status> {
+        answer!(self, request, list_jobs)
+    }
+
+    async fn list_occurrences(
+        &self,
+        request: Request<ListOccurrencesRequest>,
+    ) -> Result<Response<ListOccurrencesResponse>, Status> {
+        answer!(self, request, list_occurrences)
+    }
+
+    async fn run_job(&self, request: Request<RunJobRequest>) -> Result<Response<Occurrence>, Status> {
+        answer!(self, request, run_job)
+    }
+
+    async fn pause_job(&self, request: Request<PauseJobRequest>) -> Result<Response<Job>, Status> {
+        answer!(self, request, pause_job)
+    }
+
     async fn list_models(
         &self,
         request: Request<ListModelsRequest>,
@@ -240,5 +268,12 @@ impl Rpc for Service {
         request: Request<GetMetricsRequest>,
     ) -> Result<Response<GetMetricsResponse>, Status> {
         answer!(self, request, get_metrics)
+    }
+
+    async fn test_extension(
+        &self,
+        request: Request<TestExtensionRequest>,
+    ) -> Result<Response<TestExtensionResponse>, Status> {
+        answer!(self, request, test_extension)
     }
 }

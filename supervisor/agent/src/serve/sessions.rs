@@ -27,6 +27,7 @@ use crate::compress::{CompactError, SummaryScope, compact};
 use crate::context::{ContextPlan, Window};
 use crate::error_status::{journal_error_status, store_error_status};
 use crate::journal::{StoreJournal, client_messages, undo};
+use crate::plan::plan_of;
 use crate::prompt::Verbosity;
 use crate::subagent::is_task_sender;
 
@@ -269,6 +270,7 @@ impl Service {
             None if session.metadata.contains_key(OPEN_TURN) => "interrupted",
             None => "idle",
         };
+        let plan = plan_of(&session);
         let state = match session.state {
             SessionState::Active => "active",
             SessionState::Idle => "idle",
@@ -291,6 +293,7 @@ impl Service {
             cost_pico_usd: pico(spent.total().cost),
             active_model: session.active_model.unwrap_or_default(),
             verbosity: session.overrides.verbosity.unwrap_or_default(),
+            plan: (plan.revision > 0).then(|| plan.to_wire()),
             metadata: session
                 .metadata
                 .into_iter()
@@ -312,7 +315,7 @@ struct RequestedChange {
 }
 
 /// Checks how detailed answers are to be; `None` for an empty word.
-fn known_verbosity(word: String) -> Result<Option<String>, Status> {
+pub(super) fn known_verbosity(word: String) -> Result<Option<String>, Status> {
     if word.is_empty() {
         return Ok(None);
     }

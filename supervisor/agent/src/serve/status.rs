@@ -1,7 +1,7 @@
 //! Status and metrics of the agent.
 
 use talon_proto::agent::{
-    GetMetricsRequest, GetMetricsResponse, GetStatusRequest, GetStatusResponse, MemoryVectors,
+    GetMetricsRequest, GetMetricsResponse, GetStatusRequest, GetStatusResponse, MemoryVectors, ScheduleStatus,
 };
 use talon_store::VectorEngine;
 use tonic::Status;
@@ -10,6 +10,7 @@ use super::client::Client;
 use super::models::{providers, up};
 use super::service::Service;
 use super::sessions::unix_ms;
+use crate::jobs::JobsStatus;
 use crate::recall::IndexReport;
 
 impl Service {
@@ -41,6 +42,7 @@ impl Service {
             approvals_pending: count(pending.unwrap_or_default()),
             workspace: workspace.map(|path| path.display().to_string()).unwrap_or_default(),
             memory_vectors: vectors.map(memory_vectors),
+            schedule: self.agent.jobs.status().map(schedule_status),
         })
     }
 
@@ -57,6 +59,17 @@ impl Service {
             setup.providers().map(|(name, _, state)| (name, up(&state))).collect();
         self.agent.metrics.set_gauges(turns, approvals, followers, providers);
         Ok(GetMetricsResponse { families: self.agent.metrics.families() })
+    }
+}
+
+fn schedule_status(status: JobsStatus) -> ScheduleStatus {
+    let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+    ScheduleStatus {
+        jobs: count(status.jobs),
+        paused: count(status.paused),
+        running: count(status.running),
+        waiting: count(status.waiting),
+        next_unix_ms: status.next.map(|next| next.as_millisecond().unsigned_abs()),
     }
 }
 

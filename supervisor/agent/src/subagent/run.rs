@@ -127,6 +127,7 @@ impl SubAgents {
             caller: Caller { subagent: name.to_owned(), ..call.caller.clone() },
             request: self.request(job),
             images: Vec::new(),
+            attachments: Vec::new(),
             budgets: self.budgets(),
             plan: ContextPlan {
                 system: Some(role_tokens.min(MAX_ROLE_TOKENS) + Estimate.count(&prompt.working())),
@@ -144,6 +145,8 @@ impl SubAgents {
             allowed: call.allowed.clone(),
             no_tools: nothing || !entry.tools,
             can_answer: false,
+            session_plan: None,
+            plans_first: false,
             parallel: self.context.parallel,
             journal: None,
             listener: Arc::new(FilteredListener(Arc::clone(&call.listener))),

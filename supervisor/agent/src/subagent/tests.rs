@@ -75,6 +75,7 @@ fn environment(own: Vec<Arc<dyn BuiltinTools>>) -> TurnEnvironment {
 fn world_with(own: Vec<Arc<dyn BuiltinTools>>, outside: Arc<Outside>) -> TurnEnvironment {
     let (catalog, ledgers) = (Arc::new(Catalog::default()), Ledgers::new(Budget::default()));
     TurnEnvironment {
+        hooks: crate::hooks::Hooks::none(),
         chain: Arc::new(Chain::new(catalog, [], ledgers, ChainSettings::default(), Arc::new(()))),
         host: outside.clone(),
         builtin_tools: own,
@@ -82,6 +83,7 @@ fn world_with(own: Vec<Arc<dyn BuiltinTools>>, outside: Arc<Outside>) -> TurnEnv
         approver: outside,
         sanitizer: Arc::new(Sanitizer::default()),
         images: Arc::new(()),
+        attachments: Arc::new(()),
         tracer: Arc::default(),
         calibration: Arc::default(),
         similarity: None,
@@ -136,7 +138,7 @@ fn end(outcome: Result<String, (String, String)>) -> TurnEnd {
 #[async_trait]
 impl TurnRunner for Fake {
     async fn run(&self, environment: &TurnEnvironment, spec: TurnSpec) -> TurnEnd {
-        spec.listener.on_chunk(Kind::Text(Text { text: "of the sub-agent".to_owned() }));
+        spec.listener.on_chunk(Kind::Text(Text { text: "of the sub-agent".to_owned(), ..Text::default() }));
         spec.listener.on_chunk(Kind::Approval(Approval { id: "A".to_owned(), ..Approval::default() }));
         let discard = Notice { text: "a fallback".to_owned(), discard_text: true, ..Notice::default() };
         spec.listener.on_chunk(Kind::Notice(discard));

@@ -1,11 +1,13 @@
-//! The agent's own small actions in the middle of a turn: to wait, and to ask the person.
+//! The agent's own small actions in the middle of a turn: to wait, to ask the person, and to write the plan.
 
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use talon_client::tool::tool_name;
 use talon_llm::model::{Arguments, ToolCall};
 use talon_proto::plugin::{Action, Parameter};
+
+use crate::plan::{MAX_STEPS, PlanStep, StepError, StepState, checked_steps};
 
 /// The agent's own plugin of these actions.
 pub const TURN_PLUGIN: &str = "talon";
@@ -13,6 +15,8 @@ pub const TURN_PLUGIN: &str = "talon";
 pub const WAIT_ACTION: &str = "wait";
 /// The action that asks the person.
 pub const ASK_ACTION: &str = "ask_user";
+/// The action that writes the session's plan.
+pub const PLAN_ACTION: &str = "plan";
 
 /// The longest wait: half of a turn's default time. A longer one is shortened by the model, who is informed.
 pub const MAX_WAIT: Duration = Duration::from_secs(300);
@@ -51,7 +55,32 @@ pub fn ask_action() -> Action {
     }
 }
 
-fn parameter(name: &str, kind: &str, required: bool, description: &str) -> Parameter {
+/// The action that writes the session's plan.
+#[must_use]
+pub fn plan_action() -> Action {
+    let step = json!({
+        "type": "object",
+        "properties": { "text": { "type": "string" }, "state": { "enum": StepState::WORDS } },
+        "required": ["text"]
+    });
+    let schema = json!({ "type": "array", "items": step, "maxItems": MAX_STEPS });
+    let steps = Parameter {
+        schema: schema.to_string(),
+        ..parameter("steps", "array", true, "All of them, in order, in the user's language")
+    };
+    Action {
+        name: PLAN_ACTION.to_owned(),
+        description:
+            "Writes the plan that the user sees, whole. Write it again when a step is begun or done."
+                .to_owned(),
+        parameters: vec![steps],
+        read_only: true,
+        destructive: Some(false),
+        ..Action::default()
+    }
+}
+
+pub(super) fn parameter(name: &str, kind: &str, required: bool, description: &str) -> Parameter {
     Parameter {
         name: name.to_owned(),
         description: description.to_owned(),
@@ -70,6 +99,21 @@ pub fn question_of(call: &ToolCall) -> Option<(&str, Vec<&str>)> {
     let choices = arguments.get("choices").and_then(Value::as_array);
     let choices = choices.into_iter().flatten().filter_map(Value::as_str).take(MAX_CHOICES).collect();
     Some((question, choices))
+}
+
+/// The steps of a call that writes the plan; `None` for any other call.
+///
+/// # Errors
+/// [`StepError`]
+#[must_use]
+pub fn plan_steps(call: &ToolCall) -> Option<Result<Vec<PlanStep>, StepError>> {
+    let steps = arguments_of(call, PLAN_ACTION)?.get("steps")?.as_array()?;
+    Some(checked_steps(steps.iter().map(|step| {
+        (
+            step.get("text").and_then(Value::as_str).unwrap_or_default(),
+            step.get("state").and_then(Value::as_str).unwrap_or_default(),
+        )
+    })))
 }
 
 /// How long a call wants to wait, in seconds; `None` for any other call.

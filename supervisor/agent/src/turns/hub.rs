@@ -212,6 +212,11 @@ impl Listener for Hub {
                 }
             }
             Kind::Approval(approval) => drop(state.pending.remove(&approval.id)),
+            // Who follows later is asked about the plan as it is now.
+            Kind::Plan(plan) => {
+                let about_it = state.pending.values_mut().filter_map(|approval| approval.plan.as_mut());
+                about_it.for_each(|shown| shown.clone_from(plan));
+            }
             _ => {}
         }
         if state.followers.is_empty() {

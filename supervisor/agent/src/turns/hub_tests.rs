@@ -17,7 +17,7 @@ fn result(bytes: usize) -> Kind {
 }
 
 fn text(text: &str) -> Kind {
-    Kind::Text(Text { text: text.to_owned() })
+    Kind::Text(Text { text: text.to_owned(), ..Text::default() })
 }
 
 fn done() -> Kind {

@@ -84,6 +84,11 @@ impl RunningTurns {
         Self { inner: Arc::default(), ending }
     }
 
+    /// Whether the agent ends: turns without an end go on later.
+    pub(crate) fn is_ending(&self) -> bool {
+        self.ending.is_cancelled()
+    }
+
     /// Reserves the slot of a sender's session.
     ///
     /// # Errors

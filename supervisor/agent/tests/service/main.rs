@@ -9,6 +9,7 @@ mod images;
 mod interrupted;
 mod lifecycle;
 mod queries;
+mod schedule;
 mod sessions;
 mod support;
 mod turns;

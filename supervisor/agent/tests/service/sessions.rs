@@ -378,3 +378,39 @@ async fn sessions_are_deleted_when_nothing_was_written_to_them_for_the_configure
     assert!(get(&mut client, &ids[1]).await.is_ok());
     assert!(agent.log().contains("retention_days"));
 }
+
+// Promises: AGENT-173
+#[tokio::test]
+async fn a_session_is_idle_after_the_configured_time_and_active_again_with_the_next_message() {
+    let place = TestDirectory::new();
+    // The agent makes the directory.
+    Agent::at(&place).await.close_control().await;
+    let store =
+        StoreOptions::new(Engine::Sqlite { path: place.path("agent/agent.db") }).open().await.unwrap();
+    let hour = Duration::from_secs(60 * 60);
+    let mut ids = Vec::new();
+    for ago in [3 * hour, hour] {
+        let new =
+            NewSession { sender: "alice".to_owned(), channel: "cli".to_owned(), ..NewSession::default() };
+        let id = store.sessions().create(new).await.unwrap().id;
+        let mut session = store.sessions().export(id).await.unwrap();
+        store.sessions().delete(id).await.unwrap();
+        session.session.updated_at = Timestamp::now().before(ago);
+        store.sessions().import(session).await.unwrap();
+        ids.push(id.to_string());
+    }
+    store.close().await;
+    let settings = format!("{SETTINGS}  sessions: {{ idle_after: 2h }}\n");
+    let (agent, _) = Agent::with(&place, &settings).await;
+    let mut client = agent.client("alice").await;
+    while state_of(&mut client, &ids[0]).await != "idle" {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(state_of(&mut client, &ids[1]).await, "active");
+    answer(&mut client, &ids[0], "hello").await;
+    assert_eq!(state_of(&mut client, &ids[0]).await, "active");
+}
+
+async fn state_of(client: &mut Client, session: &str) -> String {
+    get(client, session).await.expect("it is there").state
+}

@@ -155,7 +155,7 @@ impl Agent {
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(bytes).unwrap();
         let configure =
-            Configure { open: Some(open), settings_bytes: bytes.len() as u64, trace_sample: None };
+            Configure { open: Some(open), settings_bytes: bytes.len() as u64, ..Configure::default() };
         self.send(to_agent::Kind::Configure(configure), Some(file.into())).await;
     }
 

@@ -18,7 +18,8 @@ use talon_proto::plugin::{Action, Parameter, PluginCapabilities};
 use crate::context::{HistoryMessage, Summary};
 use crate::driver::*;
 use crate::journal::{Journal, JournalEntry, JournalError, Transcript, TurnOutcome};
-use crate::media::ImageWithBytes;
+use crate::media::{Attachment, AttachmentWithBytes, ImageWithBytes};
+use crate::plan::{Plan, PlanChange, PlanError, SessionPlan};
 use crate::question::Question;
 
 pub(super) type Answers =
@@ -226,6 +227,7 @@ impl Memory {
         let kind = |(_, entry): &(u64, JournalEntry)| match entry {
             JournalEntry::Asked { .. } => "asked",
             JournalEntry::Answered { .. } => "answered",
+            JournalEntry::AnswerHooked(_) => "hooked",
             JournalEntry::CallStarted { .. } => "began",
             JournalEntry::CallParked { .. } => "parked",
             JournalEntry::CallFinished { .. } => "brought",
@@ -326,6 +328,24 @@ type ImageKey = (String, String);
 #[derive(Default)]
 pub(super) struct FakeImages(Mutex<BTreeMap<ImageKey, Arc<[u8]>>>);
 
+/// The files of sessions, each with its bytes.
+#[derive(Default)]
+pub(super) struct FakeAttachments(pub(super) Mutex<Vec<(String, AttachmentWithBytes)>>);
+
+#[async_trait]
+impl AttachmentSource for FakeAttachments {
+    async fn list(&self, session: &str) -> Vec<Attachment> {
+        let all = self.0.lock();
+        all.iter().filter(|(of, _)| of == session).map(|(_, (file, _))| file.clone()).collect()
+    }
+
+    async fn load(&self, session: &str, file: &Attachment) -> Result<Option<Vec<u8>>, AttachmentError> {
+        let all = self.0.lock();
+        let found = all.iter().find(|(of, (known, _))| of == session && known.digest == file.digest);
+        Ok(found.map(|(_, (_, bytes))| bytes.to_vec()))
+    }
+}
+
 #[async_trait]
 impl ImageSource for FakeImages {
     fn limits(&self) -> MediaKeys {
@@ -347,5 +367,24 @@ impl ImageSource for FakeImages {
             self.0.lock().insert((session.to_owned(), image.digest.clone()), bytes.clone());
         }
         Ok(())
+    }
+}
+
+/// A plan in memory.
+#[derive(Default)]
+pub(super) struct FakePlan {
+    pub(super) plan: Mutex<Plan>,
+}
+
+#[async_trait]
+impl SessionPlan for FakePlan {
+    async fn read(&self) -> Result<Plan, PlanError> {
+        Ok(self.plan.lock().clone())
+    }
+
+    async fn change(&self, change: PlanChange) -> Result<Plan, PlanError> {
+        let mut plan = self.plan.lock();
+        *plan = plan.with(change)?;
+        Ok(plan.clone())
     }
 }

@@ -21,7 +21,9 @@ use talon_proto::agent;
 use talon_proto::agent::chunk::Kind;
 use tokio_util::sync::CancellationToken;
 
-use super::fakes::{Answers, FakeApprover, FakeHost, FakeImages, FakeRecall, Memory, says};
+use super::fakes::{
+    Answers, FakeApprover, FakeAttachments, FakeHost, FakeImages, FakePlan, FakeRecall, Memory, says,
+};
 use crate::budget::Budgets;
 use crate::context::ContextPlan;
 use crate::driver::*;
@@ -83,7 +85,7 @@ impl Listener for RecordingListener {
 impl RecordingListener {
     pub(super) fn text(&self) -> String {
         let text = |kind: &Kind| match kind {
-            Kind::Text(agent::Text { text }) => Some(text.clone()),
+            Kind::Text(agent::Text { text, .. }) => Some(text.clone()),
             _ => None,
         };
         self.0.lock().iter().filter_map(text).collect()
@@ -150,9 +152,11 @@ impl TurnObserver for CountingObserver {
 /// The whole environment.
 pub(super) struct Setting {
     pub(super) images: Arc<FakeImages>,
+    pub(super) attachments: Arc<FakeAttachments>,
     pub(super) tracer: Arc<crate::traces::Tracer>,
     pub(super) calibration: Arc<crate::tokens::Calibration>,
     pub(super) similarity: Option<Arc<dyn ToolSimilarity>>,
+    pub(super) hooks: crate::hooks::Hooks,
     pub(super) model: Arc<RecordingProvider>,
     pub(super) second: Arc<RecordingProvider>,
     pub(super) host: Arc<FakeHost>,
@@ -160,6 +164,7 @@ pub(super) struct Setting {
     pub(super) confirm: Arc<FakeApprover>,
     pub(super) recall: Arc<FakeRecall>,
     pub(super) journal: Arc<Memory>,
+    pub(super) session_plan: Arc<FakePlan>,
     pub(super) heard: Arc<RecordingListener>,
     pub(super) counted: Arc<CountingObserver>,
     pub(super) cancel: CancellationToken,
@@ -181,17 +186,20 @@ impl Setting {
             says(&call, &said)
         });
         Self {
+            hooks: crate::hooks::Hooks::none(),
             model: RecordingProvider::new("scripted", script),
             second: RecordingProvider::new("scripted-two", second),
             host: Arc::new(FakeHost::new(answers)),
             own: Vec::new(),
             images: Arc::default(),
+            attachments: Arc::default(),
             tracer: Arc::default(),
             calibration: Arc::default(),
             similarity: None,
             confirm: Arc::default(),
             recall: Arc::default(),
             journal: Arc::default(),
+            session_plan: Arc::default(),
             heard: Arc::default(),
             counted: Arc::default(),
             cancel: CancellationToken::new(),
@@ -210,6 +218,7 @@ impl Setting {
         let chain =
             Chain::new(catalog, providers, Ledgers::new(self.budget), ChainSettings::default(), Arc::new(()));
         TurnEnvironment {
+            hooks: self.hooks.clone(),
             chain: Arc::new(chain),
             host: self.host.clone(),
             builtin_tools: self.own.clone(),
@@ -217,6 +226,7 @@ impl Setting {
             approver: self.confirm.clone(),
             sanitizer: Arc::new(Sanitizer::default()),
             images: self.images.clone(),
+            attachments: self.attachments.clone(),
             tracer: self.tracer.clone(),
             calibration: self.calibration.clone(),
             similarity: self.similarity.clone(),
@@ -235,6 +245,7 @@ impl Setting {
             },
             request: request.to_owned(),
             images: Vec::new(),
+            attachments: Vec::new(),
             budgets: self.budgets.clone(),
             plan: self.plan,
             prompt: Prompt::new(vec!["be kind".to_owned()], Workspace::default()),
@@ -249,6 +260,8 @@ impl Setting {
             allowed: AllowedTools::default(),
             no_tools: false,
             can_answer: false,
+            session_plan: Some(self.session_plan.clone()),
+            plans_first: false,
             parallel: ParallelCalls::default(),
             journal: Some(self.journal.clone()),
             listener: self.heard.clone(),

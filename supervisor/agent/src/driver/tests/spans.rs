@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use talon_proto::agent::Span;
 
 use super::setting::Setting;
+use crate::context::ContextPlan;
 
 // Promises: TRACE-19
 #[tokio::test(start_paused = true)]
@@ -35,8 +36,40 @@ async fn a_turn_has_a_span_for_each_state_question_and_call_and_none_has_what_is
     }
     let tools = of("execute_tool files.read");
     assert_eq!(tools.len(), 1);
+    assert_eq!(tools[0].texts["gen_ai.tool.name"], "files.read");
     let calls = setting.host.calls.lock().clone();
     let parent = calls[0].trace_parent.clone().expect("the call continues the trace");
     let id: String = tools[0].span_id.iter().map(|byte| format!("{byte:02x}")).collect();
     assert!(parent.contains(&id), "{parent} {id}");
+}
+
+// Promises: AGENT-171
+#[tokio::test(start_paused = true)]
+async fn a_summary_has_a_span_below_the_state_that_waited_for_it() {
+    for (says, failed) in
+        [("say: secret-summary", ""), ("fault: { class: request, message: not I }", "request")]
+    {
+        let script =
+            format!("answers:\n  - when: {{ user: '(?s)\\[user\\]' }}\n    {says}\n  - say: hello\n");
+        let mut setting = Setting::new(&script);
+        setting.tracer.set_sample(Some(1.0));
+        setting.plan = ContextPlan { recent: Some(200), ..ContextPlan::frugal() };
+        for n in 0..6 {
+            setting.answer(&format!("number {n} {}", "and more of it ".repeat(8))).await;
+        }
+        let spans = setting.tracer.next().await.spans;
+        assert!(!format!("{spans:?}").contains("secret-summary"), "{spans:?}");
+        let is_summary = |span: &&Span| span.texts.get("talon.purpose").is_some_and(|said| said == "summary");
+        let summaries: Vec<&Span> = spans.iter().filter(is_summary).collect();
+        assert!(!summaries.is_empty(), "{spans:?}");
+        for summary in summaries {
+            let above = spans.iter().find(|span| span.span_id == summary.parent_span_id).expect("a state");
+            assert!(above.name.starts_with("state "), "{above:?}");
+            assert!(summary.name.starts_with("chat ") && summary.client, "{summary:?}");
+            assert_eq!(summary.error, !failed.is_empty(), "{summary:?}");
+            assert_eq!(summary.texts.get("error.type").map_or("", String::as_str), failed, "{summary:?}");
+            let counted = summary.numbers.get("gen_ai.usage.input_tokens").is_some_and(|tokens| *tokens > 0);
+            assert_eq!(counted, failed.is_empty(), "{summary:?}");
+        }
+    }
 }

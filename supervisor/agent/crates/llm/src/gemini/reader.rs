@@ -74,7 +74,8 @@ impl GeminiReader {
 impl Reader for GeminiReader {
     fn read(&mut self, frame: &Frame, answer: &mut Assembly<'_>) -> Result<Step, Failure> {
         let value: Value = serde_json::from_str(&frame.data).map_err(|_| Failure::unreadable(&frame.data))?;
-        if !value.is_object() {
+        // An error may stand in a list.
+        if !value.is_object() && Report::of(&value).is_none() {
             return Err(Failure::unreadable(&frame.data));
         }
         self.chunk(&value, answer)?;

@@ -12,6 +12,7 @@ mod sent;
 mod server;
 mod splitting;
 mod tls;
+mod wires;
 
 use std::sync::Arc;
 

@@ -91,7 +91,9 @@ impl fmt::Display for RejectionReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoTools => f.write_str("cannot call tools"),
-            Self::NoVision => f.write_str("cannot look at pictures"),
+            Self::NoVision => {
+                f.write_str("cannot look at pictures (its entry in models.catalog has no vision: true)")
+            }
             Self::NotLocal => f.write_str("is not on this machine, which local_only requires"),
             Self::Window { takes, needed } => {
                 write!(f, "takes {takes} tokens where about {needed} are needed")

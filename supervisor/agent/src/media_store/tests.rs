@@ -1,6 +1,9 @@
+use talon_llm::model::Image;
 use talon_store::{Engine, Store, StoreOptions};
 
 use super::*;
+use crate::driver::{AttachmentSource, ImageSource};
+use crate::media::Attachment;
 
 async fn store(directory: &tempfile::TempDir) -> Store {
     let path = directory.path().join("private").join("agent.db");
@@ -14,7 +17,7 @@ fn image(number: u8, bytes: usize) -> ImageWithBytes {
     (Image::read(&data, "a.gif").expect("an image"), data.into())
 }
 
-async fn has(images: &ImageStore, session: &str, of: &[&ImageWithBytes]) -> Vec<bool> {
+async fn has(images: &MediaStore, session: &str, of: &[&ImageWithBytes]) -> Vec<bool> {
     let wanted: Vec<&Image> = of.iter().map(|(image, _)| image).collect();
     let shown = ImageSource::load(images, session, &wanted).await;
     of.iter().map(|(image, bytes)| shown.bytes_of(image).is_some_and(|found| *found == **bytes)).collect()
@@ -26,13 +29,13 @@ async fn images_survive_a_restart_and_go_with_their_session() {
     let directory = tempfile::tempdir().expect("a directory");
     let (small, large) = (image(1, 100), image(2, 3 * MAX_VALUE_BYTES - 5));
     let kept = store(&directory).await;
-    let images = ImageStore::new(kept.key_values(), MediaKeys::default()).expect("images");
+    let images = MediaStore::new(kept.key_values(), MediaKeys::default()).expect("images");
     images.add("one", &[small.clone(), large.clone()]).await.expect("stored");
     images.add("two", std::slice::from_ref(&small)).await.expect("stored");
     kept.close().await;
 
     let kept = store(&directory).await;
-    let images = ImageStore::new(kept.key_values(), MediaKeys::default()).expect("images");
+    let images = MediaStore::new(kept.key_values(), MediaKeys::default()).expect("images");
     assert_eq!(has(&images, "one", &[&small, &large]).await, [true, true]);
     assert_eq!(has(&images, "two", &[&small, &large]).await, [true, false]);
     images.forget("one").await.expect("forgotten");
@@ -46,7 +49,7 @@ async fn the_oldest_of_a_session_make_room_and_all_sessions_have_a_limit() {
     let directory = tempfile::tempdir().expect("a directory");
     let kept = store(&directory).await;
     let keys = MediaKeys { session_bytes: 2_500, total_bytes: 5_000, ..MediaKeys::default() };
-    let images = ImageStore::new(kept.key_values(), keys).expect("images");
+    let images = MediaStore::new(kept.key_values(), keys).expect("images");
     let all: Vec<ImageWithBytes> = (1..=3).map(|number| image(number, 1_000)).collect();
     for one in &all {
         images.add("one", std::slice::from_ref(one)).await.expect("stored");
@@ -69,7 +72,7 @@ async fn the_oldest_of_a_session_make_room_and_all_sessions_have_a_limit() {
 async fn what_is_too_old_is_deleted() {
     let directory = tempfile::tempdir().expect("a directory");
     let kept = store(&directory).await;
-    let images = ImageStore::new(kept.key_values(), MediaKeys::default()).expect("images");
+    let images = MediaStore::new(kept.key_values(), MediaKeys::default()).expect("images");
     let one = image(1, 100);
     images.add("one", std::slice::from_ref(&one)).await.expect("stored");
     let day = Duration::from_secs(24 * 60 * 60);
@@ -82,4 +85,55 @@ async fn what_is_too_old_is_deleted() {
     images.configure(MediaKeys::default());
     assert_eq!(images.expire(later(31)).await.expect("looked"), 1);
     assert_eq!(has(&images, "one", &[&one]).await, [false]);
+}
+
+fn file(name: &str, bytes: Vec<u8>) -> AttachmentWithBytes {
+    (Attachment::of(&bytes, name), bytes.into())
+}
+
+// Promises: AGENT-167
+#[tokio::test]
+async fn files_are_listed_read_and_go_with_their_session() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let kept = store(&directory).await;
+    let media = MediaStore::new(kept.key_values(), MediaKeys::default()).expect("a store");
+    let (picture, empty) = (image(1, 100), file("empty", Vec::new()));
+    let large = file("large.bin", (0..2 * MAX_VALUE_BYTES + 7).map(|at| (at % 251) as u8).collect());
+    media.add("one", std::slice::from_ref(&picture)).await.expect("stored");
+    media.add_files("one", &[large.clone(), empty.clone()]).await.expect("stored");
+    let mut listed = AttachmentSource::list(&media, "one").await;
+    listed.sort_by(|a, b| a.name.cmp(&b.name));
+    assert_eq!(listed, [empty.0.clone(), large.0.clone()]);
+    for (about, bytes) in [&large, &empty] {
+        let read = AttachmentSource::load(&media, "one", about).await.expect("read");
+        assert_eq!(read.as_deref(), Some(&**bytes), "{about}");
+    }
+    assert_eq!(has(&media, "one", &[&picture]).await, [true]);
+    assert_eq!(AttachmentSource::load(&media, "two", &large.0).await, Ok(None));
+    media.forget("one").await.expect("forgotten");
+    assert_eq!(AttachmentSource::list(&media, "one").await, []);
+    assert_eq!(AttachmentSource::load(&media, "one", &large.0).await, Ok(None));
+}
+
+// Promises: AGENT-167
+#[tokio::test]
+async fn the_oldest_files_of_a_session_make_room_and_images_stay() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let kept = store(&directory).await;
+    let media = MediaStore::new(kept.key_values(), MediaKeys::default()).expect("a store");
+    let picture = image(1, 100);
+    media.add("one", std::slice::from_ref(&picture)).await.expect("stored");
+    let all: Vec<AttachmentWithBytes> =
+        (0..=MAX_SESSION_FILES).map(|number| file("a", number.to_string().into_bytes())).collect();
+    media.add_files("one", &all[..1]).await.expect("stored");
+    // Of the same millisecond the order is that of the digests.
+    let since = Timestamp::now();
+    while Timestamp::now() <= since {
+        std::hint::spin_loop();
+    }
+    media.add_files("one", &all[1..]).await.expect("stored");
+    let listed = AttachmentSource::list(&media, "one").await;
+    assert_eq!(listed.len(), MAX_SESSION_FILES);
+    assert!(!listed.contains(&all[0].0));
+    assert_eq!(has(&media, "one", &[&picture]).await, [true]);
 }

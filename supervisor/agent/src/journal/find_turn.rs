@@ -1,0 +1,39 @@
+//! One turn of a session, by its number.
+
+use talon_store::{SessionId, Sessions};
+
+use super::{JournalEntry, JournalError, TurnOutcome, log};
+
+/// A turn as the journal has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FoundTurn {
+    /// What was asked, as it was asked.
+    pub request: String,
+    /// How it ended; `None` for a turn that runs or was interrupted.
+    pub outcome: Option<TurnOutcome>,
+}
+
+/// Finds a turn. `None` if it has not begun, or is only in a summary.
+///
+/// # Errors
+/// [`JournalError`]
+pub async fn find_turn(
+    sessions: &dyn Sessions,
+    id: SessionId,
+    turn: u64,
+) -> Result<Option<FoundTurn>, JournalError> {
+    let log = log::read(sessions, id).await?;
+    let mut found = None;
+    for entry in log.records.into_iter().filter(|record| record.turn == turn).map(|record| record.entry) {
+        match (entry, &mut found) {
+            (JournalEntry::Asked { text, with }, None) => {
+                // Hooks may have put another message in its place.
+                let original = with.hooks.and_then(|hooks| hooks.original);
+                found = Some(FoundTurn { request: original.unwrap_or(text), outcome: None });
+            }
+            (JournalEntry::Ended(outcome), Some(found)) => found.outcome = Some(outcome),
+            _ => {}
+        }
+    }
+    Ok(found)
+}

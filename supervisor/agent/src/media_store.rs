@@ -1,0 +1,230 @@
+//! The bytes of images and files, in the agent's own database, as pieces of a session's key-values.
+//!
+//! A key is `SESSION/TIME.DIGEST/PIECE`, so that those of a session stand together, the oldest first; a file has
+//! one more, [`ABOUT`], with its name and type. They go with their session, and with `talon forget`; `talon
+//! backup` has them, since they are in the database, and `talon export` writes them below `media/`.
+
+mod sources;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::RwLock;
+use talon_agent_settings::MediaKeys;
+use talon_store::limits::MAX_VALUE_BYTES;
+use talon_store::{
+    Error, Key, KeySize, KeyValues, MEDIA_NAMESPACE, Namespace, PageRequest, PluginId, Quota, Timestamp,
+};
+use tokio::sync::Mutex;
+
+use crate::media::{AttachmentWithBytes, ImageWithBytes};
+
+/// What stands in the place of a piece's number for what is known of a file, as JSON.
+const ABOUT: &str = "about";
+/// The most files of one session: what a person sends in some hours. The oldest are deleted for new ones.
+const MAX_SESSION_FILES: usize = 100;
+/// The most pieces of all sessions: a million small ones. The bytes are limited by `agent.media.total_bytes`.
+const MAX_PIECES: u64 = 1_000_000;
+/// Keys read at once.
+const PAGE: u32 = 1_000;
+/// The digits of a time in milliseconds: enough until the year 2286.
+const TIME_DIGITS: usize = 13;
+
+/// Stores images and files.
+pub struct MediaStore {
+    key_values: Arc<dyn KeyValues>,
+    plugin: PluginId,
+    keys: RwLock<MediaKeys>,
+    /// Locked while something is added, so that two turns do not both think that there is room.
+    adding: Mutex<()>,
+}
+
+/// A stored image or file, by the beginning of its keys.
+#[derive(Default)]
+struct StoredBlob {
+    prefix: String,
+    bytes: u64,
+    pieces: Vec<Key>,
+    /// Of a file: what is known of it.
+    about: Option<Key>,
+}
+
+/// Bytes to store.
+struct NewBlob<'b> {
+    digest: &'b str,
+    bytes: &'b [u8],
+    about: Option<Vec<u8>>,
+}
+
+impl MediaStore {
+    /// Opens what is in a store.
+    ///
+    /// # Errors
+    /// Never, since the namespace is valid; the type is that of the caller's other errors.
+    pub fn new(key_values: Arc<dyn KeyValues>, keys: MediaKeys) -> Result<Self, Error> {
+        let plugin = PluginId::new(MEDIA_NAMESPACE)?;
+        Ok(Self { key_values, plugin, keys: RwLock::new(keys), adding: Mutex::default() })
+    }
+
+    /// Applies another configuration.
+    pub fn configure(&self, keys: MediaKeys) {
+        *self.keys.write() = keys;
+    }
+
+    /// Stores images of a session that it does not have yet. Where they are too many bytes, its oldest make room.
+    ///
+    /// # Errors
+    /// When the database cannot be read or written; [`Error::Quota`] if all sessions together have too much.
+    pub async fn add(&self, session: &str, images: &[ImageWithBytes]) -> Result<(), Error> {
+        let each = images.iter().map(|(image, bytes)| NewBlob { digest: &image.digest, bytes, about: None });
+        self.add_blobs(session, each.collect()).await
+    }
+
+    /// Stores files of a session, as [`MediaStore::add`] does.
+    ///
+    /// # Errors
+    /// As for images.
+    pub async fn add_files(&self, session: &str, files: &[AttachmentWithBytes]) -> Result<(), Error> {
+        let each = files.iter().map(|(file, bytes)| NewBlob {
+            digest: &file.digest,
+            bytes,
+            // It has only string keys, so serializing it cannot fail.
+            about: Some(serde_json::to_vec(file).unwrap_or_default()),
+        });
+        self.add_blobs(session, each.collect()).await
+    }
+
+    async fn add_blobs(&self, session: &str, blobs: Vec<NewBlob<'_>>) -> Result<(), Error> {
+        if blobs.is_empty() {
+            return Ok(());
+        }
+        let keys = *self.keys.read();
+        let _alone = self.adding.lock().await;
+        let mut stored = self.stored(&format!("{session}/")).await?;
+        // What a crash cut off is stored anew.
+        let same = |stored: &(String, StoredBlob), blob: &NewBlob<'_>| {
+            let StoredBlob { bytes, about, .. } = &stored.1;
+            stored.0 == blob.digest
+                && *bytes == blob.bytes.len() as u64
+                && about.is_some() == blob.about.is_some()
+        };
+        let is_new = |blob: &&NewBlob<'_>| !stored.iter().any(|stored| same(stored, blob));
+        let new: Vec<&NewBlob<'_>> = blobs.iter().filter(is_new).collect();
+        let more: u64 = new.iter().map(|blob| blob.bytes.len() as u64).sum();
+        let mut sum: u64 = stored.iter().map(|(_, blob)| blob.bytes).sum();
+        let more_files = new.iter().filter(|blob| blob.about.is_some()).count();
+        let mut files = stored.iter().filter(|(_, blob)| blob.about.is_some()).count();
+        // The oldest first; what is sent again stays.
+        stored.retain(|stored| !blobs.iter().any(|blob| same(stored, blob)));
+        for (_, oldest) in &stored {
+            let is_file = oldest.about.is_some();
+            let too_many_files = is_file && files + more_files > MAX_SESSION_FILES;
+            if sum + more <= u64::from(keys.session_bytes) && !too_many_files {
+                continue;
+            }
+            self.delete(oldest).await?;
+            sum -= oldest.bytes;
+            files -= usize::from(is_file);
+        }
+        let quota = Quota { bytes: keys.total_bytes, keys: MAX_PIECES };
+        let namespace = Namespace { plugin: self.plugin.clone(), quota };
+        let now = Timestamp::now().as_millis();
+        for blob in new {
+            let beginning = format!("{session}/{now:0TIME_DIGITS$}.{}", blob.digest);
+            for (piece, part) in blob.bytes.chunks(MAX_VALUE_BYTES).enumerate() {
+                let key = Key::new(format!("{beginning}/{piece:02}"))?;
+                self.key_values.set(&namespace, &key, part.to_vec()).await?;
+            }
+            // Last, so that a file that is listed is whole.
+            if let Some(about) = &blob.about {
+                let key = Key::new(format!("{beginning}/{ABOUT}"))?;
+                self.key_values.set(&namespace, &key, about.clone()).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Deletes all images and files of a session.
+    ///
+    /// # Errors
+    /// When the database cannot be read or written.
+    pub async fn forget(&self, session: &str) -> Result<(), Error> {
+        for (_, image) in self.stored(&format!("{session}/")).await? {
+            self.delete(&image).await?;
+        }
+        Ok(())
+    }
+
+    /// Deletes images and files that are older than `agent.media.keep_days`; returns how many.
+    ///
+    /// # Errors
+    /// When the database cannot be read or written.
+    pub async fn expire(&self, now: Timestamp) -> Result<usize, Error> {
+        let Some(keep) = self.keys.read().keep() else { return Ok(0) };
+        let since = now.before(keep).as_millis();
+        let mut expired = 0;
+        for (_, image) in self.stored("").await? {
+            if image.time().is_none_or(|time| time < since) {
+                self.delete(&image).await?;
+                expired += 1;
+            }
+        }
+        Ok(expired)
+    }
+
+    /// What has keys that begin with this, by digest, the oldest of a session first.
+    async fn stored(&self, prefix: &str) -> Result<Vec<(String, StoredBlob)>, Error> {
+        let mut found: Vec<(String, StoredBlob)> = Vec::new();
+        let mut page = PageRequest::first(PAGE);
+        loop {
+            let sizes = self.key_values.sizes(&self.plugin, prefix, &page).await?;
+            for KeySize { key, bytes } in sizes.items {
+                let Some((beginning, piece)) = key.as_str().rsplit_once('/') else { continue };
+                let is_about = piece == ABOUT;
+                let beginning = beginning.to_owned();
+                if found.last().is_none_or(|(_, blob)| blob.prefix != beginning) {
+                    let digest = beginning.rsplit('.').next().unwrap_or_default().to_owned();
+                    found.push((digest, StoredBlob { prefix: beginning, ..StoredBlob::default() }));
+                }
+                let Some((_, blob)) = found.last_mut() else { continue };
+                if is_about {
+                    blob.about = Some(key);
+                } else {
+                    blob.bytes += bytes;
+                    blob.pieces.push(key);
+                }
+            }
+            let Some(next) = sizes.next else { return Ok(found) };
+            page = PageRequest::after(next, PAGE);
+        }
+    }
+
+    async fn delete(&self, blob: &StoredBlob) -> Result<(), Error> {
+        for piece in blob.about.iter().chain(&blob.pieces) {
+            self.key_values.delete(&self.plugin, piece).await?;
+        }
+        Ok(())
+    }
+
+    async fn read(&self, blob: &StoredBlob) -> Result<Vec<u8>, Error> {
+        let mut bytes = Vec::new();
+        for piece in &blob.pieces {
+            bytes.extend(self.key_values.get(&self.plugin, piece).await?.unwrap_or_default());
+        }
+        Ok(bytes)
+    }
+}
+
+impl StoredBlob {
+    /// When it was stored, in milliseconds since 1970.
+    fn time(&self) -> Option<i64> {
+        let (_, name) = self.prefix.rsplit_once('/')?;
+        name.split('.').next()?.parse().ok()
+    }
+}
+
+/// The pause between two searches for what is too old: what is kept 30 days is kept an hour more.
+pub(crate) const EXPIRY_INTERVAL: Duration = Duration::from_secs(60 * 60);
+
+#[cfg(test)]
+mod tests;
