@@ -6,8 +6,8 @@ set -eu
 cd "$(dirname "$0")/.."
 profile=${1:-debug}
 [ $# -eq 0 ] || shift
-rust="hello code-search web-fetch notes files shell forge tracker"
-plugins=${*:-$rust csv-query counter-py hello-py counter-go hello-go counter-node hello-node}
+rust="hello code-search web-fetch notes files shell forge tracker text-policy"
+plugins=${*:-$rust csv-query counter-py hello-py language-py counter-go hello-go length-go counter-node hello-node redact-node}
 out=target/plugins
 mkdir -p "$out"
 
@@ -83,6 +83,7 @@ python_plugin csv-query csv-query
 if wanted csv-query; then cp -R plugins-examples/csv-query/data "$out/csv-query/"; fi
 python_plugin counter-py counter-py
 python_plugin hello-py python/hello
+python_plugin language-py language-py
 
 # lacks NAME PROGRAM …: whether a program is missing that is needed to build the plugin, which is then skipped.
 lacks() {
@@ -119,10 +120,11 @@ go_plugin() {
   cp "$from/plugin.yaml" "$dir/"
 }
 
-if wanted counter-go hello-go && ! lacks "counter-go, hello-go" go "$gocode/src/google.golang.org/grpc" "$gocode/src/google.golang.org/protobuf" \
+if wanted counter-go hello-go length-go && ! lacks "counter-go, hello-go, length-go" go "$gocode/src/google.golang.org/grpc" "$gocode/src/google.golang.org/protobuf" \
   "$gocode/src/github.com/hashicorp/go-plugin"; then
   go_plugin counter-go counter-go
   go_plugin hello-go go/hello
+  go_plugin length-go length-go
 fi
 
 # Node, with the packages of the lock file: they are downloaded once, and each plugin gets a copy.
@@ -160,7 +162,8 @@ node_plugin() {
   cp "$from"/*.js "$from/plugin.yaml" "$dir/"
 }
 
-if wanted counter-node hello-node && ! lacks "counter-node, hello-node" /usr/bin/node npm; then
+if wanted counter-node hello-node redact-node && ! lacks "counter-node, hello-node, redact-node" /usr/bin/node npm; then
   node_plugin counter-node counter-node
   node_plugin hello-node node/hello
+  node_plugin redact-node redact-node
 fi

@@ -40,6 +40,7 @@
 //! | you want to | look at |
 //! |---|---|
 //! | make a tool from a function or a closure | [`macro@tool`], [`Tool::new`] |
+//! | look at messages and answers | [`macro@filter`], [`macro@request_hook`], [`macro@response_hook`], [`Verdict`] |
 //! | offer tools that are known at run time only | [`Tool::dynamic`], [`Plugin::refresh`] |
 //! | describe its arguments | [`macro@args`], [`ToolArgs`] |
 //! | answer with text, data or both | [`Output`], [`Json`] |
@@ -74,6 +75,7 @@ mod args;
 mod context;
 mod dispatch;
 mod error;
+mod hook;
 mod logging;
 mod notices;
 mod output;
@@ -92,13 +94,14 @@ pub use args::ToolArgs;
 pub use context::{Context, Credential};
 pub use dispatch::MAX_RESULT_BYTES;
 pub use error::{OrToolError, ToolError};
+pub use hook::{HookRequest, HookSession, Verdict};
 pub use notices::Notifier;
 pub use output::{IntoOutput, IntoToolResult, Json, Output};
 pub use plugin::{DEFAULT_GRACE, Defects, Plugin};
 pub use serve::{DescriptorError, ServeError};
 pub use state::{State, StateError, StateResource, Swap};
 pub use talon_arguments::Arguments;
-pub use talon_sdk_macros::{args, tool};
+pub use talon_sdk_macros::{args, filter, request_hook, response_hook, tool};
 pub use tool::Tool;
 
 // What the attributes' output and plugins' own code need in the version that the SDK uses.

@@ -1,8 +1,8 @@
-//! Notices that a plugin sends without a request: the progress of calls, and that its capabilities changed.
+//! Notices that a plugin sends without a request: the progress of calls, and that its capabilities, lists or resources changed.
 //!
 //! A tool must never wait for the host to take a notice, so there is no queue. Instead there is one slot for
-//! each call, which the next progress report overwrites, and one for changed capabilities. A listener takes
-//! from the slots as fast as it can.
+//! each call, which the next progress report overwrites, one for each changed resource, and one for changed capabilities. A
+//! listener takes from the slots as fast as it can.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 use talon_proto::notices::notice::Kind;
-use talon_proto::notices::{CapabilitiesChanged, ListsChanged, Notice, Progress};
+use talon_proto::notices::{CapabilitiesChanged, ListsChanged, Notice, Progress, ResourcesUpdated};
 use tokio::sync::Notify;
 
 use crate::text::cut;
@@ -20,6 +20,12 @@ use crate::text::cut;
 const MAX_CALLS: usize = 256;
 /// How much of a progress message is sent, in bytes; hosts keep no more (`talon.plugin.v1`).
 const MAX_MESSAGE_BYTES: usize = 1024;
+/// How many changed resources may wait for the host; beyond that the oldest is dropped. As many as hosts keep.
+const MAX_UPDATED: usize = 256;
+/// The longest address of a changed resource in bytes, and of all in one notice: hosts drop longer ones, and a notice has
+/// 16 KiB at most (`talon.plugin.v1`).
+const MAX_URI_BYTES: usize = 2048;
+const MAX_URIS_BYTES: usize = 8 << 10;
 
 /// Notifies the host that the plugin's capabilities changed. Cheap to clone; clones notify the same host.
 /// Give it to [`Plugin::notifier`](crate::Plugin::notifier), and keep a clone where changes are noticed.
@@ -64,6 +70,24 @@ impl Notifier {
         drop(state);
         self.board.wakeup.notify_one();
     }
+
+    /// Tells the host that a resource has other contents than before, which clients of `talon mcp` that follow it (the action
+    /// `_-resources_subscribe`) are notified of. Never waits. Several calls for one resource before the host takes the notice
+    /// count as one; of more than 256 resources the oldest are dropped, and so is an address of more than 2 KiB.
+    pub fn resource_updated(&self, uri: &str) {
+        if uri.is_empty() || uri.len() > MAX_URI_BYTES {
+            return;
+        }
+        let mut state = self.board.state.lock();
+        if !state.updated.iter().any(|known| known == uri) {
+            if state.updated.len() >= MAX_UPDATED {
+                state.updated.pop_front();
+            }
+            state.updated.push_back(uri.to_owned());
+        }
+        drop(state);
+        self.board.wakeup.notify_one();
+    }
 }
 
 impl std::fmt::Debug for Notifier {
@@ -87,6 +111,8 @@ struct State {
     turn: u64,
     changed: bool,
     lists: ListsChanged,
+    /// Addresses of changed resources, the oldest first, each once.
+    updated: VecDeque<String>,
     /// In the order of each call's first pending report, each call once.
     progress: VecDeque<Progress>,
 }
@@ -157,6 +183,9 @@ impl Listener {
                     let lists = std::mem::take(&mut state.lists);
                     return Some(Notice { kind: Some(Kind::ListsChanged(lists)) });
                 }
+                if let Some(updated) = take_updated(&mut state.updated) {
+                    return Some(Notice { kind: Some(Kind::ResourcesUpdated(updated)) });
+                }
                 if let Some(progress) = state.progress.pop_front() {
                     return Some(Notice { kind: Some(Kind::Progress(progress)) });
                 }
@@ -174,6 +203,16 @@ impl Drop for Listener {
             state.progress.clear();
         }
     }
+}
+
+/// As many changed resources as fit into one notice; `None` without any.
+fn take_updated(updated: &mut VecDeque<String>) -> Option<ResourcesUpdated> {
+    let (mut uris, mut bytes) = (Vec::new(), 0);
+    while let Some(uri) = updated.pop_front_if(|uri| bytes + uri.len() <= MAX_URIS_BYTES) {
+        bytes += uri.len();
+        uris.push(uri);
+    }
+    (!uris.is_empty()).then_some(ResourcesUpdated { uris })
 }
 
 /// The progress message; `None` unless the amounts are finite and not negative.

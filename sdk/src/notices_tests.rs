@@ -69,3 +69,30 @@ fn what_is_no_amount_is_not_told() {
         progress_message("a", 0.0, Some(2.0), &format!("{}\nsecond line", "ü".repeat(600))).expect("told");
     assert_eq!((told.message.len(), told.total), (1024, Some(2.0)));
 }
+
+// Promises: MCP-52
+#[tokio::test]
+async fn changed_resources_are_told_once_each_and_in_notices_that_hosts_take() {
+    let notifier = Notifier::new();
+    let long = |number: usize| format!("x:{number}:{}", "u".repeat(1000));
+    for number in 0..MAX_UPDATED + 5 {
+        notifier.resource_updated(&long(number));
+        notifier.resource_updated(&long(number));
+    }
+    notifier.resource_updated("");
+    notifier.resource_updated(&"u".repeat(MAX_URI_BYTES + 1));
+    let listener = notifier.board.listen();
+    let mut told = Vec::new();
+    while told.len() < MAX_UPDATED {
+        match listener.next().await.expect("a listener").kind {
+            Some(Kind::ResourcesUpdated(updated)) => {
+                assert!(updated.uris.iter().map(String::len).sum::<usize>() <= MAX_URIS_BYTES);
+                told.extend(updated.uris);
+            }
+            other => panic!("no resources: {other:?}"),
+        }
+    }
+    assert_eq!(told, (5..MAX_UPDATED + 5).map(long).collect::<Vec<_>>(), "the oldest are dropped");
+    notifier.board.progress("a", 1.0, None, "");
+    assert_eq!(amount(listener.next().await).0, "a", "nothing else is left");
+}

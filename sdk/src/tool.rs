@@ -50,6 +50,7 @@ pub struct Tool {
     output_schema: String,
     takes_further_arguments: bool,
     media: Vec<String>,
+    roles: Vec<String>,
     handler: Arc<Handler>,
     /// Why it cannot be served. Builders do not fail; `Plugin::check` and `serve` report it.
     defect: Option<NotFieldsError>,
@@ -94,6 +95,7 @@ impl Tool {
             output_schema: String::new(),
             takes_further_arguments: false,
             media: Vec::new(),
+            roles: Vec::new(),
             handler: Arc::new(handler),
             defect,
         }
@@ -125,6 +127,7 @@ impl Tool {
             output_schema: action.output_schema,
             takes_further_arguments: action.takes_further_arguments,
             media: action.media,
+            roles: action.roles,
             handler: Arc::new(handler),
             defect: None,
         }
@@ -156,6 +159,14 @@ impl Tool {
     #[must_use]
     pub fn media<K: Into<String>>(mut self, kinds: impl IntoIterator<Item = K>) -> Self {
         self.media.extend(kinds.into_iter().map(Into::into));
+        self
+    }
+
+    /// Declares a role that the action would like to play, such as `request_hook`; an operator's entry under `extensions`
+    /// makes it so. An action with roles is no tool and hidden from models, unless `tool` is one of them.
+    #[must_use]
+    pub fn role(mut self, role: impl Into<String>) -> Self {
+        self.roles.push(role.into());
         self
     }
 
@@ -203,6 +214,7 @@ impl Tool {
             output_schema: self.output_schema.clone(),
             takes_further_arguments: self.takes_further_arguments,
             media: self.media.clone(),
+            roles: self.roles.clone(),
         }
     }
 

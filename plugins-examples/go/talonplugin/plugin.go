@@ -73,6 +73,12 @@ func Inject(names ...string) Option {
 	return func(action *pluginpb.Action) { action.InjectContextArgs = names }
 }
 
+// Roles names roles that the action would like to play, such as "request_hook"; an operator's entry under extensions makes it
+// so. An action with roles is no tool and hidden from models, unless "tool" is one of them.
+func Roles(names ...string) Option {
+	return func(action *pluginpb.Action) { action.Roles = names }
+}
+
 // New makes a plugin without tools.
 func New(name, description string) *Plugin {
 	return &Plugin{name: name, description: description, tools: map[string]*tool{}}

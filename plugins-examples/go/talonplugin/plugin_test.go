@@ -49,6 +49,19 @@ func call(action string, args map[string]string) (content, refused string) {
 	return answer.Content, answer.Error
 }
 
+func TestRolesAreDeclared(t *testing.T) {
+	plugin := New("hooks", "")
+	pass := func(*Call, struct{}) (interface{}, error) { return map[string]string{"verdict": "pass"}, nil }
+	Add(plugin, "look", "Looks.", pass, Roles("request_hook", "tool"))
+	roles := plugin.Capabilities().Actions[0].Roles
+	if len(roles) != 2 || roles[0] != "request_hook" || roles[1] != "tool" {
+		t.Fatal(roles)
+	}
+	if answer := plugin.Call(NewCall(nil), "look"); answer.StructuredContent != `{"verdict":"pass"}` {
+		t.Fatal(answer)
+	}
+}
+
 func TestAStructBecomesParameters(t *testing.T) {
 	action := made().Capabilities().Actions[0]
 	if !action.GetDestructive() || !action.UserOnly || action.ReadOnly {

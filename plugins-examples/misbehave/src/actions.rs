@@ -92,6 +92,13 @@ fn answer(call: &Call<'_>) -> Option<Reply> {
             message(call.result(names.join("\n")))
         }
         "whoami" => message(call.result(format!("{:?}", call.request.args))),
+        // Without its bytes, which a model is not shown.
+        "take_file" => {
+            let file = call.text("attachment");
+            let bytes = file.split_once(r#""base64":""#).and_then(|(_, rest)| Some(rest.split_once('"')?.0));
+            let shown = bytes.map_or(file.clone(), |bytes| file.replace(bytes, "..."));
+            message(call.result(format!("passed: {shown:?}")))
+        }
         "wipe" => message(call.result("wiped".into())),
         _ => return None,
     })

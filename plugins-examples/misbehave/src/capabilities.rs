@@ -81,6 +81,10 @@ pub(crate) fn capabilities(options: &Options) -> PluginCapabilities {
         inject_context_args: ["session_id", "group_id", "task", "conversation"].map(str::to_owned).into(),
         ..action("whoami", "Answers with the session context it was given", &[])
     });
+    let mut file = action("take_file", "Says what file it was passed", &["file"]);
+    file.inject_context_args = vec!["attachment".to_owned()];
+    file.read_only = true;
+    actions.push(file);
     match options.lie {
         StartFault::TooManyActions => {
             actions.extend((0..5000).map(|i| action(&format!("a{i}"), "one of many", &[])))

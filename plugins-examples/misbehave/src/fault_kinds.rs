@@ -129,6 +129,8 @@ pub(crate) enum Fault {
     BrokenSchema,
     /// Declares an unknown type.
     OddType,
+    /// Declares a role whose arguments it does not take.
+    RoleMismatch,
     /// Declares a description that is longer than hosts take.
     LongDescription,
     /// Declares different capabilities each time.

@@ -49,6 +49,7 @@ pub(crate) fn declare(shared: &Shared, declared: &mut PluginCapabilities) {
     match shared.options.wrong {
         Some(Fault::BrokenSchema) => last.parameters.push(parameter("{\"type\": ", "string")),
         Some(Fault::OddType) => last.parameters.push(parameter("", "colour")),
+        Some(Fault::RoleMismatch) => last.roles = vec!["tool".to_owned(), "request_hook".to_owned()],
         Some(Fault::LongDescription) => last.description = "long ".repeat(LONG_DESCRIPTION_BYTES / 5),
         Some(Fault::Fickle) => {
             let count = shared.declared.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
@@ -64,7 +65,7 @@ pub(crate) async fn execute(
     call: &ToolCallRequest,
     time: Option<Duration>,
 ) -> Option<Reply> {
-    let known = matches!(call.action.as_str(), "echo" | "need");
+    let known = matches!(call.action.as_str(), "echo" | "need" | "take_file");
     let good = call.action == "echo" || (known && call.args.contains_key("text"));
     let answer = |id: &str, content: String| {
         let answer = ToolResultResponse { call_id: id.to_owned(), content, ..Default::default() };

@@ -44,6 +44,11 @@ export interface Options {
   alwaysInclude?: boolean;
   /** Values of the caller's session that it would like (`context.injected`); the operator decides which come. */
   inject?: string[];
+  /**
+   * Roles that it would like to play, such as request_hook; an operator's entry under `extensions` makes it so. With roles it is
+   * no tool and hidden from models, unless "tool" is one of them.
+   */
+  roles?: string[];
 }
 
 export class Plugin {

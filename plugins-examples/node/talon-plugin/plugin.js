@@ -45,6 +45,8 @@ class Plugin {
       user_only: options.userOnly ?? false,
       always_include: options.alwaysInclude ?? false,
       inject_context_args: options.inject ?? [],
+      // Roles that the action would like to play, such as request_hook (docs/extensions).
+      roles: options.roles ?? [],
     };
     if (options.destructive !== undefined) declared.destructive = options.destructive;
     this.#tools.set(name, { declared, parameters, run });

@@ -44,6 +44,13 @@ test('declarations become parameters', () => {
   assert.ok(action.destructive && action.user_only && !action.read_only && !('destructive' in who));
 });
 
+test('roles are declared', () => {
+  const hooks = new Plugin('hooks');
+  hooks.tool('look', 'Looks.', { message: { type: 'string' } }, () => ({ verdict: 'pass' }), { roles: ['request_hook'] });
+  hooks.tool('none', 'None.', {}, () => 'x');
+  assert.deepEqual(hooks.capabilities().actions.map((action) => action.roles), [['request_hook'], []]);
+});
+
 test('what cannot be declared is refused where it is written', () => {
   for (const args of [
     ['no name', '', {}, () => {}],

@@ -1,5 +1,6 @@
 """The tools of a plugin, and their answers as they travel."""
 
+import functools
 import inspect
 import json
 import logging
@@ -97,9 +98,13 @@ class ToolSet:
         user_only: bool = False,
         always_include: bool = False,
         inject: Iterable[str] = (),
+        roles: Iterable[str] = (),
     ) -> Callable:
         """Makes a tool of a function, which stays what it was. Its type hints become the parameters, its docstring the
-        description; parameters are described by `Annotated[int, "how many"]` or the docstring's `Args:`."""
+        description; parameters are described by `Annotated[int, "how many"]` or the docstring's `Args:`.
+
+        `roles` are those that the action would like to play, such as request_hook; an operator's entry under `extensions`
+        makes it so. An action with roles is no tool and hidden from models, unless "tool" is one of them."""
 
         def add(function: Callable) -> Callable:
             action = name or function.__name__
@@ -113,6 +118,7 @@ class ToolSet:
                 "user_only": user_only,
                 "always_include": always_include,
                 "inject_context_args": list(inject),
+                "roles": list(roles),
             }
             if destructive is not None:
                 flags["destructive"] = destructive
@@ -120,6 +126,12 @@ class ToolSet:
             return function
 
         return add if function is None else add(function)
+
+    # Actions that look at messages: functions of `message`, `session` and `metadata` that return a verdict, such as
+    # {"verdict": "pass"} (docs/extensions).
+    filter = functools.partialmethod(tool, roles=("filter",))
+    request_hook = functools.partialmethod(tool, roles=("request_hook",))
+    response_hook = functools.partialmethod(tool, roles=("response_hook",))
 
     def init(self, function: Callable[[dict[str, Any]], Any]) -> Callable:
         """Makes a function the reader of the settings; a ValueError or ToolError of it refuses them, and the operator reads

@@ -140,6 +140,24 @@ class Declared(unittest.TestCase):
         self.assertFalse(plugin.capabilities().actions[0].HasField("destructive"))
         self.assertEqual((list(action.parameters), list(action.inject_context_args)), ([], ["session_id"]))
 
+    def test_roles_are_declared(self):
+        hooks = Plugin("hooks")
+
+        @hooks.request_hook
+        def look(message: str, session: dict, metadata: dict) -> dict:
+            """Looks."""
+            return {"verdict": "pass"}
+
+        @hooks.tool(roles=["filter", "tool"], read_only=True)
+        def both(message: str) -> dict:
+            """Both."""
+            return {"verdict": "pass"}
+
+        look_, both_ = hooks.capabilities().actions
+        self.assertEqual((list(look_.roles), list(both_.roles)), (["request_hook"], ["filter", "tool"]))
+        self.assertTrue(both_.read_only)
+        self.assertEqual([p.type for p in look_.parameters], ["string", "object", "object"])
+
     def test_what_cannot_be_declared_is_refused_where_it_is_written(self):
         def no_hint(a): ...
         def odd(a: set): ...

@@ -3,6 +3,7 @@
 
 mod args;
 mod options;
+mod role;
 mod tool;
 
 #[cfg(test)]
@@ -35,10 +36,33 @@ use proc_macro::TokenStream;
 /// | `always_include` | a host that offers a model only some actions always offers this one |
 /// | `name = "…"` | the action's name, instead of the function's: 1 to 64 of `a-z A-Z 0-9 _ -` |
 /// | `description = "…"` | the description, instead of the doc comment |
+/// | `role(request_hook, tool)` | roles that the action would like to play; with `tool` it is a tool as well |
 /// | `inject(a, b)` | session-context values the action wants from the host; see `Context::injected` |
 #[proc_macro_attribute]
 pub fn tool(options: TokenStream, item: TokenStream) -> TokenStream {
     tool::expand(options.into(), item.into()).unwrap_or_else(syn::Error::into_compile_error).into()
+}
+
+/// Turns an `async fn` into an action that looks at every message first, and lets it pass, annotates or drops it: as
+/// [`macro@tool`], with the role `filter`. It takes a `talon_sdk::HookRequest`, and a `Context` if it likes, and returns a
+/// `talon_sdk::Verdict`. An operator's entry under `extensions.filters` makes it so.
+#[proc_macro_attribute]
+pub fn filter(options: TokenStream, item: TokenStream) -> TokenStream {
+    role::expand("filter", options, item)
+}
+
+/// Turns an `async fn` into an action that looks at every message after the filters, and may refine it: as [`macro@filter`],
+/// with the role `request_hook`, for `extensions.request_hooks`.
+#[proc_macro_attribute]
+pub fn request_hook(options: TokenStream, item: TokenStream) -> TokenStream {
+    role::expand("request_hook", options, item)
+}
+
+/// Turns an `async fn` into an action that looks at every answer before the person gets it: as [`macro@filter`], with the role
+/// `response_hook`, for `extensions.response_hooks`.
+#[proc_macro_attribute]
+pub fn response_hook(options: TokenStream, item: TokenStream) -> TokenStream {
+    role::expand("response_hook", options, item)
 }
 
 /// Derives what a tool's arguments need, `serde::Deserialize` and `schemars::JsonSchema`, out of

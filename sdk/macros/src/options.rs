@@ -11,7 +11,7 @@ use syn::{Error, Ident, LitStr, Token};
 const MAX_NAME_LEN: usize = 64;
 
 const KNOWN: &str =
-    "read_only, user_only, always_include, name = \"…\", description = \"…\", inject(name, …)";
+    "read_only, user_only, always_include, name = \"…\", description = \"…\", role(name, …), inject(name, …)";
 
 /// The options in the parentheses of `#[tool(…)]`.
 #[derive(Default)]
@@ -22,6 +22,7 @@ pub(crate) struct Options {
     pub(crate) name: Option<LitStr>,
     pub(crate) description: Option<LitStr>,
     pub(crate) inject: Vec<String>,
+    pub(crate) roles: Vec<String>,
 }
 
 impl Options {
@@ -60,6 +61,15 @@ impl Options {
                     return Err(meta.error("name what to inject: inject(session_id)"));
                 }
                 self.inject = names.into_iter().map(|name| name.0).collect();
+            }
+            "role" => {
+                let content;
+                syn::parenthesized!(content in meta.input);
+                let names = Punctuated::<Ident, Token![,]>::parse_terminated(&content)?;
+                if names.is_empty() {
+                    return Err(meta.error("name a role: role(request_hook)"));
+                }
+                self.roles = names.into_iter().map(|name| name.to_string()).collect();
             }
             _ => return Err(meta.error(format!("no such option; #[tool] knows {KNOWN}"))),
         }

@@ -46,6 +46,19 @@ fn options_become_builder_calls() {
 }
 
 #[test]
+fn an_attribute_of_a_role_makes_a_tool_with_that_role() {
+    let item = quote! {
+        /// Looks.
+        async fn look(asked: HookRequest) -> Result<Verdict, ToolError> { todo() }
+    };
+    let code = crate::role::expanded("request_hook", quote!(name = "look-at", role(tool)), item.clone());
+    let code = code.expect("expands").to_string();
+    assert!(code.contains(". role (\"request_hook\") . role (\"tool\")"), "{code}");
+    assert!(code.contains("\"look-at\""), "{code}");
+    assert!(expanded(quote!(role(filter)), item).contains(". role (\"filter\")"));
+}
+
+#[test]
 fn each_parameter_is_optional() {
     for (item, call) in [
         (
@@ -143,6 +156,7 @@ fn what_is_wrong_is_said_in_words() {
         (quote!(name = "no spaces"), good(), "is not an action name"),
         (quote!(name = ""), good(), "is not an action name"),
         (quote!(inject()), good(), "name what to inject"),
+        (quote!(role()), good(), "name a role"),
         (
             quote!(),
             quote!(

@@ -15,7 +15,11 @@ struct Parameters {
 
 /// Expands `#[tool]` on a function.
 pub(crate) fn expand(options: TokenStream, item: TokenStream) -> Result<TokenStream, Error> {
-    let options = Options::parse(options)?;
+    expand_with(Options::parse(options)?, item)
+}
+
+/// The same with options that are read already.
+pub(crate) fn expand_with(options: Options, item: TokenStream) -> Result<TokenStream, Error> {
     let function: ItemFn = syn::parse2(item)
         .map_err(|e| Error::new(e.span(), format!("#[tool] goes above an async function: {e}")))?;
     check_shape(&function)?;
@@ -49,6 +53,8 @@ pub(crate) fn expand(options: TokenStream, item: TokenStream) -> Result<TokenStr
     let always_include = options.always_include.then(|| quote!(.always_include()));
     let inject = &options.inject;
     let inject = (!inject.is_empty()).then(|| quote!(.inject([#(#inject),*])));
+    let roles = &options.roles;
+    let roles = quote!(#(.role(#roles))*);
 
     let (outer, inner): (Vec<_>, Vec<_>) = function.attrs.iter().partition(|attribute| {
         ["doc", "cfg", "deprecated"].iter().any(|name| attribute.path().is_ident(name))
@@ -66,7 +72,7 @@ pub(crate) fn expand(options: TokenStream, item: TokenStream) -> Result<TokenStr
                 let _ = (&args, &cx);
                 #call
             })
-            #read_only #user_only #always_include #inject
+            #read_only #user_only #always_include #inject #roles
         }
     })
 }

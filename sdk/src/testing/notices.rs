@@ -21,6 +21,8 @@ pub enum Notice {
         /// Those of prompts.
         prompts: bool,
     },
+    /// By [`Notifier::resource_updated`](crate::Notifier::resource_updated): the addresses.
+    ResourcesUpdated(Vec<String>),
 }
 
 /// A plugin's notices, in order; see [`Host::listen`](super::Host::listen).
@@ -46,6 +48,9 @@ impl Notices {
                 Some(Kind::CapabilitiesChanged(_)) => return Ok(Some(Notice::CapabilitiesChanged)),
                 Some(Kind::ListsChanged(wire::ListsChanged { resources, prompts })) => {
                     return Ok(Some(Notice::ListsChanged { resources, prompts }));
+                }
+                Some(Kind::ResourcesUpdated(updated)) => {
+                    return Ok(Some(Notice::ResourcesUpdated(updated.uris)));
                 }
                 None => {}
             }

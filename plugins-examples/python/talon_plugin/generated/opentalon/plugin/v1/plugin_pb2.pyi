@@ -156,7 +156,7 @@ class KnowledgeArticle(_message.Message):
     def __init__(self, id: _Optional[str] = ..., title: _Optional[str] = ..., content: _Optional[str] = ..., tags: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Action(_message.Message):
-    __slots__ = ("name", "description", "parameters", "user_only", "inject_context_args", "always_include", "read_only", "destructive", "output_schema", "takes_further_arguments", "media")
+    __slots__ = ("name", "description", "parameters", "user_only", "inject_context_args", "always_include", "read_only", "destructive", "output_schema", "takes_further_arguments", "media", "roles")
     NAME_FIELD_NUMBER: _ClassVar[int]
     DESCRIPTION_FIELD_NUMBER: _ClassVar[int]
     PARAMETERS_FIELD_NUMBER: _ClassVar[int]
@@ -168,6 +168,7 @@ class Action(_message.Message):
     OUTPUT_SCHEMA_FIELD_NUMBER: _ClassVar[int]
     TAKES_FURTHER_ARGUMENTS_FIELD_NUMBER: _ClassVar[int]
     MEDIA_FIELD_NUMBER: _ClassVar[int]
+    ROLES_FIELD_NUMBER: _ClassVar[int]
     name: str
     description: str
     parameters: _containers.RepeatedCompositeFieldContainer[Parameter]
@@ -179,7 +180,8 @@ class Action(_message.Message):
     output_schema: str
     takes_further_arguments: bool
     media: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, name: _Optional[str] = ..., description: _Optional[str] = ..., parameters: _Optional[_Iterable[_Union[Parameter, _Mapping]]] = ..., user_only: _Optional[bool] = ..., inject_context_args: _Optional[_Iterable[str]] = ..., always_include: _Optional[bool] = ..., read_only: _Optional[bool] = ..., destructive: _Optional[bool] = ..., output_schema: _Optional[str] = ..., takes_further_arguments: _Optional[bool] = ..., media: _Optional[_Iterable[str]] = ...) -> None: ...
+    roles: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, name: _Optional[str] = ..., description: _Optional[str] = ..., parameters: _Optional[_Iterable[_Union[Parameter, _Mapping]]] = ..., user_only: _Optional[bool] = ..., inject_context_args: _Optional[_Iterable[str]] = ..., always_include: _Optional[bool] = ..., read_only: _Optional[bool] = ..., destructive: _Optional[bool] = ..., output_schema: _Optional[str] = ..., takes_further_arguments: _Optional[bool] = ..., media: _Optional[_Iterable[str]] = ..., roles: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Parameter(_message.Message):
     __slots__ = ("name", "description", "type", "required", "schema")

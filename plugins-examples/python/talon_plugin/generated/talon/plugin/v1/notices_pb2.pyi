@@ -1,6 +1,7 @@
+from google.protobuf.internal import containers as _containers
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
-from collections.abc import Mapping as _Mapping
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
 from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
@@ -10,14 +11,16 @@ class ListenRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class Notice(_message.Message):
-    __slots__ = ("progress", "capabilities_changed", "lists_changed")
+    __slots__ = ("progress", "capabilities_changed", "lists_changed", "resources_updated")
     PROGRESS_FIELD_NUMBER: _ClassVar[int]
     CAPABILITIES_CHANGED_FIELD_NUMBER: _ClassVar[int]
     LISTS_CHANGED_FIELD_NUMBER: _ClassVar[int]
+    RESOURCES_UPDATED_FIELD_NUMBER: _ClassVar[int]
     progress: Progress
     capabilities_changed: CapabilitiesChanged
     lists_changed: ListsChanged
-    def __init__(self, progress: _Optional[_Union[Progress, _Mapping]] = ..., capabilities_changed: _Optional[_Union[CapabilitiesChanged, _Mapping]] = ..., lists_changed: _Optional[_Union[ListsChanged, _Mapping]] = ...) -> None: ...
+    resources_updated: ResourcesUpdated
+    def __init__(self, progress: _Optional[_Union[Progress, _Mapping]] = ..., capabilities_changed: _Optional[_Union[CapabilitiesChanged, _Mapping]] = ..., lists_changed: _Optional[_Union[ListsChanged, _Mapping]] = ..., resources_updated: _Optional[_Union[ResourcesUpdated, _Mapping]] = ...) -> None: ...
 
 class Progress(_message.Message):
     __slots__ = ("call_id", "progress", "total", "message")
@@ -42,3 +45,9 @@ class ListsChanged(_message.Message):
     resources: bool
     prompts: bool
     def __init__(self, resources: _Optional[bool] = ..., prompts: _Optional[bool] = ...) -> None: ...
+
+class ResourcesUpdated(_message.Message):
+    __slots__ = ("uris",)
+    URIS_FIELD_NUMBER: _ClassVar[int]
+    uris: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, uris: _Optional[_Iterable[str]] = ...) -> None: ...
