@@ -20,6 +20,7 @@
 //! | `roots` | which roots a server gets |
 //! | `tools/` | tools: names, schemas, arguments |
 //! | `context/` | resources and prompts |
+//! | `subscriptions/` | who follows which resources, and what the server is told of it |
 
 mod command;
 mod config;
@@ -37,6 +38,7 @@ mod run;
 mod server;
 mod server_handle;
 mod session;
+mod subscriptions;
 mod tools;
 
 use std::process::ExitCode;

@@ -16,6 +16,7 @@ use crate::elicitation::ParkedCalls;
 use crate::server::child::Child;
 use crate::server::message_filter::ListsChanged;
 use crate::server_handle::{EXIT_REPORT_TIMEOUT, ServerHandle};
+use crate::subscriptions::Subscriptions;
 use crate::tools::call::tool;
 use crate::tools::list::tools;
 use crate::tools::offer::{MAX_TOOLS, offers};
@@ -34,6 +35,8 @@ pub(crate) struct Session {
     parked: ParkedCalls<Run>,
     tools_changed: Arc<Notify>,
     lists_changed: ListsChanged,
+    /// If it takes some.
+    subscriptions: Option<Subscriptions>,
     name: Arc<str>,
     only: Option<Arc<[String]>>,
     child: Option<Child>,
@@ -50,6 +53,8 @@ impl Session {
     ) -> Self {
         let Connected { service, news, roots, questions, child } = connected;
         let (sender, over) = watch::channel(false);
+        let subscriptions =
+            Subscriptions::start(service.peer(), child.is_some(), news.resources, notifier.clone());
         let session = Self {
             handle: ServerHandle {
                 peer: service.peer().clone(),
@@ -62,6 +67,7 @@ impl Session {
             parked: ParkedCalls::default(),
             tools_changed: news.tools_changed,
             lists_changed: news.lists_changed,
+            subscriptions,
             name: server.into(),
             only: only.map(Into::into),
             child,
@@ -156,7 +162,7 @@ impl Session {
         let until = until.unwrap_or_else(|| Instant::now() + LIST_TIMEOUT);
         let capabilities =
             self.handle.peer.peer_info().map(|info| info.capabilities.clone()).unwrap_or_default();
-        let context = context::actions(&capabilities, &self.handle);
+        let context = context::actions(&capabilities, &self.handle, self.subscriptions.as_ref());
         // A server that says it has something else need not know the question. One that says nothing is asked.
         if capabilities.tools.is_none() && !context.is_empty() {
             tracing::info!("the MCP server has no tools");

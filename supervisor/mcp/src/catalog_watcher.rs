@@ -14,6 +14,7 @@ use crate::host::Host;
 use crate::list_changes::{CHANGES_CAPACITY, LISTS_EVENT, ListChanges};
 use crate::patterns::Filter;
 use crate::private_supervisor::PrivateSupervisor;
+use crate::subscriptions::{RESOURCE_EVENT, Subscriptions};
 
 /// Delay between a change and rereading the catalog. Changes come in bursts (a starting plugin passes four
 /// states), and a crash-looping plugin costs at most four lists per second.
@@ -29,6 +30,12 @@ const MAX_BACKOFF: Duration = Duration::from_secs(5);
 /// The timeout of our requests: the supervisor answers these from memory.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 
+/// The events after which a plugin may know nothing of what is followed: `state_changed` when its instance is ready.
+const RESTART_EVENTS: [&str; 2] = ["state_changed", "plugin_replaced"];
+const READY: &str = "ready";
+/// The field of an event that says that events are missing before it.
+const MISSED_FIELD: &str = "missed";
+
 /// The events after which the offered tools may have changed.
 const CATALOG_EVENTS: [&str; 4] = ["state_changed", "capabilities_changed", "tools_changed", "supervisor"];
 
@@ -38,12 +45,18 @@ pub(crate) struct CatalogWatcher {
     supervisor: PrivateSupervisor,
     catalog: watch::Sender<Arc<Catalog>>,
     list_changes: broadcast::Sender<ListChanges>,
+    subscriptions: Subscriptions,
 }
 
 impl CatalogWatcher {
-    pub(crate) fn new(host: Host, filter: Filter, supervisor: PrivateSupervisor) -> Self {
+    pub(crate) fn new(
+        host: Host,
+        filter: Filter,
+        supervisor: PrivateSupervisor,
+        subscriptions: Subscriptions,
+    ) -> Self {
         let (list_changes, _) = broadcast::channel(CHANGES_CAPACITY);
-        Self { host, filter, supervisor, catalog: watch::Sender::default(), list_changes }
+        Self { host, filter, supervisor, catalog: watch::Sender::default(), list_changes, subscriptions }
     }
 
     /// A receiver of the current catalog and its updates.
@@ -102,6 +115,7 @@ impl CatalogWatcher {
             Err(status) if matches!(status.code(), Code::PermissionDenied | Code::ResourceExhausted) => None,
             Err(status) => return Err(status),
         };
+        self.subscriptions.events_begin(events.is_some());
         self.refresh().await?;
         *met = true;
         match events {
@@ -124,17 +138,12 @@ impl CatalogWatcher {
             };
             tokio::select! {
                 event = events.message() => match event? {
-                    Some(event) if CATALOG_EVENTS.contains(&event.kind.as_str()) => {
-                        read_again.get_or_insert_with(|| Instant::now() + DEBOUNCE);
-                    }
-                    Some(event) if event.kind == LISTS_EVENT => {
-                        // What is not offered is no news to the client.
-                        if self.catalog.borrow().providers.contains_key(&event.plugin) {
-                            // Without a client there is no receiver.
-                            let _ = self.list_changes.send(ListChanges::of_event(&event));
+                    Some(event) => {
+                        if CATALOG_EVENTS.contains(&event.kind.as_str()) {
+                            read_again.get_or_insert_with(|| Instant::now() + DEBOUNCE);
                         }
+                        self.take_event(&event);
                     }
-                    Some(_) => {}
                     None => return Err(Status::unavailable("the supervisor ended")),
                 },
                 () = due => {
@@ -142,6 +151,22 @@ impl CatalogWatcher {
                     self.refresh().await?;
                 }
             }
+        }
+    }
+
+    /// Passes on what clients are notified of.
+    fn take_event(&self, event: &Event) {
+        let kind = event.kind.as_str();
+        // What is not offered is no news to the client.
+        if kind == LISTS_EVENT && self.catalog.borrow().providers.contains_key(&event.plugin) {
+            // Without a client there is no receiver.
+            let _ = self.list_changes.send(ListChanges::of_event(event));
+        } else if kind == RESOURCE_EVENT {
+            self.subscriptions.take_event(event);
+        } else if RESTART_EVENTS.contains(&kind) && event.fields.get("to").is_none_or(|to| to == READY) {
+            self.subscriptions.plugin_restarted(&event.plugin);
+        } else if event.fields.contains_key(MISSED_FIELD) {
+            self.subscriptions.events_begin(true);
         }
     }
 

@@ -6,8 +6,9 @@
 //!
 //! ```text
 //! MCP host ── stdin, stdout (JSON-RPC) ── server.rs ── call.rs, context/ ── host.sock: ExecuteStreaming
-//!                                             └─ catalog.rs ◄─ catalog_watcher.rs
-//!                                                                 └─ host.sock: WatchEvents, ListPlugins, GetPlugin
+//!                                             ├─ catalog.rs ◄─ catalog_watcher.rs
+//!                                             │                   ├─ host.sock: WatchEvents, ListPlugins, GetPlugin
+//!                                             └─ subscriptions/ ◄─┘
 //! ```
 
 mod answer_meta;
@@ -20,11 +21,14 @@ mod host;
 mod http;
 mod list_changes;
 mod media;
+mod notifications;
 mod patterns;
 mod private_supervisor;
 mod question;
 mod server;
 mod structured;
+mod subscriptions;
+mod tool_page;
 mod tools;
 mod transport;
 
@@ -47,6 +51,7 @@ use crate::patterns::{Filter, Pattern};
 use crate::private_supervisor::PrivateSupervisor;
 use crate::server::Server;
 use crate::structured::Structured;
+use crate::subscriptions::{ClientSubscriptions, Subscriptions};
 use crate::transport::Stdio;
 
 /// The log filter's environment variable, as for all of Talon's programs.
@@ -155,6 +160,8 @@ enum RunError {
     /// There is no supervisor, and there will be none.
     #[error("{0}")]
     NoSupervisor(String),
+    #[error("the system has no random numbers ({0}): start it where /dev/urandom is there")]
+    Random(getrandom::Error),
     #[error("following the supervisor failed: {0}; see the log above")]
     Watcher(#[source] tokio::task::JoinError),
 }
@@ -169,17 +176,21 @@ async fn run(args: Args) -> Result<(), RunError> {
         None => None,
     };
     let host = Host::new(args.socket);
+    let subscriptions = Subscriptions::new(host.clone()).map_err(RunError::Random)?;
     let follower = CatalogWatcher::new(
         host.clone(),
         Filter::new(args.allow, args.deny),
         PrivateSupervisor::new(args.own),
+        subscriptions.clone(),
     );
     let (catalog, list_changes) = (follower.catalog(), follower.list_changes());
     let mut following = tokio::spawn(follower.run());
+    tokio::spawn(subscriptions.clone().keep());
     // Cancelled at the end of standard input, even while calls are in flight.
     let closing = CancellationToken::new();
     let serving = async {
-        let server = Server::new(host, args.structured, catalog, list_changes, closing.clone());
+        let clients = ClientSubscriptions::new(subscriptions.clone());
+        let server = Server::new(host, args.structured, catalog, list_changes, clients, closing.clone());
         if let Some(http) = http {
             return match http::serve(http, server, closing).await {
                 Ok(never) => match never {},
@@ -198,13 +209,15 @@ async fn run(args: Args) -> Result<(), RunError> {
             Err(error) => Err(RunError::NotMcp(bounded(&error.to_string()))),
         }
     };
-    tokio::select! {
+    let ended = tokio::select! {
         ended = serving => ended,
         gone = &mut following => match gone {
             Ok(why) => Err(RunError::NoSupervisor(why)),
             Err(error) => Err(RunError::Watcher(error)),
         },
-    }
+    };
+    subscriptions.close().await;
+    ended
 }
 
 /// The token of HTTP clients: from the file, or else from the environment.

@@ -1,5 +1,6 @@
 //! The MCP server: tools, resources and prompts of plugins.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -9,11 +10,9 @@ use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, GetPromptRequestParams,
     GetPromptResponse, Implementation, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
     ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse,
-    ServerCapabilities, ServerConfig, SubscriptionFilter, Tool,
+    ServerCapabilities, ServerConfig, SubscribeRequestParams, SubscriptionFilter, UnsubscribeRequestParams,
 };
-use rmcp::service::{
-    NotificationContext, Peer, RequestContext, ServiceError, SubscriptionContext, SubscriptionSendError,
-};
+use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use talon_proto::host::ExecuteRequest;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, broadcast, watch};
@@ -21,10 +20,13 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::catalog::Catalog;
-use crate::context::{Providers, Requester};
+use crate::context::{Providers, Requester, ResourcePlace};
 use crate::host::Host;
 use crate::list_changes::{ListChanges, ListFollower};
+use crate::notifications::Notifications;
 use crate::structured::Structured;
+use crate::subscriptions::{ClientSubscriptions, StreamResources};
+use crate::tool_page::tool_page;
 use crate::{arguments, call, context, question};
 
 /// Concurrent calls. A model makes a handful in parallel; a connection of the supervisor takes 128 requests.
@@ -40,12 +42,6 @@ const SUPERVISOR_WAIT: Duration = Duration::from_secs(20);
 /// How long a list request waits for starting plugins: most MCP hosts ask only once, right after the start.
 /// After that they get the current list, and notifications of changes.
 const STARTUP_WAIT: Duration = Duration::from_secs(10);
-/// Tools per page of the list, and their total size. Large enough that hosts which read only the first page
-/// miss tools only in the largest installations.
-const PAGE_TOOLS: usize = 1000;
-const PAGE_BYTES: usize = 4 << 20;
-/// The prefix of a cursor, followed by a tool's name.
-const CURSOR: &str = "after:";
 
 /// Instructions that hosts may pass to a model.
 const INSTRUCTIONS: &str = "Tools of plugins that Talon runs in jails. What a tool answers stands between [plugin_output] \
@@ -58,6 +54,7 @@ pub(crate) struct Server {
     host: Host,
     catalog: watch::Receiver<Arc<Catalog>>,
     list_changes: broadcast::Sender<ListChanges>,
+    subscriptions: ClientSubscriptions,
     closing: CancellationToken,
     calls: Arc<Semaphore>,
     listeners: Arc<Semaphore>,
@@ -79,6 +76,7 @@ impl Server {
         structured: Structured,
         catalog: watch::Receiver<Arc<Catalog>>,
         list_changes: broadcast::Sender<ListChanges>,
+        subscriptions: ClientSubscriptions,
         closing: CancellationToken,
     ) -> Self {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -86,6 +84,7 @@ impl Server {
             host,
             catalog,
             list_changes,
+            subscriptions,
             closing,
             calls: Arc::new(Semaphore::new(MAX_CALLS)),
             listeners: Arc::new(Semaphore::new(MAX_LISTENERS)),
@@ -103,6 +102,7 @@ impl Server {
         Self {
             listed: Arc::default(),
             listeners: Arc::new(Semaphore::new(MAX_LISTENERS)),
+            subscriptions: self.subscriptions.for_session(),
             _place: Some(Arc::new(place)),
             ..self.clone()
         }
@@ -194,6 +194,32 @@ impl Server {
     fn follow_lists(&self) -> ListFollower {
         ListFollower::new(self.catalog.clone(), self.list_changes.subscribe(), self.closing.clone())
     }
+
+    /// Follows the resources of a stream. One that asks for nothing but resources that nobody follows is refused.
+    async fn follow_for(&self, context: &SubscriptionContext) -> Result<Option<StreamResources>, ErrorData> {
+        let uris = context.accepted().resource_subscriptions.as_deref().unwrap_or_default();
+        let refused = context.requested().resource_subscriptions.as_deref().unwrap_or_default();
+        let is_empty = *context.accepted() == SubscriptionFilter::new();
+        let asked = if is_empty { refused } else { uris };
+        if asked.is_empty() {
+            return Ok(None);
+        }
+        let followed = self.for_context(context.request_context(), async |_, providers| {
+            self.subscriptions.follow_all(providers, asked).await
+        });
+        followed.await.map(Some)
+    }
+
+    /// Whether a client should list its tools again: one that has not listed any yet, or has listed this very catalog, needs
+    /// no notification.
+    fn is_news(&self, now: &Arc<Catalog>) -> bool {
+        let mut listed = self.listed.lock();
+        let is_news = listed.as_ref().is_some_and(|listed| listed.tools != now.tools);
+        if is_news {
+            *listed = Some(Arc::clone(now));
+        }
+        is_news
+    }
 }
 
 /// Stops waiting when the client cancels, so that a cancelled request holds no resources.
@@ -215,30 +241,6 @@ fn cancelled() -> ErrorData {
     ErrorData::internal_error("cancelled by the client", None)
 }
 
-/// A page of the list, and the cursor of the next one.
-fn page(catalog: &Catalog, cursor: Option<&str>) -> Result<(Vec<Tool>, Option<String>), ErrorData> {
-    let after = match cursor {
-        None => "",
-        Some(cursor) => cursor.strip_prefix(CURSOR).ok_or_else(|| {
-            ErrorData::invalid_params("this cursor is none of this server: list from the beginning", None)
-        })?,
-    };
-    // The cursor is a name and not an index, so that a change between two pages does not skip tools.
-    let rest = catalog.tools.range::<str, _>((std::ops::Bound::Excluded(after), std::ops::Bound::Unbounded));
-    let (mut tools, mut bytes) = (Vec::<Tool>::new(), 0);
-    for (_, offered) in rest {
-        bytes += offered.bytes;
-        if let Some(last) = tools.last()
-            && (tools.len() == PAGE_TOOLS || bytes > PAGE_BYTES)
-        {
-            let next = format!("{CURSOR}{}", last.name);
-            return Ok((tools, Some(next)));
-        }
-        tools.push(offered.tool.clone());
-    }
-    Ok((tools, None))
-}
-
 impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
         let capabilities = ServerCapabilities::builder()
@@ -246,6 +248,8 @@ impl ServerHandler for Server {
             .enable_tool_list_changed()
             .enable_resources()
             .enable_resources_list_changed()
+            // Each plugin has its own answer to a subscription; which ones there will be is not known yet.
+            .enable_resources_subscribe()
             .enable_prompts()
             .enable_prompts_list_changed()
             .enable_completions()
@@ -263,7 +267,7 @@ impl ServerHandler for Server {
         *self.listed.lock() = Some(catalog.clone().unwrap_or_default());
         let catalog = catalog?;
         let cursor = request.and_then(|request| request.cursor);
-        let (tools, next) = page(&catalog, cursor.as_deref())?;
+        let (tools, next) = tool_page(&catalog, cursor.as_deref())?;
         let tools = tools.iter().map(|tool| self.structured.listed(tool)).collect();
         let mut result = ListToolsResult::with_all_items(tools);
         result.next_cursor = next;
@@ -347,13 +351,39 @@ impl ServerHandler for Server {
         .await
     }
 
-    /// Before 2026-07-28 an initialised client is notified without a subscription.
+    async fn subscribe(
+        &self,
+        request: SubscribeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.for_context(&context, async |_, providers| {
+            self.subscriptions.follow(providers, &request.uri).await
+        })
+        .await
+    }
+
+    async fn unsubscribe(
+        &self,
+        request: UnsubscribeRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.subscriptions.end(&request.uri);
+        Ok(())
+    }
+
+    /// Before 2026-07-28 an initialised client is notified without a subscription to lists.
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
         let Ok(_place) = self.listeners.try_acquire() else { return };
-        let mut lists = self.follow_lists();
+        let (mut lists, mut updates) = (self.follow_lists(), self.subscriptions.updates());
+        let client = Notifications::Client(&context.peer);
         loop {
-            let changes = tokio::select! {
-                changes = lists.next() => changes,
+            let sent = tokio::select! {
+                changes = lists.next() => {
+                    let Some(mut changes) = changes else { return };
+                    changes.tools = self.is_news(&lists.seen);
+                    client.lists(changes).await
+                }
+                updated = updates.next(|| self.subscriptions.followed()) => client.resources(updated).await,
                 // A session over HTTP ends without a sign that this task could await.
                 () = sleep(SESSION_CHECK) => {
                     if context.peer.is_transport_closed() {
@@ -362,27 +392,24 @@ impl ServerHandler for Server {
                     continue;
                 }
             };
-            let Some(mut changes) = changes else { return };
-            // A client that has not listed tools yet, or has listed this very catalog, needs no notification.
-            changes.tools = {
-                let mut listed = self.listed.lock();
-                let news = listed.as_ref().is_some_and(|listed| listed.tools != lists.seen.tools);
-                if news {
-                    *listed = Some(Arc::clone(&lists.seen));
-                }
-                news
-            };
-            if notify(&context.peer, changes).await.is_err() {
+            if sent.is_err() {
                 return;
             }
         }
     }
 
+    /// A resource whose plugin does not say when it changes is left out; the acknowledgement shows that.
     fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
         let mut accepted = SubscriptionFilter::new();
         accepted.tools_list_changed = requested.tools_list_changed;
         accepted.resources_list_changed = requested.resources_list_changed;
         accepted.prompts_list_changed = requested.prompts_list_changed;
+        let catalog = Arc::clone(&self.catalog.borrow());
+        // What is not known yet is found out before the first notification.
+        let may_be =
+            |uri: &str| !catalog.settled || ResourcePlace::of_client(&catalog.providers, uri).is_ok();
+        let resources = requested.resource_subscriptions.iter().flatten();
+        accepted.resource_subscriptions = Some(resources.filter(|uri| may_be(uri)).cloned().collect());
         Some(accepted)
     }
 
@@ -392,45 +419,25 @@ impl ServerHandler for Server {
             let text = format!("{MAX_LISTENERS} subscriptions are open already: end one of them first");
             return Err(ErrorData::internal_error(text, None));
         };
-        let mut lists = self.follow_lists();
+        let (mut lists, mut updates) = (self.follow_lists(), self.subscriptions.updates());
+        let followed: BTreeSet<String> =
+            context.accepted().resource_subscriptions.iter().flatten().cloned().collect();
+        let _following = self.follow_for(&context).await?;
+        let stream = Notifications::Stream(context.sink());
         loop {
-            let changes = tokio::select! {
+            let sent = tokio::select! {
                 () = context.cancelled() => return Ok(()),
-                changes = lists.next() => changes,
+                changes = lists.next() => {
+                    let Some(changes) = changes else { return Ok(()) };
+                    stream.lists(changes.within(context.accepted())).await
+                }
+                updated = updates.next(|| followed.clone()) => stream.resources(updated).await,
             };
-            let Some(changes) = changes else { return Ok(()) };
-            let (changes, sink) = (changes.within(context.accepted()), context.sink());
-            let notified = async {
-                if changes.tools {
-                    sink.notify_tool_list_changed().await?;
-                }
-                if changes.resources {
-                    sink.notify_resource_list_changed().await?;
-                }
-                if changes.prompts {
-                    sink.notify_prompt_list_changed().await?;
-                }
-                Ok::<_, SubscriptionSendError>(())
-            };
-            if notified.await.is_err() {
+            if sent.is_err() {
                 return Ok(());
             }
         }
     }
-}
-
-/// Notifies a client without subscriptions.
-async fn notify(client: &Peer<RoleServer>, changes: ListChanges) -> Result<(), ServiceError> {
-    if changes.tools {
-        client.notify_tool_list_changed().await?;
-    }
-    if changes.resources {
-        client.notify_resource_list_changed().await?;
-    }
-    if changes.prompts {
-        client.notify_prompt_list_changed().await?;
-    }
-    Ok(())
 }
 
 #[cfg(test)]

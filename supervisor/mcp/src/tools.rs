@@ -6,6 +6,7 @@ use rmcp::model::{Tool, ToolAnnotations};
 use serde_json::Value;
 use talon_client::tool::{self, tool_name};
 use talon_proto::plugin::{Action, PluginCapabilities};
+use talon_proto::roles::is_tool;
 
 use crate::context::Provider;
 use crate::patterns::Filter;
@@ -80,7 +81,7 @@ pub(crate) fn of_plugin(
     let links_here = Provider::of(plugin, capabilities, filter).reads();
     let actions = capabilities.actions.iter();
     actions
-        .filter(|action| !action.user_only && filter.offers(plugin, &action.name))
+        .filter(|action| !action.user_only && is_tool(action) && filter.offers(plugin, &action.name))
         .map(|action| OfferedTool::new(plugin, action, links_here))
         .collect()
 }

@@ -6,7 +6,7 @@ use talon_bridge::text::cut;
 /// The longest names and titles, in bytes.
 const MAX_NAME_BYTES: usize = 256;
 /// The longest address and name of a prompt: what is longer could not be asked for if it were cut, so the item is left out.
-const MAX_KEY_BYTES: usize = 2048;
+pub(super) const MAX_KEY_BYTES: usize = 2048;
 /// The longest description of an item, and of a prompt's argument.
 const MAX_DESCRIPTION_BYTES: usize = 1024;
 const MAX_ARGUMENT_DESCRIPTION_BYTES: usize = 256;

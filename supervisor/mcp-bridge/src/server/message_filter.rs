@@ -2,7 +2,7 @@
 //!
 //! A response passes only if its request is still pending. Requests of the server are answered here: a `ping`
 //! with success, `roots/list` with what the operator wrote, everything else with an error; only `elicitation/create` is for the
-//! library's client. Progress and notifications of changed tools are passed on in the order in which they arrive.
+//! library's client. Progress and notifications of changes are passed on in the order in which they arrive.
 
 use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
@@ -20,6 +20,7 @@ use talon_sdk::Notifier;
 use tokio::sync::{Notify, Semaphore};
 
 use super::progress::Progress;
+use super::resource_updates::ResourceUpdates;
 use crate::roots::Roots;
 
 /// Replies to a server's own requests that are being sent at once. A server that asks faster than it reads
@@ -42,6 +43,8 @@ pub(crate) struct Updates {
     pub(crate) tools_changed: Arc<Notify>,
     /// Its resources or prompts changed.
     pub(crate) lists_changed: ListsChanged,
+    /// A resource changed that somebody follows.
+    pub(crate) resources: ResourceUpdates,
 }
 
 /// Passes on that a server lists other resources or prompts. Clones share it.
@@ -180,6 +183,12 @@ impl<T: Transport<RoleClient>> MessageFilter<T> {
             }
             ServerJsonRpcMessage::Request(request) => {
                 self.reply(request.id, &request.request);
+                None
+            }
+            // Also those of a stream: the library ends a stream that names a part of a resource, which servers may.
+            ServerJsonRpcMessage::Notification(notification)
+                if self.updates.resources.take(&notification.notification) =>
+            {
                 None
             }
             ServerJsonRpcMessage::Notification(notification) => {

@@ -7,6 +7,7 @@ pub(crate) mod message_filter;
 mod probe_log;
 pub(crate) mod progress;
 pub(crate) mod request_text;
+pub(crate) mod resource_updates;
 pub(crate) mod scan;
 #[cfg(test)]
 pub(crate) mod scripted;

@@ -10,6 +10,7 @@ mod prompt;
 mod provider;
 mod request;
 mod resource;
+mod subscribe;
 
 pub(crate) use address::prefix_link;
 pub(crate) use completion::complete;
@@ -18,3 +19,4 @@ pub(crate) use prompt::get_prompt;
 pub(crate) use provider::{Provider, Providers};
 pub(crate) use request::Requester;
 pub(crate) use resource::read_resource;
+pub(crate) use subscribe::{ResourcePlace, SubscribeAnswer, subscribe};

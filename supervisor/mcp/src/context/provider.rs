@@ -3,14 +3,22 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use talon_proto::mcp_actions::{
-    COMPLETE, PROMPTS_GET, PROMPTS_LIST, RESOURCES_LIST, RESOURCES_READ, RESOURCES_TEMPLATES,
+    COMPLETE, PROMPTS_GET, PROMPTS_LIST, RESOURCES_LIST, RESOURCES_READ, RESOURCES_SUBSCRIBE,
+    RESOURCES_TEMPLATES,
 };
 use talon_proto::plugin::PluginCapabilities;
 
 use crate::patterns::Filter;
 
-const ACTIONS: [&str; 6] =
-    [RESOURCES_LIST, RESOURCES_TEMPLATES, RESOURCES_READ, PROMPTS_LIST, PROMPTS_GET, COMPLETE];
+const ACTIONS: [&str; 7] = [
+    RESOURCES_LIST,
+    RESOURCES_TEMPLATES,
+    RESOURCES_READ,
+    RESOURCES_SUBSCRIBE,
+    PROMPTS_LIST,
+    PROMPTS_GET,
+    COMPLETE,
+];
 
 /// The actions of one plugin for resources and prompts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

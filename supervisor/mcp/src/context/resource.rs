@@ -7,7 +7,7 @@ use talon_proto::host::ExecuteResponse;
 use talon_proto::mcp_actions::RESOURCES_READ;
 
 use super::address::{of_client, shown, to_client};
-use super::provider::Providers;
+use super::provider::{Provider, Providers};
 use super::request::Requester;
 use crate::answer_meta::meta;
 use crate::media;
@@ -15,20 +15,30 @@ use crate::media;
 /// Begins the line of each resource in an answer's text.
 const RESOURCE_LINE: &str = "[resource ";
 
+/// Whose resource it is, and its own address.
+///
+/// # Errors
+/// No plugin reads resources of such an address.
+pub(super) fn resource_place<'p, 'u>(
+    providers: &'p Providers,
+    uri: &'u str,
+) -> Result<(&'p Provider, &'u str, &'u str), ErrorData> {
+    let place = of_client(uri).and_then(|(plugin, theirs)| Some((providers.get(plugin)?, plugin, theirs)));
+    place.filter(|(provider, ..)| provider.reads()).ok_or_else(|| {
+        let text = format!(
+            "No plugin offers the resource {}. Its address begins with a plugin's name and `+`: list the resources again.",
+            shown(uri)
+        );
+        ErrorData::resource_not_found(text, None)
+    })
+}
+
 pub(crate) async fn read_resource(
     requester: &Requester,
     providers: &Providers,
     uri: &str,
 ) -> Result<ReadResourceResult, ErrorData> {
-    let place = of_client(uri);
-    let place = place.filter(|(plugin, _)| providers.get(*plugin).is_some_and(|of| of.reads()));
-    let Some((plugin, theirs)) = place else {
-        let text = format!(
-            "No plugin offers the resource {}. Its address begins with a plugin's name and `+`: list the resources again.",
-            shown(uri)
-        );
-        return Err(ErrorData::resource_not_found(text, None));
-    };
+    let (_, plugin, theirs) = resource_place(providers, uri)?;
     let answer = requester.call(plugin, RESOURCES_READ, &json!({ "uri": theirs }), None).await?;
     Ok(result(plugin, uri, answer))
 }
