@@ -16,6 +16,7 @@ use crate::local::{
 };
 use crate::output::{Output, write_stderr};
 use crate::runtime::{block_on, block_on_until_signalled};
+use crate::schedule;
 
 /// Runs tool plugins in jails and guards every call to them.
 #[derive(Debug, Parser)]
@@ -50,7 +51,11 @@ enum Verb {
     #[command(subcommand)]
     Model(agent::ModelVerb),
     #[command(subcommand)]
+    Schedule(schedule::ScheduleVerb),
+    #[command(subcommand)]
     Plugin(plugin::PluginVerb),
+    #[command(subcommand)]
+    Extension(agent::ExtensionVerb),
     Events(events::EventsArgs),
     Status(status::StatusArgs),
     Stop(stop::StopArgs),
@@ -120,7 +125,9 @@ impl Verb {
             Self::Memory(verb) => block_on(verb.run(socket, out)),
             Self::Forget(args) => block_on(args.run(socket, out)),
             Self::Model(verb) => block_on(verb.run(socket, out)),
+            Self::Schedule(verb) => verb.run(socket, out),
             Self::Plugin(verb) => block_on(verb.run(socket, out)),
+            Self::Extension(verb) => block_on(verb.run(socket, out)),
             Self::Events(args) => block_on(args.run(socket, out)),
             Self::Status(args) => block_on(args.run(socket, out)),
             Self::Stop(args) => block_on(args.run(socket, out)),

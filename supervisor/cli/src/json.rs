@@ -120,6 +120,7 @@ pub(crate) fn plugin_details(response: &GetPluginResponse) -> Value {
         "capabilities": response.capabilities,
         "settings": response.settings,
         "declaration_digests": response.declaration_digests,
+        "extensions": response.extensions,
     })
 }
 
@@ -145,6 +146,7 @@ pub(crate) fn status(status: &GetStatusResponse) -> Value {
         "usage": status.usage,
         "tier": status.tier,
         "log_lines_dropped": status.log_lines_dropped,
+        "extensions": status.extensions,
     })
 }
 

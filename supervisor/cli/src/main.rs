@@ -14,6 +14,7 @@
 //! | `terminal_style` | screen readers, and terminals without UTF-8 |
 //! | `bottom_row` | the last row of the terminal, for what is typed meanwhile |
 //! | `transient_bar` | bars and spinners while a verb works |
+//! | `schedule` | the verbs about schedules, of which one needs no supervisor |
 //! | `runtime`, `signals` | how verbs run, and what ends them |
 
 mod answer;
@@ -33,6 +34,7 @@ mod line;
 mod local;
 mod output;
 mod runtime;
+mod schedule;
 mod show;
 mod signals;
 mod table;

@@ -46,6 +46,13 @@ pub(crate) struct Output {
     error: Option<io::Error>,
 }
 
+/// The width of the terminal at stdout, if it is one.
+fn terminal_columns() -> Option<usize> {
+    let stdout = io::stdout();
+    let size = stdout.is_terminal().then(|| rustix::termios::tcgetwinsize(&stdout)).and_then(Result::ok);
+    size.map(|size| usize::from(size.ws_col)).filter(|columns| *columns > 0)
+}
+
 impl Output {
     pub(crate) fn new(global: &Global) -> Self {
         Self {
@@ -67,9 +74,7 @@ impl Output {
     /// The page width: the terminal's, or [`PAGE_COLUMNS`] without one, so that a script's input does not
     /// depend on a window.
     pub(crate) fn columns(&self) -> usize {
-        let stdout = io::stdout();
-        let size = stdout.is_terminal().then(|| rustix::termios::tcgetwinsize(&stdout)).and_then(Result::ok);
-        size.map(|size| usize::from(size.ws_col)).filter(|columns| *columns > 0).unwrap_or(PAGE_COLUMNS)
+        terminal_columns().unwrap_or(PAGE_COLUMNS)
     }
 
     /// Whether the reader has closed the pipe: verbs that follow something exit then.
@@ -213,7 +218,11 @@ impl Output {
     }
 
     pub(crate) fn table(&mut self, table: &Table) {
-        self.write(&table.render(self.color));
+        let text = match terminal_columns() {
+            Some(columns) => table.with_wrapped_facts(columns).render(self.color),
+            None => table.render(self.color),
+        };
+        self.write(&text);
     }
 
     /// Writes a table to stderr.

@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anstyle::{AnsiColor, Style};
-use talon_proto::host::{Instance, Plugin};
+use talon_proto::host::{Extension, Instance, Plugin};
 use talon_sanitize::{Sanitized, sanitized};
 
 use crate::line::sanitized_line;
@@ -60,6 +60,22 @@ pub(crate) fn plugins(plugins: &[Plugin], out: &mut Output) {
         out.line("");
         out.table(&notes);
     }
+}
+
+/// The entries of `extensions`, for `extension list` and `plugin show`.
+pub(crate) fn extensions(extensions: &[Extension]) -> Table {
+    let mut table = Table::new(&["ROLE", "NAME", "ACTION", "STATE", "ROLE DECLARED", "WHY"]);
+    for extension in extensions {
+        table.row(vec![
+            extension.role.as_str().into(),
+            extension.name.as_str().into(),
+            extension.action.as_str().into(),
+            state(&extension.state, ""),
+            if extension.declared { "yes".into() } else { "".into() },
+            extension.reason.as_str().into(),
+        ]);
+    }
+    table
 }
 
 /// What is to know about the states of the plugins.
@@ -138,8 +154,10 @@ pub(crate) fn state(state: &str, desired: &str) -> Cell {
 pub(crate) fn state_style(state: &str) -> Option<Style> {
     match state {
         "ready" | "serving" => Some(AnsiColor::Green.on_default()),
-        "failed" | "refused" | "unhealthy" | "full" | "unresponsive" => Some(AnsiColor::Red.on_default()),
-        "backoff" | "starting" | "handshaking" | "draining" | "unavailable" => {
+        "failed" | "failing" | "refused" | "unhealthy" | "full" | "unresponsive" => {
+            Some(AnsiColor::Red.on_default())
+        }
+        "backoff" | "waiting" | "starting" | "handshaking" | "draining" | "unavailable" => {
             Some(AnsiColor::Yellow.on_default())
         }
         _ => None,

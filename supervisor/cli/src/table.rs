@@ -8,6 +8,7 @@ use talon_sanitize::{Raw, Sanitized};
 use unicode_width::UnicodeWidthStr;
 
 use crate::line::paint;
+use crate::wrap::wrapped_on;
 
 const GAP: &str = "  ";
 /// The width down to which a column is shortened: two or three words, by which a person recognizes a title.
@@ -147,6 +148,39 @@ impl Table {
         self.rows.is_empty()
     }
 
+    /// The table with values broken at spaces where they are wider than the page, if it is one of facts: names with their
+    /// values, without a header. Where a name leaves no room beside it, the value stands below it.
+    pub(crate) fn with_wrapped_facts(&self, page_columns: usize) -> Self {
+        let is_of_facts = self.header.is_empty() && self.rows.iter().all(|row| row.len() <= 2);
+        let widths = widths(&self.rows);
+        let used = widths.first().map_or(0, |name| name + GAP.len());
+        let wide = used + widths.get(1).copied().unwrap_or_default();
+        if !is_of_facts || wide <= page_columns {
+            return Self { header: self.header.clone(), rows: self.rows.clone() };
+        }
+        let is_beside = page_columns >= used + MIN_SHORTENED;
+        let taken = if is_beside { used } else { GAP.len() };
+        let rows = self.rows.iter().flat_map(|row| {
+            let [name, value] = &row[..] else { return vec![row.clone()] };
+            let mut name = Some(name.clone()).filter(|name| is_beside || !name.text.is_empty());
+            let above = if is_beside { None } else { name.take().map(|name| vec![name]) };
+            let part = |text: String| {
+                let style = value.style;
+                match is_beside {
+                    true => {
+                        vec![name.take().unwrap_or_default(), Cell { text: Raw::from(text).line(), style }]
+                    }
+                    false => vec![Cell { text: Raw::from(format!("{GAP}{text}")).line(), style }],
+                }
+            };
+            above
+                .into_iter()
+                .chain(wrapped_on(page_columns, &value.text, taken).into_iter().map(part))
+                .collect()
+        });
+        Self { header: Vec::new(), rows: rows.collect() }
+    }
+
     /// The whole table as text.
     pub(crate) fn render(&self, color: bool) -> String {
         let lines = self.lines();
@@ -279,5 +313,21 @@ mod tests {
             let plain = text.replace("\u{1b}[1m", "").replace("\u{1b}[0m", "");
             assert!(talon_sanitize::Sanitizer::default().is_clean(&plain), "{plain:?}");
         }
+    }
+
+    // Promises: CLI-66
+    #[test]
+    fn facts_break_between_words_and_stand_below_their_names_in_narrow_windows() {
+        let mut table = Table::new(&[]);
+        table.row(vec!["supervisor".into(), "talon 0.1.0, pid 7".into()]);
+        table.row(vec!["".into(), "and more words".into()]);
+        let shown = |columns| table.with_wrapped_facts(columns).render(false);
+        assert_eq!(shown(80), "supervisor  talon 0.1.0, pid 7\n            and more words\n");
+        assert_eq!(shown(29), "supervisor  talon 0.1.0, pid\n            7\n            and more words\n");
+        assert_eq!(shown(20), "supervisor\n  talon 0.1.0, pid 7\n  and more words\n");
+        // Tables with columns have their own way to fit.
+        let mut columns = Table::new(&["A", "B"]);
+        columns.row(vec!["a".into(), "long words that do not fit".into()]);
+        assert_eq!(columns.with_wrapped_facts(10).render(false), columns.render(false));
     }
 }

@@ -4,7 +4,7 @@ use unicode_width::UnicodeWidthStr;
 
 /// The page width: fits next to another window, and in a README.
 const PAGE_COLUMNS: usize = 100;
-/// The narrowest text column, whatever precedes it.
+/// The narrowest text column, whatever precedes it, on a page that has twice as much; on others half of it.
 const TEXT_COLUMNS: usize = 30;
 
 /// Breaks a text at spaces into lines that fit a page of which `used` columns are taken. A longer word, such
@@ -15,7 +15,7 @@ pub(crate) fn wrapped(text: &str, used: usize) -> Vec<String> {
 
 /// The same for a page of a given width.
 pub(crate) fn wrapped_on(page_columns: usize, text: &str, used: usize) -> Vec<String> {
-    let width = page_columns.saturating_sub(used).max(TEXT_COLUMNS);
+    let width = page_columns.saturating_sub(used).max(TEXT_COLUMNS.min(page_columns / 2));
     let mut lines = Vec::new();
     for paragraph in text.lines() {
         // Keep the indentation: it has a meaning.

@@ -242,6 +242,8 @@ fn help_is_as_written() {
         "session show",
         "session verify",
         "session resume",
+        "session set",
+        "session plan",
         "session compact",
         "session delete",
         "approval",

@@ -97,6 +97,7 @@ impl CallArgs {
             // A person at a terminal can answer a plugin's question.
             takes_input_requests: !out.is_json() && is_interactive(),
             input_response: None,
+            ..ExecuteRequest::default()
         };
         let client = Client::connect(socket).await?;
         // Progress is only for people.

@@ -15,6 +15,7 @@ pub(crate) mod jail;
 pub(crate) mod man;
 pub(crate) mod mcp;
 pub(crate) mod new;
+pub(crate) mod schedule_check;
 mod scratch_environment;
 pub(crate) mod serve;
 pub(crate) mod setup;

@@ -53,6 +53,7 @@ const MAX_SCHEMA_BYTES: u64 = 256 << 10;
   talon ask 'What is wrong here?' @screen.png
   talon ask --session 01K0 'And the one before?'
   talon ask --tools 'git.*' 'Who wrote this?' --output json | jq -r .text
+  talon ask --plan 'Rename the module net to network'
   talon ask --schema answer.json 'Which ports are open?' --timeout 2m")]
 pub(crate) struct AskArgs {
     /// The question; `-` reads it from stdin.
@@ -75,6 +76,10 @@ pub(crate) struct AskArgs {
     /// Offer no tools to the model.
     #[arg(long, conflicts_with = "tools")]
     no_tools: bool,
+    /// Have the model write a plan first. Until you have approved it, or changed and approved it, only calls that read
+    /// are made.
+    #[arg(long, conflicts_with = "no_tools")]
+    plan: bool,
     /// Cancel the turn after this long, such as 90s or 5m; the agent's own limits apply as well.
     #[arg(long, value_name = "DURATION", value_parser = timeout)]
     timeout: Option<Duration>,
@@ -102,6 +107,7 @@ impl AskArgs {
         let request = AskRequest { can_answer: prompts_approvals, ..self.request(out)? };
         start_if_absent(socket, self.start, out).await?;
         let reach = AgentConnection::connect(socket).await?;
+        let request = self.with_metadata(request, &reach).await?;
         let json = out.is_json();
         let how = FollowOptions {
             filter: DisplayFilter {
@@ -129,6 +135,27 @@ impl AskArgs {
         Ok(self.print_end(told, how, out))
     }
 
+    /// Notes the metadata at the session, which is created for it if there is none.
+    async fn with_metadata(
+        &self,
+        request: AskRequest,
+        connection: &AgentConnection,
+    ) -> Result<AskRequest, Failure> {
+        let overrides =
+            SessionOverrides { metadata: self.overrides.metadata.clone(), ..SessionOverrides::default() };
+        if overrides.is_empty() {
+            return Ok(request);
+        }
+        let session = if request.session_id.is_empty() {
+            let creation = overrides.creation();
+            connection.send_once(async move |mut agent| agent.create_session(creation).await).await?
+        } else {
+            let change = overrides.change(&request.session_id, None);
+            connection.send_once(async move |mut agent| agent.update_session(change).await).await?
+        };
+        Ok(AskRequest { session_id: session.id, ..request })
+    }
+
     fn fits_schema(&self) -> bool {
         self.schema.is_some()
     }
@@ -141,6 +168,8 @@ impl AskArgs {
         Ok(AskRequest {
             session_id: self.session.clone().unwrap_or_default(),
             text,
+            plan: self.plan,
+            verbosity: self.overrides.verbosity.clone().unwrap_or_default(),
             model: self.overrides.model.clone().unwrap_or_default(),
             thinking: self.overrides.thinking.clone().unwrap_or_default(),
             schema: self.schema.as_deref().map(read_schema).transpose()?.unwrap_or_default(),

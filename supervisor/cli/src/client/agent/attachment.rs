@@ -1,7 +1,7 @@
 //! Files and piped data that go with a question.
 //!
-//! A text is a named block below the question, between fences that it cannot close, and is sent whole or not at
-//! all. An image is sent as it is.
+//! A text is a named block below the question, between fences that it cannot close, and is sent whole. An image is
+//! sent as it is, and so is a file that is no text, or more than a question may have: text in it is read in pages.
 
 use std::fs::File;
 use std::io::{self, stdin};
@@ -14,7 +14,7 @@ use std::time::Duration;
 use talon_proto::agent::Media;
 
 use super::formatting::single_line;
-use super::image_file::read_image;
+use super::media_file::{FileContent, media, read_regular};
 use crate::failure::Failure;
 use crate::input::{InputError, InputSource};
 use crate::output::Output;
@@ -108,12 +108,12 @@ pub(super) fn utf8(source: &InputSource<'_>, bytes: Vec<u8>) -> Result<String, F
 #[derive(Debug)]
 pub(super) struct Question {
     text: String,
-    images: Vec<Media>,
+    media: Vec<Media>,
 }
 
 impl Question {
     pub(super) fn new(text: String) -> Self {
-        Self { text, images: Vec::new() }
+        Self { text, media: Vec::new() }
     }
 
     /// Adds a block. Errors name the attachment that no longer fits.
@@ -132,21 +132,36 @@ impl Question {
 
     pub(super) fn attach_file(&mut self, path: &Path, out: &mut Output) -> Result<(), Failure> {
         let source = InputSource::of(path);
-        let image = match source {
-            InputSource::File(path) => read_image(path)?,
+        let content = match source {
+            InputSource::File(path) => read_regular(path)?,
             InputSource::Stdin => None,
         };
-        if let Some(image) = image {
-            self.images.push(image);
-            return Ok(());
+        match content {
+            None => {
+                let content = read_file(path, out)?;
+                self.attach(&source.name(), &content)
+            }
+            Some(FileContent::Text(text)) if self.fits(&source.name(), &text) => {
+                self.attach(&source.name(), &text)
+            }
+            Some(FileContent::Text(text)) => {
+                self.media.push(media(path, text.into_bytes()));
+                Ok(())
+            }
+            Some(FileContent::Other(media)) => {
+                self.media.push(media);
+                Ok(())
+            }
         }
-        let content = read_file(path, out)?;
-        self.attach(&source.name(), &content)
     }
 
-    /// The text, and the images beside it.
+    fn fits(&self, name: &str, content: &str) -> bool {
+        (self.text.len() + block(name, content).len()) as u64 <= MAX_TEXT_BYTES
+    }
+
+    /// The text, and the images and files beside it.
     pub(super) fn into_parts(self) -> (String, Vec<Media>) {
-        (self.text, self.images)
+        (self.text, self.media)
     }
 }
 

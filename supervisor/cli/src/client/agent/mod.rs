@@ -7,9 +7,12 @@
 //! | `turn_error` | a turn without an answer, for people |
 //! | `ask`, `chat` | one question; a conversation |
 //! | `attachment` | files and piped data that go with a question |
-//! | `image_file` | images that go with a question |
+//! | `media_file` | images and other files that go with a question |
 //! | `session_overrides` | the options that both have |
+//! | `plan` | the plan of a session: words that change it, and how it is shown |
 //! | `session`, `memory`, `model`, `approval` | what the agent stores, and pending approvals |
+//! | `schedule` | jobs that run at planned times |
+//! | `extension` | the actions that extend the system |
 //! | `forget` | everything of one sender |
 //! | `json`, `formatting` | output for programs, and for people |
 
@@ -18,12 +21,15 @@ mod ask;
 mod attachment;
 mod chat;
 mod connection;
+mod extension;
 mod forget;
 mod formatting;
-mod image_file;
 mod json;
+mod media_file;
 mod memory;
 mod model;
+mod plan;
+mod schedule;
 mod session;
 mod session_overrides;
 mod turn;
@@ -32,7 +38,11 @@ mod turn_error;
 pub(crate) use approval::ApprovalVerb;
 pub(crate) use ask::AskArgs;
 pub(crate) use chat::ChatArgs;
+pub(crate) use extension::ExtensionVerb;
 pub(crate) use forget::ForgetSenderArgs;
 pub(crate) use memory::MemoryVerb;
 pub(crate) use model::ModelVerb;
+pub(crate) use schedule::{
+    HistoryArgs, ListArgs as ScheduleListArgs, NextArgs, PauseArgs, ResumeArgs, RunArgs,
+};
 pub(crate) use session::SessionVerb;

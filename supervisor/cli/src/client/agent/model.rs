@@ -13,6 +13,7 @@ use crate::failure::Failure;
 use crate::host_socket::HostSocket;
 use crate::output::Output;
 use crate::table::{Cell, Column, Table};
+use crate::wrap::wrapped_on;
 
 /// Look at the models that the agent can use.
 #[derive(Debug, Subcommand)]
@@ -92,7 +93,11 @@ fn chains(chains: &[ModelChain], out: &mut Output) {
     let mut table = Table::new(&["FOR", "ASKED ONE AFTER THE OTHER"]);
     for (kinds, models) in grouped(chains) {
         let models = if models.is_empty() { "none can be asked".to_owned() } else { models.join(" → ") };
-        table.row(vec![kinds.join(", ").into(), models.into()]);
+        let mut models = Some(models);
+        // The models have the other half of the page.
+        for kinds in wrapped_on(out.columns(), &kinds.join(", "), out.columns() / 2) {
+            table.row(vec![kinds.into(), models.take().unwrap_or_default().into()]);
+        }
     }
     out.table(&table);
 }

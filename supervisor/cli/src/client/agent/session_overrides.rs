@@ -1,10 +1,10 @@
 //! The options of `talon ask` and `talon chat` that override the configuration.
 
 use clap::Args;
-use talon_proto::agent::Sampling;
+use talon_proto::agent::{CreateSessionRequest, Sampling, ToolList, UpdateSessionRequest};
 
 /// What a turn or a session overrides of the configuration.
-#[derive(Debug, Clone, Default, Args)]
+#[derive(Debug, Clone, Default, PartialEq, Args)]
 pub(super) struct SessionOverrides {
     /// The model: PROVIDER/NAME or an alias, as listed by `talon model list`. Otherwise the agent chooses.
     #[arg(long, value_name = "MODEL")]
@@ -21,6 +21,12 @@ pub(super) struct SessionOverrides {
     /// The most tokens of an answer.
     #[arg(long, value_name = "TOKENS")]
     pub(super) max_tokens: Option<u32>,
+    /// How detailed answers are; otherwise as the model does it.
+    #[arg(long, value_name = "LEVEL", value_parser = ["low", "high"])]
+    pub(super) verbosity: Option<String>,
+    /// Note something about the session, for programs. May be repeated.
+    #[arg(long, value_name = "KEY=VALUE", value_parser = metadata_entry)]
+    pub(super) metadata: Vec<(String, String)>,
     /// Offer only these tools: `plugin.action` or `plugin.*`. This can only narrow what is allowed. May be
     /// repeated.
     #[arg(long, value_name = "PATTERN")]
@@ -36,6 +42,62 @@ impl SessionOverrides {
         let Self { temperature, top_p, max_tokens, .. } = *self;
         let said = Sampling { temperature, top_p, max_tokens };
         (said != Sampling::default()).then_some(said)
+    }
+
+    pub(super) fn set_sampling(&mut self, sampling: Sampling) {
+        let Sampling { temperature, top_p, max_tokens } = sampling;
+        (self.temperature, self.top_p, self.max_tokens) = (temperature, top_p, max_tokens);
+    }
+
+    /// Whether anything is said at all.
+    pub(super) fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// A new session with all of it.
+    pub(super) fn creation(&self) -> CreateSessionRequest {
+        let sampling = self.sampling();
+        let Self { model, thinking, tools, local_only, verbosity, metadata, .. } = self.clone();
+        CreateSessionRequest {
+            channel: String::new(),
+            model: model.unwrap_or_default(),
+            thinking: thinking.unwrap_or_default(),
+            tools,
+            local_only,
+            sampling,
+            verbosity: verbosity.unwrap_or_default(),
+            metadata: metadata.into_iter().collect(),
+        }
+    }
+
+    /// The change of an existing session; what is not said stays as it is. `sampling` is the session's own, which the
+    /// request replaces whole.
+    pub(super) fn change(&self, session_id: &str, sampling: Option<Sampling>) -> UpdateSessionRequest {
+        let before = sampling.unwrap_or_default();
+        let sampling = self.sampling().map(|said| Sampling {
+            temperature: said.temperature.or(before.temperature),
+            top_p: said.top_p.or(before.top_p),
+            max_tokens: said.max_tokens.or(before.max_tokens),
+        });
+        let Self { model, thinking, tools, local_only, verbosity, metadata, .. } = self.clone();
+        UpdateSessionRequest {
+            session_id: session_id.to_owned(),
+            model,
+            thinking,
+            tools: (!tools.is_empty()).then_some(ToolList { tools }),
+            local_only: local_only.then_some(true),
+            sampling,
+            verbosity,
+            metadata: metadata.into_iter().collect(),
+        }
+    }
+}
+
+/// Parses an entry of a session's metadata; an empty value removes it.
+pub(super) fn metadata_entry(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
+        Some(_) | None => Err("write KEY=VALUE, or KEY= to remove an entry".to_owned()),
     }
 }
 

@@ -54,6 +54,11 @@ pub(super) fn attention(status: &GetStatusResponse) -> Vec<AttentionItem> {
         }
     }
     status.plugins.iter().for_each(|plugin| of_plugin(plugin, &mut items));
+    // One that waits is reported with its plugin.
+    for failing in status.extensions.iter().filter(|extension| extension.state == "failing") {
+        let says = format!("{}; see `talon extension list`", failing.reason);
+        items.push(AttentionItem::new(&format!("{}/{}", failing.role, failing.name), says));
+    }
     for refused in &status.refused {
         items.push(AttentionItem::new(
             &refused.name,
@@ -148,7 +153,7 @@ fn of_plugin(plugin: &Plugin, items: &mut Vec<AttentionItem>) {
 
 #[cfg(test)]
 mod tests {
-    use talon_proto::host::{AuditStatus, RefusedPlugin};
+    use talon_proto::host::{AuditStatus, Extension, RefusedPlugin};
 
     use super::*;
 
@@ -191,6 +196,15 @@ mod tests {
                 problems: vec!["it ended: `talon-agent` was killed".to_owned()],
                 ..AgentStatus::default()
             }),
+            extensions: ["failing", "ready", "waiting"]
+                .map(|state| Extension {
+                    role: "request_hook".to_owned(),
+                    name: "pii.scan".to_owned(),
+                    state: state.to_owned(),
+                    reason: "why".to_owned(),
+                    ..Extension::default()
+                })
+                .to_vec(),
             refused: vec![RefusedPlugin {
                 name: "twin".to_owned(),
                 path: "/p/twin".to_owned(),
@@ -207,7 +221,7 @@ mod tests {
             assert!(item.message.contains("why") && item.message.contains(word), "{item:?}");
         }
         let items = attention(&wrong);
-        assert_eq!(items.len(), 13, "{items:#?}");
+        assert_eq!(items.len(), 14, "{items:#?}");
         for AttentionItem { subject: who, message: says } in items {
             let next =
                 says.contains('`') || says.contains("docs/") || says.contains("audit.wait") || who == "twin";

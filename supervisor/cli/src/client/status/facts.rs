@@ -2,7 +2,9 @@
 
 use std::time::{Duration, SystemTime};
 
-use talon_proto::host::{AgentProvider, AgentStatus, AuditStatus, GetStatusResponse, StateStatus, Usage};
+use talon_proto::host::{
+    AgentProvider, AgentStatus, AuditStatus, Extension, GetStatusResponse, StateStatus, Usage,
+};
 
 use crate::show;
 use crate::show::counted;
@@ -30,11 +32,14 @@ pub(super) fn table(status: &GetStatusResponse) -> Table {
     }
     if let Some(agent) = status.agent.as_ref().filter(|agent| agent.state != "off") {
         row("agent", show::state(&agent.state, ""));
-        for about in [agent_summary(agent), agent_activity(agent), providers(agent)] {
+        for about in [agent_summary(agent), agent_activity(agent), schedule(agent), providers(agent)] {
             if !about.is_empty() {
                 row("", about.into());
             }
         }
+    }
+    if !status.extensions.is_empty() {
+        row("extensions", extensions(&status.extensions).into());
     }
     if let Some(audit) = &status.audit {
         row("audit", audit_summary(audit).into());
@@ -54,6 +59,15 @@ pub(super) fn table(status: &GetStatusResponse) -> Table {
         row("you", format!("uid {}, role {}, origin {}", you.uid, you.role, you.origin).into());
     }
     table
+}
+
+/// How many entries work, and how many do not.
+fn extensions(all: &[Extension]) -> String {
+    let parts = ["ready", "waiting", "failing"].into_iter().filter_map(|state| {
+        let count = all.iter().filter(|extension| extension.state == state).count();
+        (count > 0).then(|| format!("{count} {state}"))
+    });
+    parts.collect::<Vec<_>>().join(", ")
 }
 
 fn supervisor(status: &GetStatusResponse) -> String {
@@ -89,6 +103,23 @@ fn agent_activity(agent: &AgentStatus) -> String {
         _ => counted(count.into(), "approval") + " pending: see `talon approval list`",
     });
     turns.into_iter().chain(waiting).collect::<Vec<_>>().join("; ")
+}
+
+/// The jobs at planned times.
+fn schedule(agent: &AgentStatus) -> String {
+    let Some(schedule) = &agent.schedule else { return String::new() };
+    let mut parts = vec![counted(schedule.jobs.into(), "job")];
+    for (count, what) in
+        [(schedule.paused, "paused"), (schedule.running, "running"), (schedule.waiting, "waiting")]
+    {
+        if count > 0 {
+            parts.push(format!("{count} {what}"));
+        }
+    }
+    if let Some(next) = schedule.next_unix_ms {
+        parts.push(format!("next {}", show::timestamp(next)));
+    }
+    format!("schedule: {}", parts.join(", "))
 }
 
 /// The model providers and their problems.

@@ -1,5 +1,6 @@
 //! The directory layout: `sessions/<id>.yaml`, `memory/memories.yaml`, `approvals/rules.yaml`,
-//! `plugins/<id>/state.yaml`.
+//! `media/<id>.yaml`, `plugins/<id>/state.yaml`.
+//! `schedule/occurrences.yaml`, `plugins/<id>/state.yaml`.
 //!
 //! When reading, the id in a file name may be another program's; `talon-state` decides what to do with it. A
 //! file is written only if its id is a ULID in canonical form, as all our ids are.
@@ -21,6 +22,12 @@ pub(super) const MEMORIES: &str = "memories.yaml";
 pub(super) const APPROVALS: &str = "approvals";
 /// The file with all approval rules.
 pub(super) const RULES: &str = "rules.yaml";
+/// The directory of the files with sessions' images and files.
+pub(super) const MEDIA: &str = "media";
+/// The directory of what jobs did.
+pub(super) const SCHEDULE: &str = "schedule";
+/// The file with all finished occurrences of jobs.
+pub(super) const OCCURRENCES: &str = "occurrences.yaml";
 /// The directory that has a subdirectory for each plugin.
 pub(super) const PLUGINS: &str = "plugins";
 /// The file with a plugin's key-values.
@@ -31,13 +38,13 @@ pub(super) const STATE: &str = "state.yaml";
 pub(super) fn part(path: &str) -> Option<StatePart> {
     let words: Vec<&str> = path.split('/').collect();
     match words.as_slice() {
-        [SESSIONS, file] => {
+        [SESSIONS | MEDIA, file] => {
             let id = file.strip_suffix(YAML)?;
             // A ULID has several spellings; another spelling would be a different file.
             let same = |ulid: Ulid| ulid.to_string() == id;
             Ulid::from_string(id).is_ok_and(same).then_some(StatePart::Agent)
         }
-        [MEMORY, MEMORIES] | [APPROVALS, RULES] => Some(StatePart::Agent),
+        [MEMORY, MEMORIES] | [APPROVALS, RULES] | [SCHEDULE, OCCURRENCES] => Some(StatePart::Agent),
         [PLUGINS, plugin, STATE] => PluginName::new(plugin).is_ok().then_some(StatePart::Plugins),
         _ => None,
     }
@@ -53,6 +60,8 @@ mod tests {
             ("sessions/01KB3Q6T9VXJ6A8W5ZC2M4N7PR.yaml", StatePart::Agent),
             ("memory/memories.yaml", StatePart::Agent),
             ("approvals/rules.yaml", StatePart::Agent),
+            ("media/01KB3Q6T9VXJ6A8W5ZC2M4N7PR.yaml", StatePart::Agent),
+            ("schedule/occurrences.yaml", StatePart::Agent),
             ("plugins/notes/state.yaml", StatePart::Plugins),
         ] {
             assert_eq!(part(path), Some(whose), "{path}");
@@ -65,6 +74,7 @@ mod tests {
             "sessions/01kb3q6t9vxj6a8w5zc2m4n7pr.yaml",
             "sessions/01KB3Q6T9VXJ6A8W5ZC2M4N7PR",
             "sessions/x.yaml",
+            "media/x.yaml",
             "./memory/memories.yaml",
             "memory//memories.yaml",
             "memory/memories.yaml/",

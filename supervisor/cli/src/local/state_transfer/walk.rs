@@ -9,7 +9,9 @@ use std::os::fd::OwnedFd;
 use rustix::fs::{AtFlags, Dir, FileType, statat};
 use rustix::io::Errno;
 
-use super::layout::{APPROVALS, MEMORIES, MEMORY, PLUGINS, RULES, SESSIONS, STATE, YAML};
+use super::layout::{
+    APPROVALS, MEDIA, MEMORIES, MEMORY, OCCURRENCES, PLUGINS, RULES, SCHEDULE, SESSIONS, STATE, YAML,
+};
 use super::tree::Tree;
 use crate::local::state::part::StatePart;
 
@@ -60,13 +62,16 @@ pub(super) enum WalkError {
 /// Lists the files of the layout.
 pub(super) fn walk(tree: &Tree) -> Result<WalkResult, WalkError> {
     let mut walked = WalkResult::default();
-    for name in names(tree, SESSIONS)? {
-        if name.ends_with(YAML) && !name.starts_with('.') {
-            walked.visit(tree, SESSIONS, &name, StatePart::Agent)?;
+    for directory in [SESSIONS, MEDIA] {
+        for name in names(tree, directory)? {
+            if name.ends_with(YAML) && !name.starts_with('.') {
+                walked.visit(tree, directory, &name, StatePart::Agent)?;
+            }
         }
     }
     walked.visit(tree, MEMORY, MEMORIES, StatePart::Agent)?;
     walked.visit(tree, APPROVALS, RULES, StatePart::Agent)?;
+    walked.visit(tree, SCHEDULE, OCCURRENCES, StatePart::Agent)?;
     for plugin in names(tree, PLUGINS)? {
         walked.visit(tree, &format!("{PLUGINS}/{plugin}"), STATE, StatePart::Plugins)?;
     }
@@ -178,6 +183,8 @@ mod tests {
             "sessions/notes.txt",
             "memory/memories.yaml",
             "memory/other.yaml",
+            "media/a.yaml",
+            "media/a.png",
             "plugins/Notes/state.yaml",
             "plugins/notes/data.bin",
             "plugins/loose.yaml",
@@ -195,7 +202,13 @@ mod tests {
         let found: Vec<&str> = walked.files.iter().map(|file| file.path.as_str()).collect();
         assert_eq!(
             found,
-            ["sessions/a.yaml", "sessions/b.yaml", "memory/memories.yaml", "plugins/Notes/state.yaml"]
+            [
+                "sessions/a.yaml",
+                "sessions/b.yaml",
+                "media/a.yaml",
+                "memory/memories.yaml",
+                "plugins/Notes/state.yaml"
+            ]
         );
         let unread: Vec<&str> = walked.skipped.iter().map(|file| file.path.as_str()).collect();
         assert_eq!(unread, ["sessions/big.yaml", "sessions/link.yaml", "plugins/etc/state.yaml"]);

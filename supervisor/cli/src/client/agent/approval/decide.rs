@@ -95,6 +95,7 @@ impl ApproveArgs {
             id: self.id,
             approve: true,
             digest: seen.digest,
+            plan_revision: seen.plan.map_or(0, |plan| plan.revision),
             scope: self.scope.word().to_owned(),
             patterns: self.argument.into_iter().collect(),
             ..DecideRequest::default()

@@ -8,7 +8,7 @@ use talon_proto::agent::{Approval, ListApprovalsRequest};
 
 use super::find;
 use crate::client::agent::connection::AgentConnection;
-use crate::client::agent::formatting::{bounded_line, single_line};
+use crate::client::agent::formatting::{bounded_line, count_of, single_line};
 use crate::client::agent::turn::approval::is_pending;
 use crate::exit;
 use crate::failure::Failure;
@@ -80,10 +80,16 @@ fn print(approvals: &[Approval], now: SystemTime, out: &mut Output) {
             }
             false => String::new(),
         };
-        let (call, why) = match (approval.plugin.as_str(), approval.question.as_str()) {
-            ("", question) => ("question of the model".to_owned(), bounded_line(question, ARGUMENTS_BYTES)),
-            (_, "") => (format!("{}.{}", approval.plugin, approval.action), single_line(&approval.why)),
-            (plugin, question) => (format!("question of {plugin}"), bounded_line(question, ARGUMENTS_BYTES)),
+        let steps = approval.plan.as_ref().map(|plan| plan.steps.len() as u64);
+        let (call, why) = match (approval.plugin.as_str(), approval.question.as_str(), steps) {
+            (_, _, Some(steps)) => ("plan of the model".to_owned(), count_of(steps, "step")),
+            ("", question, None) => {
+                ("question of the model".to_owned(), bounded_line(question, ARGUMENTS_BYTES))
+            }
+            (_, "", None) => (format!("{}.{}", approval.plugin, approval.action), single_line(&approval.why)),
+            (plugin, question, None) => {
+                (format!("question of {plugin}"), bounded_line(question, ARGUMENTS_BYTES))
+            }
         };
         table.row(vec![
             approval.id.as_str().into(),

@@ -3,17 +3,30 @@
 use clap::ValueEnum as _;
 use talon_sanitize::{Sanitized, sanitized};
 
+use super::plan_command::PlanCommand;
+use super::setting_command::SettingCommand;
 use crate::client::agent::approval::scope::Scope;
 use crate::client::agent::formatting::single_line;
 
 /// Commands with their arguments and effects, as `/help` shows them.
-pub(super) const COMMANDS: [(&str, &str, &str); 17] = [
+pub(super) const COMMANDS: [(&str, &str, &str); 23] = [
     ("help", "", "this help"),
     ("model", "[NAME|default]", "the models, or the one that is asked in this session from now on"),
     (
         "thinking",
         "[LEVEL|show|hide]",
         "how long the model thinks: off, low, medium, high, default; or whether its thoughts are shown",
+    ),
+    ("temperature", "[NUMBER|default]", "how freely the model chooses its words, from 0 to 2"),
+    ("top_p", "[NUMBER|default]", "of how much of all likelihood it chooses them: above 0, at most 1"),
+    ("max_tokens", "[TOKENS|default]", "the most tokens of an answer"),
+    ("verbosity", "[LEVEL]", "how detailed answers are: low, high, default"),
+    ("metadata", "[KEY=VALUE…]", "what is noted about this session, for programs; KEY= removes an entry"),
+    (
+        "plan",
+        "[ask MESSAGE|approve|CHANGE]",
+        "the plan; have one written, carry it out, or change it: add TEXT, insert N TEXT, reword N TEXT, move N TO, drop N…, done N…, \
+         open N…, clear",
     ),
     ("tools", "[PATTERN…|all]", "the tools, or only these from now on: plugin.action or plugin.*"),
     ("approve", "[ID] [SCOPE]", "run the call that waits; SCOPE: session or always"),
@@ -38,13 +51,15 @@ pub(super) const COMMANDS: [(&str, &str, &str); 17] = [
 const MAX_TYPO_DISTANCE: usize = 2;
 
 /// A parsed line.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq)]
 pub(super) enum Command {
     Empty,
     Say(String),
     Help,
     Model(Option<String>),
     Thinking(Thinking),
+    Setting(SettingCommand),
+    Plan(PlanCommand),
     Tools(Vec<String>),
     Approve(Option<String>, Scope),
     Deny(Option<String>, String),
@@ -87,6 +102,7 @@ impl Command {
             "help" | "?" => Self::Help,
             "model" => Self::Model(first()),
             "thinking" => Self::thinking(rest),
+            "plan" => PlanCommand::parse(rest).map_or_else(Self::Wrong, Self::Plan),
             "tools" => Self::Tools(rest.split_whitespace().map(str::to_owned).collect()),
             "approve" => Self::approve(rest),
             "deny" => Self::deny(rest),
@@ -106,7 +122,10 @@ impl Command {
             },
             "clear" => Self::Clear,
             "exit" | "quit" => Self::Exit,
-            other => Self::Wrong(unknown(other)),
+            other => match SettingCommand::parse(other, rest) {
+                Some(setting) => setting.map_or_else(Self::Wrong, Self::Setting),
+                None => Self::Wrong(unknown(other)),
+            },
         }
     }
 
@@ -154,9 +173,22 @@ impl Command {
     }
 }
 
+/// The words that can follow a command, as far as they are always the same.
+pub(super) fn words_after(name: &str) -> &'static [&'static str] {
+    match name {
+        "thinking" => &["off", "low", "medium", "high", "default", "show", "hide"],
+        "verbosity" => &["low", "high", "default"],
+        "model" | "temperature" | "top_p" | "max_tokens" => &["default"],
+        "tools" => &["all"],
+        "approve" => &["once", "session", "always"],
+        "plan" => &["ask", "approve", "add", "insert", "reword", "move", "drop", "done", "open", "clear"],
+        _ => &[],
+    }
+}
+
 /// Whether the first column of the help is a command, and not an example of a message.
 pub(super) fn is_word(name: &str) -> bool {
-    name.bytes().all(|byte| byte.is_ascii_lowercase())
+    name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_')
 }
 
 /// Whether the word looks like an id of the store: 26 letters and digits.
@@ -243,6 +275,25 @@ mod tests {
     fn every_command_of_the_help_is_one() {
         for (name, ..) in COMMANDS.iter().filter(|(name, ..)| is_word(name)) {
             assert!(!matches!(Command::parse(&format!("/{name}")), Command::Wrong(_)), "{name}");
+        }
+    }
+
+    // Promises: CLI-70
+    #[test]
+    fn the_words_after_a_command_are_taken_by_it() {
+        let takes = |name: &str, word: &str| {
+            // These words take more.
+            let more = match word {
+                "ask" | "add" => " x",
+                "insert" | "reword" => " 1 x",
+                "move" => " 1 2",
+                "drop" | "done" | "open" => " 1",
+                _ => "",
+            };
+            !matches!(Command::parse(&format!("/{name} {word}{more}")), Command::Wrong(_))
+        };
+        for (name, ..) in COMMANDS.iter().filter(|(name, ..)| is_word(name)) {
+            assert!(words_after(name).iter().all(|word| takes(name, word)), "{name}");
         }
     }
 }

@@ -4,8 +4,7 @@ use std::io::{IsTerminal as _, stderr};
 
 use talon_client::Turn;
 use talon_proto::agent::{
-    Approval, AskRequest, ContextStats, CreateSessionRequest, GetSessionRequest, GetStatusRequest,
-    ListApprovalsRequest, Session, ToolList, UpdateSessionRequest,
+    Approval, AskRequest, ContextStats, GetSessionRequest, GetStatusRequest, ListApprovalsRequest, Session,
 };
 use talon_sanitize::{Raw, sanitized};
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -93,7 +92,7 @@ impl<'a> Conversation<'a> {
             SessionStart::Picked => self.pick_session().await?,
         };
         if let Some(id) = session {
-            if self.has_overrides() {
+            if !self.overrides.is_empty() {
                 self.apply_overrides(&id).await?;
             }
             self.resume(id).await?;
@@ -115,7 +114,9 @@ impl<'a> Conversation<'a> {
                 }
                 UserInput::Message(text) => match Command::parse(&text) {
                     Command::Exit => break,
-                    Command::Say(text) => self.send_message(text).await?,
+                    Command::Say(text) => {
+                        self.send_message(AskRequest { text, ..AskRequest::default() }).await?;
+                    }
                     command => {
                         // A failed command is reported; the chat continues.
                         if let Err(failure) = self.execute(command).await {
@@ -212,7 +213,9 @@ impl<'a> Conversation<'a> {
         self.follow_turn(turn, waiting).await
     }
 
-    async fn send_message(&mut self, text: String) -> Result<(), Failure> {
+    /// Sends a message, of which text and options are given, and follows its turn.
+    pub(super) async fn send_message(&mut self, message: AskRequest) -> Result<(), Failure> {
+        let text = message.text;
         // A script passes on what others wrote, so only a person's message names files.
         let (text, media) = match self.messages.is_interactive {
             true => match with_mentioned_files(text, self.out) {
@@ -224,7 +227,7 @@ impl<'a> Conversation<'a> {
             },
             false => (text, Vec::new()),
         };
-        if self.session_id.is_none() && self.has_overrides() {
+        if self.session_id.is_none() && !self.overrides.is_empty() {
             match self.create_session().await {
                 Ok(id) => self.session_id = Some(id),
                 Err(failure) => {
@@ -235,7 +238,8 @@ impl<'a> Conversation<'a> {
         }
         let session_id = self.session_id.clone().unwrap_or_default();
         let can_answer = self.prompts();
-        let request = AskRequest { session_id, text, media, can_answer, ..AskRequest::default() };
+        let request =
+            AskRequest { session_id, text, media, can_answer, plan: message.plan, ..AskRequest::default() };
         let turn = self.connection.agent.turn(request);
         self.follow_turn(turn, Vec::new()).await
     }
@@ -245,44 +249,17 @@ impl<'a> Conversation<'a> {
         self.messages.is_interactive && stderr().is_terminal()
     }
 
-    fn has_overrides(&self) -> bool {
-        self.overrides.model.is_some()
-            || self.overrides.thinking.is_some()
-            || !self.overrides.tools.is_empty()
-            || self.overrides.local_only
-            || self.overrides.sampling().is_some()
-    }
-
     /// Applies the command line's overrides to an existing session; everything else stays as it is.
     async fn apply_overrides(&self, id: &str) -> Result<(), Failure> {
-        let sampling = self.overrides.sampling();
-        let SessionOverrides { model, thinking, tools, local_only, .. } = self.overrides.clone();
-        let tools = (!tools.is_empty()).then_some(ToolList { tools });
-        let request = UpdateSessionRequest {
-            session_id: id.to_owned(),
-            model,
-            thinking,
-            tools,
-            local_only: local_only.then_some(true),
-            sampling,
-            ..UpdateSessionRequest::default()
-        };
+        let sampling = self.session(id).await?.sampling;
+        let request = self.overrides.change(id, sampling);
         self.connection.send_once(async move |mut agent| agent.update_session(request).await).await?;
         Ok(())
     }
 
     /// Creates a session with the overrides.
-    async fn create_session(&mut self) -> Result<String, Failure> {
-        let wishes = self.overrides.clone();
-        let request = CreateSessionRequest {
-            channel: String::new(),
-            model: wishes.model.unwrap_or_default(),
-            thinking: wishes.thinking.unwrap_or_default(),
-            tools: wishes.tools,
-            local_only: wishes.local_only,
-            sampling: self.overrides.sampling(),
-            ..CreateSessionRequest::default()
-        };
+    pub(super) async fn create_session(&mut self) -> Result<String, Failure> {
+        let request = self.overrides.creation();
         Ok(self.connection.send_once(async move |mut agent| agent.create_session(request).await).await?.id)
     }
 

@@ -18,7 +18,7 @@ use rustyline::{CompletionType, Config, Context, Editor, Helper};
 use talon_sanitize::Raw;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-use super::command::{COMMANDS, is_word};
+use super::command::{COMMANDS, is_word, words_after};
 use super::continuation;
 use crate::line::paint;
 
@@ -129,9 +129,10 @@ impl Completer for EditorHelper {
 
     fn complete(&self, line: &str, at: usize, _: &Context<'_>) -> rustyline::Result<(usize, Vec<String>)> {
         let typed = &line[..at];
-        Ok(match file_being_typed(typed) {
-            Some(begun) => (typed.len() - begun.len(), file_names(begun)),
-            None => (0, completions(typed)),
+        Ok(match (file_being_typed(typed), argument_being_typed(typed)) {
+            (Some(begun), _) => (typed.len() - begun.len(), file_names(begun)),
+            (None, Some((name, begun))) => (typed.len() - begun.len(), arguments(name, begun)),
+            (None, None) => (0, completions(typed)),
         })
     }
 }
@@ -141,6 +142,17 @@ fn completions(line: &str) -> Vec<String> {
     let Some(begun) = line.strip_prefix('/') else { return Vec::new() };
     let names = COMMANDS.iter().map(|(name, ..)| *name);
     names.filter(|name| name.starts_with(begun) && is_word(name)).map(|name| format!("/{name} ")).collect()
+}
+
+/// A command, and what is typed of the first word after it.
+fn argument_being_typed(line: &str) -> Option<(&str, &str)> {
+    let (name, begun) = line.strip_prefix('/')?.split_once(' ')?;
+    (!begun.contains(char::is_whitespace)).then_some((name, begun))
+}
+
+/// The words after a command that start with what was typed.
+fn arguments(name: &str, begun: &str) -> Vec<String> {
+    words_after(name).iter().filter(|word| word.starts_with(begun)).map(|word| format!("{word} ")).collect()
 }
 
 /// What is typed of the name in `@NAME`, if the cursor is in one.
@@ -282,5 +294,9 @@ mod tests {
         assert_eq!(completions("/co"), ["/cost ", "/context ", "/compact "]);
         assert!(completions("co").is_empty());
         assert!(completions("/nothing").is_empty());
+        assert_eq!(argument_being_typed("/thinking h"), Some(("thinking", "h")));
+        assert_eq!(arguments("thinking", "h"), ["high ", "hide "]);
+        assert_eq!(argument_being_typed("/plan add a "), None);
+        assert_eq!(argument_being_typed("say /plan a"), None);
     }
 }

@@ -8,26 +8,32 @@ use talon_proto::agent::{
 };
 use talon_sanitize::sanitized;
 use tokio::signal::unix::{SignalKind, signal};
+use unicode_width::UnicodeWidthStr as _;
 
 use super::command::{COMMANDS, Command, Thinking};
 use super::context;
 use super::conversation::Conversation;
+use super::setting_command::DEFAULT;
 use crate::client::agent::approval::find;
 use crate::client::agent::formatting::{bounded_line, count, count_of, single_line, usd};
 use crate::client::agent::model;
 use crate::client::agent::session::{compact, show};
-use crate::client::agent::turn::approval::{ApprovalReply, lines, rule_line};
+use crate::client::agent::turn::approval::{lines, rule_line};
+use crate::client::agent::turn::reply::ApprovalReply;
 use crate::client::agent::turn::{LineInput, discard_pending_input};
 use crate::confirm;
 use crate::exit;
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::table::{Column, Table};
+use crate::wrap::wrapped_on;
 
+/// The space between a command of the help and what it does.
+const HELP_GAP: usize = 2;
+/// The room beside the commands from which on what they do stands there: four or five words.
+const MIN_HELP_COLUMNS: usize = 30;
 /// Bytes of a tool's description in the table.
 const DESCRIPTION_BYTES: usize = 100;
-/// Stands for the configured value.
-const DEFAULT: &str = "default";
 /// Stands for all tools that the sender may use.
 const ALL: &str = "all";
 
@@ -63,6 +69,8 @@ impl Conversation<'_> {
                 })
                 .await?;
             }
+            Command::Setting(setting) => self.execute_setting(setting).await?,
+            Command::Plan(command) => self.execute_plan(command).await?,
             Command::Tools(patterns) if patterns.is_empty() => self.print_available_tools().await?,
             Command::Tools(mut patterns) => {
                 if patterns == [ALL] {
@@ -108,7 +116,7 @@ impl Conversation<'_> {
     }
 
     /// Updates the session, or if there is none yet, what it will start with.
-    async fn update_session(&mut self, request: UpdateSessionRequest) -> Result<(), Failure> {
+    pub(super) async fn update_session(&mut self, request: UpdateSessionRequest) -> Result<(), Failure> {
         if let Some(id) = &self.session_id {
             let request = UpdateSessionRequest { session_id: id.clone(), ..request };
             self.connection.send_once(async move |mut agent| agent.update_session(request).await).await?;
@@ -198,7 +206,11 @@ impl Conversation<'_> {
     }
 
     /// Decides the named call, or the only pending one, and follows the turn that continues after it.
-    async fn decide(&mut self, id: Option<String>, decision: DecideRequest) -> Result<(), Failure> {
+    pub(super) async fn decide(
+        &mut self,
+        id: Option<String>,
+        decision: DecideRequest,
+    ) -> Result<(), Failure> {
         let approval = match id {
             Some(id) => find::fetch_one(self.connection, &id).await?,
             None => self.single_pending(decision.approve).await?,
@@ -214,7 +226,8 @@ impl Conversation<'_> {
                 return Ok(());
             }
         }
-        let request = DecideRequest { id: approval.id, digest: approval.digest, ..decision };
+        let plan_revision = approval.plan.as_ref().map_or(0, |plan| plan.revision);
+        let request = DecideRequest { id: approval.id, digest: approval.digest, plan_revision, ..decision };
         let decided = self.connection.send_once(async move |mut agent| agent.decide(request).await).await?;
         self.out.err_line(sanitized!("{} {}", single_line(&decided.state), single_line(&decided.id)));
         if !decided.rule_id.is_empty() {
@@ -262,13 +275,35 @@ impl Conversation<'_> {
 }
 
 fn print_help(out: &mut Output) {
-    let mut table = Table::new(&[]);
-    for (name, takes, does) in COMMANDS {
-        let shown = if name.starts_with('…') { name.to_owned() } else { format!("/{name} {takes}") };
-        table.row(vec![shown.trim_end().into(), does.into()]);
+    for line in help_lines(out.columns()) {
+        out.line(single_line(&line));
     }
-    out.table(&table);
-    out.line("A line that ends in \\ continues on the next line, and so does text between two lines of ```.");
+}
+
+/// The commands, with what they do beside them; or below them, where that leaves no room for words.
+fn help_lines(columns: usize) -> Vec<String> {
+    let shown = |name: &str, takes: &str| match name.starts_with('…') {
+        true => name.to_owned(),
+        false => format!("/{name} {takes}").trim_end().to_owned(),
+    };
+    let width = COMMANDS.iter().map(|(name, takes, _)| shown(name, takes).width()).max().unwrap_or_default();
+    let is_beside = columns >= width + MIN_HELP_COLUMNS;
+    let used = if is_beside { width + HELP_GAP } else { HELP_GAP };
+    let mut lines = Vec::new();
+    for (name, takes, does) in COMMANDS {
+        let mut head = shown(name, takes);
+        if !is_beside {
+            lines.push(std::mem::take(&mut head));
+        }
+        for text in wrapped_on(columns, does, used) {
+            let space = used - head.width();
+            lines.push(format!("{}{:space$}{text}", std::mem::take(&mut head), ""));
+        }
+    }
+    let more =
+        "A line that ends in \\ continues on the next line, and so does text between two lines of ```.";
+    lines.extend(wrapped_on(columns, more, 0));
+    lines
 }
 
 fn print_tools(tools: &[Tool], out: &mut Output) {
@@ -344,6 +379,23 @@ fn print_costs(costs: &GetCostsResponse, out: &mut Output) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    // Promises: CLI-70
+    #[test]
+    fn the_help_breaks_lines_between_words_at_every_width() {
+        let words = |lines: &[String]| {
+            lines.iter().flat_map(|line| line.split_whitespace()).map(str::to_owned).collect::<Vec<_>>()
+        };
+        let all = words(&help_lines(1000));
+        for columns in [200, 80, 40, 30] {
+            let lines = help_lines(columns);
+            assert_eq!(words(&lines), all, "{columns}");
+            // Only the words of a command are longer.
+            let long = lines.iter().filter(|line| line.width() > columns && !line.starts_with('/'));
+            assert_eq!(long.collect::<Vec<_>>(), Vec::<&String>::new(), "{columns}");
+        }
+        assert!(help_lines(80)[0].contains("  this help") && help_lines(40)[1] == "  this help");
+    }
 
     #[test]
     fn whether_a_tool_asks_first_is_a_word_for_people() {

@@ -9,6 +9,8 @@
 //! | `message_reader`, `editor` | where messages come from | |
 //! | `conversation` | the conversation: messages and commands | |
 //! | `execute` | executes the commands | |
+//! | `plan_command`, `plan` | `/plan`: parses it; executes it | |
+//! | `setting_command`, `session_settings` | `/temperature` and other settings of the session, likewise | |
 //! | `session_picker` | which session a chat continues | |
 
 mod command;
@@ -19,7 +21,11 @@ mod editor;
 mod execute;
 mod greeting;
 mod message_reader;
+mod plan;
+mod plan_command;
 mod session_picker;
+mod session_settings;
+mod setting_command;
 mod shown_approvals;
 
 use std::io::stdin;

@@ -11,10 +11,17 @@ use crate::client::agent::turn::approval::is_pending;
 /// before an approval.
 const MAX_SHOWN: usize = 1000;
 
-/// The digests of the shown calls, by approval id.
+/// What was shown, by approval id.
 #[derive(Debug, Default)]
 pub(super) struct ShownApprovals {
-    digests: BTreeMap<String, String>,
+    versions: BTreeMap<String, Version>,
+}
+
+/// The digest of a call, and the revision of a plan, which has the same digest after it was changed.
+type Version = (String, Option<u64>);
+
+fn version(approval: &Approval) -> Version {
+    (approval.digest.clone(), approval.plan.as_ref().map(|plan| plan.revision))
 }
 
 impl ShownApprovals {
@@ -22,16 +29,16 @@ impl ShownApprovals {
     /// not recorded.
     pub(super) fn record<'a>(&mut self, approvals: impl IntoIterator<Item = &'a Approval>) {
         for approval in approvals.into_iter().filter(|approval| is_pending(approval)) {
-            if self.digests.len() >= MAX_SHOWN {
-                self.digests.clear();
+            if self.versions.len() >= MAX_SHOWN {
+                self.versions.clear();
             }
-            self.digests.insert(approval.id.clone(), approval.digest.clone());
+            self.versions.insert(approval.id.clone(), version(approval));
         }
     }
 
     /// Whether exactly this call was shown.
     pub(super) fn contains(&self, approval: &Approval) -> bool {
-        !approval.digest.is_empty() && self.digests.get(&approval.id) == Some(&approval.digest)
+        !approval.digest.is_empty() && self.versions.get(&approval.id) == Some(&version(approval))
     }
 }
 
@@ -66,6 +73,6 @@ mod tests {
         for id in 0..=MAX_SHOWN {
             seen.record(&[approval(&id.to_string(), "1", "")]);
         }
-        assert_eq!(seen.digests.len(), 1);
+        assert_eq!(seen.versions.len(), 1);
     }
 }

@@ -38,7 +38,7 @@ fn every_chunk_has_the_keys_that_it_always_had() {
         chunk::Kind::Started(started()),
         chunk::Kind::Loop(loop_state()),
         chunk::Kind::Thinking(Thinking { text: text("text") }),
-        chunk::Kind::Text(Text { text: text("text") }),
+        chunk::Kind::Text(Text { text: text("text"), whole: true }),
         chunk::Kind::ToolCall(tool_call()),
         chunk::Kind::ToolCall(ToolCall { arguments: text("{\"a\": [1]}"), ..tool_call() }),
         chunk::Kind::ToolProgress(tool_progress()),
@@ -47,6 +47,7 @@ fn every_chunk_has_the_keys_that_it_always_had() {
         chunk::Kind::SubagentStart(subagent_start()),
         chunk::Kind::SubagentResult(subagent_result()),
         chunk::Kind::Notice(notice()),
+        chunk::Kind::Plan(plan_of_all()),
         chunk::Kind::Done(done()),
         chunk::Kind::Done(Done::default()),
         chunk::Kind::Error(error()),
@@ -69,6 +70,7 @@ fn a_turn_has_the_keys_that_it_always_had() {
             subagents: vec![subagent_result()],
             notices: vec![text("notice")],
             approvals: vec![approval_of_all()],
+            plan: Some(plan_of_all()),
             streamed: text("streamed"),
         },
         stop: None,
@@ -106,7 +108,13 @@ fn session_of_all() -> Session {
         active_model: text("active_model"),
         verbosity: text("verbosity"),
         metadata: [(text("a"), text("metadata"))].into(),
+        plan: Some(plan_of_all()),
     }
+}
+
+fn plan_of_all() -> Plan {
+    let steps = vec![PlanStep { text: text("text"), state: text("state") }];
+    Plan { steps, revision: 20, approved: true, changed_by: text("changed_by") }
 }
 
 fn message_of_all() -> Message {
@@ -165,6 +173,7 @@ fn approval_of_all() -> Approval {
         answer: text("answer"),
         rule_id: text("rule_id"),
         form: text("form"),
+        plan: Some(plan_of_all()),
     }
 }
 

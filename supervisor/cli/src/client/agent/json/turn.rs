@@ -22,6 +22,7 @@ pub(in crate::client::agent) fn chunk(kind: &chunk::Kind) -> Value {
         chunk::Kind::SubagentStart(it) => ("subagent_start", fields(it)),
         chunk::Kind::SubagentResult(it) => ("subagent_result", subagent_result(it)),
         chunk::Kind::Notice(it) => ("notice", fields(it)),
+        chunk::Kind::Plan(it) => ("plan", fields(it)),
         chunk::Kind::Done(it) => ("done", done(it)),
         chunk::Kind::Error(it) => ("error", failed(it)),
     };
@@ -94,6 +95,7 @@ fn collected(heard: &TurnRecord) -> Value {
         "subagents": heard.subagents.iter().map(subagent_result).collect::<Value>(),
         "approvals": heard.approvals,
         "notices": heard.notices,
+        "plan": heard.plan,
     })
 }
 

@@ -3,7 +3,9 @@
 pub(super) mod compact;
 mod delete;
 pub(super) mod list;
+mod plan;
 mod resume;
+mod set;
 pub(super) mod show;
 mod verify;
 
@@ -28,6 +30,8 @@ pub(crate) enum SessionVerb {
     Show(show::ShowArgs),
     Verify(verify::VerifyArgs),
     Resume(resume::ResumeArgs),
+    Set(set::SetArgs),
+    Plan(plan::PlanArgs),
     Compact(compact::CompactArgs),
     Delete(delete::DeleteArgs),
 }
@@ -39,6 +43,8 @@ impl SessionVerb {
             Self::Show(args) => args.run(socket, out).await,
             Self::Verify(args) => args.run(socket, out).await,
             Self::Resume(args) => args.run(socket, out).await,
+            Self::Set(args) => args.run(socket, out).await,
+            Self::Plan(args) => args.run(socket, out).await,
             Self::Compact(args) => args.run(socket, out).await,
             Self::Delete(args) => args.run(socket, out).await,
         }

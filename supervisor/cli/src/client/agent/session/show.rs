@@ -11,6 +11,7 @@ use crate::client::agent::formatting::{
     block_content, bounded_text, count, count_of, single_line, tool_name, usd,
 };
 use crate::client::agent::json::{message, session};
+use crate::client::agent::plan::plan_lines;
 use crate::client::agent::session_overrides::sampling_text;
 use crate::exit;
 use crate::failure::Failure;
@@ -19,6 +20,7 @@ use crate::line::Line;
 use crate::output::Output;
 use crate::show::timestamp;
 use crate::table::Table;
+use crate::terminal_style::uses_words;
 
 /// Messages per request.
 const PAGE_SIZE: u32 = 200;
@@ -114,14 +116,22 @@ pub(in crate::client::agent) fn print_facts(session: &Session, out: &mut Output)
     row("sender", format!("{} ({})", session.sender, session.channel));
     row("state", format!("{}, turn: {}", session.state, session.turn));
     row("model", session.model.clone());
+    row("answered by", session.active_model.clone());
     row("thinking", session.thinking.clone());
     row("answers", sampling_text(session.sampling.as_ref()).join(", "));
+    row("verbosity", session.verbosity.clone());
     row("tools", session.tools.join(", "));
     row("created", timestamp(session.created_unix_ms).into_string());
     row("updated", timestamp(session.updated_unix_ms).into_string());
     row("messages", count(session.messages));
     row("cost", usd(session.cost_pico_usd));
+    let metadata: Vec<String> =
+        session.metadata.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    row("metadata", metadata.join(", "));
     out.table(&table);
+    if let Some(plan) = session.plan.as_ref().filter(|plan| !plan.steps.is_empty()) {
+        plan_lines(plan, uses_words()).into_iter().for_each(|line| out.line(line));
+    }
 }
 
 fn print_message(message: &Message, out: &mut Output) {
@@ -135,12 +145,16 @@ fn print_message(message: &Message, out: &mut Output) {
         out.terminal_text(&Raw::from(&message.content).terminal_text());
     }
     for media in &message.media {
+        // A file that is no image has no pixels.
+        let pixels = match (media.width, media.height) {
+            (0, 0) => String::new(),
+            (width, height) => format!(", {width} × {height} pixels"),
+        };
         out.line(sanitized!(
-            "▣ {} {}, {} × {} pixels, {} bytes",
+            "▣ {} {}{}, {} bytes",
             single_line(&media.name),
             single_line(&media.media_type),
-            media.width,
-            media.height,
+            single_line(&pixels),
             single_line(&count(media.bytes))
         ));
     }

@@ -1,6 +1,6 @@
 //! What is recorded of a turn, for JSON output and for the footer.
 
-use talon_proto::agent::{Approval, Done, Error, SubagentResult, ToolCall, ToolResult, chunk};
+use talon_proto::agent::{Approval, Done, Error, Plan, SubagentResult, ToolCall, ToolResult, chunk};
 
 use super::typed_line::TypedAhead;
 use crate::failure::Failure;
@@ -57,6 +57,8 @@ pub(crate) struct TurnRecord {
     pub(crate) subagents: Vec<SubagentResult>,
     pub(crate) notices: Vec<String>,
     pub(crate) approvals: Vec<Approval>,
+    /// The session's plan as it was changed last.
+    pub(crate) plan: Option<Plan>,
     /// Text since the last tool call.
     pub(crate) streamed: String,
 }
@@ -90,6 +92,7 @@ impl TurnRecord {
                     call.result = Some(result.clone());
                 }
             }
+            chunk::Kind::Plan(plan) => self.plan = Some(plan.clone()),
             chunk::Kind::SubagentResult(result) => push_bounded(&mut self.subagents, result.clone()),
             chunk::Kind::Notice(notice) => {
                 if notice.discard_text {
@@ -131,7 +134,7 @@ mod tests {
     use super::*;
 
     fn text(text: &str) -> chunk::Kind {
-        chunk::Kind::Text(Text { text: text.into() })
+        chunk::Kind::Text(Text { text: text.into(), ..Text::default() })
     }
 
     #[test]

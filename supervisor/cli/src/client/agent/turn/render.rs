@@ -4,20 +4,23 @@ use std::time::SystemTime;
 
 use anstyle::{AnsiColor, Style};
 use talon_proto::agent::{
-    Done, LoopState, Notice, SubagentResult, ToolCall, ToolProgress, ToolResult, chunk,
+    Done, LoopState, Notice, PlanStep, SubagentResult, ToolCall, ToolProgress, ToolResult, chunk,
 };
 use talon_sanitize::{Sanitized, TerminalText, sanitized};
 
-use super::approval;
 use super::running_calls::{call_name, progress_note};
 use super::terminal_stream::TerminalStream;
+use super::{approval, plan_question};
 use crate::client::agent::formatting::{
     block_content, bounded_line, bounded_text, count, count_of, duration, single_line, tool_name, usd,
 };
+use crate::client::agent::plan::plan_lines;
 use crate::line::Line;
 
 /// Bytes of arguments and results in a preview: about two lines of a terminal.
 const PREVIEW_BYTES: usize = 160;
+/// The tool by which a model writes the plan.
+const PLAN_TOOL: &str = "talon__plan";
 
 const CALL: Style = AnsiColor::Cyan.on_default();
 const GOOD: Style = AnsiColor::Green.on_default();
@@ -68,11 +71,13 @@ pub(super) struct Renderer {
     open: Option<TextStream>,
     stream: TerminalStream,
     pending_stream: Option<TextStream>,
+    /// The steps of the plan that was shown last.
+    plan: Vec<PlanStep>,
 }
 
 impl Renderer {
     pub(super) fn new(filter: DisplayFilter) -> Self {
-        Self { filter, open: None, stream: TerminalStream::default(), pending_stream: None }
+        Self { filter, open: None, stream: TerminalStream::default(), pending_stream: None, plan: Vec::new() }
     }
 
     /// The items of this chunk.
@@ -87,10 +92,18 @@ impl Renderer {
             }
             chunk::Kind::Loop(state) => shown.extend(phase(state)),
             chunk::Kind::ToolProgress(progress) => shown.push(DisplayItem::Phase(progress_text(progress))),
+            chunk::Kind::Plan(plan) if self.filter.lines && self.plan != plan.steps => {
+                self.plan.clone_from(&plan.steps);
+                self.lines(plan_lines(plan, self.filter.words), &mut shown);
+            }
             // A pending decision is always shown.
             chunk::Kind::Approval(approval) => {
+                if let Some(plan) = &approval.plan {
+                    self.plan.clone_from(&plan.steps);
+                }
                 let lines = match approval::is_pending(approval) {
                     true => approval::lines(approval, now),
+                    false if approval.plan.is_some() => vec![plan_question::outcome(approval)],
                     false => {
                         vec![Line::from(sanitized!(
                             "approval {}: {}",
@@ -188,6 +201,9 @@ fn notice_lines(notice: &Notice, text_is_seen: bool) -> Vec<Line> {
 
 fn chunk_lines(kind: &chunk::Kind, marks: Marks) -> Vec<Line> {
     match kind {
+        // The plan is shown itself.
+        chunk::Kind::ToolCall(call) if call.tool == PLAN_TOOL => Vec::new(),
+        chunk::Kind::ToolResult(result) if result.tool == PLAN_TOOL && result.success => Vec::new(),
         chunk::Kind::ToolCall(call) => vec![call_line(call, marks)],
         chunk::Kind::ToolResult(result) => vec![result_line(result, marks)],
         chunk::Kind::SubagentStart(start) => {

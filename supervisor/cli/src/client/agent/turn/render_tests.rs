@@ -6,7 +6,7 @@ const ALL: DisplayFilter =
     DisplayFilter { text: true, thoughts: true, lines: true, notices: true, words: false };
 
 fn text(text: &str) -> chunk::Kind {
-    chunk::Kind::Text(Text { text: text.into() })
+    chunk::Kind::Text(Text { text: text.into(), ..Text::default() })
 }
 
 fn thought(text: &str) -> chunk::Kind {

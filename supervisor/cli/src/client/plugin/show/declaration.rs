@@ -115,5 +115,8 @@ fn flags(action: &Action, changed: bool) -> String {
     if action.destructive == Some(true) {
         flags.push("destructive");
     }
+    // What it would like to be; `talon extension list` has what the operator made it.
+    let roles: Vec<String> = action.roles.iter().map(|role| format!("role {role}")).collect();
+    flags.extend(roles.iter().map(String::as_str));
     flags.join(", ")
 }

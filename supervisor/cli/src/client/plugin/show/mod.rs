@@ -74,6 +74,10 @@ fn print(response: &GetPluginResponse, out: &mut Output) {
         out.table(&facts::table(plugin, settings, capabilities));
         instances(plugin, out);
     }
+    if !response.extensions.is_empty() {
+        out.line("");
+        out.table(&show::extensions(&response.extensions));
+    }
     if let Some(capabilities) = &response.capabilities
         && response.plugin.as_ref().is_some_and(|plugin| plugin.changed_texts)
     {
