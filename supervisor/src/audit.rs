@@ -91,6 +91,7 @@ impl Audit {
                 session: session.to_owned(),
                 sender: trusted_context(peer, call, SENDER_KEY),
                 subagent: trusted_context(peer, call, SUBAGENT_KEY),
+                role: call.role.unwrap_or_default(),
                 call_id: call.id.to_string(),
                 plugin: call.plugin.to_string(),
                 action: call.action.clone(),

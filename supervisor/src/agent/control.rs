@@ -43,7 +43,10 @@ pub(super) struct AgentService {
 struct Settings {
     /// How often they were set. At 0 the agent receives no settings.
     version: u64,
+    /// The settings, and the extensions after them.
     bytes: Arc<Vec<u8>>,
+    /// How many of the bytes are extensions.
+    extensions_bytes: usize,
 }
 
 /// What the current process has received.
@@ -82,10 +85,14 @@ impl AgentService {
     }
 
     /// Sets the settings to send from now on. Unchanged ones are sent again only with `resend`.
-    pub(super) fn set_config(&self, bytes: Vec<u8>, resend: bool) {
+    pub(super) fn set_config(&self, mut bytes: Vec<u8>, extensions: Vec<u8>, resend: bool) {
+        let extensions_bytes = extensions.len();
+        bytes.extend(extensions);
         let mut settings = self.settings.lock();
-        if resend || settings.version == 0 || *settings.bytes != bytes {
-            *settings = Settings { version: settings.version + 1, bytes: Arc::new(bytes) };
+        let same = *settings.bytes == bytes && settings.extensions_bytes == extensions_bytes;
+        if resend || settings.version == 0 || !same {
+            let version = settings.version + 1;
+            *settings = Settings { version, bytes: Arc::new(bytes), extensions_bytes };
         }
     }
 
@@ -113,10 +120,12 @@ impl AgentService {
             Ok(file) => file,
             Err(error) => return Ok(Err(error)),
         };
-        let settings_bytes = u64::try_from(settings.bytes.len()).unwrap_or(u64::MAX);
+        let length = |bytes: usize| u64::try_from(bytes).unwrap_or(u64::MAX);
+        let Settings { bytes, extensions_bytes, .. } = &settings;
         let configure = Configure {
             open: Some(self.open.clone()),
-            settings_bytes,
+            settings_bytes: length(bytes.len() - extensions_bytes),
+            extensions_bytes: length(*extensions_bytes),
             trace_sample: talon_telemetry::trace_sample(),
         };
         line.send(&message(to_agent::Kind::Configure(configure)), Some(file.as_fd())).await?;
@@ -252,7 +261,7 @@ mod tests {
         let held = held();
         let short = |_, _| Err(io::Error::from(rustix::io::Errno::MFILE));
         held.service().host_link.set_endpoint(AgentEndpoint { serve: Arc::new(short), gid: 0 });
-        held.service().set_config(b"settings".to_vec(), false);
+        held.service().set_config(b"settings".to_vec(), Vec::new(), false);
         let (ours, theirs) = talon_control::pair().unwrap();
         let line = ControlSocket::<AgentService>::new(ours).unwrap();
         let mut given = SessionState { needs_host: Some(7), ..SessionState::default() };
@@ -260,7 +269,7 @@ mod tests {
         assert_eq!((given.settings, given.needs_host), (1, Some(7)));
         assert!(given.retry.is_some(), "it is tried again");
         drop(theirs);
-        held.service().set_config(b"others".to_vec(), false);
+        held.service().set_config(b"others".to_vec(), Vec::new(), false);
         AgentService::reconcile(&held, &line, &mut given).await.expect_err("the control socket is gone");
     }
 
@@ -290,11 +299,14 @@ mod tests {
         let held = held();
         let version = || held.service().settings.lock().version;
         let versions = ["", "", "a", "a", "b"].map(|settings| {
-            held.service().set_config(settings.into(), false);
+            held.service().set_config(settings.into(), Vec::new(), false);
             version()
         });
         assert_eq!(versions, [1, 1, 2, 2, 3]);
-        held.service().set_config(b"b".to_vec(), true);
+        held.service().set_config(b"b".to_vec(), Vec::new(), true);
         assert_eq!(version(), 4);
+        // What belongs to which of the two is news as well.
+        held.service().set_config(Vec::new(), b"b".to_vec(), false);
+        assert_eq!(version(), 5);
     }
 }

@@ -20,6 +20,7 @@ pub(crate) struct AgentReport {
     /// Problems, each with what to do.
     pub(crate) problems: Vec<Sanitized>,
     pub(crate) memory_vectors: Option<MemoryVectors>,
+    pub(crate) schedule: Option<agent::ScheduleStatus>,
 }
 
 /// How many memories are found by meaning, as the agent reports it.
@@ -61,6 +62,7 @@ impl AgentReport {
                 .map(|problem| sanitize_report(problem))
                 .collect(),
             memory_vectors: status.memory_vectors.as_ref().map(MemoryVectors::of),
+            schedule: status.schedule,
         }
     }
 }

@@ -46,10 +46,10 @@ impl AgentSupervisor {
         self.handle.service().report()
     }
 
-    /// Sets the configuration that the agent receives: the encoded settings. A running process receives it at
+    /// Sets the configuration that the agent receives: the encoded settings and extensions. A running process receives it at
     /// once; an unchanged one only with `resend`, which makes it forget what it learned of its providers.
-    pub fn configure(&self, handed: Vec<u8>, resend: bool) {
-        self.handle.service().set_config(handed, resend);
+    pub fn configure(&self, settings: Vec<u8>, extensions: Vec<u8>, resend: bool) {
+        self.handle.service().set_config(settings, extensions, resend);
         self.handle.notify_changed();
     }
 

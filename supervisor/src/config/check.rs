@@ -2,6 +2,7 @@
 //! name. Settings of single plugins are checked by [`talon_plugin_config::entry`], as for manifests.
 
 mod agent;
+mod extensions;
 mod machine;
 mod models;
 mod uids;
@@ -48,6 +49,7 @@ pub(crate) fn check<'o>(config: &Config, around: &Environment, origins: &'o Orig
     let catalog = check.models(&config.models, &top.key("models"));
     check.agent(config, catalog.as_ref(), &top.key("agent"));
     check.orchestrator(&config.orchestrator, &top.key("orchestrator"));
+    check.extensions(config, &top.key("extensions"));
     check.found
 }
 

@@ -31,6 +31,7 @@ impl Config {
             agent,
             models,
             orchestrator,
+            extensions,
         } = self.clone();
         let tools = &running.plugins.tools;
         Self {
@@ -57,6 +58,8 @@ impl Config {
             },
             models,
             orchestrator,
+            // Host and agent take another list at once; a turn keeps the one that it began with.
+            extensions,
             // Locations, and everything that is opened once.
             runtime_dir: running.runtime_dir.clone(),
             state: running.state.clone(),

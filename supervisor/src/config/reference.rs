@@ -38,7 +38,7 @@ pub fn write_reference(out: &mut impl Write) -> fmt::Result {
 const INTRODUCTION: &str = "\
 # Configuration
 
-<!-- Written by `talon config reference`. Change the doc comments in supervisor/src/config/types/, supervisor/crates/plugin-config/src/ and supervisor/agent/crates/settings/src/, not this page. -->
+<!-- Written by `talon config reference`. Change the doc comments in supervisor/src/config/types/, supervisor/crates/plugin-config/src/, supervisor/crates/extensions/src/ and supervisor/agent/crates/settings/src/, not this page. -->
 
 Everything has a default; a supervisor without a config file runs no plugin, and is otherwise complete. The file
 is the one named by `--config`, else by `TALON_CONFIG`, else `/etc/talon/talon.yaml` (root) or

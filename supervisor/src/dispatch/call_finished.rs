@@ -15,6 +15,7 @@ pub(super) struct CallSummary {
     id: Arc<str>,
     pub(super) action: String,
     origin: &'static str,
+    role: Option<&'static str>,
     pub(super) accepted: Instant,
 }
 
@@ -24,6 +25,7 @@ impl CallSummary {
             id: call.id.clone(),
             action: call.action.clone(),
             origin: call.origin.as_str(),
+            role: call.role,
             accepted: call.accepted,
         }
     }
@@ -79,7 +81,7 @@ impl Drop for CallFinishedEvent<'_> {
 
 impl CallFinishedEvent<'_> {
     fn event(&self) -> NewEvent {
-        let CallSummary { id, action, origin, accepted } = self.call;
+        let CallSummary { id, action, origin, role, accepted } = self.call;
         let action: String = action.chars().take(MAX_ACTION_CHARS).collect();
         let (outcome, reason) = self.outcome.unwrap_or(("cancelled", "the caller went away"));
         // For an error of the tool itself, reason and outcome are the same word.
@@ -94,6 +96,9 @@ impl CallFinishedEvent<'_> {
             .field("origin", origin)
             .field("outcome", outcome)
             .field("duration_us", accepted.elapsed().as_micros());
+        if let Some(role) = role {
+            event = event.field("role", role);
+        }
         if !reason.is_empty() {
             event = event.field("reason", reason);
         }

@@ -37,6 +37,7 @@ pub fn sanitize(capabilities: &PluginCapabilities, sanitizer: &Sanitizer) -> Plu
         output_schema: json(&action.output_schema),
         takes_further_arguments: action.takes_further_arguments,
         media: action.media.iter().map(name).collect(),
+        roles: action.roles.iter().map(name).collect(),
     };
     let glossary = |entry: &GlossaryEntry| GlossaryEntry {
         term: text(&entry.term),

@@ -34,6 +34,8 @@ use super::grant::grant_for;
 use super::plugin_request::{call_error, plugin_request};
 use super::request_context::{log, scope, session, trace};
 use super::response::response;
+use super::role_call::role_call;
+use super::role_meter::RoleMeter;
 use super::shared_layers::SharedLayers;
 use super::stack_entry::{CoreEntry, StackEntry, StackGauges};
 use crate::audit::{Audit, CallRecording};
@@ -74,7 +76,11 @@ pub(super) fn accept(
     let permitted = require(&request, Role::Call)?;
     let trace = trace(&request);
     let request = request.into_inner();
-    let granted = grant_for(&permitted.peer, &request, || dispatcher.config())?;
+    let role = role_call(&permitted.peer, &request, || dispatcher.config())?;
+    let granted = match &role {
+        Some(role) => role.grant(),
+        None => grant_for(&permitted.peer, &request, || dispatcher.config())?,
+    };
     let CallId { requested: requested_id, unique } = call_id(request.call_id)?;
     let origin = if request.for_model { Origin::Model } else { permitted.origin };
     let mut call = Call::new(unique, request.plugin, request.action, origin);
@@ -92,13 +98,19 @@ pub(super) fn accept(
     call.trace = trace;
     call.context = request.context;
     call.scope = scope(permitted.peer.uid, &call.context);
+    if let Some(role) = &role {
+        // In place of session and sender.
+        (call.origin, call.role) = (Origin::System, Some(role.role.as_str()));
+        call.scope = format!("{}:extension/{}", permitted.peer.uid, role.label).into();
+    }
     call.timeout = (request.timeout_ms > 0).then(|| Duration::from_millis(request.timeout_ms));
     log(&permitted.peer, &call);
     let target = dispatcher.target(&mut call);
     let plugin = target.plugin().filter(|_| audit.is_on());
     let digest = plugin.and_then(Plugin::digest).unwrap_or_default();
-    let recording = audit.call(&permitted.peer, session(&call.context), &call, digest);
-    let receipt = receipts.draft(&permitted.peer, session(&call.context), &call);
+    let session = role.as_ref().map_or_else(|| session(&call.context), |role| &role.label);
+    let recording = audit.call(&permitted.peer, session, &call, digest);
+    let receipt = receipts.draft(&permitted.peer, session, &call);
     Ok(AcceptedCall { requested_id, call, target, recording, receipt })
 }
 
@@ -175,6 +187,8 @@ impl Dispatcher {
             CallTarget::Plugin(_, entry) | CallTarget::Unknown(entry) => (&entry.stack, &entry.counters),
         };
         let plugin = target.plugin();
+        let of_role =
+            call.role.map(|role| RoleMeter::start(role, plugin.map(|plugin| plugin.name().to_string())));
         let summary = CallSummary::of(&call);
         let counted = counters.begin(&summary, plugin);
         let mut finished = CallFinishedEvent::watch(&self.events, &summary, plugin.map(Plugin::name));
@@ -183,6 +197,9 @@ impl Dispatcher {
         }
         let answer = stack.call(call).await;
         counted.finish(&answer);
+        if let Some(of_role) = of_role {
+            of_role.finish(&answer);
+        }
         finished.set_result(&answer);
         if let CallTarget::Plugin(plugin, entry) = &target {
             entry.report_quarantine(plugin, &self.events);

@@ -9,6 +9,7 @@
 //! | `execute` | one call: what comes in, the list of layers, the plugin, the way back |
 //! | `progress` | the same call with progress updates |
 //! | `call_id`, `grant`, `request_context` | the parts of a request: its ids, what it may call, its conversation |
+//! | `role_call`, `role_meter` | calls for extensions |
 //! | `response` | the answer as a message |
 //! | `dispatcher` | the stacks, their limits and their state |
 //! | `stack_entry`, `configured_stacks`, `shared_layers` | the stacks' state, and how they are built |
@@ -35,6 +36,8 @@ mod plugin_request;
 mod progress;
 mod request_context;
 mod response;
+mod role_call;
+mod role_meter;
 mod shared_layers;
 mod stack_entry;
 mod statistics;

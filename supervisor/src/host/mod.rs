@@ -9,6 +9,7 @@ mod closing;
 mod connection;
 mod context;
 mod exit_requests;
+mod extensions;
 mod gate;
 mod limits;
 mod operate;

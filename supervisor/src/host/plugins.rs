@@ -8,7 +8,8 @@ use talon_proto::host;
 use talon_proto::host::{
     GetPluginRequest, GetPluginResponse, ListPluginsRequest, ListPluginsResponse, PluginCounters, Settings,
 };
-use talon_proto::plugin::PluginCapabilities;
+use talon_proto::plugin::{Action, PluginCapabilities};
+use talon_proto::roles::is_tool;
 use talon_sanitize::{Raw, Sanitized};
 use tonic::{Request, Response, Status};
 
@@ -42,7 +43,7 @@ pub(super) fn get(
     {
         let plugin = Some(core_plugin(&capabilities, counters));
         let mut capabilities = capabilities.as_ref().clone();
-        capabilities.actions.retain(|action| !(*for_model && action.user_only));
+        capabilities.actions.retain(|action| !*for_model || is_for_models(action));
         let capabilities = Some(capabilities);
         return Ok(Response::new(GetPluginResponse { plugin, capabilities, ..GetPluginResponse::default() }));
     }
@@ -63,6 +64,7 @@ pub(super) fn get(
         }),
         declaration_digests: offered.filter(|_| decides).map(|offered| offered.digests).unwrap_or_default(),
         settings: Some(settings(context, &plugin, decides)),
+        extensions: if decides { context.extensions(seen, Some(name)) } else { Vec::new() },
     }))
 }
 
@@ -83,7 +85,7 @@ fn visible_capabilities(
     shown.actions.retain(|action| {
         seen.can_see_action(name, &action.name)
             && (decides || !offered.withheld.contains(&action.name))
-            && !(for_model && action.user_only)
+            && (!for_model || is_for_models(action))
     });
     if offered.withheld_texts && !decides {
         shown.description.clear();
@@ -92,6 +94,11 @@ fn visible_capabilities(
         shown.knowledge_articles.clear();
     }
     shown
+}
+
+/// Whether a model may call an action at all.
+fn is_for_models(action: &Action) -> bool {
+    !action.user_only && is_tool(action)
 }
 
 impl HostContext {

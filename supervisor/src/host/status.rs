@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use talon_plugin_config::discover::RejectedPlugin;
+use talon_proto::agent;
 use talon_proto::host::{
     self, AgentProvider, AgentStatus, GetStatusRequest, GetStatusResponse, RefusedPlugin, StateStatus,
 };
@@ -63,6 +64,7 @@ pub(super) fn status(
                 .as_ref()
                 .map_or_else(no_agent, |keeper| agent_status(keeper.status(), keeper.report())),
         ),
+        extensions: context.extensions(permitted.visibility(), None),
     }))
 }
 
@@ -85,7 +87,7 @@ fn no_state() -> StateStatus {
 fn agent_status(status: ManagedServiceStatus, told: Option<AgentReport>) -> AgentStatus {
     let (turns_running, approvals_pending) =
         told.as_ref().map(|told| (told.turns_running, told.approvals_pending)).unzip();
-    let AgentReport { providers, problems: now, memory_vectors, .. } = told.unwrap_or_default();
+    let AgentReport { providers, problems: now, memory_vectors, schedule, .. } = told.unwrap_or_default();
     let mut problems: Vec<_> = status.problem.into_iter().chain(status.complaints).collect();
     let new: Vec<_> = now.into_iter().filter(|problem| !problems.contains(problem)).collect();
     problems.extend(new);
@@ -106,7 +108,13 @@ fn agent_status(status: ManagedServiceStatus, told: Option<AgentReport>) -> Agen
         approvals_pending,
         providers: providers.into_iter().map(provider).collect(),
         memory_vectors: memory_vectors.map(vectors),
+        schedule: schedule.map(schedule_status),
     }
+}
+
+fn schedule_status(told: agent::ScheduleStatus) -> host::ScheduleStatus {
+    let agent::ScheduleStatus { jobs, paused, running, waiting, next_unix_ms } = told;
+    host::ScheduleStatus { jobs, paused, running, waiting, next_unix_ms }
 }
 
 fn vectors(told: MemoryVectors) -> host::MemoryVectors {

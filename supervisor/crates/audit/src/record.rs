@@ -24,7 +24,7 @@ pub struct Caller {
     pub pid: u32,
     /// `call`, `operate` or `admin`.
     pub role: &'static str,
-    /// `person`, `model` or `program`.
+    /// `person`, `model`, `program` or `system`.
     pub origin: &'static str,
 }
 
@@ -91,6 +91,9 @@ pub struct Call {
     /// The sub-agent that it called for; empty if none.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub subagent: String,
+    /// The role that the action plays, if the call is made for an extension; `session` then has its entry. Empty if none.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub role: &'static str,
     /// The id of the call in logs and events; the part before the last dot was chosen by the caller.
     pub call_id: String,
     /// The requested plugin, whether it exists or not.

@@ -442,6 +442,7 @@ proptest! {
             session: long.clone(),
             sender: long.clone(),
             subagent: long.clone(),
+            role: "response_hook",
             call_id: long.clone(),
             plugin: long.clone(),
             action: long.clone(),

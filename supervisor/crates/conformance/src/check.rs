@@ -114,6 +114,7 @@ pub(crate) enum Test {
     CapabilitiesSchemas,
     CapabilitiesSizes,
     CapabilitiesStable,
+    CapabilitiesRoles,
     HealthServing,
     HealthUnknownService,
     ExecuteEchoId,

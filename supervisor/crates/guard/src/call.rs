@@ -24,10 +24,12 @@ pub enum Origin {
     Model,
     /// Another program.
     Program,
+    /// One of the supervisor's own services, for an extension: the action plays a [role](CallFields::role).
+    System,
 }
 
 impl Origin {
-    /// The value for logs and programs: `person`, `model` or `program`.
+    /// The value for logs and programs: `person`, `model`, `program` or `system`.
     #[must_use]
     #[inline]
     pub fn as_str(self) -> &'static str {
@@ -35,6 +37,7 @@ impl Origin {
             Self::Person => "person",
             Self::Model => "model",
             Self::Program => "program",
+            Self::System => "system",
         }
     }
 }
@@ -103,6 +106,8 @@ pub struct CallFields {
     pub arguments_error: Option<ArgumentsError>,
     /// Who made the call.
     pub origin: Origin,
+    /// The role that the action plays in this call, if it is made for an extension. Decided by the dispatcher.
+    pub role: Option<&'static str>,
     /// What the caller may call; `None`: everything. Decided by the dispatcher.
     pub granted: Option<ArcById<dyn Grant>>,
     /// Whether `granted` covers the action, once that was asked.
@@ -158,6 +163,7 @@ impl Call {
             json: None,
             arguments_error: None,
             origin,
+            role: None,
             granted: None,
             grant_verdict: None,
             wants_media: false,
@@ -250,6 +256,7 @@ impl fmt::Debug for Call {
             .field("args", &self.args.keys())
             .field("has_json", &self.json.is_some())
             .field("origin", &self.origin)
+            .field("role", &self.role)
             .field("granted", &self.granted)
             .field("progress_observer", &self.progress_observer)
             .field("trace", &self.trace)

@@ -242,6 +242,6 @@ pub use stack::Stack;
 pub use stopwatch::{Stopwatch, Timed, TimedLayer};
 pub use taint::{Taint, TaintLayer, TaintService, TaintSettings};
 pub use trace::{Trace, TraceLayer};
-pub use truncate::{Oversize, Truncate, TruncateLayer};
+pub use truncate::{MAX_ROLE_STRUCTURED_BYTES, Oversize, Truncate, TruncateLayer};
 pub use validate::{Validate, ValidateError, ValidateLayer};
 pub use wrap::{Guarded, Parts, Wrap, WrapLayer};

@@ -11,6 +11,8 @@ pub const UNKNOWN_ACTION: &str = "unknown_action";
 pub const BAD_ARGUMENTS: &str = "bad_arguments";
 /// Only a person may run the action, and a model called it.
 pub const USER_ONLY: &str = "user_only";
+/// The action only plays roles of extensions, and a model called it.
+pub const ROLE_ONLY: &str = "role_only";
 /// The caller is not granted the action.
 pub const NOT_GRANTED: &str = "not_granted";
 /// The plugin's declaration of the action differs from the approved one, and the operator wants such calls
@@ -42,11 +44,12 @@ pub const INTERNAL: &str = "internal";
 pub const TOOL_ERROR: &str = "tool_error";
 
 /// All reasons above.
-pub const ALL: [&str; 18] = [
+pub const ALL: [&str; 19] = [
     UNKNOWN_PLUGIN,
     UNKNOWN_ACTION,
     BAD_ARGUMENTS,
     USER_ONLY,
+    ROLE_ONLY,
     NOT_GRANTED,
     CHANGED,
     ARGUMENTS_TOO_LARGE,

@@ -2,7 +2,7 @@
 //!
 //! It checks in this order: the caller is granted the action; the plugin exists; its capabilities are known;
 //! it has the action; the action is what was approved; the caller may run it (`user_only` is for people and
-//! programs, not for models); the arguments are not too large; and each argument is known, present where
+//! programs, not for models, and so is an action that only plays roles); the arguments are not too large; and each argument is known, present where
 //! required and of its type (see [`arguments`](self#arguments)). Then it sets the host's own values: the
 //! declared name, the session context that the action asks for *and* the operator grants, and the operator's
 //! credentials. A refusal lists all problems of the arguments at once, with the nearest names, so that a
@@ -42,6 +42,7 @@ use std::task::{Context, Poll, ready};
 use pin_project_lite::pin_project;
 use talon_arguments::Arguments;
 use talon_proto::plugin::{Action, CredentialHeader};
+use talon_proto::roles::is_tool;
 use tower_layer::Layer;
 use tower_service::Service;
 
@@ -185,6 +186,9 @@ impl<D: Directory> Rules<D> {
         }
         if action.user_only && call.origin == Origin::Model {
             return Err(ResolveError::UserOnly { action: call.action.clone() });
+        }
+        if call.origin == Origin::Model && !is_tool(action) {
+            return Err(ResolveError::RoleOnly { action: call.action.clone() });
         }
         if let Some(error) = call.arguments_error.take() {
             return Err(ResolveError::UnusableArguments { action: call.action.clone(), error });

@@ -37,6 +37,10 @@ mod shorten;
 /// Set with [`TruncateLayer::new`].
 pub const DEFAULT_MAX_RESPONSE_BYTES: usize = 64 * 1024;
 
+/// The limit of the structured answer of an action that plays a role, unless the plugin's own limit is higher: 1 MiB. A
+/// service reads it and no model, and the largest message of a person fits four times.
+pub const MAX_ROLE_STRUCTURED_BYTES: usize = 1024 * 1024;
+
 /// What happens to content that is over the limit.
 #[derive(Debug, Clone, Default)]
 pub enum Oversize {
@@ -115,6 +119,18 @@ impl TruncateLayer {
 
     /// Limits the size of an answer of this plugin to a call from this scope.
     pub(crate) fn apply(&self, answer: &mut SanitizedAnswer, scope: &str, plugin: &str, wants_media: bool) {
+        self.apply_with(answer, scope, plugin, wants_media, self.max_structured_bytes);
+    }
+
+    /// The same with another limit for structured content.
+    fn apply_with(
+        &self,
+        answer: &mut SanitizedAnswer,
+        scope: &str,
+        plugin: &str,
+        wants_media: bool,
+        max_structured_bytes: usize,
+    ) {
         let is_over =
             answer.content().len() > self.max_response_bytes || answer.unreported_bytes(Field::Content) > 0;
         if answer.0.input_request.is_some() && is_over {
@@ -126,7 +142,7 @@ impl TruncateLayer {
             Oversize::Paged(pages) => self.excerpt(answer, Some((pages, scope, plugin))),
         }
         self.cut(answer, Field::Error);
-        self.limit_structured(answer, scope, plugin);
+        self.limit_structured(answer, scope, plugin, max_structured_bytes);
         if !answer.0.media.is_empty() {
             let (kept, notice) = self.media.admit(std::mem::take(&mut answer.0.media), wants_media, plugin);
             answer.0.media = kept;
@@ -136,9 +152,9 @@ impl TruncateLayer {
         }
     }
 
-    fn limit_structured(&self, answer: &mut SanitizedAnswer, scope: &str, plugin: &str) {
+    fn limit_structured(&self, answer: &mut SanitizedAnswer, scope: &str, plugin: &str, limit: usize) {
         let structured = &answer.0.structured_content;
-        let (whole, limit) = (structured.whole(), self.max_structured_bytes);
+        let whole = structured.whole();
         if whole.len() <= limit || structured.is_cut() {
             return;
         }
@@ -223,11 +239,14 @@ where
     #[inline]
     fn call(&mut self, call: Call) -> Self::Future {
         let wants_media = call.wants_media;
+        let own = self.limits.max_structured_bytes;
+        let max_structured_bytes = if call.role.is_some() { own.max(MAX_ROLE_STRUCTURED_BYTES) } else { own };
         let keeper = match self.limits.oversize {
             Oversize::Cut | Oversize::Excerpt if !wants_media => None,
             _ => Some((call.scope.clone(), call.plugin.clone())),
         };
-        ResponseFuture { future: self.inner.call(call), limits: self.limits.clone(), keeper, wants_media }
+        let (future, limits) = (self.inner.call(call), self.limits.clone());
+        ResponseFuture { future, limits, keeper, wants_media, max_structured_bytes }
     }
 }
 
@@ -240,6 +259,7 @@ pin_project! {
         // Scope and plugin, if the text may be stored for reading on, or the plugin named in a notice.
         keeper: Option<(Arc<str>, Arc<str>)>,
         wants_media: bool,
+        max_structured_bytes: usize,
     }
 }
 
@@ -255,9 +275,9 @@ where
         let mut answer = ready!(this.future.poll(cx))?;
         let (scope, plugin) = this.keeper.as_ref().map_or(("", ""), |(scope, plugin)| (&**scope, &**plugin));
         let limits = this.limits;
-        let wants_media = *this.wants_media;
+        let (wants_media, structured) = (*this.wants_media, *this.max_structured_bytes);
         let bytes = answer.report().bytes_out;
-        limits.executor.run(bytes, || limits.apply(&mut answer, scope, plugin, wants_media));
+        limits.executor.run(bytes, || limits.apply_with(&mut answer, scope, plugin, wants_media, structured));
         Poll::Ready(Ok(answer))
     }
 }

@@ -38,6 +38,8 @@ pub enum EventKind {
     ToolsChanged,
     /// A plugin lists other resources or prompts: `resources`, `prompts`.
     ListsChanged,
+    /// A resource of a plugin changed that somebody follows: `uri`.
+    ResourceUpdated,
     /// A plugin's processes were replaced without losing a call: `old_digest`, `new_digest`.
     PluginReplaced,
     /// The processes that should have replaced a plugin's did not become ready; the old ones keep serving:
@@ -70,6 +72,7 @@ impl EventKind {
             Self::CallProgress => "call_progress",
             Self::ToolsChanged => "tools_changed",
             Self::ListsChanged => "lists_changed",
+            Self::ResourceUpdated => "resource_updated",
             Self::PluginReplaced => "plugin_replaced",
             Self::ReplacementFailed => "replacement_failed",
             Self::ConfigReloaded => "config_reloaded",

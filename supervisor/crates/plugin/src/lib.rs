@@ -34,6 +34,7 @@ mod plugin_context;
 pub mod probe;
 mod progress_throttle;
 mod registry;
+mod resources_throttle;
 mod rundir;
 mod safe_display;
 pub mod service;

@@ -1,5 +1,5 @@
 //! Unrequested messages from a process (`talon.plugin.v1.Notices`): the progress of its calls, and that its
-//! capabilities, or what it lists besides, changed.
+//! capabilities, what it lists besides, or a resource that somebody follows changed.
 //!
 //! The stream is opened once the process takes calls, for plugins with go-plugin's dialect, and reopened when
 //! it breaks. A flood of notices costs little and affects only the plugin's own callers: messages are small,
@@ -22,6 +22,7 @@ use crate::live_process::LiveProcess;
 use crate::logs::Level;
 use crate::plugin_context::{PluginContext, REFRESH_TIMEOUT};
 use crate::progress_throttle::ProgressUpdate;
+use crate::resources_throttle::ResourcesThrottle;
 
 /// How many notices of one process are handled within a [`WINDOW`]: ten a second for each of some twenty
 /// calls, which is more than a plugin may run at once by default. Further ones are dropped and counted.
@@ -62,12 +63,12 @@ impl NoticeListener {
         let mut wait = RETRY;
         // One budget for the process: reopening the stream gives it no more.
         let mut budget = NoticeBudget::new();
-        let mut lists = ListsThrottle::default();
+        let mut throttles = Throttles::default();
         let (changed, changes) = watch::channel(());
         let refreshing = self.clone().refresh_on_change(changes);
         let hearing = async {
             while let Some(notices) = self.live.client.notices().await {
-                if self.read_notices(notices, &changed, &mut budget, &mut lists).await {
+                if self.read_notices(notices, &changed, &mut budget, &mut throttles).await {
                     wait = RETRY;
                 }
                 tokio::time::sleep(wait).await;
@@ -87,7 +88,7 @@ impl NoticeListener {
         mut notices: BoxStream<'static, Notice>,
         changed: &watch::Sender<()>,
         budget: &mut NoticeBudget,
-        lists: &mut ListsThrottle,
+        throttles: &mut Throttles,
     ) -> bool {
         let mut any = false;
         // When the next stored progress update is due.
@@ -99,8 +100,12 @@ impl NoticeListener {
                     due = self.publish_due();
                     continue;
                 }
-                () = sleep_until(lists.due(Instant::now())) => {
-                    self.publish_lists(lists);
+                () = sleep_until(throttles.lists.due(Instant::now())) => {
+                    self.publish_lists(&mut throttles.lists);
+                    continue;
+                }
+                () = sleep_until(throttles.resources.due(Instant::now())) => {
+                    self.publish_resources(&mut throttles.resources);
                     continue;
                 }
             };
@@ -109,7 +114,7 @@ impl NoticeListener {
             let heard = budget.spend().await;
             if let Some(dropped) = budget.take_dropped() {
                 let text = sanitized!(
-                    "{} notices were dropped: it sends more than {} a second",
+                    "{} notices were dropped: it sends more than {} a second, or changed resources that nobody can follow",
                     dropped,
                     MAX_HANDLED
                 );
@@ -122,7 +127,10 @@ impl NoticeListener {
                 Some(Kind::CapabilitiesChanged(_)) => {
                     changed.send_replace(());
                 }
-                Some(Kind::ListsChanged(changed)) => lists.record(&changed),
+                Some(Kind::ListsChanged(changed)) => throttles.lists.record(&changed),
+                Some(Kind::ResourcesUpdated(updated)) => {
+                    budget.dropped += throttles.resources.record(updated)
+                }
                 Some(Kind::Progress(told)) => {
                     if let Some(progress) = parse_progress(&told) {
                         match self.live.record_progress(&told.call_id, progress) {
@@ -150,6 +158,16 @@ impl NoticeListener {
             .field("resources", changed.resources)
             .field("prompts", changed.prompts);
         self.common.events.emit(event);
+    }
+
+    fn publish_resources(&self, resources: &mut ResourcesThrottle) {
+        for uri in resources.take_due(Instant::now()) {
+            let event = NewEvent::new(EventKind::ResourceUpdated, format!("its resource {uri} changed"))
+                .plugin(&self.common.spec.name)
+                .instance(self.instance)
+                .field("uri", uri);
+            self.common.events.emit(event);
+        }
     }
 
     /// Publishes the updates that are due; returns when the next one is.
@@ -231,6 +249,13 @@ fn parse_progress(told: &talon_proto::notices::Progress) -> Option<CallProgress>
         total: told.total.filter(|total| amount(*total)),
         message: Raw::from(&told.message).line_within(MAX_PROGRESS_MESSAGE_BYTES),
     })
+}
+
+/// What is merged before it is published.
+#[derive(Debug, Default)]
+struct Throttles {
+    lists: ListsThrottle,
+    resources: ResourcesThrottle,
 }
 
 /// Limits how many notices are handled.

@@ -76,6 +76,11 @@ pub const ALL: &[Metric] = &[
     // Calls.
     counter("talon_calls_total", &[PLUGIN, "action", "outcome"], "Calls that ended, by action and outcome"),
     counter("talon_calls_shed_total", BY_PLUGIN, "Calls refused because the plugin's queue was full"),
+    counter(
+        "talon_extension_calls_total",
+        &["role", PLUGIN, "outcome"],
+        "Calls of actions that play a role, by role and outcome",
+    ),
     gauge("talon_calls_in_flight", BY_PLUGIN, "Calls that run"),
     gauge("talon_calls_waiting", BY_PLUGIN, "Calls that wait for a place in front of the plugin"),
     gauge("talon_breaker_state", &[PLUGIN, "state"], "1 for the state that the plugin's breaker is in"),

@@ -32,6 +32,7 @@ pub use self::traces::Traces;
 pub use self::user::User;
 
 use talon_agent_settings::{AgentKeys, ModelKeys, OrchestratorKeys};
+use talon_extensions::Extensions;
 
 use super::environment::DefaultPaths;
 
@@ -86,6 +87,10 @@ pub struct Config {
     pub models: ModelKeys,
     /// Instructions for the model.
     pub orchestrator: OrchestratorKeys,
+    /// Actions that extend the system, each in a role: [extensions](extensions/README.md).
+    ///
+    /// A plugin can only propose a role; without an entry here it plays none.
+    pub extensions: Extensions,
 }
 
 /// The kinds of plugin.
@@ -115,6 +120,7 @@ impl Config {
             agent: AgentKeys::default(),
             models: ModelKeys::default(),
             orchestrator: OrchestratorKeys::default(),
+            extensions: Extensions::default(),
         }
     }
 }

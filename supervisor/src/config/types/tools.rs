@@ -168,7 +168,8 @@ pub struct Grants {
     ///
     /// Nothing unless named here: what an action asks for is the plugin's wish, not the operator's. The agent
     /// gives `session_id`, `sender`, `channel` and the like, and to actions that ask for them `task`, the
-    /// message of the turn, and `conversation`, what was said in the turns before.
+    /// message of the turn, `conversation`, what was said in the turns before, and
+    /// `attachment`, the file that the call's arguments name by its id.
     #[schemars(example = serde_json::json!(["session_id"]))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub context: Option<Vec<String>>,

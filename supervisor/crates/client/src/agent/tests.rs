@@ -103,7 +103,7 @@ fn started() -> chunk::Kind {
 }
 
 fn text(text: &str) -> chunk::Kind {
-    chunk::Kind::Text(Text { text: text.into() })
+    chunk::Kind::Text(Text { text: text.into(), ..Text::default() })
 }
 
 fn done() -> chunk::Kind {

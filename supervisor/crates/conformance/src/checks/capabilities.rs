@@ -3,9 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
+use talon_extensions::declaration::{DeclarationError, DeclaredAction, DeclaredParameter, check};
+use talon_extensions::{Entry, Role};
 use talon_plugin_client::Capability;
 use talon_plugin_client::capability::CapabilityError;
-use talon_proto::plugin::{Action, PluginCapabilities};
+use talon_proto::plugin::{Action, Parameter, PluginCapabilities};
+use talon_proto::roles::TOOL;
 use talon_sanitize::{Raw, Sanitized, sanitized};
 
 use super::handshake;
@@ -109,6 +112,44 @@ pub(super) fn sizes(harness: &Harness<'_>) -> Result<Finding, Finding> {
         Some(error @ CapabilityError::TooMuch { .. }) => Finding::Fail(Raw::of(error).line()),
         _ => Finding::pass(),
     })
+}
+
+pub(super) fn roles(harness: &Harness<'_>) -> Result<Finding, Finding> {
+    let declared = declaration(harness)?;
+    let mut told = None;
+    for action in &declared.actions {
+        for role in action.roles.iter().filter(|role| *role != TOOL) {
+            let known: Role = match role.parse() {
+                Ok(known) => known,
+                Err(error) => {
+                    let whose = sanitized(&action.name);
+                    told = Some(sanitized!("the action {}: {}", whose, Raw::of(error).line()));
+                    continue;
+                }
+            };
+            if let Err(error) = fits_role(known, action) {
+                return Ok(Finding::Fail(Raw::of(error).line()));
+            }
+        }
+    }
+    Ok(told.map_or_else(Finding::pass, Finding::Warn))
+}
+
+/// Whether an entry without a template would work.
+fn fits_role(role: Role, action: &Action) -> Result<(), DeclarationError> {
+    let parameter = |parameter: &Parameter| DeclaredParameter {
+        name: parameter.name.clone(),
+        kind: parameter.r#type.clone(),
+        required: parameter.required,
+    };
+    let declared = DeclaredAction {
+        roles: action.roles.clone(),
+        parameters: action.parameters.iter().map(parameter).collect(),
+        takes_further_arguments: action.takes_further_arguments,
+    };
+    let name = format!("plugin.{}", action.name);
+    let entry = Entry { role, index: 0, name: &name, action: &name, args: None };
+    check(&entry, Some(&declared), std::iter::empty())
 }
 
 pub(super) async fn stable(harness: &mut Harness<'_>) -> Result<Finding, Finding> {

@@ -39,6 +39,7 @@ pub(crate) async fn perform(check: &Check, harness: &mut Harness<'_>) -> Finding
         Test::CapabilitiesSchemas => capabilities::schemas(harness),
         Test::CapabilitiesSizes => capabilities::sizes(harness),
         Test::CapabilitiesStable => capabilities::stable(harness).await,
+        Test::CapabilitiesRoles => capabilities::roles(harness),
         Test::HealthServing => health::serving(harness).await,
         Test::HealthUnknownService => health::unknown_service(harness).await,
         Test::ExecuteEchoId => execute::answers::echo_id(harness).await,

@@ -34,6 +34,7 @@ pub const CHECKS: &[Check] = &[
     capabilities::SCHEMAS,
     capabilities::SIZES,
     capabilities::STABLE,
+    capabilities::ROLES,
     health::SERVING,
     health::UNKNOWN_SERVICE,
     execute::ECHO_ID,

@@ -75,6 +75,12 @@ pub enum ResolveError {
         /// The action.
         action: String,
     },
+    /// The action is for extensions.
+    #[error("action {} is no tool: it only plays roles of extensions (docs/extensions)", Quoted(.action))]
+    RoleOnly {
+        /// The action.
+        action: String,
+    },
     /// Names and values of all arguments together are too large.
     #[error(
         "the arguments of action {} are too large: {bytes} bytes of at most {limit}; \
@@ -160,6 +166,7 @@ impl From<ResolveError> for CallError {
             ResolveError::NotGranted { .. } => Self::refused(reason::NOT_GRANTED, message),
             ResolveError::Changed { .. } => Self::refused(reason::CHANGED, message),
             ResolveError::UserOnly { .. } => Self::refused(reason::USER_ONLY, message),
+            ResolveError::RoleOnly { .. } => Self::refused(reason::ROLE_ONLY, message),
             ResolveError::ArgumentsTooLarge { .. } => Self::refused(reason::ARGUMENTS_TOO_LARGE, message),
             ResolveError::UnusableArguments { .. } | ResolveError::BadArguments { .. } => {
                 Self::refused(reason::BAD_ARGUMENTS, message)

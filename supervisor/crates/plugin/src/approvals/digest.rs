@@ -84,6 +84,15 @@ pub(super) fn action_digests(action: &Action) -> Digests {
         // Hashed only if set, so that approvals recorded before this flag existed stay valid.
         hints.text("always_include");
     }
+    if !action.roles.is_empty() {
+        // Hashed only if set, as above; which roles it plays is the operator's, and whether it is a tool as well is not.
+        let mut roles: Vec<_> = action.roles.iter().collect();
+        roles.sort();
+        hints.text("roles");
+        for role in roles {
+            hints.text(role);
+        }
+    }
     // `media` is not hashed: whether any are passed on is the operator's own grant.
     let mut description = Hasher::default();
     description.text(&action.description);
@@ -233,7 +242,7 @@ mod tests {
     fn each_part_is_told_apart() {
         let same = action_digests(&action());
         assert!(same.are_valid());
-        let changes: [Change; 12] = [
+        let changes: [Change; 13] = [
             ("description", |a| a.description.push('.')),
             ("parameters", |a| a.parameters[0].name.push('x')),
             ("parameters", |a| a.parameters[0].description.push('x')),
@@ -243,6 +252,7 @@ mod tests {
             ("hints", |a| a.read_only = true),
             ("hints", |a| a.always_include = true),
             ("hints", |a| a.user_only = true),
+            ("hints", |a| a.roles = vec!["request_hook".to_owned()]),
             ("hints", |a| a.destructive = Some(false)),
             ("output_schema", |a| a.output_schema = r#"{"type":"array"}"#.to_owned()),
             ("context", |a| a.inject_context_args.push("tenant".to_owned())),

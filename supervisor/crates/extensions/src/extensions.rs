@@ -1,0 +1,121 @@
+//! The keys of `extensions`.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use talon_schedule::ScheduleEntry;
+
+use crate::{Entry, HookEntry, Role};
+
+/// The key `extensions`: which actions extend the system, and in which role.
+///
+/// A plugin can only propose a role; without an entry here it plays none.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Extensions {
+    /// Actions that see every message first, in this order. They let it pass, annotate or drop it.
+    pub filters: Vec<HookEntry>,
+    /// Actions that see every message after the filters, in this order, each with what the one before made of it.
+    pub request_hooks: Vec<HookEntry>,
+    /// Actions that see every answer before the person does, in this order.
+    pub response_hooks: Vec<HookEntry>,
+    /// Jobs that run at planned times: [schedules](schedule.md).
+    pub schedule: Vec<ScheduleEntry>,
+}
+
+/// What the supervisor handed over is not understood.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "the extensions that the supervisor hands over cannot be understood: both programs have to be of one release"
+)]
+pub struct ParseExtensionsError;
+
+impl Extensions {
+    /// Whether nothing is configured.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// The filters or hooks of a role.
+    #[must_use]
+    pub fn hooks(&self, role: Role) -> &[HookEntry] {
+        match role {
+            Role::Filter => &self.filters,
+            Role::RequestHook => &self.request_hooks,
+            Role::ResponseHook => &self.response_hooks,
+        }
+    }
+
+    /// All entries.
+    pub fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
+        Role::ALL.into_iter().flat_map(|role| {
+            let of_role = self.hooks(role).iter().enumerate();
+            of_role.map(move |(index, hook)| Entry {
+                role,
+                index,
+                name: hook.name(),
+                action: &hook.action,
+                args: hook.args.as_ref(),
+            })
+        })
+    }
+
+    /// The entry of a role with this name.
+    #[must_use]
+    pub fn entry(&self, role: Role, name: &str) -> Option<Entry<'_>> {
+        self.entries().find(|entry| entry.role == role && entry.name == name)
+    }
+
+    /// Encodes them for the service that runs them: nothing at all if nothing is configured.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        if self.is_empty() {
+            return Vec::new();
+        }
+        // Maps have string keys and no type here refuses to be serialized.
+        serde_json::to_vec(self).unwrap_or_default()
+    }
+
+    /// Decodes what [`Extensions::to_bytes`] wrote. Nothing at all is an empty configuration.
+    ///
+    /// # Errors
+    /// [`ParseExtensionsError`]
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, ParseExtensionsError> {
+        if bytes.is_empty() {
+            return Ok(Self::default());
+        }
+        serde_json::from_slice(bytes).map_err(|_| ParseExtensionsError)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_keep_their_order_and_survive_the_way_to_the_service() {
+        let yaml = "
+filters: [{ action: spam.check }]
+request_hooks:
+  - { action: pii.scan, args: { text: '{{ message }}' } }
+  - { action: pii.scan, name: again, may: [replace] }
+response_hooks: [{ action: words.polish }]";
+        let extensions: Extensions = serde_saphyr::from_str(yaml).expect("extensions");
+        let keys: Vec<String> = extensions.entries().map(|entry| entry.key().to_string()).collect();
+        assert_eq!(
+            keys,
+            [
+                "filter/spam.check",
+                "request_hook/pii.scan",
+                "request_hook/again",
+                "response_hook/words.polish"
+            ]
+        );
+        let again = extensions.entry(Role::RequestHook, "again").expect("it is there");
+        assert_eq!(again.target(), ("pii", "scan"));
+        assert_eq!(extensions.entry(Role::Filter, "again"), None);
+        assert_eq!(Extensions::from_bytes(&extensions.to_bytes()).expect("read"), extensions);
+        assert!(Extensions::from_bytes(b"").expect("nothing").is_empty() && !extensions.is_empty());
+        assert!(Extensions::from_bytes(b"{\"x\":1}").is_err());
+    }
+}

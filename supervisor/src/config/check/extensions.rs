@@ -1,0 +1,37 @@
+//! Checks of `extensions`, by the crate that has its types.
+
+use talon_agent_settings::BUILT_IN_SUBAGENTS;
+use talon_extensions::check::{Surroundings, check};
+use talon_extensions::{Finding, Severity};
+use talon_plugin_config::document::origin::KeyPath;
+
+use super::Check;
+use crate::config::types::Config;
+
+impl Check<'_> {
+    pub(super) fn extensions(&mut self, config: &Config, path: &KeyPath) {
+        let tools = &config.plugins.tools;
+        let plugins: Vec<&str> =
+            tools.plugins.keys().chain(tools.overrides.keys()).map(String::as_str).collect();
+        let own = config.agent.subagents.agents.keys().map(String::as_str);
+        let subagents: Vec<&str> = BUILT_IN_SUBAGENTS.into_iter().chain(own).collect();
+        let around = Surroundings {
+            plugins: &plugins,
+            has_plugin_dir: tools.plugin_dir.is_some(),
+            subagents: &subagents,
+        };
+        for Finding { severity, list, index, key, message, help } in check(&config.extensions, around) {
+            let list = path.key(list);
+            let entry = index.map_or_else(|| list.clone(), |index| list.index(index));
+            let key = key.map_or_else(|| entry.clone(), |key| entry.key(key));
+            match severity {
+                Severity::Problem => self.problem(&key, message, &help),
+                Severity::Warning => self.found.warning(&key, message, &help),
+            }
+        }
+        if !config.extensions.is_empty() && !config.agent.enabled {
+            let message = "without the agent, which calls them, they do nothing";
+            self.found.warning(path, message, "set agent.enabled: true");
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! Calls for extensions: the action plays a role.
+//!
+//! Only a service of the supervisor's own may make them, and only those that the running configuration lists: role, entry and
+//! action have to be one of its entries. The entry stands in place of session and sender, so such a call belongs to no
+//! conversation: neither its pages nor its fingerprints are shared with one, and no list of `agent.allow` concerns it.
+
+use std::sync::Arc;
+
+use talon_extensions::Role;
+use talon_guard::{ArcById, Grant};
+use talon_proto::host::ExecuteRequest;
+use tonic::Status;
+
+use crate::config::Config;
+use crate::peer::Peer;
+
+/// How much of a wrong name an error message repeats.
+const MAX_SHOWN_CHARS: usize = 80;
+
+/// A call for an extension.
+pub(super) struct RoleCall {
+    pub(super) role: Role,
+    /// What stands in place of the session: `request_hook/pii.scan`.
+    pub(super) label: String,
+    grant: Option<ArcById<dyn Grant>>,
+}
+
+impl RoleCall {
+    /// What the call may use: everything, since its action was compared with the entry, or nothing.
+    pub(super) fn grant(&self) -> Option<ArcById<dyn Grant>> {
+        self.grant.clone()
+    }
+}
+
+/// The role that the action of a request plays; `None` for an ordinary call. A pair of role and action that the configuration
+/// does not list is a call that is not granted, so that it is recorded and counted as any refused call.
+///
+/// # Errors
+/// `PermissionDenied` for a peer that is no service of ours, and `InvalidArgument` for a request that contradicts itself.
+pub(super) fn role_call(
+    peer: &Peer,
+    request: &ExecuteRequest,
+    config: impl FnOnce() -> Arc<Config>,
+) -> Result<Option<RoleCall>, Status> {
+    if request.role.is_empty() && request.extension.is_empty() {
+        return Ok(None);
+    }
+    if !peer.agent {
+        return Err(Status::permission_denied(
+            "a role is for calls of the supervisor's own services: call the action without it, or try an entry with \
+             `talon extension test`",
+        ));
+    }
+    let role: Role = request.role.parse().map_err(|error| Status::invalid_argument(format!("{error}")))?;
+    if !request.context.is_empty() || request.for_model || !request.within.is_empty() {
+        return Err(Status::invalid_argument(
+            "a call with a role belongs to no conversation: leave out context, for_model and within",
+        ));
+    }
+    let config = config();
+    let shown: String = request.extension.chars().take(MAX_SHOWN_CHARS).collect();
+    let (label, grant) = match config.extensions.entry(role, &request.extension) {
+        Some(entry) if entry.target() == (request.plugin.as_str(), request.action.as_str()) => {
+            (entry.key().to_string(), None)
+        }
+        _ => (format!("{role}/{shown}"), Some(ArcById::<dyn Grant>::new(Arc::new(NotListed)))),
+    };
+    Ok(Some(RoleCall { role, label, grant }))
+}
+
+/// The grant of a call that the configuration does not list.
+struct NotListed;
+
+impl Grant for NotListed {
+    fn covers(&self, _plugin: &str, _action: &str) -> bool {
+        false
+    }
+
+    fn covers_any_action(&self, _plugin: &str) -> bool {
+        false
+    }
+
+    fn remedy(&self, _plugin: &str, _action: &str) -> &'static str {
+        "no entry of `extensions` in the running configuration gives it this role: add one, and reload"
+    }
+}
+
+#[cfg(test)]
+#[path = "role_call_tests.rs"]
+mod tests;

@@ -1,0 +1,83 @@
+use talon_extensions::{Extensions, HookEntry};
+use talon_guard::Origin;
+use tonic::Code;
+
+use super::*;
+use crate::config::{DefaultPath, DefaultPaths, Role as PeerRole};
+
+fn peer(agent: bool) -> Peer {
+    let rights = Some((PeerRole::Admin, Origin::Person));
+    Peer { uid: 1000, gid: 1000, pid: 1, rights, allowed: None, agent }
+}
+
+fn config() -> Arc<Config> {
+    let hooks = vec![
+        HookEntry::new("pii.scan"),
+        HookEntry { name: Some("again".to_owned()), ..HookEntry::new("pii.scan") },
+    ];
+    let extensions = Extensions { request_hooks: hooks, ..Extensions::default() };
+    let place = || DefaultPath { path: "/nowhere".into(), variable: None };
+    let places = DefaultPaths { runtime_dir: place(), data_dir: place(), config_file: None };
+    Arc::new(Config { extensions, ..Config::built_in(&places) })
+}
+
+fn request(role: &str, extension: &str, action: &str) -> ExecuteRequest {
+    let (plugin, action) = action.split_once('.').unwrap();
+    ExecuteRequest {
+        plugin: plugin.to_owned(),
+        action: action.to_owned(),
+        role: role.to_owned(),
+        extension: extension.to_owned(),
+        ..ExecuteRequest::default()
+    }
+}
+
+fn asked(agent: bool, request: &ExecuteRequest) -> Result<Option<RoleCall>, Status> {
+    role_call(&peer(agent), request, config)
+}
+
+// Promises: EXT-5
+#[test]
+fn exactly_the_entries_of_the_configuration_may_be_called() {
+    for (role, name, action, granted) in [
+        ("request_hook", "pii.scan", "pii.scan", true),
+        ("request_hook", "again", "pii.scan", true),
+        ("request_hook", "pii.scan", "pii.wipe", false),
+        ("request_hook", "pii.scan", "files.scan", false),
+        ("request_hook", "other", "pii.scan", false),
+        ("request_hook", "", "pii.scan", false),
+        ("response_hook", "pii.scan", "pii.scan", false),
+        ("filter", "pii.scan", "pii.scan", false),
+    ] {
+        let call = asked(true, &request(role, name, action)).unwrap().unwrap();
+        assert_eq!(call.grant().is_none(), granted, "{role} {name} {action}");
+        assert_eq!(call.label, format!("{role}/{name}"));
+        if let Some(grant) = call.grant() {
+            assert!(!grant.covers("pii", "scan") && grant.remedy("pii", "scan").contains("`extensions`"));
+        }
+    }
+    let long = asked(true, &request("filter", &"x".repeat(10_000), "pii.scan")).unwrap().unwrap();
+    assert!(long.label.len() < 100);
+}
+
+// Promises: EXT-5
+#[test]
+fn a_role_is_believed_on_the_connection_of_our_own_service_alone() {
+    assert!(asked(false, &ExecuteRequest::default()).unwrap().is_none());
+    let request = request("request_hook", "pii.scan", "pii.scan");
+    let error = asked(false, &request).err().unwrap();
+    assert_eq!(error.code(), Code::PermissionDenied);
+    let only_entry = ExecuteRequest { role: String::new(), ..request.clone() };
+    assert_eq!(asked(false, &only_entry).err().unwrap().code(), Code::PermissionDenied);
+    assert_eq!(asked(true, &only_entry).err().unwrap().code(), Code::InvalidArgument);
+    let unknown = ExecuteRequest { role: "request_hok".to_owned(), ..request.clone() };
+    assert!(asked(true, &unknown).err().unwrap().message().ends_with("did you mean request_hook?"));
+    let context = [("session_id".to_owned(), "s".to_owned())].into();
+    for bad in [
+        ExecuteRequest { context, ..request.clone() },
+        ExecuteRequest { for_model: true, ..request.clone() },
+        ExecuteRequest { within: vec!["pii.*".to_owned()], ..request },
+    ] {
+        assert_eq!(asked(true, &bad).err().unwrap().code(), Code::InvalidArgument);
+    }
+}
