@@ -32,6 +32,8 @@ CONTEXT = json.loads(os.environ.get("MCP_CONFORMANCE_CONTEXT", "{}"))
 HOME = Path(tempfile.mkdtemp(prefix="talon-conformance-"))
 # Plugins have uids of their own, and pass through it.
 HOME.chmod(0o755)
+# Their tools ask the user behind a call.
+ASKING = ("elicitation-sep1034-client-defaults", "sep-2322-client-request-state")
 VALUES = {"string": "text", "integer": 5, "number": 5, "boolean": True, "array": [], "object": {}}
 
 
@@ -126,6 +128,41 @@ def call(name, arguments):
     return talon("call", f"server.{name}", "--arguments", json.dumps(arguments))
 
 
+def accepted(question):
+    """A form as its user leaves it who only presses the button."""
+    fields = question["requestedSchema"]["properties"]
+    content = {name: field.get("default", VALUES.get(field["type"], "text")) for name, field in fields.items()}
+    return {"action": "accept", "content": content}
+
+
+def call_with_answers(wanted):
+    """Calls as an editor does whose user accepts each question."""
+    command = [TALON, "--config", str(HOME / "talon.yaml"), "mcp"]
+    mcp = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def send(**message):
+        mcp.stdin.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+        mcp.stdin.flush()
+
+    def ask(id, method, params):
+        send(id=id, method=method, params=params)
+        for line in mcp.stdout:
+            print("mcp:", line[:2000], end="", flush=True)
+            message = json.loads(line)
+            if message.get("method") == "elicitation/create":
+                send(id=message["id"], result=accepted(message["params"]))
+            elif message.get("id") == id and "method" not in message:
+                return
+
+    about = {"name": "conformance", "version": "1"}
+    ask(0, "initialize", {"protocolVersion": "2025-11-25", "capabilities": {"elicitation": {}}, "clientInfo": about})
+    send(method="notifications/initialized")
+    for id, (name, arguments) in enumerate(wanted, 1):
+        ask(id, "tools/call", {"name": f"server__{name}", "arguments": arguments})
+    mcp.stdin.close()
+    mcp.wait(timeout=CALL_SECONDS)
+
+
 def hinted(text):
     """The list of addresses that a refusal prints, for whom it is meant."""
     found = re.search(r'sandbox\.allow: (\[[^\]]*\])', text)
@@ -174,7 +211,11 @@ def main():
     serve = subprocess.Popen([TALON, "--config", str(HOME / "talon.yaml"), "serve"], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
     try:
         shown = settle(allow)
-        for name, arguments in calls((shown.get("capabilities") or {}).get("actions", [])):
+        wanted_calls = calls((shown.get("capabilities") or {}).get("actions", []))
+        if os.environ.get("MCP_CONFORMANCE_SCENARIO") in ASKING:
+            call_with_answers(wanted_calls)
+            wanted_calls = []
+        for name, arguments in wanted_calls:
             answer = call(name, arguments)
             wanted = wanted_login(answer.stdout + answer.stderr)
             # As an operator does once; what is refused even so stays refused.

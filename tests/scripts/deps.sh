@@ -118,8 +118,21 @@ if [ "$1" = test ]; then
   python_packages python-old requirements-old.txt "the official client before its version 2"
 fi
 
+# What the times of schedules are compared with.
+schedule=target/schedule
+if [ "$1" = test ]; then
+  made_of=$(cksum <tests/schedule/requirements.txt)
+  if [ "$(cat "$schedule/.stamp" 2>/dev/null || true)" != "$made_of" ]; then
+    echo "Installing croniter for the tests (PyPI) …"
+    rm -rf "$schedule"
+    /usr/bin/python3 -m venv "$schedule"
+    "$schedule/bin/pip" install --quiet --disable-pip-version-check --no-deps -r tests/schedule/requirements.txt
+    echo "$made_of" >"$schedule/.stamp"
+  fi
+fi
+
 # HTTP clients of Python and Node, which the tests run behind the egress proxy, at the versions pinned in tests/egress. gRPC for
-# Python is for docs/write-a-client.md.
+# Python is for docs/write-a-client.md, OpenTelemetry's packages are for tests/otel.
 egress=target/egress
 if [ "$1" = test ]; then
   made_of=$(cat tests/egress/requirements.txt tests/egress/package-lock.json | cksum)
@@ -132,6 +145,20 @@ if [ "$1" = test ]; then
     cp tests/egress/package.json tests/egress/package-lock.json "$egress/node/"
     (cd "$egress/node" && npm ci --silent --ignore-scripts --no-audit --no-fund)
     echo "$made_of" >"$egress/.stamp"
+  fi
+fi
+
+# The APIs of model providers as others understand them, at the version pinned in tests/providers. It has no dependencies.
+providers=target/providers
+if [ "$1" = test ]; then
+  made_of=$(cksum <tests/providers/package-lock.json)
+  if [ "$(cat "$providers/.stamp" 2>/dev/null || true)" != "$made_of" ]; then
+    echo "Installing a server of model providers' APIs for the tests (npm) …"
+    rm -rf "$providers"
+    mkdir -p "$providers"
+    cp tests/providers/package.json tests/providers/package-lock.json "$providers/"
+    (cd "$providers" && npm ci --silent --ignore-scripts --no-audit --no-fund)
+    echo "$made_of" >"$providers/.stamp"
   fi
 fi
 

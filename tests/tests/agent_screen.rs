@@ -12,7 +12,7 @@ fn say(kind: chunk::Kind) -> Step {
 }
 
 fn text(text: &str) -> Step {
-    say(chunk::Kind::Text(Text { text: text.into() }))
+    say(chunk::Kind::Text(Text { text: text.into(), ..Text::default() }))
 }
 
 fn done(text: &str) -> Step {

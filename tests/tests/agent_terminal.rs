@@ -10,7 +10,7 @@ use talon_tests::{Terminal, program, until};
 const SESSION: &str = "01K0000000000000000000SESS";
 
 fn text(text: &str) -> Step {
-    Step::Say(chunk::Kind::Text(Text { text: text.into() }))
+    Step::Say(chunk::Kind::Text(Text { text: text.into(), ..Text::default() }))
 }
 
 fn done(text: &str) -> Step {
@@ -247,7 +247,7 @@ async fn a_conversation_is_edited_remembered_cancelled_and_left() {
         ],
     );
     agent.on_ask("for ever", vec![text("Half of it"), Step::Cancelled, cancelled()]);
-    let mut terminal = Terminal::start(&mut talon(&agent, &["chat"]), 100, 40);
+    let mut terminal = Terminal::start(&mut talon(&agent, &["chat"]), 100, 60);
     terminal.wait_text("/help shows what there is").await;
     // A slip, mended with keys: the cursor goes back and a letter is taken out.
     types(&terminal, "Helllo\u{1b}[D\u{1b}[D\u{7f}\r").await;

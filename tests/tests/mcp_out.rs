@@ -23,7 +23,8 @@ async fn a_client_of_before_2026_lists_and_calls() {
     let about = mcp.initialize("2025-11-25").await;
     assert_eq!(about["protocolVersion"], "2025-11-25");
     let capabilities = json!({
-        "tools": { "listChanged": true }, "resources": { "listChanged": true }, "prompts": { "listChanged": true },
+        "tools": { "listChanged": true }, "resources": { "subscribe": true, "listChanged": true },
+        "prompts": { "listChanged": true },
         "completions": {},
     });
     assert_eq!(about["capabilities"], capabilities);

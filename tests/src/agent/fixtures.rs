@@ -1,8 +1,8 @@
 //! The fixed data of the tests' agent: the same in each run, so that output can be compared.
 
 use talon_proto::agent::{
-    Approval, Cost, GetCostsResponse, GetStatusResponse, ListModelsResponse, Memory, Message, Model,
-    NamedCost, ProviderState, Session, Tool, ToolCall, ToolResult, Workflow, WorkflowStep,
+    Approval, Cost, GetCostsResponse, GetStatusResponse, Job, ListModelsResponse, Memory, Message, Model,
+    NamedCost, Occurrence, ProviderState, Session, Tool, ToolCall, ToolResult, Workflow, WorkflowStep,
 };
 
 /// The session that the first question creates.
@@ -190,6 +190,57 @@ pub(super) fn tools() -> Vec<Tool> {
         parameters: "{}".into(),
     };
     vec![tool("git", "log", "never", true), tool("shell", "run", "destructive", false)]
+}
+
+pub(super) fn jobs() -> Vec<Job> {
+    let last = occurrences().into_iter().next();
+    vec![
+        Job {
+            id: "digest".into(),
+            when: "cron 0 9 * * 1-5".into(),
+            timezone: "Europe/Berlin".into(),
+            target: "ask".into(),
+            next_unix_ms: Some(NOON + 68_400_000),
+            last,
+            ..Job::default()
+        },
+        Job {
+            id: "rests".into(),
+            when: "every 6h".into(),
+            timezone: "UTC".into(),
+            target: "ask".into(),
+            paused: true,
+            ..Job::default()
+        },
+    ]
+}
+
+pub(super) fn occurrences() -> Vec<Occurrence> {
+    let occurrence = |planned: u64, state: &str| Occurrence {
+        job: "digest".into(),
+        planned_unix_ms: planned,
+        begins_unix_ms: planned,
+        kind: "planned".into(),
+        state: state.into(),
+        attempt: 1,
+        started_unix_ms: Some(planned + 5),
+        ended_unix_ms: Some(planned + 3205),
+        session_id: SESSION.into(),
+        note: String::new(),
+    };
+    let missed = Occurrence {
+        attempt: 0,
+        started_unix_ms: None,
+        session_id: String::new(),
+        note: "the agent did not run at its time; see `missed` of the job".into(),
+        ..occurrence(NOON - 3 * 86_400_000, "missed")
+    };
+    let failed = Occurrence {
+        kind: "manual".into(),
+        note: "no provider answered".into(),
+        ..occurrence(NOON - 2 * 86_400_000, "failed")
+    };
+    vec![occurrence(NOON - 18_000_000, "done"), failed, missed]
 }
 
 pub(super) fn costs() -> GetCostsResponse {

@@ -10,11 +10,13 @@ use talon_proto::agent::{
     DeleteSessionResponse, ForgetMemoriesRequest, ForgetMemoriesResponse, ForgetSenderRequest,
     ForgetSenderResponse, GetCostsRequest, GetCostsResponse, GetLoopRequest, GetMemoryRequest,
     GetMetricsRequest, GetMetricsResponse, GetSessionRequest, GetSessionResponse, GetStatusRequest,
-    GetStatusResponse, ListApprovalRulesRequest, ListApprovalRulesResponse, ListApprovalsRequest,
-    ListApprovalsResponse, ListMemoriesRequest, ListMemoriesResponse, ListModelsRequest, ListModelsResponse,
+    GetStatusResponse, Job, ListApprovalRulesRequest, ListApprovalRulesResponse, ListApprovalsRequest,
+    ListApprovalsResponse, ListJobsRequest, ListJobsResponse, ListMemoriesRequest, ListMemoriesResponse,
+    ListModelsRequest, ListModelsResponse, ListOccurrencesRequest, ListOccurrencesResponse,
     ListSessionsRequest, ListSessionsResponse, ListToolsRequest, ListToolsResponse, LoopState, Memory,
-    ResumeSessionRequest, ResumeSessionResponse, RevokeApprovalRuleRequest, Session, UndoTurnsRequest,
-    UndoTurnsResponse, UpdateSessionRequest,
+    Occurrence, PauseJobRequest, Plan, ResumeSessionRequest, ResumeSessionResponse,
+    RevokeApprovalRuleRequest, RunJobRequest, Sampling, Session, SetPlanRequest, TestExtensionRequest,
+    TestExtensionResponse, UndoTurnsRequest, UndoTurnsResponse, UpdateSessionRequest,
 };
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status};
@@ -105,11 +107,20 @@ impl Agent for Service {
     }
 
     async fn update_session(&self, request: Request<UpdateSessionRequest>) -> Answer<Session> {
-        let UpdateSessionRequest { session_id, model, thinking, tools, local_only, .. } =
-            request.into_inner();
+        let request = request.into_inner();
+        let sampling = request.sampling.map(|sampling| {
+            let Sampling { temperature, top_p, max_tokens } = sampling;
+            format!(" sampling={temperature:?},{top_p:?},{max_tokens:?}")
+        });
+        let verbosity = request.verbosity.as_ref().map(|word| format!(" verbosity={word}"));
+        let metadata = (!request.metadata.is_empty()).then(|| format!(" metadata={:?}", request.metadata));
+        let wanted: String = [sampling, verbosity, metadata].into_iter().flatten().collect();
+        let UpdateSessionRequest { session_id, model, thinking, tools, local_only, .. } = request;
         let tools = tools.map(|list| list.tools);
         let local_only = local_only.map(|only| format!(" local_only={only}")).unwrap_or_default();
-        self.world.record(format!("UpdateSession {session_id} {model:?} {thinking:?} {tools:?}{local_only}"));
+        self.world.record(format!(
+            "UpdateSession {session_id} {model:?} {thinking:?} {tools:?}{local_only}{wanted}"
+        ));
         Ok(Response::new(self.session(&session_id)?))
     }
 
@@ -149,6 +160,15 @@ impl Agent for Service {
         Ok(Response::new(UndoTurnsResponse { turns: turns.max(1), text: "Hello\nyou".into(), calls: 2 }))
     }
 
+    async fn set_plan(&self, request: Request<SetPlanRequest>) -> Answer<Plan> {
+        let SetPlanRequest { session_id, steps, revision } = request.into_inner();
+        let texts: Vec<&str> = steps.iter().map(|step| step.text.as_str()).collect();
+        self.world.record(format!("SetPlan {session_id} revision={revision} {texts:?}"));
+        let plan = Plan { steps, revision: revision + 1, approved: false, changed_by: "person".into() };
+        self.world.decided.send_modify(|times| *times += 1);
+        Ok(Response::new(plan))
+    }
+
     async fn list_approvals(&self, request: Request<ListApprovalsRequest>) -> Answer<ListApprovalsResponse> {
         let ListApprovalsRequest { all, session_id, everybody } = request.into_inner();
         if everybody {
@@ -163,7 +183,9 @@ impl Agent for Service {
     }
 
     async fn decide(&self, request: Request<DecideRequest>) -> Answer<Approval> {
-        let DecideRequest { id, approve, digest, reason, answer, scope, patterns } = request.into_inner();
+        let DecideRequest { id, approve, digest, reason, answer, scope, patterns, plan_revision } =
+            request.into_inner();
+        let plan = if plan_revision > 0 { format!(" plan={plan_revision}") } else { String::new() };
         let answer = if answer.is_empty() { answer } else { format!(" answer={answer:?}") };
         let scope = if matches!(&*scope, "" | "once") {
             String::new()
@@ -171,7 +193,7 @@ impl Agent for Service {
             format!(" scope={scope} {patterns:?}")
         };
         self.world.record(format!(
-            "Decide {id} approve={approve} digest={digest} reason={reason:?}{answer}{scope}"
+            "Decide {id} approve={approve} digest={digest} reason={reason:?}{answer}{scope}{plan}"
         ));
         let mut approvals = self.world.approvals.lock();
         let found = approvals.iter_mut().find(|approval| approval.id == id);
@@ -285,5 +307,40 @@ impl Agent for Service {
 
     async fn get_metrics(&self, _: Request<GetMetricsRequest>) -> Answer<GetMetricsResponse> {
         Ok(Response::new(GetMetricsResponse::default()))
+    }
+
+    async fn list_jobs(&self, _: Request<ListJobsRequest>) -> Answer<ListJobsResponse> {
+        Ok(Response::new(ListJobsResponse { jobs: fixtures::jobs() }))
+    }
+
+    async fn list_occurrences(
+        &self,
+        request: Request<ListOccurrencesRequest>,
+    ) -> Answer<ListOccurrencesResponse> {
+        let ListOccurrencesRequest { job, page_size, page_token } = request.into_inner();
+        let mut found = fixtures::occurrences();
+        found.retain(|occurrence| job.is_empty() || occurrence.job == job);
+        let (occurrences, next_page_token) = page(found, page_size, &page_token)?;
+        Ok(Response::new(ListOccurrencesResponse { occurrences, next_page_token }))
+    }
+
+    async fn run_job(&self, request: Request<RunJobRequest>) -> Answer<Occurrence> {
+        let job = request.into_inner().job;
+        self.world.record(format!("RunJob {job}"));
+        let found = fixtures::occurrences().into_iter().find(|occurrence| occurrence.job == job);
+        found.map(Response::new).ok_or_else(|| Status::not_found(format!("there is no job {job}")))
+    }
+
+    async fn pause_job(&self, request: Request<PauseJobRequest>) -> Answer<Job> {
+        let PauseJobRequest { job, paused } = request.into_inner();
+        self.world.record(format!("PauseJob {job} {paused}"));
+        let found = fixtures::jobs().into_iter().find(|found| found.id == job);
+        let found = found.ok_or_else(|| Status::not_found(format!("there is no job {job}")))?;
+        let next_unix_ms = found.next_unix_ms.filter(|_| !paused);
+        Ok(Response::new(Job { paused, next_unix_ms, ..found }))
+    }
+
+    async fn test_extension(&self, _: Request<TestExtensionRequest>) -> Answer<TestExtensionResponse> {
+        Err(Status::unimplemented("it has no extensions"))
     }
 }

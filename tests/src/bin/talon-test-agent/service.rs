@@ -134,6 +134,36 @@ impl Agent for Service {
         Ok(Response::new(GetStatusResponse { pid: std::process::id(), ..GetStatusResponse::default() }))
     }
 
+    async fn list_jobs(&self, _: Request<ListJobsRequest>) -> Result<Response<ListJobsResponse>, Status> {
+        unimplemented()
+    }
+
+    async fn list_occurrences(
+        &self,
+        _: Request<ListOccurrencesRequest>,
+    ) -> Result<Response<ListOccurrencesResponse>, Status> {
+        unimplemented()
+    }
+
+    async fn run_job(&self, _: Request<RunJobRequest>) -> Result<Response<Occurrence>, Status> {
+        unimplemented()
+    }
+
+    async fn set_plan(&self, _: Request<SetPlanRequest>) -> Result<Response<Plan>, Status> {
+        unimplemented()
+    }
+
+    async fn pause_job(&self, _: Request<PauseJobRequest>) -> Result<Response<Job>, Status> {
+        unimplemented()
+    }
+
+    async fn test_extension(
+        &self,
+        _: Request<TestExtensionRequest>,
+    ) -> Result<Response<TestExtensionResponse>, Status> {
+        unimplemented()
+    }
+
     async fn get_metrics(
         &self,
         _: Request<GetMetricsRequest>,
