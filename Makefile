@@ -25,9 +25,10 @@ test: deps deps-test ## runs every test
 test-vm: deps ## runs the tests of cgroups in a virtual machine that has all controllers (1 to 2 minutes)
 	@tests/scripts/test-cgroup-vm.sh
 
-long: deps deps-test ## runs the tests that take minutes and are left out of `make test`: a session of 300 turns
+long: deps deps-test ## runs the tests that take minutes and are left out of `make test`: a session of 300 turns, and schedules at every change of every clock
 	@cargo build --quiet --locked --bins -p talon -p talon-state -p talon-agent
 	@cargo nextest run --locked -p talon-tests --test agent_long_session --run-ignored all
+	@cargo nextest run --locked --release -p talon-schedule every_change --run-ignored all
 
 hostile: deps deps-test ## attacks the jail and writes the table of what came of it to docs/hostile.md (1 to 2 minutes), and floods connections
 	@cargo run --quiet --locked -p talon-tests --bin talon-hostile -- --table docs/hostile.md
