@@ -129,8 +129,11 @@ async fn a_plan_is_shown_changed_and_approved_before_anything_is_done() {
             screen.lines().map(|line| format!("{line:<w$}", w = usize::from(columns))).collect::<String>()
         };
         let shows = |screen: &str, text: &str| joined(screen).contains(text);
+        // What is typed before the question stands last is discarded: nobody answers what they have not seen.
         let wait = async |terminal: &Terminal, texts: &[&str]| {
-            terminal.wait_for(&texts.join(", "), |screen| texts.iter().all(|text| shows(screen, text))).await
+            let asked = |screen: &str| joined(screen).trim_end().ends_with("such as drop 2]");
+            let wanted = |screen: &str| asked(screen) && texts.iter().all(|text| shows(screen, text));
+            terminal.wait_for(&texts.join(", "), wanted).await
         };
         let screen = wait(&terminal, &["2.   note bread", "Carry out this plan"]).await;
         assert!(shows(&screen, "1.   note milk") && !shows(&screen, "talon.plan"), "{screen}");

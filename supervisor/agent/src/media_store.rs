@@ -1,7 +1,7 @@
 //! The bytes of images and files, in the agent's own database, as pieces of a session's key-values.
 //!
 //! A key is `SESSION/TIME.DIGEST/PIECE`, so that those of a session stand together, the oldest first; a file has
-//! one more, [`ABOUT`], with its name and type. They go with their session, and with `talon forget`; `talon
+//! one more, `ABOUT`, with its name and type. They go with their session, and with `talon forget`; `talon
 //! backup` has them, since they are in the database, and `talon export` writes them below `media/`.
 
 mod sources;
