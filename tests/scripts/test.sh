@@ -11,6 +11,8 @@ if [ ! -x target/debug/talon ] && [ "$room" -lt "$needed" ]; then
 fi
 tests/scripts/progress.sh "Building everything" cargo build --workspace --bins --tests --locked
 plugins-examples/stage.sh debug
+# A panic names its line; the backtrace of an asynchronous test is a hundred lines of the runtime that hide the message.
+export RUST_BACKTRACE="${TALON_TEST_BACKTRACE:-0}"
 cargo test --workspace --doc --locked --quiet
 cargo nextest run --workspace --locked "$@"
 tests/scripts/test-unprivileged.sh

@@ -9,14 +9,15 @@ use serde_json::{Value, json};
 use talon_proto::agent::agent_client::AgentClient;
 use talon_proto::agent::chunk::Kind;
 use talon_proto::agent::{
-    Approval, AskRequest, AttachRequest, Chunk, DecideRequest, GetSessionRequest, ListApprovalsRequest,
-    PlanStep, SetPlanRequest,
+    AskRequest, AttachRequest, DecideRequest, GetSessionRequest, ListApprovalsRequest, PlanStep,
+    SetPlanRequest,
 };
 use talon_tests::ask::{AskResult, ask, wait_session_text, with_agent};
 use talon_tests::provider::{Provider, ScriptedReply};
+use talon_tests::turn_chunks::{final_answer, next_chunk, pending_approval};
 use talon_tests::{Builder, Supervisor, Terminal, dial, example, program};
+use tonic::Code;
 use tonic::transport::Channel;
-use tonic::{Code, Streaming};
 
 /// What a step of a plan begins with that a note is made for.
 const NOTE: &str = "note ";
@@ -90,30 +91,6 @@ impl Setting {
         command.arg("--socket").arg(self.supervisor.socket()).args(args).env("NO_COLOR", "1");
         command.env("XDG_STATE_HOME", self.supervisor.scratch.join("state")).env("LANG", "C.UTF-8");
         command
-    }
-}
-
-async fn until<T>(stream: &mut Streaming<Chunk>, wanted: impl Fn(&Kind) -> Option<T>) -> T {
-    loop {
-        let chunk = stream.message().await.expect("the stream is whole").expect("it has not ended");
-        if let Some(found) = chunk.kind.as_ref().and_then(&wanted) {
-            return found;
-        }
-    }
-}
-
-fn pending(kind: &Kind) -> Option<Approval> {
-    match kind {
-        Kind::Approval(approval) if approval.state == "pending" => Some(approval.clone()),
-        _ => None,
-    }
-}
-
-fn answer(kind: &Kind) -> Option<String> {
-    match kind {
-        Kind::Done(done) => Some(done.text.clone()),
-        Kind::Error(error) => panic!("{error:?}"),
-        _ => None,
     }
 }
 
@@ -245,7 +222,7 @@ async fn a_plan_that_waits_outlives_the_agent_as_it_was_changed() {
     let mut agent = setting.agent().await;
     let request = AskRequest { text: "Shop".to_owned(), plan: true, ..AskRequest::default() };
     let mut turn = agent.ask(request).await.expect("a turn").into_inner();
-    let asked = until(&mut turn, pending).await;
+    let asked = next_chunk(&mut turn, pending_approval).await;
     let seen = asked.plan.clone().expect("it is about a plan");
     let step = |text: &str| PlanStep { text: text.to_owned(), state: String::new() };
     let request = |revision: u64, steps: &[&str]| SetPlanRequest {
@@ -255,7 +232,7 @@ async fn a_plan_that_waits_outlives_the_agent_as_it_was_changed() {
     };
     let edited =
         agent.set_plan(request(seen.revision, &["note soap"])).await.expect("it was seen").into_inner();
-    let followed = until(&mut turn, |kind| match kind {
+    let followed = next_chunk(&mut turn, |kind| match kind {
         Kind::Plan(plan) => Some(plan.clone()),
         _ => None,
     });
@@ -283,12 +260,12 @@ async fn a_plan_that_waits_outlives_the_agent_as_it_was_changed() {
     let mut agent = setting.agent().await;
     let session_id = asked.session_id.clone();
     let mut turn = agent.attach(AttachRequest { session_id }).await.expect("it goes on").into_inner();
-    let again = until(&mut turn, pending).await;
+    let again = next_chunk(&mut turn, pending_approval).await;
     assert_eq!((&again.id, again.plan), (&asked.id, Some(edited.clone())));
     let listed = agent.list_approvals(ListApprovalsRequest::default()).await.expect("a list").into_inner();
     assert_eq!(listed.approvals.len(), 1, "{listed:?}");
     agent.decide(decision(edited.revision)).await.expect("it was seen");
-    assert_eq!(until(&mut turn, answer).await, "All is noted.");
+    assert_eq!(next_chunk(&mut turn, final_answer).await, "All is noted.");
     assert_eq!(setting.noted().await, ["soap"]);
     let request = GetSessionRequest { session_id: asked.session_id.clone(), ..GetSessionRequest::default() };
     let session = agent.get_session(request).await.expect("it is there").into_inner().session;

@@ -1,34 +1,22 @@
 //! Questions of an MCP server to the person behind the agent's call: at the terminal, over the API, over a restart of
 //! the agent, and where no person can answer. The server is made with the official Python library.
 
-use std::path::PathBuf;
 use std::process::Command;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
 use talon_proto::agent::agent_client::AgentClient;
-use talon_proto::agent::chunk::Kind;
-use talon_proto::agent::{Approval, AskRequest, AttachRequest, Chunk, DecideRequest, ListApprovalsRequest};
+use talon_proto::agent::{Approval, AskRequest, AttachRequest, DecideRequest, ListApprovalsRequest};
 use talon_tests::ask::{ask, with_agent};
 use talon_tests::provider::{Provider, ScriptedReply};
-use talon_tests::{Builder, Supervisor, Terminal, dial, program, repository, skip, target};
-use tonic::Streaming;
+use talon_tests::turn_chunks::{final_answer, next_chunk, pending_approval};
+use talon_tests::{
+    Builder, Supervisor, Terminal, dial, mcp_packages, program, repository, without_mcp_packages,
+};
 use tonic::transport::Channel;
 
 const REVISIONS: [&str; 2] = ["2025-11-25", "2026-07-28"];
-
-fn packages() -> PathBuf {
-    target().join("mcp/python")
-}
-
-fn is_missing(test: &str) -> bool {
-    let missing = !packages().join("bin/python").exists();
-    if missing {
-        skip(test, "there is no target/mcp/python (tests/scripts/deps.sh test installs it)");
-    }
-    missing
-}
 
 /// A model that calls `fly.book` (or what it is asked to call), and repeats the last result.
 fn books(question: &Value) -> ScriptedReply {
@@ -56,7 +44,7 @@ async fn start(revision: &str, confirm: &str) -> Setting {
     let script =
         builder.scratch().install(&repository().join("tests/mcp/asking_server.py"), "server/asking.py");
     let reads = script.parent().expect("a file is in a directory").display().to_string();
-    let packages = packages().canonicalize().expect("it is there");
+    let packages = mcp_packages().canonicalize().expect("it is there");
     let entry = format!(
         "dialect: mcp\nstart_timeout: 120s\nconfig: {{ protocol: \"{revision}\" }}\n\
          sandbox: {{ fs: {{ read: [{reads}], execute: [{}] }} }}",
@@ -75,31 +63,6 @@ impl Setting {
     }
 }
 
-/// The next chunk of a kind.
-async fn until<T>(stream: &mut Streaming<Chunk>, wanted: impl Fn(&Kind) -> Option<T>) -> T {
-    loop {
-        let chunk = stream.message().await.expect("the stream is whole").expect("it has not ended");
-        if let Some(found) = chunk.kind.as_ref().and_then(&wanted) {
-            return found;
-        }
-    }
-}
-
-fn pending(kind: &Kind) -> Option<Approval> {
-    match kind {
-        Kind::Approval(approval) if approval.state == "pending" => Some(approval.clone()),
-        _ => None,
-    }
-}
-
-fn answer(kind: &Kind) -> Option<String> {
-    match kind {
-        Kind::Done(done) => Some(done.text.clone()),
-        Kind::Error(error) => panic!("{error:?}"),
-        _ => None,
-    }
-}
-
 fn accept(approval: &Approval, answer: &Value) -> DecideRequest {
     let (id, answer) = (approval.id.clone(), answer.to_string());
     DecideRequest { id, approve: true, answer, ..DecideRequest::default() }
@@ -108,7 +71,7 @@ fn accept(approval: &Approval, answer: &Value) -> DecideRequest {
 // Promises: AGENT-120
 #[tokio::test(flavor = "multi_thread")]
 async fn a_person_at_the_terminal_is_asked_what_the_server_asks() {
-    if is_missing("a_person_at_the_terminal_is_asked_what_the_server_asks") {
+    if without_mcp_packages("a_person_at_the_terminal_is_asked_what_the_server_asks") {
         return;
     }
     for revision in REVISIONS {
@@ -149,7 +112,7 @@ async fn a_person_at_the_terminal_is_asked_what_the_server_asks() {
 // Promises: AGENT-120
 #[tokio::test(flavor = "multi_thread")]
 async fn where_no_person_can_answer_it_is_declined_and_said() {
-    if is_missing("where_no_person_can_answer_it_is_declined_and_said") {
+    if without_mcp_packages("where_no_person_can_answer_it_is_declined_and_said") {
         return;
     }
     for (revision, says) in [(REVISIONS[0], "T1: decline"), (REVISIONS[1], "which this caller cannot give")] {
@@ -164,7 +127,7 @@ async fn where_no_person_can_answer_it_is_declined_and_said() {
 // Promises: AGENT-120
 #[tokio::test(flavor = "multi_thread")]
 async fn a_program_of_a_person_answers_over_the_api_and_no_secret_is_asked_for() {
-    if is_missing("a_program_of_a_person_answers_over_the_api_and_no_secret_is_asked_for") {
+    if without_mcp_packages("a_program_of_a_person_answers_over_the_api_and_no_secret_is_asked_for") {
         return;
     }
     let setting = start(REVISIONS[1], "never").await;
@@ -172,7 +135,7 @@ async fn a_program_of_a_person_answers_over_the_api_and_no_secret_is_asked_for()
     let request =
         |text: &str| AskRequest { text: text.to_owned(), can_answer: true, ..AskRequest::default() };
     let mut turn = agent.ask(request("Book a seat")).await.expect("a turn").into_inner();
-    let asked = until(&mut turn, pending).await;
+    let asked = next_chunk(&mut turn, pending_approval).await;
     assert_eq!((asked.plugin.as_str(), asked.question.as_str()), ("fly", "Which seat on T1?"));
     let form: Value = serde_json::from_str(&asked.form).expect("a form is JSON");
     assert_eq!(form["required"], json!(["seat"]), "{form}");
@@ -184,11 +147,11 @@ async fn a_program_of_a_person_answers_over_the_api_and_no_secret_is_asked_for()
     let decided =
         agent.decide(accept(&asked, &json!({ "seat": "window" }))).await.expect("it fits").into_inner();
     assert_eq!(decided.state, "answered");
-    let said = until(&mut turn, answer).await;
+    let said = next_chunk(&mut turn, final_answer).await;
     assert!(said.contains(r#"T1: {"seat":"window","bags":0}"#), "{said}");
 
     let mut turn = agent.ask(request("Now log in")).await.expect("a turn").into_inner();
-    let said = until(&mut turn, answer).await;
+    let said = next_chunk(&mut turn, final_answer).await;
     assert!(said.contains("asks for a secret"), "{said}");
     setting.supervisor.stop().await;
 }
@@ -196,7 +159,7 @@ async fn a_program_of_a_person_answers_over_the_api_and_no_secret_is_asked_for()
 // Promises: AGENT-121
 #[tokio::test(flavor = "multi_thread")]
 async fn a_question_outlives_the_agent_and_its_call_is_continued_once() {
-    if is_missing("a_question_outlives_the_agent_and_its_call_is_continued_once") {
+    if without_mcp_packages("a_question_outlives_the_agent_and_its_call_is_continued_once") {
         return;
     }
     // The call itself needs an approval, which is asked for once.
@@ -204,13 +167,15 @@ async fn a_question_outlives_the_agent_and_its_call_is_continued_once() {
     let mut agent = setting.agent().await;
     let request = AskRequest { text: "Book a seat".to_owned(), can_answer: true, ..AskRequest::default() };
     let mut turn = agent.ask(request).await.expect("a turn").into_inner();
-    let call = until(&mut turn, pending).await;
+    let call = next_chunk(&mut turn, pending_approval).await;
     assert!(call.question.is_empty(), "{call:?}");
     agent
         .decide(DecideRequest { id: call.id.clone(), approve: true, ..DecideRequest::default() })
         .await
         .expect("it runs");
-    let asked = until(&mut turn, |kind| pending(kind).filter(|approval| !approval.question.is_empty())).await;
+    let asked =
+        next_chunk(&mut turn, |kind| pending_approval(kind).filter(|approval| !approval.question.is_empty()))
+            .await;
     let before = setting.supervisor.agent_status().await;
     kill(Pid::from_raw(before.pid.cast_signed()), Signal::SIGKILL).expect("it runs");
     setting
@@ -224,7 +189,7 @@ async fn a_question_outlives_the_agent_and_its_call_is_continued_once() {
     let session_id = asked.session_id.clone();
     let mut turn = agent.attach(AttachRequest { session_id }).await.expect("it is continued").into_inner();
     agent.decide(accept(&asked, &json!({ "seat": "aisle" }))).await.expect("it fits");
-    let said = until(&mut turn, answer).await;
+    let said = next_chunk(&mut turn, final_answer).await;
     assert!(said.contains(r#"T1: {"seat":"aisle","bags":0}"#), "{said}");
     // One answer with the call, and one with what came of it.
     assert_eq!(setting.provider.bodies().len(), 2);

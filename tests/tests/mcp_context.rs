@@ -1,22 +1,8 @@
 //! Resources and prompts of an MCP server, for the clients of `talon mcp`. The server is made with the official
 //! Python library.
 
-use std::path::PathBuf;
-
 use serde_json::{Value, json};
-use talon_tests::{Builder, Mcp, Supervisor, meta, program, repository, skip, target};
-
-fn packages() -> PathBuf {
-    target().join("mcp/python")
-}
-
-fn is_missing(test: &str) -> bool {
-    let missing = !packages().join("bin/python").exists();
-    if missing {
-        skip(test, "there is no target/mcp/python (tests/scripts/deps.sh test installs it)");
-    }
-    missing
-}
+use talon_tests::{Builder, Mcp, Supervisor, mcp_packages, meta, program, repository, without_mcp_packages};
 
 /// A supervisor with the server as the plugin `notes`, and a plugin without any of it.
 async fn serving(args: &[&str], config: &str, more: &str) -> Supervisor {
@@ -27,7 +13,7 @@ async fn serving(args: &[&str], config: &str, more: &str) -> Supervisor {
     let reads = script.parent().expect("a file is in a directory").display().to_string();
     let script = script.display().to_string();
     let args: Vec<&str> = [script.as_str()].into_iter().chain(args.iter().copied()).collect();
-    let packages = packages().canonicalize().expect("it is there");
+    let packages = mcp_packages().canonicalize().expect("it is there");
     let entry = format!(
         "dialect: mcp\nstart_timeout: 120s\nconfig: {{ {config} }}\n\
          sandbox: {{ fs: {{ read: [{reads}], execute: [{}] }} }}\n{more}",
@@ -68,7 +54,7 @@ fn one<'v>(items: &'v [Value], key: &str, value: &str) -> &'v Value {
 // Promises: MCP-33
 #[tokio::test]
 async fn resources_are_listed_and_read_through_the_guard() {
-    if is_missing("resources_are_listed_and_read_through_the_guard") {
+    if without_mcp_packages("resources_are_listed_and_read_through_the_guard") {
         return;
     }
     let supervisor = serving(&[], "", "").await;
@@ -129,7 +115,7 @@ async fn resources_are_listed_and_read_through_the_guard() {
 // Promises: MCP-33
 #[tokio::test]
 async fn granted_resources_come_as_they_are_up_to_the_limits() {
-    if is_missing("granted_resources_come_as_they_are_up_to_the_limits") {
+    if without_mcp_packages("granted_resources_come_as_they_are_up_to_the_limits") {
         return;
     }
     let supervisor = serving(&["--many", "2500"], "", "media: [resource]").await;
@@ -157,7 +143,7 @@ async fn granted_resources_come_as_they_are_up_to_the_limits() {
 // Promises: MCP-34
 #[tokio::test]
 async fn prompts_are_listed_and_got_as_one_guarded_message() {
-    if is_missing("prompts_are_listed_and_got_as_one_guarded_message") {
+    if without_mcp_packages("prompts_are_listed_and_got_as_one_guarded_message") {
         return;
     }
     let supervisor = serving(&[], "", "").await;
@@ -199,7 +185,7 @@ async fn prompts_are_listed_and_got_as_one_guarded_message() {
 // Promises: MCP-47
 #[tokio::test]
 async fn arguments_of_prompts_and_templates_are_completed() {
-    if is_missing("arguments_of_prompts_and_templates_are_completed") {
+    if without_mcp_packages("arguments_of_prompts_and_templates_are_completed") {
         return;
     }
     let supervisor = serving(&[], "", "").await;
@@ -236,7 +222,7 @@ async fn arguments_of_prompts_and_templates_are_completed() {
 // Promises: MCP-35
 #[tokio::test]
 async fn a_model_gets_no_action_for_resources_and_a_filter_counts_for_them() {
-    if is_missing("a_model_gets_no_action_for_resources_and_a_filter_counts_for_them") {
+    if without_mcp_packages("a_model_gets_no_action_for_resources_and_a_filter_counts_for_them") {
         return;
     }
     let supervisor = serving(&[], "", "").await;
@@ -263,7 +249,7 @@ async fn a_model_gets_no_action_for_resources_and_a_filter_counts_for_them() {
 // Promises: MCP-33
 #[tokio::test]
 async fn a_plugin_that_fails_is_named_in_the_list() {
-    if is_missing("a_plugin_that_fails_is_named_in_the_list") {
+    if without_mcp_packages("a_plugin_that_fails_is_named_in_the_list") {
         return;
     }
     let supervisor = serving(&[], "", "max_restarts: 0").await;
@@ -285,7 +271,7 @@ async fn a_plugin_that_fails_is_named_in_the_list() {
 // Promises: MCP-36
 #[tokio::test]
 async fn a_server_gets_the_roots_that_its_operator_grants() {
-    if is_missing("a_server_gets_the_roots_that_its_operator_grants") {
+    if without_mcp_packages("a_server_gets_the_roots_that_its_operator_grants") {
         return;
     }
     for (config, expected) in [("", None), ("roots: granted", Some("file:///")), ("roots: []", Some(""))] {

@@ -4,17 +4,13 @@ use std::os::unix::fs::MetadataExt as _;
 use std::process::Stdio;
 
 use serde_json::{Value, json};
-use talon_tests::{Builder, Supervisor, program};
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use talon_tests::{Builder, McpOverHttp, Supervisor, program};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
-use tokio::process::{Child, Command};
+use tokio::process::Command;
 
-/// A running `talon mcp --http`.
-struct Served {
-    _child: Child,
-    port: u16,
-    token: String,
-}
+/// A running `talon mcp --http`, and requests to it.
+struct Served(McpOverHttp);
 
 /// An answer: its status, its session, and the message in it.
 struct Answer {
@@ -25,29 +21,10 @@ struct Answer {
 
 impl Served {
     async fn start(supervisor: &Supervisor) -> Self {
+        let served = McpOverHttp::start(supervisor).await;
         let file = supervisor.config().with_file_name("token");
-        let mut child = Command::new(program("talon"))
-            .arg("--socket")
-            .arg(supervisor.socket())
-            .args(["mcp", "--http", "127.0.0.1:0", "--token-file"])
-            .arg(&file)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .kill_on_drop(true)
-            .spawn()
-            .expect("talon starts");
-        let mut log = BufReader::new(child.stderr.take().expect("it is piped")).lines();
-        let port = loop {
-            let line = log.next_line().await.expect("text").expect("it says where it serves");
-            if let Some((_, rest)) = line.split_once("http://127.0.0.1:") {
-                break rest.trim_end_matches("/mcp").parse().expect("a port");
-            }
-        };
-        tokio::spawn(async move { while let Ok(Some(_)) = log.next_line().await {} });
-        assert_eq!(std::fs::metadata(&file).expect("it was made").mode() & 0o777, 0o600);
-        let token = std::fs::read_to_string(file).expect("it is ours").trim().to_owned();
-        Self { _child: child, port, token }
+        assert_eq!(std::fs::metadata(file).expect("it was made").mode() & 0o777, 0o600);
+        Self(served)
     }
 
     /// Sends one message with these headers, in addition to what each request has.
@@ -58,7 +35,7 @@ impl Served {
              Connection: close\r\nContent-Length: {}\r\n",
             body.len()
         );
-        let host = format!("127.0.0.1:{}", self.port);
+        let host = format!("127.0.0.1:{}", self.0.port);
         if !headers.iter().any(|(name, _)| *name == "Host") {
             request += &format!("Host: {host}\r\n");
         }
@@ -81,7 +58,7 @@ impl Served {
     }
 
     fn bearer(&self) -> String {
-        format!("Bearer {}", self.token)
+        format!("Bearer {}", self.0.token)
     }
 }
 
@@ -144,7 +121,7 @@ async fn who_has_no_token_or_comes_by_another_name_is_refused() {
     for wrong in [
         &[][..],
         &[("Authorization", "Bearer x")],
-        &[("Authorization", &served.token)],
+        &[("Authorization", &served.0.token)],
         &[("Authorization", "Basic x")],
     ] {
         assert_eq!(with("/mcp", wrong).await, 401, "{wrong:?}");

@@ -1,30 +1,17 @@
 //! Questions of a server to the user behind a call. The server is made with the official Python library, and asks by
 //! separate requests before 2026-07-28, by results from then on.
 
-use std::path::PathBuf;
-use std::process::Stdio;
-
 use serde_json::{Value, json};
 use talon_proto::host::{ExecuteRequest, ExecuteResponse, Outcome};
 use talon_proto::plugin::InputResponse;
 
-use talon_tests::{Builder, Mcp, Supervisor, Terminal, meta, program, repository, skip, target};
-use tokio::io::{AsyncBufReadExt as _, BufReader};
+use talon_tests::{
+    Builder, Mcp, McpOverHttp, Supervisor, Terminal, mcp_packages, meta, program, repository,
+    without_mcp_packages,
+};
 use tokio::process::Command;
 
 const REVISIONS: [&str; 2] = ["2025-11-25", "2026-07-28"];
-
-fn packages() -> PathBuf {
-    target().join("mcp/python")
-}
-
-fn is_missing(test: &str) -> bool {
-    let missing = !packages().join("bin/python").exists();
-    if missing {
-        skip(test, "there is no target/mcp/python (tests/scripts/deps.sh test installs it)");
-    }
-    missing
-}
 
 /// A supervisor with the server as the plugin `fly`.
 async fn serving(revision: &str, config: &str, more: &str) -> Supervisor {
@@ -35,7 +22,7 @@ async fn serving_on(builder: Builder, revision: &str, config: &str, more: &str) 
     let script =
         builder.scratch().install(&repository().join("tests/mcp/asking_server.py"), "server/asking.py");
     let reads = script.parent().expect("a file is in a directory").display().to_string();
-    let packages = packages().canonicalize().expect("it is there");
+    let packages = mcp_packages().canonicalize().expect("it is there");
     let entry = format!(
         "dialect: mcp\nstart_timeout: 120s\nconfig: {{ protocol: \"{revision}\"{config} }}\n\
          sandbox: {{ fs: {{ read: [{reads}], execute: [{}] }} }}\n{more}",
@@ -72,7 +59,7 @@ fn answer(question: &ExecuteResponse, action: &str, content: &Value) -> Option<I
 // Promises: MCP-41, MCP-42
 #[tokio::test]
 async fn a_caller_answers_a_question_with_another_call() {
-    if is_missing("a_caller_answers_a_question_with_another_call") {
+    if without_mcp_packages("a_caller_answers_a_question_with_another_call") {
         return;
     }
     for revision in REVISIONS {
@@ -113,7 +100,7 @@ async fn a_caller_answers_a_question_with_another_call() {
 
 #[tokio::test]
 async fn several_questions_are_asked_one_after_the_other() {
-    if is_missing("several_questions_are_asked_one_after_the_other") {
+    if without_mcp_packages("several_questions_are_asked_one_after_the_other") {
         return;
     }
     for revision in REVISIONS {
@@ -141,7 +128,7 @@ async fn several_questions_are_asked_one_after_the_other() {
 // Promises: MCP-41
 #[tokio::test]
 async fn a_caller_that_cannot_ask_learns_it_at_once() {
-    if is_missing("a_caller_that_cannot_ask_learns_it_at_once") {
+    if without_mcp_packages("a_caller_that_cannot_ask_learns_it_at_once") {
         return;
     }
     for (revision, more) in [(REVISIONS[0], ""), (REVISIONS[1], ""), (REVISIONS[0], "instances: 2")] {
@@ -180,7 +167,7 @@ fn text(result: &Value) -> &str {
 // Promises: MCP-43
 #[tokio::test]
 async fn a_client_before_2026_is_asked_while_its_call_waits() {
-    if is_missing("a_client_before_2026_is_asked_while_its_call_waits") {
+    if without_mcp_packages("a_client_before_2026_is_asked_while_its_call_waits") {
         return;
     }
     for revision in REVISIONS {
@@ -228,7 +215,7 @@ async fn a_client_before_2026_is_asked_while_its_call_waits() {
 // Promises: MCP-43
 #[tokio::test]
 async fn a_client_of_2026_gets_a_question_as_a_result() {
-    if is_missing("a_client_of_2026_gets_a_question_as_a_result") {
+    if without_mcp_packages("a_client_of_2026_gets_a_question_as_a_result") {
         return;
     }
     for revision in REVISIONS {
@@ -259,7 +246,7 @@ async fn a_client_of_2026_gets_a_question_as_a_result() {
 // Promises: MCP-41
 #[tokio::test]
 async fn an_address_to_open_is_declined() {
-    if is_missing("an_address_to_open_is_declined") {
+    if without_mcp_packages("an_address_to_open_is_declined") {
         return;
     }
     let supervisor = serving(REVISIONS[0], "", "").await;
@@ -278,7 +265,7 @@ async fn an_address_to_open_is_declined() {
 // Promises: MCP-36
 #[tokio::test]
 async fn a_server_of_either_revision_gets_the_roots_that_its_operator_grants() {
-    if is_missing("a_server_of_either_revision_gets_the_roots_that_its_operator_grants") {
+    if without_mcp_packages("a_server_of_either_revision_gets_the_roots_that_its_operator_grants") {
         return;
     }
     for revision in REVISIONS {
@@ -296,7 +283,7 @@ async fn a_server_of_either_revision_gets_the_roots_that_its_operator_grants() {
 // Promises: MCP-44
 #[tokio::test]
 async fn a_person_at_a_terminal_is_asked_by_talon_call() {
-    if is_missing("a_person_at_a_terminal_is_asked_by_talon_call") {
+    if without_mcp_packages("a_person_at_a_terminal_is_asked_by_talon_call") {
         return;
     }
     let supervisor = serving(REVISIONS[1], "", "").await;
@@ -333,7 +320,7 @@ async fn a_person_at_a_terminal_is_asked_by_talon_call() {
 // Promises: MCP-51
 #[tokio::test]
 async fn a_form_that_asks_for_a_secret_is_declined_and_the_answer_says_why() {
-    if is_missing("a_form_that_asks_for_a_secret_is_declined_and_the_answer_says_why") {
+    if without_mcp_packages("a_form_that_asks_for_a_secret_is_declined_and_the_answer_says_why") {
         return;
     }
     for revision in REVISIONS {
@@ -349,35 +336,15 @@ async fn a_form_that_asks_for_a_secret_is_declined_and_the_answer_says_why() {
 // Promises: MCP-43
 #[tokio::test]
 async fn a_client_over_http_is_asked_as_well() {
-    if is_missing("a_client_over_http_is_asked_as_well") {
+    if without_mcp_packages("a_client_over_http_is_asked_as_well") {
         return;
     }
     let supervisor = serving(REVISIONS[0], "", "").await;
-    let token = supervisor.config().with_file_name("token");
-    let mut served = Command::new(program("talon"))
-        .arg("--socket")
-        .arg(supervisor.socket())
-        .args(["mcp", "--http", "127.0.0.1:0", "--token-file"])
-        .arg(&token)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .kill_on_drop(true)
-        .spawn()
-        .expect("talon starts");
-    let mut log = BufReader::new(served.stderr.take().expect("it is piped")).lines();
-    let url = loop {
-        let line = log.next_line().await.expect("text").expect("it says where it serves");
-        if let Some((_, rest)) = line.split_once("http://127.0.0.1:") {
-            break format!("http://127.0.0.1:{rest}");
-        }
-    };
-    tokio::spawn(async move { while let Ok(Some(_)) = log.next_line().await {} });
+    let served = McpOverHttp::start(&supervisor).await;
     let client = repository().join("tests/mcp/http_asking_client.py");
-    let token = std::fs::read_to_string(token).expect("it was made");
-    let output = Command::new(packages().join("bin/python"))
+    let output = Command::new(mcp_packages().join("bin/python"))
         .arg(client)
-        .args([url.trim(), token.trim()])
+        .args([&served.url(), &served.token])
         .output()
         .await
         .expect("python starts");

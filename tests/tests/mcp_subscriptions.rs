@@ -1,28 +1,17 @@
 //! Clients of `talon mcp` follow resources of MCP servers. The server is made with the official Python library, and speaks the
 //! revisions before and from 2026-07-28 on.
 
-use std::path::PathBuf;
 use std::process::Stdio;
 
 use serde_json::{Value, json};
-use talon_tests::{Builder, Mcp, ServerScript, Supervisor, meta, program, repository, skip, target};
-use tokio::io::{AsyncBufReadExt as _, BufReader};
+use talon_tests::{
+    Builder, Mcp, McpOverHttp, ServerScript, Supervisor, mcp_packages, meta, program, repository,
+    without_mcp_packages,
+};
 use tokio::process::Command;
 
 const REVISIONS: [&str; 2] = ["2025-11-25", "2026-07-28"];
 const SUBSCRIBE: &str = "_-resources_subscribe";
-
-fn packages() -> PathBuf {
-    target().join("mcp/python")
-}
-
-fn is_missing(test: &str) -> bool {
-    let missing = !packages().join("bin/python").exists();
-    if missing {
-        skip(test, "there is no target/mcp/python (tests/scripts/deps.sh test installs it)");
-    }
-    missing
-}
 
 /// A supervisor with the server as the plugin `notes`, and a plugin without resources.
 async fn serving(revision: &str, more: &str) -> Supervisor {
@@ -30,7 +19,7 @@ async fn serving(revision: &str, more: &str) -> Supervisor {
     let script =
         builder.scratch().install(&repository().join("tests/mcp/watched_server.py"), "server/watched.py");
     let reads = script.parent().expect("a file is in a directory").display().to_string();
-    let packages = packages().canonicalize().expect("it is there");
+    let packages = mcp_packages().canonicalize().expect("it is there");
     let entry = format!(
         "dialect: mcp\nstart_timeout: 120s\nconfig: {{ protocol: \"{revision}\" }}\n\
          sandbox: {{ fs: {{ read: [{reads}], execute: [{}] }} }}\n{more}",
@@ -80,7 +69,7 @@ async fn updated(mcp: &mut Mcp) -> Value {
 
 /// Runs the official client's program.
 async fn watches(args: &[&str], supervisor: &Supervisor) {
-    let output = Command::new(packages().join("bin/python"))
+    let output = Command::new(mcp_packages().join("bin/python"))
         .arg(repository().join("tests/mcp/watching_client.py"))
         .args(args)
         .stdin(Stdio::null())
@@ -96,7 +85,7 @@ async fn watches(args: &[&str], supervisor: &Supervisor) {
 // Promises: MCP-59, MCP-60
 #[tokio::test]
 async fn the_official_client_follows_a_resource_whose_server_is_killed() {
-    if is_missing("the_official_client_follows_a_resource_whose_server_is_killed") {
+    if without_mcp_packages("the_official_client_follows_a_resource_whose_server_is_killed") {
         return;
     }
     for revision in REVISIONS {
@@ -111,32 +100,12 @@ async fn the_official_client_follows_a_resource_whose_server_is_killed() {
 // Promises: MCP-59, MCP-60
 #[tokio::test]
 async fn the_official_client_follows_a_resource_over_http() {
-    if is_missing("the_official_client_follows_a_resource_over_http") {
+    if without_mcp_packages("the_official_client_follows_a_resource_over_http") {
         return;
     }
     let supervisor = serving(REVISIONS[0], "").await;
-    let token = supervisor.config().with_file_name("token");
-    let mut served = Command::new(program("talon"))
-        .arg("--socket")
-        .arg(supervisor.socket())
-        .args(["mcp", "--http", "127.0.0.1:0", "--token-file"])
-        .arg(&token)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .kill_on_drop(true)
-        .spawn()
-        .expect("talon starts");
-    let mut log = BufReader::new(served.stderr.take().expect("it is piped")).lines();
-    let url = loop {
-        let line = log.next_line().await.expect("text").expect("it says where it serves");
-        if let Some((_, rest)) = line.split_once("http://127.0.0.1:") {
-            break format!("http://127.0.0.1:{rest}");
-        }
-    };
-    tokio::spawn(async move { while let Ok(Some(_)) = log.next_line().await {} });
-    let token = std::fs::read_to_string(token).expect("it was made");
-    watches(&["--http", url.trim(), token.trim()], &supervisor).await;
+    let served = McpOverHttp::start(&supervisor).await;
+    watches(&["--http", &served.url(), &served.token], &supervisor).await;
     // Its session is over, and so is what it followed.
     until_followed(&supervisor, &[]).await;
     supervisor.stop().await;
@@ -145,12 +114,12 @@ async fn the_official_client_follows_a_resource_over_http() {
 // Promises: MCP-59
 #[tokio::test]
 async fn resources_of_a_remote_server_are_followed() {
-    if is_missing("resources_of_a_remote_server_are_followed") {
+    if without_mcp_packages("resources_of_a_remote_server_are_followed") {
         return;
     }
     for revision in REVISIONS {
         let script = repository().join("tests/mcp/watched_server.py");
-        let remote = ServerScript::start(packages().join("bin/python"), &script, &["--http"]);
+        let remote = ServerScript::start(mcp_packages().join("bin/python"), &script, &["--http"]);
         let url = format!("http://127.0.0.1:{}/mcp", remote.port(0));
         let entry = format!("config: {{ protocol: \"{revision}\" }}");
         let supervisor = Builder::new().url("notes", &url, &entry).start().await;
@@ -171,7 +140,7 @@ async fn resources_of_a_remote_server_are_followed() {
 // Promises: MCP-61
 #[tokio::test]
 async fn a_subscription_ends_with_its_client_and_not_before() {
-    if is_missing("a_subscription_ends_with_its_client_and_not_before") {
+    if without_mcp_packages("a_subscription_ends_with_its_client_and_not_before") {
         return;
     }
     for revision in REVISIONS {
@@ -221,7 +190,7 @@ async fn a_subscription_ends_with_its_client_and_not_before() {
 // Promises: MCP-61
 #[tokio::test]
 async fn a_subscriber_that_was_killed_is_forgotten_when_its_lease_ends() {
-    if is_missing("a_subscriber_that_was_killed_is_forgotten_when_its_lease_ends") {
+    if without_mcp_packages("a_subscriber_that_was_killed_is_forgotten_when_its_lease_ends") {
         return;
     }
     for revision in REVISIONS {
@@ -260,7 +229,7 @@ async fn a_subscriber_that_was_killed_is_forgotten_when_its_lease_ends() {
 // Promises: MCP-62
 #[tokio::test]
 async fn what_cannot_be_followed_is_an_error_that_says_why() {
-    if is_missing("what_cannot_be_followed_is_an_error_that_says_why") {
+    if without_mcp_packages("what_cannot_be_followed_is_an_error_that_says_why") {
         return;
     }
     let supervisor = serving("2025-11-25", "").await;
@@ -320,7 +289,7 @@ async fn what_cannot_be_followed_is_an_error_that_says_why() {
 // Promises: MCP-63
 #[tokio::test]
 async fn a_flood_of_updates_is_a_few_and_a_part_is_its_resource() {
-    if is_missing("a_flood_of_updates_is_a_few_and_a_part_is_its_resource") {
+    if without_mcp_packages("a_flood_of_updates_is_a_few_and_a_part_is_its_resource") {
         return;
     }
     for revision in REVISIONS {

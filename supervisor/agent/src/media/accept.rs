@@ -183,15 +183,8 @@ pub(super) fn number(key: u32) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use super::super::test_images::png;
     use super::*;
-
-    fn png(width: u32) -> Vec<u8> {
-        let mut bytes = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR".to_vec();
-        bytes.extend(width.to_be_bytes());
-        bytes.extend(7_u32.to_be_bytes());
-        bytes.extend([8, 2, 0, 0, 0, 0, 0, 0, 0]);
-        bytes
-    }
 
     fn media(name: &str, data: Vec<u8>) -> Media {
         Media { name: name.to_owned(), data }

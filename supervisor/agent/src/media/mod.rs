@@ -13,6 +13,8 @@
 mod accept;
 mod attachment;
 mod of_result;
+#[cfg(test)]
+mod test_images;
 
 use std::sync::Arc;
 

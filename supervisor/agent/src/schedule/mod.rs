@@ -20,16 +20,16 @@
 //! with its turn, or takes over how it ended.
 
 mod ask;
-mod moment;
 mod perform;
 mod plan;
 mod scheduler;
 mod steps;
 mod target;
+mod timestamps;
 
 pub(crate) use ask::AskTarget;
-pub(crate) use moment::{moment, now, stored};
 pub(crate) use scheduler::Scheduler;
+pub(crate) use timestamps::{from_store, now, to_store};
 
 #[cfg(test)]
 mod tests;

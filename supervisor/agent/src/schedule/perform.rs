@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use talon_schedule::{Job, Timestamp as Moment};
+use talon_schedule::{Job, Timestamp as ScheduleTime};
 use talon_store::limits::MAX_NOTE_BYTES;
 use talon_store::{Occurrence, RunEnd, RunHandle, Schedule};
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep};
 use tokio_util::sync::CancellationToken;
 
-use super::moment::stored;
 use super::target::{JobTarget, RunOutcome};
+use super::timestamps::to_store;
 
 /// How long a claim holds without being renewed. A minute: an agent that was killed on another machine is
 /// noticed after it, and a database that is away for less takes no run from anybody.
@@ -38,7 +38,7 @@ pub(super) struct Performance<'p> {
 impl Performance<'_> {
     /// Runs the occurrence until its target, its deadline, a later run, or a lost claim ends it. Returns how
     /// its row ends at `now`; `None` if it is another's.
-    pub(super) async fn run(&self, now: impl Fn() -> Moment) -> Option<RunEnd> {
+    pub(super) async fn run(&self, now: impl Fn() -> ScheduleTime) -> Option<RunEnd> {
         let stop = CancellationToken::new();
         let work = self.target.run(self.job, self.occurrence, &stop);
         tokio::pin!(work);
@@ -83,7 +83,7 @@ impl Performance<'_> {
         }
     }
 
-    fn end(&self, outcome: RunOutcome, stopped: Option<StopReason>, now: Moment) -> Option<RunEnd> {
+    fn end(&self, outcome: RunOutcome, stopped: Option<StopReason>, now: ScheduleTime) -> Option<RunEnd> {
         let (reason, retryable) = match (outcome, stopped) {
             (RunOutcome::Lost, _) | (_, Some(StopReason::Lost)) => return None,
             // It may have come to its own end in the last moment.
@@ -101,16 +101,16 @@ impl Performance<'_> {
         let failed = self.occurrence.attempt;
         if retryable && failed <= self.job.retries {
             let at = now.checked_add(self.job.retry_wait(failed)).unwrap_or(now);
-            return Some(RunEnd::Retry { note, at: stored(at) });
+            return Some(RunEnd::Retry { note, at: to_store(at) });
         }
         Some(RunEnd::Failed(note))
     }
 }
 
 /// Stores how a run ended. What is not stored is found out again when its claim has expired.
-pub(super) async fn store_end(schedule: &dyn Schedule, run: &RunHandle, end: RunEnd, now: Moment) {
+pub(super) async fn store_end(schedule: &dyn Schedule, run: &RunHandle, end: RunEnd, now: ScheduleTime) {
     let job = &run.job;
-    match (schedule.end(run, end.clone(), stored(now)).await, end) {
+    match (schedule.end(run, end.clone(), to_store(now)).await, end) {
         (Ok(true), RunEnd::Done) => tracing::info!(job, "a scheduled job ran"),
         (Ok(true), RunEnd::Failed(reason)) => tracing::warn!(job, reason, "a scheduled job failed"),
         (Ok(true), RunEnd::Retry { note, .. }) => {

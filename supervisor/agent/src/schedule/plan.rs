@@ -3,7 +3,7 @@
 use talon_schedule::{Decision, Job, Overlap};
 use talon_store::{NewOccurrence, Occurrence, OccurrenceKind, OccurrenceState, Plan};
 
-use super::moment::{moment, stored};
+use super::timestamps::{from_store, to_store};
 
 /// The most occurrences of a job that wait. 10: more are hours behind, and would run for hours after it.
 pub(super) const MAX_WAITING: usize = 10;
@@ -18,8 +18,8 @@ pub(super) fn plan(
     unfinished: &[&Occurrence],
 ) -> Plan {
     let new = |planned, kind, missed: Option<&str>| NewOccurrence {
-        planned_at: stored(planned),
-        begins_at: stored(job.begins(planned)),
+        planned_at: to_store(planned),
+        begins_at: to_store(job.begins(planned)),
         kind,
         missed: missed.map(str::to_owned),
     };
@@ -45,10 +45,10 @@ pub(super) fn plan(
         }
         occurrences.push(new(due.planned, kind, refused));
     }
-    Plan { job: job.id.to_string(), from, to: stored(decision.progress), occurrences }
+    Plan { job: job.id.to_string(), from, to: to_store(decision.progress), occurrences }
 }
 
 /// Whether the store has to be told about a decision.
 pub(super) fn is_news(decision: &Decision, from: talon_store::Timestamp) -> bool {
-    decision.progress != moment(from)
+    decision.progress != from_store(from)
 }

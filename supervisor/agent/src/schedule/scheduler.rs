@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use talon_schedule::{Decision, Timestamp as Moment, decide, wait};
+use talon_schedule::{Decision, Timestamp as ScheduleTime, decide, wait};
 use talon_store::{
     Claim, Error, JobTiming, Occurrence, OccurrenceState, Plan, RunEnd, Schedule, ScheduledJob,
     limits::MAX_PLANNED,
@@ -14,11 +14,11 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use ulid::Ulid;
 
-use super::moment::{moment, now, stored};
 use super::perform::{LEASE, Performance, store_end};
 use super::plan::{is_news, plan};
 use super::steps::{Key, Situation, Step, steps};
 use super::target::JobTarget;
+use super::timestamps::{from_store, now, to_store};
 use crate::jobs::{ConfiguredJobs, Jobs, JobsStatus};
 
 /// The longest time between two looks while there are jobs: a clock that is set, or a supervisor on the same
@@ -97,7 +97,7 @@ impl Scheduler {
 
     /// Looks once: stores what is planned by `now`, and begins what is due. Returns how long until the next
     /// look; `None` without jobs.
-    pub(super) async fn tick(self: &Arc<Self>, now: Moment) -> Result<Option<Duration>, Error> {
+    pub(super) async fn tick(self: &Arc<Self>, now: ScheduleTime) -> Result<Option<Duration>, Error> {
         let jobs = self.jobs.get();
         let known = self.known_jobs(&jobs, now).await?;
         let resting: BTreeSet<String> = known
@@ -118,7 +118,7 @@ impl Scheduler {
             resting: &resting,
             unfinished: &unfinished,
             running_here: &running_here,
-            now: stored(now),
+            now: to_store(now),
         };
         let (steps, later) = steps(&situation);
         let claimed = steps.iter().filter(|step| matches!(step, Step::Claim(_))).count();
@@ -133,13 +133,13 @@ impl Scheduler {
             waiting: unfinished.iter().filter(is_planned).count().saturating_sub(claimed),
             next,
         }));
-        let later = later.map(moment);
+        let later = later.map(from_store);
         next = [next, later].into_iter().flatten().min();
         Ok(Some(wait(now, next, MAX_WAIT)))
     }
 
     /// The stored jobs, after the store was told of changed ones.
-    async fn known_jobs(&self, jobs: &Jobs, now: Moment) -> Result<Vec<ScheduledJob>, Error> {
+    async fn known_jobs(&self, jobs: &Jobs, now: ScheduleTime) -> Result<Vec<ScheduledJob>, Error> {
         if !self.jobs.take_changed() {
             return if jobs.is_empty() { Ok(Vec::new()) } else { self.schedule.jobs().await };
         }
@@ -147,7 +147,7 @@ impl Scheduler {
             .values()
             .map(|job| JobTiming { job: job.id.to_string(), timing: job.timing_digest() })
             .collect();
-        let known = self.schedule.set_jobs(timings, stored(now)).await;
+        let known = self.schedule.set_jobs(timings, to_store(now)).await;
         let known = known.inspect_err(|_| self.jobs.set_changed())?;
         self.jobs.set_stored();
         Ok(known)
@@ -160,12 +160,12 @@ impl Scheduler {
         known: &[ScheduledJob],
         resting: &BTreeSet<String>,
         unfinished: &[Occurrence],
-        now: Moment,
-    ) -> Result<(bool, Option<Moment>), Error> {
+        now: ScheduleTime,
+    ) -> Result<(bool, Option<ScheduleTime>), Error> {
         let (mut news, mut next) = (false, None);
         for stored in known.iter().filter(|stored| !resting.contains(&stored.job)) {
             let Some(job) = jobs.get(&stored.job) else { continue };
-            let decision = decide(job, moment(stored.progress), now);
+            let decision = decide(job, from_store(stored.progress), now);
             next = [next, decision.next].into_iter().flatten().min();
             if !is_news(&decision, stored.progress) {
                 continue;
@@ -198,7 +198,7 @@ impl Scheduler {
         }
     }
 
-    async fn step(self: &Arc<Self>, jobs: &Jobs, step: Step, now: Moment) -> Result<(), Error> {
+    async fn step(self: &Arc<Self>, jobs: &Jobs, step: Step, now: ScheduleTime) -> Result<(), Error> {
         match step {
             Step::Miss((job, planned_at), note) => {
                 self.schedule.miss(&job, planned_at, note).await?;
@@ -224,9 +224,9 @@ impl Scheduler {
         Ok(())
     }
 
-    async fn claim(&self, (job, planned_at): &Key, now: Moment) -> Result<Option<Occurrence>, Error> {
+    async fn claim(&self, (job, planned_at): &Key, now: ScheduleTime) -> Result<Option<Occurrence>, Error> {
         let (job, holder) = (job.clone(), self.holder.clone());
-        let claim = Claim { job, planned_at: *planned_at, holder, lease: LEASE, now: stored(now) };
+        let claim = Claim { job, planned_at: *planned_at, holder, lease: LEASE, now: to_store(now) };
         self.schedule.claim(claim).await
     }
 

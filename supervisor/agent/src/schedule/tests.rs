@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use talon_schedule::{Job, ScheduleEntry, Timestamp as Moment};
+use talon_schedule::{Job, ScheduleEntry, Timestamp as ScheduleTime};
 use talon_store::{Engine, Occurrence, OccurrenceState, PageRequest, Store, StoreOptions};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -131,7 +131,7 @@ fn scheduler_parts() -> (Make, mpsc::UnboundedReceiver<Begun>) {
     (make, begun)
 }
 
-fn time(text: &str) -> Moment {
+fn time(text: &str) -> ScheduleTime {
     format!("2026-11-26T{text}Z").parse().expect("a time")
 }
 
@@ -226,7 +226,7 @@ async fn a_failed_run_is_tried_again_as_often_as_is_written() {
     let waiting = waiting.await.expect("in time");
     assert_eq!((waiting.attempt, waiting.note.as_str()), (1, "no model"));
     // By the real clock, which is later than the test's.
-    let later = Moment::from_millisecond(waiting.begins_at.as_millis()).expect("a time");
+    let later = ScheduleTime::from_millisecond(waiting.begins_at.as_millis()).expect("a time");
     setting.scheduler.tick(later).await.expect("a tick");
     let second = setting.next_run().await;
     assert_eq!(second.attempt, 2);
@@ -239,10 +239,10 @@ async fn a_job_that_rests_misses_nothing_and_runs_by_hand() {
     let mut setting = Setting::new(HOURLY).await;
     setting.tick("00:30:00").await;
     let schedule = setting.store.schedule();
-    assert!(schedule.set_paused("a", true, super::stored(time("00:40:00"))).await.expect("written"));
+    assert!(schedule.set_paused("a", true, super::to_store(time("00:40:00"))).await.expect("written"));
     setting.tick("02:30:00").await;
     assert!(setting.history().await.is_empty());
-    assert!(schedule.set_paused("a", false, super::stored(time("02:40:00"))).await.expect("written"));
+    assert!(schedule.set_paused("a", false, super::to_store(time("02:40:00"))).await.expect("written"));
     let wait = setting.tick("02:59:59").await;
     assert_eq!(wait, Some(Duration::from_secs(1)));
     setting.tick("03:00:00").await;

@@ -17,7 +17,7 @@ use super::client::Client;
 use super::service::{Service, page, token};
 use super::sessions::unix_ms;
 use crate::error_status::store_error_status;
-use crate::schedule::{moment, now, stored};
+use crate::schedule::{from_store, now, to_store};
 
 /// Occurrences of a page, unless the client asks for fewer.
 const MAX_OCCURRENCES: u32 = 200;
@@ -75,7 +75,7 @@ impl Service {
             else {
                 break;
             };
-            let at = stored(now());
+            let at = to_store(now());
             let new =
                 NewOccurrence { planned_at: at, begins_at: at, kind: OccurrenceKind::Manual, missed: None };
             // Its planned times stay as they are.
@@ -109,7 +109,7 @@ impl Service {
         }
         let schedule = self.agent.store.schedule();
         self.wait_stored().await?;
-        let changed = schedule.set_paused(&request.job, request.paused, stored(now())).await;
+        let changed = schedule.set_paused(&request.job, request.paused, to_store(now())).await;
         if changed.map_err(|error| store_error_status(&error))? {
             tracing::info!(by = %client.sender, job = %job.id, paused = request.paused, "a job rests or goes on");
             self.agent.jobs.wake();
@@ -159,7 +159,7 @@ impl Service {
         let paused = job.paused || stored.is_some_and(|stored| stored.paused);
         let next = stored
             .filter(|_| !paused)
-            .and_then(|stored| job.recurrence.next_after(moment(stored.progress)))
+            .and_then(|stored| job.recurrence.next_after(from_store(stored.progress)))
             .map(|planned| job.begins(planned));
         Ok(agent::Job {
             id: id.to_owned(),

@@ -15,7 +15,7 @@ use crate::{
 
 /// What the rest of the configuration knows.
 #[derive(Debug, Clone, Copy)]
-pub struct Surroundings<'c> {
+pub struct Environment<'c> {
     /// The plugins' names.
     pub plugins: &'c [&'c str],
     /// Whether a plugin directory may have others.
@@ -26,7 +26,7 @@ pub struct Surroundings<'c> {
 
 /// Checks the configuration.
 #[must_use]
-pub fn check(extensions: &Extensions, around: Surroundings<'_>) -> Vec<Finding> {
+pub fn check(extensions: &Extensions, around: Environment<'_>) -> Vec<Finding> {
     let mut check = Check { around, found: Vec::new() };
     for role in Role::ALL {
         check.hooks(role, extensions.hooks(role));
@@ -36,7 +36,7 @@ pub fn check(extensions: &Extensions, around: Surroundings<'_>) -> Vec<Finding> 
 }
 
 struct Check<'c> {
-    around: Surroundings<'c>,
+    around: Environment<'c>,
     found: Vec<Finding>,
 }
 
@@ -186,7 +186,7 @@ mod tests {
     fn found_with(yaml: &str, has_plugin_dir: bool) -> Vec<String> {
         let extensions: Extensions = serde_saphyr::from_str(yaml).expect("extensions");
         let around =
-            Surroundings { plugins: &["pii", "words"], has_plugin_dir, subagents: &["explore", "plan"] };
+            Environment { plugins: &["pii", "words"], has_plugin_dir, subagents: &["explore", "plan"] };
         let line = |finding: Finding| {
             let Finding { severity, list, index, key, message, help } = finding;
             let index = index.map(|index| format!("[{index}]")).unwrap_or_default();

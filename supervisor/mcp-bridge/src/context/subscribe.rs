@@ -50,24 +50,24 @@ pub(super) fn action(subscriptions: Subscriptions) -> Tool {
     Tool::dynamic(declared, move |args: BTreeMap<String, String>, cx: Context| {
         let subscriptions = subscriptions.clone();
         async move {
-            let wanted = Wanted::of(&args, &cx)?;
+            let request = SubscribeRequest::of(&args, &cx)?;
             let until = Instant::now() + TIMEOUT;
             let until = cx.deadline().map_or(until, |deadline| deadline.min(until));
-            let Wanted { subscriber, uris, lease } = &wanted;
+            let SubscribeRequest { subscriber, uris, lease } = &request;
             let refused = subscriptions.set(subscriber, uris, *lease, until).await;
-            answer(&wanted.uris, &refused)
+            answer(&request.uris, &refused)
         }
     })
 }
 
 /// What a subscriber asks for.
-struct Wanted {
+struct SubscribeRequest {
     subscriber: String,
     uris: Vec<String>,
     lease: Duration,
 }
 
-impl Wanted {
+impl SubscribeRequest {
     fn of(args: &BTreeMap<String, String>, cx: &Context) -> Result<Self, ToolError> {
         let subscriber = action::required(args, cx, "subscriber")?;
         if subscriber.is_empty() || subscriber.len() > MAX_SUBSCRIBER_BYTES {

@@ -1,7 +1,7 @@
 //! Checks of `extensions`, by the crate that has its types.
 
 use talon_agent_settings::BUILT_IN_SUBAGENTS;
-use talon_extensions::check::{Surroundings, check};
+use talon_extensions::check::{Environment, check};
 use talon_extensions::{Finding, Severity};
 use talon_plugin_config::document::origin::KeyPath;
 
@@ -15,7 +15,7 @@ impl Check<'_> {
             tools.plugins.keys().chain(tools.overrides.keys()).map(String::as_str).collect();
         let own = config.agent.subagents.agents.keys().map(String::as_str);
         let subagents: Vec<&str> = BUILT_IN_SUBAGENTS.into_iter().chain(own).collect();
-        let around = Surroundings {
+        let around = Environment {
             plugins: &plugins,
             has_plugin_dir: tools.plugin_dir.is_some(),
             subagents: &subagents,
