@@ -15,7 +15,7 @@ use super::{Assembly, Endpoint, Failure, Protocol, Quote, Reader, Report, Step};
 use crate::key::Lease;
 use crate::limits::{MAX_ANSWER_BYTES, MAX_ERROR_BYTES};
 use crate::model::{ErrorClass, Request};
-use crate::wire::retry_after;
+use crate::wire::{SurrogatePairs, retry_after};
 
 const JSON: &str = "application/json";
 
@@ -67,14 +67,15 @@ async fn stream<P: Protocol>(
     assembly: &mut Assembly<'_>,
 ) -> Result<(), Failure> {
     let mut framing = protocol.framing();
-    let mut frames = Vec::new();
+    let (mut frames, mut pairs) = (Vec::new(), SurrogatePairs::default());
     loop {
         let bytes = body.next(assembly.has_spoken()).await?;
         match &bytes {
             Some(bytes) => framing.feed(bytes, &mut frames).map_err(|_| Failure::too_long())?,
             None => framing.end(&mut frames),
         }
-        for frame in frames.drain(..) {
+        for mut frame in frames.drain(..) {
+            pairs.join(&mut frame);
             if reader.read(&frame, assembly)? == Step::Last {
                 body.rest().await;
                 return Ok(());

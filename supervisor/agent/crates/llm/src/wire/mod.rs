@@ -5,6 +5,7 @@ mod images;
 mod lines;
 mod names;
 mod retry_after;
+mod surrogates;
 mod think_tags;
 mod transcript;
 
@@ -13,6 +14,7 @@ pub(crate) use images::{ImagePart, data_url, image_parts};
 pub(crate) use lines::{LineBreaks, Lines};
 pub(crate) use names::{nine_characters, sent_id, sent_name};
 pub(crate) use retry_after::{retry_after, stated_wait};
+pub(crate) use surrogates::SurrogatePairs;
 pub(crate) use think_tags::{Piece, ThinkTags};
 pub(crate) use transcript::{
     called_name, error_text, fits, joined_system, number, schema_in_words, sent_arguments,
