@@ -181,7 +181,7 @@ async fn two_commands_lead_from_an_empty_home_to_an_answer() {
     let empty = home.0.write("empty.yaml", "");
     let empty = empty.to_str().expect("our paths are text");
     let (code, said) = home.run(&address, &["--config", empty, "ask", "Where are you?", "--start"]).await;
-    assert!(code == Some(5) && said.contains("set `agent.enabled: true` there"), "{said}");
+    assert!(code == Some(5) && said.contains("list a provider and its models"), "{said}");
     let (code, said) = home.run(&address, &["setup", "--yes"]).await;
     assert_eq!(code, Some(0), "{said}");
     let (code, said) = home.run(&address, &["ask", "Where are you?"]).await;

@@ -43,7 +43,7 @@ orchestrator:
     );
     let Loaded { config, warnings, .. } = scene.load();
     assert!(warnings.is_empty(), "{warnings:?}");
-    assert!(config.agent.enabled);
+    assert!(config.runs_agent());
     assert_eq!((config.agent.turn.iterations, config.agent.turn.calls_at_once), (3, 10));
     assert_eq!(config.agent.turn.cost, "0.25".parse().ok());
     assert_eq!(config.agent.turn.wall_time, TimeSpan::from_secs(120));
@@ -103,7 +103,7 @@ fn variables_of_the_environment_reach_them() {
         .var("TALON_MODELS__CATALOG", "{ open-router/x/y: { tier: mid, context_window: 1000, free: true } }")
         .var("TALON_AGENT__TURN__COST", "")
         .load();
-    assert!(loaded.config.agent.enabled);
+    assert!(loaded.config.runs_agent());
     let provider = &loaded.config.models.providers.0["open-router"];
     assert_eq!(provider.api_key_env.as_deref(), Some("OPENROUTER_API_KEY"));
     assert_eq!(provider.api_keys, [KeySource::File("/k".into())]);
@@ -269,6 +269,50 @@ fn an_agent_with_nobody_to_ask_is_told_what_to_do() {
     assert!(budget.contains("models.budget.per_session"), "{budget}");
 }
 
+// Promises: CONF-24
+#[test]
+fn the_agent_runs_if_there_is_something_for_it_to_do() {
+    let scene = |text: &str| Scene::file(text).load();
+    let provider = "models: { providers: { ollama: { kind: ollama } } }\n";
+    let extension = "plugins: { tools: { plugins: { a: { command: /bin/true } } } }\nextensions: { filters: [{ action: a.b }] }\n";
+    for (text, runs) in
+        [("", false), (provider, true), (extension, true), ("models: { budget: { per_day: 1 } }", false)]
+    {
+        assert_eq!(scene(text).config.runs_agent(), runs, "{text}");
+        assert_eq!(scene(&format!("agent: {{ enabled: auto }}\n{text}")).config.runs_agent(), runs, "{text}");
+        assert!(scene(&format!("agent: {{ enabled: true }}\n{text}")).config.runs_agent(), "{text}");
+        assert!(!scene(&format!("agent: {{ enabled: false }}\n{text}")).config.runs_agent(), "{text}");
+    }
+    // It needs no model for its extensions, and says so only where one asked for it.
+    assert_eq!(scene(extension).warnings.len(), 0, "{:?}", scene(extension).warnings);
+    let off = scene(&format!("agent: {{ enabled: false }}\n{extension}"));
+    assert!(off.warnings[0].to_string().contains("set agent.enabled: auto"), "{:?}", off.warnings);
+    let quoted = Scene::file("agent: { enabled: \"true\" }").errors();
+    assert!(quoted.contains("\"auto\", true or false") && quoted.contains("without quotes"), "{quoted}");
+    let near = Scene::file("agent: { enabled: aut }").errors();
+    assert!(near.contains("did you mean \"auto\"?"), "{near}");
+}
+
+// Promises: CONF-24
+#[test]
+fn a_reload_that_gives_the_agent_its_first_work_is_a_restart() {
+    let running = Scene::file("").load().config;
+    let provider = Scene::file("models: { providers: { ollama: { kind: ollama } } }").load().config;
+    let applied = provider.applicable_to(&running);
+    assert!(!applied.runs_agent());
+    let keys = |found: std::collections::BTreeSet<KeyPath>| {
+        found.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    assert_eq!(keys(running.differences(&applied)), ["models.providers.ollama"]);
+    assert_eq!(keys(applied.differences(&provider)), ["agent.enabled"]);
+    // Taken back, nothing waits any more; and `true` for what `auto` comes to anyway is no change.
+    assert!(keys(running.applicable_to(&applied).differences(&running)).is_empty());
+    let always = Scene::file("agent: { enabled: true }\nmodels: { providers: { ollama: { kind: ollama } } }")
+        .load()
+        .config;
+    assert!(keys(provider.differences(&always)).is_empty());
+}
+
 // Promises: CONF-18
 #[test]
 fn secrets_are_shown_nowhere_and_compared_all_the_same() {
@@ -303,7 +347,7 @@ fn what_is_shown_reads_back_as_the_same() {
 fn the_example_is_good_and_has_what_it_promises() {
     let Loaded { config, warnings, .. } = Scene::file(EXAMPLE_WITH_AGENT).load();
     assert!(warnings.is_empty(), "{warnings:?}");
-    assert!(config.agent.enabled);
+    assert!(config.runs_agent());
     let kinds: Vec<ProviderKind> = config.models.providers.0.values().map(|entry| entry.kind).collect();
     for kind in [ProviderKind::Ollama, ProviderKind::Openai, ProviderKind::Anthropic] {
         assert!(kinds.contains(&kind), "{kind:?}");

@@ -51,7 +51,7 @@ impl Config {
             // The agent process and its sandbox are fixed at its start. It receives all other settings again,
             // and running turns finish with the old ones.
             agent: AgentKeys {
-                enabled: running.agent.enabled,
+                enabled: running.runs_agent().into(),
                 program: running.agent.program.clone(),
                 workspace: running.agent.workspace.clone(),
                 ..agent
@@ -74,7 +74,12 @@ impl Config {
     /// two has, the key as a whole.
     #[must_use]
     pub fn differences(&self, other: &Self) -> BTreeSet<KeyPath> {
-        let values = |config: &Self| serde_json::to_value(config).unwrap_or_default();
+        let values = |config: &Self| {
+            let mut values = serde_json::to_value(config).unwrap_or_default();
+            // Whether it runs, whichever key decides that.
+            values["agent"]["enabled"] = config.runs_agent().into();
+            values
+        };
         let mut found = BTreeSet::new();
         walk(&values(self), &values(other), &KeyPath::top(), &mut found);
         let (ours, theirs) = (self.secrets(), other.secrets());

@@ -63,12 +63,12 @@ struct StartedAgent {
 
 /// The agent's supervisor; `None` if no agent is configured, or if state is off.
 pub(super) fn supervisor(config: &Config, events: &Events) -> Option<AgentSupervisor> {
-    if !config.agent.enabled {
+    if !config.runs_agent() {
         return None;
     }
     let Some(open) = state::agents(&config.state) else {
         tracing::error!(
-            "agent.enabled asks for an agent, and state.engine: off leaves it nowhere to keep its sessions: set another engine"
+            "an agent is configured, and state.engine: off leaves it nowhere to keep its sessions: set another engine"
         );
         return None;
     };

@@ -82,7 +82,7 @@ impl Setup {
             let (vectors, changed) = (Arc::clone(&parts.vectors), Arc::clone(&parts.memory_changed));
             Arc::new(MemoryIndex::new(embedder, vectors, changed))
         });
-        let chain = Arc::new(chain(bundle, made, parts, before, &mut problems));
+        let chain = Arc::new(chain(bundle, made, parts, before, extensions.is_empty(), &mut problems));
         let recall: Arc<dyn Recall> = Arc::new(CountingRecall {
             inner: Arc::new(
                 StoreRecall::new(Arc::clone(&parts.memory), settings.agent.memory).with_index(index.clone()),
@@ -175,6 +175,7 @@ fn chain(
     made: Providers,
     parts: &SharedParts,
     before: Option<&Setup>,
+    needs_model: bool,
     problems: &mut Vec<String>,
 ) -> Chain {
     let ModelKeys { providers, catalog, fallback, budget, .. } = &bundle.settings.models;
@@ -184,7 +185,11 @@ fn chain(
         problems.push(format!("models.catalog cannot be used, so no model is asked: {wrong}"));
         Catalog::default()
     }));
-    if names.is_empty() {
+    if names.is_empty() && !needs_model {
+        tracing::info!(
+            "no provider is configured: extensions run, and a question is answered with no_provider"
+        );
+    } else if names.is_empty() {
         problems.push(
             "no model can be asked, since no provider is configured: name one under models.providers, and its models under \
              models.catalog"

@@ -98,14 +98,14 @@ async fn is_absent(host: &Path, wanted: bool) -> bool {
 }
 
 fn require_agent(loaded: &Loaded) -> Result<(), Failure> {
-    if loaded.config.agent.enabled {
+    if loaded.config.runs_agent() {
         return Ok(());
     }
     Err(Failure::new(
         exit::UNREACHABLE,
         match &loaded.file {
             Some(file) => format!(
-                "no supervisor runs, and none was started: {} has no agent; set `agent.enabled: true` there, with a model \
+                "no supervisor runs, and none was started: {} has no agent: list a provider and its models under `models` there, unless it says `agent.enabled: false` \
                  (docs/agent.md)",
                 file.display()
             ),

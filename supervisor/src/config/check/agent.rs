@@ -10,8 +10,8 @@ use std::time::Duration;
 use serde_json::Value;
 use talon_agent_settings::catalog::Catalog;
 use talon_agent_settings::{
-    AgentKeys, AllowKeys, BUILT_IN_SUBAGENTS, ConfirmKeys, ContextKeys, ContextShares, OrchestratorKeys,
-    SubAgentEntry, ToolPattern, confirm_pattern, is_pattern,
+    AgentKeys, AgentMode, AllowKeys, BUILT_IN_SUBAGENTS, ConfirmKeys, ContextKeys, ContextShares,
+    OrchestratorKeys, SubAgentEntry, ToolPattern, confirm_pattern, is_pattern,
 };
 use talon_plugin_config::document::origin::KeyPath;
 use talon_plugin_config::name::PluginName;
@@ -56,7 +56,7 @@ fn run_with_timeout<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static
 impl Check<'_> {
     pub(super) fn agent(&mut self, config: &Config, catalog: Option<&Catalog>, path: &KeyPath) {
         let AgentKeys {
-            enabled,
+            enabled: _,
             program,
             workspace,
             // Its schema checks the values.
@@ -70,7 +70,7 @@ impl Check<'_> {
             media: _,
             trusted_plugins,
         } = &config.agent;
-        if *enabled {
+        if config.runs_agent() {
             self.check_approver(config, path);
             if config.state.engine == Engine::Off {
                 let message =
@@ -164,6 +164,10 @@ impl Check<'_> {
     fn check_approver(&mut self, config: &Config, path: &KeyPath) {
         let key = path.key("enabled");
         if config.models.providers.0.is_empty() {
+            if config.agent.enabled == AgentMode::Auto {
+                // It runs for its extensions, which need no model.
+                return;
+            }
             let help = "add one under models.providers, such as ollama: { kind: ollama }, and its models under models.catalog";
             self.found.warning(&key, "there is no provider of models, so the agent can answer nothing", help);
         } else if config.models.catalog.0.is_empty() {

@@ -29,9 +29,9 @@ impl Check<'_> {
                 Severity::Warning => self.found.warning(&key, message, &help),
             }
         }
-        if !config.extensions.is_empty() && !config.agent.enabled {
+        if !config.extensions.is_empty() && !config.runs_agent() {
             let message = "without the agent, which calls them, they do nothing";
-            self.found.warning(path, message, "set agent.enabled: true");
+            self.found.warning(path, message, "set agent.enabled: auto");
         }
     }
 }

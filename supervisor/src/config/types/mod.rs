@@ -101,6 +101,12 @@ pub struct Plugins {
 }
 
 impl Config {
+    /// Whether the agent runs with this configuration.
+    #[must_use]
+    pub fn runs_agent(&self) -> bool {
+        self.agent.enabled.runs(!self.models.providers.0.is_empty() || !self.extensions.is_empty())
+    }
+
     /// The built-in defaults.
     #[must_use]
     pub fn built_in(places: &DefaultPaths) -> Self {

@@ -6,7 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AllowKeys, ConfirmKeys, ContextKeys, MediaKeys, MemoryKeys, SessionKeys, SubAgentKeys, TurnKeys,
+    AgentMode, AllowKeys, ConfirmKeys, ContextKeys, MediaKeys, MemoryKeys, SessionKeys, SubAgentKeys,
+    TurnKeys,
 };
 
 /// The agent, which lets a model use the plugins' actions.
@@ -15,7 +16,10 @@ use crate::{
 pub struct AgentKeys {
     /// Whether the agent runs. This key, `program` and `workspace` need a restart of the supervisor; the
     /// other keys take effect at a reload.
-    pub enabled: bool,
+    ///
+    /// Hooks, schedules and notifications need no model: without one, the agent runs for them, and a question
+    /// is answered with `no_provider`.
+    pub enabled: AgentMode,
     /// The agent's program.
     ///
     /// By default `talon-agent` is searched for beside `talon` itself, then in `../libexec/talon` and

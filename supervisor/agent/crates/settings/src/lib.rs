@@ -13,6 +13,7 @@
 //! [`catalog`] checks `models.catalog` and finds models by name, for both.
 
 mod agent;
+mod agent_mode;
 mod allow;
 mod argument_texts;
 mod bundle;
@@ -44,6 +45,7 @@ mod timeouts;
 mod turn;
 
 pub use agent::AgentKeys;
+pub use agent_mode::AgentMode;
 pub use allow::{
     AllowKeys, CHANNEL_KEY, SENDER_KEY, SUBAGENT_KEY, ToolPattern, covers, covers_some, is_pattern,
 };

@@ -98,8 +98,8 @@ async fn connect_failure(host: &Path, path: &Path, error: &io::Error) -> Failure
         return match dial(host).await {
             Ok(_) => Failure::new(
                 exit::UNREACHABLE,
-                "the agent is not running: set `agent.enabled: true` in the configuration and restart the supervisor; if it \
-                 is set, `talon status` says what keeps it from running",
+                "the agent is not running: list a provider and its models under `models` in the configuration, without \
+                 `agent.enabled: false`, and restart the supervisor; if that is done, `talon status` says what keeps it from running",
             ),
             Err(error) => connection::unreachable(host, &error),
         };

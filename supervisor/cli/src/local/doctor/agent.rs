@@ -15,7 +15,7 @@ const FILES: [&str; 4] = ["SOUL.md", "USER.md", "IDENTITY.md", "memory"];
 
 /// Checks that `talon config check` does not make; none if the agent is disabled.
 pub(super) fn checks(config: &Config) -> Vec<Check> {
-    if !config.agent.enabled {
+    if !config.runs_agent() {
         return Vec::new();
     }
     // The agent's uid owns its home directory; before the first start the uid is unknown.

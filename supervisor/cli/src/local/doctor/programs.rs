@@ -30,7 +30,7 @@ pub(super) async fn checks(config: Option<&Config>) -> Vec<Check> {
         });
     }
     let of = CheckBuilder(Section::Programs, "talon-agent");
-    let wanted = config.filter(|config| config.agent.enabled);
+    let wanted = config.filter(|config| config.runs_agent());
     let program = agent::find_program(wanted.and_then(|config| config.agent.program.as_deref()));
     checks.push(match (program, wanted) {
         (Ok(program), _) => version(of, &program).await,

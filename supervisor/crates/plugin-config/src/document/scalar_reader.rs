@@ -99,8 +99,13 @@ impl ScalarReader<'_> {
                 Err(error) => Err((expected(), Some(error.to_string()))),
             },
             ShapeKind::Choice(choices) => {
-                if choices.iter().any(|choice| choice.word == *text) {
-                    return Ok(Value::String(text.clone()));
+                if let Some(choice) = choices.iter().find(|choice| choice.word == *text) {
+                    return match &choice.value {
+                        Value::Bool(_) if !plain => {
+                            Err((expected(), Some("write it without quotes".to_owned())))
+                        }
+                        value => Ok(value.clone()),
+                    };
                 }
                 let near = nearest(text, choices.iter().map(|choice| choice.word.as_str()));
                 Err((expected(), near.first().map(|word| format!("did you mean \"{word}\"?"))))

@@ -124,6 +124,8 @@ pub struct Field {
 pub struct Choice {
     /// The word.
     pub word: String,
+    /// The value that it stands for: the word itself, or `true` or `false`.
+    pub value: Value,
     /// Its description; empty if there is none.
     pub doc: String,
 }
@@ -241,8 +243,14 @@ fn kind(schema: &Value, types: &[&str]) -> ShapeKind {
 const ANY: Shape = Shape { kind: ShapeKind::Any, nullable: true };
 
 fn choices(schema: &Value) -> Option<Vec<Choice>> {
-    let choice =
-        |word: &Value, doc: &str| Some(Choice { word: word.as_str()?.to_owned(), doc: paragraphs(doc) });
+    let choice = |value: &Value, doc: &str| {
+        let word = match value {
+            Value::String(word) => word.clone(),
+            Value::Bool(value) => value.to_string(),
+            _ => return None,
+        };
+        Some(Choice { word, value: value.clone(), doc: paragraphs(doc) })
+    };
     if let Some(options) = schema.get("oneOf").and_then(Value::as_array) {
         return options
             .iter()
@@ -379,8 +387,7 @@ impl Shape {
             ShapeKind::Text | ShapeKind::Secret => "a text".to_owned(),
             ShapeKind::Path | ShapeKind::Program => "a path".to_owned(),
             ShapeKind::Choice(choices) => {
-                let words: Vec<String> =
-                    choices.iter().map(|choice| format!("\"{}\"", choice.word)).collect();
+                let words: Vec<String> = choices.iter().map(|choice| choice.value.to_string()).collect();
                 match words.split_last() {
                     Some((last, [])) => last.clone(),
                     Some((last, others)) => format!("{} or {last}", others.join(", ")),
