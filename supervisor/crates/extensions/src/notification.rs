@@ -32,7 +32,7 @@ pub struct NotificationEntry {
     pub name: Option<String>,
     /// The arguments, for an action that does not declare the role `notification_sink`. Texts may hold `{{ event.summary }}`,
     /// `{{ event.fields.plugin }}`, `{{ attempt }}` and the other values of the role; a field that an event does not have is
-    /// empty. Such an action has delivered if it answers without an error.
+    /// empty. Such an action has delivered if it answers without an error, unless its answer is one of the role.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub args: Option<Map<String, Value>>,
     /// The least time between two events of the same kind and fields. What it holds back is counted in the next one.

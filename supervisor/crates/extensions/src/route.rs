@@ -71,7 +71,8 @@ pub struct RouteEntry {
     #[serde(default = "default_deadline")]
     pub deadline: TimeSpan,
     /// The arguments, for an action that does not declare the role `api_route`. Texts may hold `{{ body }}`, `{{ query.NAME }}`
-    /// and the other values of the role. Its structured answer, or else its text, is the body with the status 200.
+    /// and the other values of the role. If its answer is none of the role, its structured content, or else its text, is the
+    /// body with the status 200.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub args: Option<Map<String, Value>>,
 }

@@ -38,6 +38,18 @@ pub fn check(extensions: &Extensions, around: Environment<'_>) -> Vec<Finding> {
     routes::check(&mut found, &extensions.routes);
     found.found.extend(schedule::findings(&extensions.schedule));
     check_entries(&mut found, extensions, around);
+    for role in [Role::AuthProvider, Role::ApiRoute] {
+        if extensions.entries().any(|entry| entry.role == role) {
+            found.found.push(Finding {
+                severity: Severity::Warning,
+                list: role.list(),
+                index: None,
+                key: None,
+                message: format!("nothing calls them in this version: {} will", role.caller()),
+                help: "try them with `talon extension test`".to_owned(),
+            });
+        }
+    }
     found.found
 }
 

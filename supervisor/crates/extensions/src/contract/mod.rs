@@ -74,6 +74,24 @@ pub fn full_sample(role: Role) -> Value {
     full
 }
 
+/// Whether a structured answer is one of the role, whatever its entry allows.
+///
+/// # Errors
+/// A sentence that says what is wrong, and repeats little of the answer.
+pub fn check_answer(role: Role, structured: &Value) -> Result<(), String> {
+    match role {
+        Role::Filter | Role::RequestHook | Role::ResponseHook => {
+            HookVerdict::parse(structured).map(drop).map_err(|error| error.to_string())
+        }
+        Role::NotificationSink => {
+            NotificationReply::parse(structured).map(drop).map_err(|error| error.to_string())
+        }
+        Role::ScheduledTask => Ok(()),
+        Role::AuthProvider => AuthReply::parse(structured).map(drop).map_err(|error| error.to_string()),
+        Role::ApiRoute => ApiReply::parse(structured).map(drop).map_err(|error| error.to_string()),
+    }
+}
+
 fn schema<T: JsonSchema>() -> Schema {
     let settings = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
     settings.into_generator().into_root_schema_for::<T>()

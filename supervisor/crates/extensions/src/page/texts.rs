@@ -36,8 +36,8 @@ const DELIVERY: &str = "\
 | `retry` | it is tried again, later each time, `retry_after_seconds` at the earliest, until `give_up_after` or `retries` ends it |
 | `refused` | it is not tried again |
 
-A call that fails, and an answer that is none of these, count as `retry`. An action that does not declare the role has delivered
-if it answers without an error. What was refused or given up is kept, and shown with its reason by `talon notification list`.
+A call that fails, and an answer that is none of these, count as `retry`. An action that is called by a template and
+answers without an error in another form has delivered. What was refused or given up is kept, and shown with its reason by `talon notification list`.
 An attempt may come twice after a crash: `event.id` is then the same, and a receiver that knows it drops it.
 
 ## Kinds of events
@@ -69,7 +69,8 @@ const ROUTE: &str = "\
 
 Status, body and the headers that the schema lists are passed on. A call that fails and an answer that is none are answered with
 502 and an id to look for in the log, a passed deadline with 504, and nothing of the plugin's error is passed on. An action that
-does not declare the role answers with status 200; its body is its structured answer, or else its text. A request is
+is called by a template and answers in another form than the role's answers with status 200; its body is its structured answer, or
+else its text. A request is
 authenticated and its scope checked before the action is called.
 
 The gateway serves routes. Until there is one, `talon extension list` and `talon extension test` use these entries.";
