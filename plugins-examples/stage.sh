@@ -6,7 +6,7 @@ set -eu
 cd "$(dirname "$0")/.."
 profile=${1:-debug}
 [ $# -eq 0 ] || shift
-rust="hello code-search web-fetch notes files shell forge tracker text-policy"
+rust="hello code-search web-fetch notes files shell forge tracker text-policy oidc"
 plugins=${*:-$rust csv-query counter-py hello-py language-py counter-go hello-go length-go counter-node hello-node redact-node}
 out=target/plugins
 mkdir -p "$out"

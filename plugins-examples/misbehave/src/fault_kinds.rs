@@ -131,6 +131,8 @@ pub(crate) enum Fault {
     OddType,
     /// Declares a role whose arguments it does not take.
     RoleMismatch,
+    /// Declares a role, and answers with something else.
+    RoleAnswer,
     /// Declares a description that is longer than hosts take.
     LongDescription,
     /// Declares different capabilities each time.

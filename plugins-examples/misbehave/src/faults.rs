@@ -45,6 +45,12 @@ pub(crate) fn declare(shared: &Shared, declared: &mut PluginCapabilities) {
         schema: schema.to_owned(),
         ..Parameter::default()
     };
+    if shared.options.wrong == Some(Fault::RoleAnswer) {
+        for echo in declared.actions.iter_mut().filter(|action| action.name == "echo") {
+            echo.roles = vec!["tool".to_owned(), "request_hook".to_owned()];
+            echo.takes_further_arguments = true;
+        }
+    }
     let Some(last) = declared.actions.last_mut() else { return };
     match shared.options.wrong {
         Some(Fault::BrokenSchema) => last.parameters.push(parameter("{\"type\": ", "string")),

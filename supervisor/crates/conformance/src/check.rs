@@ -119,6 +119,7 @@ pub(crate) enum Test {
     HealthUnknownService,
     ExecuteEchoId,
     ExecuteDecodes,
+    ExecuteRoles,
     ExecuteUnknownAction,
     ExecuteMissingArguments,
     ExecuteUnknownArgument,

@@ -44,6 +44,7 @@ pub(crate) async fn perform(check: &Check, harness: &mut Harness<'_>) -> Finding
         Test::HealthUnknownService => health::unknown_service(harness).await,
         Test::ExecuteEchoId => execute::answers::echo_id(harness).await,
         Test::ExecuteDecodes => execute::answers::decodes(harness).await,
+        Test::ExecuteRoles => execute::roles::roles(harness).await,
         Test::ExecuteUnknownAction => execute::arguments::unknown_action(harness).await,
         Test::ExecuteMissingArguments => execute::arguments::missing_arguments(harness).await,
         Test::ExecuteUnknownArgument => execute::arguments::unknown_argument(harness).await,

@@ -27,6 +27,18 @@ pub(super) const DECODES: Check = Check {
     test: Test::ExecuteDecodes,
 };
 
+pub(super) const ROLES: Check = Check {
+    id: "execute.roles",
+    title: "answers in a role what the role asks for",
+    tries: "Every action that may be called and declares a role is called with the role's sample (docs/extensions). It may say no; an answer has to be that of the role.",
+    why: "What is no such answer counts as a failure of the entry: a turn ends, a notification is sent again, a request is refused.",
+    mend: "Answer with the structured content of docs/extensions. The helpers of the SDKs make it.",
+    level: Level::Must,
+    about: Applicability::All,
+    section: section::EXECUTE,
+    test: Test::ExecuteRoles,
+};
+
 pub(super) const UNKNOWN_ACTION: Check = Check {
     id: "execute.unknown-action",
     title: "says no to an action that it does not have",

@@ -39,6 +39,7 @@ pub const CHECKS: &[Check] = &[
     health::UNKNOWN_SERVICE,
     execute::ECHO_ID,
     execute::DECODES,
+    execute::ROLES,
     execute::UNKNOWN_ACTION,
     execute::MISSING_ARGUMENTS,
     execute::UNKNOWN_ARGUMENT,

@@ -3,6 +3,7 @@
 pub(super) mod answers;
 pub(super) mod arguments;
 pub(super) mod concurrency;
+pub(super) mod roles;
 
 use talon_sanitize::Sanitized;
 
