@@ -11,10 +11,10 @@ use talon_plugin::{Event, Events};
 use talon_proto::host::HostEvent;
 use talon_sanitize::sanitized;
 use tokio::sync::broadcast::Receiver;
-use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep_until, timeout};
 
 use super::classifier::Classifier;
 use super::coalescer::Coalescer;
@@ -29,6 +29,9 @@ const DIRECTORY: &str = "events";
 /// How long after a failure the disk is tried again: often enough that a full disk that has room again is noticed before the queue
 /// is full, seldom enough for the log.
 const RETRY: Duration = Duration::from_secs(2);
+
+/// How long a close may take: a disk that hangs must not hold up the end of the supervisor.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
 
 const RECORDED: &str = "talon_events_total";
 const DROPPED: &str = "talon_events_dropped_total";
@@ -63,27 +66,32 @@ enum Command {
 }
 
 impl EventRecorder {
-    /// Opens the log as configured, and records from now on. If the log cannot be opened, that is reported and tried again; the
+    /// Opens the log as configured, and records what `unrecorded` has and gets (of `events`, without calls). If the log cannot be opened, that is reported and tried again; the
     /// supervisor runs without it. Must be called within a tokio runtime.
     #[must_use]
-    pub fn start(config: &Config, events: &Events) -> Self {
+    pub fn start(config: &Config, events: &Events, unrecorded: Receiver<Arc<Event>>) -> Self {
         let settings = Settings {
             dir: config.state.data_dir.join(DIRECTORY),
             max_bytes: config.events.max_bytes.get(),
             max_events: usize::try_from(config.events.max_events).unwrap_or(usize::MAX),
             first_number: 1,
         };
-        Self::start_with(settings, config.events.window.get(), events)
+        Self::start_with(settings, config.events.window.get(), events, unrecorded)
     }
 
-    fn start_with(settings: Settings, window: Duration, events: &Events) -> Self {
+    fn start_with(
+        settings: Settings,
+        window: Duration,
+        events: &Events,
+        unrecorded: Receiver<Arc<Event>>,
+    ) -> Self {
         metrics::counter!(DROPPED).absolute(0);
         let (commands, receiver) = mpsc::channel(1);
         let shared = Arc::new(Shared { settings, log: Mutex::new(None), state: watch::Sender::default() });
         let mut task = RecorderTask {
             shared: Arc::clone(&shared),
             events: events.clone(),
-            news: events.subscribe_without_calls(),
+            news: unrecorded,
             commands: receiver,
             classifier: Classifier::default(),
             coalescer: Coalescer::new(window),
@@ -119,8 +127,9 @@ impl EventRecorder {
     pub(crate) async fn close(&self) {
         let (closed, wait) = oneshot::channel();
         if self.commands.send(Command::Close(closed)).await.is_ok() {
-            // An error only means that the task has ended, and the log with it.
-            let _ = wait.await;
+            // Errors mean that the task has ended, and the log with it, or that the disk hangs: then the log is closed when this
+            // process ends.
+            let _ = timeout(CLOSE_TIMEOUT, wait).await;
         }
     }
 
@@ -223,15 +232,12 @@ impl RecorderTask {
             tokio::select! {
                 news = self.news.recv() => match news {
                     Ok(event) => self.take(&event),
-                    Err(RecvError::Lagged(count)) => {
-                        self.events.record_lost(count);
-                        self.queue.record_lost(count);
-                        metrics::counter!(DROPPED).increment(count);
-                    }
+                    Err(RecvError::Lagged(count)) => self.record_lost(count),
                     Err(RecvError::Closed) => return,
                 },
                 Some(command) = self.commands.recv() => match command {
                     Command::Close(closed) => {
+                        self.take_all();
                         let held = self.coalescer.flush();
                         self.enqueue(held);
                         self.closing.push(closed);
@@ -258,6 +264,25 @@ impl RecorderTask {
             let out = self.coalescer.push(event, Instant::now());
             self.enqueue(out);
         }
+    }
+
+    /// Takes what was emitted before now.
+    fn take_all(&mut self) {
+        // No more than there are now, since others go on emitting.
+        for _ in 0..=self.news.len() {
+            match self.news.try_recv() {
+                Ok(event) => self.take(&event),
+                Err(TryRecvError::Lagged(count)) => self.record_lost(count),
+                Err(TryRecvError::Empty | TryRecvError::Closed) => return,
+            }
+        }
+    }
+
+    /// Counts events of the supervisor that nobody looked at: there were too many at once.
+    fn record_lost(&mut self, count: u64) {
+        self.events.record_lost(count);
+        self.queue.record_lost(count);
+        metrics::counter!(DROPPED).increment(count);
     }
 
     fn enqueue(&mut self, events: Vec<NewHostEvent>) {

@@ -3,7 +3,6 @@ use futures_util::stream::BoxStream;
 use talon_plugin::{EventKind, NewEvent};
 use talon_plugin_config::PluginName;
 use tempfile::TempDir;
-use tokio::time::timeout;
 
 use super::super::feed::FeedError;
 use super::super::queue::MAX_WAITING;
@@ -14,6 +13,10 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 fn settings(dir: &TempDir) -> Settings {
     Settings { dir: dir.path().join("events"), max_bytes: 1 << 20, max_events: 16, first_number: 1 }
+}
+
+fn start(settings: Settings, window: Duration, events: &Events) -> EventRecorder {
+    EventRecorder::start_with(settings, window, events, events.subscribe_without_calls())
 }
 
 fn quarantined(plugin: &str) -> NewEvent {
@@ -37,7 +40,7 @@ async fn kept(recorder: &EventRecorder, subscriber: Option<&str>, after: u64) ->
 async fn events_get_numbers_without_a_hole_over_a_close_and_another_recorder() {
     let dir = TempDir::new().unwrap();
     let events = Events::new();
-    let recorder = EventRecorder::start_with(settings(&dir), Duration::ZERO, &events);
+    let recorder = start(settings(&dir), Duration::ZERO, &events);
     let mut feed = recorder.feed(None, 0, false).unwrap();
     events.emit(quarantined("a"));
     let first = next(&mut feed).await;
@@ -49,7 +52,7 @@ async fn events_get_numbers_without_a_hole_over_a_close_and_another_recorder() {
     events.emit(quarantined("b"));
 
     let others = Events::new();
-    let other = EventRecorder::start_with(settings(&dir), Duration::ZERO, &others);
+    let other = start(settings(&dir), Duration::ZERO, &others);
     let mut feed = other.feed(None, first.number, false).unwrap();
     others.emit(quarantined("c"));
     let second = next(&mut feed).await;
@@ -70,7 +73,7 @@ async fn events_get_numbers_without_a_hole_over_a_close_and_another_recorder() {
 async fn what_was_not_acknowledged_and_is_gone_is_a_gap() {
     let dir = TempDir::new().unwrap();
     let events = Events::new();
-    let recorder = EventRecorder::start_with(settings(&dir), Duration::ZERO, &events);
+    let recorder = start(settings(&dir), Duration::ZERO, &events);
     let mut feed = recorder.feed(None, 0, false).unwrap();
     let mut numbers = Vec::new();
     for count in 0..40 {
@@ -106,11 +109,12 @@ async fn what_was_not_acknowledged_and_is_gone_is_a_gap() {
 async fn a_flood_is_bounded_and_what_it_cost_is_told() {
     let dir = TempDir::new().unwrap();
     let events = Events::new();
-    let recorder = EventRecorder::start_with(settings(&dir), Duration::from_secs(3600), &events);
+    let recorder = start(settings(&dir), Duration::from_secs(3600), &events);
     let mut feed = recorder.feed(None, 0, false).unwrap();
     // The task does not run meanwhile: this test has one thread. So the broadcast overflows.
+    let event = quarantined("p");
     for _ in 0..100_000 {
-        events.emit(quarantined("p"));
+        events.emit(event.clone());
     }
     let gap = next(&mut feed).await;
     let first = next(&mut feed).await;
@@ -131,7 +135,7 @@ async fn a_log_that_cannot_be_opened_is_tried_again_and_nothing_else_waits() {
     let path = dir.path().join("events");
     std::fs::write(&path, "no directory").unwrap();
     let events = Events::new();
-    let recorder = EventRecorder::start_with(settings(&dir), Duration::ZERO, &events);
+    let recorder = start(settings(&dir), Duration::ZERO, &events);
     assert!(matches!(recorder.feed(None, 0, false), Err(FeedError::Unavailable(_))));
     let over = MAX_WAITING + 100;
     for count in 0..over {

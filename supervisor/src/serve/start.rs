@@ -80,8 +80,8 @@ pub async fn serve(loaded: Loaded, beginning: StartOptions) -> Result<(), ServeF
         arrival = acquire(&mut sockets, &config, takeover, &manager) => arrival?,
         _ = signals.stop() => return Ok(()),
     };
-    // Before anything that it records.
-    let recorder = EventRecorder::start(&config, &events);
+    // From here on events are recorded, once the directory for data is there.
+    let unrecorded = events.subscribe_without_calls();
     let state = state_service::supervisor(&config, &events);
     let agent = agent::supervisor(&config, &events);
     let (registry, state_service) = match start_plugins(
@@ -102,6 +102,7 @@ pub async fn serve(loaded: Loaded, beginning: StartOptions) -> Result<(), ServeF
             return Err(failure);
         }
     };
+    let recorder = EventRecorder::start(&config, &events, unrecorded);
     let audit = Audit::start(&config, &events).map_err(ServeFailure::Audit)?;
     let socket = match arrival.socket.take() {
         Some(socket) => socket,

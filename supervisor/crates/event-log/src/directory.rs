@@ -50,11 +50,13 @@ pub(crate) struct Directory {
 }
 
 impl Directory {
-    /// Creates the directory if it is missing, and takes the lock.
+    /// Creates the directory if it is missing, within one that exists, and takes the lock.
     pub(crate) fn open(path: &Path) -> Result<Self, OpenError> {
         let failed = |source: io::Error| OpenError::Io { path: path.to_owned(), source };
-        let created = std::fs::DirBuilder::new().recursive(true).mode(DIRECTORY_MODE).create(path);
-        created.map_err(failed)?;
+        match std::fs::DirBuilder::new().mode(DIRECTORY_MODE).create(path) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(failed(error)),
+            _ => {}
+        }
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let fd = openat(CWD, path, flags, Mode::empty()).map_err(|error| failed(error.into()))?;
         // Two writers would give numbers twice. The kernel releases the lock when the process ends, however it ends.

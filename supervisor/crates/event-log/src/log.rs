@@ -22,7 +22,7 @@ const MAX_NAME_BYTES: usize = 64;
 /// How a log is kept.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// The directory; created with mode 0700 if it is missing.
+    /// The directory; created with mode 0700 if it is missing. The one above it has to exist.
     pub dir: PathBuf,
     /// The most bytes of all segments together. The oldest segment goes when there are more.
     pub max_bytes: u64,

@@ -76,7 +76,8 @@ pub struct Config {
     pub admin: Admin,
     /// A record of every call that cannot be changed without showing.
     pub audit: Audit,
-    /// What happened that an operator wants to be told of.
+    /// What happened that an operator wants to be told of (a plugin failed, a configuration was refused), numbered and kept in
+    /// `events` in `state.data_dir`.
     pub events: Events,
     /// OpenTelemetry.
     pub traces: Traces,
