@@ -12,13 +12,14 @@ use talon_arguments::Arguments;
 use talon_guard::{Answer, EnvelopeMode, Guard, GuardSettings};
 use talon_proto::host::host_server::{Host, HostServer};
 use talon_proto::host::{
-    ApproveRequest, ApproveResponse, Event, ExecuteRequest, ExecuteResponse, ExecuteUpdate, GetPluginRequest,
-    GetPluginResponse, GetRawAnswerRequest, GetRawAnswerResponse, GetStatusRequest, GetStatusResponse,
-    HandOverRequest, HandOverResponse, ListPluginsRequest, ListPluginsResponse, ListRawAnswersRequest,
-    ListRawAnswersResponse, LogLine, LogsRequest, Outcome, Plugin, RefreshCapabilitiesRequest,
-    RefreshCapabilitiesResponse, ReloadPluginRequest, ReloadPluginResponse, ReloadRequest, ReloadResponse,
-    RestartRequest, RestartResponse, ShutdownRequest, ShutdownResponse, StartRequest, StartResponse,
-    StopRequest, StopResponse, VerifyReceiptsRequest, VerifyReceiptsResponse, WatchEventsRequest,
+    AckEventsRequest, AckEventsResponse, ApproveRequest, ApproveResponse, Event, ExecuteRequest,
+    ExecuteResponse, ExecuteUpdate, GetPluginRequest, GetPluginResponse, GetRawAnswerRequest,
+    GetRawAnswerResponse, GetStatusRequest, GetStatusResponse, HandOverRequest, HandOverResponse, HostEvent,
+    ListPluginsRequest, ListPluginsResponse, ListRawAnswersRequest, ListRawAnswersResponse, LogLine,
+    LogsRequest, Outcome, Plugin, RefreshCapabilitiesRequest, RefreshCapabilitiesResponse,
+    ReloadPluginRequest, ReloadPluginResponse, ReloadRequest, ReloadResponse, RestartRequest,
+    RestartResponse, ShutdownRequest, ShutdownResponse, StartRequest, StartResponse, StopRequest,
+    StopResponse, SubscribeRequest, VerifyReceiptsRequest, VerifyReceiptsResponse, WatchEventsRequest,
     execute_update,
 };
 use talon_proto::plugin::{Action, Parameter, PluginCapabilities};
@@ -190,6 +191,15 @@ impl Host for PluginHost {
         Err(Status::unimplemented("an agent asks for no such thing"))
     }
 
+    type SubscribeStream = BoxStream<'static, Result<HostEvent, Status>>;
+
+    async fn subscribe(
+        &self,
+        _: Request<SubscribeRequest>,
+    ) -> Result<Response<Self::SubscribeStream>, Status> {
+        Err(Status::unimplemented("an agent asks for no such thing"))
+    }
+
     type LogsStream = BoxStream<'static, Result<LogLine, Status>>;
 
     async fn logs(&self, _: Request<LogsRequest>) -> Result<Response<Self::LogsStream>, Status> {
@@ -199,6 +209,7 @@ impl Host for PluginHost {
     never! {
         refresh_capabilities: RefreshCapabilitiesRequest => RefreshCapabilitiesResponse;
         approve: ApproveRequest => ApproveResponse;
+        ack_events: AckEventsRequest => AckEventsResponse;
         start: StartRequest => StartResponse;
         stop: StopRequest => StopResponse;
         restart: RestartRequest => RestartResponse;
