@@ -278,8 +278,7 @@ impl Outbox for PostgresStore {
     async fn open_entries(&self) -> Result<Vec<String>, Error> {
         let client = self.client().await?;
         let found = async {
-            let sql =
-                "SELECT DISTINCT entry FROM talon.notifications WHERE state IN ('waiting', 'sending') ORDER BY entry";
+            let sql = "SELECT DISTINCT entry FROM talon.notifications WHERE state IN ('waiting', 'sending') ORDER BY entry";
             let sql = client.prepare_cached(sql).await?;
             client.query(&sql, &[]).await?.iter().map(|row| Ok(row.try_get(0)?)).collect()
         };
