@@ -28,7 +28,7 @@ const DROPPED: &str = "dropped";
 
 /// Where the supervisor's events come from.
 #[async_trait]
-pub trait HostEvents: Send + Sync {
+pub(crate) trait HostEvents: Send + Sync {
     /// The events after this number, in order.
     ///
     /// # Errors

@@ -105,11 +105,14 @@ impl Sink {
             loop {
                 let more = sink.changed.notified();
                 let next = sink.events.lock().iter().find(|event| event.number > after).cloned();
-                if let Some(event) = next {
-                    let number = event.number;
-                    return Some((Ok(event), (sink, number)));
+                match next {
+                    None => more.await,
+                    Some(event) => {
+                        drop(more);
+                        let number = event.number;
+                        return Some((Ok(event), (sink, number)));
+                    }
                 }
-                more.await;
             }
         });
         events.boxed()
