@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use talon_extensions::contract::Event;
 use talon_extensions::{EventKind, EventSeverity, NotificationEntry};
-use talon_schedule::{DailyHours, Zone};
+use talon_schedule::{DailyHours, Timestamp as ClockTime, Zone};
 use talon_store::{
     GroupKey, NewNotification, Notification, NotificationBatch, NotificationChange, NotificationState,
     Timestamp,
@@ -14,7 +14,6 @@ use talon_store::{
 
 use super::group::Grouping;
 use super::payload::Payload;
-use crate::schedule::{from_store, to_store};
 
 /// How much later than its interval allows a group's latest notification may be due. Quiet hours are shorter; one
 /// that is due later was made while the clock was wrong, and counts no more.
@@ -279,7 +278,10 @@ impl Rule {
     /// The first time from `at` on that is not quiet for a kind of events.
     fn awake(&self, kind: EventKind, at: Timestamp) -> Timestamp {
         let quiet = self.quiet.as_ref().filter(|_| !self.entry.is_never_quiet_for(kind));
-        quiet.and_then(|quiet| quiet.end_of(from_store(at))).map_or(at, |end| to_store(end).max(at))
+        // The store's times are from 1970 to 9999.
+        let clock = ClockTime::from_millisecond(at.as_millis()).unwrap_or(ClockTime::MAX);
+        let end = quiet.and_then(|quiet| quiet.end_of(clock));
+        end.map_or(at, |end| Timestamp::from_millis(end.as_millisecond()).max(at))
     }
 }
 

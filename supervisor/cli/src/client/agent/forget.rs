@@ -13,7 +13,7 @@ use crate::host_socket::HostSocket;
 use crate::json;
 use crate::output::Output;
 
-/// Delete everything that the agent stores of one sender: sessions, memories, approvals and their rules.
+/// Delete everything that the agent stores of one sender: sessions, memories, approvals and their rules, notifications.
 ///
 /// A running turn is cancelled. Memories that others own, too, stay, and so do the records of the audit log and files of
 /// `talon backup` and `talon export`. For another sender than yourself you need the role operate.

@@ -2,7 +2,6 @@
 
 use crate::error::Error;
 use crate::limits::{MAX_BATCH, MAX_PAYLOAD_BYTES, count, name, size};
-use crate::notification::Notification;
 use crate::time::Timestamp;
 
 /// Events of one entry that may be told in one notification.
@@ -64,14 +63,6 @@ pub struct NotificationBatch {
     pub changes: Vec<NotificationChange>,
     /// The source of the events and its last number, if they have numbers; and the number before it.
     pub cursor: Option<(String, u64, u64)>,
-}
-
-impl Notification {
-    /// What a batch says of it to have looked at.
-    #[must_use]
-    pub fn seen(&self) -> (String, u64) {
-        (self.id.clone(), self.revision)
-    }
 }
 
 /// Checks what a batch stores.

@@ -6,8 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::limits::{MAX_NOTE_BYTES, name, size};
-use crate::notification::GroupKey;
-use crate::notification::batch::check_payload;
+use crate::notification::batch::{GroupKey, check_payload};
 use crate::page::PageRequest;
 use crate::time::Timestamp;
 
@@ -204,6 +203,12 @@ impl Notification {
     #[must_use]
     pub fn key(&self) -> GroupKey {
         GroupKey { entry: self.entry.clone(), group: self.group.clone() }
+    }
+
+    /// What a batch says of it to have looked at.
+    #[must_use]
+    pub fn seen(&self) -> (String, u64) {
+        (self.id.clone(), self.revision)
     }
 
     pub(crate) fn weight(&self) -> usize {
