@@ -27,6 +27,8 @@ use tokio::net::UnixStream;
 use tokio::sync::{Notify, Semaphore};
 use tonic::{Request, Response, Status};
 
+use crate::sink::Sink;
+
 /// The state that all connections share.
 pub(crate) struct Plugins {
     guard: Guard,
@@ -35,6 +37,8 @@ pub(crate) struct Plugins {
     called: Notify,
     /// `slow.wait` takes one permit for each answer.
     pub(crate) answers: Semaphore,
+    /// Plays `sink.send`, and has events.
+    sink: Mutex<Option<Arc<Sink>>>,
 }
 
 impl Plugins {
@@ -45,7 +49,17 @@ impl Plugins {
             calls: Mutex::default(),
             called: Notify::new(),
             answers: Semaphore::new(0),
+            sink: Mutex::default(),
         })
+    }
+
+    /// Has a sink, and events, from now on.
+    pub(crate) fn set_sink(&self, sink: Arc<Sink>) {
+        *self.sink.lock() = Some(sink);
+    }
+
+    fn sink(&self) -> Option<Arc<Sink>> {
+        self.sink.lock().clone()
     }
 
     /// The calls so far, as `plugin.action`.
@@ -71,6 +85,11 @@ impl Plugins {
     async fn execute(&self, request: ExecuteRequest) -> ExecuteResponse {
         self.calls.lock().push(request.clone());
         self.called.notify_waiters();
+        if request.plugin == "sink"
+            && let Some(sink) = self.sink()
+        {
+            return sink.execute(&request).await;
+        }
         if request.plugin == "slow" {
             self.answers.acquire().await.unwrap().forget();
         }
@@ -195,9 +214,19 @@ impl Host for PluginHost {
 
     async fn subscribe(
         &self,
-        _: Request<SubscribeRequest>,
+        request: Request<SubscribeRequest>,
     ) -> Result<Response<Self::SubscribeStream>, Status> {
-        Err(Status::unimplemented("an agent asks for no such thing"))
+        let sink = self.0.sink().ok_or_else(|| Status::unimplemented("there are no events"))?;
+        Ok(Response::new(sink.events_after(request.into_inner().after)))
+    }
+
+    async fn ack_events(
+        &self,
+        request: Request<AckEventsRequest>,
+    ) -> Result<Response<AckEventsResponse>, Status> {
+        let through = request.into_inner().through;
+        self.0.sink().ok_or_else(|| Status::unimplemented("there are no events"))?.acknowledge(through);
+        Ok(Response::new(AckEventsResponse { through }))
     }
 
     type LogsStream = BoxStream<'static, Result<LogLine, Status>>;
@@ -209,7 +238,6 @@ impl Host for PluginHost {
     never! {
         refresh_capabilities: RefreshCapabilitiesRequest => RefreshCapabilitiesResponse;
         approve: ApproveRequest => ApproveResponse;
-        ack_events: AckEventsRequest => AckEventsResponse;
         start: StartRequest => StartResponse;
         stop: StopRequest => StopResponse;
         restart: RestartRequest => RestartResponse;

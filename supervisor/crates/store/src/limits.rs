@@ -84,6 +84,11 @@ pub const MAX_PLANNED: usize = 1_000;
 /// The longest reason why an occurrence failed or was missed.
 pub const MAX_NOTE_BYTES: usize = 4 * 1024;
 
+/// How many changes of notifications are stored at once.
+pub const MAX_BATCH: usize = 512;
+/// The largest payload of a notification: a digest of a hundred events with summaries and fields.
+pub const MAX_PAYLOAD_BYTES: usize = 256 * 1024;
+
 /// Refuses a text that is empty or too long, or contains characters that no name has.
 pub(crate) fn name(what: &'static str, text: &str) -> Result<(), InvalidError> {
     if text.is_empty() || text.len() > MAX_NAME_BYTES {
