@@ -62,7 +62,7 @@ pub use opened_for_restore::OpenedForRestore;
 pub use options::{Engine, StoreOptions};
 pub use page::{Page, PageRequest, PageToken};
 pub use schedule::{
-    Claim, JobTiming, NewOccurrence, Occurrence, OccurrenceKind, OccurrenceState, Plan, RunEnd, RunHandle,
+    Claim, JobTiming, NewOccurrence, Occurrence, OccurrenceKind, OccurrenceState, Plan, RunEnd, RunHandle, RunResult,
     Schedule, ScheduledJob,
 };
 pub use session::{

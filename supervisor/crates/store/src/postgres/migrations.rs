@@ -9,4 +9,5 @@ pub(crate) const MIGRATIONS: &[Migration] = migrations! {
     3 => "migrations/0003_memory.sql",
     4 => "migrations/0004_memory_vectors.sql",
     5 => "migrations/0005_schedule.sql",
+    6 => "migrations/0006_schedule_actions.sql",
 };
