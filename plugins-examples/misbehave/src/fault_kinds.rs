@@ -131,6 +131,8 @@ pub(crate) enum Fault {
     OddType,
     /// Declares a role whose arguments it does not take.
     RoleMismatch,
+    /// Declares a request hook, and after a refresh the same action without the role.
+    RoleFlips,
     /// Declares a description that is longer than hosts take.
     LongDescription,
     /// Declares different capabilities each time.

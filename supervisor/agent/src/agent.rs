@@ -31,6 +31,7 @@ use crate::media_store::MediaStore;
 use crate::metrics::Metrics;
 use crate::plan::PlanRegistry;
 use crate::recall::IndexReport;
+use crate::schedule::{ActionTarget, AskTarget, Targets};
 use crate::traces::Tracer;
 use crate::turns::RunningTurns;
 
@@ -119,6 +120,7 @@ impl Agent {
         let host = Arc::new(HostClient::new(connect));
         let parts = SharedParts {
             role_host: Arc::clone(&host) as _,
+            entry_states: Arc::clone(&host) as _,
             host,
             memory: store.memory(),
             sessions: store.sessions(),
@@ -161,6 +163,13 @@ impl Agent {
             setup: RwLock::new(setup),
             parts,
         }))
+    }
+
+    /// What jobs run.
+    pub(crate) fn job_targets(self: &Arc<Self>, ending: CancellationToken) -> Arc<Targets> {
+        let (host, entries) = (Arc::clone(&self.parts.role_host), Arc::clone(&self.parts.entry_states));
+        let action = ActionTarget::new(host, entries, self.store.schedule(), ending);
+        Arc::new(Targets { ask: AskTarget::new(Arc::clone(self)), action })
     }
 
     /// The environment and configuration for new turns.

@@ -22,7 +22,7 @@ use crate::context::ContextPlan;
 use crate::costs::Costs;
 use crate::driver::{Host, Recall, ToolSimilarity, TurnEnvironment, TurnRunner};
 use crate::embeddings::{Embedder, ToolVectors};
-use crate::hooks::{Hooks, RoleHost};
+use crate::hooks::{EntryStates, Hooks, RoleHost};
 use crate::media_store::MediaStore;
 use crate::metrics::{CountingRecall, Metrics};
 use crate::recall::{MemoryIndex, MemoryTools, StoreRecall};
@@ -35,6 +35,7 @@ use crate::workspace::WorkspaceFiles;
 pub(super) struct SharedParts {
     pub(super) host: Arc<dyn Host>,
     pub(super) role_host: Arc<dyn RoleHost>,
+    pub(super) entry_states: Arc<dyn EntryStates>,
     pub(super) memory: Arc<dyn Memory>,
     pub(super) sessions: Arc<dyn Sessions>,
     pub(super) vectors: Arc<dyn MemoryVectors>,

@@ -24,7 +24,8 @@ impl UnfinishedTurn {
         if let [JournalEntry::Received { .. }, JournalEntry::Asked { .. }, ..] = entries[..] {
             entries.remove(0);
         }
-        let (JournalEntry::Received { text, with } | JournalEntry::Asked { text, with }) = entries.first()? else {
+        let (JournalEntry::Received { text, with } | JournalEntry::Asked { text, with }) = entries.first()?
+        else {
             return None;
         };
         Some(Self { turn, request: text.clone(), options: (**with).clone(), entries })

@@ -22,7 +22,7 @@ use super::background;
 use super::configure::{ConfigReadError, Lengths, read_config};
 use super::connector::{HostConnectionError, SupervisorConnector, SupervisorControl};
 use crate::agent::{Agent, Configuration};
-use crate::schedule::{AskTarget, Scheduler};
+use crate::schedule::Scheduler;
 use crate::serve::{Client, ClientError, Server};
 
 /// How long requests may take to finish at shutdown; streams that follow a turn end at once. The supervisor
@@ -67,8 +67,8 @@ pub async fn run(control: OwnedFd) -> ExitReason {
             return ExitReason::Refused;
         }
     };
-    let target = AskTarget::new(Arc::clone(&agent));
-    let scheduler = Scheduler::new(Arc::clone(&agent.jobs), agent.store.schedule(), target);
+    let targets = agent.job_targets(ending.clone());
+    let scheduler = Scheduler::new(Arc::clone(&agent.jobs), agent.store.schedule(), targets);
     let scheduler = tokio::spawn(scheduler.run(ending.clone()));
     let server = Server::start(&agent, ending.clone());
     let mut serving = RunningService { server, agent, connector, control, scheduler };

@@ -62,8 +62,8 @@ pub use opened_for_restore::OpenedForRestore;
 pub use options::{Engine, StoreOptions};
 pub use page::{Page, PageRequest, PageToken};
 pub use schedule::{
-    Claim, JobTiming, NewOccurrence, Occurrence, OccurrenceKind, OccurrenceState, Plan, RunEnd, RunHandle, RunResult,
-    Schedule, ScheduledJob,
+    Claim, JobTiming, NewOccurrence, Occurrence, OccurrenceKind, OccurrenceState, Plan, RunEnd, RunHandle,
+    RunResult, Schedule, ScheduledJob,
 };
 pub use session::{
     Compaction, Expected, ExportedSession, Message, MessageHit, NewMessage, NewSession, Overrides, Role,
