@@ -188,3 +188,58 @@ async fn two_supervisors_on_one_database_run_each_planned_time_once() {
     check(&two, &all, last).await;
     two.stop().await;
 }
+
+// Promises: EXT-85, EXT-86, EXT-87
+#[tokio::test]
+async fn a_job_calls_an_action_and_its_answer_is_in_the_history() {
+    let schedule = "
+    - { id: tick, every: 1s, action: misbehave.structured, args: { json: '{\"job\": \"{{ run.job }}\"}', text: 'run {{ run.attempt }}' } }
+    - { id: typo, at: '2199-01-01T00:00:00Z', action: misbehave.structred, args: { text: x } }
+    - { id: error, at: '2199-01-01T00:00:00Z', action: misbehave.error, args: { text: no paper }, retries: 1, retry_after: 1s }";
+    let supervisor = serving(scripted(Builder::new().misbehave(&[], ""), schedule)).await;
+    let done = |all: &[Value]| all.iter().any(|run| run["job"] == "tick" && is(run, "done"));
+    let all = until(&supervisor, "a run", done).await;
+    let run = all.iter().find(|run| run["job"] == "tick" && is(run, "done")).expect("it is there");
+    assert_eq!((run["result"].as_str(), run["attempt"].as_u64()), (Some("run 1"), Some(1)), "{run}");
+    let structured = run["structured_result_json"].as_str().expect("a text");
+    assert_eq!(serde_json::from_str::<Value>(structured).expect("JSON"), serde_json::json!({"job": "tick"}));
+    json(&supervisor, &["pause", "tick"]).await;
+
+    let listed = supervisor.cli(&["extension", "list", "--output", "json"]).await;
+    let listed: Value = serde_json::from_slice(&listed.stdout).expect("JSON");
+    let entry = |name: &str| {
+        let all = listed["extensions"].as_array().expect("a list");
+        all.iter().find(|entry| entry["name"] == name).unwrap_or_else(|| panic!("{listed}")).clone()
+    };
+    assert_eq!(
+        (&entry("tick")["role"], &entry("tick")["state"]),
+        (&"scheduled_task".into(), &"ready".into())
+    );
+    assert_eq!(entry("typo")["state"], "failing", "{listed}");
+    for (job, says) in [("typo", "did you mean structured?"), ("error", "no paper")] {
+        json(&supervisor, &["run", job]).await;
+        let failed = |all: &[Value]| all.iter().any(|run| run["job"] == job && is(run, "failed"));
+        let all = until(&supervisor, "the end of a run by hand", failed).await;
+        let run = all.iter().find(|run| run["job"] == job && is(run, "failed")).expect("it is there");
+        assert!(run["note"].as_str().expect("a text").contains(says), "{run}");
+        assert_eq!(run["attempt"], if job == "error" { 2 } else { 1 }, "{run}");
+    }
+    assert!(supervisor.stop().await.processes.is_empty());
+}
+
+// Promises: EXT-85
+#[tokio::test]
+async fn an_action_that_cannot_be_is_refused_when_the_configuration_is_read() {
+    let schedule = "[{ id: a, every: 1h, ask: x, action: misbehave.echo }, { id: b, every: 1h, action: misbehav.echo }, { id: c, every: 1h, action: misbehave.echo, args: { text: '{{ run.jb }}' } }, { id: d, every: 1h, action: misbehave.echo, session: x }]";
+    let refused = scripted(Builder::new().misbehave(&[], ""), schedule).start_refused().await;
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    for expected in ["write exactly one of `ask` and `action`", "it belongs to `ask`"] {
+        assert!(said.contains(expected), "{expected}: {said}");
+    }
+    let schedule = "[{ id: b, every: 1h, action: misbehav.echo }, { id: c, every: 1h, action: misbehave.echo, args: { text: '{{ run.jb }}' } }]";
+    let refused = scripted(Builder::new().misbehave(&[], ""), schedule).start_refused().await;
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    for expected in ["did you mean misbehave?", "extensions.schedule[1].args"] {
+        assert!(said.contains(expected), "{expected}: {said}");
+    }
+}

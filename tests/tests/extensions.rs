@@ -405,3 +405,79 @@ async fn a_hook_in_each_language_does_its_part() {
     );
     supervisor.stop().await;
 }
+
+// Promises: EXT-90
+#[tokio::test]
+async fn a_hook_that_flips_its_role_fails_by_its_policy_and_harms_nobody() {
+    for (policy, word) in [("closed", "hook_failed"), ("open", "")] {
+        let provider = Provider::responding(|_| says("Here I am.")).await;
+        let entries = format!(
+            "extensions:\n  filters: [{{ action: policy.blocked_words, may: [drop] }}]\n  request_hooks: [{{ action: misbehave.judge, \
+             on_failure: {policy} }}]\n"
+        );
+        let builder = Builder::new()
+            .plugin("policy", &example("text-policy"), &[], "config: { blocked: [spam] }")
+            .misbehave(&["--wrong", "role-flips"], "")
+            .config(&entries);
+        let supervisor = with_agent(builder, &provider, "", "").start().await;
+        let entry = async || {
+            let listed = stdout(&supervisor.cli(&["extension", "list", "--output", "json"]).await);
+            let listed: Value = serde_json::from_str(&listed).expect("JSON");
+            let all = listed["extensions"].as_array().expect("a list").clone();
+            all.into_iter().find(|entry| entry["name"] == "misbehave.judge").expect("it is configured")
+        };
+        assert_eq!(entry().await["state"], "ready");
+        let before = ask(&supervisor, "Hello", &[]).await;
+        assert_eq!((before.code, before.text("text")), (Some(0), "Here I am."), "{before:?}");
+
+        let refreshed = supervisor.cli(&["plugin", "refresh", "misbehave"]).await;
+        assert_eq!(refreshed.status.code(), Some(0), "{refreshed:?}");
+        let flipped = entry().await;
+        assert_eq!(flipped["state"], "failing", "{flipped}");
+        assert!(
+            flipped["reason"].to_string().contains("does not declare the role request_hook"),
+            "{flipped}"
+        );
+        let questions = provider.questions().len();
+        let after = ask(&supervisor, "Hello again", &[]).await;
+        assert_eq!(after.text("reason"), word, "{after:?}");
+        let asked = provider.questions().len() - questions;
+        if policy == "open" {
+            assert_eq!((asked, after.text("text")), (1, "Here I am."), "{after:?}");
+            assert!(after.said["notices"].to_string().contains("does not declare this role"), "{after:?}");
+        } else {
+            assert_eq!(asked, 0, "no model has the message");
+        }
+        // Its neighbour goes on as before.
+        let dropped = ask(&supervisor, "Buy spam", &[]).await;
+        assert_eq!(dropped.text("reason"), "dropped", "{dropped:?}");
+        supervisor.stop().await;
+    }
+}
+
+// Promises: EXT-91
+#[tokio::test]
+async fn a_tool_is_given_the_metadata_that_it_asks_for_and_is_granted() {
+    let provider = Provider::start([
+        ScriptedReply::ToolCalls(vec![("misbehave__whoami".to_owned(), json!({}))]),
+        says("It is known."),
+    ])
+    .await;
+    let builder = Builder::new()
+        .plugin("policy", &example("text-policy"), &[], "config: { categories: { ticket: support } }")
+        .misbehave(&[], "context: [metadata.category]")
+        .config("extensions:\n  request_hooks: [{ action: policy.classify, may: [annotate] }]\n");
+    let confirm = "  confirm: { rules: [{ tool: misbehave.whoami, ask: never }] }\n";
+    let supervisor = with_agent(builder, &provider, confirm, "").start().await;
+    let answered = ask(&supervisor, "Look at my ticket", &[]).await;
+    assert_eq!((answered.code, answered.text("text")), (Some(0), "It is known."), "{answered:?}");
+    let asked = provider.bodies();
+    let result = asked.last().expect("it was asked");
+    assert!(result.contains("metadata.category") && result.contains("support"), "{result}");
+    // Only plugins see it: it stands in no prompt.
+    assert!(!asked[0].contains("support"), "{}", asked[0]);
+    let shown = stdout(&supervisor.cli(&["plugin", "show", "misbehave"]).await);
+    assert!(shown.contains("metadata.category: given to whoami"), "{shown}");
+    assert!(shown.contains("metadata.secret: asked for by whoami; not granted"), "{shown}");
+    supervisor.stop().await;
+}

@@ -82,7 +82,16 @@ pub(crate) fn capabilities(options: &Options) -> PluginCapabilities {
     let mut actions: Vec<Action> = ACTIONS.iter().map(|(n, d, p)| action(n, d, p)).collect();
     actions.push(Action { user_only: true, ..action("wipe", "May be called by a person alone", &[]) });
     actions.push(Action {
-        inject_context_args: ["session_id", "group_id", "task", "conversation"].map(str::to_owned).into(),
+        inject_context_args: [
+            "session_id",
+            "group_id",
+            "task",
+            "conversation",
+            "metadata.category",
+            "metadata.secret",
+        ]
+        .map(str::to_owned)
+        .into(),
         ..action("whoami", "Answers with the session context it was given", &[])
     });
     let mut file = action("take_file", "Says what file it was passed", &["file"]);

@@ -133,6 +133,8 @@ pub(crate) enum Fault {
     RoleMismatch,
     /// Declares a role, and answers with something else.
     RoleAnswer,
+    /// Declares a request hook, and after a refresh the same action without the role.
+    RoleFlips,
     /// Declares a description that is longer than hosts take.
     LongDescription,
     /// Declares different capabilities each time.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use parking_lot::Mutex;
 use prost::Message;
-use talon_proto::plugin::{Parameter, PluginCapabilities, ToolCallRequest, ToolResultResponse};
+use talon_proto::plugin::{Action, Parameter, PluginCapabilities, ToolCallRequest, ToolResultResponse};
 
 use crate::fault_kinds::Fault;
 use crate::reply::Reply;
@@ -56,12 +56,39 @@ pub(crate) fn declare(shared: &Shared, declared: &mut PluginCapabilities) {
         Some(Fault::BrokenSchema) => last.parameters.push(parameter("{\"type\": ", "string")),
         Some(Fault::OddType) => last.parameters.push(parameter("", "colour")),
         Some(Fault::RoleMismatch) => last.roles = vec!["tool".to_owned(), "request_hook".to_owned()],
+        Some(Fault::RoleFlips) => declared.actions.push(judge(&["request_hook"])),
         Some(Fault::LongDescription) => last.description = "long ".repeat(LONG_DESCRIPTION_BYTES / 5),
         Some(Fault::Fickle) => {
             let count = shared.declared.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
             declared.description = format!("asked {count} times so far");
         }
         _ => {}
+    }
+}
+
+/// Declares the capabilities anew.
+pub(crate) fn refresh(shared: &Shared, declared: &mut PluginCapabilities) {
+    if matches!(shared.options.wrong, Some(Fault::RoleFlips)) {
+        declared.actions.push(judge(&[]));
+    }
+}
+
+/// A hook that lets every message pass.
+fn judge(roles: &[&str]) -> Action {
+    let parameter = |(name, kind): (&str, &str)| Parameter {
+        name: name.to_owned(),
+        r#type: kind.to_owned(),
+        required: name == "message",
+        ..Parameter::default()
+    };
+    Action {
+        name: "judge".to_owned(),
+        description: "Lets every message pass".to_owned(),
+        parameters: [("message", "string"), ("session", "object"), ("metadata", "object")]
+            .map(parameter)
+            .into(),
+        roles: roles.iter().map(|role| (*role).to_owned()).collect(),
+        ..Action::default()
     }
 }
 
@@ -89,6 +116,14 @@ pub(crate) async fn execute(
                 ..Default::default()
             };
             Some(Reply::Message(broken.encode_to_vec().into()))
+        }
+        Fault::RoleFlips if call.action == "judge" => {
+            let passes = ToolResultResponse {
+                call_id: call.id.clone(),
+                structured_content: r#"{"verdict": "pass"}"#.to_owned(),
+                ..Default::default()
+            };
+            Some(Reply::Message(passes.encode_to_vec().into()))
         }
         Fault::UnknownActionWorks if !known => answer(&call.id, "done".to_owned()),
         Fault::UnknownActionFaults if !known => fault("no such action"),

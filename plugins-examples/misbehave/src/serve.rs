@@ -151,6 +151,7 @@ async fn route(shared: &Arc<Shared>, path: &str, message: Bytes, headers: &Heade
         "/opentalon.plugin.v1.PluginService/RefreshCapabilities" if !options.minimal => {
             let mut declared = capabilities(options);
             declared.description = format!("refreshed after {} calls", shared.calls.load(Ordering::Relaxed));
+            faults::refresh(shared, &mut declared);
             Reply::Message(declared.encode_to_vec().into())
         }
         "/opentalon.plugin.v1.PluginService/Execute" => {

@@ -1121,6 +1121,11 @@ pub struct Occurrence {
     /// Why it failed or was missed, or why it is tried again.
     #[prost(string, tag = "10")]
     pub note: ::prost::alloc::string::String,
+    /// What the action of a job answered, as far as it is kept: its text, and its structured answer as JSON.
+    #[prost(string, tag = "11")]
+    pub result: ::prost::alloc::string::String,
+    #[prost(string, tag = "12")]
+    pub structured_result_json: ::prost::alloc::string::String,
 }
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

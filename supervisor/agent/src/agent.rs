@@ -33,6 +33,7 @@ use crate::metrics::Metrics;
 use crate::notify::{BudgetEvents, HostEvents, Notifier, ReportingRunner, approval_waiting};
 use crate::plan::PlanRegistry;
 use crate::recall::IndexReport;
+use crate::schedule::{ActionTarget, AskTarget, Targets};
 use crate::traces::Tracer;
 use crate::turns::RunningTurns;
 
@@ -131,6 +132,7 @@ impl Agent {
         let host = Arc::new(HostClient::new(connect));
         let parts = SharedParts {
             role_host: Arc::clone(&host) as _,
+            entry_states: Arc::clone(&host) as _,
             host_events: Arc::clone(&host) as _,
             host,
             memory: store.memory(),
@@ -176,6 +178,13 @@ impl Agent {
             setup: RwLock::new(setup),
             parts,
         }))
+    }
+
+    /// What jobs run.
+    pub(crate) fn job_targets(self: &Arc<Self>, ending: CancellationToken) -> Arc<Targets> {
+        let (host, entries) = (Arc::clone(&self.parts.role_host), Arc::clone(&self.parts.entry_states));
+        let action = ActionTarget::new(host, entries, self.store.schedule(), ending);
+        Arc::new(Targets { ask: AskTarget::new(Arc::clone(self)), action })
     }
 
     /// The environment and configuration for new turns.

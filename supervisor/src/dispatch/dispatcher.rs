@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use parking_lot::RwLock;
+use talon_extensions::Role;
 use talon_guard::{Call, RawStore};
 use talon_plugin::{Events, Plugin, Registry};
 use talon_plugin_client::Capability;
@@ -130,6 +131,14 @@ impl Dispatcher {
         entry.quarantine.impose(neutralised);
         news.mark_unchanged();
         true
+    }
+
+    /// Whether an action declares a role, by the plugin's last declaration. What is not known yet may; what the plugin does
+    /// not have is refused by the call's own checks.
+    pub(super) fn declares_role(&self, plugin: &str, action: &str, role: Role) -> bool {
+        let declared = self.registry.get(plugin).and_then(|plugin| plugin.capability());
+        let action = declared.as_ref().and_then(|declared| declared.actions.get(action));
+        action.is_none_or(|action| action.roles.iter().any(|declared| declared == role.as_str()))
     }
 
     /// The sanitizer shared by all stacks.

@@ -76,7 +76,13 @@ pub(super) fn accept(
     let permitted = require(&request, Role::Call)?;
     let trace = trace(&request);
     let request = request.into_inner();
-    let role = role_call(&permitted.peer, &request, || dispatcher.config())?;
+    let mut role = role_call(&permitted.peer, &request, || dispatcher.config())?;
+    if let Some(role) = &mut role
+        && role.needs_declaration
+        && !dispatcher.declares_role(&request.plugin, &request.action, role.role)
+    {
+        role.refuse_undeclared();
+    }
     let granted = match &role {
         Some(role) => role.grant(),
         None => grant_for(&permitted.peer, &request, || dispatcher.config())?,

@@ -22,6 +22,8 @@ pub(super) struct RoleCall {
     pub(super) role: Role,
     /// What stands in place of the session: `request_hook/pii.scan`.
     pub(super) label: String,
+    /// Whether its action has to declare the role, since the entry does not say with which arguments it is called.
+    pub(super) needs_declaration: bool,
     grant: Option<ArcById<dyn Grant>>,
 }
 
@@ -29,6 +31,11 @@ impl RoleCall {
     /// What the call may use: everything, since its action was compared with the entry, or nothing.
     pub(super) fn grant(&self) -> Option<ArcById<dyn Grant>> {
         self.grant.clone()
+    }
+
+    /// Refuses the call, since its action does not declare the role: its entry is failing.
+    pub(super) fn refuse_undeclared(&mut self) {
+        self.grant.get_or_insert_with(|| ArcById::<dyn Grant>::new(Arc::new(NotDeclared)));
     }
 }
 
@@ -59,13 +66,15 @@ pub(super) fn role_call(
     }
     let config = config();
     let shown: String = request.extension.chars().take(MAX_SHOWN_CHARS).collect();
-    let (label, grant) = match config.extensions.entry(role, &request.extension) {
+    let (label, needs_declaration, grant) = match config.extensions.entry(role, &request.extension) {
         Some(entry) if entry.target() == (request.plugin.as_str(), request.action.as_str()) => {
-            (entry.key().to_string(), None)
+            // The scheduler asks whether its action declares the role, and calls it either way.
+            let needs_declaration = entry.args.is_none() && role != Role::ScheduledTask;
+            (entry.key().to_string(), needs_declaration, None)
         }
-        _ => (format!("{role}/{shown}"), Some(ArcById::<dyn Grant>::new(Arc::new(NotListed)))),
+        _ => (format!("{role}/{shown}"), false, Some(ArcById::<dyn Grant>::new(Arc::new(NotListed)))),
     };
-    Ok(Some(RoleCall { role, label, grant }))
+    Ok(Some(RoleCall { role, label, needs_declaration, grant }))
 }
 
 /// The grant of a call that the configuration does not list.
@@ -82,6 +91,23 @@ impl Grant for NotListed {
 
     fn remedy(&self, _plugin: &str, _action: &str) -> &'static str {
         "no entry of `extensions` in the running configuration gives it this role: add one, and reload"
+    }
+}
+
+/// The grant of a call whose action does not declare its role (any more).
+struct NotDeclared;
+
+impl Grant for NotDeclared {
+    fn covers(&self, _plugin: &str, _action: &str) -> bool {
+        false
+    }
+
+    fn covers_any_action(&self, _plugin: &str) -> bool {
+        false
+    }
+
+    fn remedy(&self, _plugin: &str, _action: &str) -> &'static str {
+        "the plugin does not declare this role for it: see `talon extension list`, and name another action or give the entry `args`"
     }
 }
 

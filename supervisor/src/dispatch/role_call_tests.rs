@@ -14,6 +14,11 @@ fn config() -> Arc<Config> {
     let hooks = vec![
         HookEntry::new("pii.scan"),
         HookEntry { name: Some("again".to_owned()), ..HookEntry::new("pii.scan") },
+        HookEntry {
+            name: Some("filled".to_owned()),
+            args: Some(Default::default()),
+            ..HookEntry::new("pii.scan")
+        },
     ];
     let extensions = Extensions { request_hooks: hooks, ..Extensions::default() };
     let place = || DefaultPath { path: "/nowhere".into(), variable: None };
@@ -58,6 +63,24 @@ fn exactly_the_entries_of_the_configuration_may_be_called() {
     }
     let long = asked(true, &request("filter", &"x".repeat(10_000), "pii.scan")).unwrap().unwrap();
     assert!(long.label.len() < 100);
+}
+
+// Promises: EXT-90
+#[test]
+fn an_action_has_to_declare_its_role_unless_the_entry_gives_arguments() {
+    let mut call = asked(true, &request("request_hook", "pii.scan", "pii.scan")).unwrap().unwrap();
+    assert!(call.needs_declaration && call.grant().is_none());
+    call.refuse_undeclared();
+    let grant = call.grant().unwrap();
+    assert!(
+        !grant.covers("pii", "scan") && grant.remedy("pii", "scan").contains("does not declare this role")
+    );
+    let filled = asked(true, &request("request_hook", "filled", "pii.scan")).unwrap().unwrap();
+    assert!(!filled.needs_declaration, "its arguments are the entry's");
+    // What the configuration does not list is refused for that reason.
+    let mut other = asked(true, &request("filter", "pii.scan", "pii.scan")).unwrap().unwrap();
+    other.refuse_undeclared();
+    assert!(other.grant().unwrap().remedy("pii", "scan").contains("`extensions`"));
 }
 
 // Promises: EXT-5

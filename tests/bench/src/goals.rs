@@ -357,6 +357,13 @@ pub const GOALS: &[Goal] = &[
         unit: "ms",
     },
     Goal {
+        id: "agent-hooks",
+        what: "what a filter, a request hook and a response hook that let everything pass add to a turn",
+        formula: Formula::Value(FigureRef("agent/hooks", AGENT, "added")),
+        bound: Bound::AtMost(2.0),
+        unit: "ms",
+    },
+    Goal {
         id: "agent-memory",
         what: "the agent's memory with 100 sessions",
         formula: Formula::Value(FigureRef("agent/100 sessions", AGENT, "memory")),

@@ -29,11 +29,21 @@ impl TurnRun<'_> {
             self.summary = summary;
         }
         match resumes {
-            Some(unfinished) => self.resume(unfinished)?,
+            Some(unfinished) => {
+                let is_unseen = unfinished.is_unseen();
+                self.resume(unfinished)?;
+                if is_unseen {
+                    // Nothing was done for it, so it goes on as a new one does.
+                    (self.rebuilt, self.resumed) = (false, false);
+                    self.hook_request().await?;
+                }
+            }
             None => {
-                self.run_request_hooks().await?;
-                let request = self.request_entry();
-                self.write(request).await?;
+                if self.has_request_hooks() {
+                    let (text, with) = (self.spec.request.clone(), Box::new(self.options()));
+                    self.write(JournalEntry::Received { text, with }).await?;
+                }
+                self.hook_request().await?;
             }
         }
         self.check_request_passed()?;
@@ -70,8 +80,15 @@ impl TurnRun<'_> {
         }
     }
 
-    fn request_entry(&self) -> JournalEntry {
-        let with = TurnOptions {
+    /// Runs filters and request hooks, and stores what they let through.
+    async fn hook_request(&mut self) -> Result<(), Failure> {
+        self.run_request_hooks().await?;
+        let (text, with) = (self.spec.request.clone(), Box::new(self.options()));
+        self.write(JournalEntry::Asked { text, with }).await
+    }
+
+    fn options(&self) -> TurnOptions {
+        TurnOptions {
             within: self.spec.within.clone(),
             no_tools: self.spec.no_tools,
             schema: self.spec.schema.as_ref().map(|schema| schema.text().clone()),
@@ -86,8 +103,7 @@ impl TurnRun<'_> {
             attachments: self.spec.attachments.clone(),
             micro_usd: self.spec.budgets.micro_usd,
             hooks: self.hooked.clone(),
-        };
-        JournalEntry::Asked { text: self.spec.request.clone(), with: Box::new(with) }
+        }
     }
 
     /// Resumes an interrupted turn. Its restrictions from before apply together with the present ones.

@@ -28,9 +28,14 @@ impl TurnRun<'_> {
         self.withholds_text().then_some(MAX_WITHHELD_BYTES)
     }
 
+    /// Whether filters or request hooks see the message.
+    pub(super) fn has_request_hooks(&self) -> bool {
+        self.environment.hooks.has(Stage::Request, &self.spec.caller.subagent)
+    }
+
     /// Runs filters and request hooks on the message of a new turn. What becomes of it is not stored yet.
     pub(super) async fn run_request_hooks(&mut self) -> Result<(), Failure> {
-        if !self.environment.hooks.has(Stage::Request, &self.spec.caller.subagent) {
+        if !self.has_request_hooks() {
             return Ok(());
         }
         let outcome = self.run_hooks(Stage::Request, &self.spec.request).await?;

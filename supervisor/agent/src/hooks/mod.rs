@@ -1,7 +1,7 @@
 //! Filters, request hooks and response hooks: actions of plugins that look at every message and every answer.
 //!
 //! ```text
-//! message ─► filters ─► request hooks ─► journal (original and refined) ─► loop
+//! message ─► journal (received) ─► filters ─► request hooks ─► journal (original and refined) ─► loop
 //!                                     loop ─► journal (answer) ─► response hooks ─► journal (verdicts) ─► client
 //! ```
 //!
@@ -12,8 +12,9 @@
 //! | `role_host` | the supervisor, as hooks see it |
 //! | `record` | what the journal keeps of them |
 //!
-//! The driver calls the pipeline in two places, for the turns of every origin. A stage is written to the journal as a whole:
-//! a turn that was interrupted in a stage runs that stage again, and none that is in the journal.
+//! The driver calls the pipeline in two places, for the turns of every origin. What a stage looks at is in the journal before
+//! it runs, and its verdicts are written as a whole: a turn that was interrupted in a stage loses nothing and runs that stage
+//! again, and none that is in the journal.
 
 mod hook;
 mod pipeline;
@@ -23,7 +24,7 @@ mod role_host;
 pub use hook::{HookAnswer, HookError, ask};
 pub use pipeline::{Hooks, Stage, StageOutcome};
 pub use record::{AnswerVerdicts, HookRecord, HookedAnswer, HookedRequest, RecordedVerdict, StageEnd};
-pub use role_host::{NoRoleHost, RoleCall, RoleCallError, RoleHost};
+pub use role_host::{EntryState, EntryStates, NoRoleHost, RoleCall, RoleCallError, RoleHost};
 
 #[cfg(test)]
 mod tests;

@@ -36,6 +36,30 @@ pub trait RoleHost: Send + Sync {
     async fn call(&self, call: &RoleCall) -> Result<ExecuteResponse, RoleCallError>;
 }
 
+/// Whether an entry of `extensions` can be called, by what its plugin declares now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum EntryState {
+    /// It can.
+    Ready {
+        /// Whether its action declares the role, and so takes the role's own arguments.
+        declares_role: bool,
+    },
+    /// Its plugin is not up, for this reason.
+    Waiting(String),
+    /// It does not fit, for this reason.
+    Failing(String),
+}
+
+/// The states of the entries of the running configuration.
+#[async_trait]
+pub trait EntryStates: Send + Sync {
+    /// The state of one entry. One that the supervisor does not have yet, or any more, is waited for.
+    ///
+    /// # Errors
+    /// [`RoleCallError`] if the supervisor cannot be asked.
+    async fn entry_state(&self, entry: &EntryKey) -> Result<EntryState, RoleCallError>;
+}
+
 /// No supervisor: every call fails.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoRoleHost;

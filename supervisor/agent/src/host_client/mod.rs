@@ -17,17 +17,18 @@ use futures_util::stream::BoxStream;
 use prost::Message as _;
 use talon_agent_settings::milliseconds;
 use talon_client::{CallError, Client, RequestFate};
+use talon_extensions::EntryKey;
 use talon_guard::Raw;
 use talon_proto::host::{
-    AckEventsRequest, ExecuteRequest, ExecuteResponse, GetPluginRequest, HostEvent, ListPluginsRequest,
-    SubscribeRequest,
+    AckEventsRequest, ExecuteRequest, ExecuteResponse, Extension, GetPluginRequest, GetStatusRequest,
+    HostEvent, ListPluginsRequest, SubscribeRequest,
 };
 use talon_proto::plugin::PluginCapabilities;
 use tokio::net::UnixStream;
 use tonic::{Code, Status};
 
 use crate::driver::{Host, HostCall, HostError, Progress};
-use crate::hooks::{RoleCall, RoleCallError, RoleHost};
+use crate::hooks::{EntryState, EntryStates, RoleCall, RoleCallError, RoleHost};
 use crate::notify::HostEvents;
 
 /// The most tools that are accepted from the supervisor, far more than a model can choose from. Further ones,
@@ -169,6 +170,24 @@ impl RoleHost for HostClient {
         };
         let answer = self.client.execute_traced(request, None, None).await;
         answer.map_err(|error| RoleCallError(Raw::from(failed(error).to_string()).line().into_string()))
+    }
+}
+
+#[async_trait]
+impl EntryStates for HostClient {
+    async fn entry_state(&self, entry: &EntryKey) -> Result<EntryState, RoleCallError> {
+        let asked = self.client.ask(|mut host| async move { host.get_status(GetStatusRequest {}).await });
+        let status =
+            asked.await.map_err(|status| RoleCallError(unreachable(status).to_string()))?.into_inner();
+        let is_it = |one: &Extension| one.role == entry.role.as_str() && one.name == entry.name;
+        let Some(found) = status.extensions.into_iter().find(is_it) else {
+            return Ok(EntryState::Waiting(format!("the supervisor has no entry {entry} yet")));
+        };
+        Ok(match found.state.as_str() {
+            "ready" => EntryState::Ready { declares_role: found.declared },
+            "waiting" => EntryState::Waiting(found.reason),
+            _ => EntryState::Failing(found.reason),
+        })
     }
 }
 

@@ -4,6 +4,7 @@ use talon_llm::model::{Arguments, Image, ToolCall};
 use talon_proto::agent;
 use talon_store::{Message, Role};
 
+use super::TurnOptions;
 use super::record::EntryMetadata;
 use crate::media::Attachment;
 use crate::tool_result::CallOutcome;
@@ -13,10 +14,16 @@ use crate::tool_result::CallOutcome;
 #[must_use]
 pub fn client_messages(messages: &[Message]) -> Vec<agent::Message> {
     let mut calls: Vec<ToolCall> = Vec::new();
-    messages.iter().filter_map(|message| client_message(message, &mut calls)).collect()
+    let followed = messages.iter().map(Some).skip(1).chain([None]);
+    let shown = messages.iter().zip(followed);
+    shown.filter_map(|(message, next)| client_message(message, next, &mut calls)).collect()
 }
 
-fn client_message(message: &Message, calls: &mut Vec<ToolCall>) -> Option<agent::Message> {
+fn client_message(
+    message: &Message,
+    next: Option<&Message>,
+    calls: &mut Vec<ToolCall>,
+) -> Option<agent::Message> {
     let mut shown = agent::Message {
         sequence: message.sequence,
         role: role(message.role).to_owned(),
@@ -29,9 +36,17 @@ fn client_message(message: &Message, calls: &mut Vec<ToolCall>) -> Option<agent:
         None
         | Some(EntryMetadata::Noted { .. } | EntryMetadata::Undone { .. } | EntryMetadata::Summary { .. }) => {
         }
+        Some(EntryMetadata::Received { turn, message, with }) => {
+            // Once its hooks have seen it, it is there a second time.
+            let asked = next.and_then(EntryMetadata::of);
+            if matches!(asked, Some(EntryMetadata::Asked { turn: seen, .. }) if seen == turn) {
+                return None;
+            }
+            shown.media = media_of(&with);
+            shown.content = message;
+        }
         Some(EntryMetadata::Asked { with, .. }) => {
-            shown.media =
-                with.images.iter().map(media).chain(with.attachments.iter().map(attachment)).collect();
+            shown.media = media_of(&with);
             // People see what they wrote.
             if let Some(original) = with.hooks.and_then(|hooks| hooks.original) {
                 shown.content = original;
@@ -73,6 +88,10 @@ fn client_message(message: &Message, calls: &mut Vec<ToolCall>) -> Option<agent:
         }
     }
     Some(shown)
+}
+
+fn media_of(with: &TurnOptions) -> Vec<agent::MediaInfo> {
+    with.images.iter().map(media).chain(with.attachments.iter().map(attachment)).collect()
 }
 
 fn call(call: &ToolCall) -> agent::ToolCall {

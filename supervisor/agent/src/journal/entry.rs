@@ -16,6 +16,14 @@ use crate::tool_result::ToolResult;
 /// What a turn makes durable, in order. An interrupted turn is rebuilt from these entries.
 #[derive(Debug, Clone, PartialEq)]
 pub enum JournalEntry {
+    /// A person's message that filters and request hooks have still to see. No model sees it, and no search finds it;
+    /// [`Asked`](Self::Asked) follows with what they let through. A turn without them does not have it.
+    Received {
+        /// The message.
+        text: String,
+        /// The options for this turn alone.
+        with: Box<TurnOptions>,
+    },
     /// A person's message: the turn begins.
     Asked {
         /// The message.

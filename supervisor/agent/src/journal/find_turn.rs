@@ -26,6 +26,9 @@ pub async fn find_turn(
     let mut found = None;
     for entry in log.records.into_iter().filter(|record| record.turn == turn).map(|record| record.entry) {
         match (entry, &mut found) {
+            (JournalEntry::Received { text, .. }, None) => {
+                found = Some(FoundTurn { request: text, outcome: None });
+            }
             (JournalEntry::Asked { text, with }, None) => {
                 // Hooks may have put another message in its place.
                 let original = with.hooks.and_then(|hooks| hooks.original);

@@ -92,7 +92,10 @@ impl Log {
             }
         }
         // The rest of a turn whose beginning was not read cannot be assigned.
-        let first = log.records.iter().position(|record| matches!(record.entry, JournalEntry::Asked { .. }));
+        let begins = |record: &LoggedEntry| {
+            matches!(record.entry, JournalEntry::Received { .. } | JournalEntry::Asked { .. })
+        };
+        let first = log.records.iter().position(begins);
         log.records.drain(..first.unwrap_or(log.records.len()));
         log
     }

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use talon_guard::Sanitizer;
 use talon_llm::model::Message;
 
-use super::tests::{TestSession, asked, calls, ended, result, says};
+use super::tests::{TestSession, asked, calls, ended, received, result, says};
 use super::*;
 use crate::context::{Sections, Summary, history};
 use crate::question::Question;
@@ -43,9 +43,10 @@ fn turn() -> impl Strategy<Value = Vec<JournalEntry>> {
     let back = "[a-z]{0,5}"
         .prop_map(|text| vec![says(&text), JournalEntry::Noted { text: "no".to_owned(), feedback: true }]);
     let step = prop_oneof![batch, "[a-z]{1,5}".prop_map(note(false)), back];
-    proptest::collection::vec(step, 0..5).prop_map(|steps| {
+    (any::<bool>(), proptest::collection::vec(step, 0..5)).prop_map(|(has_hooks, steps)| {
         let steps = steps.into_iter().flatten();
-        std::iter::once(asked("q")).chain(steps).chain([says("answer"), ended()]).collect()
+        let received = has_hooks.then(|| received("q"));
+        received.into_iter().chain([asked("q")]).chain(steps).chain([says("answer"), ended()]).collect()
     })
 }
 
@@ -97,7 +98,9 @@ fn check(before: &[Vec<JournalEntry>], last: &[JournalEntry], written: usize) ->
         prop_assert_eq!(look.last_turn, last_turn);
         prop_assert_eq!(look.unfinished.is_some(), written > 0 && written < last.len());
         if let Some(unfinished) = look.unfinished {
-            prop_assert_eq!(&unfinished.entries[..], &last[..written]);
+            let seen = &last[..written];
+            let is_hooked = matches!(seen, [JournalEntry::Received { .. }, JournalEntry::Asked { .. }, ..]);
+            prop_assert_eq!(&unfinished.entries[..], &seen[usize::from(is_hooked)..]);
             // It can be gone on with.
             for entry in &last[written..] {
                 journal.add(last_turn, entry.clone()).await.expect("written");

@@ -2,6 +2,7 @@
 //!
 //! | entry | role | content | metadata, as JSON |
 //! |---|---|---|---|
+//! | received | user | – | the message, the options for this turn alone |
 //! | asked | user | the message | the options for this turn alone |
 //! | answered | assistant | the answer's text, unless it is withheld | calls, thoughts, usage, cost, finish |
 //! | hooked | assistant | what the person gets | the response hooks' verdicts |
@@ -32,6 +33,13 @@ use crate::tool_result::{CallOutcome, Provenance, ToolResult};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub(super) enum EntryMetadata {
+    Received {
+        turn: u64,
+        /// Here and not as the content, where searches look.
+        message: String,
+        #[serde(default)]
+        with: Box<TurnOptions>,
+    },
     Asked {
         turn: u64,
         #[serde(default)]
@@ -132,6 +140,9 @@ fn is_default(provenance: &Box<Provenance>) -> bool {
 pub(super) fn encode(turn: u64, entry: JournalEntry) -> Vec<NewMessage> {
     let one = |role, content, beside| vec![message(role, content, &beside)];
     match entry {
+        JournalEntry::Received { text, with } => {
+            one(Role::User, String::new(), EntryMetadata::Received { turn, message: text, with })
+        }
         JournalEntry::Asked { text, with } => one(Role::User, text, EntryMetadata::Asked { turn, with }),
         JournalEntry::Answered { answer, micro_usd, withheld } => {
             let Answer { text, calls, cut_call, finish, usage, model, thoughts } = *answer;
@@ -221,6 +232,9 @@ pub(super) fn decode(message: &Message) -> DecodedMessage {
     let content = || message.content.clone();
     let Some(beside) = EntryMetadata::of(message) else { return DecodedMessage::Foreign };
     match beside {
+        EntryMetadata::Received { turn, message, with } => {
+            DecodedMessage::Entry(turn, JournalEntry::Received { text: message, with })
+        }
         EntryMetadata::Asked { turn, with } => {
             DecodedMessage::Entry(turn, JournalEntry::Asked { text: content(), with })
         }

@@ -48,6 +48,10 @@ impl TestSession {
     }
 }
 
+pub(super) fn received(text: &str) -> JournalEntry {
+    JournalEntry::Received { text: text.to_owned(), with: Box::default() }
+}
+
 pub(super) fn asked(text: &str) -> JournalEntry {
     JournalEntry::Asked { text: text.to_owned(), with: Box::default() }
 }

@@ -103,8 +103,8 @@ impl Transcript {
             | JournalEntry::AnswerHooked(_)
             | JournalEntry::Noted { .. }
             | JournalEntry::Ended(_) => {}
-            // The log leaves out what was undone.
-            JournalEntry::Undone { .. } => return,
+            // Its hooks have not seen it; and the log leaves out what was undone.
+            JournalEntry::Received { .. } | JournalEntry::Undone { .. } => return,
         }
         self.close(None);
         match entry {
@@ -158,6 +158,7 @@ impl Transcript {
             | JournalEntry::CallParked { .. }
             | JournalEntry::CallFinished { .. }
             | JournalEntry::CallsFinished(_)
+            | JournalEntry::Received { .. }
             | JournalEntry::Undone { .. } => {}
         }
     }

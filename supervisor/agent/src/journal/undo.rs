@@ -40,6 +40,7 @@ pub async fn undo(
     for record in log.records.into_iter().filter(|record| record.turn >= from) {
         match record.entry {
             // People get back what they wrote.
+            JournalEntry::Received { text, .. } if record.turn == from => undone.request = text,
             JournalEntry::Asked { text, with } if record.turn == from => {
                 undone.request = with.hooks.and_then(|hooks| hooks.original).unwrap_or(text);
             }

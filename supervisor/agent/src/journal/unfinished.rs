@@ -13,8 +13,28 @@ pub struct UnfinishedTurn {
     pub request: String,
     /// The options for this turn alone.
     pub options: TurnOptions,
-    /// Its entries; the first is the request.
+    /// Its entries; the first is the request: as its hooks let it through, or as they have still to see it.
     pub entries: Vec<JournalEntry>,
+}
+
+impl UnfinishedTurn {
+    /// A turn of these entries; `None` if its beginning is not among them.
+    pub(crate) fn of(turn: u64, mut entries: Vec<JournalEntry>) -> Option<Self> {
+        // What its hooks let through stands in place of what they got.
+        if let [JournalEntry::Received { .. }, JournalEntry::Asked { .. }, ..] = entries[..] {
+            entries.remove(0);
+        }
+        let (JournalEntry::Received { text, with } | JournalEntry::Asked { text, with }) = entries.first()?
+        else {
+            return None;
+        };
+        Some(Self { turn, request: text.clone(), options: (**with).clone(), entries })
+    }
+
+    /// Whether its filters and request hooks have still to see the message.
+    pub(crate) fn is_unseen(&self) -> bool {
+        matches!(self.entries.first(), Some(JournalEntry::Received { .. }))
+    }
 }
 
 /// The position of a session.
@@ -53,16 +73,9 @@ pub async fn session_position(
         .filter(|record| record.turn == last_turn)
         .map(|record| record.entry)
         .collect();
-    let unfinished = match (entries.first(), entries.last()) {
-        (Some(JournalEntry::Asked { text, with }), Some(last)) if !matches!(last, JournalEntry::Ended(_)) => {
-            Some(UnfinishedTurn {
-                turn: last_turn,
-                request: text.clone(),
-                options: (**with).clone(),
-                entries,
-            })
-        }
-        _ => None,
+    let unfinished = match entries.last() {
+        Some(JournalEntry::Ended(_)) => None,
+        _ => UnfinishedTurn::of(last_turn, entries),
     };
     Ok(SessionPosition { last_turn, unfinished })
 }
@@ -80,8 +93,7 @@ pub async fn turn_entries(
     let of_turn = log.records.into_iter().filter(|record| record.turn == turn).map(|record| record.entry);
     let entries: Vec<JournalEntry> =
         of_turn.filter(|entry| !matches!(entry, JournalEntry::Ended(_))).collect();
-    let Some(JournalEntry::Asked { text, with }) = entries.first() else { return Ok(None) };
-    Ok(Some(UnfinishedTurn { turn, request: text.clone(), options: (**with).clone(), entries }))
+    Ok(UnfinishedTurn::of(turn, entries))
 }
 
 /// Ends an interrupted turn instead of resuming it. `message` is for the person.

@@ -23,7 +23,7 @@ use super::configure::{ConfigReadError, Lengths, read_config};
 use super::connector::{HostConnectionError, SupervisorConnector, SupervisorControl};
 use crate::agent::{Agent, Configuration};
 use crate::notify::{Lanes, follow_host, schedule_failed};
-use crate::schedule::{AskTarget, Scheduler};
+use crate::schedule::Scheduler;
 use crate::serve::{Client, ClientError, Server};
 
 /// How long requests may take to finish at shutdown; streams that follow a turn end at once. The supervisor
@@ -68,8 +68,8 @@ pub async fn run(control: OwnedFd) -> ExitReason {
             return ExitReason::Refused;
         }
     };
-    let target = AskTarget::new(Arc::clone(&agent));
-    let scheduler = Scheduler::new(Arc::clone(&agent.jobs), agent.store.schedule(), target);
+    let targets = agent.job_targets(ending.clone());
+    let scheduler = Scheduler::new(Arc::clone(&agent.jobs), agent.store.schedule(), targets);
     scheduler.observe_failures({
         let notifier = Arc::clone(&agent.notifier);
         Box::new(move |job, run, reason| notifier.notify(schedule_failed(job, run, reason)))

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use sha2::{Digest as _, Sha256};
 use talon_agent_settings::{Money, PICOS_PER_MICRO};
 use talon_schedule::{Job, Target};
 use talon_store::{
@@ -13,6 +12,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tonic::Code;
 
+use super::run_id::{conversation_id, run_id};
 use super::target::{JobTarget, RunOutcome};
 use crate::agent::{Agent, CANCEL_WAIT, TurnRequest};
 use crate::journal::{TurnOutcome, find_turn, session_position};
@@ -61,11 +61,10 @@ impl AskTarget {
 impl JobTarget for AskTarget {
     async fn run(&self, job: &Job, occurrence: &Occurrence, stop: &CancellationToken) -> RunOutcome {
         let Target::Ask { text, session, budget, .. } = &job.target else {
-            let reason = "this version of the agent runs jobs with `ask` alone: remove `action`".to_owned();
-            return RunOutcome::Failed { reason, retryable: false };
+            return RunOutcome::Failed { reason: "the job calls an action".to_owned(), retryable: false };
         };
         let question = Question {
-            session: session_id(session.as_deref(), occurrence),
+            session: session.as_deref().map_or_else(|| run_id(occurrence), conversation_id),
             sender: format!("{SENDER_PREFIX}{}", job.id),
             text,
             budget: *budget,
@@ -212,28 +211,10 @@ impl AskTarget {
     }
 }
 
-/// The conversation of a run: by its name, the same each time; else one of its own, by job and planned time.
-/// So it is found again without being stored.
-fn session_id(name: Option<&str>, occurrence: &Occurrence) -> SessionId {
-    let (millis, text) = match name {
-        Some(name) => (0, format!("schedule conversation {name}")),
-        None => {
-            let millis = occurrence.planned_at.as_millis();
-            (millis, format!("schedule run {} {millis}", occurrence.job))
-        }
-    };
-    let digest: [u8; 32] = Sha256::digest(text).into();
-    let mut bytes = [0; 16];
-    // As in every ULID, 48 bits of time come first, by which lists are sorted.
-    bytes[..6].copy_from_slice(&millis.to_be_bytes()[2..]);
-    bytes[6..].copy_from_slice(&digest[..10]);
-    SessionId::from_bytes(bytes)
-}
-
 fn outcome_of(outcome: TurnOutcome) -> RunOutcome {
     let TurnOutcome { reason, message, .. } = outcome;
     if reason == DONE {
-        return RunOutcome::Done;
+        return RunOutcome::Done(None);
     }
     let retryable = reason != CANCELLED;
     RunOutcome::Failed { reason: if message.is_empty() { reason } else { message }, retryable }
@@ -241,43 +222,4 @@ fn outcome_of(outcome: TurnOutcome) -> RunOutcome {
 
 fn micro_usd(money: Money) -> u64 {
     u64::try_from(money.picodollars() / PICOS_PER_MICRO).unwrap_or(u64::MAX)
-}
-
-#[cfg(test)]
-mod tests {
-    use talon_store::OccurrenceKind;
-    use talon_store::OccurrenceState;
-
-    use super::*;
-
-    fn occurrence(job: &str, millis: i64) -> Occurrence {
-        let at = Timestamp::from_millis(millis);
-        Occurrence {
-            job: job.to_owned(),
-            planned_at: at,
-            begins_at: at,
-            kind: OccurrenceKind::Planned,
-            state: OccurrenceState::Running,
-            attempt: 1,
-            holder: None,
-            epoch: 1,
-            lease_until: at,
-            started_at: None,
-            ended_at: None,
-            session: None,
-            turn: None,
-            note: String::new(),
-        }
-    }
-
-    #[test]
-    fn a_conversation_is_found_again_and_sorted_by_its_time() {
-        let run = |job: &str, millis| session_id(None, &occurrence(job, millis));
-        assert_eq!(run("a", 1_800_000_000_000), run("a", 1_800_000_000_000));
-        assert_ne!(run("a", 1_800_000_000_000), run("b", 1_800_000_000_000));
-        assert!(run("z", 1_800_000_000_000) < run("a", 1_800_000_060_000));
-        let named = |name, millis| session_id(Some(name), &occurrence("a", millis));
-        assert_eq!(named("ops", 1), named("ops", 2));
-        assert_ne!(named("ops", 1), named("dev", 1));
-    }
 }

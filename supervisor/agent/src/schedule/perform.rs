@@ -87,7 +87,7 @@ impl Performance<'_> {
         let (reason, retryable) = match (outcome, stopped) {
             (RunOutcome::Lost, _) | (_, Some(StopReason::Lost)) => return None,
             // It may have come to its own end in the last moment.
-            (RunOutcome::Done, _) => return Some(RunEnd::Done),
+            (RunOutcome::Done(result), _) => return Some(RunEnd::Done(result)),
             (RunOutcome::Interrupted, None) => return Some(RunEnd::Released),
             (_, Some(StopReason::Deadline)) => {
                 let deadline = talon_agent_settings::milliseconds(self.job.deadline);
@@ -111,7 +111,7 @@ impl Performance<'_> {
 pub(super) async fn store_end(schedule: &dyn Schedule, run: &RunHandle, end: RunEnd, now: ScheduleTime) {
     let job = &run.job;
     match (schedule.end(run, end.clone(), to_store(now)).await, end) {
-        (Ok(true), RunEnd::Done) => tracing::info!(job, "a scheduled job ran"),
+        (Ok(true), RunEnd::Done(_)) => tracing::info!(job, "a scheduled job ran"),
         (Ok(true), RunEnd::Failed(reason)) => tracing::warn!(job, reason, "a scheduled job failed"),
         (Ok(true), RunEnd::Retry { note, .. }) => {
             tracing::warn!(job, reason = note, "a scheduled job failed and is tried again")

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use talon_schedule::{MissedPolicy, Recurrence, Target};
 
 use super::*;
+use crate::schedule::fixture;
 
 fn at(seconds: i64) -> Timestamp {
     Timestamp::from_millis(seconds * 1000)
@@ -29,22 +30,7 @@ fn jobs(overlap: Overlap) -> Jobs {
 }
 
 fn occurrence(job: &str, planned: i64, state: OccurrenceState) -> Occurrence {
-    Occurrence {
-        job: job.to_owned(),
-        planned_at: at(planned),
-        begins_at: at(planned),
-        kind: OccurrenceKind::Planned,
-        state,
-        attempt: 0,
-        holder: None,
-        epoch: 0,
-        lease_until: at(0),
-        started_at: None,
-        ended_at: None,
-        session: None,
-        turn: None,
-        note: String::new(),
-    }
+    Occurrence { state, ..fixture::occurrence(job, planned * 1000) }
 }
 
 fn planned(job: &str, planned: i64) -> Occurrence {

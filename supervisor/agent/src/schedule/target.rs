@@ -1,8 +1,10 @@
 //! What a job runs.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
-use talon_schedule::Job;
-use talon_store::Occurrence;
+use talon_schedule::{Job, Target};
+use talon_store::{Occurrence, RunResult};
 use tokio_util::sync::CancellationToken;
 
 /// Runs occurrences. What it has begun it finds again, also in another process: an occurrence that was
@@ -13,11 +15,28 @@ pub(crate) trait JobTarget: Send + Sync {
     async fn run(&self, job: &Job, occurrence: &Occurrence, stop: &CancellationToken) -> RunOutcome;
 }
 
+/// The target of each kind of job.
+pub(crate) struct Targets {
+    pub(crate) ask: Arc<dyn JobTarget>,
+    pub(crate) action: Arc<dyn JobTarget>,
+}
+
+#[async_trait]
+impl JobTarget for Targets {
+    async fn run(&self, job: &Job, occurrence: &Occurrence, stop: &CancellationToken) -> RunOutcome {
+        let target = match job.target {
+            Target::Ask { .. } => &self.ask,
+            Target::Action { .. } => &self.action,
+        };
+        target.run(job, occurrence, stop).await
+    }
+}
+
 /// How a run ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum RunOutcome {
-    /// It did what it should.
-    Done,
+    /// It did what it should, with what is kept of an action's answer.
+    Done(Option<RunResult>),
     /// It did not.
     Failed {
         /// The reason, for a person.

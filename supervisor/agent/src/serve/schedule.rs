@@ -197,5 +197,12 @@ fn occurrence_view(occurrence: &Occurrence) -> agent::Occurrence {
         ended_unix_ms: occurrence.ended_at.map(unix_ms),
         session_id: occurrence.session.clone().unwrap_or_default(),
         note: occurrence.note.clone(),
+        result: occurrence.result.as_ref().map(|result| result.text.clone()).unwrap_or_default(),
+        structured_result_json: occurrence
+            .result
+            .as_ref()
+            .and_then(|result| result.structured.as_ref())
+            .map(ToString::to_string)
+            .unwrap_or_default(),
     }
 }

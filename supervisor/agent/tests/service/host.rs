@@ -8,12 +8,13 @@ use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{self, BoxStream};
 use parking_lot::Mutex;
+use serde_json::{Value, json};
 use talon_arguments::Arguments;
 use talon_guard::{Answer, EnvelopeMode, Guard, GuardSettings};
 use talon_proto::host::host_server::{Host, HostServer};
 use talon_proto::host::{
     AckEventsRequest, AckEventsResponse, ApproveRequest, ApproveResponse, Event, ExecuteRequest,
-    ExecuteResponse, ExecuteUpdate, GetPluginRequest, GetPluginResponse, GetRawAnswerRequest,
+    ExecuteResponse, ExecuteUpdate, Extension, GetPluginRequest, GetPluginResponse, GetRawAnswerRequest,
     GetRawAnswerResponse, GetStatusRequest, GetStatusResponse, HandOverRequest, HandOverResponse, HostEvent,
     ListPluginsRequest, ListPluginsResponse, ListRawAnswersRequest, ListRawAnswersResponse, LogLine,
     LogsRequest, Outcome, Plugin, RefreshCapabilitiesRequest, RefreshCapabilitiesResponse,
@@ -37,6 +38,8 @@ pub(crate) struct Plugins {
     called: Notify,
     /// `slow.wait` takes one permit for each answer.
     pub(crate) answers: Semaphore,
+    /// The action that never answers.
+    pub(crate) held: Mutex<&'static str>,
     /// Plays `sink.send`, and has events.
     sink: Mutex<Option<Arc<Sink>>>,
 }
@@ -49,6 +52,7 @@ impl Plugins {
             calls: Mutex::default(),
             called: Notify::new(),
             answers: Semaphore::new(0),
+            held: Mutex::default(),
             sink: Mutex::default(),
         })
     }
@@ -93,6 +97,16 @@ impl Plugins {
         if request.plugin == "slow" {
             self.answers.acquire().await.unwrap().forget();
         }
+        if request.action == *self.held.lock() {
+            std::future::pending::<()>().await;
+        }
+        if let Some(verdict) = verdict(&request) {
+            return ExecuteResponse {
+                outcome: Outcome::Ok.into(),
+                structured_content: verdict.to_string(),
+                ..ExecuteResponse::default()
+            };
+        }
         let arguments = Arguments::parse(&request.arguments_json).expect("the agent sends JSON");
         let path = arguments.texts().get("path").cloned().unwrap_or_default();
         let text = format!("{} {path}: a line of text", request.action);
@@ -104,6 +118,29 @@ impl Plugins {
             ..ExecuteResponse::default()
         }
     }
+}
+
+/// What the plugin `hooks` answers: it looks at messages, and polishes answers.
+fn verdict(request: &ExecuteRequest) -> Option<Value> {
+    let asked: Value = serde_json::from_str(&request.arguments_json).ok()?;
+    let message = asked["message"].as_str().filter(|_| request.plugin == "hooks")?;
+    Some(match request.action.as_str() {
+        "look" => json!({"verdict": "replace", "message": format!("{message}, seen")}),
+        _ => json!({"verdict": "replace", "message": format!("{message} (polished)")}),
+    })
+}
+
+/// The entries of `extensions` that the supervisor has: jobs that call `jobs.work`, which declares the role.
+fn entries() -> Vec<Extension> {
+    let entry = |name: &str| Extension {
+        role: "scheduled_task".to_owned(),
+        name: name.to_owned(),
+        action: "jobs.work".to_owned(),
+        state: "ready".to_owned(),
+        declared: true,
+        ..Extension::default()
+    };
+    ["work", "again"].map(entry).into()
 }
 
 fn capabilities(name: &str) -> PluginCapabilities {
@@ -235,6 +272,10 @@ impl Host for PluginHost {
         Err(Status::unimplemented("an agent asks for no such thing"))
     }
 
+    async fn get_status(&self, _: Request<GetStatusRequest>) -> Result<Response<GetStatusResponse>, Status> {
+        Ok(Response::new(GetStatusResponse { extensions: entries(), ..GetStatusResponse::default() }))
+    }
+
     never! {
         refresh_capabilities: RefreshCapabilitiesRequest => RefreshCapabilitiesResponse;
         approve: ApproveRequest => ApproveResponse;
@@ -245,7 +286,6 @@ impl Host for PluginHost {
         reload: ReloadRequest => ReloadResponse;
         shutdown: ShutdownRequest => ShutdownResponse;
         hand_over: HandOverRequest => HandOverResponse;
-        get_status: GetStatusRequest => GetStatusResponse;
         list_raw_answers: ListRawAnswersRequest => ListRawAnswersResponse;
         verify_receipts: VerifyReceiptsRequest => VerifyReceiptsResponse;
         get_raw_answer: GetRawAnswerRequest => GetRawAnswerResponse;

@@ -1,49 +1,29 @@
 //! Jobs at planned times, with a real agent that is killed in the middle of them.
 
-use std::collections::BTreeMap;
-use std::io::Write as _;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use talon_extensions::Extensions;
+use serde_json::Value;
 use talon_proto::agent::{
-    Configure, GetSessionRequest, ListJobsRequest, ListOccurrencesRequest, ListSessionsRequest, Occurrence,
-    PauseJobRequest, RunJobRequest, from_agent, to_agent,
+    GetSessionRequest, ListJobsRequest, ListOccurrencesRequest, ListSessionsRequest, Occurrence,
+    PauseJobRequest, RunJobRequest,
 };
 use tonic::Code;
 
-use crate::support::{Agent, Client, SETTINGS, TestDirectory, answer, handed, refused};
+use crate::support::{Agent, Client, TestDirectory, answer, kills, refused};
 
 /// How long a condition is waited for.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Between two looks at a condition that nobody tells of.
 const POLL: Duration = Duration::from_millis(10);
-/// How often the agent is killed.
-const KILLS: usize = 10;
 
 /// Sends a configuration with a schedule.
 async fn configure(agent: &mut Agent, place: &TestDirectory, schedule: &str) {
-    let settings = handed(SETTINGS).to_bytes().unwrap();
-    let extensions: Extensions = serde_saphyr::from_str(&format!("schedule: {schedule}")).unwrap();
-    let extensions = extensions.to_bytes();
-    let mut file = tempfile::tempfile().unwrap();
-    file.write_all(&settings).unwrap();
-    file.write_all(&extensions).unwrap();
-    let configure = Configure {
-        open: Some(place.open()),
-        settings_bytes: settings.len() as u64,
-        extensions_bytes: extensions.len() as u64,
-        ..Configure::default()
-    };
-    agent.send(to_agent::Kind::Configure(configure), Some(file.into())).await;
-    match agent.receive().await {
-        Some(from_agent::Kind::Ready(_)) => {}
-        other => panic!("{other:?}: {}", agent.log()),
-    }
+    agent.configure_extensions(place, &format!("schedule: {schedule}")).await;
 }
 
 async fn scheduled(place: &TestDirectory, schedule: &str) -> (Agent, Client) {
-    let mut agent = Agent::start(place);
-    configure(&mut agent, place, schedule).await;
+    let agent = Agent::with_extensions(place, &format!("schedule: {schedule}")).await;
     let client = agent.client_with("ada", "operate", "person").await;
     (agent, client)
 }
@@ -206,7 +186,7 @@ async fn killed_in_the_middle_of_runs_each_planned_time_runs_once() {
   - { id: calls, every: 2s, missed: all, missed_max: 100, overlap: queue, ask: slow }
 ";
     let mut last_planned = 0;
-    for kill in 0..KILLS {
+    for kill in 0..kills() {
         let (mut agent, mut client) = scheduled(&place, schedule).await;
         agent.plugins.answers.add_permits(kill % 3);
         let word = if kill % 2 == 0 { "running" } else { "done" };
@@ -249,4 +229,87 @@ async fn killed_in_the_middle_of_runs_each_planned_time_runs_once() {
             }
         }
     }
+}
+
+/// The runs for which `jobs.work` was called, by their ids, with their attempts.
+fn called(agent: &Agent) -> Vec<(String, u64)> {
+    let calls = agent.plugins.requests().into_iter().filter(|call| call.plugin == "jobs");
+    let run = |call: talon_proto::host::ExecuteRequest| {
+        assert_eq!((call.role.as_str(), call.action.as_str()), ("scheduled_task", "work"));
+        let arguments: Value = serde_json::from_str(&call.arguments_json).unwrap();
+        assert_eq!(arguments["to"], "ops");
+        (arguments["run"]["id"].as_str().unwrap().to_owned(), arguments["run"]["attempt"].as_u64().unwrap())
+    };
+    calls.map(run).collect()
+}
+
+/// Kills the agent before, in and after calls.
+// Promises: EXT-88
+#[tokio::test]
+async fn killed_in_the_middle_of_calls_no_action_is_called_twice_for_a_run() {
+    let place = TestDirectory::new();
+    let schedule = "
+  - { id: work, every: 1s, missed: all, missed_max: 100, overlap: queue, action: jobs.work, args: { to: ops } }
+";
+    let (mut last_planned, mut all_calls) = (0, Vec::new());
+    for kill in 0..kills() {
+        let (mut agent, mut client) = scheduled(&place, schedule).await;
+        // In every third life the action never answers.
+        let word = if kill % 3 == 0 {
+            *agent.plugins.held.lock() = "work";
+            "running"
+        } else {
+            "done"
+        };
+        let all = until(&mut client, |all| {
+            all.iter().any(|run| run.planned_unix_ms > last_planned && run.state == word)
+        })
+        .await;
+        last_planned = all.iter().map(|run| run.planned_unix_ms).max().unwrap();
+        agent.kill();
+        all_calls.extend(called(&agent));
+    }
+    let (agent, mut client) = scheduled(&place, schedule).await;
+    let over = |run: &Occurrence| {
+        run.planned_unix_ms > last_planned || !["planned", "running"].contains(&run.state.as_str())
+    };
+    let all = until(&mut client, |all| all.iter().all(over)).await;
+    all_calls.extend(called(&agent));
+    let ids: BTreeSet<&String> = all_calls.iter().map(|(id, _)| id).collect();
+    assert_eq!(ids.len(), all_calls.len(), "no run is called twice: {all_calls:?}");
+    let runs: Vec<&Occurrence> = all.iter().filter(|run| run.planned_unix_ms <= last_planned).collect();
+    for pair in runs.windows(2) {
+        assert_eq!(pair[1].planned_unix_ms - pair[0].planned_unix_ms, 1000, "no planned time is left out");
+    }
+    for run in &runs {
+        match run.state.as_str() {
+            "done" => assert_eq!((run.result.as_str(), run.attempt), ("work : a line of text", 1), "{run:?}"),
+            "failed" => assert!(run.note.contains("not known what it did"), "{run:?}"),
+            "missed" => assert_eq!(run.attempt, 0, "{run:?}"),
+            other => panic!("{other}: {run:?}\n{}", agent.log()),
+        }
+    }
+    let count = |state: &str| runs.iter().filter(|run| run.state == state).count();
+    assert!(count("done") > 0, "{runs:?}");
+    // A call that was made and whose end is not known: at most one for each kill.
+    assert!(count("failed") <= kills() && all_calls.len() >= count("done"), "{runs:?}");
+}
+
+// Promises: EXT-88
+#[tokio::test]
+async fn with_retries_a_run_that_was_interrupted_is_called_again_as_the_same_run() {
+    let place = TestDirectory::new();
+    let schedule = "[{ id: again, at: '2199-01-01T00:00:00Z', retries: 1, retry_after: 1s, action: jobs.work, args: { to: ops } }]";
+    let (mut agent, mut client) = scheduled(&place, schedule).await;
+    *agent.plugins.held.lock() = "work";
+    client.run_job(RunJobRequest { job: "again".to_owned() }).await.unwrap();
+    agent.plugins.wait_for(1).await;
+    agent.kill();
+    let first = called(&agent);
+    let (agent, mut client) = scheduled(&place, schedule).await;
+    let all = until(&mut client, |all| count(all, "done") == 1).await;
+    assert_eq!((all.len(), all[0].attempt), (1, 2));
+    let second = called(&agent);
+    assert_eq!((first[0].1, second[0].1), (1, 2));
+    assert_eq!(first[0].0, second[0].0, "it is the same run");
 }

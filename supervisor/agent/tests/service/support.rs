@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use hyper_util::rt::TokioIo;
 use talon_agent_settings::{Settings, SettingsBundle};
 use talon_control::Control;
+use talon_extensions::Extensions;
 use talon_proto::agent::agent_client::AgentClient;
 use talon_proto::agent::chunk::Kind;
 use talon_proto::agent::{
@@ -102,6 +103,11 @@ impl TestDirectory {
     }
 }
 
+/// How often a test kills the agent: 10 times, or as often as `TALON_TEST_KILLS` says (`make long`).
+pub(crate) fn kills() -> usize {
+    std::env::var("TALON_TEST_KILLS").map_or(10, |kills| kills.parse().unwrap())
+}
+
 /// The running program.
 pub(crate) struct Agent {
     child: Child,
@@ -139,6 +145,34 @@ impl Agent {
         let mut agent = Self::start(place);
         let ready = agent.configure(place, settings).await;
         (agent, ready)
+    }
+
+    /// Starts it with these extensions, as YAML.
+    pub(crate) async fn with_extensions(place: &TestDirectory, extensions: &str) -> Self {
+        let mut agent = Self::start(place);
+        agent.configure_extensions(place, extensions).await;
+        agent
+    }
+
+    /// Sends a configuration with these extensions, as YAML.
+    pub(crate) async fn configure_extensions(&mut self, place: &TestDirectory, extensions: &str) {
+        let settings = handed(SETTINGS).to_bytes().unwrap();
+        let extensions: Extensions = serde_saphyr::from_str(extensions).unwrap();
+        let extensions = extensions.to_bytes();
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(&settings).unwrap();
+        file.write_all(&extensions).unwrap();
+        let configure = Configure {
+            open: Some(place.open()),
+            settings_bytes: settings.len() as u64,
+            extensions_bytes: extensions.len() as u64,
+            ..Configure::default()
+        };
+        self.send(to_agent::Kind::Configure(configure), Some(file.into())).await;
+        match self.receive().await {
+            Some(from_agent::Kind::Ready(_)) => {}
+            other => panic!("{other:?}: {}", self.log()),
+        }
     }
 
     /// Sends a configuration that it accepts.

@@ -54,7 +54,8 @@ pub struct ScheduleEntry {
     pub overlap: Overlap,
     /// How often a run that failed is tried again. It stays the same run.
     ///
-    /// Default 0: a question to a model has a fallback of its own, and an action may have done its work.
+    /// Default 0: a question to a model has a fallback of its own, and an action may have done its work. Retries also say
+    /// that an action may be called again whose call was interrupted by a kill; it gets the same `run.id`.
     #[schemars(range(max = 10))]
     #[serde(default)]
     pub retries: u32,
@@ -81,10 +82,12 @@ pub struct ScheduleEntry {
     /// The notification sink to which the answer goes as well. For `ask`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deliver: Option<String>,
-    /// The action that is called: `plugin.action`.
+    /// The action that is called, as `plugin.action`, in the role `scheduled_task`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub action: Option<String>,
-    /// The action's arguments. For `action`.
+    /// The action's arguments. Texts may hold `{{ run.id }}`, `{{ run.job }}`, `{{ run.planned_unix_ms }}` and
+    /// `{{ run.attempt }}`; see docs/extensions/templates.md. An action that declares the role gets `run` beside them. For
+    /// `action`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub args: Option<Map<String, Value>>,
 }

@@ -69,7 +69,7 @@ pub use options::{Engine, StoreOptions};
 pub use page::{Page, PageRequest, PageToken};
 pub use schedule::{
     Claim, JobTiming, NewOccurrence, Occurrence, OccurrenceKind, OccurrenceState, Plan, RunEnd, RunHandle,
-    Schedule, ScheduledJob,
+    RunResult, Schedule, ScheduledJob,
 };
 pub use session::{
     Compaction, Expected, ExportedSession, Message, MessageHit, NewMessage, NewSession, Overrides, Role,

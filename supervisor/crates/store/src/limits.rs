@@ -84,6 +84,11 @@ pub const MAX_PLANNED: usize = 1_000;
 /// The longest reason why an occurrence failed or was missed.
 pub const MAX_NOTE_BYTES: usize = 4 * 1024;
 
+/// The longest text of an action's answer that an occurrence keeps. The history is no archive: 200 runs of a job stay, and
+/// what has to last belongs into the plugin's own state.
+pub const MAX_RESULT_TEXT_BYTES: usize = 8 * 1024;
+/// The longest structured answer, as JSON, that an occurrence keeps.
+pub const MAX_RESULT_JSON_BYTES: usize = 16 * 1024;
 /// How many changes of notifications are stored at once.
 pub const MAX_BATCH: usize = 512;
 /// The largest payload of a notification: a digest of a hundred events with summaries and fields.

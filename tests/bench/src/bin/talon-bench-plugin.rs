@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use talon_sdk::{Context, Plugin, StateError, ToolError};
+use talon_sdk::{Context, HookRequest, Plugin, StateError, ToolError, Verdict};
 
 /// The allocator that the guide recommends for plugins with large answers.
 #[global_allocator]
@@ -61,11 +61,32 @@ async fn keep(args: KeepArgs, cx: Context) -> Result<String, ToolError> {
     String::from_utf8(kept.unwrap_or_default()).map_err(|error| ToolError::new(error.to_string()))
 }
 
+/// Lets every message pass.
+#[talon_sdk::filter(read_only)]
+async fn filter(_asked: HookRequest) -> Result<Verdict, ToolError> {
+    Ok(Verdict::pass())
+}
+
+/// Lets every message pass.
+#[talon_sdk::request_hook(read_only)]
+async fn look(_asked: HookRequest) -> Result<Verdict, ToolError> {
+    Ok(Verdict::pass())
+}
+
+/// Lets every answer pass.
+#[talon_sdk::response_hook(read_only)]
+async fn look_after(_asked: HookRequest) -> Result<Verdict, ToolError> {
+    Ok(Verdict::pass())
+}
+
 fn main() -> ExitCode {
     Plugin::new(talon_bench::guarded::PLUGIN)
         .description("Says so many bytes of text.")
         .tool(say())
         .tool(log())
         .tool(keep())
+        .tool(filter())
+        .tool(look())
+        .tool(look_after())
         .serve()
 }

@@ -1,5 +1,5 @@
-//! The agent: the time to the first token of an answer, beside the same question asked of the provider directly, and
-//! the memory of its process with many sessions.
+//! The agent: the time to the first token of an answer, beside the same question asked of the provider directly; what
+//! hooks add to a turn; and the memory of its process with many sessions.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
@@ -23,6 +23,14 @@ use crate::samples::Samples;
 
 const TALON: &str = "talon-agent";
 const DIRECT: &str = "direct request";
+const WITHOUT_HOOKS: &str = "without hooks";
+const THREE_HOOKS: &str = "three hooks";
+/// One for each stage, of the plugin `echo`; each lets everything pass.
+const HOOKS: &str = "extensions:
+  filters: [{ action: echo.filter }]
+  request_hooks: [{ action: echo.look }]
+  response_hooks: [{ action: echo.look_after }]
+";
 const QUESTION: &str = "What is the time?";
 
 /// Sessions of which the memory is measured.
@@ -38,7 +46,12 @@ struct Talon {
 
 impl Talon {
     async fn start(provider: &Provider) -> Result<Self> {
-        let builder = Builder::new().plugin("echo", &program("talon-bench-plugin"), &[], "");
+        Self::with(provider, "").await
+    }
+
+    /// One whose configuration has these keys as well.
+    async fn with(provider: &Provider, config: &str) -> Result<Self> {
+        let builder = Builder::new().plugin("echo", &program("talon-bench-plugin"), &[], "").config(config);
         let supervisor = with_agent(builder, provider, "", "").start().await;
         let agent = AgentClient::new(dial(&supervisor.agent_socket()).await?);
         Ok(Self { supervisor, agent })
@@ -65,6 +78,20 @@ impl Talon {
         Ok(first.context("an answer has a text")?.as_secs_f64() * 1e3)
     }
 
+    /// Milliseconds from a question to the end of its turn.
+    async fn turn(&mut self) -> Result<f64> {
+        let began = Instant::now();
+        let mut answer = self.ask().await?;
+        while let Some(chunk) = answer.message().await? {
+            match chunk.kind {
+                Some(Kind::Done(_)) => return Ok(began.elapsed().as_secs_f64() * 1e3),
+                Some(Kind::Error(error)) => bail!("a turn failed: {}", error.message),
+                _ => {}
+            }
+        }
+        bail!("a turn has no end")
+    }
+
     async fn memory(&self) -> Result<f64> {
         memory_mib(self.supervisor.agent_status().await.pid)
     }
@@ -78,6 +105,7 @@ pub(super) async fn run(bench: &mut Bench<'_>) -> Result<()> {
     }
     let (rounds, questions) = if quick { (3, 10) } else { (10, 20) };
     first_token(bench, rounds, questions).await?;
+    hooks(bench, rounds, questions).await?;
     memory(bench).await
 }
 
@@ -104,6 +132,34 @@ async fn first_token(bench: &mut Bench<'_>, rounds: usize, questions: usize) -> 
         bench.book.case("agent/added", None).add(TALON, "added", Unit::Milliseconds, ours - direct);
     }
     talon.supervisor.stop().await;
+    Ok(())
+}
+
+/// The same turn with a hook in each stage and without any, one after the other.
+async fn hooks(bench: &mut Bench<'_>, rounds: usize, questions: usize) -> Result<()> {
+    let provider = Provider::responding(|_| ScriptedReply::Text("noon".to_owned())).await;
+    let mut plain = Talon::start(&provider).await?;
+    let mut hooked = Talon::with(&provider, HOOKS).await?;
+    // Not counted: connections, and the first pages of their databases.
+    plain.turn().await?;
+    hooked.turn().await?;
+    for round in 0..rounds {
+        bench.probe.run_once();
+        bench.progress.set_message(format!("hooks, round {} of {rounds}", round + 1));
+        let (mut with, mut without) = (Vec::new(), Vec::new());
+        for _ in 0..questions {
+            without.push(plain.turn().await?);
+            with.push(hooked.turn().await?);
+        }
+        let median = |times| Samples(times).spread().map_or(f64::NAN, |spread| spread.median);
+        let (with, without) = (median(with), median(without));
+        let mut page = bench.book.case("agent/turn with hooks", Some(WITHOUT_HOOKS));
+        page.add(WITHOUT_HOOKS, "turn", Unit::Milliseconds, without);
+        page.add(THREE_HOOKS, "turn", Unit::Milliseconds, with);
+        bench.book.case("agent/hooks", None).add(TALON, "added", Unit::Milliseconds, with - without);
+    }
+    plain.supervisor.stop().await;
+    hooked.supervisor.stop().await;
     Ok(())
 }
 

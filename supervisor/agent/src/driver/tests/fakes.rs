@@ -225,6 +225,7 @@ impl Memory {
 
     pub(super) fn kinds(&self) -> Vec<&'static str> {
         let kind = |(_, entry): &(u64, JournalEntry)| match entry {
+            JournalEntry::Received { .. } => "received",
             JournalEntry::Asked { .. } => "asked",
             JournalEntry::Answered { .. } => "answered",
             JournalEntry::AnswerHooked(_) => "hooked",

@@ -291,14 +291,8 @@ impl Setting {
 
     /// Rebuilds an interrupted turn from a journal's entries.
     pub(super) fn interrupted(entries: &[(u64, JournalEntry)]) -> UnfinishedTurn {
-        let Some((turn, JournalEntry::Asked { text, with })) = entries.first() else {
-            panic!("a turn begins with what was asked")
-        };
-        UnfinishedTurn {
-            turn: *turn,
-            request: text.clone(),
-            options: (**with).clone(),
-            entries: entries.iter().map(|(_, entry)| entry.clone()).collect(),
-        }
+        let turn = entries.first().map(|(turn, _)| *turn).expect("an entry");
+        let entries = entries.iter().map(|(_, entry)| entry.clone()).collect();
+        UnfinishedTurn::of(turn, entries).expect("a turn begins with what was asked")
     }
 }

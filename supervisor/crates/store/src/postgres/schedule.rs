@@ -14,7 +14,7 @@ use crate::limits::name;
 use crate::page::{Page, PageBuilder, PageRequest};
 use crate::schedule::{
     Claim, JobTiming, Occurrence, OccurrenceColumns, OccurrenceState, Plan, RunEnd, RunHandle, Schedule,
-    ScheduledJob, check_note, check_plan, page_end, page_start,
+    ScheduledJob, check_note, check_plan, check_result, page_end, page_start, result_json,
 };
 use crate::time::Timestamp;
 
@@ -22,7 +22,7 @@ use crate::time::Timestamp;
 macro_rules! columns {
     () => {
         "job, planned_at, begins_at, kind, state, attempt, holder, epoch, lease_until, started_at, ended_at, session,
-            turn, note"
+            turn, note, called_at, result"
     };
 }
 /// The server's clock in milliseconds.
@@ -170,15 +170,23 @@ impl Schedule for PostgresStore {
         self.change_schedule(sql, &[&run.job, &planned, &epoch, &session, &turn]).await
     }
 
+    async fn set_called(&self, run: &RunHandle, now: Timestamp) -> Result<bool, Error> {
+        let sql = concat!("UPDATE talon.occurrences SET called_at = $4", is_ours!());
+        let (planned, epoch, now) = (run.planned_at.as_millis(), signed(run.epoch), now.as_millis());
+        self.change_schedule(sql, &[&run.job, &planned, &epoch, &now]).await
+    }
+
     async fn end(&self, run: &RunHandle, end: RunEnd, now: Timestamp) -> Result<bool, Error> {
         let (planned, epoch, now) = (run.planned_at.as_millis(), signed(run.epoch), now.as_millis());
         match end {
-            RunEnd::Done => {
+            RunEnd::Done(result) => {
+                result.as_ref().map_or(Ok(()), check_result)?;
+                let result = result.as_ref().map(result_json);
                 let sql = concat!(
-                    "UPDATE talon.occurrences SET state = 'done', ended_at = $4, note = ''",
+                    "UPDATE talon.occurrences SET state = 'done', ended_at = $4, note = '', result = $5",
                     is_ours!()
                 );
-                self.change_schedule(sql, &[&run.job, &planned, &epoch, &now]).await
+                self.change_schedule(sql, &[&run.job, &planned, &epoch, &now, &result]).await
             }
             RunEnd::Failed(note) => {
                 check_note(&note)?;
@@ -190,9 +198,9 @@ impl Schedule for PostgresStore {
             }
             RunEnd::Retry { note, at } => {
                 check_note(&note)?;
-                // A retry takes a turn of its own.
+                // A retry takes a turn, or a call, of its own.
                 let sql = concat!(
-                    "UPDATE talon.occurrences SET state = 'planned', begins_at = $4, note = $5, turn = NULL",
+                    "UPDATE talon.occurrences SET state = 'planned', begins_at = $4, note = $5, turn = NULL, called_at = NULL",
                     is_ours!()
                 );
                 self.change_schedule(sql, &[&run.job, &planned, &epoch, &at.as_millis(), &note]).await
@@ -271,10 +279,11 @@ impl Schedule for PostgresStore {
     async fn import(&self, new: Occurrence) -> Result<bool, Error> {
         name("a job's id", &new.job)?;
         check_note(&new.note)?;
+        new.result.as_ref().map_or(Ok(()), check_result)?;
         let sql =
             "INSERT INTO talon.occurrences (job, planned_at, begins_at, kind, state, attempt, holder, epoch,
-                started_at, ended_at, session, turn, note)
-            VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
+                started_at, ended_at, session, turn, note, called_at, result)
+            VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
             ON CONFLICT (job, planned_at) DO NOTHING";
         let millis = Timestamp::as_millis;
         let (started, ended) = (new.started_at.map(millis), new.ended_at.map(millis));
@@ -294,6 +303,8 @@ impl Schedule for PostgresStore {
                 &new.session,
                 &new.turn.map(signed),
                 &new.note,
+                &new.called_at.map(millis),
+                &new.result.as_ref().map(result_json),
             ],
         )
         .await
@@ -345,6 +356,8 @@ fn occurrence(row: &Row) -> Result<Occurrence, Error> {
         session: row.try_get(11)?,
         turn: row.try_get(12)?,
         note: row.try_get(13)?,
+        called_at: row.try_get(14)?,
+        result: row.try_get(15)?,
     }
     .try_into()
 }

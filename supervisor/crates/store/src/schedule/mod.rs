@@ -17,9 +17,11 @@ use async_trait::async_trait;
 
 pub use occurrence::{
     Claim, JobTiming, NewOccurrence, Occurrence, OccurrenceKind, OccurrenceState, Plan, RunEnd, RunHandle,
-    ScheduledJob,
+    RunResult, ScheduledJob,
 };
-pub(crate) use occurrence::{OccurrenceColumns, check_note, check_plan, page_end, page_start};
+pub(crate) use occurrence::{
+    OccurrenceColumns, check_note, check_plan, check_result, page_end, page_start, result_json,
+};
 
 use crate::error::Error;
 use crate::page::{Page, PageRequest};
@@ -55,6 +57,10 @@ pub trait Schedule: Send + Sync {
 
     /// Notes in which session and turn a run takes place, before it does. `false` if another has claimed it.
     async fn set_turn(&self, run: &RunHandle, session: &str, turn: u64) -> Result<bool, Error>;
+
+    /// Notes that the action of a run is called, before it is: from then on it may have done its work. `false` if
+    /// another has claimed the run.
+    async fn set_called(&self, run: &RunHandle, now: Timestamp) -> Result<bool, Error>;
 
     /// Ends a run. `false` if another has claimed it.
     async fn end(&self, run: &RunHandle, end: RunEnd, now: Timestamp) -> Result<bool, Error>;

@@ -5,7 +5,9 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
-use crate::limits::{MAX_NOTE_BYTES, MAX_PLANNED, count, name, size};
+use crate::limits::{
+    MAX_NOTE_BYTES, MAX_PLANNED, MAX_RESULT_JSON_BYTES, MAX_RESULT_TEXT_BYTES, count, name, size,
+};
 use crate::page::{PageRequest, PageToken};
 use crate::time::Timestamp;
 
@@ -117,6 +119,24 @@ pub struct Occurrence {
     pub turn: Option<u64>,
     /// Why it failed or was missed.
     pub note: String,
+    /// When the action of its present attempt was called.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub called_at: Option<Timestamp>,
+    /// What its action answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<RunResult>,
+}
+
+/// What the action of a run answered, as far as it is kept.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RunResult {
+    /// Its text.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub text: String,
+    /// Its structured answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub structured: Option<serde_json::Value>,
 }
 
 /// A claim of an occurrence.
@@ -148,8 +168,8 @@ pub struct RunHandle {
 /// How a run ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RunEnd {
-    /// It did what it should.
-    Done,
+    /// It did what it should, with what its action answered.
+    Done(Option<RunResult>),
     /// It failed, with the reason.
     Failed(String),
     /// It failed, and is tried again at a time.
@@ -217,7 +237,14 @@ impl Occurrence {
     }
 
     pub(crate) fn weight(&self) -> usize {
-        let texts = [self.holder.as_deref(), self.session.as_deref(), Some(&self.note), Some(&self.job)];
+        let result = self.result.as_ref().map(result_json);
+        let texts = [
+            self.holder.as_deref(),
+            self.session.as_deref(),
+            result.as_deref(),
+            Some(&self.note),
+            Some(&self.job),
+        ];
         size_of::<Self>() + texts.into_iter().flatten().map(str::len).sum::<usize>()
     }
 }
@@ -238,6 +265,8 @@ pub(crate) struct OccurrenceColumns {
     pub(crate) session: Option<String>,
     pub(crate) turn: Option<i64>,
     pub(crate) note: String,
+    pub(crate) called_at: Option<i64>,
+    pub(crate) result: Option<String>,
 }
 
 impl TryFrom<OccurrenceColumns> for Occurrence {
@@ -259,6 +288,8 @@ impl TryFrom<OccurrenceColumns> for Occurrence {
             session: columns.session,
             turn: columns.turn.map(i64::unsigned_abs),
             note: columns.note,
+            called_at: columns.called_at.map(Timestamp::from_millis),
+            result: columns.result.as_deref().map(parse_result).transpose()?,
         })
     }
 }
@@ -276,6 +307,22 @@ pub(crate) fn check_note(note: &str) -> Result<(), Error> {
         return Err(Error::invalid("an occurrence's note", "must not hold a NUL"));
     }
     Ok(())
+}
+
+/// Checks what a run keeps of an answer.
+pub(crate) fn check_result(result: &RunResult) -> Result<(), Error> {
+    size("the text of a run's result", result.text.len(), MAX_RESULT_TEXT_BYTES)?;
+    let structured = result.structured.as_ref().map_or(0, |structured| structured.to_string().len());
+    size("the structured result of a run", structured, MAX_RESULT_JSON_BYTES)?;
+    Ok(())
+}
+
+pub(crate) fn result_json(result: &RunResult) -> String {
+    serde_json::to_string(result).expect("a value of texts is always JSON")
+}
+
+fn parse_result(text: &str) -> Result<RunResult, Error> {
+    serde_json::from_str(text).map_err(|error| Error::unreadable("occurrence's result", error.to_string()))
 }
 
 /// Where a page of a history ends.

@@ -10,4 +10,5 @@ pub(crate) const MIGRATIONS: &[Migration] = migrations! {
     4 => "migrations/0004_memory_vectors.sql",
     5 => "migrations/0005_schedule.sql",
     6 => "migrations/0006_notifications.sql",
+    7 => "migrations/0007_schedule_actions.sql",
 };

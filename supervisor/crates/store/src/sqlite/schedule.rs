@@ -11,7 +11,7 @@ use crate::limits::name;
 use crate::page::{Page, PageBuilder, PageRequest};
 use crate::schedule::{
     Claim, JobTiming, Occurrence, OccurrenceColumns, OccurrenceState, Plan, RunEnd, RunHandle, Schedule,
-    ScheduledJob, check_note, check_plan, page_end, page_start,
+    ScheduledJob, check_note, check_plan, check_result, page_end, page_start, result_json,
 };
 use crate::time::Timestamp;
 
@@ -19,7 +19,7 @@ use crate::time::Timestamp;
 macro_rules! occurrences {
     () => {
         "SELECT job, planned_at, begins_at, kind, state, attempt, holder, epoch, lease_until, started_at, ended_at,
-            session, turn, note FROM occurrences"
+            session, turn, note, called_at, result FROM occurrences"
     };
 }
 
@@ -148,29 +148,37 @@ impl Schedule for SqliteStore {
         .await
     }
 
+    async fn set_called(&self, run: &RunHandle, now: Timestamp) -> Result<bool, Error> {
+        let run = run.clone();
+        self.write(move |db| change(db, &run, "called_at = ?4", &now.as_millis())).await
+    }
+
     async fn end(&self, run: &RunHandle, end: RunEnd, now: Timestamp) -> Result<bool, Error> {
         let (run, now) = (run.clone(), now.as_millis());
         if let RunEnd::Failed(note) | RunEnd::Retry { note, .. } = &end {
             check_note(note)?;
         }
+        if let RunEnd::Done(Some(result)) = &end {
+            check_result(result)?;
+        }
         self.write(move |db| {
             let is_ours = " WHERE job = ?1 AND planned_at = ?2 AND epoch = ?3 AND state = 'running'";
             let (planned, epoch) = (run.planned_at.as_millis(), signed(run.epoch));
             let changed = match &end {
-                RunEnd::Done => db
+                RunEnd::Done(result) => db
                     .prepare_cached(&format!(
-                        "UPDATE occurrences SET state = 'done', ended_at = ?4, note = ''{is_ours}"
+                        "UPDATE occurrences SET state = 'done', ended_at = ?4, note = '', result = ?5{is_ours}"
                     ))?
-                    .execute(params![run.job, planned, epoch, now]),
+                    .execute(params![run.job, planned, epoch, now, result.as_ref().map(result_json)]),
                 RunEnd::Failed(note) => db
                     .prepare_cached(&format!(
                         "UPDATE occurrences SET state = 'failed', ended_at = ?4, note = ?5{is_ours}"
                     ))?
                     .execute(params![run.job, planned, epoch, now, note]),
-                // A retry takes a turn of its own.
+                // A retry takes a turn, or a call, of its own.
                 RunEnd::Retry { note, at } => db
                     .prepare_cached(&format!(
-                        "UPDATE occurrences SET state = 'planned', begins_at = ?4, note = ?5, turn = NULL{is_ours}"
+                        "UPDATE occurrences SET state = 'planned', begins_at = ?4, note = ?5, turn = NULL, called_at = NULL{is_ours}"
                     ))?
                     .execute(params![run.job, planned, epoch, at.as_millis(), note]),
                 RunEnd::Released => db
@@ -246,11 +254,12 @@ impl Schedule for SqliteStore {
     async fn import(&self, new: Occurrence) -> Result<bool, Error> {
         name("a job's id", &new.job)?;
         check_note(&new.note)?;
+        new.result.as_ref().map_or(Ok(()), check_result)?;
         self.write(move |db| {
             let sql =
                 "INSERT INTO occurrences (job, planned_at, begins_at, kind, state, attempt, holder, epoch,
-                    started_at, ended_at, session, turn, note)
-                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)
+                    started_at, ended_at, session, turn, note, called_at, result)
+                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)
                 ON CONFLICT (job, planned_at) DO NOTHING";
             let inserted = db.prepare_cached(sql)?.execute(params![
                 new.job,
@@ -266,6 +275,8 @@ impl Schedule for SqliteStore {
                 new.session,
                 new.turn.map(signed),
                 new.note,
+                new.called_at.map(Timestamp::as_millis),
+                new.result.as_ref().map(result_json),
             ])?;
             Ok(inserted > 0)
         })
@@ -330,6 +341,8 @@ fn columns(row: &Row<'_>) -> rusqlite::Result<OccurrenceColumns> {
         session: row.get(11)?,
         turn: row.get(12)?,
         note: row.get(13)?,
+        called_at: row.get(14)?,
+        result: row.get(15)?,
     })
 }
 

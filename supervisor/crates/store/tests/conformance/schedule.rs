@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use talon_store::{
     Claim, JobTiming, NewOccurrence, Occurrence, OccurrenceKind, OccurrenceState, PageRequest, Plan, RunEnd,
-    Store, Timestamp,
+    RunResult, Store, Timestamp,
 };
+
+use talon_store::limits::{MAX_RESULT_JSON_BYTES, MAX_RESULT_TEXT_BYTES};
 
 use crate::support::{Fixture, cases};
 
@@ -19,6 +21,7 @@ cases![
     a_lost_claim_writes_nothing,
     a_lease_that_expired_is_claimed_again,
     a_run_ends_in_one_way,
+    what_an_action_answered_is_kept_and_bounded,
     a_planned_one_is_missed_and_stays_so,
     a_rest_moves_the_job_on,
     a_history_is_paged_from_the_latest,
@@ -95,7 +98,7 @@ async fn an_occurrence_exists_once(Fixture { store, .. }: Fixture) {
     planned(&store, "a", &[60]).await;
     let schedule = store.schedule();
     let run = schedule.claim(claim("a", 60, "x", LEASE)).await.unwrap().unwrap();
-    assert!(schedule.end(&run.handle(), RunEnd::Done, at(70)).await.unwrap());
+    assert!(schedule.end(&run.handle(), RunEnd::Done(None), at(70)).await.unwrap());
     // The clock was set back, and the job is decided once more.
     assert!(schedule.plan(plan("a", 1000, 1000, &[60, 120])).await.unwrap());
     assert_eq!(one(&store, "a", 60).await.state, OccurrenceState::Done);
@@ -131,12 +134,13 @@ async fn a_lost_claim_writes_nothing(Fixture { store, .. }: Fixture) {
     assert_eq!((run.epoch, run.attempt), (2, 1), "the same attempt goes on");
     assert!(!schedule.renew(&lost, LEASE).await.unwrap());
     assert!(!schedule.set_turn(&lost, "s", 1).await.unwrap());
-    for end in [RunEnd::Done, RunEnd::Failed("x".into()), RunEnd::Released] {
+    assert!(!schedule.set_called(&lost, at(70)).await.unwrap());
+    for end in [RunEnd::Done(None), RunEnd::Failed("x".into()), RunEnd::Released] {
         assert!(!schedule.end(&lost, end, at(70)).await.unwrap());
     }
     assert!(schedule.set_turn(&run.handle(), "s", 7).await.unwrap());
     assert!(schedule.renew(&run.handle(), LEASE).await.unwrap());
-    assert!(schedule.end(&run.handle(), RunEnd::Done, at(70)).await.unwrap());
+    assert!(schedule.end(&run.handle(), RunEnd::Done(None), at(70)).await.unwrap());
     assert!(!schedule.end(&run.handle(), RunEnd::Failed("x".into()), at(71)).await.unwrap());
     let done = one(&store, "a", 60).await;
     assert_eq!((done.state, done.session.as_deref(), done.turn), (OccurrenceState::Done, Some("s"), Some(7)));
@@ -172,6 +176,30 @@ async fn a_run_ends_in_one_way(Fixture { store, .. }: Fixture) {
     let failed = one(&store, "a", 60).await;
     assert_eq!((failed.state, failed.note.as_str()), (OccurrenceState::Failed, "again"));
     assert_eq!(schedule.claim(claim("a", 60, "x", LEASE)).await.unwrap(), None, "it is over");
+}
+
+async fn what_an_action_answered_is_kept_and_bounded(Fixture { store, .. }: Fixture) {
+    planned(&store, "a", &[60]).await;
+    let schedule = store.schedule();
+    let run = schedule.claim(claim("a", 60, "x", LEASE)).await.unwrap().unwrap();
+    assert_eq!((run.called_at, &run.result), (None, &None));
+    assert!(schedule.set_called(&run.handle(), at(61)).await.unwrap());
+    assert_eq!(one(&store, "a", 60).await.called_at, Some(at(61)));
+    let retry = RunEnd::Retry { note: "refused".into(), at: at(120) };
+    assert!(schedule.end(&run.handle(), retry, at(70)).await.unwrap());
+    let second = schedule.claim(claim("a", 60, "x", LEASE)).await.unwrap().unwrap();
+    assert_eq!(second.called_at, None, "a retry calls anew");
+    assert!(schedule.set_called(&second.handle(), at(121)).await.unwrap());
+    let big = |bytes| RunResult { text: "x".repeat(bytes), structured: None };
+    let end = RunEnd::Done(Some(big(MAX_RESULT_TEXT_BYTES + 1)));
+    assert!(schedule.end(&second.handle(), end, at(130)).await.is_err());
+    let structured = serde_json::Value::String("x".repeat(MAX_RESULT_JSON_BYTES));
+    let end = RunEnd::Done(Some(RunResult { text: String::new(), structured: Some(structured) }));
+    assert!(schedule.end(&second.handle(), end, at(130)).await.is_err());
+    let end = RunEnd::Done(Some(big(MAX_RESULT_TEXT_BYTES)));
+    assert!(schedule.end(&second.handle(), end, at(130)).await.unwrap());
+    let done = one(&store, "a", 60).await;
+    assert_eq!((done.result, done.called_at), (Some(big(MAX_RESULT_TEXT_BYTES)), Some(at(121))));
 }
 
 async fn a_planned_one_is_missed_and_stays_so(Fixture { store, .. }: Fixture) {
@@ -245,7 +273,10 @@ async fn an_exported_occurrence_is_imported_once(Fixture { store, .. }: Fixture)
     let schedule = store.schedule();
     let run = schedule.claim(claim("a", 60, "x", LEASE)).await.unwrap().unwrap();
     schedule.set_turn(&run.handle(), "s", 3).await.unwrap();
-    schedule.end(&run.handle(), RunEnd::Failed("no".into()), at(70)).await.unwrap();
+    let result =
+        RunResult { text: "sent".into(), structured: Some(serde_json::json!({ "n": 1, "to": ["日本"] })) };
+    schedule.set_called(&run.handle(), at(65)).await.unwrap();
+    schedule.end(&run.handle(), RunEnd::Done(Some(result)), at(70)).await.unwrap();
     let mut exported = one(&store, "a", 60).await;
     let text = serde_json::to_string(&exported).unwrap();
     assert_eq!(serde_json::from_str::<Occurrence>(&text).unwrap(), exported);

@@ -31,6 +31,11 @@ pub(crate) struct HistoryArgs {
     limit: u32,
 }
 
+/// Why it failed or was missed; else what an action answered.
+fn said(note: String, result: String) -> String {
+    if note.is_empty() { result } else { note }
+}
+
 impl HistoryArgs {
     pub(crate) async fn run(self, socket: &HostSocket<'_>, out: &mut Output) -> Result<u8, Failure> {
         let reach = AgentConnection::connect(socket).await?;
@@ -66,7 +71,7 @@ impl HistoryArgs {
                     .unwrap_or_default()
                     .into(),
                 occurrence.session_id.into(),
-                occurrence.note.into(),
+                said(occurrence.note, occurrence.result).into(),
             ]);
         }
         table.fit(out.columns());
