@@ -4,8 +4,8 @@
 use serde_json::Value;
 use talon_sanitize::nearest;
 
-use crate::Entry;
-use crate::contract::sample;
+use crate::contract::full_sample;
+use crate::{Entry, Role};
 
 /// What a plugin declares of an action, as far as entries depend on it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -102,13 +102,17 @@ pub fn check<'n>(
         };
         return Err(DeclarationError::NoAction { action: action.to_owned(), help });
     };
-    let sent = sample(entry.role);
+    let sent = full_sample(entry.role);
+    let of_role = || sent.as_object().into_iter().flatten();
     let declares = declared.roles.iter().any(|role| role == entry.role.as_str());
+    // Of a job, the entry's arguments stand beside those of the role.
+    let both = entry.role == Role::ScheduledTask && declares;
     let given: Vec<(&str, &Value)> = match entry.args {
-        Some(args) => args.iter().map(|(name, value)| (name.as_str(), value)).collect(),
-        None if declares => {
-            sent.as_object().into_iter().flatten().map(|(name, value)| (name.as_str(), value)).collect()
-        }
+        Some(args) if both => pairs(of_role().chain(args)),
+        Some(args) => pairs(args.iter()),
+        None if declares => pairs(of_role()),
+        // A job says what it does by its action alone.
+        None if entry.role == Role::ScheduledTask => Vec::new(),
         None => {
             return Err(DeclarationError::NotDeclared {
                 action: action.to_owned(),
@@ -133,6 +137,10 @@ pub fn check<'n>(
         }
         None => Ok(()),
     }
+}
+
+fn pairs<'a>(members: impl Iterator<Item = (&'a String, &'a Value)>) -> Vec<(&'a str, &'a Value)> {
+    members.map(|(name, value)| (name.as_str(), value)).collect()
 }
 
 fn unknown_argument(action: &str, name: &str, declared: &DeclaredAction) -> DeclarationError {

@@ -1,9 +1,8 @@
 //! One entry of the configuration, whatever its role.
 
-use std::collections::BTreeMap;
 use std::fmt;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::Role;
 
@@ -19,7 +18,7 @@ pub struct Entry<'c> {
     /// The action, as `plugin.action`.
     pub action: &'c str,
     /// The template of its arguments, for actions that do not declare the role.
-    pub args: Option<&'c BTreeMap<String, Value>>,
+    pub args: Option<&'c Map<String, Value>>,
 }
 
 impl<'c> Entry<'c> {

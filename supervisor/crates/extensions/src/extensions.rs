@@ -2,9 +2,10 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 use talon_schedule::ScheduleEntry;
 
-use crate::{Entry, HookEntry, Role};
+use crate::{AuthEntry, Entry, HookEntry, NotificationEntry, Role, RouteEntry};
 
 /// The key `extensions`: which actions extend the system, and in which role.
 ///
@@ -20,6 +21,12 @@ pub struct Extensions {
     pub response_hooks: Vec<HookEntry>,
     /// Jobs that run at planned times: [schedules](schedule.md).
     pub schedule: Vec<ScheduleEntry>,
+    /// Which events go to which actions, so that people learn of them: [notifications](extensions/notification-sink.md).
+    pub notifications: Vec<NotificationEntry>,
+    /// Actions that say whose credential a request to the gateway brings.
+    pub auth: Vec<AuthEntry>,
+    /// Paths of the gateway that actions answer.
+    pub routes: Vec<RouteEntry>,
 }
 
 /// What the supervisor handed over is not understood.
@@ -36,28 +43,70 @@ impl Extensions {
         *self == Self::default()
     }
 
-    /// The filters or hooks of a role.
+    /// The filters or hooks of a role; nothing for any other role.
     #[must_use]
     pub fn hooks(&self, role: Role) -> &[HookEntry] {
         match role {
             Role::Filter => &self.filters,
             Role::RequestHook => &self.request_hooks,
             Role::ResponseHook => &self.response_hooks,
+            Role::NotificationSink | Role::ScheduledTask | Role::AuthProvider | Role::ApiRoute => &[],
         }
     }
 
-    /// All entries.
+    /// The notification entry of this name.
+    #[must_use]
+    pub fn notification(&self, name: &str) -> Option<&NotificationEntry> {
+        self.notifications.iter().find(|entry| entry.name() == name)
+    }
+
+    /// All entries that have an action.
     pub fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
-        Role::ALL.into_iter().flat_map(|role| {
-            let of_role = self.hooks(role).iter().enumerate();
-            of_role.map(move |(index, hook)| Entry {
-                role,
-                index,
-                name: hook.name(),
-                action: &hook.action,
-                args: hook.args.as_ref(),
-            })
-        })
+        Role::ALL.into_iter().flat_map(|role| self.of_role(role))
+    }
+
+    /// The entries of a role that have an action.
+    fn of_role(&self, role: Role) -> Vec<Entry<'_>> {
+        fn entry<'c>(
+            role: Role,
+            (index, name, action, args): (usize, &'c str, &'c str, &'c Option<Map<String, Value>>),
+        ) -> Entry<'c> {
+            Entry { role, index, name, action, args: args.as_ref() }
+        }
+        match role {
+            Role::Filter | Role::RequestHook | Role::ResponseHook => {
+                let hooks = self.hooks(role).iter().enumerate();
+                hooks
+                    .map(|(index, hook)| entry(role, (index, hook.name(), &hook.action, &hook.args)))
+                    .collect()
+            }
+            Role::NotificationSink => {
+                let sinks = self.notifications.iter().enumerate();
+                sinks
+                    .map(|(index, sink)| entry(role, (index, sink.name(), &sink.action, &sink.args)))
+                    .collect()
+            }
+            // A job that asks the agent calls no action.
+            Role::ScheduledTask => {
+                let jobs = self.schedule.iter().enumerate();
+                let called = jobs.filter_map(|(index, job)| {
+                    Some((index, job.id.as_str(), job.action.as_deref()?, &job.args))
+                });
+                called.map(|of| entry(role, of)).collect()
+            }
+            Role::AuthProvider => {
+                let providers = self.auth.iter().enumerate();
+                providers
+                    .map(|(index, auth)| entry(role, (index, auth.name(), &auth.action, &auth.args)))
+                    .collect()
+            }
+            Role::ApiRoute => {
+                let routes = self.routes.iter().enumerate();
+                routes
+                    .map(|(index, route)| entry(role, (index, route.name(), &route.action, &route.args)))
+                    .collect()
+            }
+        }
     }
 
     /// The entry of a role with this name.
@@ -99,7 +148,11 @@ filters: [{ action: spam.check }]
 request_hooks:
   - { action: pii.scan, args: { text: '{{ message }}' } }
   - { action: pii.scan, name: again, may: [replace] }
-response_hooks: [{ action: words.polish }]";
+response_hooks: [{ action: words.polish }]
+schedule: [{ id: nightly, every: 1d, action: files.tidy }, { id: ask, every: 1h, ask: 'What is new?' }]
+notifications: [{ on: [plugin.*], action: mail.send, name: ops }]
+auth: [{ action: oidc.authenticate, scopes: { chat: [chat] } }]
+routes: [{ path: /x/tickets, method: POST, action: jira.create, scope: chat }]";
         let extensions: Extensions = serde_saphyr::from_str(yaml).expect("extensions");
         let keys: Vec<String> = extensions.entries().map(|entry| entry.key().to_string()).collect();
         assert_eq!(
@@ -108,7 +161,11 @@ response_hooks: [{ action: words.polish }]";
                 "filter/spam.check",
                 "request_hook/pii.scan",
                 "request_hook/again",
-                "response_hook/words.polish"
+                "response_hook/words.polish",
+                "notification_sink/ops",
+                "scheduled_task/nightly",
+                "auth_provider/oidc.authenticate",
+                "api_route/jira.create"
             ]
         );
         let again = extensions.entry(Role::RequestHook, "again").expect("it is there");

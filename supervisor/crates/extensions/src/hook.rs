@@ -1,11 +1,10 @@
 //! The keys of one filter or hook.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use talon_agent_settings::TimeSpan;
 
 use crate::Role;
@@ -69,7 +68,7 @@ pub struct HookEntry {
     /// `{{ metadata.NAME }}` and the other values of the role; see docs/extensions/templates.md. By default the action
     /// gets `message`, `session` and `metadata`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub args: Option<BTreeMap<String, Value>>,
+    pub args: Option<Map<String, Value>>,
     /// Keys of metadata that it gets from the hooks before it; others stay hidden from it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub metadata: Vec<String>,

@@ -9,7 +9,9 @@
 //! |---|---|
 //! | [`role`] | the table of roles |
 //! | [`Extensions`] | the keys of `extensions` |
-//! | `hook` | the keys of one filter or hook |
+//! | `hook`, `notification`, `route`, `auth` | the keys of one entry of a list |
+//! | `event` | the kinds of events |
+//! | `quiet`, `scope` | hours without notifications; what a token's bearer may do |
 //! | [`contract`] | what a role is asked and answers |
 //! | `check` | whether the configuration makes sense: its [`Finding`]s |
 //! | [`declaration`] | whether an action fits its entry |
@@ -19,22 +21,34 @@
 //! Another list of entries is a file of its own with its keys and checks, a field of [`Extensions`], and a line in
 //! [`Extensions::entries`].
 
+mod auth;
 pub mod check;
 pub mod contract;
 pub mod declaration;
 mod entry;
+mod event;
 mod extensions;
 mod finding;
 mod hook;
 mod limits;
+mod notification;
 pub mod page;
+mod quiet;
 pub mod role;
+mod route;
 mod schedule;
+mod scope;
 pub mod template;
 
+pub use auth::AuthEntry;
 pub use entry::{Entry, EntryKey};
+pub use event::{EventKind, EventSeverity, UnknownKindError};
 pub use extensions::{Extensions, ParseExtensionsError};
 pub use finding::{Finding, Severity};
 pub use hook::{Effect, FailurePolicy, HookEntry, StreamMode};
-pub use limits::{MAX_DEADLINE, MAX_ENTRIES, MAX_NAME_CHARS};
+pub use limits::{MAX_DEADLINE, MAX_DIGEST_EVENTS, MAX_ENTRIES, MAX_NAME_CHARS};
+pub use notification::NotificationEntry;
+pub use quiet::{ParseTimeOfDayError, QuietHours, TimeOfDay};
 pub use role::Role;
+pub use route::{RouteEntry, RouteMethod};
+pub use scope::AccessScope;

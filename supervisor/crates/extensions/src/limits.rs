@@ -4,9 +4,15 @@ use std::time::Duration;
 
 /// The most entries of one list. 16: each of them delays every message, by its deadline at most.
 pub const MAX_ENTRIES: usize = 16;
+/// The most entries of `notifications`. 64: each event is compared with each of them.
+pub(crate) const MAX_NOTIFICATIONS: usize = 64;
+/// The most entries of `auth`. 8: a credential that no one accepts goes to each of them.
+pub(crate) const MAX_AUTH_PROVIDERS: usize = 8;
+/// The most entries of `routes`. 256: more is a server of its own.
+pub(crate) const MAX_ROUTES: usize = 256;
 /// The longest name of an entry. 129 characters: a plugin's name, a dot, and an action's name.
 pub const MAX_NAME_CHARS: usize = 129;
-/// The longest deadline of a hook. 5 minutes: half of what a turn takes by default.
+/// The longest deadline of an entry. 5 minutes: half of what a turn takes by default.
 pub const MAX_DEADLINE: Duration = Duration::from_secs(300);
 /// The most keys of metadata that one entry is given, and the most that a verdict sets.
 pub(crate) const MAX_METADATA_KEYS: usize = 32;
@@ -29,3 +35,27 @@ pub(crate) const MAX_RENDERED_BYTES: usize = 1 << 20;
 /// How much one text with placeholders may cost: 1 for each step, and for each 64 bytes that it makes. 32,768: 2 MiB, twice
 /// of what the arguments may have.
 pub(crate) const TEMPLATE_FUEL: u64 = 32_768;
+/// The most kinds, conditions, or values of a condition of a notification.
+pub(crate) const MAX_CONDITIONS: usize = 32;
+/// The longest value of a condition, of a scope or of a field of an event.
+pub(crate) const MAX_FIELD_CHARS: usize = 256;
+/// The most attempts of a notification after the first.
+pub(crate) const MAX_RETRIES: u32 = 10_000;
+/// The longest time for which a notification is tried. 30 days: later, nobody knows what it was about.
+pub(crate) const MAX_GIVE_UP_AFTER: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+/// The longest time until the next attempt that a sink may ask for. 1 hour: a sink that names no end is asked again.
+pub(crate) const MAX_RETRY_AFTER: Duration = Duration::from_secs(60 * 60);
+/// The most events of one digest.
+pub const MAX_DIGEST_EVENTS: usize = 100;
+/// The longest path of a route.
+pub(crate) const MAX_PATH_BYTES: usize = 256;
+/// The most headers that a route passes on, or an answer has.
+pub(crate) const MAX_HEADERS: usize = 32;
+/// The longest value of a header of an answer. 4 KiB: browsers and proxies take no more of all of them than some 8 KiB.
+pub(crate) const MAX_HEADER_BYTES: usize = 4 << 10;
+/// The largest body that a route takes. 512 KiB: as base64 within JSON it stays below the guard's 1 MiB of arguments.
+pub(crate) const MAX_BODY_BYTES: u32 = 512 << 10;
+/// The longest name of a subject. It stands in every audit record of its requests.
+pub(crate) const MAX_SUBJECT_BYTES: usize = 256;
+/// The most scopes of a provider's answer, or of the map of an entry.
+pub(crate) const MAX_SCOPES: usize = 64;

@@ -17,11 +17,27 @@ pub enum Role {
     RequestHook,
     /// Looks at an answer before the person gets it, and may refine it.
     ResponseHook,
+    /// Delivers an event to people: by mail, in a chat, to another system.
+    NotificationSink,
+    /// Does what a job of the schedule is for.
+    ScheduledTask,
+    /// Says whose credential it is.
+    AuthProvider,
+    /// Answers HTTP requests to a path.
+    ApiRoute,
 }
 
 impl Role {
     /// All roles.
-    pub const ALL: [Self; 3] = [Self::Filter, Self::RequestHook, Self::ResponseHook];
+    pub const ALL: [Self; 7] = [
+        Self::Filter,
+        Self::RequestHook,
+        Self::ResponseHook,
+        Self::NotificationSink,
+        Self::ScheduledTask,
+        Self::AuthProvider,
+        Self::ApiRoute,
+    ];
 
     /// The name on the wire and in the configuration.
     #[must_use]
@@ -30,6 +46,10 @@ impl Role {
             Self::Filter => "filter",
             Self::RequestHook => "request_hook",
             Self::ResponseHook => "response_hook",
+            Self::NotificationSink => "notification_sink",
+            Self::ScheduledTask => "scheduled_task",
+            Self::AuthProvider => "auth_provider",
+            Self::ApiRoute => "api_route",
         }
     }
 
@@ -40,6 +60,10 @@ impl Role {
             Self::Filter => "filters",
             Self::RequestHook => "request_hooks",
             Self::ResponseHook => "response_hooks",
+            Self::NotificationSink => "notifications",
+            Self::ScheduledTask => "schedule",
+            Self::AuthProvider => "auth",
+            Self::ApiRoute => "routes",
         }
     }
 
@@ -47,8 +71,19 @@ impl Role {
     #[must_use]
     pub const fn caller(self) -> &'static str {
         match self {
-            Self::Filter | Self::RequestHook | Self::ResponseHook => "talon-agent",
+            Self::Filter
+            | Self::RequestHook
+            | Self::ResponseHook
+            | Self::NotificationSink
+            | Self::ScheduledTask => "talon-agent",
+            Self::AuthProvider | Self::ApiRoute => "talon-gateway",
         }
+    }
+
+    /// Whether it is a filter or a hook: one that gives a verdict on a message.
+    #[must_use]
+    pub const fn is_hook(self) -> bool {
+        matches!(self, Self::Filter | Self::RequestHook | Self::ResponseHook)
     }
 
     /// When it is called, in a sentence.
@@ -60,6 +95,14 @@ impl Role {
                 "Before a message becomes a turn, after the filters and before any model, memory or journal has it."
             }
             Self::ResponseHook => "After the model's final answer, before the person gets it.",
+            Self::NotificationSink => {
+                "When an event happens that its entry takes, until it says that it has delivered it."
+            }
+            Self::ScheduledTask => {
+                "At the planned times of its job, and again if it failed and the job says so."
+            }
+            Self::AuthProvider => "When a request brings a credential of its scheme.",
+            Self::ApiRoute => "When a request to its path was authenticated and has its scope.",
         }
     }
 }
@@ -106,6 +149,6 @@ mod tests {
         let error = "request_hok".parse::<Role>().expect_err("no role").to_string();
         assert!(error.ends_with("did you mean request_hook?"), "{error}");
         let error = "x".repeat(1000).parse::<Role>().expect_err("no role").to_string();
-        assert!(error.len() < 250 && error.contains("filter, request_hook"), "{error}");
+        assert!(error.len() < 350 && error.contains("filter, request_hook"), "{error}");
     }
 }

@@ -5,7 +5,7 @@
 //! steps and bytes. A text that is one placeholder becomes the value itself, with its type; in any other text the values are
 //! written into it. The result is data that is encoded as JSON afterwards, so no value can become structure.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use minijinja::value::Serde;
 use minijinja::{Environment, UndefinedBehavior};
@@ -55,10 +55,7 @@ pub enum TemplateError {
 ///
 /// # Errors
 /// [`TemplateError`], which names the argument.
-pub fn render(
-    args: &BTreeMap<String, Value>,
-    variables: &Value,
-) -> Result<Map<String, Value>, TemplateError> {
+pub fn render(args: &Map<String, Value>, variables: &Value) -> Result<Map<String, Value>, TemplateError> {
     let renderer = Renderer { variables: minijinja::Value::from(Serde(variables)) };
     let mut rendered = Map::new();
     for (name, value) in args {
@@ -68,6 +65,27 @@ pub fn render(
     let mut limited = LimitedWriter { left: MAX_RENDERED_BYTES };
     serde_json::to_writer(&mut limited, &rendered).map_err(|_| TemplateError::TooLarge)?;
     Ok(rendered)
+}
+
+/// The names of the values that placeholders read, as `event.summary`. What cannot be read has none.
+#[must_use]
+pub fn names(args: &Map<String, Value>) -> BTreeSet<String> {
+    fn of(value: &Value, depth: usize, names: &mut BTreeSet<String>) {
+        match value {
+            Value::String(text) if text.contains("{{") && text.len() <= MAX_TEMPLATE_BYTES => {
+                if let Ok(template) = environment().template_from_str(text) {
+                    names.extend(template.undeclared_variables(true));
+                }
+            }
+            _ if depth >= MAX_TEMPLATE_DEPTH => {}
+            Value::Array(items) => items.iter().for_each(|item| of(item, depth + 1, names)),
+            Value::Object(fields) => fields.values().for_each(|field| of(field, depth + 1, names)),
+            _ => {}
+        }
+    }
+    let mut names = BTreeSet::new();
+    args.values().for_each(|value| of(value, 0, &mut names));
+    names
 }
 
 fn environment<'s>() -> Environment<'s> {

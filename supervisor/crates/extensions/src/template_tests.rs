@@ -3,7 +3,7 @@ use serde_json::json;
 
 use super::*;
 
-fn args(value: Value) -> BTreeMap<String, Value> {
+fn args(value: Value) -> Map<String, Value> {
     serde_json::from_value(value).expect("arguments")
 }
 

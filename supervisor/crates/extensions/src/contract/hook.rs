@@ -31,3 +31,17 @@ pub struct HookSession {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub subagent: String,
 }
+
+pub(super) fn sample() -> HookRequest {
+    HookRequest {
+        message: "Hello".to_owned(),
+        session: HookSession {
+            id: "01J00000000000000000000000".to_owned(),
+            turn: 1,
+            sender: "ada".to_owned(),
+            channel: "cli".to_owned(),
+            subagent: String::new(),
+        },
+        metadata: BTreeMap::new(),
+    }
+}

@@ -1,16 +1,27 @@
 //! What a role is asked, and what it answers.
 
+mod api_route;
+mod auth_provider;
 mod hook;
+mod notification;
+mod scheduled_task;
 mod verdict;
 
+pub(crate) use api_route::is_header_name;
+pub use api_route::{ApiReply, ApiReplyError, ApiRequest, BodyEncoding};
+pub use auth_provider::{AuthError, AuthOutcome, AuthPeer, AuthReply, AuthRequest, AuthenticatedSubject};
 pub use hook::{HookRequest, HookSession};
+pub use notification::{
+    DeliveryStatus, Event, NotificationReply, NotificationReplyError, NotificationRequest,
+};
+pub use scheduled_task::{ScheduledRun, ScheduledTaskRequest};
 pub(crate) use verdict::is_metadata_key;
 pub use verdict::{HookVerdict, VerdictError, VerdictKind, VerdictOutcome};
 
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
-
-use serde_json::Value;
+use serde::Serialize;
+use serde_json::{Value, json};
 
 use crate::Role;
 
@@ -21,30 +32,57 @@ pub fn schemas(role: Role) -> (Schema, Schema) {
         Role::Filter | Role::RequestHook | Role::ResponseHook => {
             (schema::<HookRequest>(), schema::<HookVerdict>())
         }
+        Role::NotificationSink => (schema::<NotificationRequest>(), schema::<NotificationReply>()),
+        Role::ScheduledTask => (schema::<ScheduledTaskRequest>(), schema::<Value>()),
+        Role::AuthProvider => (schema::<AuthRequest>(), schema::<AuthReply>()),
+        Role::ApiRoute => (schema::<ApiRequest>(), schema::<ApiReply>()),
     }
 }
 
-/// A sample of what a role is asked: for checks, and for `talon extension test`.
+/// A sample of what a role is asked: for `talon extension test`, and to try templates.
 #[must_use]
 pub fn sample(role: Role) -> Value {
-    let request = match role {
-        Role::Filter | Role::RequestHook | Role::ResponseHook => HookRequest {
-            message: "Hello".to_owned(),
-            session: HookSession {
-                id: "01J00000000000000000000000".to_owned(),
-                turn: 1,
-                sender: "ada".to_owned(),
-                channel: "cli".to_owned(),
-                subagent: String::new(),
-            },
-            metadata: Default::default(),
-        },
-    };
-    // The types have string keys only.
-    serde_json::to_value(request).unwrap_or_default()
+    fn value(request: &impl Serialize) -> Value {
+        // The types have string keys only.
+        serde_json::to_value(request).unwrap_or_default()
+    }
+    match role {
+        Role::Filter | Role::RequestHook | Role::ResponseHook => value(&hook::sample()),
+        Role::NotificationSink => value(&notification::sample()),
+        Role::ScheduledTask => value(&scheduled_task::sample()),
+        Role::AuthProvider => value(&auth_provider::sample()),
+        Role::ApiRoute => value(&api_route::sample()),
+    }
+}
+
+/// What placeholders of a template find in the sample.
+#[must_use]
+pub fn sample_variables(role: Role) -> Value {
+    match role {
+        Role::NotificationSink => notification::sample().variables(),
+        _ => sample(role),
+    }
+}
+
+/// A sample with every argument that a role may ever be given, also those that are left out at times.
+#[must_use]
+pub fn full_sample(role: Role) -> Value {
+    let mut full = sample(role);
+    if role == Role::NotificationSink {
+        full["events"] = json!([full["event"].clone()]);
+    }
+    full
 }
 
 fn schema<T: JsonSchema>() -> Schema {
     let settings = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
     settings.into_generator().into_root_schema_for::<T>()
+}
+
+/// At most so many characters of a text, and `…` if there are more.
+fn cut(text: String, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
 }

@@ -169,7 +169,9 @@ impl HookVerdict {
         Ok(match kind {
             VerdictKind::Pass => VerdictOutcome::Pass,
             VerdictKind::Annotate => VerdictOutcome::Annotate { metadata },
-            VerdictKind::Drop => VerdictOutcome::Drop { reason: cut(reason.unwrap_or_default()) },
+            VerdictKind::Drop => {
+                VerdictOutcome::Drop { reason: super::cut(reason.unwrap_or_default(), MAX_REASON_CHARS) }
+            }
             VerdictKind::Replace => {
                 let message = message.filter(|text| !text.trim().is_empty()).ok_or(VerdictError::Empty)?;
                 if message.len() > MAX_REPLACEMENT_BYTES {
@@ -191,13 +193,6 @@ impl VerdictOutcome {
             Self::Replace { .. } => VerdictKind::Replace.as_str(),
             Self::Drop { .. } => VerdictKind::Drop.as_str(),
         }
-    }
-}
-
-fn cut(reason: String) -> String {
-    match reason.char_indices().nth(MAX_REASON_CHARS) {
-        Some((end, _)) => format!("{}…", &reason[..end]),
-        None => reason,
     }
 }
 

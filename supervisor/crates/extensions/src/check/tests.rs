@@ -1,0 +1,141 @@
+use super::*;
+
+fn found(yaml: &str) -> Vec<String> {
+    found_with(yaml, false)
+}
+
+fn found_with(yaml: &str, has_plugin_dir: bool) -> Vec<String> {
+    let extensions: Extensions = serde_saphyr::from_str(yaml).expect("extensions");
+    let around = Environment { plugins: &["pii", "words"], has_plugin_dir, subagents: &["explore", "plan"] };
+    let line = |finding: Finding| {
+        let Finding { severity, list, index, key, message, help } = finding;
+        let index = index.map(|index| format!("[{index}]")).unwrap_or_default();
+        let key = key.map(|key| format!(".{key}")).unwrap_or_default();
+        format!("{severity:?} {list}{index}{key}: {message} ({help})")
+    };
+    check(&extensions, around).into_iter().map(line).collect()
+}
+
+#[test]
+fn what_makes_sense_is_left_alone() {
+    let yaml = "
+filters: [{ action: pii.scan, may: [drop] }]
+request_hooks:
+  - { action: pii.scan, may: [annotate, replace], metadata: [lang], args: { text: '{{ message }} in {{ metadata.lang }}' } }
+  - { action: pii.scan, name: twice, subagents: [explore] }
+response_hooks: [{ action: words.polish, stream: through, deadline: 30s }]";
+    assert_eq!(found(yaml), Vec::<String>::new());
+}
+
+// Promises: EXT-3
+#[test]
+fn each_mistake_is_named_with_the_nearest_right_one() {
+    for (yaml, says) in [
+        (
+            "request_hooks: [{ action: pi.scan }]",
+            "Problem request_hooks[0].action: no plugin of this configuration is called pi (did you mean pii?)",
+        ),
+        ("request_hooks: [{ action: scan }]", "\"scan\" is no action (write plugin.action)"),
+        ("request_hooks: [{ action: 'pii.*' }]", "is no action"),
+        ("request_hooks: [{ action: pii.a }, { action: pii.a }]", "request_hooks[1].name: another entry"),
+        ("filters: [{ action: pii.a, may: [replace] }]", "filters[0].may: a filter replaces nothing"),
+        ("request_hooks: [{ action: pii.a, stream: hold }]", "stream: only the text of answers"),
+        ("request_hooks: [{ action: pii.a, deadline: 6m }]", "deadline: 6m is more than 300 s"),
+        ("request_hooks: [{ action: pii.a, name: 'a b' }]", "name: is no name of an entry"),
+        ("request_hooks: [{ action: pii.a, metadata: ['a b'] }]", "metadata: lists what is no key"),
+        (
+            "request_hooks: [{ action: pii.a, subagents: [explor] }]",
+            "there is no sub-agent explor (did you mean explore?)",
+        ),
+        ("request_hooks: [{ action: pii.a, args: { t: '{{ mesage }}' } }]", "args: t:"),
+        ("request_hooks: [{ action: pii.a, args: { t: '{{ metadata.lang }}' } }]", "args: t:"),
+    ] {
+        let found = found(yaml);
+        assert!(found.iter().any(|line| line.contains(says)), "{yaml}: {found:?}");
+    }
+    let many = "{ action: pii.a, name: n }, ".repeat(17);
+    assert!(found(&format!("filters: [{many}]"))[0].contains("has 17 entries, and 16 are the most"));
+    assert!(found_with("filters: [{ action: other.a, may: [drop] }]", true)[0].starts_with("Warning"));
+}
+
+// Promises: EXT-41
+#[test]
+fn notifications_routes_and_providers_are_checked_as_hooks_are() {
+    let right = "
+notifications:
+  - { on: [plugin.*, answer], action: pii.send, where: { plugin: [words] }, min_interval: 5m, digest: 1h,
+      quiet: { from: '22:00', to: '07:00', timezone: Europe/Berlin, except: [plugin.failed] } }
+  - { on: [task.failed], action: words.post, args: { text: '{{ event.summary }} {{ event.fields.job }}', n: '{{ attempt }}' } }
+auth: [{ action: pii.login, scheme: basic, scopes: { staff: [operate] } }]
+routes:
+  - { path: /x/a, action: pii.a, scope: chat, headers: [Content-Type], args: { text: \"{{ query.q[0] }} {{ headers['content-type'] }}\" } }
+  - { path: /x/a, action: pii.a, name: post, method: POST, scope: operate }
+  - { path: /x/a/*, action: words.b, scope: chat }";
+    assert_eq!(found(right), Vec::<String>::new());
+    for (yaml, says) in [
+        (
+            "notifications: [{ on: [plugin.faild], action: pii.a }]",
+            "Problem notifications[0].on: there is no kind of event \"plugin.faild\" (did you mean plugin.failed?)",
+        ),
+        (
+            "notifications: [{ on: ['*'], action: pii.a }]",
+            "there is no kind of event \"*\" (there are: plugin.failed,",
+        ),
+        ("notifications: [{ on: [answer], action: pi.a }]", "is called pi (did you mean pii?)"),
+        ("notifications: [{ action: pii.a }]", "Warning notifications[0].on: the entry takes no events"),
+        (
+            "notifications: [{ on: [plugin.*], where: { plugn: [a] }, action: pii.a }]",
+            "no event of these kinds has a field plugn (did you mean plugin?)",
+        ),
+        ("notifications: [{ on: [answer], where: { job: [] }, action: pii.a }]", "job has no values"),
+        (
+            "notifications: [{ on: [answer], action: pii.a, quiet: { from: '07:00', to: '07:00' } }]",
+            "quiet: ends when it begins",
+        ),
+        (
+            "notifications: [{ on: [answer], action: pii.a, quiet: { from: '07:00', to: '08:00', timezone: Europe/Berlni } }]",
+            "there is no time zone \"Europe/Berlni\" (did you mean Europe/Berlin?)",
+        ),
+        (
+            "notifications: [{ on: [answer], action: pii.a, args: { t: '{{ event.sumary }}' } }]",
+            "Problem notifications[0].args: t:",
+        ),
+        (
+            "notifications: [{ on: [answer], action: pii.a, give_up_after: 31d }]",
+            "give_up_after: 31d is more than 30d",
+        ),
+        ("notifications: [{ on: [answer], action: pii.a, deadline: 6m }]", "deadline: 6m is more than 300 s"),
+        ("auth: [{ action: pii.login, scopes: {} }]", "auth[0].scopes: grants nothing"),
+        (
+            "auth: [{ action: pii.login, scheme: Bearer, scopes: { a: [chat] } }]",
+            "scheme: is no scheme in lower case",
+        ),
+        ("auth: [{ action: login, scopes: { a: [chat] } }]", "\"login\" is no action"),
+        (
+            "routes: [{ path: /y/a, action: pii.a, scope: chat }]",
+            "routes[0].path: \"/y/a\" does not begin with /x/",
+        ),
+        ("routes: [{ path: /x/../admin, action: pii.a, scope: chat }]", "\"/x/../admin\" is no plain path"),
+        ("routes: [{ path: /x/%2e%2e, action: pii.a, scope: chat }]", "is no plain path"),
+        ("routes: [{ path: /x/, action: pii.a, scope: chat }]", "is no plain path"),
+        (
+            "routes: [{ path: /x/a/*, action: pii.a, scope: chat }, { path: /x/a/b, action: words.b, scope: chat }]",
+            "routes[1].path: GET /x/a/b overlaps /x/a/* of the entry pii.a",
+        ),
+        (
+            "routes: [{ path: /x/a, action: pii.a, scope: chat, headers: [Cookie] }]",
+            "headers: Cookie is never passed on",
+        ),
+        (
+            "routes: [{ path: /x/a, action: pii.a, scope: chat, max_body_bytes: 600000 }]",
+            "is more than 524288",
+        ),
+        (
+            "routes: [{ path: /x/a, action: pii.a, scope: chat }, { path: /x/b, action: pii.a, scope: chat }]",
+            "routes[1].name: another entry of this list is called pii.a",
+        ),
+    ] {
+        let found = found(yaml);
+        assert!(found.len() == 1 && found[0].contains(says), "{yaml}: {found:?}");
+    }
+}

@@ -1,0 +1,152 @@
+//! What the pages say beside the tables and schemas.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+use crate::{EventKind, Role};
+
+pub(super) struct Texts {
+    pub(super) title: &'static str,
+    pub(super) about: &'static str,
+    pub(super) example: &'static str,
+    /// What becomes of an answer.
+    pub(super) answers: Cow<'static, str>,
+}
+
+const VERDICTS: &str = "\
+## What becomes of the verdict
+
+| verdict | needs | effect |
+|---|---|---|
+| `pass` | | the message goes on byte for byte |
+| `annotate` | `may: [annotate]` | the message goes on byte for byte; `metadata` is noted in the journal, and given to later entries that list the keys |
+| `replace` | `may: [replace]` | `message` takes its place, sanitized as every text of a plugin; the original stays in the journal |
+| `drop` | `may: [drop]` | it goes no further, and the person is told the reason |
+
+A verdict that the entry does not allow, an answer that is none, was cut or left out, an error of the plugin and a passed
+deadline are failures: with `on_failure: closed` the turn ends with the error `hook_failed`, with `open` it goes on as if the
+entry were not there, and a notice says so. A text can grant nothing: it is a message, whatever stands in it.";
+
+const DELIVERY: &str = "\
+## What becomes of the answer
+
+| status | effect |
+|---|---|
+| `delivered` | it is done |
+| `retry` | it is tried again, later each time, `retry_after_seconds` at the earliest, until `give_up_after` or `retries` ends it |
+| `refused` | it is not tried again |
+
+A call that fails, and an answer that is none of these, count as `retry`. An action that does not declare the role has delivered
+if it answers without an error. What was refused or given up is kept, and shown with its reason by `talon notification list`.
+An attempt may come twice after a crash: `event.id` is then the same, and a receiver that knows it drops it.
+
+## Kinds of events
+
+| kind | severity | fields | when |
+|---|---|---|---|
+";
+
+const TASK: &str = "\
+## What becomes of the answer
+
+The answer is free. Text and structured content are kept in the job's history, up to a limit: see `talon schedule history`. A
+call that fails is tried again, if the job says so with `retries`; `run.id` is the same in each attempt, so that an action can
+tell whether it did its work already. An action that does not declare the role gets the entry's `args` alone, with placeholders
+over `run`.";
+
+const AUTH: &str = "\
+## What becomes of the answer
+
+`accepted` lets the request in as `gw:<name of the entry>/<subject>`, with what `scopes` of the entry grants for the scopes of the
+answer, until `expires_unix_ms`. Everything else refuses the request, and its sender is not told why: `rejected`, an answer
+that is none, one without a subject or without a scope that the entry lists, an error of the plugin, a passed deadline. The
+credential is written into no log, no audit record and no error.
+
+The gateway asks providers. Until there is one, `talon extension list` and `talon extension test` use these entries.";
+
+const ROUTE: &str = "\
+## What becomes of the answer
+
+Status, body and the headers that the schema lists are passed on. A call that fails and an answer that is none are answered with
+502 and an id to look for in the log, a passed deadline with 504, and nothing of the plugin's error is passed on. An action that
+does not declare the role answers with status 200; its body is its structured answer, or else its text. A request is
+authenticated and its scope checked before the action is called.
+
+The gateway serves routes. Until there is one, `talon extension list` and `talon extension test` use these entries.";
+
+fn kinds() -> String {
+    let mut table = DELIVERY.to_owned();
+    for kind in EventKind::ALL {
+        let fields: Vec<String> = kind.fields().iter().map(|field| format!("`{field}`")).collect();
+        // Severities are words.
+        let severity = serde_json::to_value(kind.severity()).unwrap_or_default();
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            table,
+            "| `{kind}` | {} | {} | {} |",
+            severity.as_str().unwrap_or_default(),
+            fields.join(", "),
+            kind.when()
+        );
+    }
+    table.truncate(table.trim_end().len());
+    table
+}
+
+pub(super) fn texts(role: Role) -> Texts {
+    match role {
+        Role::Filter => Texts {
+            title: "Filter",
+            about: "A filter looks at every message before everything else, and lets it pass, annotates it or drops it. It never changes \
+                    it. A dropped message reaches no model, no memory and no other hook.",
+            example: "extensions:\n  filters:\n    - { action: spam.check, may: [drop] }\n",
+            answers: VERDICTS.into(),
+        },
+        Role::RequestHook => Texts {
+            title: "Request hook",
+            about: "A request hook looks at every message before the agent works on it. It may annotate it, put a refined one in its \
+                    place, or drop it. Hooks run in the order of the configuration, each on what the one before made of it.",
+            example: "extensions:\n  request_hooks:\n    - { action: pii.scan, may: [annotate, replace, drop], deadline: 2s }\n",
+            answers: VERDICTS.into(),
+        },
+        Role::ResponseHook => Texts {
+            title: "Response hook",
+            about: "A response hook looks at the model's final answer before the person gets it. It may annotate it, put another one in \
+                    its place, or drop it. While one may still change or take the answer, its text is held back, unless the entry says \
+                    `stream: through`. A JSON Schema that the person asked for is checked again after the last hook.",
+            example: "extensions:\n  response_hooks:\n    - { action: words.polish, may: [replace], on_failure: open }\n",
+            answers: VERDICTS.into(),
+        },
+        Role::NotificationSink => Texts {
+            title: "Notification sink",
+            about: "A notification sink brings an event to people: a mail, a line in a chat, a request to another system. An entry says \
+                    which events it takes.",
+            example: "extensions:\n  notifications:\n    - on: [plugin.*, approval.waiting]\n      action: webhook.send\n      \
+                      quiet: { from: \"22:00\", to: \"07:00\", timezone: Europe/Berlin, except: [plugin.failed] }\n    \
+                      - on: [schedule.failed]\n      where: { job: [nightly] }\n      action: slack.post_message\n      \
+                      args: { channel: \"#ops\", text: \"{{ event.summary }} ({{ event.fields.reason }})\" }\n",
+            answers: kinds().into(),
+        },
+        Role::ScheduledTask => Texts {
+            title: "Scheduled task",
+            about: "A scheduled task does what a job of the [schedule](../schedule.md) is for, at each planned time. Any action can be \
+                    the target of a job; one that declares the role also learns which run it is.",
+            example: "extensions:\n  schedule:\n    - { id: nightly, cron: \"0 3 * * *\", action: files.tidy, args: { older_than_days: 30 } }\n",
+            answers: TASK.into(),
+        },
+        Role::AuthProvider => Texts {
+            title: "Auth provider",
+            about: "An auth provider says whose a credential is that a request to the gateway brings: a token of an OpenID Connect \
+                    provider, a password of a directory. It grants nothing: what its scopes are worth is the entry's decision.",
+            example: "extensions:\n  auth:\n    - { action: oidc.authenticate, scopes: { \"talon:chat\": [chat], \"talon:staff\": [chat, approve] } }\n",
+            answers: AUTH.into(),
+        },
+        Role::ApiRoute => Texts {
+            title: "API route",
+            about: "The action of an API route answers HTTP requests to a path of the gateway below `/x/`: what another system calls, or \
+                    a page of your own reads.",
+            example: "extensions:\n  routes:\n    - { path: /x/tickets, method: POST, action: jira.create, scope: chat, headers: [content-type] }\n",
+            answers: ROUTE.into(),
+        },
+    }
+}
