@@ -1,10 +1,12 @@
 """Mail servers, outside of any jail: aiosmtpd, and two that are up to no good.
 
-mail_server.py LOG CERTIFICATE KEY STRANGE_CERTIFICATE STRANGE_KEY. Prints the ports of those in SERVERS, appends a line of JSON
+mail_server.py LOG CERTIFICATE KEY STRANGE_CERTIFICATE STRANGE_KEY. Prints the ports of those in main, appends a line of JSON
 to LOG for each message, and ends with its standard input. The login is ada:secret. What it answers is in the receiver's name.
 """
 
 import asyncio
+import email
+import email.policy
 import json
 import os
 import ssl
@@ -36,10 +38,12 @@ class Handler:
             return "554 5.7.1 this looks like spam"
         if any(address.startswith("full") for address in envelope.rcpt_tos):
             return "452 4.3.1 no space"
+        message = email.message_from_bytes(envelope.content, policy=email.policy.default)
         line = {
             "from": envelope.mail_from,
             "to": envelope.rcpt_tos,
-            "data": envelope.content.decode(),
+            "headers": dict(message.items()),
+            "text": message.get_content(),
             "tls": session.ssl is not None,
             "user": session.auth_data,
         }

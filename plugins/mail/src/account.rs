@@ -56,9 +56,7 @@ impl Account {
         let to = settings.to.iter().map(|address| mailbox("to", address)).collect::<Result<_, _>>()?;
         let prefix = settings.subject_prefix.as_deref().unwrap_or(DEFAULT_PREFIX);
         if prefix.chars().count() > MAX_PREFIX_CHARS || prefix.chars().any(char::is_control) {
-            return Err(wrong(format!(
-                "subject_prefix: one line of at most {MAX_PREFIX_CHARS} characters"
-            )));
+            return Err(wrong(format!("subject_prefix: one line of at most {MAX_PREFIX_CHARS} characters")));
         }
         let seconds = settings.timeout_seconds.unwrap_or(DEFAULT_TIMEOUT_SECONDS);
         if !(1..=MAX_TIMEOUT_SECONDS).contains(&seconds) {
@@ -117,8 +115,7 @@ mod tests {
     use super::*;
 
     fn account(change: &Value) -> Result<Account, String> {
-        let mut settings =
-            json!({"host": "mail.example.org", "from": "Talon <talon@example.org>", "to": ["ada@example.org"]});
+        let mut settings = json!({"host": "mail.example.org", "from": "Talon <talon@example.org>", "to": ["ada@example.org"]});
         for (key, value) in change.as_object().expect("an object") {
             settings[key] = value.clone();
         }
@@ -129,7 +126,10 @@ mod tests {
     #[test]
     fn what_is_left_out_has_defaults() {
         let plain = account(&json!({})).expect("good");
-        assert_eq!((plain.server.to_string().as_str(), plain.tls), ("mail.example.org:587", TlsMode::Starttls));
+        assert_eq!(
+            (plain.server.to_string().as_str(), plain.tls),
+            ("mail.example.org:587", TlsMode::Starttls)
+        );
         assert_eq!((plain.subject_prefix.as_str(), plain.timeout.as_secs()), ("[talon]", 20));
         let implicit = account(&json!({"tls": "implicit"})).expect("good");
         assert_eq!(implicit.server.port, 465);

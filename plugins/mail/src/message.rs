@@ -1,6 +1,7 @@
 //! The message: headers, and the notification as plain text.
 
 use lettre::Message;
+use lettre::message::SinglePart;
 use lettre::message::header::{HeaderName, HeaderValue};
 use sha2::{Digest as _, Sha256};
 use talon_sink::notification::Event;
@@ -31,17 +32,17 @@ pub(crate) fn message(account: &Account, event: &Event, events: &[Event]) -> Res
         .date_now()
         .message_id(Some(message_id(account, &event.id)))
         // So that nobody's vacation answers (RFC 3834).
-        .raw_header(automatic)
-        .header(lettre::message::header::ContentType::TEXT_PLAIN);
+        .raw_header(automatic);
     for receiver in &account.to {
         builder = builder.to(receiver.clone());
     }
-    builder.body(text(event, events, &Plain, MAX_TEXT_UNITS))
+    builder.singlepart(SinglePart::plain(text(event, events, &Plain, MAX_TEXT_UNITS)))
 }
 
 /// The same id for each attempt to deliver an event, by which a mail program drops repeats.
 pub(crate) fn message_id(account: &Account, id: &str) -> String {
-    let plain = !id.is_empty() && id.len() <= MAX_ID_BYTES && id.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    let plain =
+        !id.is_empty() && id.len() <= MAX_ID_BYTES && id.bytes().all(|byte| byte.is_ascii_alphanumeric());
     let id = if plain { id.to_owned() } else { hex::encode(Sha256::digest(id.as_bytes())) };
     format!("<{id}@{}>", account.from.email.domain())
 }

@@ -13,7 +13,7 @@ pub(crate) fn of_error(error: &SmtpError) -> Delivery {
     let refused = match error {
         SmtpError::NoStartTls => true,
         SmtpError::Dialogue { source, .. } => source.is_permanent() || source.is_client(),
-        SmtpError::Connect(_) | SmtpError::Tls(_) | SmtpError::Certificate(_) => false,
+        SmtpError::Connect(_) | SmtpError::Tls(_) | SmtpError::Handshake(_) => false,
     };
     if refused { Delivery::Refused(reason) } else { Delivery::Retry(reason, None) }
 }

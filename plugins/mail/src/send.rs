@@ -58,9 +58,9 @@ impl Mailer {
             return Ok(Delivery::Delivered(Some("it was sent before".to_owned())));
         }
         let message = message(account, &asked.event, &asked.events)?.formatted();
-        let timeout = cx.remaining().map_or(account.timeout, |remaining| {
-            account.timeout.min(remaining.saturating_sub(ANSWER_TIME))
-        });
+        let timeout = cx
+            .remaining()
+            .map_or(account.timeout, |remaining| account.timeout.min(remaining.saturating_sub(ANSWER_TIME)));
         let password = password.as_ref().map(|password| password.value);
         let sending = smtp::send(account, password, self.trust.as_ref(), left, &message);
         Ok(match tokio::time::timeout(timeout, sending).await {
@@ -79,7 +79,7 @@ impl Mailer {
 }
 
 /// Sends a notification by e-mail.
-#[talon_sdk::tool]
+#[talon_sdk::tool(role(notification_sink))]
 pub(crate) async fn send(args: Notification, cx: Context) -> Result<Output, ToolError> {
     let mailer = cx.shared::<Mailer>()?;
     let delivery = mailer.send(&args, &cx).await?;

@@ -5,9 +5,7 @@ use std::time::Duration;
 
 use lettre::Address;
 use lettre::transport::smtp::authentication::{Credentials, DEFAULT_MECHANISMS};
-use lettre::transport::smtp::client::{
-    AsyncSmtpConnection, Certificate, CertificateStore, TlsParameters,
-};
+use lettre::transport::smtp::client::{AsyncSmtpConnection, Certificate, CertificateStore, TlsParameters};
 use lettre::transport::smtp::commands::{Data, Mail, Rcpt};
 use talon_sink::connection::{ConnectError, connect};
 use talon_sink::peer_text::one_line;
@@ -49,15 +47,14 @@ pub(crate) enum SmtpError {
     Connect(#[from] ConnectError),
     #[error("{0}")]
     Tls(#[from] TlsError),
-    #[error("the certificate of the server: {}", handshake_text(.0))]
-    Certificate(lettre::transport::smtp::Error),
-    #[error("the server offers no STARTTLS, so nothing is sent to it; if it speaks TLS from the first byte, configure tls: implicit")]
+    #[error("TLS with the server failed: {}", handshake_text(.0))]
+    Handshake(lettre::transport::smtp::Error),
+    #[error(
+        "the server offers no STARTTLS, so nothing is sent to it; if it speaks TLS from the first byte, configure tls: implicit"
+    )]
     NoStartTls,
     #[error("{stage}: {}", one_line(&source.to_string()))]
-    Dialogue {
-        stage: Stage,
-        source: lettre::transport::smtp::Error,
-    },
+    Dialogue { stage: Stage, source: lettre::transport::smtp::Error },
 }
 
 /// What a server said about one receiver.
@@ -136,17 +133,16 @@ async fn open(account: &Account, trust: Option<&Trust>) -> Result<AsyncSmtpConne
         Err(error) if error.is_permanent() || error.is_transient() => {
             Err(SmtpError::Dialogue { stage: Stage::StartTls, source: error })
         }
-        Err(error) => Err(SmtpError::Certificate(error)),
+        Err(error) => Err(SmtpError::Handshake(error)),
     }
 }
 
 /// lettre's settings of TLS, with the certificates that this machine trusts.
 fn parameters(host: &str, trust: &Trust) -> Result<TlsParameters, SmtpError> {
-    let mut builder =
-        TlsParameters::builder(host.to_owned()).certificate_store(CertificateStore::None);
+    let mut builder = TlsParameters::builder(host.to_owned()).certificate_store(CertificateStore::None);
     for certificate in trust.certificates() {
-        let certificate = Certificate::from_der(certificate.to_vec()).map_err(SmtpError::Certificate)?;
+        let certificate = Certificate::from_der(certificate.to_vec()).map_err(SmtpError::Handshake)?;
         builder = builder.add_root_certificate(certificate);
     }
-    builder.build_rustls().map_err(SmtpError::Certificate)
+    builder.build_rustls().map_err(SmtpError::Handshake)
 }

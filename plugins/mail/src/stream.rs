@@ -50,3 +50,26 @@ impl AsyncWrite for ByteStream {
         Pin::new(&mut self.0).poll_shutdown(cx)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+    use super::*;
+
+    // Promises: EXT-83
+    #[tokio::test]
+    async fn nothing_is_read_ahead() {
+        let (ours, mut theirs) = tokio::io::duplex(100);
+        theirs.write_all(b"220 go ahead\r\n250 injected\r\n").await.expect("there is room");
+        let mut stream = ByteStream(Box::new(ours));
+        let mut read = [0; 50];
+        assert_eq!(stream.read(&mut read).await.expect("reads"), 1);
+        assert_eq!(read[0], b'2');
+        assert_eq!(stream.read(&mut []).await.expect("reads"), 0);
+        drop(theirs);
+        let mut rest = String::new();
+        assert_eq!(stream.read_to_string(&mut rest).await.expect("reads"), 27);
+        assert_eq!(stream.read(&mut read).await.expect("ends"), 0);
+    }
+}

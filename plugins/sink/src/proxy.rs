@@ -71,10 +71,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_follows_the_head_is_the_hosts() {
-        assert_eq!(
-            answered("HTTP/1.1 200 OK\r\n\r\n220 ready\r\n").await,
-            Ok("220 ready\r\n".to_owned())
-        );
+        assert_eq!(answered("HTTP/1.1 200 OK\r\n\r\n220 ready\r\n").await, Ok("220 ready\r\n".to_owned()));
     }
 
     #[tokio::test]

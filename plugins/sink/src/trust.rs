@@ -14,7 +14,9 @@ use crate::peer_text::one_line;
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
     /// There is nothing to check a certificate against.
-    #[error("this machine trusts no certificates, so TLS cannot be used: install ca-certificates, or name a file in sandbox.ca_file")]
+    #[error(
+        "this machine trusts no certificates, so TLS cannot be used: install ca-certificates, or name a file in sandbox.ca_file"
+    )]
     NoRoots,
     /// No certificate has such a name.
     #[error("{0:?} is no name that a certificate could have")]
@@ -72,9 +74,7 @@ impl Trust {
     pub async fn connect(&self, host: &str, stream: Box<dyn Stream>) -> Result<Box<dyn Stream>, TlsError> {
         let name = ServerName::try_from(host.to_owned()).map_err(|_| TlsError::Name(one_line(host)))?;
         let connected = self.connector.connect(name, stream).await;
-        Ok(Box::new(
-            connected.map_err(|source| TlsError::Handshake { host: one_line(host), source })?,
-        ))
+        Ok(Box::new(connected.map_err(|source| TlsError::Handshake { host: one_line(host), source })?))
     }
 }
 

@@ -7,8 +7,8 @@ use http::{HeaderMap, StatusCode};
 use talon_sink::notification::Delivery;
 use talon_sink::peer_text::{one_line, without_secrets};
 
-/// The longest time that a server may ask to be left alone: a day, after which an entry gives up by default.
-const MAX_RETRY_AFTER: Duration = Duration::from_secs(24 * 60 * 60);
+/// The longest time that a server may ask to be left alone: an hour, as the role has it.
+const MAX_RETRY_AFTER: Duration = Duration::from_secs(60 * 60);
 
 /// What became of a delivery by the server's status, headers and the beginning of its body.
 pub(crate) fn delivery(
@@ -90,7 +90,10 @@ mod tests {
         let Delivery::Refused(long) = answered(400, &[], &"x ".repeat(5000)) else { panic!("refused") };
         assert!(long.chars().count() <= 300, "{long}");
         let away = answered(302, &[(LOCATION, "https://example.org/services/T0/xyz")], "");
-        assert!(matches!(&away, Delivery::Refused(why) if why.contains("to https://example.org[hidden],")), "{away:?}");
+        assert!(
+            matches!(&away, Delivery::Refused(why) if why.contains("to https://example.org[hidden],")),
+            "{away:?}"
+        );
     }
 
     #[test]
@@ -98,13 +101,15 @@ mod tests {
         for (value, seconds) in [
             ("120", Some(120)),
             (" 0 ", Some(0)),
-            ("999999999999", Some(86_400)),
+            ("999999999999", Some(3600)),
             ("Thu, 28 May 2026 20:27:40 GMT", Some(60)),
             ("Thu, 01 Jan 1970 00:00:00 GMT", Some(0)),
             ("soon", None),
             ("-1", None),
         ] {
-            let Delivery::Retry(_, after) = answered(503, &[(RETRY_AFTER, value)], "") else { panic!("retry") };
+            let Delivery::Retry(_, after) = answered(503, &[(RETRY_AFTER, value)], "") else {
+                panic!("retry")
+            };
             assert_eq!(after, seconds.map(Duration::from_secs), "{value}");
         }
     }

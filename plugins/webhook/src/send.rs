@@ -75,9 +75,8 @@ impl Webhook {
             Ok(post) => post,
             Err(reason) => return Ok(Delivery::retry(reason)),
         };
-        let timeout = cx.remaining().map_or(self.timeout, |left| {
-            self.timeout.min(left.saturating_sub(ANSWER_TIME))
-        });
+        let timeout =
+            cx.remaining().map_or(self.timeout, |left| self.timeout.min(left.saturating_sub(ANSWER_TIME)));
         let requested = request(&target, self.trust.as_ref(), post);
         let hidden: Vec<&str> = [target.path.as_str()]
             .into_iter()
@@ -134,7 +133,7 @@ fn name(credential: &Credential<'_>, which: &str) -> Result<HeaderName, String> 
 }
 
 /// Sends a notification to the web hook.
-#[talon_sdk::tool]
+#[talon_sdk::tool(role(notification_sink))]
 pub(crate) async fn send(args: Notification, cx: Context) -> Result<Output, ToolError> {
     let webhook = cx.shared::<Webhook>()?;
     let delivery = webhook.send(&args, &cx).await?;

@@ -37,9 +37,10 @@ impl Target {
         if url.len() > MAX_URL_BYTES {
             return Err(TargetError("the URL is longer than 8000 bytes"));
         }
-        let url: Url = url.trim().parse().map_err(|_| {
-            TargetError("this is no URL; give a whole one, such as https://example.org/hook")
-        })?;
+        let url: Url = url
+            .trim()
+            .parse()
+            .map_err(|_| TargetError("this is no URL; give a whole one, such as https://example.org/hook"))?;
         if !url.username().is_empty() || url.password().is_some() {
             return Err(TargetError(
                 "the URL has a user name or password in it; name a credential `authorization` instead",
@@ -87,7 +88,10 @@ mod tests {
         let target = |url: &str| Target::parse(url, false).expect(url);
         let plain = target("https://hooks.example.org/services/T0/B0?x=y#part");
         assert_eq!((plain.place.to_string().as_str(), plain.tls), ("hooks.example.org:443", true));
-        assert_eq!((plain.authority.as_str(), plain.path.as_str()), ("hooks.example.org", "/services/T0/B0?x=y"));
+        assert_eq!(
+            (plain.authority.as_str(), plain.path.as_str()),
+            ("hooks.example.org", "/services/T0/B0?x=y")
+        );
         assert_eq!(target("https://[2001:db8::1]:8443").authority, "[2001:db8::1]:8443");
         assert_eq!(target("https://[2001:db8::1]").authority, "[2001:db8::1]");
         assert_eq!(target("https://bücher.example./x").place.host, "xn--bcher-kva.example");
