@@ -8,14 +8,20 @@ import asyncio
 import email
 import email.policy
 import json
+import logging
 import os
 import ssl
 import sys
 import threading
+import warnings
 
 from aiosmtpd.smtp import SMTP, AuthResult
 
 _, LOG, CERTIFICATE, KEY, STRANGE_CERTIFICATE, STRANGE_KEY = sys.argv
+
+# It warns of what is tested.
+logging.disable(logging.CRITICAL)
+warnings.simplefilter("ignore")
 
 asked = {}
 
@@ -44,7 +50,7 @@ class Handler:
             "to": envelope.rcpt_tos,
             "headers": dict(message.items()),
             "text": message.get_content(),
-            "tls": session.ssl is not None,
+            "tls": server.transport.get_extra_info("sslcontext") is not None,
             "user": session.auth_data,
         }
         with open(LOG, "a", encoding="utf-8") as log:

@@ -9,7 +9,7 @@ use std::process::Command;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
 use serde_json::{Value, json};
 use talon_proto::host::ExecuteRequest;
-use talon_tests::{Builder, Scratch, ServerScript, Supervisor, program, repository, skip, target};
+use talon_tests::{Builder, Scratch, ServerScript, Supervisor, cli, program, repository, skip, target};
 
 const PYTHON: &str = "/usr/bin/python3";
 const SECRET: &str = "it is a secret";
@@ -424,7 +424,7 @@ async fn what_a_mail_server_says_is_delivered_later_or_never() {
         ("later", "delivered", ""),
         ("spam", "refused", "looks like spam"),
         ("full", "retry", "no space"),
-        ("login", "refused", "at the login"),
+        ("login", "refused", "the login: permanent error (535)"),
         ("strange", "retry", "sandbox.ca_file"),
         ("plain", "refused", "offers no STARTTLS"),
         ("injects", "retry", "TLS"),
@@ -446,4 +446,30 @@ async fn what_a_mail_server_says_is_delivered_later_or_never() {
         "partly, later and later again"
     );
     supervisor.stop().await;
+}
+
+// Promises: EXT-84
+#[tokio::test]
+async fn the_sinks_conform() {
+    let scratch = Scratch::new();
+    let settings = [
+        ("webhook", "{ url: \"http://127.0.0.1:9/\" }"),
+        ("mail", "{ host: 127.0.0.1, port: 9, tls: none, from: talon@example.org, to: [ada@example.org] }"),
+    ];
+    for (name, config) in settings {
+        let command = program(name);
+        let lines = format!(
+            "plugins: {{ tools: {{ plugins: {{ {name}: {{ command: {command:?}, config: {config} }} }} }} }}\n"
+        );
+        let file = scratch.write("talon.yaml", &lines).display().to_string();
+        let path = command.display().to_string();
+        let action = r#"send event={"id":"1","kind":"test","severity":"info","summary":"conformance"}"#;
+        let words = ["conformance", &path, "--config", &file, "--action", action, "--report", "json"];
+        let output = cli(&words).await;
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
+        let failed = |check: &&Value| check["outcome"] == "fail" || check["outcome"] == "warn";
+        let checks = report["checks"].as_array().expect("there are checks");
+        let wrong: Vec<&Value> = checks.iter().filter(failed).collect();
+        assert!(wrong.is_empty() && checks.len() > 10 && output.status.success(), "{name}: {wrong:#?}");
+    }
 }

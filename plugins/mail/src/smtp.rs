@@ -18,7 +18,7 @@ use crate::stream::ByteStream;
 /// How long a server may take to say goodbye. Nobody waits for it.
 const QUIT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Where in the dialogue a server said no.
+/// What of a dialogue failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stage {
     Greeting,
@@ -31,11 +31,11 @@ pub(crate) enum Stage {
 impl fmt::Display for Stage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Greeting => "at the greeting",
-            Self::StartTls => "at STARTTLS",
-            Self::Login => "at the login",
-            Self::Sender => "of the sender",
-            Self::Message => "of the message",
+            Self::Greeting => "its greeting",
+            Self::StartTls => "STARTTLS",
+            Self::Login => "the login",
+            Self::Sender => "the sender",
+            Self::Message => "the message",
         })
     }
 }

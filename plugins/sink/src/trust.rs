@@ -78,23 +78,23 @@ impl Trust {
     }
 }
 
-/// A failed handshake, with what to do about an authority that is not trusted.
+/// Why a handshake failed, in the words of TLS if the error has any, with what to do about an authority that is not trusted.
 #[must_use]
 pub fn handshake_text(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut text = one_line(&error.to_string());
     let mut causes = std::iter::successors(Some(error), |error| error.source());
-    if causes.any(is_unknown_issuer) {
+    let Some(refused) = causes.find_map(tls_error) else { return one_line(&error.to_string()) };
+    let mut text = one_line(&refused.to_string());
+    if matches!(refused, rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer)) {
         text.push_str(" (if its authority is a private one, name its certificates in sandbox.ca_file)");
     }
     text
 }
 
-fn is_unknown_issuer(error: &(dyn std::error::Error + 'static)) -> bool {
-    // An io::Error shows what it was made of by `get_ref`; its `source` is the one below that.
+/// The error of TLS that an error is, or that an `io::Error` was made of.
+fn tls_error<'e>(error: &'e (dyn std::error::Error + 'static)) -> Option<&'e rustls::Error> {
     let inner = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
-    let tls = match inner {
-        Some(inner) => inner.downcast_ref::<rustls::Error>(),
-        None => error.downcast_ref::<rustls::Error>(),
-    };
-    matches!(tls, Some(rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer)))
+    match inner {
+        Some(inner) => inner.downcast_ref(),
+        None => error.downcast_ref(),
+    }
 }

@@ -8,6 +8,7 @@ use http::Request;
 use http_body_util::{BodyExt as _, Full};
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
+use talon_error_chain::error_chain;
 use talon_sink::connection::{ConnectError, connect};
 use talon_sink::peer_text::one_line;
 use talon_sink::trust::{TlsError, Trust};
@@ -39,7 +40,7 @@ impl std::fmt::Display for RequestError {
         match self {
             Self::Connect(error) => error.fmt(f),
             Self::Tls(error) => error.fmt(f),
-            Self::Http(error) => write!(f, "the server broke off: {}", one_line(&error.to_string())),
+            Self::Http(error) => write!(f, "the server broke off: {}", one_line(&error_chain(error))),
         }
     }
 }
