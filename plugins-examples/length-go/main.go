@@ -12,13 +12,6 @@ type settings struct {
 	MaxCharacters int `json:"max_characters"`
 }
 
-// What a filter is asked. It needs only the message.
-type asked struct {
-	Message  string                 `json:"message" help:"The message"`
-	Session  map[string]interface{} `json:"session" help:"Its session"`
-	Metadata map[string]string      `json:"metadata" help:"What earlier hooks noted"`
-}
-
 func main() {
 	most := 2000
 	plugin := talonplugin.New("length-go", "Drops messages that are too long")
@@ -31,7 +24,7 @@ func main() {
 		}
 		return nil
 	})
-	talonplugin.Add(plugin, "limit", "Drops messages that are too long", func(_ *talonplugin.Call, args asked) (interface{}, error) {
+	talonplugin.Add(plugin, "limit", "Drops messages that are too long", func(_ *talonplugin.Call, args talonplugin.HookRequest) (interface{}, error) {
 		if length := utf8.RuneCountInString(args.Message); length > most {
 			reason := fmt.Sprintf("it has %d characters, and %d are the most", length, most)
 			return map[string]string{"verdict": "drop", "reason": reason}, nil

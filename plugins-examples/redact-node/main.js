@@ -1,23 +1,17 @@
 // A response hook in Node: takes e-mail addresses out of answers.
 'use strict';
 
-const { Plugin } = require('./talon-plugin');
+const { Plugin, roles } = require('./talon-plugin');
 
 const plugin = new Plugin('redact-node', 'Takes e-mail addresses out of answers');
 
 // Bounded repeats: a text cannot make the expression slow.
 const ADDRESS = /[A-Za-z0-9._%+-]{1,64}@[A-Za-z0-9-]{1,63}(\.[A-Za-z0-9-]{1,63}){1,4}/g;
 
-const parameters = {
-  message: { type: 'string', description: 'The answer' },
-  session: { type: 'object', description: 'Its session' },
-  metadata: { type: 'object', description: 'What earlier hooks noted' },
-};
-
 plugin.tool(
   'addresses',
   'Puts [address] in place of e-mail addresses',
-  parameters,
+  roles.response_hook,
   ({ message }) => {
     const redacted = message.replace(ADDRESS, '[address]');
     return redacted === message ? { verdict: 'pass' } : { verdict: 'replace', message: redacted };

@@ -41,6 +41,10 @@
 //! |---|---|
 //! | make a tool from a function or a closure | [`macro@tool`], [`Tool::new`] |
 //! | look at messages and answers | [`macro@filter`], [`macro@request_hook`], [`macro@response_hook`], [`Verdict`] |
+//! | deliver events to people | [`macro@notification_sink`], [`Delivery`] |
+//! | run at planned times | [`macro@scheduled_task`], [`ScheduledRun`] |
+//! | say whose a credential is | [`macro@auth_provider`], [`Authentication`] |
+//! | answer HTTP requests | [`macro@api_route`], [`ApiResponse`] |
 //! | offer tools that are known at run time only | [`Tool::dynamic`], [`Plugin::refresh`] |
 //! | describe its arguments | [`macro@args`], [`ToolArgs`] |
 //! | answer with text, data or both | [`Output`], [`Json`] |
@@ -71,17 +75,21 @@
 //! Requests at 32 MiB, answers at [`MAX_RESULT_BYTES`], drain at [`DEFAULT_GRACE`]. How many calls run at
 //! once is the host's to bound; a plugin runs what it is sent.
 
+mod api;
 mod args;
+mod auth;
 mod context;
 mod dispatch;
 mod error;
 mod hook;
 mod logging;
 mod notices;
+mod notification;
 mod output;
 mod plugin;
 mod progress;
 mod random;
+mod scheduled_run;
 mod schema;
 mod serve;
 mod settings;
@@ -90,18 +98,25 @@ pub mod testing;
 mod text;
 mod tool;
 
+pub use api::{ApiRequest, ApiResponse, BodyEncoding};
 pub use args::ToolArgs;
+pub use auth::{AuthPeer, AuthRequest, Authentication};
 pub use context::{Context, Credential};
 pub use dispatch::MAX_RESULT_BYTES;
 pub use error::{OrToolError, ToolError};
 pub use hook::{HookRequest, HookSession, Verdict};
 pub use notices::Notifier;
+pub use notification::{Delivery, Event, Notification, Severity};
 pub use output::{IntoOutput, IntoToolResult, Json, Output};
 pub use plugin::{DEFAULT_GRACE, Defects, Plugin};
+pub use scheduled_run::ScheduledRun;
 pub use serve::{DescriptorError, ServeError};
 pub use state::{State, StateError, StateResource, Swap};
 pub use talon_arguments::Arguments;
-pub use talon_sdk_macros::{args, filter, request_hook, response_hook, tool};
+pub use talon_sdk_macros::{
+    api_route, args, auth_provider, filter, notification_sink, request_hook, response_hook, scheduled_task,
+    tool,
+};
 pub use tool::Tool;
 
 // What the attributes' output and plugins' own code need in the version that the SDK uses.

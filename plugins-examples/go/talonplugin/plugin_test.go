@@ -62,6 +62,41 @@ func TestRolesAreDeclared(t *testing.T) {
 	}
 }
 
+func TestTheRolesHaveArgumentsAndAnswers(t *testing.T) {
+	plugin := New("roles", "")
+	Add(plugin, "send", "Sends.", func(_ *Call, asked Notification) (interface{}, error) {
+		if asked.Event.Kind == "test" {
+			return Refused("a test"), nil
+		}
+		return Retry(asked.Event.Summary, 9), nil
+	}, Roles("notification_sink"))
+	Add(plugin, "login", "Logs in.", func(_ *Call, asked AuthRequest) (interface{}, error) {
+		if asked.Credential == "let me in" {
+			return Accepted("ada", "staff"), nil
+		}
+		return Rejected("unknown"), nil
+	}, Roles("auth_provider"))
+	Add(plugin, "reply", "Replies.", func(_ *Call, asked APIRequest) (interface{}, error) {
+		return APIResponse{Status: 200, Body: asked.Path}, nil
+	}, Roles("api_route"))
+	peer := map[string]string{"scheme": "bearer", "peer": "{}", "credential": "let me in"}
+	request := map[string]string{"method": "GET", "path": "/x/a", "query": "{}", "headers": "{}", "body": "", "subject": "gw:a/b"}
+	for _, one := range []struct {
+		action string
+		args   map[string]string
+		wanted string
+	}{
+		{"send", map[string]string{"event": `{"summary":"busy"}`, "attempt": "1"}, `{"status":"retry","reason":"busy","retry_after_seconds":9}`},
+		{"send", map[string]string{"event": `{"kind":"test"}`, "attempt": "1"}, `{"status":"refused","reason":"a test"}`},
+		{"login", peer, `{"outcome":"accepted","subject":"ada","scopes":["staff"]}`},
+		{"reply", request, `{"status":200,"body":"/x/a"}`},
+	} {
+		if answer := plugin.Call(NewCall(one.args), one.action); answer.StructuredContent != one.wanted {
+			t.Fatal(one.action, answer)
+		}
+	}
+}
+
 func TestAStructBecomesParameters(t *testing.T) {
 	action := made().Capabilities().Actions[0]
 	if !action.GetDestructive() || !action.UserOnly || action.ReadOnly {

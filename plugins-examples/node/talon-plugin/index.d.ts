@@ -48,7 +48,66 @@ export interface Options {
    * Roles that it would like to play, such as request_hook; an operator's entry under `extensions` makes it so. With roles it is
    * no tool and hidden from models, unless "tool" is one of them.
    */
-  roles?: string[];
+  roles?: (Role | 'tool' | (string & {}))[];
+}
+
+/** The name of a role that an action can play. */
+export type Role =
+  | 'filter'
+  | 'request_hook'
+  | 'response_hook'
+  | 'notification_sink'
+  | 'scheduled_task'
+  | 'auth_provider'
+  | 'api_route';
+
+/** The parameters of each role, for `plugin.tool`; a scheduled task has the job's own arguments beside `run`. */
+export const roles: { readonly [R in Role]: Readonly<Record<string, Parameter>> };
+
+/** What happened: `event` of a notification sink. */
+export interface Event {
+  /** The same in every attempt: pass it on, so that a receiver can drop what it has already. */
+  id: string;
+  kind: string;
+  severity: 'info' | 'warning' | 'critical';
+  summary: string;
+  details: string;
+  time_unix_ms: number;
+  fields: Record<string, string>;
+  count: number;
+}
+
+/** What a notification sink answers. An error counts as `retry`. */
+export interface Delivery {
+  status: 'delivered' | 'retry' | 'refused';
+  reason?: string;
+  retry_after_seconds?: number;
+}
+
+/** Which run of which job it is: `run` of a scheduled task. */
+export interface Run {
+  id: string;
+  job: string;
+  planned_unix_ms: number;
+  attempt: number;
+}
+
+/** What an auth provider answers. An error counts as `rejected`. */
+export interface Authentication {
+  outcome: 'accepted' | 'rejected';
+  subject?: string;
+  scopes?: string[];
+  expires_unix_ms?: number;
+  display_name?: string;
+  reason?: string;
+}
+
+/** What the action of an API route answers. */
+export interface ApiResponse {
+  status: number;
+  headers?: Record<string, string>;
+  body?: string;
+  body_encoding?: 'text' | 'base64';
 }
 
 export class Plugin {

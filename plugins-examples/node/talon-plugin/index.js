@@ -14,5 +14,6 @@ const { Context } = require('./context');
 const { State } = require('./state');
 const errors = require('./errors');
 const log = require('./log');
+const { roles } = require('./roles');
 
-module.exports = { Plugin, Output, Context, State, log, ...errors };
+module.exports = { Plugin, Output, Context, State, log, roles, ...errors };

@@ -51,6 +51,20 @@ test('roles are declared', () => {
   assert.deepEqual(hooks.capabilities().actions.map((action) => action.roles), [['request_hook'], []]);
 });
 
+test('each role has its parameters', () => {
+  const { roles } = require('../talon-plugin');
+  const one = new Plugin('one');
+  for (const [role, parameters] of Object.entries(roles)) one.tool(role, role, parameters, () => ({}), { roles: [role] });
+  const required = Object.fromEntries(
+    one.capabilities().actions.map(({ name, parameters }) => [name, parameters.filter((p) => p.required).map((p) => p.name)]),
+  );
+  assert.deepEqual(required.notification_sink, ['event', 'attempt']);
+  assert.deepEqual(required.scheduled_task, ['run']);
+  assert.deepEqual(required.auth_provider, ['scheme', 'credential', 'peer']);
+  assert.deepEqual(required.api_route, ['method', 'path', 'query', 'headers', 'body', 'subject']);
+  assert.equal(Object.keys(required).length, 7);
+});
+
 test('what cannot be declared is refused where it is written', () => {
   for (const args of [
     ['no name', '', {}, () => {}],

@@ -132,6 +132,17 @@ class ToolSet:
     filter = functools.partialmethod(tool, roles=("filter",))
     request_hook = functools.partialmethod(tool, roles=("request_hook",))
     response_hook = functools.partialmethod(tool, roles=("response_hook",))
+    # An action that delivers events to people: a function of `event`, `events=()` and `attempt` that returns
+    # {"status": "delivered"}, or "retry" or "refused" with a "reason".
+    notification_sink = functools.partialmethod(tool, roles=("notification_sink",))
+    # An action of a job: a function of `run` and of the job's own arguments.
+    scheduled_task = functools.partialmethod(tool, roles=("scheduled_task",))
+    # An action that says whose a credential is: a function of `scheme`, `credential` and `peer` that returns
+    # {"outcome": "accepted", "subject": …, "scopes": […]} or {"outcome": "rejected", "reason": …}.
+    auth_provider = functools.partialmethod(tool, roles=("auth_provider",))
+    # An action that answers HTTP requests: a function of `method`, `path`, `query`, `headers`, `body`, `body_encoding` and
+    # `subject` that returns {"status": 200, "headers": {…}, "body": …}.
+    api_route = functools.partialmethod(tool, roles=("api_route",))
 
     def init(self, function: Callable[[dict[str, Any]], Any]) -> Callable:
         """Makes a function the reader of the settings; a ValueError or ToolError of it refuses them, and the operator reads

@@ -158,6 +158,38 @@ class Declared(unittest.TestCase):
         self.assertTrue(both_.read_only)
         self.assertEqual([p.type for p in look_.parameters], ["string", "object", "object"])
 
+    def test_each_role_has_a_decorator(self):
+        one = Plugin("one")
+
+        @one.notification_sink
+        def send(event: dict, attempt: int, events: list = ()) -> dict:
+            """Sends."""
+            return {"status": "retry", "reason": event["summary"]}
+
+        @one.scheduled_task(read_only=True)
+        def tidy(run: dict, days: int) -> dict:
+            """Tidies."""
+            return {"run": run["id"], "days": days}
+
+        @one.auth_provider
+        def login(scheme: str, credential: str, peer: dict) -> dict:
+            """Logs in."""
+            return {"outcome": "rejected"}
+
+        @one.api_route
+        def reply(
+            method: str, path: str, query: dict, headers: dict, body: str, subject: str, body_encoding: str = "text"
+        ) -> dict:
+            """Replies."""
+            return {"status": 200}
+
+        roles = [list(action.roles) for action in one.capabilities().actions]
+        self.assertEqual(roles, [["notification_sink"], ["scheduled_task"], ["auth_provider"], ["api_route"]])
+        sent = call(one, "send", {"event": {"summary": "busy"}, "attempt": 1})
+        self.assertEqual(json.loads(sent.structured_content), {"status": "retry", "reason": "busy"})
+        run = json.loads(call(one, "tidy", {"run": {"id": "r"}, "days": 3}).structured_content)
+        self.assertEqual(run, {"run": "r", "days": 3})
+
     def test_what_cannot_be_declared_is_refused_where_it_is_written(self):
         def no_hint(a): ...
         def odd(a: set): ...

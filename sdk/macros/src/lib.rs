@@ -65,6 +65,38 @@ pub fn response_hook(options: TokenStream, item: TokenStream) -> TokenStream {
     role::expand("response_hook", options, item)
 }
 
+/// Turns an `async fn` into an action that delivers events to people: as [`macro@tool`], with the role `notification_sink`. It
+/// takes a `talon_sdk::Notification`, and a `Context` if it likes, and returns a `talon_sdk::Delivery`. An operator's entry
+/// under `extensions.notifications` makes it so.
+#[proc_macro_attribute]
+pub fn notification_sink(options: TokenStream, item: TokenStream) -> TokenStream {
+    role::expand("notification_sink", options, item)
+}
+
+/// Turns an `async fn` into an action that learns at which planned time it runs: as [`macro@tool`], with the role
+/// `scheduled_task`. It takes a struct with a field `run: talon_sdk::ScheduledRun` and the job's own arguments beside it. An
+/// operator's entry under `extensions.schedule` makes it so.
+#[proc_macro_attribute]
+pub fn scheduled_task(options: TokenStream, item: TokenStream) -> TokenStream {
+    role::expand("scheduled_task", options, item)
+}
+
+/// Turns an `async fn` into an action that says whose a credential is: as [`macro@tool`], with the role `auth_provider`. It takes
+/// a `talon_sdk::AuthRequest`, and a `Context` if it likes, and returns a `talon_sdk::Authentication`. An operator's entry
+/// under `extensions.auth` makes it so.
+#[proc_macro_attribute]
+pub fn auth_provider(options: TokenStream, item: TokenStream) -> TokenStream {
+    role::expand("auth_provider", options, item)
+}
+
+/// Turns an `async fn` into an action that answers HTTP requests: as [`macro@tool`], with the role `api_route`. It takes a
+/// `talon_sdk::ApiRequest`, and a `Context` if it likes, and returns a `talon_sdk::ApiResponse`. An operator's entry under
+/// `extensions.routes` makes it so.
+#[proc_macro_attribute]
+pub fn api_route(options: TokenStream, item: TokenStream) -> TokenStream {
+    role::expand("api_route", options, item)
+}
+
 /// Derives what a tool's arguments need, `serde::Deserialize` and `schemars::JsonSchema`, out of
 /// `talon-sdk`'s own copies of those crates, so that a plugin depends on `talon-sdk` alone.
 ///

@@ -1,4 +1,4 @@
-//! `#[filter]`, `#[request_hook]`, `#[response_hook]`: a tool with a role.
+//! `#[filter]`, `#[request_hook]`, `#[notification_sink]` and the other attributes of roles: a tool with a role.
 
 use proc_macro::TokenStream;
 

@@ -1,0 +1,40 @@
+// The arguments of the roles that actions can play: what `plugin.tool` is given as parameters (docs/extensions).
+'use strict';
+
+const object = (description) => ({ type: 'object', description });
+const text = (description) => ({ type: 'string', description });
+
+const hook = {
+  message: text('The message'),
+  session: object('Its session'),
+  metadata: object('What earlier hooks noted'),
+};
+
+const roles = {
+  filter: hook,
+  request_hook: hook,
+  response_hook: hook,
+  notification_sink: {
+    event: object('What happened'),
+    events: { type: 'array', description: 'The events of a digest', default: [] },
+    attempt: { type: 'integer', description: 'The number of the attempt, from 1' },
+  },
+  // A job's own arguments stand beside it: { ...roles.scheduled_task, days: { type: 'integer' } }.
+  scheduled_task: { run: object('Which run of which job it is') },
+  auth_provider: {
+    scheme: text('The scheme of the header Authorization'),
+    credential: text('What follows it'),
+    peer: object('Who sent it'),
+  },
+  api_route: {
+    method: text('The method'),
+    path: text('The path'),
+    query: object('The parameters of the query'),
+    headers: object('The headers that the entry lists'),
+    body: text('The body'),
+    body_encoding: { ...text('How the body is written: text or base64'), default: 'text' },
+    subject: text('Whose request it is'),
+  },
+};
+
+module.exports = { roles };
