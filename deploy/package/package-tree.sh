@@ -20,6 +20,9 @@ program "$built/talon" usr/bin/talon
 for name in talon-state talon-agent talon-mcp talon-mcp-bridge talon-framed-bridge talon-service-bridge talon-top; do
   program "$built/$name" "usr/libexec/talon/$name"
 done
+for name in webhook mail; do
+  program "$built/$name" "usr/libexec/talon/plugins/$name"
+done
 file 0755 deploy/systemd/talon-clear-up usr/libexec/talon/talon-clear-up
 
 for unit in talon.service talon.socket talon-admin.socket; do

@@ -17,7 +17,8 @@ if [ "$profile" = release ]; then
 fi
 # shellcheck disable=SC2086
 tests/scripts/progress.sh "Building Talon ($profile)" cargo build $flags --locked -p talon -p talon-state -p talon-agent -p talon-mcp \
-  -p talon-mcp-bridge -p talon-framed-bridge -p talon-service-bridge -p talon-top
+  -p talon-mcp-bridge -p talon-framed-bridge -p talon-service-bridge -p talon-top \
+  -p webhook -p mail
 mkdir -p target/package
 tests/scripts/progress.sh "Packing" deploy/package/package-deb.sh "target/$profile" target/package
 ls -l target/package/*.deb

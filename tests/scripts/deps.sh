@@ -135,6 +135,19 @@ if [ "$1" = test ]; then
   fi
 fi
 
+# The mail server that the mail sink is tested with.
+sinks=target/sinks
+if [ "$1" = test ]; then
+  made_of=$(cksum <tests/sinks/requirements.txt)
+  if [ "$(cat "$sinks/.stamp" 2>/dev/null || true)" != "$made_of" ]; then
+    echo "Installing aiosmtpd for the tests (PyPI) …"
+    rm -rf "$sinks"
+    /usr/bin/python3 -m venv "$sinks"
+    "$sinks/bin/pip" install --quiet --disable-pip-version-check --no-deps -r tests/sinks/requirements.txt
+    echo "$made_of" >"$sinks/.stamp"
+  fi
+fi
+
 # HTTP clients of Python and Node, which the tests run behind the egress proxy, at the versions pinned in tests/egress. gRPC for
 # Python is for docs/write-a-client.md, OpenTelemetry's packages are for tests/otel.
 egress=target/egress

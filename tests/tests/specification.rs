@@ -56,9 +56,10 @@ fn is_by_hand(tests: &str) -> bool {
 /// The Rust files of the repository that git knows or that were added.
 fn sources() -> Vec<PathBuf> {
     let mut files = Vec::new();
-    let mut open: Vec<PathBuf> = ["deploy", "plugins-examples", "proto", "sdk", "supervisor", "tests"]
-        .map(|dir| repository().join(dir))
-        .into();
+    let mut open: Vec<PathBuf> =
+        ["deploy", "plugins", "plugins-examples", "proto", "sdk", "supervisor", "tests"]
+            .map(|dir| repository().join(dir))
+            .into();
     while let Some(path) = open.pop() {
         if path.is_dir() {
             let entries = path.read_dir().unwrap_or_else(|error| panic!("{}: {error}", path.display()));

@@ -1,0 +1,88 @@
+//! One connection to one host: through the supervisor's proxy if there is one.
+
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+
+use crate::peer_text::one_line;
+use crate::proxy;
+
+/// The variable with the path of the supervisor's proxy (docs/egress.md).
+const PROXY_VARIABLE: &str = "TALON_PROXY_SOCKET";
+
+/// Any connection.
+pub trait Stream: AsyncRead + AsyncWrite + Send + Sync + Unpin + fmt::Debug {}
+impl<S: AsyncRead + AsyncWrite + Send + Sync + Unpin + fmt::Debug> Stream for S {}
+
+/// Where to connect to. It is shown as `host:port`, an IPv6 address in brackets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// A name or an address, without brackets.
+    pub host: String,
+    /// The port.
+    pub port: u16,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.host.contains(':') {
+            write!(f, "[{}]:{}", self.host, self.port)
+        } else {
+            write!(f, "{}:{}", self.host, self.port)
+        }
+    }
+}
+
+/// Why there is no connection. The texts are one bounded line each, and may be shown.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    /// The supervisor's proxy said no, in its words: the place is not on the list, or does not answer.
+    #[error("{0}")]
+    Refused(String),
+    /// There is nothing at the other end.
+    #[error("cannot connect to {place}: {}", one_line(&source.to_string()))]
+    Unreachable {
+        /// Where.
+        place: Place,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+/// Connects to a place. It has no time limit of its own: a sink has one for the whole delivery.
+///
+/// # Errors
+/// [`ConnectError`].
+pub async fn connect(place: &Place) -> Result<Box<dyn Stream>, ConnectError> {
+    let unreachable = |source| ConnectError::Unreachable { place: place.clone(), source };
+    let socket = std::env::var_os(PROXY_VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from);
+    if let Some(socket) = socket {
+        return Ok(Box::new(proxy::tunnel(&socket, place).await?));
+    }
+    let stream = TcpStream::connect((place.host.as_str(), place.port)).await.map_err(unreachable)?;
+    stream.set_nodelay(true).map_err(unreachable)?;
+    Ok(Box::new(stream))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_shown_as_the_proxy_reads_it() {
+        let place = |host: &str| Place { host: host.to_owned(), port: 443 }.to_string();
+        assert_eq!(place("example.org"), "example.org:443");
+        assert_eq!(place("2001:db8::1"), "[2001:db8::1]:443");
+    }
+
+    #[tokio::test]
+    async fn nobody_at_home_is_said_with_the_place() {
+        let free = std::net::TcpListener::bind("127.0.0.1:0").expect("bound").local_addr().expect("one");
+        let place = Place { host: "127.0.0.1".to_owned(), port: free.port() };
+        let error = connect(&place).await.expect_err("nobody listens").to_string();
+        assert!(error.starts_with(&format!("cannot connect to {free}: ")), "{error}");
+    }
+}

@@ -1,0 +1,17 @@
+//! What plugins that carry notifications to a server share.
+//!
+//! | module | content |
+//! |---|---|
+//! | [`notification`] | what a sink is asked, and what it answers |
+//! | [`connection`] | one connection to one host: through the supervisor's proxy if there is one |
+//! | `proxy` | the proxy's side of that |
+//! | [`trust`] | which certificates this machine trusts; TLS |
+//! | [`text`] | a notification as text, in a given markup, within a limit |
+//! | [`peer_text`] | what a server said, in a line that can be shown |
+
+pub mod connection;
+pub mod notification;
+pub mod peer_text;
+mod proxy;
+pub mod text;
+pub mod trust;

@@ -1,0 +1,80 @@
+//! What a sink is asked, and what it answers.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use talon_sdk::{Output, ToolError};
+
+use crate::peer_text::one_line;
+
+/// One event.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(default)]
+pub struct Event {
+    /// The same for every attempt to deliver it.
+    pub id: String,
+    /// What it is about, such as `plugin.failed`.
+    pub kind: String,
+    /// `info`, `warning` or `critical`.
+    pub severity: String,
+    /// One line of at most 500 characters.
+    pub summary: String,
+    /// At most 16 KiB; may be empty.
+    pub details: String,
+    /// When it happened, in milliseconds since 1970.
+    pub time_unix_ms: u64,
+    /// What it is about, by name.
+    pub fields: BTreeMap<String, String>,
+    /// How many events this one stands for.
+    pub count: u64,
+}
+
+/// What became of a notification.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Delivery {
+    /// The server has it. With a line about what is worth knowing, if anything is.
+    Delivered(Option<String>),
+    /// It may work later: why it did not, and when the server wants to be asked again.
+    Retry(String, Option<Duration>),
+    /// It will not work, however often it is tried: why.
+    Refused(String),
+}
+
+impl Delivery {
+    /// It may work later.
+    #[must_use]
+    pub fn retry(reason: impl AsRef<str>) -> Self {
+        Self::Retry(one_line(reason.as_ref()), None)
+    }
+
+    /// It will not work.
+    #[must_use]
+    pub fn refused(reason: impl AsRef<str>) -> Self {
+        Self::Refused(one_line(reason.as_ref()))
+    }
+
+    /// The answer of the action.
+    ///
+    /// # Errors
+    /// None today; as [`Output::structured`] says.
+    pub fn output(&self) -> Result<Output, ToolError> {
+        let (status, reason, after) = match self {
+            Self::Delivered(reason) => ("delivered", reason.as_deref(), None),
+            Self::Retry(reason, after) => ("retry", Some(reason.as_str()), *after),
+            Self::Refused(reason) => ("refused", Some(reason.as_str()), None),
+        };
+        let text = reason.map_or_else(|| status.to_owned(), |reason| format!("{status}: {reason}"));
+        let after = after.map(|after| after.as_secs());
+        Output::text(text).structured(Answer { status, reason, retry_after_seconds: after })
+    }
+}
+
+#[derive(Serialize)]
+struct Answer<'a> {
+    status: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    retry_after_seconds: Option<u64>,
+}
