@@ -2,7 +2,7 @@
 //!
 //! The first event of a kind about a plugin goes out at once and opens a window. Those that come within the window are held: the
 //! latest of them, with a count, goes out at its end and opens the next. So a plugin that crashes all the time makes a few events
-//! a minute, whatever it does. Events about one plugin keep their order: one that goes out takes the held ones that came before it
+//! a minute, whatever it does. A more severe event of the same kind has a window of its own, so that it is not held. Events about one plugin keep their order: one that goes out takes the held ones that came before it
 //! along.
 
 use std::collections::HashMap;
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::host_event::{HostEventKind, NewHostEvent};
+use super::host_event::{HostEventKind, NewHostEvent, Severity};
 
 /// The most pairs of kind and plugin that have a window: more than a supervisor has plugins. At the bound the oldest window is
 /// closed, so that its event goes out early.
@@ -20,10 +20,13 @@ const MAX_WINDOWS: usize = 4096;
 #[derive(Debug)]
 pub(super) struct Coalescer {
     window: Duration,
-    open: HashMap<(HostEventKind, String), Window>,
+    open: HashMap<Key, Window>,
     /// Counts the events, for their order.
     arrivals: u64,
 }
+
+/// Kind, severity and plugin.
+type Key = (HostEventKind, Severity, String);
 
 #[derive(Debug)]
 struct Window {
@@ -52,7 +55,7 @@ impl Coalescer {
         let mut out = self.due(now);
         self.arrivals += 1;
         let arrival = self.arrivals;
-        let key = (event.kind, event.plugin.clone());
+        let key = (event.kind, event.severity, event.plugin.clone());
         if let Some(window) = self.open.get_mut(&key) {
             let before = window.held.take().map_or(0, |held| held.event.count);
             let event = NewHostEvent { count: event.count.saturating_add(before), ..event };
@@ -74,7 +77,7 @@ impl Coalescer {
             .open
             .iter()
             .filter(|(_, window)| window.ends <= now)
-            .filter_map(|((_, plugin), window)| Some((window.held.as_ref()?.arrival, plugin.clone())))
+            .filter_map(|((_, _, plugin), window)| Some((window.held.as_ref()?.arrival, plugin.clone())))
             .collect();
         ended.sort_unstable();
         let out =
@@ -99,7 +102,7 @@ impl Coalescer {
     /// The held events about a plugin up to an arrival, in their order. Their windows begin anew.
     fn release(&mut self, plugin: &str, through: u64, now: Instant) -> Vec<NewHostEvent> {
         let mut out: Vec<Held> = Vec::new();
-        for (_, window) in self.open.iter_mut().filter(|((_, about), _)| about == plugin) {
+        for (_, window) in self.open.iter_mut().filter(|((_, _, about), _)| about == plugin) {
             if let Some(held) = window.held.take_if(|held| held.arrival <= through) {
                 window.ends = now + self.window;
                 out.push(held);
@@ -116,7 +119,7 @@ impl Coalescer {
         else {
             return Vec::new();
         };
-        let out = arrival.map(|arrival| self.release(&key.1, arrival, now)).unwrap_or_default();
+        let out = arrival.map(|arrival| self.release(&key.2, arrival, now)).unwrap_or_default();
         self.open.remove(&key);
         out
     }

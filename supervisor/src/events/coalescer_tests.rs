@@ -4,7 +4,6 @@ use std::time::SystemTime;
 use proptest::prelude::*;
 use talon_sanitize::sanitized;
 
-use super::super::host_event::Severity;
 use super::*;
 
 const WINDOW: Duration = Duration::from_secs(60);
@@ -46,6 +45,17 @@ fn the_first_goes_out_at_once_and_the_rest_as_one() {
     // A window without an event ends by itself.
     assert_eq!(coalescer.due(start + 3 * WINDOW), []);
     assert_eq!(coalescer.push(event(KINDS[0], "p", 1000), start + 3 * WINDOW).len(), 1);
+}
+
+#[test]
+fn a_more_severe_one_is_not_held_and_takes_the_held_ones_along() {
+    let mut coalescer = Coalescer::new(WINDOW);
+    let now = Instant::now();
+    assert_eq!(coalescer.push(event(KINDS[0], "p", 1), now).len(), 1);
+    assert_eq!(coalescer.push(event(KINDS[0], "p", 2), now), []);
+    let critical = NewHostEvent { severity: Severity::Critical, ..event(KINDS[0], "p", 3) };
+    let out: Vec<u64> = coalescer.push(critical, now).iter().map(id).collect();
+    assert_eq!(out, [2, 3]);
 }
 
 #[test]

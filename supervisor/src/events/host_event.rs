@@ -67,7 +67,7 @@ impl HostEventKind {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Severity {
     Info,
     Warning,

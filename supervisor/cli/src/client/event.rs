@@ -16,7 +16,7 @@ use crate::line::{Line, sanitized_line};
 use crate::output::Output;
 use crate::show::timestamp;
 
-/// List what an operator wants to be told of: plugins that failed, configurations that were refused.
+/// List events for an operator: plugins that failed, configurations that were refused.
 ///
 /// These events are numbered and kept over restarts, and the agent's notifications are made of them. `talon events` shows everything
 /// that happens, and keeps nothing.
@@ -35,7 +35,8 @@ pub(crate) enum EventVerb {
     after_help = "Examples:
   talon event list
   talon event list --follow
-  talon event list --after 1780000000042 --output json | jq -r 'select(.severity == \"critical\") | .summary'"
+  talon event list --after 1780000000042
+  talon event list --output json | jq -r 'select(.severity == \"critical\") | .summary'"
 )]
 pub(crate) struct ListArgs {
     /// Only events after this number.

@@ -18,7 +18,7 @@ pub struct Events {
     /// 10000, which is weeks of a machine in trouble.
     #[schemars(range(min = 16, max = 1_000_000))]
     pub max_events: u32,
-    /// The time within which events of one kind about one plugin become one, which says how many it stands for. The first comes at
+    /// The time within which events of one kind and severity about one plugin become one, which says how many it stands for. The first comes at
     /// once. 0 combines nothing.
     ///
     /// One minute: a plugin that crashes all the time neither fills the log nor a telephone.
