@@ -222,7 +222,11 @@ async fn on_the_machine(call: &Call<'_>) -> Option<Reply> {
         }
         "log" => {
             eprintln!("{}", call.text("text"));
-            message(call.result("logged".into()))
+            tokio::time::sleep(Duration::from_millis(call.number("ms", 0) as u64)).await;
+            message(ToolResultResponse {
+                structured_content: call.text("json"),
+                ..call.result("logged".into())
+            })
         }
         "daemon" => match std::process::Command::new("setsid").args(["-f", "sleep", "1000"]).status() {
             Ok(_) => message(call.result("started".into())),

@@ -38,7 +38,11 @@ const ACTIONS: &[(&str, &str, &[&str])] = &[
     ("swap", "Answers every two calls with each other's answer", &[]),
     ("drip", "Answers one byte at a time, for ever", &[]),
     ("print", "Prints so many bytes", &["bytes", "stream", "line"]),
-    ("log", "Prints one line to stderr as it is", &["text"]),
+    (
+        "log",
+        "Prints one line to stderr as it is, and answers after so many milliseconds with the given JSON",
+        &["text", "ms", "json"],
+    ),
     ("daemon", "Starts a process that leaves its session and group", &[]),
     ("env", "Answers with its environment", &[]),
     ("trace", "Answers with the trace that its headers name", &[]),

@@ -1053,6 +1053,9 @@ pub struct ForgetSenderResponse {
     /// Memories that others own, too: they stay.
     #[prost(uint64, tag = "5")]
     pub shared_memories: u64,
+    /// Notifications that told of the sender.
+    #[prost(uint64, tag = "6")]
+    pub notifications: u64,
 }
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
@@ -1157,6 +1160,95 @@ pub struct PauseJobRequest {
     /// false: it goes on.
     #[prost(bool, tag = "2")]
     pub paused: bool,
+}
+/// What one entry is told; the same id in every attempt.
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Notification {
+    #[prost(string, tag = "1")]
+    pub id: ::prost::alloc::string::String,
+    /// The entry's name.
+    #[prost(string, tag = "2")]
+    pub entry: ::prost::alloc::string::String,
+    /// The kind of its event; of a digest, that of the most severe one.
+    #[prost(string, tag = "3")]
+    pub kind: ::prost::alloc::string::String,
+    /// info, warning or critical
+    #[prost(string, tag = "4")]
+    pub severity: ::prost::alloc::string::String,
+    #[prost(string, tag = "5")]
+    pub summary: ::prost::alloc::string::String,
+    /// How many events it stands for.
+    #[prost(uint64, tag = "6")]
+    pub count: u64,
+    /// waiting, sending, delivered, refused or given_up
+    #[prost(string, tag = "7")]
+    pub state: ::prost::alloc::string::String,
+    /// The attempts so far.
+    #[prost(uint32, tag = "8")]
+    pub attempt: u32,
+    #[prost(uint64, tag = "9")]
+    pub created_unix_ms: u64,
+    /// When it is attempted next, at the earliest; absent unless it waits.
+    #[prost(uint64, optional, tag = "10")]
+    pub next_unix_ms: ::core::option::Option<u64>,
+    #[prost(uint64, optional, tag = "11")]
+    pub ended_unix_ms: ::core::option::Option<u64>,
+    /// Why the last attempt failed.
+    #[prost(string, tag = "12")]
+    pub note: ::prost::alloc::string::String,
+    /// More about its event; of a digest, a line an event.
+    #[prost(string, tag = "13")]
+    pub details: ::prost::alloc::string::String,
+    /// The fields of its event; of a digest, none.
+    #[prost(btree_map = "string, string", tag = "14")]
+    pub fields: ::prost::alloc::collections::BTreeMap<
+        ::prost::alloc::string::String,
+        ::prost::alloc::string::String,
+    >,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ListNotificationsRequest {
+    /// Of one state; empty for all.
+    #[prost(string, tag = "1")]
+    pub state: ::prost::alloc::string::String,
+    /// Of one entry; empty for all.
+    #[prost(string, tag = "2")]
+    pub entry: ::prost::alloc::string::String,
+    #[prost(uint32, tag = "3")]
+    pub page_size: u32,
+    #[prost(string, tag = "4")]
+    pub page_token: ::prost::alloc::string::String,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ListNotificationsResponse {
+    #[prost(message, repeated, tag = "1")]
+    pub notifications: ::prost::alloc::vec::Vec<Notification>,
+    #[prost(string, tag = "2")]
+    pub next_page_token: ::prost::alloc::string::String,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RetryNotificationsRequest {
+    /// Empty for all.
+    #[prost(string, tag = "1")]
+    pub id: ::prost::alloc::string::String,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RetryNotificationsResponse {
+    /// How many are attempted again.
+    #[prost(uint64, tag = "1")]
+    pub notifications: u64,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct TestNotificationRequest {
+    /// The entry's name.
+    #[prost(string, tag = "1")]
+    pub entry: ::prost::alloc::string::String,
 }
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
@@ -1369,6 +1461,29 @@ pub struct GetStatusResponse {
     /// Absent without jobs.
     #[prost(message, optional, tag = "12")]
     pub schedule: ::core::option::Option<ScheduleStatus>,
+    /// Absent without notifications.
+    #[prost(message, optional, tag = "13")]
+    pub notifications: ::core::option::Option<NotificationStatus>,
+}
+/// Notifications in the agent's store.
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct NotificationStatus {
+    /// Configured entries.
+    #[prost(uint32, tag = "1")]
+    pub entries: u32,
+    /// They wait for their time or another attempt, or are being delivered.
+    #[prost(uint64, tag = "2")]
+    pub waiting: u64,
+    #[prost(uint64, tag = "3")]
+    pub delivered: u64,
+    #[prost(uint64, tag = "4")]
+    pub refused: u64,
+    #[prost(uint64, tag = "5")]
+    pub given_up: u64,
+    /// Events that this agent dropped since it started, since more came than it takes.
+    #[prost(uint64, tag = "6")]
+    pub dropped: u64,
 }
 /// The schedule, when it was last looked at: at most half a minute ago.
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
@@ -2172,6 +2287,79 @@ pub mod agent_client {
                 .insert(GrpcMethod::new("talon.agent.v1.Agent", "PauseJob"));
             self.inner.unary(req, path, codec).await
         }
+        /// What is told to the entries of `extensions.notifications`, or was, or waits; the latest first (role operate).
+        pub async fn list_notifications(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ListNotificationsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ListNotificationsResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/talon.agent.v1.Agent/ListNotifications",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("talon.agent.v1.Agent", "ListNotifications"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// Has notifications that were refused or given up be delivered after all, and those that wait for another attempt at once (role
+        /// operate).
+        pub async fn retry_notifications(
+            &mut self,
+            request: impl tonic::IntoRequest<super::RetryNotificationsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::RetryNotificationsResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/talon.agent.v1.Agent/RetryNotifications",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("talon.agent.v1.Agent", "RetryNotifications"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// Sends an event of the kind `test` to one entry, and answers after the first attempt (role operate).
+        pub async fn test_notification(
+            &mut self,
+            request: impl tonic::IntoRequest<super::TestNotificationRequest>,
+        ) -> std::result::Result<tonic::Response<super::Notification>, tonic::Status> {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/talon.agent.v1.Agent/TestNotification",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("talon.agent.v1.Agent", "TestNotification"));
+            self.inner.unary(req, path, codec).await
+        }
         pub async fn list_models(
             &mut self,
             request: impl tonic::IntoRequest<super::ListModelsRequest>,
@@ -2508,6 +2696,28 @@ pub mod agent_server {
             &self,
             request: tonic::Request<super::PauseJobRequest>,
         ) -> std::result::Result<tonic::Response<super::Job>, tonic::Status>;
+        /// What is told to the entries of `extensions.notifications`, or was, or waits; the latest first (role operate).
+        async fn list_notifications(
+            &self,
+            request: tonic::Request<super::ListNotificationsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ListNotificationsResponse>,
+            tonic::Status,
+        >;
+        /// Has notifications that were refused or given up be delivered after all, and those that wait for another attempt at once (role
+        /// operate).
+        async fn retry_notifications(
+            &self,
+            request: tonic::Request<super::RetryNotificationsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::RetryNotificationsResponse>,
+            tonic::Status,
+        >;
+        /// Sends an event of the kind `test` to one entry, and answers after the first attempt (role operate).
+        async fn test_notification(
+            &self,
+            request: tonic::Request<super::TestNotificationRequest>,
+        ) -> std::result::Result<tonic::Response<super::Notification>, tonic::Status>;
         async fn list_models(
             &self,
             request: tonic::Request<super::ListModelsRequest>,
@@ -3723,6 +3933,141 @@ pub mod agent_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = PauseJobSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/talon.agent.v1.Agent/ListNotifications" => {
+                    #[allow(non_camel_case_types)]
+                    struct ListNotificationsSvc<T: Agent>(pub Arc<T>);
+                    impl<
+                        T: Agent,
+                    > tonic::server::UnaryService<super::ListNotificationsRequest>
+                    for ListNotificationsSvc<T> {
+                        type Response = super::ListNotificationsResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::ListNotificationsRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Agent>::list_notifications(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ListNotificationsSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/talon.agent.v1.Agent/RetryNotifications" => {
+                    #[allow(non_camel_case_types)]
+                    struct RetryNotificationsSvc<T: Agent>(pub Arc<T>);
+                    impl<
+                        T: Agent,
+                    > tonic::server::UnaryService<super::RetryNotificationsRequest>
+                    for RetryNotificationsSvc<T> {
+                        type Response = super::RetryNotificationsResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::RetryNotificationsRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Agent>::retry_notifications(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = RetryNotificationsSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/talon.agent.v1.Agent/TestNotification" => {
+                    #[allow(non_camel_case_types)]
+                    struct TestNotificationSvc<T: Agent>(pub Arc<T>);
+                    impl<
+                        T: Agent,
+                    > tonic::server::UnaryService<super::TestNotificationRequest>
+                    for TestNotificationSvc<T> {
+                        type Response = super::Notification;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::TestNotificationRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Agent>::test_notification(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = TestNotificationSvc(inner);
                         let codec = tonic_prost::ProstCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(

@@ -928,6 +928,62 @@ pub struct Event {
     >,
 }
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct SubscribeRequest {
+    /// The number of the last event that the caller has; 0 for none: then it gets all that are kept. A number that was never given
+    /// out is refused as OUT_OF_RANGE: the caller's events are of another log.
+    #[prost(uint64, tag = "1")]
+    pub after: u64,
+    /// The stream ends after the events that are kept, and waits for no others.
+    #[prost(bool, tag = "2")]
+    pub kept_only: bool,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct HostEvent {
+    /// Counts up by one, also over restarts. The first number of a log is the time of its beginning in milliseconds since 1970, so
+    /// that a number is not given twice even if the directory of events is lost.
+    #[prost(uint64, tag = "1")]
+    pub number: u64,
+    /// plugin.failed, plugin.restarting, plugin.quarantined, plugin.ready, state.unavailable, state.available, config.refused, or
+    /// events.gap: events that the caller had not acknowledged are gone. Its number is that of the last one that is gone; its fields
+    /// say how many (dropped) and which (from, through).
+    #[prost(string, tag = "2")]
+    pub kind: ::prost::alloc::string::String,
+    /// info, warning or critical
+    #[prost(string, tag = "3")]
+    pub severity: ::prost::alloc::string::String,
+    /// One line of at most 500 characters.
+    #[prost(string, tag = "4")]
+    pub summary: ::prost::alloc::string::String,
+    /// At most 16 KiB; may be empty.
+    #[prost(string, tag = "5")]
+    pub details: ::prost::alloc::string::String,
+    #[prost(int64, tag = "6")]
+    pub time_unix_ms: i64,
+    /// For programs. With `count`, how many events this one stands for. All texts are sanitized.
+    #[prost(btree_map = "string, string", tag = "7")]
+    pub fields: ::prost::alloc::collections::BTreeMap<
+        ::prost::alloc::string::String,
+        ::prost::alloc::string::String,
+    >,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct AckEventsRequest {
+    /// This event and all before it. One that was never given out is refused as OUT_OF_RANGE; one before what was acknowledged
+    /// earlier changes nothing.
+    #[prost(uint64, tag = "1")]
+    pub through: u64,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct AckEventsResponse {
+    /// The last event that the caller has acknowledged.
+    #[prost(uint64, tag = "1")]
+    pub through: u64,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct LogsRequest {
     #[prost(string, tag = "1")]
@@ -1472,6 +1528,57 @@ pub mod host_client {
                 .insert(GrpcMethod::new("talon.host.v1.Host", "WatchEvents"));
             self.inner.server_streaming(req, path, codec).await
         }
+        /// What an operator wants to be told of, numbered and kept over restarts: for the supervisor's own services, and for the role
+        /// operate. Events after a number come in order, each once; then those that come. An event is on the disk before it is given out.
+        pub async fn subscribe(
+            &mut self,
+            request: impl tonic::IntoRequest<super::SubscribeRequest>,
+        ) -> std::result::Result<
+            tonic::Response<tonic::codec::Streaming<super::HostEvent>>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/talon.host.v1.Host/Subscribe",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("talon.host.v1.Host", "Subscribe"));
+            self.inner.server_streaming(req, path, codec).await
+        }
+        /// What a service has taken over for good: on connections of the supervisor's own services alone.
+        pub async fn ack_events(
+            &mut self,
+            request: impl tonic::IntoRequest<super::AckEventsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::AckEventsResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/talon.host.v1.Host/AckEvents",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("talon.host.v1.Host", "AckEvents"));
+            self.inner.unary(req, path, codec).await
+        }
         /// A plugin's log lines: those kept, and with `follow` those that come.
         pub async fn logs(
             &mut self,
@@ -1696,6 +1803,26 @@ pub mod host_server {
             request: tonic::Request<super::WatchEventsRequest>,
         ) -> std::result::Result<
             tonic::Response<Self::WatchEventsStream>,
+            tonic::Status,
+        >;
+        /// Server streaming response type for the Subscribe method.
+        type SubscribeStream: tonic::codegen::tokio_stream::Stream<
+                Item = std::result::Result<super::HostEvent, tonic::Status>,
+            >
+            + std::marker::Send
+            + 'static;
+        /// What an operator wants to be told of, numbered and kept over restarts: for the supervisor's own services, and for the role
+        /// operate. Events after a number come in order, each once; then those that come. An event is on the disk before it is given out.
+        async fn subscribe(
+            &self,
+            request: tonic::Request<super::SubscribeRequest>,
+        ) -> std::result::Result<tonic::Response<Self::SubscribeStream>, tonic::Status>;
+        /// What a service has taken over for good: on connections of the supervisor's own services alone.
+        async fn ack_events(
+            &self,
+            request: tonic::Request<super::AckEventsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::AckEventsResponse>,
             tonic::Status,
         >;
         /// Server streaming response type for the Logs method.
@@ -2459,6 +2586,95 @@ pub mod host_server {
                                 max_encoding_message_size,
                             );
                         let res = grpc.server_streaming(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/talon.host.v1.Host/Subscribe" => {
+                    #[allow(non_camel_case_types)]
+                    struct SubscribeSvc<T: Host>(pub Arc<T>);
+                    impl<
+                        T: Host,
+                    > tonic::server::ServerStreamingService<super::SubscribeRequest>
+                    for SubscribeSvc<T> {
+                        type Response = super::HostEvent;
+                        type ResponseStream = T::SubscribeStream;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::ResponseStream>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::SubscribeRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Host>::subscribe(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = SubscribeSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.server_streaming(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/talon.host.v1.Host/AckEvents" => {
+                    #[allow(non_camel_case_types)]
+                    struct AckEventsSvc<T: Host>(pub Arc<T>);
+                    impl<T: Host> tonic::server::UnaryService<super::AckEventsRequest>
+                    for AckEventsSvc<T> {
+                        type Response = super::AckEventsResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::AckEventsRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Host>::ack_events(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = AckEventsSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
                         Ok(res)
                     };
                     Box::pin(fut)

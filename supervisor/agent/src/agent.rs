@@ -17,7 +17,7 @@ use parking_lot::{Mutex, RwLock};
 use talon_guard::Sanitizer;
 use talon_proto::agent::Ready;
 use talon_proto::state::Refused as NotOpened;
-use talon_store::{Error, Memory, Sessions, Store, Timestamp};
+use talon_store::{Error, Memory, NotificationCounts, Sessions, Store, Timestamp};
 use tokio::sync::Notify;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -25,10 +25,12 @@ use tokio_util::sync::CancellationToken;
 use crate::approval::{ApprovalQueue, ConfirmSettings};
 use crate::costs::Costs;
 use crate::driver::{Driver, TurnRunner};
+use crate::hooks::RoleHost;
 use crate::host_client::{HostClient, HostConnector};
 use crate::jobs::ConfiguredJobs;
 use crate::media_store::MediaStore;
 use crate::metrics::Metrics;
+use crate::notify::{BudgetEvents, HostEvents, Notifier, ReportingRunner, approval_waiting};
 use crate::plan::PlanRegistry;
 use crate::recall::IndexReport;
 use crate::schedule::{ActionTarget, AskTarget, Targets};
@@ -76,6 +78,7 @@ pub(crate) struct Agent {
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) turns: RunningTurns,
     pub(crate) jobs: Arc<ConfiguredJobs>,
+    pub(crate) notifier: Arc<Notifier>,
     pub(crate) runner: Arc<dyn TurnRunner>,
     pub(crate) started: Timestamp,
     pub(crate) probing: Arc<ProbeSignal>,
@@ -116,11 +119,21 @@ impl Agent {
         let (metrics, probing) = (Arc::<Metrics>::default(), Arc::<ProbeSignal>::default());
         let memory_changed = Arc::<Notify>::default();
         let plans = PlanRegistry::new(store.sessions());
-        let runner: Arc<dyn TurnRunner> = Arc::new(Driver::observed(Arc::clone(&metrics) as _));
+        let notifier = Notifier::new(store.outbox());
+        notifier.configure(&configuration.extensions.notifications);
+        approvals.observe({
+            let notifier = Arc::clone(&notifier);
+            Box::new(move |approval| notifier.notify(approval_waiting(approval)))
+        });
+        let runner: Arc<dyn TurnRunner> = Arc::new(ReportingRunner {
+            inner: Arc::new(Driver::observed(Arc::clone(&metrics) as _)),
+            notifier: Arc::clone(&notifier),
+        });
         let host = Arc::new(HostClient::new(connect));
         let parts = SharedParts {
             role_host: Arc::clone(&host) as _,
             entry_states: Arc::clone(&host) as _,
+            host_events: Arc::clone(&host) as _,
             host,
             memory: store.memory(),
             sessions: store.sessions(),
@@ -133,6 +146,7 @@ impl Agent {
             calibration: Arc::default(),
             costs: Arc::clone(&costs),
             metrics: Arc::clone(&metrics),
+            budget_events: BudgetEvents::new(Arc::clone(&notifier)),
             probing: Arc::clone(&probing),
             runner: Arc::clone(&runner),
             sanitizer: Arc::new(Sanitizer::default()),
@@ -155,6 +169,7 @@ impl Agent {
             metrics,
             turns: RunningTurns::new(ending),
             jobs,
+            notifier,
             runner,
             started: Timestamp::now(),
             probing,
@@ -177,6 +192,24 @@ impl Agent {
         Arc::clone(&self.setup.read())
     }
 
+    /// The supervisor's events.
+    pub(crate) fn host_events(&self) -> Arc<dyn HostEvents> {
+        Arc::clone(&self.parts.host_events)
+    }
+
+    /// By what the store knows the numbers of the supervisor's events: several supervisors may share a database.
+    pub(crate) fn event_source(&self) -> String {
+        match self.store.engine() {
+            "sqlite" => "host".to_owned(),
+            _ => format!("host {}", rustix::system::uname().nodename().to_string_lossy()),
+        }
+    }
+
+    /// How actions are called in a role.
+    pub(crate) fn role_host(&self) -> Arc<dyn RoleHost> {
+        Arc::clone(&self.parts.role_host)
+    }
+
     /// Applies a new configuration. Running turns keep theirs.
     pub(crate) fn configure(&self, configuration: &Configuration) {
         let bundle = &configuration.bundle;
@@ -184,6 +217,7 @@ impl Agent {
         self.approvals.configure(ConfirmSettings::of(bundle));
         self.media.configure(bundle.settings.agent.media);
         self.jobs.configure(&configuration.extensions.schedule);
+        self.notifier.configure(&configuration.extensions.notifications);
         *self.setup.write() = setup;
         self.probing.notify();
         self.memory_changed.notify_one();
@@ -252,6 +286,11 @@ impl Agent {
         }
     }
 
+    /// Why the database refuses writes, while it has no room for them.
+    pub(crate) fn room_problem(&self) -> Option<String> {
+        self.full.lock().clone()
+    }
+
     /// How many memories are found by meaning; `None` without a model for it, or if unknown within
     /// [`PROBLEM_WAIT`].
     pub(crate) async fn memory_vectors(&self) -> Option<IndexReport> {
@@ -262,6 +301,11 @@ impl Agent {
     /// The number of calls that wait for a person; `None` if unknown within [`PROBLEM_WAIT`].
     pub(crate) async fn approvals_pending(&self) -> Option<usize> {
         timeout(PROBLEM_WAIT, self.approvals.pending(None)).await.ok()
+    }
+
+    /// How many notifications there are; `None` if unknown within [`PROBLEM_WAIT`].
+    pub(crate) async fn notification_counts(&self) -> Option<NotificationCounts> {
+        timeout(PROBLEM_WAIT, self.store.outbox().counts()).await.ok()?.ok()
     }
 }
 

@@ -26,6 +26,7 @@
 //! - [`traces`]: spans of turns, for the supervisor's collector
 //! - [`workspace`]: reads the person's files for the prompt
 //! - `jobs`, `schedule`: jobs that run at planned times
+//! - `notify`: events, told to people through actions
 //! - `turns`: the running turns; `agent`: the shared state, which starts them; [`costs`] and [`metrics`]
 //! - `serve`: the service for clients; [`run`]: the process
 
@@ -50,6 +51,7 @@ pub mod machine;
 pub mod media;
 pub mod media_store;
 pub mod metrics;
+mod notify;
 pub mod originals;
 pub mod plan;
 pub mod progress;

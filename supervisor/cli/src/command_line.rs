@@ -53,6 +53,8 @@ enum Verb {
     #[command(subcommand)]
     Schedule(schedule::ScheduleVerb),
     #[command(subcommand)]
+    Notification(agent::NotificationVerb),
+    #[command(subcommand)]
     Plugin(plugin::PluginVerb),
     #[command(subcommand)]
     Extension(agent::ExtensionVerb),
@@ -126,6 +128,7 @@ impl Verb {
             Self::Forget(args) => block_on(args.run(socket, out)),
             Self::Model(verb) => block_on(verb.run(socket, out)),
             Self::Schedule(verb) => verb.run(socket, out),
+            Self::Notification(verb) => block_on(verb.run(socket, out)),
             Self::Plugin(verb) => block_on(verb.run(socket, out)),
             Self::Extension(verb) => block_on(verb.run(socket, out)),
             Self::Events(args) => block_on(args.run(socket, out)),

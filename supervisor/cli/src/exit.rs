@@ -6,7 +6,7 @@ pub(crate) const OK: u8 = 0;
 /// status --check` found something that needs attention; `talon guard check` neutralized something; `talon
 /// import` refused a record; a check of `talon conformance` failed; `talon audit verify` found the log
 /// broken; `talon session verify` found an entry that its receipt contradicts; a turn of the agent ended at a
-/// limit, or without a valid answer.
+/// limit, or without a valid answer; a test of a notification was not delivered.
 pub(crate) const TOOL_ERROR: u8 = 1;
 /// The command line was wrong. clap also uses 2.
 pub(crate) const USAGE: u8 = 2;
@@ -43,7 +43,8 @@ pub(crate) const TABLE: &[(u8, &str)] = &[
         TOOL_ERROR,
         "the tool answered with an error; `doctor` found something missing, `status --check` something that needs attention; \
          `guard check` neutralized something; `import` refused a record; a check of `conformance` failed; `audit verify` found the \
-         log broken, `session verify` an entry that its receipt contradicts; a turn of the agent ended at a limit or without a fitting answer",
+         log broken, `session verify` an entry that its receipt contradicts; a turn of the agent ended at a limit or without a fitting answer; \
+         `notification test` was not delivered",
     ),
     (USAGE, "the command line is wrong"),
     (

@@ -4,13 +4,14 @@ use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
 use talon_proto::host::host_server::Host;
 use talon_proto::host::{
-    ApproveRequest, ApproveResponse, Event, ExecuteRequest, ExecuteResponse, ExecuteUpdate, GetPluginRequest,
-    GetPluginResponse, GetRawAnswerRequest, GetRawAnswerResponse, GetStatusRequest, GetStatusResponse,
-    HandOverRequest, HandOverResponse, ListPluginsRequest, ListPluginsResponse, ListRawAnswersRequest,
-    ListRawAnswersResponse, LogLine, LogsRequest, RefreshCapabilitiesRequest, RefreshCapabilitiesResponse,
-    ReloadPluginRequest, ReloadPluginResponse, ReloadRequest, ReloadResponse, RestartRequest,
-    RestartResponse, ShutdownRequest, ShutdownResponse, StartRequest, StartResponse, StopRequest,
-    StopResponse, VerifyReceiptsRequest, VerifyReceiptsResponse, WatchEventsRequest,
+    AckEventsRequest, AckEventsResponse, ApproveRequest, ApproveResponse, Event, ExecuteRequest,
+    ExecuteResponse, ExecuteUpdate, GetPluginRequest, GetPluginResponse, GetRawAnswerRequest,
+    GetRawAnswerResponse, GetStatusRequest, GetStatusResponse, HandOverRequest, HandOverResponse, HostEvent,
+    ListPluginsRequest, ListPluginsResponse, ListRawAnswersRequest, ListRawAnswersResponse, LogLine,
+    LogsRequest, RefreshCapabilitiesRequest, RefreshCapabilitiesResponse, ReloadPluginRequest,
+    ReloadPluginResponse, ReloadRequest, ReloadResponse, RestartRequest, RestartResponse, ShutdownRequest,
+    ShutdownResponse, StartRequest, StartResponse, StopRequest, StopResponse, SubscribeRequest,
+    VerifyReceiptsRequest, VerifyReceiptsResponse, WatchEventsRequest,
 };
 use tokio::sync::mpsc;
 use tonic::{Request, Response, Status};
@@ -50,6 +51,7 @@ impl Host for PendingHost {
     type ExecuteStreamingStream = BoxStream<'static, Result<ExecuteUpdate, Status>>;
     type WatchEventsStream = BoxStream<'static, Result<Event, Status>>;
     type LogsStream = BoxStream<'static, Result<LogLine, Status>>;
+    type SubscribeStream = BoxStream<'static, Result<HostEvent, Status>>;
 
     async fn execute(&self, request: Request<ExecuteRequest>) -> Result<Response<ExecuteResponse>, Status> {
         if request.get_ref().plugin == ANSWERS {
@@ -122,6 +124,15 @@ impl Host for PendingHost {
         _: Request<WatchEventsRequest>,
     ) -> Result<Response<Self::WatchEventsStream>, Status> {
         Ok(Response::new(futures_util::stream::pending().boxed()))
+    }
+    async fn subscribe(
+        &self,
+        _: Request<SubscribeRequest>,
+    ) -> Result<Response<Self::SubscribeStream>, Status> {
+        unimplemented()
+    }
+    async fn ack_events(&self, _: Request<AckEventsRequest>) -> Result<Response<AckEventsResponse>, Status> {
+        unimplemented()
     }
     async fn list_raw_answers(
         &self,

@@ -6,13 +6,14 @@ use futures_util::stream::BoxStream;
 use talon_plugin::{Events, Registry};
 use talon_proto::host::host_server::Host;
 use talon_proto::host::{
-    ApproveRequest, ApproveResponse, Event, ExecuteRequest, ExecuteResponse, ExecuteUpdate, GetPluginRequest,
-    GetPluginResponse, GetRawAnswerRequest, GetRawAnswerResponse, GetStatusRequest, GetStatusResponse,
-    HandOverRequest, HandOverResponse, ListPluginsRequest, ListPluginsResponse, ListRawAnswersRequest,
-    ListRawAnswersResponse, LogLine, LogsRequest, RefreshCapabilitiesRequest, RefreshCapabilitiesResponse,
-    ReloadPluginRequest, ReloadPluginResponse, ReloadRequest, ReloadResponse, RestartRequest,
-    RestartResponse, ShutdownRequest, ShutdownResponse, StartRequest, StartResponse, StopRequest,
-    StopResponse, VerifyReceiptsRequest, VerifyReceiptsResponse, WatchEventsRequest,
+    AckEventsRequest, AckEventsResponse, ApproveRequest, ApproveResponse, Event, ExecuteRequest,
+    ExecuteResponse, ExecuteUpdate, GetPluginRequest, GetPluginResponse, GetRawAnswerRequest,
+    GetRawAnswerResponse, GetStatusRequest, GetStatusResponse, HandOverRequest, HandOverResponse, HostEvent,
+    ListPluginsRequest, ListPluginsResponse, ListRawAnswersRequest, ListRawAnswersResponse, LogLine,
+    LogsRequest, RefreshCapabilitiesRequest, RefreshCapabilitiesResponse, ReloadPluginRequest,
+    ReloadPluginResponse, ReloadRequest, ReloadResponse, RestartRequest, RestartResponse, ShutdownRequest,
+    ShutdownResponse, StartRequest, StartResponse, StopRequest, StopResponse, SubscribeRequest,
+    VerifyReceiptsRequest, VerifyReceiptsResponse, WatchEventsRequest,
 };
 use tokio::sync::Semaphore;
 use tonic::{Request, Response, Status};
@@ -67,6 +68,7 @@ impl Host for HostService {
     type ExecuteStreamingStream = BoxStream<'static, Result<ExecuteUpdate, Status>>;
     type WatchEventsStream = BoxStream<'static, Result<Event, Status>>;
     type LogsStream = BoxStream<'static, Result<LogLine, Status>>;
+    type SubscribeStream = BoxStream<'static, Result<HostEvent, Status>>;
 
     async fn execute(&self, request: Request<ExecuteRequest>) -> Result<Response<ExecuteResponse>, Status> {
         let info = &self.context.info;
@@ -189,6 +191,17 @@ impl Host for HostService {
         request: Request<WatchEventsRequest>,
     ) -> Result<Response<Self::WatchEventsStream>, Status> {
         streams::events(&self.context, request)
+    }
+
+    async fn subscribe(
+        &self,
+        _: Request<SubscribeRequest>,
+    ) -> Result<Response<Self::SubscribeStream>, Status> {
+        Err(Status::unimplemented("this supervisor keeps no events"))
+    }
+
+    async fn ack_events(&self, _: Request<AckEventsRequest>) -> Result<Response<AckEventsResponse>, Status> {
+        Err(Status::unimplemented("this supervisor keeps no events"))
     }
 
     async fn list_raw_answers(

@@ -2,7 +2,8 @@
 
 use talon_proto::agent::{
     Approval, Cost, GetCostsResponse, GetStatusResponse, Job, ListModelsResponse, Memory, Message, Model,
-    NamedCost, Occurrence, ProviderState, Session, Tool, ToolCall, ToolResult, Workflow, WorkflowStep,
+    NamedCost, Notification, Occurrence, ProviderState, Session, Tool, ToolCall, ToolResult, Workflow,
+    WorkflowStep,
 };
 
 /// The session that the first question creates.
@@ -241,6 +242,44 @@ pub(super) fn occurrences() -> Vec<Occurrence> {
         ..occurrence(NOON - 2 * 86_400_000, "failed")
     };
     vec![occurrence(NOON - 18_000_000, "done"), failed, missed]
+}
+
+pub(super) fn notifications() -> Vec<Notification> {
+    let delivered = Notification {
+        id: "01K0NTFCAT0000000000000003".into(),
+        entry: "ops-mail".into(),
+        kind: "plugin.failed".into(),
+        severity: "critical".into(),
+        summary: "The plugin code-search failed".into(),
+        count: 1,
+        state: "delivered".into(),
+        attempt: 1,
+        created_unix_ms: NOON - 60_000,
+        next_unix_ms: None,
+        ended_unix_ms: Some(NOON - 59_000),
+        note: String::new(),
+        details: "It exited with status 1".into(),
+        fields: [("plugin".to_owned(), "code-search".to_owned())].into(),
+    };
+    let given_up = Notification {
+        id: "01K0NTFCAT0000000000000002".into(),
+        entry: "team-chat".into(),
+        state: "given_up".into(),
+        attempt: 100,
+        count: 12,
+        note: "the server does not answer".into(),
+        ..delivered.clone()
+    };
+    let waiting = Notification {
+        id: "01K0NTFCAT0000000000000001".into(),
+        state: "waiting".into(),
+        attempt: 2,
+        next_unix_ms: Some(NOON + 20_000),
+        ended_unix_ms: None,
+        note: "the server does not answer".into(),
+        ..delivered.clone()
+    };
+    vec![delivered, given_up, waiting]
 }
 
 pub(super) fn costs() -> GetCostsResponse {

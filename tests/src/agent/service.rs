@@ -12,11 +12,13 @@ use talon_proto::agent::{
     GetMetricsRequest, GetMetricsResponse, GetSessionRequest, GetSessionResponse, GetStatusRequest,
     GetStatusResponse, Job, ListApprovalRulesRequest, ListApprovalRulesResponse, ListApprovalsRequest,
     ListApprovalsResponse, ListJobsRequest, ListJobsResponse, ListMemoriesRequest, ListMemoriesResponse,
-    ListModelsRequest, ListModelsResponse, ListOccurrencesRequest, ListOccurrencesResponse,
-    ListSessionsRequest, ListSessionsResponse, ListToolsRequest, ListToolsResponse, LoopState, Memory,
-    Occurrence, PauseJobRequest, Plan, ResumeSessionRequest, ResumeSessionResponse,
+    ListModelsRequest, ListModelsResponse, ListNotificationsRequest, ListNotificationsResponse,
+    ListOccurrencesRequest, ListOccurrencesResponse, ListSessionsRequest, ListSessionsResponse,
+    ListToolsRequest, ListToolsResponse, LoopState, Memory, Notification, Occurrence, PauseJobRequest, Plan,
+    ResumeSessionRequest, ResumeSessionResponse, RetryNotificationsRequest, RetryNotificationsResponse,
     RevokeApprovalRuleRequest, RunJobRequest, Sampling, Session, SetPlanRequest, TestExtensionRequest,
-    TestExtensionResponse, UndoTurnsRequest, UndoTurnsResponse, UpdateSessionRequest,
+    TestExtensionResponse, TestNotificationRequest, UndoTurnsRequest, UndoTurnsResponse,
+    UpdateSessionRequest,
 };
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status};
@@ -247,6 +249,7 @@ impl Agent for Service {
             rules: 3,
             approvals: 0,
             shared_memories: 2,
+            notifications: 4,
         }))
     }
 
@@ -338,6 +341,38 @@ impl Agent for Service {
         let found = found.ok_or_else(|| Status::not_found(format!("there is no job {job}")))?;
         let next_unix_ms = found.next_unix_ms.filter(|_| !paused);
         Ok(Response::new(Job { paused, next_unix_ms, ..found }))
+    }
+
+    async fn list_notifications(
+        &self,
+        request: Request<ListNotificationsRequest>,
+    ) -> Answer<ListNotificationsResponse> {
+        let ListNotificationsRequest { state, entry, page_size, page_token } = request.into_inner();
+        let mut found = fixtures::notifications();
+        found.retain(|one| {
+            (state.is_empty() || one.state == state) && (entry.is_empty() || one.entry == entry)
+        });
+        let (notifications, next_page_token) = page(found, page_size, &page_token)?;
+        Ok(Response::new(ListNotificationsResponse { notifications, next_page_token }))
+    }
+
+    async fn retry_notifications(
+        &self,
+        request: Request<RetryNotificationsRequest>,
+    ) -> Answer<RetryNotificationsResponse> {
+        let id = request.into_inner().id;
+        self.world.record(format!("RetryNotifications {id}"));
+        let all = fixtures::notifications();
+        if !id.is_empty() && all.iter().all(|one| one.id != id) {
+            return Err(Status::not_found(format!("there is no notification {id}")));
+        }
+        Ok(Response::new(RetryNotificationsResponse { notifications: if id.is_empty() { 2 } else { 1 } }))
+    }
+
+    async fn test_notification(&self, request: Request<TestNotificationRequest>) -> Answer<Notification> {
+        let entry = request.into_inner().entry;
+        let found = fixtures::notifications().into_iter().find(|one| one.entry == entry);
+        found.map(Response::new).ok_or_else(|| Status::not_found(format!("there is no entry {entry}")))
     }
 
     async fn test_extension(&self, _: Request<TestExtensionRequest>) -> Answer<TestExtensionResponse> {

@@ -25,6 +25,7 @@ use crate::embeddings::{Embedder, ToolVectors};
 use crate::hooks::{EntryStates, Hooks, RoleHost};
 use crate::media_store::MediaStore;
 use crate::metrics::{CountingRecall, Metrics};
+use crate::notify::{BudgetEvents, HostEvents};
 use crate::recall::{MemoryIndex, MemoryTools, StoreRecall};
 use crate::subagent::{EnvironmentSource, SubAgentContext, SubAgents};
 use crate::tokens::Calibration;
@@ -36,6 +37,7 @@ pub(super) struct SharedParts {
     pub(super) host: Arc<dyn Host>,
     pub(super) role_host: Arc<dyn RoleHost>,
     pub(super) entry_states: Arc<dyn EntryStates>,
+    pub(super) host_events: Arc<dyn HostEvents>,
     pub(super) memory: Arc<dyn Memory>,
     pub(super) sessions: Arc<dyn Sessions>,
     pub(super) vectors: Arc<dyn MemoryVectors>,
@@ -48,6 +50,7 @@ pub(super) struct SharedParts {
     pub(super) calibration: Arc<Calibration>,
     pub(super) costs: Arc<Costs>,
     pub(super) metrics: Arc<Metrics>,
+    pub(super) budget_events: Arc<BudgetEvents>,
     pub(super) probing: Arc<ProbeSignal>,
     pub(super) runner: Arc<dyn TurnRunner>,
     pub(super) sanitizer: Arc<Sanitizer>,
@@ -84,6 +87,7 @@ impl Setup {
             Arc::new(MemoryIndex::new(embedder, vectors, changed))
         });
         let chain = Arc::new(chain(bundle, made, parts, before, &mut problems));
+        parts.budget_events.set_ledgers(chain.ledgers().clone());
         let recall: Arc<dyn Recall> = Arc::new(CountingRecall {
             inner: Arc::new(
                 StoreRecall::new(Arc::clone(&parts.memory), settings.agent.memory).with_index(index.clone()),
@@ -208,6 +212,7 @@ fn chain(
                 Arc::new(Log),
                 Arc::clone(&parts.metrics) as _,
                 Arc::clone(&parts.costs) as _,
+                Arc::clone(&parts.budget_events) as _,
                 Arc::clone(&parts.probing) as _,
             ];
             Chain::new(catalog, made.ready.into_values(), Ledgers::new(*budget), settings, Arc::new(watches))

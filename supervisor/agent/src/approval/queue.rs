@@ -1,7 +1,7 @@
 //! The queue of calls that wait for a person's approval.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -32,7 +32,11 @@ pub struct ApprovalQueue {
     parking: Arc<ApprovalRegistry>,
     rules: Arc<RuleRegistry>,
     settings: RwLock<Arc<Settings>>,
+    observer: OnceLock<ApprovalObserver>,
 }
+
+/// Learns of each call and question that waits; of one more than once, if its turn is resumed.
+pub(crate) type ApprovalObserver = Box<dyn Fn(&agent::Approval) + Send + Sync>;
 
 struct Settings {
     policy: Policy,
@@ -62,7 +66,13 @@ impl ApprovalQueue {
             parking: Arc::new(parking),
             rules: Arc::new(rules),
             settings: RwLock::new(settings),
+            observer: OnceLock::new(),
         }))
+    }
+
+    /// Has an observer learn of what waits from now on. The first one stays.
+    pub(crate) fn observe(&self, observer: ApprovalObserver) {
+        let _first_stays = self.observer.set(observer);
     }
 
     /// Applies a new configuration to later calls. Calls that are already parked keep their terms.
@@ -248,6 +258,9 @@ impl ApprovalQueue {
         };
         if place.shown.state == ApprovalState::Pending.word() {
             listener.on_chunk(Kind::Approval((*place.shown).clone()));
+            if let Some(observer) = self.observer.get() {
+                observer(&place.shown);
+            }
         }
         Ok(place)
     }

@@ -13,13 +13,15 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use futures_util::StreamExt as _;
+use futures_util::stream::BoxStream;
 use prost::Message as _;
 use talon_agent_settings::milliseconds;
 use talon_client::{CallError, Client, RequestFate};
 use talon_extensions::EntryKey;
 use talon_guard::Raw;
 use talon_proto::host::{
-    ExecuteRequest, ExecuteResponse, Extension, GetPluginRequest, GetStatusRequest, ListPluginsRequest,
+    AckEventsRequest, ExecuteRequest, ExecuteResponse, Extension, GetPluginRequest, GetStatusRequest,
+    HostEvent, ListPluginsRequest, SubscribeRequest,
 };
 use talon_proto::plugin::PluginCapabilities;
 use tokio::net::UnixStream;
@@ -27,6 +29,7 @@ use tonic::{Code, Status};
 
 use crate::driver::{Host, HostCall, HostError, Progress};
 use crate::hooks::{EntryState, EntryStates, RoleCall, RoleCallError, RoleHost};
+use crate::notify::HostEvents;
 
 /// The most tools that are accepted from the supervisor, far more than a model can choose from. Further ones,
 /// in the order of the plugins, are dropped and logged. `agent.allow` shortens the list.
@@ -185,6 +188,20 @@ impl EntryStates for HostClient {
             "waiting" => EntryState::Waiting(found.reason),
             _ => EntryState::Failing(found.reason),
         })
+    }
+}
+
+#[async_trait]
+impl HostEvents for HostClient {
+    async fn subscribe(&self, after: u64) -> Result<BoxStream<'static, Result<HostEvent, Status>>, Status> {
+        let request = SubscribeRequest { after, kept_only: false };
+        let stream = self.client.ask(|mut host| async move { host.subscribe(request).await }).await?;
+        Ok(stream.into_inner().boxed())
+    }
+
+    async fn acknowledge(&self, through: u64) -> Result<(), Status> {
+        let request = AckEventsRequest { through };
+        self.client.ask(|mut host| async move { host.ack_events(request).await }).await.map(drop)
     }
 }
 

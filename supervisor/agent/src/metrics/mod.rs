@@ -9,6 +9,7 @@ mod provider_metrics;
 mod turn_metrics;
 
 use talon_proto::agent::MetricFamily;
+use talon_store::{NotificationCounts, NotificationState};
 
 use family::{Family, FamilyKind};
 
@@ -42,6 +43,8 @@ pub struct Metrics {
     subagent_seconds: Family,
     recalls: Family,
     recalled: Family,
+    notifications: Family,
+    events_dropped: Family,
     followers: Family,
     pieces_lost: Family,
     memory: Family,
@@ -131,6 +134,10 @@ families! {
     recalled: Counter "talon_agent_recalled_total" ["kind"]
         "Memories and workflows that were put into a prompt."
         from_zero [&["memory"], &["workflow"]];
+    notifications: Gauge "talon_agent_notifications" ["state"]
+        "Notifications in the agent's database, by what became of them.";
+    events_dropped: Counter "talon_agent_events_dropped_total" []
+        "Events that nobody is told one by one, since more came than are taken.";
     followers: Gauge "talon_agent_followers" []
         "Clients that follow a turn.";
     pieces_lost: Counter "talon_agent_pieces_lost_total" []
@@ -162,6 +169,22 @@ impl Metrics {
         // Where `/proc` cannot be read there is no sample.
         if let Some(bytes) = resident_bytes() {
             self.memory.set(&[], bytes as f64);
+        }
+    }
+
+    /// Sets what is known of notifications, before it is read.
+    pub(crate) fn set_notifications(&self, counts: Option<NotificationCounts>, dropped: u64) {
+        self.events_dropped.set(&[], dropped as f64);
+        // An unknown value stays as it was.
+        let Some(counts) = counts else { return };
+        for (state, count) in [
+            (NotificationState::Waiting, counts.waiting),
+            (NotificationState::Sending, counts.sending),
+            (NotificationState::Delivered, counts.delivered),
+            (NotificationState::Refused, counts.refused),
+            (NotificationState::GivenUp, counts.given_up),
+        ] {
+            self.notifications.set(&[state.word()], count as f64);
         }
     }
 

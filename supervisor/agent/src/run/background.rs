@@ -10,6 +10,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until};
 use super::connector::SupervisorControl;
 use crate::agent::Agent;
 use crate::media_store::EXPIRY_INTERVAL;
+use crate::notify::room_changed;
 
 /// The shortest time between two checks for due probes, whatever the chain says.
 const MIN_PROBE_INTERVAL: Duration = Duration::from_millis(100);
@@ -84,6 +85,7 @@ pub(super) async fn make_memory_vectors(agent: Arc<Agent>) {
 pub(super) async fn report_room(agent: Arc<Agent>, control: Arc<SupervisorControl>) {
     loop {
         agent.room_changed().await;
+        agent.notifier.notify(room_changed(agent.room_problem().as_deref()));
         let ready = from_agent::Kind::Ready(agent.ready().await);
         if control.send(&FromAgent { kind: Some(ready) }, None).await.is_err() {
             // The supervisor is gone, which the process notices elsewhere.

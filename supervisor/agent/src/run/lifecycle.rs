@@ -22,6 +22,7 @@ use super::background;
 use super::configure::{ConfigReadError, Lengths, read_config};
 use super::connector::{HostConnectionError, SupervisorConnector, SupervisorControl};
 use crate::agent::{Agent, Configuration};
+use crate::notify::{Lanes, follow_host, schedule_failed};
 use crate::schedule::Scheduler;
 use crate::serve::{Client, ClientError, Server};
 
@@ -69,9 +70,21 @@ pub async fn run(control: OwnedFd) -> ExitReason {
     };
     let targets = agent.job_targets(ending.clone());
     let scheduler = Scheduler::new(Arc::clone(&agent.jobs), agent.store.schedule(), targets);
+    scheduler.observe_failures({
+        let notifier = Arc::clone(&agent.notifier);
+        Box::new(move |job, run, reason| notifier.notify(schedule_failed(job, run, reason)))
+    });
     let scheduler = tokio::spawn(scheduler.run(ending.clone()));
+    let lanes = Lanes::new(Arc::clone(&agent.notifier), agent.store.outbox(), agent.role_host());
+    let lanes = tokio::spawn(lanes.run(ending.clone()));
+    tokio::spawn(follow_host(
+        Arc::clone(&agent.notifier),
+        agent.host_events(),
+        agent.event_source(),
+        ending.clone(),
+    ));
     let server = Server::start(&agent, ending.clone());
-    let mut serving = RunningService { server, agent, connector, control, scheduler };
+    let mut serving = RunningService { server, agent, connector, control, scheduler, lanes };
     let end = serving.serve(&mut signals).await;
     serving.finish(&ending).await;
     end
@@ -157,6 +170,8 @@ struct RunningService {
     control: Arc<SupervisorControl>,
     /// Ends with the agent, when no run holds a claim any more.
     scheduler: JoinHandle<()>,
+    /// Ends with the agent, when no notification is claimed any more.
+    lanes: JoinHandle<()>,
 }
 
 impl RunningService {
@@ -243,13 +258,16 @@ impl RunningService {
 
     /// Accepts nothing new, leaves turns interrupted, and waits for running requests.
     async fn finish(self, ending: &CancellationToken) {
-        let Self { agent, server, scheduler, .. } = self;
+        let Self { agent, server, scheduler, lanes, .. } = self;
         ending.cancel();
         let finished = async {
             agent.turns.wait_idle().await;
             server.wait_closed().await;
             if let Err(error) = scheduler.await {
                 tracing::error!(%error, "the scheduler did not end by itself");
+            }
+            if let Err(error) = lanes.await {
+                tracing::error!(%error, "the delivery of notifications did not end by itself");
             }
         };
         if tokio::time::timeout(CLOSE_GRACE, finished).await.is_err() {

@@ -1,7 +1,7 @@
 //! Looks at the clock and the store, and begins what is due.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -43,7 +43,11 @@ pub(crate) struct Scheduler {
     /// What runs here, each with the token that replaces it.
     runs: Mutex<BTreeMap<Key, CancellationToken>>,
     tasks: TaskTracker,
+    failures: OnceLock<FailureObserver>,
 }
+
+/// Learns of each run that failed and is not tried again: its job, its planned time, and the reason.
+pub(crate) type FailureObserver = Box<dyn Fn(&str, &str, &str) + Send + Sync>;
 
 impl Scheduler {
     pub(crate) fn new(
@@ -52,7 +56,12 @@ impl Scheduler {
         target: Arc<dyn JobTarget>,
     ) -> Arc<Self> {
         let (holder, runs, tasks) = (Ulid::generate().to_string(), Mutex::default(), TaskTracker::new());
-        Arc::new(Self { jobs, schedule, target, holder, runs, tasks })
+        Arc::new(Self { jobs, schedule, target, holder, runs, tasks, failures: OnceLock::new() })
+    }
+
+    /// Has an observer learn of failures from now on. The first one stays.
+    pub(crate) fn observe_failures(&self, observer: FailureObserver) {
+        let _first_stays = self.failures.set(observer);
     }
 
     /// Runs jobs until `ending`, and returns when no run is left: those that were interrupted have given their
@@ -245,12 +254,19 @@ impl Scheduler {
             };
             let end = performance.run(now).await;
             if let Some(end) = end {
+                scheduler.report_failure(&occurrence, &end);
                 store_end(&*scheduler.schedule, &occurrence.handle(), end, now()).await;
             }
             scheduler.runs.lock().remove(&key);
             // Another may wait for its end.
             scheduler.jobs.wake();
         });
+    }
+
+    fn report_failure(&self, occurrence: &Occurrence, end: &RunEnd) {
+        if let (RunEnd::Failed(reason), Some(observer)) = (end, self.failures.get()) {
+            observer(&occurrence.job, &occurrence.planned_at.to_string(), reason);
+        }
     }
 
     async fn prune(&self) {

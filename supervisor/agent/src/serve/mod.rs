@@ -21,6 +21,7 @@ mod large_body;
 mod limits;
 mod memories;
 mod models;
+mod notifications;
 mod plans;
 mod request_limiter;
 mod sampling;

@@ -12,11 +12,13 @@ use talon_proto::agent::{
     GetMetricsRequest, GetMetricsResponse, GetSessionRequest, GetSessionResponse, GetStatusRequest,
     GetStatusResponse, Job, ListApprovalRulesRequest, ListApprovalRulesResponse, ListApprovalsRequest,
     ListApprovalsResponse, ListJobsRequest, ListJobsResponse, ListMemoriesRequest, ListMemoriesResponse,
-    ListModelsRequest, ListModelsResponse, ListOccurrencesRequest, ListOccurrencesResponse,
-    ListSessionsRequest, ListSessionsResponse, ListToolsRequest, ListToolsResponse, LoopState, Memory,
-    Occurrence, PauseJobRequest, Plan, ResumeSessionRequest, ResumeSessionResponse,
+    ListModelsRequest, ListModelsResponse, ListNotificationsRequest, ListNotificationsResponse,
+    ListOccurrencesRequest, ListOccurrencesResponse, ListSessionsRequest, ListSessionsResponse,
+    ListToolsRequest, ListToolsResponse, LoopState, Memory, Notification, Occurrence, PauseJobRequest, Plan,
+    ResumeSessionRequest, ResumeSessionResponse, RetryNotificationsRequest, RetryNotificationsResponse,
     RevokeApprovalRuleRequest, RunJobRequest, Session, SetPlanRequest, TestExtensionRequest,
-    TestExtensionResponse, UndoTurnsRequest, UndoTurnsResponse, UpdateSessionRequest,
+    TestExtensionResponse, TestNotificationRequest, UndoTurnsRequest, UndoTurnsResponse,
+    UpdateSessionRequest,
 };
 use talon_store::{Error, PageRequest, PageToken, Session as Kept, SessionId};
 use talon_trace_context::{TRACE_PARENT, TraceParent};
@@ -233,6 +235,27 @@ impl Rpc for Service {
 
     async fn pause_job(&self, request: Request<PauseJobRequest>) -> Result<Response<Job>, Status> {
         answer!(self, request, pause_job)
+    }
+
+    async fn list_notifications(
+        &self,
+        request: Request<ListNotificationsRequest>,
+    ) -> Result<Response<ListNotificationsResponse>, Status> {
+        answer!(self, request, list_notifications)
+    }
+
+    async fn retry_notifications(
+        &self,
+        request: Request<RetryNotificationsRequest>,
+    ) -> Result<Response<RetryNotificationsResponse>, Status> {
+        answer!(self, request, retry_notifications)
+    }
+
+    async fn test_notification(
+        &self,
+        request: Request<TestNotificationRequest>,
+    ) -> Result<Response<Notification>, Status> {
+        answer!(self, request, test_notification)
     }
 
     async fn list_models(

@@ -43,6 +43,7 @@ impl Service {
             workspace: workspace.map(|path| path.display().to_string()).unwrap_or_default(),
             memory_vectors: vectors.map(memory_vectors),
             schedule: self.agent.jobs.status().map(schedule_status),
+            notifications: self.notification_status().await,
         })
     }
 
@@ -58,6 +59,8 @@ impl Service {
         let providers: Vec<(&str, f64)> =
             setup.providers().map(|(name, _, state)| (name, up(&state))).collect();
         self.agent.metrics.set_gauges(turns, approvals, followers, providers);
+        let notifications = self.agent.notification_counts().await;
+        self.agent.metrics.set_notifications(notifications, self.agent.notifier.dropped());
         Ok(GetMetricsResponse { families: self.agent.metrics.families() })
     }
 }

@@ -13,19 +13,22 @@ use talon_arguments::Arguments;
 use talon_guard::{Answer, EnvelopeMode, Guard, GuardSettings};
 use talon_proto::host::host_server::{Host, HostServer};
 use talon_proto::host::{
-    ApproveRequest, ApproveResponse, Event, ExecuteRequest, ExecuteResponse, ExecuteUpdate, Extension,
-    GetPluginRequest, GetPluginResponse, GetRawAnswerRequest, GetRawAnswerResponse, GetStatusRequest,
-    GetStatusResponse, HandOverRequest, HandOverResponse, ListPluginsRequest, ListPluginsResponse,
-    ListRawAnswersRequest, ListRawAnswersResponse, LogLine, LogsRequest, Outcome, Plugin,
-    RefreshCapabilitiesRequest, RefreshCapabilitiesResponse, ReloadPluginRequest, ReloadPluginResponse,
-    ReloadRequest, ReloadResponse, RestartRequest, RestartResponse, ShutdownRequest, ShutdownResponse,
-    StartRequest, StartResponse, StopRequest, StopResponse, VerifyReceiptsRequest, VerifyReceiptsResponse,
-    WatchEventsRequest, execute_update,
+    AckEventsRequest, AckEventsResponse, ApproveRequest, ApproveResponse, Event, ExecuteRequest,
+    ExecuteResponse, ExecuteUpdate, Extension, GetPluginRequest, GetPluginResponse, GetRawAnswerRequest,
+    GetRawAnswerResponse, GetStatusRequest, GetStatusResponse, HandOverRequest, HandOverResponse, HostEvent,
+    ListPluginsRequest, ListPluginsResponse, ListRawAnswersRequest, ListRawAnswersResponse, LogLine,
+    LogsRequest, Outcome, Plugin, RefreshCapabilitiesRequest, RefreshCapabilitiesResponse,
+    ReloadPluginRequest, ReloadPluginResponse, ReloadRequest, ReloadResponse, RestartRequest,
+    RestartResponse, ShutdownRequest, ShutdownResponse, StartRequest, StartResponse, StopRequest,
+    StopResponse, SubscribeRequest, VerifyReceiptsRequest, VerifyReceiptsResponse, WatchEventsRequest,
+    execute_update,
 };
 use talon_proto::plugin::{Action, Parameter, PluginCapabilities};
 use tokio::net::UnixStream;
 use tokio::sync::{Notify, Semaphore};
 use tonic::{Request, Response, Status};
+
+use crate::sink::Sink;
 
 /// The state that all connections share.
 pub(crate) struct Plugins {
@@ -37,6 +40,8 @@ pub(crate) struct Plugins {
     pub(crate) answers: Semaphore,
     /// The action that never answers.
     pub(crate) held: Mutex<&'static str>,
+    /// Plays `sink.send`, and has events.
+    sink: Mutex<Option<Arc<Sink>>>,
 }
 
 impl Plugins {
@@ -48,7 +53,17 @@ impl Plugins {
             called: Notify::new(),
             answers: Semaphore::new(0),
             held: Mutex::default(),
+            sink: Mutex::default(),
         })
+    }
+
+    /// Has a sink, and events, from now on.
+    pub(crate) fn set_sink(&self, sink: Arc<Sink>) {
+        *self.sink.lock() = Some(sink);
+    }
+
+    fn sink(&self) -> Option<Arc<Sink>> {
+        self.sink.lock().clone()
     }
 
     /// The calls so far, as `plugin.action`.
@@ -74,6 +89,11 @@ impl Plugins {
     async fn execute(&self, request: ExecuteRequest) -> ExecuteResponse {
         self.calls.lock().push(request.clone());
         self.called.notify_waiters();
+        if request.plugin == "sink"
+            && let Some(sink) = self.sink()
+        {
+            return sink.execute(&request).await;
+        }
         if request.plugin == "slow" {
             self.answers.acquire().await.unwrap().forget();
         }
@@ -225,6 +245,25 @@ impl Host for PluginHost {
         _: Request<WatchEventsRequest>,
     ) -> Result<Response<Self::WatchEventsStream>, Status> {
         Err(Status::unimplemented("an agent asks for no such thing"))
+    }
+
+    type SubscribeStream = BoxStream<'static, Result<HostEvent, Status>>;
+
+    async fn subscribe(
+        &self,
+        request: Request<SubscribeRequest>,
+    ) -> Result<Response<Self::SubscribeStream>, Status> {
+        let sink = self.0.sink().ok_or_else(|| Status::unimplemented("there are no events"))?;
+        Ok(Response::new(sink.events_after(request.into_inner().after)))
+    }
+
+    async fn ack_events(
+        &self,
+        request: Request<AckEventsRequest>,
+    ) -> Result<Response<AckEventsResponse>, Status> {
+        let through = request.into_inner().through;
+        self.0.sink().ok_or_else(|| Status::unimplemented("there are no events"))?.acknowledge(through);
+        Ok(Response::new(AckEventsResponse { through }))
     }
 
     type LogsStream = BoxStream<'static, Result<LogLine, Status>>;

@@ -20,6 +20,7 @@
 
 mod check;
 mod cron;
+mod daily_hours;
 mod decide;
 mod entry;
 mod interval;
@@ -33,6 +34,7 @@ mod zone;
 
 pub use check::{EntryProblem, check_jobs};
 pub use cron::{CronError, CronExpression, Field};
+pub use daily_hours::DailyHours;
 pub use decide::{Decision, Due, Progress, decide, wait};
 pub use entry::{MAX_JOBS, MissedKey, Overlap, ScheduleEntry};
 pub use interval::{Interval, ParseIntervalError};

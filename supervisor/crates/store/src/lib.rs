@@ -1,7 +1,7 @@
 //! Durable state: the plugins' key-values, the conversations, the memory.
 //!
-//! Four interfaces with a trait each, [`KeyValues`], [`Sessions`], [`Memory`] and [`Schedule`], and two engines
-//! that implement all of them: SQLite, in a local file, and PostgreSQL, which several machines can share.
+//! Five interfaces with a trait each, [`KeyValues`], [`Sessions`], [`Memory`], [`Schedule`] and [`Outbox`], and two
+//! engines that implement all of them: SQLite, in a local file, and PostgreSQL, which several machines can share.
 //! [`StoreOptions`] opens a [`Store`] with either. No other crate of Talon uses SQL.
 //!
 //! | guarantee | SQLite | PostgreSQL |
@@ -32,6 +32,7 @@ mod key_values;
 pub mod limits;
 mod memory;
 mod migrate;
+mod notification;
 mod open;
 mod open_error;
 mod opened_for_restore;
@@ -56,6 +57,11 @@ pub use memory::{
     ForgetSelector, Memory, MemoryQuery, MemoryVectors, NearMemory, NearestMemories, NearestQuery, NewMemory,
     OWNER_TAG, RecalledWorkflow, Spread, Step, StoredMemory, UpsertedMemory, VectorCounts, VectorEngine,
     WORKFLOW_TAG, Workflow,
+};
+pub use notification::{
+    FoldedNotifications, GroupKey, NewNotification, Notification, NotificationBatch, NotificationChange,
+    NotificationClaim, NotificationCounts, NotificationEnd, NotificationFilter, NotificationHandle,
+    NotificationState, Outbox,
 };
 pub use open_error::{Holder, OpenError};
 pub use opened_for_restore::OpenedForRestore;

@@ -89,6 +89,10 @@ pub const MAX_NOTE_BYTES: usize = 4 * 1024;
 pub const MAX_RESULT_TEXT_BYTES: usize = 8 * 1024;
 /// The longest structured answer, as JSON, that an occurrence keeps.
 pub const MAX_RESULT_JSON_BYTES: usize = 16 * 1024;
+/// How many changes of notifications are stored at once.
+pub const MAX_BATCH: usize = 512;
+/// The largest payload of a notification: a digest of a hundred events with summaries and fields.
+pub const MAX_PAYLOAD_BYTES: usize = 256 * 1024;
 
 /// Refuses a text that is empty or too long, or contains characters that no name has.
 pub(crate) fn name(what: &'static str, text: &str) -> Result<(), InvalidError> {

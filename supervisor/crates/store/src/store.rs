@@ -8,6 +8,7 @@ use crate::counters::Counters;
 use crate::error::Error;
 use crate::key_values::KeyValues;
 use crate::memory::{Memory, MemoryVectors};
+use crate::notification::Outbox;
 use crate::open_error::OpenError;
 use crate::options::{Engine, StoreOptions};
 use crate::postgres::PostgresStore;
@@ -139,6 +140,15 @@ impl Store {
     /// The schedule.
     #[must_use]
     pub fn schedule(&self) -> Arc<dyn Schedule> {
+        match &self.backend {
+            Backend::Sqlite(store) => Arc::<SqliteStore>::clone(store),
+            Backend::Postgres(store) => Arc::<PostgresStore>::clone(store),
+        }
+    }
+
+    /// The notifications that are to be delivered.
+    #[must_use]
+    pub fn outbox(&self) -> Arc<dyn Outbox> {
         match &self.backend {
             Backend::Sqlite(store) => Arc::<SqliteStore>::clone(store),
             Backend::Postgres(store) => Arc::<PostgresStore>::clone(store),

@@ -3,12 +3,14 @@
 use talon_proto::state::{
     ExportChunk, ExportDone, ExportEnd, ExportFile, ExportPlanned, Layers, export_chunk::Kind,
 };
-use talon_store::{Error, KeyValues, Message, PluginId, Schedule, Session, SessionId, Store};
+use talon_store::{Error, KeyValues, Message, Outbox, PluginId, Schedule, Session, SessionId, Store};
 use tokio::sync::mpsc;
 
 use super::emit::YamlWriter;
 use super::limits::CHUNK_BYTES;
-use super::{approval_rules, layout, media, memories, messages, occurrences, sessions, source};
+use super::{
+    approval_rules, layout, media, memories, messages, notifications, occurrences, sessions, source,
+};
 
 /// Why an export ended before it was done.
 #[derive(Debug, thiserror::Error)]
@@ -81,10 +83,12 @@ async fn key_values(store: &Store, out: &mut ExportSink) -> Result<(), ExportErr
 async fn conversations(store: &Store, out: &mut ExportSink) -> Result<(), ExportError> {
     let (sessions, memory) = (store.sessions(), store.memory());
     let (key_values, schedule) = (store.key_values(), store.schedule());
+    let outbox = store.outbox();
     let finished = source::occurrences(&*schedule, None).await?.items;
     let mut files = u64::from(!source::memories(&*memory, None).await?.items.is_empty())
         + u64::from(!source::approval_rules(&*key_values, None).await?.items.is_empty())
-        + u64::from(finished.iter().any(occurrences::is_finished));
+        + u64::from(finished.iter().any(occurrences::is_finished))
+        + u64::from(!source::notifications(&*outbox, None).await?.items.is_empty());
     files += sessions_with_media(&*key_values).await?;
     let mut after = None;
     loop {
@@ -126,7 +130,26 @@ async fn conversations(store: &Store, out: &mut ExportSink) -> Result<(), Export
     file.end(out).await?;
     approval_rules(&*key_values, out).await?;
     session_media(&*key_values, out).await?;
-    occurrences(&*schedule, out).await
+    occurrences(&*schedule, out).await?;
+    notifications(&*outbox, out).await
+}
+
+/// What people were told, or were to be told.
+async fn notifications(store: &dyn Outbox, out: &mut ExportSink) -> Result<(), ExportError> {
+    let mut file = ExportedFile::new(layout::NOTIFICATIONS.to_owned());
+    let mut after = None;
+    loop {
+        let page = source::notifications(store, after).await?;
+        for notification in page.items {
+            notifications::write(&mut file.yaml, notification);
+            file.record(out).await?;
+        }
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    file.end(out).await
 }
 
 /// What jobs did; what they will do follows from the configuration.

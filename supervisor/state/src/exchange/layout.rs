@@ -14,6 +14,9 @@ pub(super) const APPROVAL_RULES: &str = "approvals/rules.yaml";
 /// The file of what jobs did.
 pub(super) const OCCURRENCES: &str = "schedule/occurrences.yaml";
 
+/// The file of what people are told.
+pub(super) const NOTIFICATIONS: &str = "notifications/notifications.yaml";
+
 /// The kind of a file, by its path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum FileKind {
@@ -27,6 +30,8 @@ pub(super) enum FileKind {
     Media(SessionId),
     /// The finished occurrences of jobs.
     Occurrences,
+    /// Notifications.
+    Notifications,
     /// The entries of a plugin.
     Plugin(PluginId),
 }
@@ -44,7 +49,7 @@ pub(super) enum UnknownPathError {
     NoSession,
     #[error(
         "is not part of the layout: sessions/<id>.yaml, memory/memories.yaml, approvals/rules.yaml, media/<id>.yaml, schedule/occurrences.yaml, \
-         plugins/<id>/state.yaml"
+         notifications/notifications.yaml, plugins/<id>/state.yaml"
     )]
     NotInLayout,
 }
@@ -67,6 +72,7 @@ impl FileKind {
             ["memory", "memories.yaml"] => Ok(Self::Memories),
             ["approvals", "rules.yaml"] => Ok(Self::ApprovalRules),
             ["schedule", "occurrences.yaml"] => Ok(Self::Occurrences),
+            ["notifications", "notifications.yaml"] => Ok(Self::Notifications),
             ["sessions", file] if file.len() > ".yaml".len() && file.ends_with(".yaml") => {
                 Ok(Self::Session(file[..file.len() - ".yaml".len()].to_owned()))
             }
@@ -86,9 +92,12 @@ impl FileKind {
     pub(super) fn layers(&self) -> Layers {
         match self {
             Self::Plugin(_) => Layers::KeyValues,
-            Self::Session(_) | Self::Memories | Self::ApprovalRules | Self::Media(_) | Self::Occurrences => {
-                Layers::Conversations
-            }
+            Self::Session(_)
+            | Self::Memories
+            | Self::ApprovalRules
+            | Self::Media(_)
+            | Self::Occurrences
+            | Self::Notifications => Layers::Conversations,
         }
     }
 }

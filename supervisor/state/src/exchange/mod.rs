@@ -1,5 +1,6 @@
 //! Export and import of a store in the founding layout: `sessions/<id>.yaml`, `memory/memories.yaml` and
-//! `plugins/<id>/state.yaml`; `approvals/rules.yaml`, `media/<id>.yaml` and `schedule/occurrences.yaml` beside it.
+//! `plugins/<id>/state.yaml`; `approvals/rules.yaml`, `media/<id>.yaml`, `schedule/occurrences.yaml` and
+//! `notifications/notifications.yaml` beside it.
 //!
 //! | file | contents | a record is |
 //! |---|---|---|
@@ -8,6 +9,7 @@
 //! | `approvals/rules.yaml` | a map of rules' ids and their JSON | a rule |
 //! | `media/<session>.yaml` | a map of pieces' names (`TIME.SHA256/NUMBER`) and their bytes, as `!!binary` | a piece |
 //! | `schedule/occurrences.yaml` | a map of jobs with planned times, and their JSON | a finished occurrence |
+//! | `notifications/notifications.yaml` | a map of ids, and their JSON | a notification |
 //! | `plugins/<id>/state.yaml` | a map of keys and texts, bytes that are no text as `!!binary` | a key |
 //!
 //! **Export** ([`export`]). The same store gives the same bytes. Only the open layers are exported, and
@@ -58,6 +60,7 @@ mod media;
 mod memories;
 mod messages;
 mod node;
+mod notifications;
 mod occurrences;
 mod omitted;
 mod read;

@@ -7,13 +7,13 @@ use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesOrdered;
 use talon_store::{
-    APPROVAL_RULE_PREFIX, APPROVALS_NAMESPACE, Error, ExportedSession, Key, Message, Namespace, Occurrence,
-    Quota, Resource, SessionId, Store, StoredMemory, SwapResult, Usage,
+    APPROVAL_RULE_PREFIX, APPROVALS_NAMESPACE, Error, ExportedSession, Key, Message, Namespace, Notification,
+    Occurrence, Quota, Resource, SessionId, Store, StoredMemory, SwapResult, Usage,
 };
 
 use super::limits::IN_FLIGHT;
 use super::node::Mark;
-use super::{approval_rules, occurrences};
+use super::{approval_rules, notifications, occurrences};
 
 /// The result for a record.
 #[derive(Debug)]
@@ -163,6 +163,22 @@ impl RecordWriter {
             return Ok(Outcome::Imported);
         }
         let imported = store.import(occurrence).await;
+        refuse_record_errors(imported.map(|new| if new { Outcome::Imported } else { Outcome::Unchanged }))
+    }
+
+    pub(super) async fn notification(&mut self, notification: Notification) -> Result<Outcome, Error> {
+        let store = self.store.outbox();
+        if let Some(there) = store.get(&notification.id).await? {
+            return Ok(if notifications::are_same(&there, &notification) {
+                Outcome::Unchanged
+            } else {
+                Outcome::Refused("there is another notification of this id already, which stays".to_owned())
+            });
+        }
+        if self.dry_run.is_some() {
+            return Ok(Outcome::Imported);
+        }
+        let imported = store.import(notification).await;
         refuse_record_errors(imported.map(|new| if new { Outcome::Imported } else { Outcome::Unchanged }))
     }
 

@@ -2,8 +2,8 @@
 
 use talon_store::{
     APPROVAL_RULE_PREFIX, APPROVALS_NAMESPACE, Entry, Error, KeySize, KeyValues, MEDIA_NAMESPACE, Memory,
-    MemoryQuery, Message, Occurrence, Page, PageRequest, PageToken, PluginId, Schedule, Session,
-    SessionFilter, SessionId, Sessions, StoredMemory, Usage, View,
+    MemoryQuery, Message, Notification, NotificationFilter, Occurrence, Outbox, Page, PageRequest, PageToken,
+    PluginId, Schedule, Session, SessionFilter, SessionId, Sessions, StoredMemory, Usage, View,
 };
 
 use super::limits::PAGE;
@@ -56,6 +56,14 @@ pub(super) async fn occurrences(
     after: Option<PageToken>,
 ) -> Result<Page<Occurrence>, Error> {
     store.history(None, &page(after)).await
+}
+
+/// Notifications, the latest first.
+pub(super) async fn notifications(
+    store: &dyn Outbox,
+    after: Option<PageToken>,
+) -> Result<Page<Notification>, Error> {
+    store.list(&NotificationFilter::default(), &page(after)).await
 }
 
 pub(super) async fn sessions(store: &dyn Sessions, after: Option<PageToken>) -> Result<Page<Session>, Error> {

@@ -157,6 +157,27 @@ impl Agent for Service {
         unimplemented()
     }
 
+    async fn list_notifications(
+        &self,
+        _: Request<ListNotificationsRequest>,
+    ) -> Result<Response<ListNotificationsResponse>, Status> {
+        unimplemented()
+    }
+
+    async fn retry_notifications(
+        &self,
+        _: Request<RetryNotificationsRequest>,
+    ) -> Result<Response<RetryNotificationsResponse>, Status> {
+        unimplemented()
+    }
+
+    async fn test_notification(
+        &self,
+        _: Request<TestNotificationRequest>,
+    ) -> Result<Response<Notification>, Status> {
+        unimplemented()
+    }
+
     async fn test_extension(
         &self,
         _: Request<TestExtensionRequest>,

@@ -34,8 +34,10 @@ impl ForgetSenderArgs {
     pub(crate) async fn run(self, socket: &HostSocket<'_>, out: &mut Output) -> Result<u8, Failure> {
         let reach = AgentConnection::connect(socket).await?;
         let sender = single_line(&self.sender);
-        let question =
-            sanitized!("Delete all sessions, memories, approvals and rules of {} for good?", sender);
+        let question = sanitized!(
+            "Delete all sessions, memories, approvals, rules and notifications of {} for good?",
+            sender
+        );
         if !self.yes && confirm::is_interactive() && !confirm::is_confirmed(question, out)? {
             out.err_line("nothing was forgotten");
             return Ok(exit::OK);
@@ -46,8 +48,15 @@ impl ForgetSenderArgs {
             out.json(&json::fields(&forgotten));
             return Ok(exit::OK);
         }
-        let ForgetSenderResponse { sessions, memories, approvals, rules, shared_memories } = forgotten;
-        let parts = [(sessions, "session"), (memories, "memory"), (approvals, "approval"), (rules, "rule")];
+        let ForgetSenderResponse { sessions, memories, approvals, rules, shared_memories, notifications } =
+            forgotten;
+        let parts = [
+            (sessions, "session"),
+            (memories, "memory"),
+            (approvals, "approval"),
+            (rules, "rule"),
+            (notifications, "notification"),
+        ];
         let parts: Vec<Sanitized> = parts.into_iter().map(|(number, what)| counted(number, what)).collect();
         out.line(sanitized!("forgot of {}: {}", sender, Sanitized::join(parts, ", ")));
         if shared_memories > 0 {
@@ -63,7 +72,7 @@ impl ForgetSenderArgs {
 
 fn counted(number: u64, what: &'static str) -> Sanitized {
     match (number, what) {
-        (1, _) | (_, "session" | "approval" | "rule") => count_of(number, what),
+        (1, _) | (_, "session" | "approval" | "rule" | "notification") => count_of(number, what),
         _ => sanitized!("{} memories", number),
     }
 }

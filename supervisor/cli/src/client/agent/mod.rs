@@ -12,6 +12,7 @@
 //! | `plan` | the plan of a session: words that change it, and how it is shown |
 //! | `session`, `memory`, `model`, `approval` | what the agent stores, and pending approvals |
 //! | `schedule` | jobs that run at planned times |
+//! | `notification` | what people are told of events |
 //! | `extension` | the actions that extend the system |
 //! | `forget` | everything of one sender |
 //! | `json`, `formatting` | output for programs, and for people |
@@ -28,6 +29,7 @@ mod json;
 mod media_file;
 mod memory;
 mod model;
+mod notification;
 mod plan;
 mod schedule;
 mod session;
@@ -42,6 +44,7 @@ pub(crate) use extension::ExtensionVerb;
 pub(crate) use forget::ForgetSenderArgs;
 pub(crate) use memory::MemoryVerb;
 pub(crate) use model::ModelVerb;
+pub(crate) use notification::NotificationVerb;
 pub(crate) use schedule::{
     HistoryArgs, ListArgs as ScheduleListArgs, NextArgs, PauseArgs, ResumeArgs, RunArgs,
 };

@@ -1,6 +1,6 @@
 //! The directory layout: `sessions/<id>.yaml`, `memory/memories.yaml`, `approvals/rules.yaml`,
-//! `media/<id>.yaml`, `plugins/<id>/state.yaml`.
-//! `schedule/occurrences.yaml`, `plugins/<id>/state.yaml`.
+//! `media/<id>.yaml`, `schedule/occurrences.yaml`, `notifications/notifications.yaml`,
+//! `plugins/<id>/state.yaml`.
 //!
 //! When reading, the id in a file name may be another program's; `talon-state` decides what to do with it. A
 //! file is written only if its id is a ULID in canonical form, as all our ids are.
@@ -28,6 +28,10 @@ pub(super) const MEDIA: &str = "media";
 pub(super) const SCHEDULE: &str = "schedule";
 /// The file with all finished occurrences of jobs.
 pub(super) const OCCURRENCES: &str = "occurrences.yaml";
+/// The directory of what people are told.
+pub(super) const NOTIFICATIONS: &str = "notifications";
+/// The file with all notifications.
+pub(super) const ALL_NOTIFICATIONS: &str = "notifications.yaml";
 /// The directory that has a subdirectory for each plugin.
 pub(super) const PLUGINS: &str = "plugins";
 /// The file with a plugin's key-values.
@@ -44,7 +48,10 @@ pub(super) fn part(path: &str) -> Option<StatePart> {
             let same = |ulid: Ulid| ulid.to_string() == id;
             Ulid::from_string(id).is_ok_and(same).then_some(StatePart::Agent)
         }
-        [MEMORY, MEMORIES] | [APPROVALS, RULES] | [SCHEDULE, OCCURRENCES] => Some(StatePart::Agent),
+        [MEMORY, MEMORIES]
+        | [APPROVALS, RULES]
+        | [SCHEDULE, OCCURRENCES]
+        | [NOTIFICATIONS, ALL_NOTIFICATIONS] => Some(StatePart::Agent),
         [PLUGINS, plugin, STATE] => PluginName::new(plugin).is_ok().then_some(StatePart::Plugins),
         _ => None,
     }
@@ -62,6 +69,7 @@ mod tests {
             ("approvals/rules.yaml", StatePart::Agent),
             ("media/01KB3Q6T9VXJ6A8W5ZC2M4N7PR.yaml", StatePart::Agent),
             ("schedule/occurrences.yaml", StatePart::Agent),
+            ("notifications/notifications.yaml", StatePart::Agent),
             ("plugins/notes/state.yaml", StatePart::Plugins),
         ] {
             assert_eq!(part(path), Some(whose), "{path}");

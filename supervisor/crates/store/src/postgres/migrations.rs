@@ -9,5 +9,6 @@ pub(crate) const MIGRATIONS: &[Migration] = migrations! {
     3 => "migrations/0003_memory.sql",
     4 => "migrations/0004_memory_vectors.sql",
     5 => "migrations/0005_schedule.sql",
-    6 => "migrations/0006_schedule_actions.sql",
+    6 => "migrations/0006_notifications.sql",
+    7 => "migrations/0007_schedule_actions.sql",
 };

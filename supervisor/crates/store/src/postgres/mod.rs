@@ -11,6 +11,7 @@ mod key_values;
 mod memory;
 mod memory_vectors;
 mod migrations;
+mod notifications;
 mod pgvector;
 mod schedule;
 mod schema;

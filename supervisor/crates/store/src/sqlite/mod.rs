@@ -13,6 +13,7 @@ mod lock;
 mod memory;
 mod memory_vectors;
 mod migrations;
+mod notifications;
 mod reader_pool;
 mod restore;
 mod schedule;

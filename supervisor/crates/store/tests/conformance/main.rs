@@ -7,6 +7,7 @@ mod files;
 mod key_values;
 mod memory;
 mod memory_vectors;
+mod notifications;
 mod properties;
 mod schedule;
 mod server;
@@ -75,4 +76,16 @@ fn sqlite_schedule() {
 #[test]
 fn postgres_schedule() {
     on_postgres("postgres_schedule", schedule::CASES);
+}
+
+// Promises: EXT-53, STORE-1
+#[test]
+fn sqlite_notifications() {
+    on_sqlite(notifications::CASES);
+}
+
+// Promises: EXT-53, STORE-1
+#[test]
+fn postgres_notifications() {
+    on_postgres("postgres_notifications", notifications::CASES);
 }

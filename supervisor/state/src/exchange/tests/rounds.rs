@@ -392,3 +392,56 @@ async fn what_jobs_did_comes_back_and_what_they_will_do_does_not() {
         assert_eq!(said.counted(), (0, 0, 1), "{bad}");
     }
 }
+
+// Promises: EXT-56
+#[tokio::test]
+async fn notifications_come_back_and_are_not_told_because_of_a_copy() {
+    let (one, other) = (scratch().await, scratch().await);
+    let at = Timestamp::from_millis;
+    let new = |id: &str| talon_store::NewNotification {
+        id: format!("01KAAAAAAAAAAAAAAAAAAA{id}"),
+        event: format!("event {id}"),
+        key: talon_store::GroupKey { entry: "ops".into(), group: "one".into() },
+        severity: "info".into(),
+        payload: r#"{"events":[{"id":"x"}]}"#.into(),
+        count: 1,
+        due_at: at(1000),
+        closes_at: at(0),
+        created_at: at(1000),
+    };
+    let changes = ["0001", "0002"].map(|id| talon_store::NotificationChange::New(new(id)));
+    let outbox = one.store.outbox();
+    let batch = talon_store::NotificationBatch { changes: changes.to_vec(), ..Default::default() };
+    assert!(outbox.write(batch).await.unwrap());
+    let claim = talon_store::NotificationClaim {
+        id: new("0001").id,
+        holder: "x".into(),
+        lease: std::time::Duration::from_secs(60),
+        now: at(2000),
+    };
+    let claimed = outbox.claim(claim).await.unwrap().unwrap();
+    outbox.end(&claimed.handle(), talon_store::NotificationEnd::Delivered, at(3000)).await.unwrap();
+    let files = exported(&one.store, Layers::Conversations).await;
+    assert_eq!(files.keys().collect::<Vec<_>>(), ["notifications/notifications.yaml"]);
+    let said = import_all(&other.store, Layers::Conversations, &files).await;
+    assert_eq!((said.counted(), said.lines()), ((2, 0, 0), vec![]));
+    let there = other.store.outbox().counts().await.unwrap();
+    assert_eq!((there.delivered, there.given_up, there.waiting), (1, 1, 0));
+    assert_eq!(exported(&other.store, Layers::Conversations).await, files);
+    for store in [&one.store, &other.store] {
+        let again = import_all(store, Layers::Conversations, &files).await;
+        assert_eq!((again.counted(), again.lines()), ((0, 2, 0), vec![]));
+    }
+    let text = String::from_utf8(files["notifications/notifications.yaml"].clone()).unwrap();
+    for bad in [
+        text.replace("delivered", "sent"),
+        text.replacen("01KA", "01KB", 1),
+        text.replace("\"ops\"", "\"dev\""),
+        "a: text\n".to_owned(),
+        "[1, 2]\n".to_owned(),
+    ] {
+        let files = Files::from([("notifications/notifications.yaml".to_owned(), bad.clone().into_bytes())]);
+        let said = import_all(&one.store, Layers::Conversations, &files).await;
+        assert!(said.counted().0 == 0 && said.counted().2 > 0, "{bad}");
+    }
+}
