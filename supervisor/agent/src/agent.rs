@@ -184,7 +184,8 @@ impl Agent {
     pub(crate) fn job_targets(self: &Arc<Self>, ending: CancellationToken) -> Arc<Targets> {
         let (host, entries) = (Arc::clone(&self.parts.role_host), Arc::clone(&self.parts.entry_states));
         let action = ActionTarget::new(host, entries, self.store.schedule(), ending);
-        Arc::new(Targets { ask: AskTarget::new(Arc::clone(self)), action })
+        let answers = Arc::clone(&self.notifier) as _;
+        Arc::new(Targets { ask: AskTarget::new(Arc::clone(self)), action, answers })
     }
 
     /// The environment and configuration for new turns.

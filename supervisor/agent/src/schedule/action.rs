@@ -20,7 +20,7 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use super::run_id::run_id;
-use super::target::{JobTarget, RunOutcome};
+use super::target::{JobTarget, RunAnswer, RunOutcome};
 use super::timestamps::{now, to_store};
 use crate::hooks::{EntryState, EntryStates, RoleCall, RoleHost};
 
@@ -173,7 +173,8 @@ fn outcome_of(response: &ExecuteResponse) -> Result<RunOutcome, RunOutcome> {
         let reason = "its action asks a question, and nobody is there to answer".to_owned();
         return Err(RunOutcome::Failed { reason, retryable: false });
     }
-    let mut text = response.content.clone();
+    let whole = response.content.clone();
+    let mut text = whole.clone();
     let structured = match response.structured_content.len() {
         0 => None,
         1..=MAX_RESULT_JSON_BYTES => serde_json::from_str(&response.structured_content).ok(),
@@ -185,7 +186,7 @@ fn outcome_of(response: &ExecuteResponse) -> Result<RunOutcome, RunOutcome> {
         }
     };
     let text = truncate(&text, MAX_RESULT_TEXT_BYTES - '…'.len_utf8(), "…").into_owned();
-    Ok(RunOutcome::Done(Some(RunResult { text, structured })))
+    Ok(RunOutcome::Done(RunAnswer { text: whole, session: None, kept: Some(RunResult { text, structured }) }))
 }
 
 #[cfg(test)]

@@ -147,7 +147,7 @@ async fn an_action_gets_what_its_entry_gives_and_its_run_if_it_declares_the_role
         ", args: { to: ops, text: 'run {{ run.id }} of {{ run.job }}', at: '{{ run.planned_unix_ms }}' }";
     for declares in [false, true] {
         let setting = Setting::new(args, ready(declares), says("tidied", r#"{"files": 3}"#)).await;
-        let RunOutcome::Done(Some(result)) = setting.run().await else { panic!() };
+        let RunOutcome::Done(RunAnswer { kept: Some(result), .. }) = setting.run().await else { panic!() };
         assert_eq!((result.text.as_str(), result.structured), ("tidied", Some(json!({"files": 3}))));
         let arguments = setting.arguments();
         let id = run_id(&setting.occurrence).to_string();
@@ -157,7 +157,8 @@ async fn an_action_gets_what_its_entry_gives_and_its_run_if_it_declares_the_role
         assert_eq!(arguments.get("run"), declares.then_some(&run));
     }
     let setting = Setting::new("", ready(false), says("", "")).await;
-    assert_eq!(setting.run().await, RunOutcome::Done(Some(RunResult::default())));
+    let kept = Some(RunResult::default());
+    assert_eq!(setting.run().await, RunOutcome::Done(RunAnswer { kept, ..RunAnswer::default() }));
     assert_eq!(setting.arguments(), json!({}));
 }
 
@@ -167,7 +168,7 @@ async fn what_it_answers_is_kept_within_bounds() {
     let text = "ä".repeat(MAX_RESULT_TEXT_BYTES);
     let structured = format!("{{\"x\": \"{}\"}}", "y".repeat(MAX_RESULT_JSON_BYTES));
     let setting = Setting::new("", ready(true), says(&text, &structured)).await;
-    let RunOutcome::Done(Some(result)) = setting.run().await else { panic!() };
+    let RunOutcome::Done(RunAnswer { kept: Some(result), .. }) = setting.run().await else { panic!() };
     assert!(result.text.starts_with("[Its structured answer of 16"), "{}", &result.text[..80]);
     assert!(result.text.len() <= MAX_RESULT_TEXT_BYTES && result.structured.is_none());
     let schedule = setting.supervisor.store.schedule();

@@ -13,9 +13,9 @@ use tokio_util::sync::CancellationToken;
 use tonic::Code;
 
 use super::run_id::{conversation_id, run_id};
-use super::target::{JobTarget, RunOutcome};
+use super::target::{JobTarget, RunAnswer, RunOutcome};
 use crate::agent::{Agent, CANCEL_WAIT, TurnRequest};
-use crate::journal::{TurnOutcome, find_turn, session_position};
+use crate::journal::{FoundTurn, TurnOutcome, find_turn, session_position};
 use crate::turns::RunningTurn;
 
 /// What the sender of a job's conversations begins with; the job's id follows. No user has such a name, since
@@ -48,7 +48,13 @@ enum TurnState {
     Absent,
     /// It has no end.
     Unfinished,
-    Ended(TurnOutcome),
+    Ended(EndedTurn),
+}
+
+/// A turn that is over: how, and what the person got.
+struct EndedTurn {
+    outcome: TurnOutcome,
+    answer: String,
 }
 
 impl AskTarget {
@@ -60,12 +66,12 @@ impl AskTarget {
 #[async_trait]
 impl JobTarget for AskTarget {
     async fn run(&self, job: &Job, occurrence: &Occurrence, stop: &CancellationToken) -> RunOutcome {
-        let Target::Ask { text, session, budget, .. } = &job.target else {
+        let Target::Ask { text, session, budget } = &job.target else {
             return RunOutcome::Failed { reason: "the job calls an action".to_owned(), retryable: false };
         };
         let question = Question {
             session: session.as_deref().map_or_else(|| run_id(occurrence), conversation_id),
-            sender: format!("{SENDER_PREFIX}{}", job.id),
+            sender: sender(job.id.as_str()),
             text,
             budget: *budget,
             occurrence,
@@ -86,7 +92,7 @@ impl AskTarget {
             let session = self.session(question).await?;
             if let Some(turn) = noted {
                 match self.turn_state(question, turn).await? {
-                    TurnState::Ended(outcome) => return Ok(outcome_of(outcome)),
+                    TurnState::Ended(found) => return Ok(outcome_of(question, found)),
                     TurnState::Unfinished => return self.go_on(question, &session, turn, stop).await,
                     TurnState::Absent => {}
                 }
@@ -162,7 +168,7 @@ impl AskTarget {
     /// How a turn ended, by its journal.
     async fn ended(&self, question: &Question<'_>, turn: u64) -> Result<RunOutcome, String> {
         match self.turn_state(question, turn).await? {
-            TurnState::Ended(outcome) => Ok(outcome_of(outcome)),
+            TurnState::Ended(found) => Ok(outcome_of(question, found)),
             _ if self.agent.turns.is_ending() => Ok(RunOutcome::Interrupted),
             _ => Err("its turn broke off: see the log of talon-agent".to_owned()),
         }
@@ -174,7 +180,10 @@ impl AskTarget {
         let found = found.map_err(|error| error.to_string())?.filter(|found| found.request == question.text);
         Ok(match found {
             None => TurnState::Absent,
-            Some(found) => found.outcome.map_or(TurnState::Unfinished, TurnState::Ended),
+            Some(FoundTurn { outcome: Some(outcome), answer, .. }) => {
+                TurnState::Ended(EndedTurn { outcome, answer })
+            }
+            Some(_) => TurnState::Unfinished,
         })
     }
 
@@ -211,10 +220,16 @@ impl AskTarget {
     }
 }
 
-fn outcome_of(outcome: TurnOutcome) -> RunOutcome {
-    let TurnOutcome { reason, message, .. } = outcome;
+/// The sender of a job's conversations.
+pub(super) fn sender(job: &str) -> String {
+    format!("{SENDER_PREFIX}{job}")
+}
+
+fn outcome_of(question: &Question<'_>, found: EndedTurn) -> RunOutcome {
+    let EndedTurn { outcome: TurnOutcome { reason, message, .. }, answer } = found;
     if reason == DONE {
-        return RunOutcome::Done(None);
+        let session = Some(question.session.to_string());
+        return RunOutcome::Done(RunAnswer { text: answer, session, kept: None });
     }
     let retryable = reason != CANCELLED;
     RunOutcome::Failed { reason: if message.is_empty() { reason } else { message }, retryable }

@@ -12,6 +12,7 @@
 //!   pure
 //! - `scheduler`: looks at the clock and the store, and begins what is due
 //! - `perform`: one occurrence, with its deadline and its lease
+//! - `deliver`: answers to notification entries
 //! - `target`: what runs; `ask`: a question to the agent; `action`: a call of an action in the role `scheduled_task`
 //!
 //! An occurrence is a row in the store, unique by job and planned time. A run is claimed for
@@ -22,6 +23,7 @@
 
 mod action;
 mod ask;
+mod deliver;
 mod perform;
 mod plan;
 mod run_id;

@@ -87,7 +87,7 @@ impl Performance<'_> {
         let (reason, retryable) = match (outcome, stopped) {
             (RunOutcome::Lost, _) | (_, Some(StopReason::Lost)) => return None,
             // It may have come to its own end in the last moment.
-            (RunOutcome::Done(result), _) => return Some(RunEnd::Done(result)),
+            (RunOutcome::Done(answer), _) => return Some(RunEnd::Done(answer.kept)),
             (RunOutcome::Interrupted, None) => return Some(RunEnd::Released),
             (_, Some(StopReason::Deadline)) => {
                 let deadline = talon_agent_settings::milliseconds(self.job.deadline);

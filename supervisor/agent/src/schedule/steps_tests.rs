@@ -21,7 +21,8 @@ fn job(id: &str, overlap: Overlap) -> Arc<Job> {
         retry_after: std::time::Duration::from_secs(60),
         deadline: std::time::Duration::from_secs(600),
         paused: false,
-        target: Target::Ask { text: "x".to_owned(), session: None, deliver: None, budget: None },
+        deliver: None,
+        target: Target::Ask { text: "x".to_owned(), session: None, budget: None },
     })
 }
 

@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::scheduler::Scheduler;
-use super::target::{JobTarget, RunOutcome};
+use super::target::{JobTarget, RunAnswer, RunOutcome};
 use crate::jobs::ConfiguredJobs;
 
 /// How long a condition is waited for.
@@ -156,7 +156,7 @@ async fn a_planned_time_runs_once_also_over_a_restart() {
     setting.tick("01:00:05").await;
     let again = setting.next_run().await;
     assert_eq!(again.attempt, 1);
-    again.end.send(RunOutcome::Done(None)).expect("it waits");
+    again.end.send(RunOutcome::Done(RunAnswer::default())).expect("it waits");
     assert_eq!(setting.states(0).await, states(&[("01:00", OccurrenceState::Done)]));
     setting.restart().await;
     setting.tick("01:00:10").await;
@@ -171,7 +171,7 @@ async fn after_a_downtime_the_latest_missed_time_runs() {
     setting.tick("00:30:00").await;
     setting.restart().await;
     setting.tick("04:20:00").await;
-    setting.next_run().await.end.send(RunOutcome::Done(None)).expect("it waits");
+    setting.next_run().await.end.send(RunOutcome::Done(RunAnswer::default())).expect("it waits");
     let missed = OccurrenceState::Missed;
     assert_eq!(
         setting.states(0).await,
@@ -193,12 +193,12 @@ async fn a_job_that_still_runs_skips_waits_or_is_replaced() {
         let one = setting.next_run().await;
         setting.tick("02:00:00").await;
         if overlap != "replace" {
-            one.end.send(RunOutcome::Done(None)).expect("it waits");
+            one.end.send(RunOutcome::Done(RunAnswer::default())).expect("it waits");
         }
         if overlap != "skip" {
             setting.states(1).await;
             setting.tick("02:00:01").await;
-            setting.next_run().await.end.send(RunOutcome::Done(None)).expect("it waits");
+            setting.next_run().await.end.send(RunOutcome::Done(RunAnswer::default())).expect("it waits");
         }
         let expected = states(&[("01:00", first), ("02:00", second)]);
         assert_eq!(setting.states(0).await, expected, "{overlap}");
@@ -246,7 +246,7 @@ async fn a_job_that_rests_misses_nothing_and_runs_by_hand() {
     let wait = setting.tick("02:59:59").await;
     assert_eq!(wait, Some(Duration::from_secs(1)));
     setting.tick("03:00:00").await;
-    setting.next_run().await.end.send(RunOutcome::Done(None)).expect("it waits");
+    setting.next_run().await.end.send(RunOutcome::Done(RunAnswer::default())).expect("it waits");
     assert_eq!(setting.states(0).await, states(&[("03:00", OccurrenceState::Done)]));
 }
 

@@ -10,6 +10,7 @@ use talon_proto::agent::{
 };
 use tonic::Code;
 
+use crate::sink::Sink;
 use crate::support::{Agent, Client, TestDirectory, answer, kills, refused};
 
 /// How long a condition is waited for.
@@ -312,4 +313,45 @@ async fn with_retries_a_run_that_was_interrupted_is_called_again_as_the_same_run
     let second = called(&agent);
     assert_eq!((first[0].1, second[0].1), (1, 2));
     assert_eq!(first[0].0, second[0].0, "it is the same run");
+}
+
+// Promises: EXT-92
+#[tokio::test]
+async fn an_answer_is_delivered_to_the_entry_that_its_job_names() {
+    let place = TestDirectory::new();
+    let extensions = "
+notifications: [{ on: [plugin.failed], name: ops, action: sink.send }, { on: [answer], name: others, action: sink.send }]
+schedule:
+  - { id: greet, at: '2199-01-01T00:00:00Z', ask: hello, deliver: ops }
+  - { id: work, at: '2199-01-01T00:00:00Z', action: jobs.work, args: { to: ops }, deliver: ops }
+  - { id: quiet, at: '2199-01-01T00:00:00Z', ask: hello }
+";
+    let sink = Sink::new(100);
+    let mut agent = Agent::start(&place);
+    agent.plugins.set_sink(std::sync::Arc::clone(&sink));
+    agent.configure_extensions(&place, extensions).await;
+    let mut client = agent.client_with("ada", "operate", "person").await;
+    for job in ["quiet", "greet", "work"] {
+        client.run_job(RunJobRequest { job: job.to_owned() }).await.unwrap();
+        until(&mut client, |all| all.iter().any(|run| run.job == job && run.state == "done")).await;
+    }
+    let mut told: Vec<Value> = sink.wait_for(2).await.into_iter().map(|told| told["event"].clone()).collect();
+    told.sort_by_key(|event| event["fields"]["job"].as_str().unwrap().to_owned());
+    let field = |event: &Value, name: &str| event["fields"][name].as_str().unwrap_or_default().to_owned();
+    assert_eq!(told.len(), 2, "one entry gets each: {told:?}");
+    for (event, job, text) in
+        [(&told[0], "greet", "Hello to you, too."), (&told[1], "work", "work : a line of text")]
+    {
+        assert_eq!((event["kind"].as_str(), event["details"].as_str()), (Some("answer"), Some(text)), "{event}");
+        assert_eq!(event["summary"], format!("{job}: {text}"));
+        assert_eq!((field(event, "job"), field(event, "run").len()), (job.to_owned(), 26), "{event}");
+        assert_eq!(!field(event, "session").is_empty(), job == "greet", "{event}");
+    }
+    // An entry that was taken away meanwhile: the run says that its answer went nowhere.
+    let without = extensions.replace("name: ops,", "name: gone,");
+    agent.configure_extensions(&place, &without).await;
+    client.run_job(RunJobRequest { job: "greet".to_owned() }).await.unwrap();
+    let all = until(&mut client, |all| count(all, "failed") == 1).await;
+    let failed = all.iter().find(|run| run.state == "failed").unwrap();
+    assert!(failed.note.contains("was not delivered to ops: there is no notification entry"), "{failed:?}");
 }

@@ -154,6 +154,7 @@ impl ScheduleEntry {
                 retry_after: self.retry_after.get(),
                 deadline: self.deadline.get(),
                 paused: self.paused,
+                deliver: self.deliver.clone(),
                 target,
             }),
             _ => Err(problems),
@@ -187,21 +188,15 @@ impl ScheduleEntry {
                     return Err(EntryProblem::Stray { key: "args", owner: "`action`" });
                 }
                 check_ask(text)?;
-                let names = [("session", &self.session), ("deliver", &self.deliver)];
-                names.into_iter().try_for_each(|(key, name)| check_name(key, name.as_deref()))?;
+                check_name("session", self.session.as_deref())?;
                 Ok(Target::Ask {
                     text: text.clone(),
                     session: self.session.clone(),
-                    deliver: self.deliver.clone(),
                     budget: self.budget,
                 })
             }
             (None, Some(action)) => {
-                let strays = [
-                    ("session", self.session.is_some()),
-                    ("deliver", self.deliver.is_some()),
-                    ("budget", self.budget.is_some()),
-                ];
+                let strays = [("session", self.session.is_some()), ("budget", self.budget.is_some())];
                 if let Some((key, _)) = strays.into_iter().find(|(_, has)| *has) {
                     return Err(EntryProblem::Stray { key, owner: "`ask`" });
                 }

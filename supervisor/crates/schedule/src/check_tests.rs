@@ -18,7 +18,7 @@ fn an_entry_is_a_job_with_defaults() {
     assert_eq!(job.id.as_str(), "digest");
     assert_eq!((job.missed, job.overlap), (MissedPolicy::Once, Overlap::Skip));
     assert_eq!((job.retries, job.deadline), (0, Duration::from_secs(600)));
-    let ask = Target::Ask { text: "What changed?".to_owned(), session: None, deliver: None, budget: None };
+    let ask = Target::Ask { text: "What changed?".to_owned(), session: None, budget: None };
     assert_eq!(job.target, ask);
     let job =
         entry("{ id: a, every: 6h, missed: all, missed_max: 3, action: reports.send, args: { to: me } }");

@@ -79,7 +79,7 @@ pub struct ScheduleEntry {
     /// for each run, which costs less. For `ask`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
-    /// The notification sink to which the answer goes as well. For `ask`.
+    /// The name of an entry of `extensions.notifications`, to which the answer goes as well, as an event of the kind `answer`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deliver: Option<String>,
     /// The action that is called, as `plugin.action`, in the role `scheduled_task`.

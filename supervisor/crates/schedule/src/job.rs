@@ -25,8 +25,6 @@ pub enum Target {
         text: String,
         /// The name of the conversation; `None` for a new one each time.
         session: Option<String>,
-        /// The notification sink that also gets the answer.
-        deliver: Option<String>,
         /// The most that an attempt may cost.
         budget: Option<Money>,
     },
@@ -60,6 +58,8 @@ pub struct Job {
     pub deadline: Duration,
     /// Whether it rests by the configuration.
     pub paused: bool,
+    /// The notification entry that also gets the answer.
+    pub deliver: Option<String>,
     /// What it does.
     pub target: Target,
 }

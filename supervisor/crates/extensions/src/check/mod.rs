@@ -36,7 +36,7 @@ pub fn check(extensions: &Extensions, around: Environment<'_>) -> Vec<Finding> {
     notifications::check(&mut found, extensions);
     auth::check(&mut found, &extensions.auth);
     routes::check(&mut found, &extensions.routes);
-    found.found.extend(schedule::findings(&extensions.schedule));
+    found.found.extend(schedule::findings(extensions));
     check_entries(&mut found, extensions, around);
     for role in [Role::AuthProvider, Role::ApiRoute] {
         if extensions.entries().any(|entry| entry.role == role) {
