@@ -378,7 +378,7 @@ async fn a_mail_is_sent_over_tls_with_a_login_and_arrives_whole() {
     supervisor.stop().await;
 }
 
-// Promises: EXT-80, EXT-82
+// Promises: EXT-80, EXT-82, EXT-83
 #[tokio::test]
 async fn what_a_mail_server_says_is_delivered_later_or_never() {
     let scratch = Scratch::new();
