@@ -378,7 +378,7 @@ async fn a_mail_is_sent_over_tls_with_a_login_and_arrives_whole() {
     supervisor.stop().await;
 }
 
-// Promises: EXT-80, EXT-82
+// Promises: EXT-80, EXT-82, EXT-83
 #[tokio::test]
 async fn what_a_mail_server_says_is_delivered_later_or_never() {
     let scratch = Scratch::new();
@@ -463,7 +463,7 @@ async fn the_sinks_conform() {
         );
         let file = scratch.write("talon.yaml", &lines).display().to_string();
         let path = command.display().to_string();
-        let action = r#"send event={"id":"1","kind":"test","severity":"info","summary":"conformance"}"#;
+        let action = r#"send event={"id":"1","kind":"test","severity":"info","summary":"conformance","time_unix_ms":0}"#;
         let words = ["conformance", &path, "--config", &file, "--action", action, "--report", "json"];
         let output = cli(&words).await;
         let report: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));

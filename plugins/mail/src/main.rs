@@ -1,7 +1,6 @@
 //! Sends notifications by e-mail.
 
 mod account;
-mod arguments;
 mod message;
 mod outcome;
 mod send;

@@ -4,7 +4,7 @@ use lettre::Message;
 use lettre::message::SinglePart;
 use lettre::message::header::{HeaderName, HeaderValue};
 use sha2::{Digest as _, Sha256};
-use talon_sink::notification::Event;
+use talon_sdk::Event;
 use talon_sink::peer_text::bounded_line;
 use talon_sink::text::{Plain, head, text};
 

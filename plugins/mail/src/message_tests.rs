@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
+use talon_sdk::Severity;
 
 use super::*;
 use crate::settings::Settings;
@@ -32,10 +33,12 @@ fn event(id: &str, summary: &str, details: &str) -> Event {
     Event {
         id: id.to_owned(),
         kind: "plugin.failed".to_owned(),
-        severity: "critical".to_owned(),
+        severity: Severity::Critical,
         summary: summary.to_owned(),
         details: details.to_owned(),
-        ..Event::default()
+        time_unix_ms: 0,
+        fields: BTreeMap::new(),
+        count: 1,
     }
 }
 
@@ -63,8 +66,7 @@ proptest! {
     ) {
         let one = Event {
             kind: texts[3].clone(),
-            severity: texts[4].clone(),
-            fields: [(texts[5].clone(), texts[2].clone())].into(),
+            fields: [(texts[5].clone(), texts[4].clone())].into(),
             ..event(&texts[0], &texts[1], &texts[2])
         };
         let made = message(&account(&prefix), &one, std::slice::from_ref(&one)).expect("made");

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use talon_sink::notification::Delivery;
+use talon_sink::delivery::Delivery;
 use talon_sink::peer_text::one_line;
 
 use crate::smtp::{Sent, SmtpError};

@@ -3,13 +3,12 @@
 use std::time::Duration;
 
 use lettre::Address;
-use talon_sdk::{Context, Output, ToolError, tracing};
-use talon_sink::notification::Delivery;
+use talon_sdk::{Context, Notification, Output, ToolError, tracing};
+use talon_sink::delivery::Delivery;
 use talon_sink::peer_text::one_line;
 use talon_sink::trust::Trust;
 
 use crate::account::Account;
-use crate::arguments::Notification;
 use crate::message::{message, message_id};
 use crate::outcome;
 use crate::sent_before::SentBefore;
@@ -79,10 +78,10 @@ impl Mailer {
 }
 
 /// Sends a notification by e-mail.
-#[talon_sdk::tool(role(notification_sink))]
-pub(crate) async fn send(args: Notification, cx: Context) -> Result<Output, ToolError> {
+#[talon_sdk::notification_sink]
+pub(crate) async fn send(asked: Notification, cx: Context) -> Result<Output, ToolError> {
     let mailer = cx.shared::<Mailer>()?;
-    let delivery = mailer.send(&args, &cx).await?;
-    tracing::debug!("event {}, attempt {}: {delivery:?}", one_line(&args.event.id), args.attempt);
+    let delivery = mailer.send(&asked, &cx).await?;
+    tracing::debug!("event {}, attempt {}: {delivery:?}", one_line(&asked.event.id), asked.attempt);
     delivery.output()
 }

@@ -16,8 +16,8 @@ async fn it_is_a_sink_that_says_why_nothing_was_sent() {
     let host = Host::builder(PROGRAM).config(config).launch().await.expect("launches");
     let declared = host.capabilities().await.expect("it has some");
     assert_eq!(declared.actions[0].roles, ["notification_sink"]);
-    let event = json!({"id": "01K1", "kind": "test", "severity": "info", "summary": "x"});
-    let answer = host.call("send", json!({"event": event})).await.expect("answers");
+    let event = json!({"id": "01K1", "kind": "test", "severity": "info", "summary": "x", "time_unix_ms": 0});
+    let answer = host.call("send", json!({"event": event, "attempt": 1})).await.expect("answers");
     let said = answer.structured.as_ref().expect("structured");
     assert_eq!(said["status"], "retry", "{answer:?}");
     let place = format!("cannot connect to 127.0.0.1:{port}");

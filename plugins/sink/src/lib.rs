@@ -2,7 +2,7 @@
 //!
 //! | module | content |
 //! |---|---|
-//! | [`notification`] | what a sink is asked, and what it answers |
+//! | [`delivery`] | what a sink answers |
 //! | [`connection`] | one connection to one host: through the supervisor's proxy if there is one |
 //! | `proxy` | the proxy's side of that |
 //! | [`trust`] | which certificates this machine trusts; TLS |
@@ -10,7 +10,7 @@
 //! | [`peer_text`] | what a server said, in a line that can be shown |
 
 pub mod connection;
-pub mod notification;
+pub mod delivery;
 pub mod peer_text;
 mod proxy;
 pub mod text;

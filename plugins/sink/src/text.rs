@@ -5,7 +5,7 @@
 
 use std::time::{Duration, UNIX_EPOCH};
 
-use crate::notification::Event;
+use talon_sdk::Event;
 
 /// What a cut text ends with.
 const CUT: &str = "…";
@@ -63,7 +63,7 @@ pub fn units(text: &str) -> usize {
 /// The head of an event: its severity and its kind.
 #[must_use]
 pub fn head(event: &Event) -> String {
-    format!("[{}] {}", event.severity, event.kind)
+    format!("[{}] {}", event.severity.as_str(), event.kind)
 }
 
 /// A notification in this markup, in at most `limit` units; `events` is not empty for a digest.
@@ -200,8 +200,8 @@ impl<M: Markup> Page<'_, M> {
 
 /// When an event happened, as HTTP and mail write it.
 fn time(event: &Event) -> Option<String> {
-    let known = event.time_unix_ms > 0 && event.time_unix_ms <= MAX_TIME_MS;
-    known.then(|| httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_millis(event.time_unix_ms)))
+    let known = u64::try_from(event.time_unix_ms).ok().filter(|time| (1..=MAX_TIME_MS).contains(time))?;
+    Some(httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_millis(known)))
 }
 
 #[cfg(test)]

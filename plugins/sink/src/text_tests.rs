@@ -1,12 +1,14 @@
 use proptest::prelude::*;
 
+use talon_sdk::Severity;
+
 use super::*;
 
 fn event(summary: &str, details: &str) -> Event {
     Event {
         id: "01K".to_owned(),
         kind: "plugin.failed".to_owned(),
-        severity: "critical".to_owned(),
+        severity: Severity::Critical,
         summary: summary.to_owned(),
         details: details.to_owned(),
         time_unix_ms: 1_780_000_000_000,
@@ -42,7 +44,7 @@ fn a_digest_has_a_line_for_each_event_or_says_how_many_are_left_out() {
 fn a_text_over_the_limit_is_cut_with_a_mark() {
     let said = text(&event(&"ä".repeat(500), &"x".repeat(5000)), &[], &Plain, 300);
     assert!(units(&said) <= 300 && said.ends_with('…'), "{said}");
-    let odd = Event { time_unix_ms: u64::MAX, ..event("x", "") };
+    let odd = Event { time_unix_ms: i64::MAX, ..event("x", "") };
     assert!(!text(&odd, &[], &Plain, 300).contains("time"));
 }
 
@@ -55,12 +57,9 @@ proptest! {
     ) {
         let one = Event {
             kind: texts[0].clone(),
-            severity: texts[1].clone(),
-            summary: texts[2].clone(),
-            details: texts[3].repeat(10),
             fields: [(texts[4].clone(), texts[5].clone())].into(),
             count: 3,
-            ..Event::default()
+            ..event(&texts[2], &texts[3].repeat(10))
         };
         for events in [vec![], vec![one.clone(); more]] {
             prop_assert!(units(&text(&one, &events, &Plain, limit)) <= limit);

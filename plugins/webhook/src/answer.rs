@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use http::header::{LOCATION, RETRY_AFTER};
 use http::{HeaderMap, StatusCode};
-use talon_sink::notification::Delivery;
+use talon_sink::delivery::Delivery;
 use talon_sink::peer_text::{one_line, without_secrets};
 
 /// The longest time that a server may ask to be left alone: an hour, as the role has it.

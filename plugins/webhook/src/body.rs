@@ -1,10 +1,9 @@
 //! What is sent, in each format.
 
 use serde::Serialize;
-use talon_sink::notification::Event;
+use talon_sdk::{Event, Notification};
 use talon_sink::text::text;
 
-use crate::arguments::Notification;
 use crate::markup::{Discord, Slack};
 use crate::settings::Format;
 
@@ -74,8 +73,10 @@ mod tests {
     }
 
     fn notification() -> Notification {
-        let event = Event { kind: "test".to_owned(), summary: "@everyone".to_owned(), ..Event::default() };
-        Notification { event, events: Vec::new(), attempt: 2 }
+        let event = json!({
+            "id": "01K1", "kind": "test", "severity": "info", "summary": "@everyone", "time_unix_ms": 1_780_000_000_000_u64,
+        });
+        serde_json::from_value(json!({"event": event, "attempt": 2})).expect("a notification")
     }
 
     #[test]

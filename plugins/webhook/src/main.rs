@@ -1,7 +1,6 @@
 //! Sends notifications to a web hook: as signed JSON, or as text for services like Slack and Discord.
 
 mod answer;
-mod arguments;
 mod body;
 mod markup;
 mod request;

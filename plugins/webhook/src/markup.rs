@@ -75,19 +75,24 @@ fn push_block(out: &mut String, c: char, other: impl FnOnce(&mut String)) {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use proptest::prelude::*;
-    use talon_sink::notification::Event;
+    use talon_sdk::{Event, Severity};
     use talon_sink::text::text;
 
     use super::*;
 
     fn event(summary: &str, details: &str) -> Event {
         Event {
+            id: "01K1".to_owned(),
             kind: "test".to_owned(),
-            severity: "info".to_owned(),
+            severity: Severity::Info,
             summary: summary.to_owned(),
             details: details.to_owned(),
-            ..Event::default()
+            time_unix_ms: 0,
+            fields: BTreeMap::new(),
+            count: 1,
         }
     }
 

@@ -6,13 +6,12 @@ use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HOST, HeaderName, HeaderValue, USER_AGENT};
 use http::{Method, Request};
 use http_body_util::Full;
-use talon_sdk::{Context, Credential, Output, ToolError, tracing};
-use talon_sink::notification::Delivery;
+use talon_sdk::{Context, Credential, Notification, Output, ToolError, tracing};
+use talon_sink::delivery::Delivery;
 use talon_sink::peer_text::one_line;
 use talon_sink::trust::Trust;
 
 use crate::answer;
-use crate::arguments::Notification;
 use crate::body::body;
 use crate::request::request;
 use crate::settings::{Format, Settings};
@@ -133,10 +132,10 @@ fn name(credential: &Credential<'_>, which: &str) -> Result<HeaderName, String> 
 }
 
 /// Sends a notification to the web hook.
-#[talon_sdk::tool(role(notification_sink))]
-pub(crate) async fn send(args: Notification, cx: Context) -> Result<Output, ToolError> {
+#[talon_sdk::notification_sink]
+pub(crate) async fn send(asked: Notification, cx: Context) -> Result<Output, ToolError> {
     let webhook = cx.shared::<Webhook>()?;
-    let delivery = webhook.send(&args, &cx).await?;
-    tracing::debug!("event {}, attempt {}: {delivery:?}", one_line(&args.event.id), args.attempt);
+    let delivery = webhook.send(&asked, &cx).await?;
+    tracing::debug!("event {}, attempt {}: {delivery:?}", one_line(&asked.event.id), asked.attempt);
     delivery.output()
 }

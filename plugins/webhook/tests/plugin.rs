@@ -9,7 +9,7 @@ use talon_sdk::testing::Host;
 const PROGRAM: &str = env!("CARGO_BIN_EXE_webhook");
 
 fn notification() -> Value {
-    json!({"event": {"id": "01K1", "kind": "test", "severity": "info", "summary": "x", "count": 1, "new": 1}, "attempt": 1})
+    json!({"event": {"id": "01K1", "kind": "test", "severity": "info", "summary": "x", "time_unix_ms": 0, "count": 1}, "attempt": 1})
 }
 
 // Promises: EXT-75

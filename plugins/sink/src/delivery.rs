@@ -1,34 +1,14 @@
-//! What a sink is asked, and what it answers.
+//! What a sink answers.
+//!
+//! The SDK's `Delivery` has no reason for what is delivered, which receivers that did not get a message need, and its texts cannot be
+//! read back.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use talon_sdk::{Output, ToolError};
 
 use crate::peer_text::one_line;
-
-/// One event.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(default)]
-pub struct Event {
-    /// The same for every attempt to deliver it.
-    pub id: String,
-    /// What it is about, such as `plugin.failed`.
-    pub kind: String,
-    /// `info`, `warning` or `critical`.
-    pub severity: String,
-    /// One line of at most 500 characters.
-    pub summary: String,
-    /// At most 16 KiB; may be empty.
-    pub details: String,
-    /// When it happened, in milliseconds since 1970.
-    pub time_unix_ms: u64,
-    /// What it is about, by name.
-    pub fields: BTreeMap<String, String>,
-    /// How many events this one stands for.
-    pub count: u64,
-}
 
 /// What became of a notification.
 #[derive(Debug, Clone, PartialEq, Eq)]
