@@ -68,6 +68,7 @@ fn crates_depend_in_one_direction() {
     never("talon-sanitize", &["talon-proto", "talon-guard", "tokio"]);
     never("talon-jail", &["talon-proto", "talon-plugin", "tokio", "tonic"]);
     never("talon-audit", &["talon-plugin", "talon-guard", "talon-jail", "talon-supervisor", "talon"]);
+    never("talon-event-log", &["talon-proto", "talon-plugin", "talon-supervisor", "tokio", "tonic"]);
     never("talon-child", &["talon-plugin", "talon-guard", "talon-jail", "talon-supervisor", "talon"]);
     never("talon-client", &["talon-plugin", "talon-guard", "talon-jail", "talon-supervisor", "talon"]);
     never(
@@ -269,10 +270,11 @@ fn root_files(manifest: &str) -> Vec<PathBuf> {
 
 /// The libraries that run inside of a supervisor. What its clients share with it lies below them: the wire
 /// contracts, the keys of plugins, sanitized texts.
-const SUPERVISOR_LIBRARIES: [&str; 8] = [
+const SUPERVISOR_LIBRARIES: [&str; 9] = [
     "talon_audit",
     "talon_conformance",
     "talon_egress",
+    "talon_event_log",
     "talon_guard",
     "talon_jail",
     "talon_plugin",
