@@ -9,6 +9,7 @@
 //! | [`config`] | the config file, environment variables and flags |
 //! | `discover` | finds plugins |
 //! | [`dispatch`] | the dispatcher: the guard stack of every plugin |
+//! | [`events`] | what an operator wants to be told of, numbered and kept |
 //! | [`host`] | `talon.host.v1.Host` on `host.sock` |
 //! | `notify` | messages to a service manager |
 //! | [`peer`] | the peer of a connection, and its role |
@@ -28,6 +29,7 @@ mod blocking;
 pub mod config;
 mod discover;
 pub mod dispatch;
+pub mod events;
 pub mod host;
 mod notify;
 pub mod peer;

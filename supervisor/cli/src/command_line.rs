@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use crate::client::{agent, call, events, plugin, reload, status, stop};
+use crate::client::{agent, call, event, events, plugin, reload, status, stop};
 use crate::exit;
 use crate::failure::Failure;
 use crate::global::Global;
@@ -56,6 +56,8 @@ enum Verb {
     Plugin(plugin::PluginVerb),
     #[command(subcommand)]
     Extension(agent::ExtensionVerb),
+    #[command(subcommand)]
+    Event(event::EventVerb),
     Events(events::EventsArgs),
     Status(status::StatusArgs),
     Stop(stop::StopArgs),
@@ -128,6 +130,7 @@ impl Verb {
             Self::Schedule(verb) => verb.run(socket, out),
             Self::Plugin(verb) => block_on(verb.run(socket, out)),
             Self::Extension(verb) => block_on(verb.run(socket, out)),
+            Self::Event(verb) => block_on(verb.run(socket, out)),
             Self::Events(args) => block_on(args.run(socket, out)),
             Self::Status(args) => block_on(args.run(socket, out)),
             Self::Stop(args) => block_on(args.run(socket, out)),

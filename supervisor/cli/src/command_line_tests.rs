@@ -54,6 +54,8 @@ fn what_the_help_shows_parses() {
         "talon approval rules --everybody",
         "talon approval revoke 01K0",
         "talon forget anna --yes",
+        "talon event list",
+        "talon event ls --after 1780000000042 --follow --output json",
         "talon plugin list",
         "talon plugin ls",
         "talon plugin show hello",

@@ -16,7 +16,7 @@ use talon_plugin_config::spec::LifecycleSettings;
 use talon_plugin_config::units::ByteSize;
 
 use super::environment::Environment;
-use super::types::{Config, Engine, Grants, Guard, Lifecycle, State, Tools};
+use super::types::{Config, Engine, Events, Grants, Guard, Lifecycle, State, Tools};
 
 /// Checks a configuration whose values are each valid for their key.
 pub(crate) fn check<'o>(config: &Config, around: &Environment, origins: &'o Origins) -> Findings<'o> {
@@ -46,12 +46,18 @@ pub(crate) fn check<'o>(config: &Config, around: &Environment, origins: &'o Orig
     let audit = top.key("audit");
     check.found.check_nonzero_size(config.audit.file_bytes, &audit.key("file_bytes"));
     check_call_timeout(config.audit.wait, &audit.key("wait"), &mut check.found);
+    check.events(&config.events, &top.key("events"));
     let catalog = check.models(&config.models, &top.key("models"));
     check.agent(config, catalog.as_ref(), &top.key("agent"));
     check.orchestrator(&config.orchestrator, &top.key("orchestrator"));
     check.extensions(config, &top.key("extensions"));
     check.found
 }
+
+/// The least that `events.max_bytes` may be: an eighth of it is a segment, which holds some of the largest events.
+const MIN_EVENT_BYTES: ByteSize = ByteSize::mib(1);
+/// The most that `events.max_bytes` may be: a start reads it, a segment at a time.
+const MAX_EVENT_BYTES: ByteSize = ByteSize::mib(1024);
 
 struct Check<'a> {
     found: Findings<'a>,
@@ -60,6 +66,21 @@ struct Check<'a> {
 impl Check<'_> {
     fn problem(&mut self, key: &KeyPath, message: impl Into<String>, help: &str) {
         self.found.problem(key, message, help);
+    }
+
+    fn events(&mut self, events: &Events, path: &KeyPath) {
+        if events.max_bytes < MIN_EVENT_BYTES {
+            let problem = format!("{} is less than {MIN_EVENT_BYTES}", events.max_bytes);
+            self.problem(&path.key("max_bytes"), problem, "an eighth of it has to hold the largest event");
+        }
+        if events.max_bytes > MAX_EVENT_BYTES {
+            let problem = format!("{} is more than {MAX_EVENT_BYTES}", events.max_bytes);
+            self.problem(
+                &path.key("max_bytes"),
+                problem,
+                "an eighth of it is read at once when talon starts",
+            );
+        }
     }
 
     fn guard(&mut self, guard: &Guard, path: &KeyPath) {

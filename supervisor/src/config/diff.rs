@@ -25,6 +25,7 @@ impl Config {
             log,
             admin: _,
             audit: _,
+            events: _,
             traces: _,
             reload,
             user: _,
@@ -65,6 +66,7 @@ impl Config {
             state: running.state.clone(),
             admin: running.admin.clone(),
             audit: running.audit.clone(),
+            events: running.events.clone(),
             traces: running.traces.clone(),
             user: running.user.clone(),
         }

@@ -16,6 +16,7 @@ use super::exit_requests::ExitSender;
 use crate::agent;
 use crate::audit::{Audit, OperationRecording};
 use crate::dispatch::Dispatcher;
+use crate::events::EventRecorder;
 use crate::peer::Peer;
 use crate::receipts::Receipts;
 use crate::reload::Reloader;
@@ -50,6 +51,8 @@ pub struct SupervisorInfo {
     pub audit: Audit,
     /// Proofs of the agent's calls.
     pub receipts: Receipts,
+    /// The events for an operator.
+    pub recorder: EventRecorder,
 }
 
 /// The supervisor's parts as the handlers use them. Cheap to clone.

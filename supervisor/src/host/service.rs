@@ -22,7 +22,7 @@ use super::closing::StreamCloser;
 use super::context::{HostContext, SupervisorInfo};
 use super::exit_requests::ExitSender;
 use super::limits::MAX_FOLLOWERS;
-use super::{exit_requests, operate, plugins, raw_answers, receipts, reload, status, streams};
+use super::{events, exit_requests, operate, plugins, raw_answers, receipts, reload, status, streams};
 use crate::dispatch::{self, Dispatcher};
 
 /// `talon.host.v1.Host`. Cheap to clone.
@@ -195,13 +195,16 @@ impl Host for HostService {
 
     async fn subscribe(
         &self,
-        _: Request<SubscribeRequest>,
+        request: Request<SubscribeRequest>,
     ) -> Result<Response<Self::SubscribeStream>, Status> {
-        Err(Status::unimplemented("this supervisor keeps no events"))
+        events::subscribe(&self.context, request)
     }
 
-    async fn ack_events(&self, _: Request<AckEventsRequest>) -> Result<Response<AckEventsResponse>, Status> {
-        Err(Status::unimplemented("this supervisor keeps no events"))
+    async fn ack_events(
+        &self,
+        request: Request<AckEventsRequest>,
+    ) -> Result<Response<AckEventsResponse>, Status> {
+        events::acknowledge(&self.context, request).await
     }
 
     async fn list_raw_answers(

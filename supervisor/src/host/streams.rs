@@ -105,7 +105,7 @@ fn follow<T: Clone + Send + 'static>(receiver: Receiver<T>) -> impl Stream<Item 
 }
 
 impl HostContext {
-    fn follower_permit(&self) -> Result<OwnedSemaphorePermit, Status> {
+    pub(super) fn follower_permit(&self) -> Result<OwnedSemaphorePermit, Status> {
         self.followers.clone().try_acquire_owned().map_err(|_| {
             Status::resource_exhausted(format!(
                 "{MAX_FOLLOWERS} clients follow events and logs already: end one of them first"
@@ -114,11 +114,12 @@ impl HostContext {
     }
 
     /// The stream until the supervisor ends; it holds its permit for that time.
-    fn until_closing<T: Send + 'static>(
+    pub(super) fn until_closing<T: Send + 'static>(
         &self,
         stream: impl Stream<Item = Result<T, Status>> + Send + 'static,
-        place: OwnedSemaphorePermit,
+        place: impl Into<Option<OwnedSemaphorePermit>>,
     ) -> ResponseStream<T> {
+        let place = place.into();
         let closing = self.closing.clone();
         let last_word = stream::once(async move { closing.final_status() });
         stream

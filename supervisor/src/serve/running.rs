@@ -19,6 +19,7 @@ use super::signals::Signals;
 use crate::audit::Audit;
 use crate::config::{Config, PeerPolicy};
 use crate::dispatch::Dispatcher;
+use crate::events::EventRecorder;
 use crate::host::{HostService, LivenessProbe, Server, StateProxy, StreamCloser, serve_agent};
 use crate::notify::Manager;
 use crate::socket::HostSocket;
@@ -48,6 +49,8 @@ pub(super) struct RunningSupervisor {
     pub(super) admin: AdminListeners,
     /// The audit log: one supervisor at a time writes to its directory.
     pub(super) audit: Audit,
+    /// The events for an operator: one supervisor at a time writes them.
+    pub(super) recorder: EventRecorder,
     /// Ends the streams of events and logs of the server.
     pub(super) closing: StreamCloser,
     /// The probe of the server's accept loop, for the watchdog.
@@ -188,6 +191,7 @@ impl RunningSupervisor {
         if let Some(server) = self.server.take() {
             server.stop().await;
         }
+        self.recorder.close().await;
         self.audit.close().await;
         tracing::info!("stopped");
     }

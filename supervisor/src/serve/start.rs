@@ -28,6 +28,7 @@ use crate::audit::Audit;
 use crate::config::{Config, Loaded, PeerPolicy, Problem};
 use crate::discover;
 use crate::dispatch::Dispatcher;
+use crate::events::EventRecorder;
 use crate::host::{ExitRequest, HostService, StreamCloser, SupervisorInfo, exit_channel};
 use crate::notify::Manager;
 use crate::receipts::Receipts;
@@ -79,6 +80,8 @@ pub async fn serve(loaded: Loaded, beginning: StartOptions) -> Result<(), ServeF
         arrival = acquire(&mut sockets, &config, takeover, &manager) => arrival?,
         _ = signals.stop() => return Ok(()),
     };
+    // From here on events are recorded, once the directory for data is there.
+    let unrecorded = events.subscribe_without_calls();
     let state = state_service::supervisor(&config, &events);
     let agent = agent::supervisor(&config, &events);
     let (registry, state_service) = match start_plugins(
@@ -99,6 +102,7 @@ pub async fn serve(loaded: Loaded, beginning: StartOptions) -> Result<(), ServeF
             return Err(failure);
         }
     };
+    let recorder = EventRecorder::start(&config, &events, unrecorded);
     let audit = Audit::start(&config, &events).map_err(ServeFailure::Audit)?;
     let socket = match arrival.socket.take() {
         Some(socket) => socket,
@@ -112,9 +116,21 @@ pub async fn serve(loaded: Loaded, beginning: StartOptions) -> Result<(), ServeF
     arrival.quarantine(&dispatcher);
 
     let idle_exit = for_user.then(|| config.user.idle_exit.get());
-    let parts = Parts { started, loaded, machine, config, registry, dispatcher, events, state, agent, audit };
+    let parts = Parts {
+        started,
+        loaded,
+        machine,
+        config,
+        registry,
+        dispatcher,
+        events,
+        state,
+        agent,
+        audit,
+        recorder,
+    };
     let HostApi { service, reloader, peers, exit_requests } = parts.host_api(refused, &manager);
-    let Parts { config, registry, dispatcher, events, state, agent, audit, .. } = parts;
+    let Parts { config, registry, dispatcher, events, state, agent, audit, recorder, .. } = parts;
     let liveness = tokio::sync::watch::Sender::new(None);
     let _fed = watchdog::feed(&manager, &registry, liveness.subscribe());
     // Tasks that run as long as the supervisor: one line each.
@@ -136,6 +152,7 @@ pub async fn serve(loaded: Loaded, beginning: StartOptions) -> Result<(), ServeF
         server: None,
         admin: AdminListeners::new(sockets.admin, sources),
         audit,
+        recorder,
         closing: StreamCloser::default(),
         liveness,
         clients: ClientConnections::default(),
@@ -193,6 +210,7 @@ struct Parts {
     state: Option<StateSupervisor>,
     agent: Option<AgentSupervisor>,
     audit: Audit,
+    recorder: EventRecorder,
 }
 
 /// The service behind `host.sock`, and what it shares with the rest of the supervisor.
@@ -237,6 +255,7 @@ impl Parts {
             tier: self.machine.tier.name(),
             audit: self.audit.clone(),
             receipts: Receipts::open(&config.state.data_dir),
+            recorder: self.recorder.clone(),
         };
         machine::log_protections(&self.machine, config.sandbox.mode.into(), &info.not_enforced);
         let (exit_sender, exit_requests) = exit_channel();

@@ -97,7 +97,10 @@ impl<K> ServiceHandle<K> {
             }
         });
         if let Some((state, problem)) = changed {
-            let event = NewEvent::new(EventKind::Supervisor, self.inner.name).field("state", state.as_str());
+            let event = NewEvent::new(EventKind::Supervisor, self.inner.name)
+                .field("service", self.inner.name)
+                .field("state", state.as_str())
+                .field("planned", self.closing_token().is_cancelled());
             self.inner.events.emit(match problem {
                 Some(problem) => event.field("problem", problem),
                 None => event,

@@ -39,3 +39,6 @@ pub(crate) use managed_service::{ControlSocket, ManagedService};
 pub(crate) use spec::service_spec;
 pub use status::{ManagedServiceState, ManagedServiceStatus};
 pub(crate) use status::{RetryHint, sanitize_report};
+
+/// The name of the state service in logs and events.
+pub(crate) const STATE_SERVICE: &str = "state service";

@@ -17,8 +17,8 @@ use talon_proto::state::{
 
 use crate::config::Quota;
 use crate::service::{
-    BoundedQueue, ControlSocket, ManagedService, ManagedServiceState, ManagedServiceStatus, ServiceHandle,
-    sanitize_report,
+    BoundedQueue, ControlSocket, ManagedService, ManagedServiceState, ManagedServiceStatus, STATE_SERVICE,
+    ServiceHandle, sanitize_report,
 };
 
 /// Maximum number of operators' connections that wait while the service starts; each is a person or a script.
@@ -113,7 +113,7 @@ impl StateService {
 }
 
 impl ManagedService for StateService {
-    const NAME: &'static str = "state service";
+    const NAME: &'static str = STATE_SERVICE;
     type Outgoing = ToState;
     type Incoming = FromState;
     type Session = SessionState;

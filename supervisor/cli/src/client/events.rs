@@ -82,12 +82,12 @@ async fn stream(client: &mut Client, plugin: &str, left: &mut u64, out: &mut Out
 }
 
 /// Whether the error means that the connection ended, rather than being the supervisor's response.
-fn is_connection_lost(status: &Status) -> bool {
+pub(crate) fn is_connection_lost(status: &Status) -> bool {
     matches!(status.code(), Code::Unavailable | Code::Cancelled | Code::Unknown | Code::Internal)
 }
 
 /// Waits for the next supervisor on that socket, however long it takes.
-async fn reconnect(path: &Path, out: &mut Output) -> Result<Client, Failure> {
+pub(crate) async fn reconnect(path: &Path, out: &mut Output) -> Result<Client, Failure> {
     out.err_line(sanitized!(
         "talon: the supervisor at {} ended; waiting for the next one",
         sanitized_line(path.display())

@@ -8,6 +8,7 @@ pub(crate) mod call;
 mod call_progress;
 mod call_question;
 pub(crate) mod connection;
+pub(crate) mod event;
 pub(crate) mod events;
 mod form_filler;
 pub(crate) mod plugin;

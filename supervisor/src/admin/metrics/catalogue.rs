@@ -84,6 +84,13 @@ pub const ALL: &[Metric] = &[
     gauge("talon_calls_in_flight", BY_PLUGIN, "Calls that run"),
     gauge("talon_calls_waiting", BY_PLUGIN, "Calls that wait for a place in front of the plugin"),
     gauge("talon_breaker_state", &[PLUGIN, "state"], "1 for the state that the plugin's breaker is in"),
+    // Events for an operator.
+    counter("talon_events_total", &["kind"], "Events for an operator that were recorded, by kind"),
+    counter(
+        "talon_events_dropped_total",
+        &[],
+        "Events that were lost before they were recorded, since they came too fast or the disk did not take them",
+    ),
     // The guard.
     counter(
         "talon_guard_calls_total",

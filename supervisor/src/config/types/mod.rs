@@ -4,6 +4,7 @@
 
 mod admin;
 mod audit;
+mod events;
 mod frames;
 mod guard;
 mod host;
@@ -20,6 +21,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::admin::Admin;
 pub use self::audit::{Audit, AuditArguments};
+pub use self::events::Events;
 pub use self::frames::Frames;
 pub use self::guard::{Breaker, Envelope, Guard, Oversize, Pages, Quarantine};
 pub use self::host::{Host, Origin, Peer, Role};
@@ -74,6 +76,9 @@ pub struct Config {
     pub admin: Admin,
     /// A record of every call that cannot be changed without showing.
     pub audit: Audit,
+    /// What happened that an operator wants to be told of (a plugin failed, a configuration was refused), numbered and kept in
+    /// `events` in `state.data_dir`.
+    pub events: Events,
     /// OpenTelemetry.
     pub traces: Traces,
     /// Changes while it runs.
@@ -114,6 +119,7 @@ impl Config {
             log: Log::default(),
             admin: Admin::default(),
             audit: Audit::default(),
+            events: Events::default(),
             traces: Traces::default(),
             reload: Reload::default(),
             user: User::default(),

@@ -44,6 +44,7 @@ impl RunningSupervisor {
             service.stop().await;
         }
         self.admin.close().await;
+        self.recorder.close().await;
         self.audit.close().await;
     }
 
@@ -66,6 +67,7 @@ impl RunningSupervisor {
         if self.server.is_some() {
             return Ok(());
         }
+        self.recorder.resume().await;
         self.registry.resume();
         if let Some(keeper) = &self.state {
             keeper.reopen();

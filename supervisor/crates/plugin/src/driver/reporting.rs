@@ -32,6 +32,7 @@ impl Driver {
             self.event(EventKind::StateChanged, message)
                 .field("from", from)
                 .field("to", to)
+                .field("deaths", self.status.deaths)
                 .field("reason", reason),
         );
     }

@@ -1,0 +1,131 @@
+use talon_plugin::NewEvent;
+use talon_plugin_config::PluginName;
+
+use super::*;
+
+/// The event as a subscriber of the supervisor's events gets it.
+fn emitted(event: NewEvent) -> std::sync::Arc<Event> {
+    let events = talon_plugin::Events::new();
+    let mut listener = events.subscribe();
+    events.emit(event);
+    listener.try_recv().unwrap()
+}
+
+fn state_changed(plugin: &str, to: &str, deaths: u32) -> NewEvent {
+    NewEvent::new(EventKind::StateChanged, "changed")
+        .plugin(&PluginName::new(plugin).unwrap())
+        .instance(0)
+        .field("from", "ready")
+        .field("to", to)
+        .field("deaths", deaths)
+        .field("reason", "killed by SIGSEGV")
+}
+
+fn service(state: &str, planned: bool) -> NewEvent {
+    NewEvent::new(EventKind::Supervisor, STATE_SERVICE)
+        .field("service", STATE_SERVICE)
+        .field("state", state)
+        .field("planned", planned)
+        .field("problem", "no answer")
+}
+
+/// Kind and severity of what comes of each event.
+fn told(classifier: &mut Classifier, events: Vec<NewEvent>) -> Vec<(&'static str, Severity)> {
+    let told = events.into_iter().filter_map(|event| classifier.classify(&emitted(event)));
+    told.map(|event| (event.kind.as_str(), event.severity)).collect()
+}
+
+// Promises: EXT-68
+#[test]
+fn a_plugin_that_fails_comes_back_and_gives_up_is_told_of() {
+    let mut classifier = Classifier::default();
+    let events = vec![
+        state_changed("p", "ready", 0),
+        state_changed("p", "backoff", 1),
+        state_changed("p", "handshaking", 1),
+        state_changed("p", "ready", 1),
+        state_changed("p", "backoff", 2),
+        state_changed("other", "ready", 0),
+        state_changed("p", "failed", 3),
+        state_changed("p", "ready", 0),
+        state_changed("p", "ready", 0),
+    ];
+    assert_eq!(
+        told(&mut classifier, events),
+        [
+            ("plugin.failed", Severity::Warning),
+            ("plugin.ready", Severity::Info),
+            ("plugin.restarting", Severity::Warning),
+            ("plugin.failed", Severity::Critical),
+            ("plugin.ready", Severity::Info),
+        ]
+    );
+}
+
+#[test]
+fn a_stop_and_a_replacement_are_no_trouble() {
+    let mut classifier = Classifier::default();
+    let replacement = state_changed("p", "backoff", 1).field("replacement", "new");
+    let events = vec![
+        replacement,
+        state_changed("p", "failed", 1),
+        state_changed("p", "stopped", 0),
+        state_changed("p", "ready", 0),
+    ];
+    assert_eq!(told(&mut classifier, events), [("plugin.failed", Severity::Critical)]);
+}
+
+// Promises: EXT-68
+#[test]
+fn the_state_service_is_told_of_when_it_goes_and_when_it_is_back() {
+    let mut classifier = Classifier::default();
+    let events = vec![
+        service("starting", false),
+        service("serving", false),
+        service("unavailable", false),
+        service("serving", false),
+        service("backoff", false),
+        service("starting", false),
+        service("serving", false),
+        service("backoff", true),
+    ];
+    let expected = [
+        ("state.unavailable", Severity::Critical),
+        ("state.available", Severity::Info),
+        ("state.unavailable", Severity::Critical),
+        ("state.available", Severity::Info),
+    ];
+    assert_eq!(told(&mut classifier, events), expected);
+}
+
+#[test]
+fn what_an_earlier_supervisor_recorded_counts() {
+    let failed = emitted(state_changed("p", "failed", 3));
+    let recorded = Classifier::default().classify(&failed).unwrap().encode();
+    let recorded = <host::HostEvent as prost::Message>::decode(recorded.as_slice()).unwrap();
+    let mut classifier = Classifier::default();
+    classifier.resume(&recorded);
+    assert_eq!(
+        told(&mut classifier, vec![state_changed("p", "ready", 0)]),
+        [("plugin.ready", Severity::Info)]
+    );
+    assert_eq!(told(&mut classifier, vec![state_changed("p", "ready", 0)]), []);
+}
+
+#[test]
+fn quarantines_and_refused_configurations_are_told_of() {
+    let mut classifier = Classifier::default();
+    let quarantined = NewEvent::new(EventKind::Quarantined, "quarantined: 9 places")
+        .plugin(&PluginName::new("p").unwrap())
+        .field("neutralised", 9);
+    let quarantined = classifier.classify(&emitted(quarantined)).unwrap();
+    assert_eq!((quarantined.kind, quarantined.plugin.as_str()), (HostEventKind::PluginQuarantined, "p"));
+    assert_eq!(quarantined.fields["neutralised"], "9");
+    let refused = NewEvent::new(EventKind::ConfigRefused, format!("refused: {}", "ä".repeat(3000)));
+    let refused = classifier.classify(&emitted(refused)).unwrap();
+    let wire = <host::HostEvent as prost::Message>::decode(refused.encode().as_slice()).unwrap();
+    assert_eq!((wire.kind.as_str(), wire.severity.as_str()), ("config.refused", "warning"));
+    assert!(wire.summary.chars().count() <= 500 && wire.details.chars().count() > 1000);
+    assert_eq!(wire.fields["count"], "1");
+    assert_eq!(classifier.classify(&emitted(NewEvent::new(EventKind::Supervisor, "draining"))), None);
+}

@@ -1,0 +1,32 @@
+//! The events that an operator wants to be told of, numbered and kept: what `Subscribe` serves.
+//!
+//! ```text
+//! registry, dispatcher, reloader, services ──emit──► Events (broadcast; never waits)
+//!                                                      │ one subscriber
+//!                                        classify ◄────┘   which of them are for an operator
+//!                                           │
+//!                                        coalesce          one for each kind and plugin within the window, with a count
+//!                                           │
+//!                                        queue (bounded)   while the disk is slow or full
+//!                                           │
+//!                                        talon-event-log   numbered, synced ──► Subscribe
+//! ```
+//!
+//! | module | contents |
+//! |---|---|
+//! | `host_event` | kinds, severities, and an event before it has a number |
+//! | `classifier` | pure: which of the supervisor's events are for an operator |
+//! | `coalescer` | pure: repeated events become one |
+//! | `queue` | events that wait for the disk |
+//! | `recorder` | the task that does all this, and its handle |
+//! | `feed` | the events after a number, as a stream |
+
+mod classifier;
+mod coalescer;
+mod feed;
+mod host_event;
+mod queue;
+mod recorder;
+
+pub(crate) use feed::FeedError;
+pub use recorder::EventRecorder;
