@@ -58,7 +58,7 @@ async fn kept(supervisor: &Supervisor, after: u64) -> Vec<HostEvent> {
 }
 
 fn newest_segment(left: &Leftovers) -> PathBuf {
-    let entries = std::fs::read_dir(left.scratch.join("data/events")).expect("there is a log");
+    let entries = std::fs::read_dir(left.scratch().join("data/events")).expect("there is a log");
     let paths: BTreeSet<PathBuf> = entries.map(|entry| entry.expect("it can be read").path()).collect();
     paths.into_iter().next_back().expect("it has a segment")
 }

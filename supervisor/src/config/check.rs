@@ -56,6 +56,8 @@ pub(crate) fn check<'o>(config: &Config, around: &Environment, origins: &'o Orig
 
 /// The least that `events.max_bytes` may be: an eighth of it is a segment, which holds some of the largest events.
 const MIN_EVENT_BYTES: ByteSize = ByteSize::mib(1);
+/// The most that `events.max_bytes` may be: a start reads it, a segment at a time.
+const MAX_EVENT_BYTES: ByteSize = ByteSize::mib(1024);
 
 struct Check<'a> {
     found: Findings<'a>,
@@ -70,6 +72,14 @@ impl Check<'_> {
         if events.max_bytes < MIN_EVENT_BYTES {
             let problem = format!("{} is less than {MIN_EVENT_BYTES}", events.max_bytes);
             self.problem(&path.key("max_bytes"), problem, "an eighth of it has to hold the largest event");
+        }
+        if events.max_bytes > MAX_EVENT_BYTES {
+            let problem = format!("{} is more than {MAX_EVENT_BYTES}", events.max_bytes);
+            self.problem(
+                &path.key("max_bytes"),
+                problem,
+                "an eighth of it is read at once when talon starts",
+            );
         }
     }
 

@@ -33,8 +33,8 @@ const RETRY: Duration = Duration::from_secs(2);
 /// How long a close may take: a disk that hangs must not hold up the end of the supervisor.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
 
-const RECORDED: &str = "talon_events_total";
-const DROPPED: &str = "talon_events_dropped_total";
+const RECORDED: &str = "talon_host_events_total";
+const DROPPED: &str = "talon_host_events_dropped_total";
 
 /// Records events, and gives them out. Cheap to clone. It never holds up who emits an event: what it cannot take up in time is
 /// lost and counted.

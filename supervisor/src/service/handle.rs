@@ -99,8 +99,11 @@ impl<K> ServiceHandle<K> {
         if let Some((state, problem)) = changed {
             let event = NewEvent::new(EventKind::Supervisor, self.inner.name)
                 .field("service", self.inner.name)
-                .field("state", state.as_str())
-                .field("planned", self.closing_token().is_cancelled());
+                .field("state", state.as_str());
+            let event = match self.closing_token().is_cancelled() {
+                true => event.field("planned", true),
+                false => event,
+            };
             self.inner.events.emit(match problem {
                 Some(problem) => event.field("problem", problem),
                 None => event,

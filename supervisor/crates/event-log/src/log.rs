@@ -193,8 +193,10 @@ impl EventLog {
     fn is_full(&self) -> bool {
         let index = self.index.read();
         let Some(segment) = index.segments.back() else { return true };
-        segment.bytes >= self.max_bytes / SEGMENTS
-            || segment.events.len() >= (self.max_events / SEGMENTS as usize).max(1)
+        let is_large = segment.bytes >= self.max_bytes / SEGMENTS
+            || segment.events.len() >= (self.max_events / SEGMENTS as usize).max(1);
+        // Two segments never begin with the same number.
+        is_large && !segment.events.is_empty()
     }
 
     /// Appends bytes to the last segment: all or nothing, as far as readers and the next write are concerned.

@@ -22,7 +22,7 @@ pub const MAX_MESSAGE_BYTES: usize = 4096;
 /// What kind of event it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum EventKind {
-    /// An instance went from one state to another: `from`, `to`, `reason`, and `deaths` within the restart window.
+    /// An instance went from one state to another: `from`, `to`, `reason`, and `deaths` within the restart window if there were any.
     StateChanged,
     /// A call ended; emitted by the dispatcher.
     CallFinished,

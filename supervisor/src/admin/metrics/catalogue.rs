@@ -85,9 +85,9 @@ pub const ALL: &[Metric] = &[
     gauge("talon_calls_waiting", BY_PLUGIN, "Calls that wait for a place in front of the plugin"),
     gauge("talon_breaker_state", &[PLUGIN, "state"], "1 for the state that the plugin's breaker is in"),
     // Events for an operator.
-    counter("talon_events_total", &["kind"], "Events for an operator that were recorded, by kind"),
+    counter("talon_host_events_total", &["kind"], "Events for an operator that were recorded, by kind"),
     counter(
-        "talon_events_dropped_total",
+        "talon_host_events_dropped_total",
         &[],
         "Events that were lost before they were recorded, since they came too fast or the disk did not take them",
     ),

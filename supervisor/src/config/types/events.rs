@@ -11,7 +11,7 @@ use talon_plugin_config::units::{ByteSize, Duration};
 pub struct Events {
     /// The most bytes that are kept. At the bound the oldest go, an eighth at a time.
     ///
-    /// 8 MiB, some ten thousand events. The agent is told of a gap if it had not taken them over. At least 1 MiB.
+    /// 8 MiB, some ten thousand events. The agent is told of a gap if it had not taken them over. From 1 MiB to 1 GiB.
     pub max_bytes: ByteSize,
     /// The most events that are kept, as with `max_bytes`.
     ///

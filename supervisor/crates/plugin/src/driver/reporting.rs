@@ -28,13 +28,15 @@ impl Driver {
             State::Unhealthy | State::Backoff => tracing::warn!(plugin = %name, instance, "{message}"),
             _ => tracing::info!(plugin = %name, instance, "{message}"),
         }
-        self.common.events.emit(
-            self.event(EventKind::StateChanged, message)
-                .field("from", from)
-                .field("to", to)
-                .field("deaths", self.status.deaths)
-                .field("reason", reason),
-        );
+        let event = self
+            .event(EventKind::StateChanged, message)
+            .field("from", from)
+            .field("to", to)
+            .field("reason", reason);
+        self.common.events.emit(match self.status.deaths {
+            0 => event,
+            deaths => event.field("deaths", deaths),
+        });
     }
 
     /// Logs missing protections, each only once: a restart with the same ones adds nothing.
