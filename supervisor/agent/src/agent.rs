@@ -30,7 +30,7 @@ use crate::host_client::{HostClient, HostConnector};
 use crate::jobs::ConfiguredJobs;
 use crate::media_store::MediaStore;
 use crate::metrics::Metrics;
-use crate::notify::{BudgetEvents, HostEvents, Notifier, ReportingRunner, approval_waiting};
+use crate::notify::{BudgetEvents, HostEvents, NewEvent, Notifier, ReportingRunner, approval_waiting};
 use crate::plan::PlanRegistry;
 use crate::recall::IndexReport;
 use crate::schedule::{ActionTarget, AskTarget, Targets};
@@ -191,6 +191,11 @@ impl Agent {
     /// The environment and configuration for new turns.
     pub(crate) fn setup(&self) -> Arc<Setup> {
         Arc::clone(&self.setup.read())
+    }
+
+    /// Tells an event to people, as far as the configuration says.
+    pub(crate) fn notify(&self, event: NewEvent) {
+        self.notifier.notify(event);
     }
 
     /// The supervisor's events.

@@ -78,15 +78,16 @@ impl Payload {
             return;
         }
         let event = digested(event);
-        // The one that counts the others has its place.
+        let is_gap = |last: &Event| last.kind == EventKind::EventsGap && last.fields.is_empty();
+        // The one that counts the others has its place, and stays the last.
         let full = self.events.len() >= MAX_EVENTS - 1
+            || self.events.last().is_some_and(is_gap)
             || self.json().len() + size(&event) > MAX_PAYLOAD_BYTES - 4 * MAX_DIGESTED_DETAILS_BYTES;
         if !full {
             self.events.push(event);
             return;
         }
-        let is_gap = |last: &&mut Event| last.kind == EventKind::EventsGap && last.fields.is_empty();
-        match self.events.last_mut().filter(is_gap) {
+        match self.events.last_mut().filter(|last| is_gap(last)) {
             Some(gap) => gap.count = gap.count.saturating_add(event.count),
             None => self.events.push(Event {
                 id: format!("{} and more", event.id),

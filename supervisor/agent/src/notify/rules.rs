@@ -215,7 +215,7 @@ impl Slot {
             Grouping::Digest => Payload::digest_of(event.clone()),
             Grouping::Alike | Grouping::Alone => Payload::of(event.clone()),
         };
-        let new = rule.new(event, grouping, now, due_at, new_id());
+        let new = rule.notification(event, grouping, now, due_at, new_id());
         let next =
             Latest { id: new.id.clone(), due_at, closes_at: new.closes_at, payload, new: Some(new), more: 0 };
         self.latest.replace(next).and_then(Latest::change)
@@ -237,11 +237,11 @@ impl Rule {
     /// A notification of one event.
     fn alone(&self, event: &Event, now: Timestamp, id: String) -> NotificationChange {
         let due_at = if event.kind == EventKind::Test { now } else { self.awake(event.kind, now) };
-        let new = self.new(event, Grouping::Alone, now, due_at, id);
+        let new = self.notification(event, Grouping::Alone, now, due_at, id);
         NotificationChange::New(NewNotification { closes_at: Timestamp::from_millis(0), ..new })
     }
 
-    fn new(
+    fn notification(
         &self,
         event: &Event,
         grouping: Grouping,

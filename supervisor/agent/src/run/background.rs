@@ -85,7 +85,7 @@ pub(super) async fn make_memory_vectors(agent: Arc<Agent>) {
 pub(super) async fn report_room(agent: Arc<Agent>, control: Arc<SupervisorControl>) {
     loop {
         agent.room_changed().await;
-        agent.notifier.notify(room_changed(agent.room_problem().as_deref()));
+        agent.notify(room_changed(agent.room_problem().as_deref()));
         let ready = from_agent::Kind::Ready(agent.ready().await);
         if control.send(&FromAgent { kind: Some(ready) }, None).await.is_err() {
             // The supervisor is gone, which the process notices elsewhere.
