@@ -38,7 +38,9 @@ pub async fn find_turn(
                 found = Some(FoundTurn { request, answer: String::new(), outcome: None });
             }
             // Of one that is withheld, its hooks say what the person gets.
-            (JournalEntry::Answered { answer, withheld: false, .. }, Some(found)) if answer.calls.is_empty() => {
+            (JournalEntry::Answered { answer, withheld: false, .. }, Some(found))
+                if answer.calls.is_empty() =>
+            {
                 found.answer = answer.text;
             }
             (JournalEntry::AnswerHooked(hooked), Some(found)) => found.answer = hooked.text,

@@ -342,7 +342,11 @@ schedule:
     for (event, job, text) in
         [(&told[0], "greet", "Hello to you, too."), (&told[1], "work", "work : a line of text")]
     {
-        assert_eq!((event["kind"].as_str(), event["details"].as_str()), (Some("answer"), Some(text)), "{event}");
+        assert_eq!(
+            (event["kind"].as_str(), event["details"].as_str()),
+            (Some("answer"), Some(text)),
+            "{event}"
+        );
         assert_eq!(event["summary"], format!("{job}: {text}"));
         assert_eq!((field(event, "job"), field(event, "run").len()), (job.to_owned(), 26), "{event}");
         assert_eq!(!field(event, "session").is_empty(), job == "greet", "{event}");

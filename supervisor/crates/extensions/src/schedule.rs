@@ -23,9 +23,10 @@ pub(crate) fn findings(extensions: &Extensions) -> Vec<Finding> {
     let mut found = Vec::new();
     if let Err(problems) = check_jobs(&extensions.schedule) {
         let of_jobs = problems.into_iter();
-        found.extend(of_jobs.map(|(index, problem)| {
-            finding(index, problem.key(), problem.to_string(), HELP.to_owned())
-        }));
+        found.extend(
+            of_jobs
+                .map(|(index, problem)| finding(index, problem.key(), problem.to_string(), HELP.to_owned())),
+        );
     }
     for (index, job) in extensions.schedule.iter().enumerate() {
         let Some(name) = job.deliver.as_deref().filter(|name| extensions.notification(name).is_none()) else {
@@ -34,7 +35,9 @@ pub(crate) fn findings(extensions: &Extensions) -> Vec<Finding> {
         let names = || extensions.notifications.iter().map(NotificationEntry::name);
         let help = match nearest(name, names()).first() {
             Some(near) => format!("did you mean {near}?"),
-            None if extensions.notifications.is_empty() => "write one under extensions.notifications".to_owned(),
+            None if extensions.notifications.is_empty() => {
+                "write one under extensions.notifications".to_owned()
+            }
             None => format!("there are: {}", names().collect::<Vec<_>>().join(", ")),
         };
         let shown: String = name.chars().take(MAX_NAME_CHARS).collect();
@@ -55,8 +58,11 @@ mod tests {
     // Promises: EXT-33
     #[test]
     fn what_is_wrong_is_named_by_entry_and_key() {
-        assert!(found("schedule: [{ id: a, every: 1h, ask: x }, { id: b, every: 1h, action: a.b }]").is_empty());
-        let problems = found("schedule: [{ id: a, every: 1h, ask: x }, { id: b, cron: '0 0 30 2 *', ask: x }]");
+        assert!(
+            found("schedule: [{ id: a, every: 1h, ask: x }, { id: b, every: 1h, action: a.b }]").is_empty()
+        );
+        let problems =
+            found("schedule: [{ id: a, every: 1h, ask: x }, { id: b, cron: '0 0 30 2 *', ask: x }]");
         assert_eq!((problems.len(), problems[0].0, problems[0].1), (1, Some(1), Some("cron")));
         assert!(problems[0].2.contains("no day 30 in February"), "{problems:?}");
     }

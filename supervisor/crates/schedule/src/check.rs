@@ -189,11 +189,7 @@ impl ScheduleEntry {
                 }
                 check_ask(text)?;
                 check_name("session", self.session.as_deref())?;
-                Ok(Target::Ask {
-                    text: text.clone(),
-                    session: self.session.clone(),
-                    budget: self.budget,
-                })
+                Ok(Target::Ask { text: text.clone(), session: self.session.clone(), budget: self.budget })
             }
             (None, Some(action)) => {
                 let strays = [("session", self.session.is_some()), ("budget", self.budget.is_some())];

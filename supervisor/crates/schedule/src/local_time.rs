@@ -10,8 +10,20 @@ const SECOND: SignedDuration = SignedDuration::from_secs(1);
 
 /// The point in time of a fixed local time: of a repeated time the first; of a skipped time the moment right
 /// after the skip. Later local times never have earlier points in time.
+///
+/// Around the last change that its database records, jiff may take a time for skipped or repeated by the rule of later years
+/// (America/Nuuk on 2023-10-28). What it says of a point in time is right there, too, so that counts.
 pub(crate) fn fixed_time(zone: &TimeZone, local: DateTime) -> Option<Timestamp> {
-    match zone.to_ambiguous_timestamp(local).offset() {
+    let offset = zone.to_ambiguous_timestamp(local).offset();
+    let candidates = match offset {
+        AmbiguousOffset::Unambiguous { offset } => [offset, offset],
+        AmbiguousOffset::Fold { before, after } | AmbiguousOffset::Gap { before, after } => [before, after],
+    };
+    let points = candidates.into_iter().filter_map(|offset| offset.to_timestamp(local).ok());
+    if let Some(shown) = points.filter(|at| zone.to_datetime(*at) == local).min() {
+        return Some(shown);
+    }
+    match offset {
         AmbiguousOffset::Unambiguous { offset } => offset.to_timestamp(local).ok(),
         AmbiguousOffset::Fold { before, .. } => before.to_timestamp(local).ok(),
         AmbiguousOffset::Gap { before, .. } => {
