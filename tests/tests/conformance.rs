@@ -140,6 +140,7 @@ lies! {
 
     the_wrong_id: ["--wrong", "another-id"] "" fails ["execute.echo-id", "execute.concurrent"] warns [];
     answers_of_garbage: ["--wrong", "garbage"] "" fails ["execute.decodes"] warns [];
+    another_answer_than_its_role_has: ["--wrong", "role-answer"] "" fails ["execute.roles"] warns [];
     broken_structure: ["--wrong", "broken-structure"] "" fails ["execute.decodes"] warns [];
     does_what_it_cannot: ["--wrong", "unknown-action-works"] "" fails ["execute.unknown-action"] warns [];
     faults_at_what_it_cannot: ["--wrong", "unknown-action-faults"] "" fails ["execute.unknown-action"] warns [];
@@ -163,7 +164,7 @@ lies! {
     needs_more_than_strict: ["--lie", "syncs"] "sandbox: { profile: wide }" fails ["jail.strict"] warns [];
 }
 
-// Promises: KIT-1
+// Promises: EXT-47, KIT-1
 #[tokio::test]
 async fn every_check_was_seen_failing() {
     let list = cli(&["conformance", "--list", "--output", "json"]).await;
@@ -220,6 +221,7 @@ examples! {
     shell_passes: "shell", "", ["--action", "run command=pwd"];
     forge_passes: "forge", "config: { root: SCRATCH }\nsandbox: { fs: { read: [SCRATCH] } }", ["--action", "create_pr title=conformance body=none"];
     tracker_passes: "tracker", "", ["--action", "create_issue title=conformance"];
+    oidc_passes: "oidc", "config: { issuer: 'https://login.example.org', audience: [talon] }", [];
     csv_query_passes: "csv-query", "", [];
     hello_py_passes: "hello-py", "", [];
     hello_go_passes: "hello-go", "", [];

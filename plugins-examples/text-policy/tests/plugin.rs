@@ -31,5 +31,10 @@ async fn each_role_answers_with_a_verdict() {
         assert_eq!(answer.error, None, "{action}");
         assert_eq!(answer.structured, Some(verdict), "{action} {message}");
     }
+    let asked =
+        host.call_role("request_hook", "classify", json!({"message": "a ticket"})).await.expect("answers");
+    assert_eq!(asked.structured.expect("a verdict")["verdict"], "annotate");
+    let other = host.call_role("filter", "classify", json!({})).await.expect_err("it plays another role");
+    assert!(other.to_string().contains("does not declare the role filter"), "{other}");
     assert!(host.shutdown().await.expect("ends").success());
 }

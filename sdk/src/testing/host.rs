@@ -17,7 +17,7 @@ use tonic::Status;
 
 use super::client::{Client, accept};
 use super::launch::{LaunchError, PrivateDir, Process, launch};
-use super::{Answer, CallError, MemoryState, Notices, arguments};
+use super::{Answer, CallError, MemoryState, Notices, arguments, role_sample};
 use crate::state::SOCKET_ENV;
 
 /// How long a plugin may take until its handshake line, unless [`Builder::start_timeout`] sets another limit.
@@ -179,6 +179,27 @@ impl Host {
             input_response: None,
         };
         accept(&id, self.client.execute(request, Some(timeout)).await?)
+    }
+
+    /// Calls an action in a role, as for an entry of `extensions`: with the role's sample, over which `changes` are laid
+    /// ([`role_sample`](super::role_sample)).
+    ///
+    /// # Errors
+    /// As for [`call`](Host::call), and when the action does not declare the role.
+    ///
+    /// # Panics
+    /// When there is no such role, or `changes` is no object.
+    pub async fn call_role(&self, role: &str, action: &str, changes: Value) -> Result<Answer, CallError> {
+        let args = role_sample(role, changes);
+        let declared = self.capabilities().await?.actions;
+        let declares =
+            |one: &talon_proto::plugin::Action| one.name == action && one.roles.iter().any(|own| own == role);
+        if !declared.iter().any(declares) {
+            return Err(CallError::BadAnswer(format!(
+                "the action {action} does not declare the role {role}"
+            )));
+        }
+        self.call(action, args).await
     }
 
     /// Sends a request unchanged and returns the answer unchecked. Dropping the future cancels the call on

@@ -34,6 +34,7 @@ mod client;
 mod host;
 mod launch;
 mod notices;
+mod role;
 mod state;
 
 pub use call::{Call, call};
@@ -41,6 +42,7 @@ pub use client::{Answer, CallError};
 pub use host::{Builder, Host};
 pub use launch::LaunchError;
 pub use notices::{Notice, Notices};
+pub use role::role_sample;
 pub use state::MemoryState;
 
 pub use crate::progress::{Progress, ProgressLog};

@@ -44,15 +44,20 @@ pub(crate) struct ListArgs {}
 
 /// Call the action of one entry with a sample, and show what would come of its answer.
 ///
-/// No turn begins, and nothing is stored. The exit code is 1 if the entry fails.
+/// No turn begins, and nothing is stored; what the action does, it does. The exit code is 1 if the entry fails. A job is tried with
+/// `talon schedule run`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   talon extension test request_hook pii.scan
   talon extension test request_hook pii.scan --message 'my card is 4111 1111 1111 1111'
-  talon extension test response_hook words.polish --sample sample.json")]
+  talon extension test response_hook words.polish --sample sample.json
+  talon extension test notification_sink webhook.send
+  talon extension test api_route jira.create --sample request.json")]
 pub(crate) struct TestArgs {
-    /// The role: filter, request_hook or response_hook.
-    #[arg(value_parser = ["filter", "request_hook", "response_hook"])]
+    /// The role of the entry.
+    #[arg(value_parser = [
+        "filter", "request_hook", "response_hook", "notification_sink", "auth_provider", "api_route",
+    ])]
     role: String,
     /// The entry's name, or its action.
     #[arg(value_name = "ACTION")]
@@ -60,7 +65,7 @@ pub(crate) struct TestArgs {
     /// A file with the role's arguments as one JSON object, laid over a built-in sample; `-` is stdin.
     #[arg(long, value_name = "FILE", conflicts_with = "message")]
     sample: Option<PathBuf>,
-    /// The message of the sample.
+    /// The message of the sample, for filters and hooks.
     #[arg(long, value_name = "TEXT")]
     message: Option<String>,
 }

@@ -2,16 +2,8 @@
 //! own files, so that there is a single source.
 
 use super::language::Language;
-
-/// A file of a new plugin.
-pub(super) struct Template {
-    /// Its path in the plugin's directory.
-    pub(super) path: &'static str,
-    /// The source path below `plugins-examples`; empty for templates that exist only here.
-    #[cfg(test)]
-    pub(super) from: &'static str,
-    pub(super) text: &'static str,
-}
+use super::role::NewRole;
+use super::template::Template;
 
 /// A file of an example.
 macro_rules! example {
@@ -37,8 +29,18 @@ macro_rules! own {
     };
 }
 
-/// All files of a plugin in a language.
-pub(super) fn of(language: Language) -> impl Iterator<Item = &'static Template> {
+/// All files of a plugin in a language: one that greets, or one that plays a role.
+pub(super) fn of(language: Language, role: Option<NewRole>) -> Vec<Template> {
+    let mut files: Vec<Template> = greeting(language).copied().collect();
+    for template in role.into_iter().flat_map(|role| role.templates(language)) {
+        for file in files.iter_mut().filter(|file| file.path == template.path) {
+            *file = template;
+        }
+    }
+    files
+}
+
+fn greeting(language: Language) -> impl Iterator<Item = &'static Template> {
     let (own, helper) = match language {
         Language::Rust => (RUST, &[][..]),
         Language::Python => (PYTHON, PYTHON_HELPER),
@@ -167,6 +169,7 @@ static GO_HELPER: &[Template] = &[
         "go/talonplugin/pluginpb/plugin_grpc.pb.go"
     ),
     example!("gopath/src/talonplugin/plugintest/host.go", "go/talonplugin/plugintest/host.go"),
+    example!("gopath/src/talonplugin/roles.go", "go/talonplugin/roles.go"),
     example!("gopath/src/talonplugin/serve.go", "go/talonplugin/serve.go"),
     example!("gopath/src/talonplugin/state.go", "go/talonplugin/state.go"),
     example!("gopath/src/talonplugin/statepb/state.pb.go", "go/talonplugin/statepb/state.pb.go"),
@@ -195,6 +198,7 @@ static NODE_HELPER: &[Template] = &[
         "talon-plugin/proto/talon/state/v1/state.proto",
         "node/talon-plugin/proto/talon/state/v1/state.proto"
     ),
+    example!("talon-plugin/roles.js", "node/talon-plugin/roles.js"),
     example!("talon-plugin/serve.js", "node/talon-plugin/serve.js"),
     example!("talon-plugin/state.js", "node/talon-plugin/state.js"),
     example!("talon-plugin/testing.js", "node/talon-plugin/testing.js"),
@@ -233,7 +237,7 @@ mod tests {
             there.retain(|path| !not_carried.contains(path));
             there.sort_unstable();
             let mut carried: Vec<_> =
-                of(language).map(|file| file.from).filter(|from| from.starts_with(helper)).collect();
+                greeting(language).map(|file| file.from).filter(|from| from.starts_with(helper)).collect();
             carried.sort_unstable();
             assert_eq!(carried, there, "{helper}");
         }

@@ -2,9 +2,11 @@
 
 mod files;
 mod language;
+mod role;
 mod sdk;
 mod setup;
 mod shell;
+mod template;
 mod write;
 
 use std::path::{Path, PathBuf};
@@ -15,6 +17,7 @@ use talon_plugin_config::name::PluginName;
 use talon_sanitize::sanitized;
 
 use self::language::Language;
+use self::role::NewRole;
 use self::setup::Step;
 use self::shell::quoted;
 use crate::exit;
@@ -24,14 +27,15 @@ use crate::output::Output;
 
 /// Create a new, working plugin with tests, and set it up.
 ///
-/// It offers one action, `greet`. The helper library is copied into the plugin (Python, Go, Node) or comes
+/// It offers one action: `greet`, or with --role one that plays a role of extensions. The helper library is copied into the plugin (Python, Go, Node) or comes
 /// from Talon's SDK (Rust). The last line of the output is the command that calls the plugin.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   talon new python my-tool
   talon new go my-tool ./plugins/my-tool
   talon new node my-tool --no-install
-  talon new rust my-tool --sdk ../talon/sdk")]
+  talon new rust my-tool --sdk ../talon/sdk
+  talon new python my-sink --role notification_sink")]
 pub(crate) struct NewArgs {
     /// The language.
     #[arg(value_enum, value_name = "LANGUAGE")]
@@ -42,6 +46,9 @@ pub(crate) struct NewArgs {
     /// The directory, which must be empty or not exist. Otherwise NAME in the current directory.
     #[arg(value_name = "DIR")]
     dir: Option<PathBuf>,
+    /// The role that its action plays (docs/extensions). Without it, the action is a tool.
+    #[arg(long, value_enum, value_name = "ROLE")]
+    role: Option<NewRole>,
     /// Write the files only: no virtual environment, no packages, no build.
     #[arg(long)]
     no_install: bool,
@@ -68,7 +75,7 @@ impl NewArgs {
             _ => None,
         };
         let dir = self.dir.clone().unwrap_or_else(|| PathBuf::from(name));
-        let written = write::write_plugin(self.language, name, &dir, sdk.as_ref())?;
+        let written = write::write_plugin(self.language, self.role, name, &dir, sdk.as_ref())?;
         if !out.is_json() {
             let count = written.len();
             out.line(sanitized!("Wrote {} files below {}.", count, sanitized_line(dir.display())));
@@ -91,7 +98,9 @@ impl NewArgs {
         };
         // With `./` the argument reads as a path and not as a plugin's name.
         let target = if target.contains('/') { target } else { format!("./{target}") };
-        let call = format!("talon exec {target} greet name=World");
+        let words = self.role.map_or_else(|| "greet name=World".to_owned(), NewRole::call);
+        let call = format!("talon exec {target} {words}");
+        let entry = self.role.map(|role| role.entry(name));
         let tests = format!("cd {here} && {}", self.language.tests());
         let setup: Vec<String> = steps.iter().map(|step| step.by_hand(dir)).collect();
         if out.is_json() {
@@ -102,6 +111,8 @@ impl NewArgs {
                 "files": written,
                 "set_up": !self.no_install,
                 "setup": setup,
+                "role": self.role.map(NewRole::as_str),
+                "entry": entry,
                 "try": call,
                 "test": tests,
             }));
@@ -112,6 +123,11 @@ impl NewArgs {
             for command in &setup {
                 out.line(Line::from("  ").and(sanitized_line(command)));
             }
+        }
+        if let Some(entry) = &entry {
+            out.line("Let it play its role with:");
+            out.line("  extensions:");
+            out.line(Line::from("    ").and(sanitized_line(entry)));
         }
         out.line("Test it with:");
         out.line(Line::from("  ").and(sanitized_line(&tests)));

@@ -6,6 +6,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use super::language::Language;
+use super::role::NewRole;
 use super::sdk::Sdk;
 use super::{files, setup};
 use crate::failure::Failure;
@@ -13,6 +14,7 @@ use crate::failure::Failure;
 /// Writes a plugin into an empty or missing directory; returns the relative paths of its files.
 pub(super) fn write_plugin(
     language: Language,
+    role: Option<NewRole>,
     name: &str,
     dir: &Path,
     sdk: Option<&Sdk>,
@@ -40,9 +42,10 @@ pub(super) fn write_plugin(
         Err(error) => return Err(failed(dir, error)),
     }
     let mut written = Vec::new();
-    for file in files::of(language) {
+    for file in files::of(language, role) {
         let path = dir.join(file.path);
         let text = substituted(language, name, file.path, file.text, sdk);
+        let text = with_role(role, file.path, text);
         create(&path, text.as_bytes()).map_err(|error| failed(&path, error))?;
         written.push(file.path);
     }
@@ -68,8 +71,7 @@ fn create(path: &Path, text: &[u8]) -> std::io::Result<()> {
 
 /// Replaces the example's name and paths by those of the new plugin.
 fn substituted(language: Language, name: &str, path: &str, text: &str, sdk: Option<&Sdk>) -> String {
-    // The helper is copied unchanged.
-    if path.contains("talon_plugin/") || path.contains("talonplugin/") || path.contains("talon-plugin/") {
+    if is_helper(path) {
         return text.to_owned();
     }
     let own = match language {
@@ -100,8 +102,30 @@ fn substituted(language: Language, name: &str, path: &str, text: &str, sdk: Opti
     text
 }
 
+/// Puts the role's names and texts where a template has room for them; without a role, those of the greeting.
+fn with_role(role: Option<NewRole>, path: &str, text: String) -> String {
+    if is_helper(path) {
+        return text;
+    }
+    let Some(role) = role else {
+        return text.replace("{{call}}", "greet name=Ada");
+    };
+    text.replace("request_hook", role.as_str())
+        .replace("{{call}}", &role.call())
+        .replace("{{action}}", role.action())
+        .replace("{{sample}}", role.sample())
+        .replace("{{answer}}", role.answer())
+}
+
+/// Whether a file belongs to a helper, which is copied unchanged.
+fn is_helper(path: &str) -> bool {
+    path.contains("talon_plugin/") || path.contains("talonplugin/") || path.contains("talon-plugin/")
+}
+
 #[cfg(test)]
 mod tests {
+    use clap::ValueEnum as _;
+
     use super::*;
 
     const ALL: [Language; 4] = [Language::Rust, Language::Python, Language::Go, Language::Node];
@@ -112,11 +136,18 @@ mod tests {
 
     #[test]
     fn nothing_of_an_example_is_left() {
-        for language in ALL {
+        let roles = || std::iter::once(None).chain(NewRole::value_variants().iter().copied().map(Some));
+        for (language, role) in ALL.into_iter().flat_map(|language| roles().map(move |role| (language, role)))
+        {
             let dir = tempfile::tempdir().unwrap();
             let sdk = (language == Language::Rust).then(sdk);
-            let written = write_plugin(language, "my-tool", dir.path(), sdk.as_ref()).unwrap();
+            let written = write_plugin(language, role, "my-tool", dir.path(), sdk.as_ref()).unwrap();
             assert!(written.len() >= 5, "{written:?}");
+            if let Some(role) = role {
+                let main = written.iter().find(|path| path.contains("main.")).unwrap();
+                let text = fs::read_to_string(dir.path().join(main)).unwrap();
+                assert!(text.contains(role.as_str()), "{language:?} {role:?}: {text}");
+            }
             let mut named = 0;
             for path in written {
                 let text = fs::read_to_string(dir.path().join(path)).unwrap();
@@ -126,6 +157,7 @@ mod tests {
                     || path.contains("talon-plugin");
                 if !helper {
                     assert!(!text.contains("hello-") && !text.contains("smallest"), "{path}: {text}");
+                    assert!(role.is_none() || !text.contains("greet "), "{path}: {text}");
                     named += usize::from(text.contains("my-tool"));
                 }
             }
@@ -136,7 +168,7 @@ mod tests {
     #[test]
     fn a_path_of_the_sdk_is_toml() {
         let dir = tempfile::tempdir().unwrap();
-        write_plugin(Language::Rust, "my-tool", dir.path(), Some(&sdk())).unwrap();
+        write_plugin(Language::Rust, None, "my-tool", dir.path(), Some(&sdk())).unwrap();
         let text = fs::read_to_string(dir.path().join("Cargo.toml")).unwrap();
         assert!(text.contains(r#"path = "/opt/a \"b\"/sdk""#), "{text}");
     }
@@ -145,10 +177,11 @@ mod tests {
     fn what_is_there_stays() {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("mine"), "").unwrap();
-        let error = write_plugin(Language::Go, "my-tool", dir.path(), None).unwrap_err().to_string();
+        let error = write_plugin(Language::Go, None, "my-tool", dir.path(), None).unwrap_err().to_string();
         assert!(error.contains("not empty"), "{error}");
-        let error =
-            write_plugin(Language::Go, "my-tool", &dir.path().join("mine"), None).unwrap_err().to_string();
+        let error = write_plugin(Language::Go, None, "my-tool", &dir.path().join("mine"), None)
+            .unwrap_err()
+            .to_string();
         assert!(error.contains("no directory"), "{error}");
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
     }
