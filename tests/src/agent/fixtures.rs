@@ -228,6 +228,8 @@ pub(super) fn occurrences() -> Vec<Occurrence> {
         ended_unix_ms: Some(planned + 3205),
         session_id: SESSION.into(),
         note: String::new(),
+        result: String::new(),
+        structured_result_json: String::new(),
     };
     let missed = Occurrence {
         attempt: 0,
