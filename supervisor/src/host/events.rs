@@ -46,9 +46,9 @@ pub(super) async fn acknowledge(
     match acknowledged {
         Some(Ok(through)) => Ok(Response::new(AckEventsResponse { through })),
         Some(Err(error @ AcknowledgeError::Unknown { .. })) => {
-            Err(Status::out_of_range(status_text(&error.to_string())))
+            Err(Status::out_of_range(status_text(error.to_string())))
         }
-        Some(Err(error)) => Err(Status::unavailable(status_text(&error.to_string()))),
+        Some(Err(error)) => Err(Status::unavailable(status_text(error.to_string()))),
         None => Err(Status::unavailable("the event log is not open: ask again")),
     }
 }
@@ -64,5 +64,5 @@ fn status(error: &FeedError) -> Status {
         FeedError::Io(_) => Code::DataLoss,
         FeedError::Unknown { .. } => Code::OutOfRange,
     };
-    Status::new(code, status_text(&error.to_string()))
+    Status::new(code, status_text(error.to_string()))
 }

@@ -23,8 +23,10 @@ fn event(text: &str) -> Vec<u8> {
     text.as_bytes().to_vec()
 }
 
+type NumberedEvents = Vec<(u64, Vec<u8>)>;
+
 /// All events after a number, and the ranges that are missing.
-fn read_all(reader: &EventReader, mut after: u64) -> (Vec<(u64, Vec<u8>)>, Vec<(u64, u64)>) {
+fn read_all(reader: &EventReader, mut after: u64) -> (NumberedEvents, Vec<(u64, u64)>) {
     let (mut events, mut missing) = (Vec::new(), Vec::new());
     loop {
         let page = reader.page_after(after).unwrap();
