@@ -9,7 +9,11 @@ use std::process::Command;
 
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
 use serde_json::{Map, Value, json};
-use talon_tests::{Builder, Scratch, ServerScript, Supervisor, is_root, repository, skip, target};
+use talon_tests::{Builder, Scratch, ServerScript, Supervisor, example, is_root, repository, skip, target};
+
+#[path = "../../plugins-examples/oidc/tests/issuer/mod.rs"]
+#[expect(dead_code, reason = "the plugin's own tests use all of it")]
+mod issuer;
 
 const PYTHON: &str = "/usr/bin/python3";
 const NODE: &str = "/usr/bin/node";
@@ -370,4 +374,39 @@ async fn the_list_that_a_refusal_prints_is_enough() {
     let supervisor = Builder::new().url("mcp", &url, &allowed).start().await;
     let answer = supervisor.client.call("mcp", "echo", &[("text", "hi")]).await;
     assert_eq!(answer.content, "hi", "{:#?}", supervisor.client.logs("mcp").await);
+}
+
+// Promises: EXT-49
+#[tokio::test]
+async fn an_auth_provider_reaches_its_issuer_alone() {
+    if is_missing("an_auth_provider_reaches_its_issuer_alone", &[]) {
+        return;
+    }
+    let (issuer, key) = (issuer::Issuer::start().await, issuer::SigningKey::new("one"));
+    issuer.publish(&[&key]);
+    let port = issuer.url.split(['/', ':']).find_map(|part| part.parse::<u16>().ok()).expect("it has a port");
+    let settings = |port: u16| {
+        let config = json!({"issuer": issuer.url, "audience": ["talon"], "ca_pem": issuer.ca_pem});
+        let allow =
+            json!([format!("localhost:{port}"), format!("127.0.0.1:{port}"), format!("[::1]:{port}")]);
+        format!("config: {config}\nsandbox: {{ network: proxy, allow: {allow} }}")
+    };
+    let supervisor = Builder::new()
+        .plugin("oidc", &example("oidc"), &[], &settings(port))
+        .plugin("elsewhere", &example("oidc"), &[], &settings(9))
+        .start()
+        .await;
+    let token = key.sign(&issuer.claims());
+    let args = [("scheme", "bearer"), ("credential", token.as_str()), ("peer", "{}")];
+    let answer = supervisor.client.call("oidc", "authenticate", &args).await;
+    let said: Value =
+        serde_json::from_str(&answer.structured_content).unwrap_or_else(|_| panic!("{answer:?}"));
+    assert_eq!(
+        (&said["outcome"], &said["subject"]),
+        (&json!("accepted"), &json!("248289761001")),
+        "{answer:?}"
+    );
+    let answer = supervisor.client.call("elsewhere", "authenticate", &args).await;
+    assert!(answer.error.contains("cannot be fetched") && !answer.error.contains(&token), "{answer:?}");
+    supervisor.stop().await;
 }

@@ -481,3 +481,72 @@ async fn a_tool_is_given_the_metadata_that_it_asks_for_and_is_granted() {
     assert!(shown.contains("metadata.secret: asked for by whoami; not granted"), "{shown}");
     supervisor.stop().await;
 }
+// Promises: EXT-50
+#[tokio::test]
+async fn sinks_providers_and_routes_are_tried_with_a_sample() {
+    let provider = Provider::start([]).await;
+    let entries = r#"  notifications:
+    - { on: [test], action: misbehave.structured, name: sink, args: { json: '{"status":"retry","reason":"busy","retry_after_seconds":9}', text: '{{ event.summary }}' } }
+    - { on: [test], action: misbehave.echo, name: plain, args: { text: '{{ event.fields.plugin }}{{ event.fields.job }}' } }
+    - { on: [test], action: misbehave.error, name: no, args: { text: x } }
+  auth:
+    - { action: misbehave.structured, name: corp, scopes: { staff: [chat, approve] }, args: { json: '{"outcome":"accepted","subject":"ada","scopes":["staff","root"]}', text: '{{ credential }}' } }
+  routes:
+    - { path: /x/a, action: misbehave.structured, name: made, scope: chat, args: { json: '{"status":201,"body":"made"}', text: '{{ body }}' } }
+    - { path: /x/b, action: misbehave.structured, name: cookie, scope: chat, args: { json: '{"status":200,"headers":{"set-cookie":"a=b"}}', text: x } }"#;
+    let supervisor = with_extensions(&provider, entries).await;
+    let test = async |more: &[&str]| {
+        let words = [&["extension", "test", "--output", "json"], more].concat();
+        let output = supervisor.cli(&words).await;
+        let said: Value = serde_json::from_str(&stdout(&output)).unwrap_or_default();
+        (
+            output.status.code(),
+            said,
+            format!("{}{}", stdout(&output), String::from_utf8_lossy(&output.stderr)),
+        )
+    };
+    let (code, said, all) = test(&["notification_sink", "sink"]).await;
+    assert_eq!(
+        (code, &said["verdict"], &said["reason"]),
+        (Some(0), &json!("retry"), &json!("busy")),
+        "{all}"
+    );
+    assert!(said["effect"].as_str().is_some_and(|text| text.contains("after 9 s")), "{all}");
+    let (code, said, all) = test(&["notification_sink", "plain"]).await;
+    assert_eq!((code, &said["verdict"]), (Some(0), &json!("delivered")), "{all}");
+    assert_eq!(
+        said["arguments"]["text"], "code-search",
+        "a field that an event does not have is empty: {all}"
+    );
+    let (code, said, all) = test(&["notification_sink", "no"]).await;
+    assert_eq!((code, &said["verdict"]), (Some(1), &json!("failed")), "{all}");
+
+    let scratch = talon_tests::Scratch::new();
+    let sample = scratch.write("sample.json", r#"{"credential": "hunter2-hunter2"}"#).display().to_string();
+    let (code, said, all) = test(&["auth_provider", "corp", "--sample", &sample]).await;
+    assert_eq!((code, &said["verdict"]), (Some(0), &json!("accepted")), "{all}");
+    assert_eq!(said["effect"], "the request is let in as gw:corp/ada with chat, approve", "{all}");
+    assert!(!all.contains("hunter2"), "{all}");
+
+    let (code, said, all) = test(&["api_route", "made"]).await;
+    assert_eq!((code, &said["verdict"], &said["message"]), (Some(0), &json!("201"), &json!("made")), "{all}");
+    let (code, said, all) = test(&["api_route", "cookie"]).await;
+    assert_eq!(
+        code,
+        Some(0),
+        "an answer that is none of the role is a body, as the entry has a template: {all}"
+    );
+    assert_eq!(said["verdict"], "200", "{all}");
+    let (code, _, all) = test(&["api_route", "mad"]).await;
+    assert!(code != Some(0) && all.contains("did you mean made?"), "{all}");
+    supervisor.stop().await;
+}
+
+// Promises: EXT-51
+#[test]
+fn the_samples_of_the_sdk_are_those_of_the_contract() {
+    for role in talon_extensions::Role::ALL {
+        let sample = talon_sdk::testing::role_sample(role.as_str(), json!({}));
+        assert_eq!(sample, talon_extensions::contract::sample(role), "{role}");
+    }
+}

@@ -146,6 +146,88 @@ fn a_new_plugin_in_rust_works() {
     answers(&scratch, &report);
 }
 
+const ROLES: [&str; 7] = [
+    "filter",
+    "request_hook",
+    "response_hook",
+    "notification_sink",
+    "scheduled_task",
+    "auth_provider",
+    "api_route",
+];
+
+/// Writes a plugin of a role, and sets it up by what is staged: nothing is downloaded.
+fn of_role(scratch: &Scratch, language: &str, role: &str) -> Value {
+    let dir = format!("{language}-{role}");
+    let mut args = vec!["--output", "json", "new", language, "my-role", &dir, "--no-install", "--role", role];
+    let sdk = repository().join("sdk").display().to_string();
+    if language == "rust" {
+        args.extend(["--sdk", &sdk]);
+    }
+    let report = report(&talon(scratch, &args).output().expect("talon starts"));
+    assert_eq!(word(&report, "role"), role);
+    // The entry is one that a configuration takes.
+    let entry = word(&report, "entry");
+    let config = format!(
+        "plugins: {{ tools: {{ plugins: {{ my-role: {{ command: /bin/true }} }} }} }}\nextensions:\n  {entry}\n"
+    );
+    let config = scratch.write("entry.yaml", &config).display().to_string();
+    let args = ["config", "check", "--skip-plugins", "--config", &config];
+    let checked = talon(scratch, &args).output().expect("talon starts");
+    assert!(checked.status.success(), "{entry}: {}{}", text(&checked.stdout), text(&checked.stderr));
+    report
+}
+
+// Promises: EXT-46
+#[test]
+fn a_new_plugin_of_each_role_works() {
+    let scratch = Scratch::new();
+    let staged = |name: &str| target().join("plugins").join(name);
+    for (language, example, passed, of_setup) in [
+        ("python", "hello-py", "\nOK", vec![(target().join("python"), "venv")]),
+        ("node", "hello-node", "# fail 0", vec![(staged("hello-node").join("node_modules"), "node_modules")]),
+        ("go", "hello-go", "ok", vec![]),
+    ] {
+        if is_missing("a_new_plugin_of_each_role_works", example) {
+            continue;
+        }
+        for role in ROLES {
+            let report = of_role(&scratch, language, role);
+            for (from, to) in &of_setup {
+                symlink(from, scratch.join(&format!("{language}-{role}/{to}")))
+                    .expect("the new plugin takes a link");
+            }
+            // A hook is the same program in each of its roles: Go takes seconds for each.
+            if language == "go" && ["filter", "response_hook"].contains(&role) {
+                continue;
+            }
+            let said = by_hand(&scratch, &word(&report, "test"));
+            assert!(said.contains(passed), "{language} {role}: {said}");
+        }
+    }
+}
+
+/// That the others are Rust, tests of the SDK see.
+// Promises: EXT-46
+#[test]
+fn a_new_plugin_of_a_role_in_rust_works() {
+    if !Command::new("cargo").arg("--version").output().is_ok_and(|output| output.status.success()) {
+        return skip(
+            "a_new_plugin_of_a_role_in_rust_works",
+            "this user has no cargo: install Rust for it (https://rustup.rs)",
+        );
+    }
+    let scratch = Scratch::new();
+    let report = of_role(&scratch, "rust", "scheduled_task");
+    let kept = target().join("new");
+    std::fs::create_dir_all(&kept).expect("the build directory takes directories");
+    symlink(&kept, scratch.join("rust-scheduled_task/target")).expect("the new plugin takes a link");
+    let said = by_hand(&scratch, &word(&report, "test"));
+    assert!(said.contains("1 passed"), "{said}");
+    let said = by_hand(&scratch, &word(&report, "try"));
+    assert!(said.contains("nightly") && said.contains("[plugin_output]"), "{said}");
+}
+
 // Promises: EX-11
 #[test]
 fn what_cannot_be_made_is_refused_before_anything_is_written() {

@@ -13,7 +13,7 @@ fn asked(message: &str) -> Value {
     })
 }
 
-// Promises: EXT-7
+// Promises: EXT-7, EXT-51
 #[tokio::test]
 async fn each_role_answers_with_a_verdict() {
     let rules =
