@@ -78,7 +78,11 @@ async fn each_format_of_a_foreign_server_brings_a_turn_with_a_call_to_its_answer
         assert_eq!(greeted.said["tool_calls"], 1, "{kind}: {greeted:?}");
         let session = greeted.text("session_id");
         let said = ask(&supervisor, "Say something", &["--session", session, "--model", &pinned]).await;
-        assert_eq!((said.code, said.text("text")), (Some(0), "Grüße aus Zürich 👩\u{200d}💻🎉!"), "{kind}: {said:?}");
+        assert_eq!(
+            (said.code, said.text("text")),
+            (Some(0), "Grüße aus Zürich 👩\u{200d}💻🎉!"),
+            "{kind}: {said:?}"
+        );
     }
     supervisor.stop().await;
 }

@@ -1578,7 +1578,7 @@ pub struct Bucket {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct TestExtensionRequest {
-    /// filter, request_hook or response_hook
+    /// A role of docs/extensions, such as request_hook.
     #[prost(string, tag = "1")]
     pub role: ::prost::alloc::string::String,
     /// The entry's name, or its action.
@@ -1597,10 +1597,10 @@ pub struct TestExtensionResponse {
     /// What its action was called with.
     #[prost(string, tag = "2")]
     pub arguments_json: ::prost::alloc::string::String,
-    /// pass, annotate, replace, drop, or failed
+    /// Of a hook: pass, annotate, replace or drop. Of a sink: delivered, retry or refused. Of an auth provider: accepted or rejected. Of a route: its status. Of each: failed.
     #[prost(string, tag = "3")]
     pub verdict: ::prost::alloc::string::String,
-    /// Of replace: the new message.
+    /// Of replace: the new message. Of a route: the body. Of an auth provider: the display name.
     #[prost(string, tag = "4")]
     pub message: ::prost::alloc::string::String,
     /// Of annotate and replace: what is noted.
@@ -1609,10 +1609,10 @@ pub struct TestExtensionResponse {
         ::prost::alloc::string::String,
         ::prost::alloc::string::String,
     >,
-    /// Of drop: why. Of failed: how.
+    /// Of drop, retry, refused and rejected: why. Of failed: how.
     #[prost(string, tag = "6")]
     pub reason: ::prost::alloc::string::String,
-    /// A sentence that says what would become of a message.
+    /// A sentence that says what would come of it.
     #[prost(string, tag = "7")]
     pub effect: ::prost::alloc::string::String,
     #[prost(uint64, tag = "8")]

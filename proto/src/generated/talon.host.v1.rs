@@ -325,7 +325,7 @@ pub struct GetPluginResponse {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Extension {
-    /// filter, request_hook or response_hook
+    /// A role of docs/extensions, such as request_hook.
     #[prost(string, tag = "1")]
     pub role: ::prost::alloc::string::String,
     /// Its name, unique among those of the role.

@@ -14,6 +14,7 @@ impl Config {
     /// restart.
     #[must_use]
     pub fn applicable_to(&self, running: &Self) -> Self {
+        let runs_agent = self.runs_agent();
         // Exhaustive, so that a new key forces a decision here.
         let Self {
             runtime_dir: _,
@@ -52,7 +53,11 @@ impl Config {
             // The agent process and its sandbox are fixed at its start. It receives all other settings again,
             // and running turns finish with the old ones.
             agent: AgentKeys {
-                enabled: running.runs_agent().into(),
+                enabled: if runs_agent == running.runs_agent() {
+                    agent.enabled
+                } else {
+                    (!runs_agent).into()
+                },
                 program: running.agent.program.clone(),
                 workspace: running.agent.workspace.clone(),
                 ..agent

@@ -19,7 +19,7 @@ pub struct NotificationEntry {
     /// The kinds of events that it takes; `plugin.*` stands for all that begin so. Without any, it takes only what names it:
     /// a job's `deliver`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(example = &"plugin.failed")]
+    #[schemars(example = ["plugin.failed", "approval.*"])]
     pub on: Vec<String>,
     /// The values that fields of an event must have, one of each list: `{ plugin: [search, files] }`.
     #[serde(default, rename = "where", skip_serializing_if = "BTreeMap::is_empty")]

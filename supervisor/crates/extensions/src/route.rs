@@ -61,7 +61,7 @@ pub struct RouteEntry {
     pub scope: AccessScope,
     /// Headers of the request that the action gets. `authorization`, `cookie` and the like are never passed on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(example = &"content-type")]
+    #[schemars(example = ["content-type"])]
     pub headers: Vec<String>,
     /// The largest body of a request in bytes; a larger one is answered with 413.
     #[serde(default = "default_max_body_bytes")]

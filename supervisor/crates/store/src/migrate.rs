@@ -36,7 +36,11 @@ mod tests {
         let engines = [crate::sqlite::MIGRATIONS, crate::postgres::MIGRATIONS];
         for migrations in engines {
             assert!(migrations.iter().zip(1..).all(|(migration, version)| migration.version == version));
-            assert!(migrations.iter().all(|migration| migration.sql.contains("CREATE")));
+            assert!(
+                migrations
+                    .iter()
+                    .all(|migration| ["CREATE", "ALTER"].iter().any(|word| migration.sql.contains(word)))
+            );
         }
         assert_eq!(latest(engines[0]), latest(engines[1]));
     }

@@ -123,13 +123,16 @@ mod tests {
         let texts = [r#"{"text":"a\ude00"}"#, r#"{"text":"\ud83dx\uD83D\uDE00"}"#, r#"{"text":"\\ud83d\n"}"#];
         assert_eq!(join(&texts.map(str::to_owned)), ["a\u{fffd}", "\u{fffd}x😀", "\\ud83d\n"]);
         // Frames without text may come between the halves; a half whose other never comes is left out.
-        let apart = [r#"{"text":"\ud83d"}"#, r#"{"text":""}"#, r#"{"text":"\ude00!"}"#, r#"{"text":"\ud83d"}"#];
+        let apart =
+            [r#"{"text":"\ud83d"}"#, r#"{"text":""}"#, r#"{"text":"\ude00!"}"#, r#"{"text":"\ud83d"}"#];
         assert_eq!(join(&apart.map(str::to_owned)), ["", "", "😀!", ""]);
     }
 
     #[test]
     fn what_is_no_json_stays_as_it_is_or_at_least_is_no_panic() {
-        for text in ["[DONE]", "\\", "\\u", "\\ud8", "\\ud83d", "\\ud83d\\", "\\ud83d\\u", "ä\\ud83dä", "\\ü\\ud83d"] {
+        for text in
+            ["[DONE]", "\\", "\\u", "\\ud8", "\\ud83d", "\\ud83d\\", "\\ud83d\\u", "ä\\ud83dä", "\\ü\\ud83d"]
+        {
             let mut frame = Frame { event: String::new(), data: text.to_owned() };
             SurrogatePairs::default().join(&mut frame);
             assert!(frame.data == text || frame.data.contains(char::REPLACEMENT_CHARACTER), "{text}");
