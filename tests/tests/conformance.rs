@@ -130,7 +130,7 @@ lies! {
     an_odd_type: ["--wrong", "odd-type"] "" fails [] warns ["capabilities.schemas"];
     too_many_actions: ["--lie", "too-many-actions"] "" fails ["capabilities.sizes"] warns [];
     a_long_description: ["--wrong", "long-description"] "" fails ["capabilities.sizes"] warns [];
-    a_role_that_it_does_not_fit: ["--wrong", "role-mismatch"] "" fails ["capabilities.roles"] warns [];
+    a_role_that_it_does_not_fit: ["--wrong", "role-mismatch"] "" fails ["capabilities.roles", "execute.roles"] warns [];
     never_the_same: ["--wrong", "fickle"] "" fails ["capabilities.stable"] warns [];
 
     never_healthy: ["--lie", "never-healthy"] "" fails ["health.serving"] warns [];

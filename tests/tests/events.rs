@@ -68,7 +68,7 @@ fn append(path: &Path, bytes: &[u8]) {
     file.and_then(|mut file| file.write_all(bytes)).expect("it can be written");
 }
 
-// Promises: EXT-65 EXT-66
+// Promises: EXT-65, EXT-66
 #[tokio::test]
 async fn ten_kills_leave_no_hole_and_no_number_twice() {
     let mut builder = crashing(Builder::new());

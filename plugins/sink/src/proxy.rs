@@ -6,8 +6,8 @@ use std::path::Path;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 
-use crate::connection::{ConnectError, Place};
 use crate::peer_text::one_line;
+use crate::place::{ConnectError, Place};
 
 /// The largest head of the proxy's answer; it is some hundred bytes.
 const MAX_HEAD_BYTES: usize = 8 << 10;

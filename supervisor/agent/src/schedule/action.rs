@@ -97,7 +97,7 @@ impl ActionTarget {
             () = ended => return Err(RunOutcome::Interrupted),
         };
         match answer {
-            Ok(response) => outcome_of(&response),
+            Ok(response) => Ok(outcome_of(&response)),
             Err(_) if self.ending.is_cancelled() => Err(RunOutcome::Interrupted),
             Err(error) => Err(RunOutcome::failed(error.to_string())),
         }
@@ -164,14 +164,14 @@ fn arguments(
     Ok(arguments)
 }
 
-fn outcome_of(response: &ExecuteResponse) -> Result<RunOutcome, RunOutcome> {
+fn outcome_of(response: &ExecuteResponse) -> RunOutcome {
     if response.outcome() != Outcome::Ok {
         let text = format!("its action failed ({}): {}", response.reason, response.error);
-        return Err(RunOutcome::failed(text));
+        return RunOutcome::failed(text);
     }
     if response.input_request.is_some() {
         let reason = "its action asks a question, and nobody is there to answer".to_owned();
-        return Err(RunOutcome::Failed { reason, retryable: false });
+        return RunOutcome::Failed { reason, retryable: false };
     }
     let whole = response.content.clone();
     let mut text = whole.clone();
@@ -186,7 +186,7 @@ fn outcome_of(response: &ExecuteResponse) -> Result<RunOutcome, RunOutcome> {
         }
     };
     let text = truncate(&text, MAX_RESULT_TEXT_BYTES - '…'.len_utf8(), "…").into_owned();
-    Ok(RunOutcome::Done(RunAnswer { text: whole, session: None, kept: Some(RunResult { text, structured }) }))
+    RunOutcome::Done(RunAnswer { text: whole, session: None, kept: Some(RunResult { text, structured }) })
 }
 
 #[cfg(test)]

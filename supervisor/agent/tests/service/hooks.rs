@@ -86,7 +86,11 @@ async fn killed_turn(place: &TestDirectory, kill: usize) {
     let stored = said(&mut client, &session, "user").await;
     match client.attach(AttachRequest { session_id: session.clone() }).await {
         Ok(attached) => {
-            assert_eq!(stored, [text.clone()], "{point:?}: the message was stored before anything");
+            assert_eq!(
+                stored,
+                std::slice::from_ref(&text),
+                "{point:?}: the message was stored before anything"
+            );
             assert_eq!(done(attached.into_inner()).await.text, answered, "{point:?}");
         }
         // It had ended, or nothing of it was begun.

@@ -102,6 +102,9 @@ fn substituted(language: Language, name: &str, path: &str, text: &str, sdk: Opti
     text
 }
 
+/// The time in samples, in milliseconds.
+const SAMPLE_TIME: &str = "1780000000000";
+
 /// Puts the role's names and texts where a template has room for them; without a role, those of the greeting.
 fn with_role(role: Option<NewRole>, path: &str, text: String) -> String {
     if is_helper(path) {
@@ -110,10 +113,15 @@ fn with_role(role: Option<NewRole>, path: &str, text: String) -> String {
     let Some(role) = role else {
         return text.replace("{{call}}", "greet name=Ada");
     };
+    // In Rust a literal of that size says its type.
+    let sample = match path.ends_with(".rs") {
+        true => role.sample().replace(SAMPLE_TIME, &format!("{SAMPLE_TIME}_i64")),
+        false => role.sample().to_owned(),
+    };
     text.replace("request_hook", role.as_str())
         .replace("{{call}}", &role.call())
         .replace("{{action}}", role.action())
-        .replace("{{sample}}", role.sample())
+        .replace("{{sample}}", &sample)
         .replace("{{answer}}", role.answer())
 }
 

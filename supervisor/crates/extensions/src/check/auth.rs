@@ -1,6 +1,6 @@
 //! Checks of auth providers.
 
-use super::Findings;
+use super::findings::Findings;
 use crate::limits::{MAX_AUTH_PROVIDERS, MAX_FIELD_CHARS, MAX_SCOPES};
 use crate::{AuthEntry, Role};
 

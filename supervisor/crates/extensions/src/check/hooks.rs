@@ -1,6 +1,6 @@
 //! Checks of filters and hooks.
 
-use super::{Environment, Findings, nearest_of, shown};
+use super::findings::{Environment, Findings, nearest_of, shown};
 use crate::contract::is_metadata_key;
 use crate::limits::{MAX_METADATA_KEYS, MAX_SUBAGENTS};
 use crate::{Effect, HookEntry, MAX_ENTRIES, Role};

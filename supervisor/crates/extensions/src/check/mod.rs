@@ -1,6 +1,7 @@
 //! Whether the configuration makes sense: everything that can be known before a plugin runs.
 
 mod auth;
+mod findings;
 mod hooks;
 mod notifications;
 mod routes;
@@ -11,20 +12,12 @@ use serde_json::{Value, json};
 use talon_agent_settings::is_pattern;
 use talon_sanitize::nearest;
 
+pub use findings::Environment;
+use findings::{EntryFindings, Findings, shown};
+
 use crate::contract::sample_variables;
 use crate::finding::{Finding, Severity};
-use crate::{Entry, Extensions, MAX_DEADLINE, MAX_NAME_CHARS, Role, schedule, template};
-
-/// What the rest of the configuration knows.
-#[derive(Debug, Clone, Copy)]
-pub struct Environment<'c> {
-    /// The plugins' names.
-    pub plugins: &'c [&'c str],
-    /// Whether a plugin directory may have others.
-    pub has_plugin_dir: bool,
-    /// The sub-agents' names.
-    pub subagents: &'c [&'c str],
-}
+use crate::{Entry, Extensions, MAX_NAME_CHARS, Role, schedule, template};
 
 /// Checks the configuration.
 #[must_use]
@@ -51,62 +44,6 @@ pub fn check(extensions: &Extensions, around: Environment<'_>) -> Vec<Finding> {
         }
     }
     found.found
-}
-
-/// What was found so far.
-#[derive(Default)]
-struct Findings {
-    found: Vec<Finding>,
-}
-
-impl Findings {
-    /// A list has too many entries.
-    fn check_count(&mut self, role: Role, entries: usize, most: usize, help: &str) {
-        if entries > most {
-            self.found.push(Finding {
-                severity: Severity::Problem,
-                list: role.list(),
-                index: None,
-                key: None,
-                message: format!("has {entries} entries, and {most} are the most"),
-                help: help.to_owned(),
-            });
-        }
-    }
-
-    /// What is reported of one entry.
-    fn of(&mut self, role: Role, index: usize) -> EntryFindings<'_> {
-        EntryFindings { list: role.list(), index, found: &mut self.found }
-    }
-}
-
-/// What is reported of one entry.
-struct EntryFindings<'f> {
-    list: &'static str,
-    index: usize,
-    found: &'f mut Vec<Finding>,
-}
-
-impl EntryFindings<'_> {
-    fn problem(&mut self, key: &'static str, message: impl Into<String>, help: impl Into<String>) {
-        self.report(Severity::Problem, key, message.into(), help.into());
-    }
-
-    fn warning(&mut self, key: &'static str, message: impl Into<String>, help: impl Into<String>) {
-        self.report(Severity::Warning, key, message.into(), help.into());
-    }
-
-    fn report(&mut self, severity: Severity, key: &'static str, message: String, help: String) {
-        let (list, index, key) = (self.list, Some(self.index), Some(key));
-        self.found.push(Finding { severity, list, index, key, message, help });
-    }
-
-    fn check_deadline(&mut self, deadline: talon_agent_settings::TimeSpan) {
-        if deadline.get() > MAX_DEADLINE {
-            let message = format!("{deadline} is more than {} s", MAX_DEADLINE.as_secs());
-            self.problem("deadline", message, "shorten it: everybody waits for it");
-        }
-    }
 }
 
 /// What all entries have: a name, an action, and perhaps a template.
@@ -185,19 +122,6 @@ fn variables(extensions: &Extensions, entry: &Entry<'_>, args: &serde_json::Map<
         Role::NotificationSink | Role::ScheduledTask | Role::AuthProvider => {}
     }
     variables
-}
-
-/// A text of the configuration, bounded.
-fn shown(text: &str) -> String {
-    text.chars().take(MAX_NAME_CHARS).collect()
-}
-
-/// "did you mean …?", or all that there are.
-fn nearest_of(word: &str, known: &[&str]) -> String {
-    match nearest(word, known.iter().copied()).first() {
-        Some(near) => format!("did you mean {near}?"),
-        None => format!("there are: {}", known.join(", ")),
-    }
 }
 
 #[cfg(test)]

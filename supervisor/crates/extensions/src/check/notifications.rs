@@ -3,7 +3,7 @@
 use talon_sanitize::nearest;
 use talon_schedule::Zone;
 
-use super::{EntryFindings, Findings, shown};
+use super::findings::{EntryFindings, Findings, shown};
 use crate::limits::{MAX_CONDITIONS, MAX_FIELD_CHARS, MAX_GIVE_UP_AFTER, MAX_NOTIFICATIONS, MAX_RETRIES};
 use crate::{EventKind, Extensions, NotificationEntry, Role};
 

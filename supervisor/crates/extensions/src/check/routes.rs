@@ -1,6 +1,6 @@
 //! Checks of routes.
 
-use super::{Findings, shown};
+use super::findings::{Findings, shown};
 use crate::contract::is_header_name;
 use crate::limits::{MAX_BODY_BYTES, MAX_HEADERS, MAX_PATH_BYTES, MAX_ROUTES};
 use crate::{Role, RouteEntry};

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::text::cut;
 use crate::limits::{MAX_REASON_CHARS, MAX_SCOPES, MAX_SUBJECT_BYTES};
 use crate::{AccessScope, AuthEntry};
 
@@ -128,7 +129,7 @@ impl AuthReply {
     pub fn judge(self, entry: &AuthEntry, now_unix_ms: i64) -> Result<AuthenticatedSubject, AuthError> {
         if self.outcome == AuthOutcome::Rejected {
             let reason = self.reason.unwrap_or_else(|| "it does not say why".to_owned());
-            return Err(AuthError::Rejected(super::cut(reason, MAX_REASON_CHARS)));
+            return Err(AuthError::Rejected(cut(reason, MAX_REASON_CHARS)));
         }
         let named = |subject: &String| {
             !subject.trim().is_empty()
@@ -147,7 +148,7 @@ impl AuthReply {
             return Err(AuthError::NothingGranted);
         }
         let display_name = self.display_name.unwrap_or_else(|| subject.clone());
-        let display_name = super::cut(display_name.replace(char::is_control, " "), MAX_SUBJECT_BYTES);
+        let display_name = cut(display_name.replace(char::is_control, " "), MAX_SUBJECT_BYTES);
         Ok(AuthenticatedSubject { subject, scopes, expires_unix_ms: self.expires_unix_ms, display_name })
     }
 }

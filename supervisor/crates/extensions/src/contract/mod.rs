@@ -5,6 +5,7 @@ mod auth_provider;
 mod hook;
 mod notification;
 mod scheduled_task;
+mod text;
 mod verdict;
 
 pub(crate) use api_route::is_header_name;
@@ -95,12 +96,4 @@ pub fn check_answer(role: Role, structured: &Value) -> Result<(), String> {
 fn schema<T: JsonSchema>() -> Schema {
     let settings = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
     settings.into_generator().into_root_schema_for::<T>()
-}
-
-/// At most so many characters of a text, and `…` if there are more.
-fn cut(text: String, most: usize) -> String {
-    match text.char_indices().nth(most) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text,
-    }
 }

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::text::cut;
 use crate::limits::{MAX_REASON_CHARS, MAX_RETRY_AFTER};
 use crate::{EventKind, EventSeverity};
 
@@ -106,7 +107,7 @@ impl NotificationReply {
             const MOST: usize = 200;
             NotificationReplyError(error.to_string().chars().take(MOST).collect())
         })?;
-        reply.reason = reply.reason.map(|reason| super::cut(reason, MAX_REASON_CHARS));
+        reply.reason = reply.reason.map(|reason| cut(reason, MAX_REASON_CHARS));
         Ok(reply)
     }
 

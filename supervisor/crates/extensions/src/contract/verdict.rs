@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::text::cut;
 use crate::limits::{
     MAX_METADATA_KEY_CHARS, MAX_METADATA_KEYS, MAX_METADATA_VALUE_BYTES, MAX_REASON_CHARS,
     MAX_REPLACEMENT_BYTES,
@@ -170,7 +171,7 @@ impl HookVerdict {
             VerdictKind::Pass => VerdictOutcome::Pass,
             VerdictKind::Annotate => VerdictOutcome::Annotate { metadata },
             VerdictKind::Drop => {
-                VerdictOutcome::Drop { reason: super::cut(reason.unwrap_or_default(), MAX_REASON_CHARS) }
+                VerdictOutcome::Drop { reason: cut(reason.unwrap_or_default(), MAX_REASON_CHARS) }
             }
             VerdictKind::Replace => {
                 let message = message.filter(|text| !text.trim().is_empty()).ok_or(VerdictError::Empty)?;
