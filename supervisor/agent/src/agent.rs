@@ -25,7 +25,7 @@ use tokio_util::sync::CancellationToken;
 use crate::approval::{ApprovalQueue, ConfirmSettings};
 use crate::costs::Costs;
 use crate::driver::{Driver, TurnRunner};
-use crate::hooks::RoleHost;
+use crate::hooks::{EntryStates, RoleHost};
 use crate::host_client::{HostClient, HostConnector};
 use crate::jobs::ConfiguredJobs;
 use crate::media_store::MediaStore;
@@ -33,7 +33,6 @@ use crate::metrics::Metrics;
 use crate::notify::{BudgetEvents, HostEvents, NewEvent, Notifier, ReportingRunner, approval_waiting};
 use crate::plan::PlanRegistry;
 use crate::recall::IndexReport;
-use crate::schedule::{ActionTarget, AskTarget, Targets};
 use crate::traces::Tracer;
 use crate::turns::RunningTurns;
 
@@ -180,12 +179,9 @@ impl Agent {
         }))
     }
 
-    /// What jobs run.
-    pub(crate) fn job_targets(self: &Arc<Self>, ending: CancellationToken) -> Arc<Targets> {
-        let (host, entries) = (Arc::clone(&self.parts.role_host), Arc::clone(&self.parts.entry_states));
-        let action = ActionTarget::new(host, entries, self.store.schedule(), ending);
-        let answers = Arc::clone(&self.notifier) as _;
-        Arc::new(Targets { ask: AskTarget::new(Arc::clone(self)), action, answers })
+    /// How entries of the configuration are.
+    pub(crate) fn entry_states(&self) -> Arc<dyn EntryStates> {
+        Arc::clone(&self.parts.entry_states)
     }
 
     /// The environment and configuration for new turns.

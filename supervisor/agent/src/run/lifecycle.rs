@@ -23,12 +23,19 @@ use super::configure::{ConfigReadError, Lengths, read_config};
 use super::connector::{HostConnectionError, SupervisorConnector, SupervisorControl};
 use crate::agent::{Agent, Configuration};
 use crate::notify::{Lanes, follow_host, schedule_failed};
-use crate::schedule::Scheduler;
+use crate::schedule::{ActionTarget, AskTarget, Scheduler, Targets};
 use crate::serve::{Client, ClientError, Server};
 
 /// How long requests may take to finish at shutdown; streams that follow a turn end at once. The supervisor
 /// waits somewhat longer.
 const CLOSE_GRACE: Duration = Duration::from_secs(3);
+
+/// What jobs run, and where their answers go.
+fn job_targets(agent: &Arc<Agent>, ending: CancellationToken) -> Arc<Targets> {
+    let action = ActionTarget::new(agent.role_host(), agent.entry_states(), agent.store.schedule(), ending);
+    let answers = Arc::clone(&agent.notifier) as _;
+    Arc::new(Targets { ask: AskTarget::new(Arc::clone(agent)), action, answers })
+}
 
 /// Serves the supervisor at the other end of `control`, until it is closed or SIGTERM arrives.
 pub async fn run(control: OwnedFd) -> ExitReason {
@@ -68,7 +75,7 @@ pub async fn run(control: OwnedFd) -> ExitReason {
             return ExitReason::Refused;
         }
     };
-    let targets = agent.job_targets(ending.clone());
+    let targets = job_targets(&agent, ending.clone());
     let scheduler = Scheduler::new(Arc::clone(&agent.jobs), agent.store.schedule(), targets);
     scheduler.observe_failures({
         let notifier = Arc::clone(&agent.notifier);
