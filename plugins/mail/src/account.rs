@@ -6,7 +6,7 @@ use std::time::Duration;
 use lettre::message::Mailbox;
 use lettre::transport::smtp::extension::ClientId;
 use talon_sdk::ToolError;
-use talon_sink::connection::Place;
+use talon_sink::connection::Endpoint;
 use talon_sink::peer_text::one_line;
 
 use crate::settings::{Settings, TlsMode};
@@ -30,7 +30,7 @@ const MAX_TIMEOUT_SECONDS: u64 = 300;
 /// From where, to whom and by which server.
 #[derive(Debug)]
 pub(crate) struct Account {
-    pub(crate) server: Place,
+    pub(crate) server: Endpoint,
     pub(crate) tls: TlsMode,
     pub(crate) from: Mailbox,
     pub(crate) to: Vec<Mailbox>,
@@ -66,7 +66,7 @@ impl Account {
         }
         let hello = self::host("hello", settings.hello.as_deref().unwrap_or(DEFAULT_HELLO))?;
         Ok(Self {
-            server: Place { host, port },
+            server: Endpoint { host, port },
             tls: settings.tls,
             from: mailbox("from", &settings.from)?,
             to,

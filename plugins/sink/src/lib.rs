@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`delivery`] | what a sink answers |
 //! | [`connection`] | one connection to one host: through the supervisor's proxy if there is one |
-//! | `place` | places, and why there is no connection to one |
+//! | `endpoint` | endpoints, and why there is no connection to one |
 //! | `proxy` | the proxy's side of that |
 //! | [`trust`] | which certificates this machine trusts; TLS |
 //! | [`text`] | a notification as text, in a given markup, within a limit |
@@ -12,8 +12,8 @@
 
 pub mod connection;
 pub mod delivery;
+mod endpoint;
 pub mod peer_text;
-mod place;
 mod proxy;
 pub mod text;
 pub mod trust;

@@ -6,19 +6,19 @@ use std::path::Path;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 
+use crate::endpoint::{ConnectError, Endpoint};
 use crate::peer_text::one_line;
-use crate::place::{ConnectError, Place};
 
 /// The largest head of the proxy's answer; it is some hundred bytes.
 const MAX_HEAD_BYTES: usize = 8 << 10;
-/// How much is read of its text about a refusal, which names the entry that would allow the place.
+/// How much is read of its text about a refusal, which names the entry that would allow the endpoint.
 const MAX_REFUSAL_BYTES: u64 = 1000;
 
-/// Asks the proxy for a connection to a place.
-pub(crate) async fn tunnel(socket: &Path, place: &Place) -> Result<UnixStream, ConnectError> {
-    let unreachable = |source| ConnectError::Unreachable { place: place.clone(), source };
+/// Asks the proxy for a connection to an endpoint.
+pub(crate) async fn tunnel(socket: &Path, endpoint: &Endpoint) -> Result<UnixStream, ConnectError> {
+    let unreachable = |source| ConnectError::Unreachable { endpoint: endpoint.clone(), source };
     let mut stream = UnixStream::connect(socket).await.map_err(unreachable)?;
-    let asked = format!("CONNECT {place} HTTP/1.1\r\nHost: {place}\r\n\r\n");
+    let asked = format!("CONNECT {endpoint} HTTP/1.1\r\nHost: {endpoint}\r\n\r\n");
     stream.write_all(asked.as_bytes()).await.map_err(unreachable)?;
     let mut head = Vec::new();
     // Byte by byte: what comes after the head belongs to the tunnel.
@@ -58,8 +58,8 @@ mod tests {
             drop(stream.write_all(answer.as_bytes()).await);
             String::from_utf8_lossy(&asked[..length]).into_owned()
         });
-        let place = Place { host: "example.org".to_owned(), port: 25 };
-        let tunnel = tunnel(&socket, &place).await.map_err(|error| error.to_string());
+        let endpoint = Endpoint { host: "example.org".to_owned(), port: 25 };
+        let tunnel = tunnel(&socket, &endpoint).await.map_err(|error| error.to_string());
         assert_eq!(
             serving.await.expect("served"),
             "CONNECT example.org:25 HTTP/1.1\r\nHost: example.org:25\r\n\r\n"

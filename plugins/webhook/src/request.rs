@@ -51,10 +51,10 @@ pub(crate) async fn request(
     trust: Option<&Trust>,
     request: Request<Full<Bytes>>,
 ) -> Result<Response, RequestError> {
-    let mut stream = connect(&target.place).await.map_err(RequestError::Connect)?;
+    let mut stream = connect(&target.endpoint).await.map_err(RequestError::Connect)?;
     if target.tls {
         let trust = trust.ok_or(RequestError::Tls(TlsError::NoRoots))?;
-        stream = trust.connect(&target.place.host, stream).await.map_err(RequestError::Tls)?;
+        stream = trust.connect(&target.endpoint.host, stream).await.map_err(RequestError::Tls)?;
     }
     let mut builder = http1::Builder::new();
     builder.max_buf_size(MAX_HEAD_BYTES).max_headers(MAX_HEADERS);

@@ -89,7 +89,7 @@ impl Webhook {
             Ok(Err(error)) => Delivery::retry(error.to_string()),
             Err(_) => Delivery::retry(format!(
                 "{} did not answer within {} s",
-                one_line(&target.place.to_string()),
+                one_line(&target.endpoint.to_string()),
                 timeout.as_secs_f32()
             )),
         })

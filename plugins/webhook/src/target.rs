@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use talon_sink::connection::Place;
+use talon_sink::connection::Endpoint;
 use url::{Host, Url};
 
 /// The longest URL: what servers commonly take.
@@ -12,7 +12,7 @@ const MAX_URL_BYTES: usize = 8000;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Target {
     /// Host and port.
-    pub(crate) place: Place,
+    pub(crate) endpoint: Endpoint,
     /// Whether over TLS.
     pub(crate) tls: bool,
     /// The value of `Host`.
@@ -68,14 +68,14 @@ impl Target {
             Host::Ipv6(address) => address.to_string(),
         };
         let port = url.port_or_known_default().unwrap_or(if tls { 443 } else { 80 });
-        let place = Place { host, port };
+        let endpoint = Endpoint { host, port };
         let authority = if url.port().is_some() {
-            place.to_string()
+            endpoint.to_string()
         } else {
-            place.to_string().rsplit_once(':').map_or_else(String::new, |(host, _)| host.to_owned())
+            endpoint.to_string().rsplit_once(':').map_or_else(String::new, |(host, _)| host.to_owned())
         };
         let query = url.query().map(|query| format!("?{query}")).unwrap_or_default();
-        Ok(Self { place, tls, authority, path: format!("{}{query}", url.path()) })
+        Ok(Self { endpoint, tls, authority, path: format!("{}{query}", url.path()) })
     }
 }
 
@@ -87,14 +87,14 @@ mod tests {
     fn a_url_is_a_place_and_a_path() {
         let target = |url: &str| Target::parse(url, false).expect(url);
         let plain = target("https://hooks.example.org/services/T0/B0?x=y#part");
-        assert_eq!((plain.place.to_string().as_str(), plain.tls), ("hooks.example.org:443", true));
+        assert_eq!((plain.endpoint.to_string().as_str(), plain.tls), ("hooks.example.org:443", true));
         assert_eq!(
             (plain.authority.as_str(), plain.path.as_str()),
             ("hooks.example.org", "/services/T0/B0?x=y")
         );
         assert_eq!(target("https://[2001:db8::1]:8443").authority, "[2001:db8::1]:8443");
         assert_eq!(target("https://[2001:db8::1]").authority, "[2001:db8::1]");
-        assert_eq!(target("https://bücher.example./x").place.host, "xn--bcher-kva.example");
+        assert_eq!(target("https://bücher.example./x").endpoint.host, "xn--bcher-kva.example");
         for url in ["http://127.0.0.1:80/", "http://localhost/", "http://[::1]:1/"] {
             assert!(!target(url).tls, "{url}");
         }

@@ -31,11 +31,11 @@ type Key = (HostEventKind, Severity, String);
 #[derive(Debug)]
 struct Window {
     ends: Instant,
-    held: Option<Held>,
+    held: Option<HeldEvent>,
 }
 
 #[derive(Debug)]
-struct Held {
+struct HeldEvent {
     event: NewHostEvent,
     /// When the latest of them came.
     arrival: u64,
@@ -59,7 +59,7 @@ impl Coalescer {
         if let Some(window) = self.open.get_mut(&key) {
             let before = window.held.take().map_or(0, |held| held.event.count);
             let event = NewHostEvent { count: event.count.saturating_add(before), ..event };
-            window.held = Some(Held { event, arrival });
+            window.held = Some(HeldEvent { event, arrival });
             return out;
         }
         if self.open.len() >= MAX_WINDOWS {
@@ -94,14 +94,14 @@ impl Coalescer {
 
     /// All events that are held.
     pub(super) fn flush(&mut self) -> Vec<NewHostEvent> {
-        let mut held: Vec<Held> = self.open.drain().filter_map(|(_, window)| window.held).collect();
+        let mut held: Vec<HeldEvent> = self.open.drain().filter_map(|(_, window)| window.held).collect();
         held.sort_by_key(|held| held.arrival);
         held.into_iter().map(|held| held.event).collect()
     }
 
     /// The held events about a plugin up to an arrival, in their order. Their windows begin anew.
     fn release(&mut self, plugin: &str, through: u64, now: Instant) -> Vec<NewHostEvent> {
-        let mut out: Vec<Held> = Vec::new();
+        let mut out: Vec<HeldEvent> = Vec::new();
         for (_, window) in self.open.iter_mut().filter(|((_, _, about), _)| about == plugin) {
             if let Some(held) = window.held.take_if(|held| held.arrival <= through) {
                 window.ends = now + self.window;

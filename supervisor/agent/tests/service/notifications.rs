@@ -1,23 +1,19 @@
 //! Notifications, with a real agent that is killed in the middle of them.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use talon_extensions::Extensions;
 use talon_proto::agent::chunk::Kind;
 use talon_proto::agent::{
-    Configure, ForgetSenderRequest, GetStatusRequest, ListNotificationsRequest, Notification,
-    RetryNotificationsRequest, TestNotificationRequest, from_agent, to_agent,
+    ForgetSenderRequest, GetStatusRequest, ListNotificationsRequest, Notification, RetryNotificationsRequest,
+    TestNotificationRequest,
 };
 use tonic::Code;
 
 use crate::sink::Sink;
-use crate::support::{
-    Agent, Client, SETTINGS, TestDirectory, ask, error, handed, refused, until as until_chunk,
-};
+use crate::support::{Agent, Client, SETTINGS, TestDirectory, ask, error, refused, until as until_chunk};
 
 /// How long a condition is waited for.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -29,23 +25,7 @@ const KILLS: u64 = 10;
 const ALWAYS: usize = 100_000;
 
 async fn configure(agent: &mut Agent, place: &TestDirectory, settings: &str, entries: &str) {
-    let settings = handed(settings).to_bytes().unwrap();
-    let extensions: Extensions = serde_saphyr::from_str(&format!("notifications: {entries}")).unwrap();
-    let extensions = extensions.to_bytes();
-    let mut file = tempfile::tempfile().unwrap();
-    file.write_all(&settings).unwrap();
-    file.write_all(&extensions).unwrap();
-    let configure = Configure {
-        open: Some(place.open()),
-        settings_bytes: settings.len() as u64,
-        extensions_bytes: extensions.len() as u64,
-        ..Configure::default()
-    };
-    agent.send(to_agent::Kind::Configure(configure), Some(file.into())).await;
-    match agent.receive().await {
-        Some(from_agent::Kind::Ready(_)) => {}
-        other => panic!("{other:?}: {}", agent.log()),
-    }
+    agent.configure_with(place, settings, &format!("notifications: {entries}")).await;
 }
 
 async fn notifying(place: &TestDirectory, sink: &Arc<Sink>, entries: &str) -> (Agent, Client) {

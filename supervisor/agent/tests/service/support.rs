@@ -156,7 +156,12 @@ impl Agent {
 
     /// Sends a configuration with these extensions, as YAML.
     pub(crate) async fn configure_extensions(&mut self, place: &TestDirectory, extensions: &str) {
-        let settings = handed(SETTINGS).to_bytes().unwrap();
+        self.configure_with(place, SETTINGS, extensions).await;
+    }
+
+    /// Sends a configuration with these settings and extensions, each as YAML.
+    pub(crate) async fn configure_with(&mut self, place: &TestDirectory, settings: &str, extensions: &str) {
+        let settings = handed(settings).to_bytes().unwrap();
         let extensions: Extensions = serde_saphyr::from_str(extensions).unwrap();
         let extensions = extensions.to_bytes();
         let mut file = tempfile::tempfile().unwrap();
