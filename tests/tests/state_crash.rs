@@ -12,8 +12,11 @@ use talon_tests::message_batches::{batch, first_of};
 use talon_tests::state::{OnDisconnect, ValueNumbers, Writer, assert_kept};
 use talon_tests::{Builder, program};
 
-/// How often the supervisor is killed, and how often those who append are.
-const ROUNDS: u32 = 200;
+/// How often the supervisor is killed, and how often those who append are: 30 times, or as often as `TALON_TEST_KILLS` says
+/// (`make long`: 200). The moments come from one seed, so the 30 are the first of the 200.
+fn rounds() -> u32 {
+    std::env::var("TALON_TEST_KILLS").map_or(30, |kills| kills.parse().expect("TALON_TEST_KILLS is a number"))
+}
 /// How often what keeps state is killed while its supervisor lives. Each time it is waited for longer before
 /// it is started again, so these few take seconds.
 const SERVICE_ROUNDS: u32 = 5;
@@ -21,6 +24,8 @@ const SERVICE_ROUNDS: u32 = 5;
 const NUMBERS_PER_ROUND: u32 = 1 << 20;
 /// From which the moments are drawn at which processes are killed.
 const SEED: u64 = 0x7a10_4005;
+/// What is added to a round's number for the second process of it, which draws moments of its own.
+const SECOND_PROCESS: u32 = 1 << 16;
 /// The most writes that a process lives for. On average it is half of them: a few commits of sixteen writers.
 const LONGEST_LIFE: u64 = 160;
 
@@ -36,10 +41,11 @@ fn lifetime(round: u32) -> usize {
 // Promises: STATE-1
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_plugin_was_told_survives_the_supervisors_death() {
+    let rounds = rounds();
     let mut acknowledged = ValueNumbers::new();
     let mut writes = 0;
     let mut builder = Builder::new();
-    for round in 0..ROUNDS {
+    for round in 0..rounds {
         let when = format!("round {round}, seed {SEED:#x}");
         // Alive, and of no other use: it is its socket that is written to.
         let supervisor = builder.plugin("hello", &program("hello"), &[], "").start().await;
@@ -64,11 +70,11 @@ async fn what_a_plugin_was_told_survives_the_supervisors_death() {
     }
     let supervisor = builder.plugin("hello", &program("hello"), &[], "").start().await;
     let mut writer =
-        Writer::start(&supervisor, "hello", ROUNDS * NUMBERS_PER_ROUND, OnDisconnect::Retry).await;
+        Writer::start(&supervisor, "hello", rounds * NUMBERS_PER_ROUND, OnDisconnect::Retry).await;
     assert_kept(&acknowledged, &writer.found().await, "at the end");
     writer.stop(&mut acknowledged).await;
-    println!("{writes} writes to {} keys were acknowledged in {ROUNDS} rounds", acknowledged.len());
-    assert!(writes >= ROUNDS as usize);
+    println!("{writes} writes to {} keys were acknowledged in {rounds} rounds", acknowledged.len());
+    assert!(writes >= rounds as usize);
     assert!(supervisor.stop().await.status.success());
 }
 
@@ -216,8 +222,9 @@ fn what_was_appended_to_a_session_survives_the_death_of_those_who_append() {
         store.close().await;
         session
     };
+    let rounds = rounds();
     let mut all = Vec::new();
-    for round in 0..ROUNDS {
+    for round in 0..rounds {
         let when = format!("round {round}, seed {SEED:#x}");
         let session = runtime.block_on(new());
         let mut acknowledged = Vec::new();
@@ -227,7 +234,7 @@ fn what_was_appended_to_a_session_survives_the_death_of_those_who_append() {
         one.take(1, &mut acknowledged);
         other.take(lifetime(round) / 8, &mut acknowledged);
         one.kill(&mut acknowledged);
-        other.take(lifetime(round + ROUNDS) / 8, &mut acknowledged);
+        other.take(lifetime(round + SECOND_PROCESS) / 8, &mut acknowledged);
         other.kill(&mut acknowledged);
         // Opened while the log is as the killed left it.
         runtime.block_on(async {
@@ -247,6 +254,6 @@ fn what_was_appended_to_a_session_survives_the_death_of_those_who_append() {
         store.close().await;
     });
     let appends: usize = all.iter().map(|(_, acknowledged)| acknowledged.len()).sum();
-    println!("{appends} appends to {ROUNDS} sessions were acknowledged");
-    assert!(appends > ROUNDS as usize);
+    println!("{appends} appends to {rounds} sessions were acknowledged");
+    assert!(appends > rounds as usize);
 }
