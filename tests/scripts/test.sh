@@ -1,6 +1,7 @@
 #!/bin/sh
 # Every test: unit and property tests, doc tests, and the tests of real processes.
 set -eu
+began=$(date +%s)
 cd "$(dirname "$0")/../.."
 . tests/scripts/tools.sh
 # The disk space of a clean build and of the tests' files; with less the run would fail somewhere in the middle.
@@ -14,5 +15,7 @@ plugins-examples/stage.sh debug
 # A panic names its line; the backtrace of an asynchronous test is a hundred lines of the runtime that hide the message.
 export RUST_BACKTRACE="${TALON_TEST_BACKTRACE:-0}"
 cargo test --workspace --doc --locked --quiet
+echo "Built, and documentation tested, after $(($(date +%s) - began)) s"
 cargo nextest run --workspace --locked "$@"
+echo "Tested after $(($(date +%s) - began)) s"
 tests/scripts/test-unprivileged.sh

@@ -11,7 +11,8 @@ cargo_tool() {
     nextest) version=0.9.143 ;;
   esac
   if ! cargo "$1" --version 2>/dev/null | grep -qwF "$version"; then
+    # They run for seconds and are compiled for minutes: without the last optimisations it is half of them.
     tests/scripts/progress.sh "Installing cargo-$1 $version (once, some minutes)" \
-      cargo install --quiet --locked --root target/tools "cargo-$1@$version"
+      env CARGO_PROFILE_RELEASE_OPT_LEVEL=1 CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 CARGO_PROFILE_RELEASE_DEBUG=false cargo install --quiet --locked --root target/tools "cargo-$1@$version"
   fi
 }

@@ -448,6 +448,71 @@ async fn what_a_mail_server_says_is_delivered_later_or_never() {
     supervisor.stop().await;
 }
 
+// Promises: EXT-93, EXT-94
+#[tokio::test]
+async fn a_plugin_that_fails_is_told_through_the_outbox_by_web_hook_and_by_mail() {
+    let test = "a_plugin_that_fails_is_told_through_the_outbox_by_web_hook_and_by_mail";
+    let scratch = Scratch::new();
+    let [trusted, _] = identities(&scratch);
+    let receiver = Receiver::start(&scratch, "received", &trusted);
+    // It writes certificates of its own, so its files are its own.
+    let mail_scratch = Scratch::new();
+    let Some(servers) = MailServers::start(test, &mail_scratch) else { return };
+    let supervisor = Builder::new()
+        .plugin(
+            "hook",
+            &program("webhook"),
+            &[],
+            &receiver.entry(&scratch, "/signed", json!({}), SECRET),
+        )
+        .plugin(
+            "post",
+            &program("mail"),
+            &[],
+            &servers.entry(&mail_scratch, Server::Starttls, &["ada@example.org"], &json!({})),
+        )
+        .plugin(
+            "silent",
+            &program("misbehave"),
+            &["--lie=silent"],
+            "backoff_initial: 10ms\nbackoff_max: 20ms\nmax_restarts: 1\nstart_timeout: 500ms",
+        )
+        .config(
+            "agent:\n  enabled: true\nextensions:\n  notifications:\n    - { name: chat, on: [plugin.failed], action: hook.send }\n    \
+             - { name: people, on: [\"plugin.*\"], where: { plugin: [silent] }, action: post.send }\n",
+        )
+        .start()
+        .await;
+    let both = async |_| !lines(&receiver.log).is_empty() && !lines(&servers.log).is_empty();
+    supervisor.client.wait_until("a web hook and a mail", both).await;
+    let posted = &lines(&receiver.log)[0];
+    assert_eq!(posted["genuine"], json!(true), "{posted}");
+    let body: Value = serde_json::from_str(posted["body"].as_str().expect("a text")).expect("JSON");
+    assert_eq!(
+        (&body["event"]["kind"], &body["event"]["fields"]["plugin"], &body["event"]["id"]),
+        (&json!("plugin.failed"), &json!("silent"), &posted["headers"]["idempotency-key"]),
+        "{body}"
+    );
+    let subjects: Vec<Value> =
+        lines(&servers.log).iter().map(|mail| mail["headers"]["Subject"].clone()).collect();
+    let of_failure =
+        |subject: &Value| subject.as_str().is_some_and(|subject| subject.contains("plugin.failed: "));
+    assert!(subjects.iter().any(of_failure), "{subjects:?}");
+
+    // Status says so, for people and for programs.
+    let delivered = async |_| {
+        let status = supervisor.cli(&["status", "--output", "json"]).await;
+        let status: Value = serde_json::from_slice(&status.stdout).unwrap_or_default();
+        let told = &status["agent"]["notifications"];
+        told["entries"] == 2 && told["delivered"].as_u64() >= Some(2) && told["waiting"] == 0
+    };
+    supervisor.client.wait_until("deliveries in the status", delivered).await;
+    let shown = supervisor.cli(&["status"]).await;
+    let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
+    assert!(shown.contains("notifications: 2 rules, ") && shown.contains(" delivered"), "{shown}");
+    supervisor.stop().await;
+}
+
 // Promises: EXT-84
 #[tokio::test]
 async fn the_sinks_conform() {

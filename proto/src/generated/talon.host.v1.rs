@@ -766,6 +766,26 @@ pub struct AgentStatus {
     /// Jobs at planned times; absent without any.
     #[prost(message, optional, tag = "12")]
     pub schedule: ::core::option::Option<ScheduleStatus>,
+    /// Notifications in its store; absent without any.
+    #[prost(message, optional, tag = "13")]
+    pub notifications: ::core::option::Option<NotificationStatus>,
+}
+/// Notifications, as the agent sees them: `talon.agent.v1.NotificationStatus` has the fields' meaning.
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct NotificationStatus {
+    #[prost(uint32, tag = "1")]
+    pub entries: u32,
+    #[prost(uint64, tag = "2")]
+    pub waiting: u64,
+    #[prost(uint64, tag = "3")]
+    pub delivered: u64,
+    #[prost(uint64, tag = "4")]
+    pub refused: u64,
+    #[prost(uint64, tag = "5")]
+    pub given_up: u64,
+    #[prost(uint64, tag = "6")]
+    pub dropped: u64,
 }
 /// The schedule, as the agent sees it: `talon.agent.v1.ScheduleStatus` has the fields' meaning.
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]

@@ -21,6 +21,7 @@ pub(crate) struct AgentReport {
     pub(crate) problems: Vec<Sanitized>,
     pub(crate) memory_vectors: Option<MemoryVectors>,
     pub(crate) schedule: Option<agent::ScheduleStatus>,
+    pub(crate) notifications: Option<agent::NotificationStatus>,
 }
 
 /// How many memories are found by meaning, as the agent reports it.
@@ -63,6 +64,7 @@ impl AgentReport {
                 .collect(),
             memory_vectors: status.memory_vectors.as_ref().map(MemoryVectors::of),
             schedule: status.schedule,
+            notifications: status.notifications,
         }
     }
 }

@@ -87,7 +87,8 @@ fn no_state() -> StateStatus {
 fn agent_status(status: ManagedServiceStatus, told: Option<AgentReport>) -> AgentStatus {
     let (turns_running, approvals_pending) =
         told.as_ref().map(|told| (told.turns_running, told.approvals_pending)).unzip();
-    let AgentReport { providers, problems: now, memory_vectors, schedule, .. } = told.unwrap_or_default();
+    let AgentReport { providers, problems: now, memory_vectors, schedule, notifications, .. } =
+        told.unwrap_or_default();
     let mut problems: Vec<_> = status.problem.into_iter().chain(status.complaints).collect();
     let new: Vec<_> = now.into_iter().filter(|problem| !problems.contains(problem)).collect();
     problems.extend(new);
@@ -109,12 +110,18 @@ fn agent_status(status: ManagedServiceStatus, told: Option<AgentReport>) -> Agen
         providers: providers.into_iter().map(provider).collect(),
         memory_vectors: memory_vectors.map(vectors),
         schedule: schedule.map(schedule_status),
+        notifications: notifications.map(notification_status),
     }
 }
 
 fn schedule_status(told: agent::ScheduleStatus) -> host::ScheduleStatus {
     let agent::ScheduleStatus { jobs, paused, running, waiting, next_unix_ms } = told;
     host::ScheduleStatus { jobs, paused, running, waiting, next_unix_ms }
+}
+
+fn notification_status(told: agent::NotificationStatus) -> host::NotificationStatus {
+    let agent::NotificationStatus { entries, waiting, delivered, refused, given_up, dropped } = told;
+    host::NotificationStatus { entries, waiting, delivered, refused, given_up, dropped }
 }
 
 fn vectors(told: MemoryVectors) -> host::MemoryVectors {

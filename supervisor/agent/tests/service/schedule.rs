@@ -359,3 +359,30 @@ schedule:
     let failed = all.iter().find(|run| run.state == "failed").unwrap();
     assert!(failed.note.contains("was not delivered to ops: there is no notification entry"), "{failed:?}");
 }
+
+// Promises: EXT-95
+#[tokio::test]
+async fn a_job_that_fails_for_good_is_told_once() {
+    let place = TestDirectory::new();
+    let extensions = "
+notifications: [{ on: [schedule.*], name: ops, action: sink.send }]
+schedule:
+  - { id: stuck, at: '2199-01-01T00:00:00Z', deadline: 1s, retries: 1, retry_after: 1s, ask: hang }
+  - { id: greet, at: '2199-01-01T00:00:00Z', ask: hello }
+";
+    let sink = Sink::new(100);
+    let mut agent = Agent::start(&place);
+    agent.plugins.set_sink(std::sync::Arc::clone(&sink));
+    agent.configure_extensions(&place, extensions).await;
+    let mut client = agent.client_with("ada", "operate", "person").await;
+    for (job, state) in [("greet", "done"), ("stuck", "failed")] {
+        client.run_job(RunJobRequest { job: job.to_owned() }).await.unwrap();
+        until(&mut client, |all| count(all, state) == 1).await;
+    }
+    let told = sink.wait_for(1).await;
+    let event = &told[0]["event"];
+    assert_eq!((told.len(), event["kind"].as_str()), (1, Some("schedule.failed")), "{told:?}");
+    let field = |name: &str| event["fields"][name].as_str().unwrap_or_default();
+    assert_eq!((field("job"), field("run").len()), ("stuck", 26), "{event}");
+    assert!(field("reason").contains("deadline of 1000 ms"), "{event}");
+}

@@ -32,7 +32,13 @@ pub(super) fn table(status: &GetStatusResponse) -> Table {
     }
     if let Some(agent) = status.agent.as_ref().filter(|agent| agent.state != "off") {
         row("agent", show::state(&agent.state, ""));
-        for about in [agent_summary(agent), agent_activity(agent), schedule(agent), providers(agent)] {
+        for about in [
+            agent_summary(agent),
+            agent_activity(agent),
+            schedule(agent),
+            notifications(agent),
+            providers(agent),
+        ] {
             if !about.is_empty() {
                 row("", about.into());
             }
@@ -120,6 +126,26 @@ fn schedule(agent: &AgentStatus) -> String {
         parts.push(format!("next {}", show::timestamp(next)));
     }
     format!("schedule: {}", parts.join(", "))
+}
+
+/// The notifications, and what to do about those that did not arrive.
+fn notifications(agent: &AgentStatus) -> String {
+    let Some(told) = &agent.notifications else { return String::new() };
+    let mut parts = vec![counted(told.entries.into(), "rule")];
+    let counts = [
+        (told.waiting, "waiting"),
+        (told.delivered, "delivered"),
+        (told.refused, "refused"),
+        (told.given_up, "given up"),
+    ];
+    parts.extend(
+        counts.into_iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")),
+    );
+    if told.dropped > 0 {
+        parts.push(format!("{} dropped: more came than the agent takes", told.dropped));
+    }
+    let hint = if told.refused + told.given_up > 0 { ": see `talon notification list`" } else { "" };
+    format!("notifications: {}{hint}", parts.join(", "))
 }
 
 /// The model providers and their problems.
