@@ -122,6 +122,7 @@ impl<'t> Scan<'t> {
             }
             b'\\' if matches!(self.bytes.get(next), Some(b'n' | b'r')) => {
                 self.begin_line(at, next + 1);
+                self.colon(next + 1, FindingKind::Plain);
                 next + 1
             }
             // A quoted opener is checked on its own turn, and of a run of backslashes the last one.
