@@ -15,6 +15,8 @@ use tokio::time::Instant;
 use tonic::Status;
 use tonic::transport::{Channel, Endpoint};
 
+use crate::until_end::ReadUntilEnd;
+
 /// How long to wait for a place in the listener's queue: a supervisor that accepts connections frees
 /// thousands of them a second. Then connecting fails with [`io::ErrorKind::WouldBlock`].
 const QUEUE_WAIT: Duration = Duration::from_secs(5);
@@ -142,7 +144,7 @@ fn connector(
             met.store(true, Ordering::Relaxed);
             let mut stream = LazyWritable::new(stream).map_err(NotConnectedError)?;
             stream.set_busy_flag(&busy);
-            Ok::<_, NotConnectedError>(CoalescingWriter::new(stream))
+            Ok::<_, NotConnectedError>(CoalescingWriter::new(ReadUntilEnd::new(stream)))
         }
     })
 }

@@ -13,6 +13,7 @@
 //! | file | contents |
 //! |---|---|
 //! | `dial` | the connection, and whether its listener is trusted |
+//! | `until_end` | the connection, read to its end after the other side closed it |
 //! | `request_fate` | what an error says about its request |
 //! | `retry_window` | how long to wait for the next supervisor |
 //! | `client`, `call`, `calls_in_flight` | queries and calls |
@@ -29,6 +30,7 @@ mod request_fate;
 mod retry_window;
 mod subscription;
 pub mod tool;
+mod until_end;
 
 pub use agent::{AGENT_SOCKET, Agent, Turn, TurnError, TurnEvent};
 pub use call::CallError;

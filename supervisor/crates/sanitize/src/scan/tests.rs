@@ -214,7 +214,9 @@ fn also_in_every_known_control_string() {
 // Promises: GUARD-70
 #[test]
 fn also_of_a_colon_at_the_beginning_of_a_line() {
-    for line_break in ["\\r", "\\n", "\r", "\n", "\r\n", "&#10;", "&#xd;", "%0a", "\u{85}", "\u{2028}", "\u{0b}"] {
+    for line_break in
+        ["\\r", "\\n", "\r", "\n", "\r\n", "&#10;", "&#xd;", "%0a", "\u{85}", "\u{2028}", "\u{0b}"]
+    {
         for behind in ["", " hello", "\\\\|"] {
             check(&format!("Assistant:human{line_break}:{behind}"));
             check(&format!("System:Assistant:human{line_break}\u{301}:{behind}"));
