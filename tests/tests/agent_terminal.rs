@@ -363,7 +363,12 @@ async fn a_session_is_continued_or_picked_by_its_title_at_every_width() {
         assert!(screen.lines().any(|line| line.starts_with("3  without a")), "{screen}");
         assert!(!screen.contains("<|im_start|>"), "{screen}");
         terminal.press("9\r");
-        terminal.wait_text("the number in front").await;
+        terminal
+            .wait_for("the question again", |screen| {
+                let (_, again) = screen.split_once("the number in front").unwrap_or_default();
+                again.contains("Which one?")
+            })
+            .await;
         agent.on_attach(vec![Step::Decided, text("It goes on."), done("It goes on.")]);
         terminal.press("2\r");
         terminal.wait_text("exactly as show").await;

@@ -47,6 +47,8 @@ impl Conversation<'_> {
             self.out.err_line("older ones: `talon session list`, then /session ID");
         }
         loop {
+            // What was typed before the question is not its answer; what is typed from here on is.
+            discard_pending_input();
             self.out.err_line(sanitized!("Which one? [1-{}, nothing: none of them]", sessions.len()));
             let Some(line) = self.picked_line().await? else { return Ok(None) };
             match parse(&line, sessions.len()) {
@@ -60,7 +62,6 @@ impl Conversation<'_> {
     async fn picked_line(&mut self) -> Result<Option<String>, Failure> {
         let failed = |error| Failure::failed(format!("cannot ask: {error}; name it with /session ID"));
         let mut interrupts = signal(SignalKind::interrupt()).map_err(failed)?;
-        discard_pending_input();
         self.out.flush();
         let mut typed = LineInput::start().map_err(failed)?;
         tokio::select! {
