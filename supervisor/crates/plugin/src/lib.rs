@@ -27,6 +27,7 @@ mod lifecycle;
 mod lists_throttle;
 mod live_process;
 pub mod logs;
+mod model_sockets;
 mod notices;
 mod overdue_call;
 mod plugin;
@@ -62,5 +63,6 @@ pub use registry::{
 pub use service::{Home, Service, ServiceHooks, ServiceSpec, ServiceStatus};
 pub use settings::{LogLimits, Settings, SetupError, default_start_concurrency};
 pub use snapshot::{InstanceSnapshot, Snapshot};
+pub use model_sockets::ModelSockets;
 pub use state_sockets::{AttachedSocket, StateSockets};
 pub use usage::{InstanceReading, Reading};
