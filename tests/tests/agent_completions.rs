@@ -1,5 +1,7 @@
 //! Plugins that ask models over their own sockets: real processes and a provider on loopback.
 
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use serde_json::{Value, json};
 use talon_proto::agent::{GetCostsRequest, GetCostsResponse};
 use talon_tests::ask::{AskResult, ask};
@@ -135,7 +137,9 @@ async fn what_is_not_granted_is_refused_with_what_is() {
     assert!(text(&asked).contains("NotFound unknown_model"), "{asked:?}");
     assert!(text(&asked).contains("name one of priced"), "{asked:?}");
     // A person's call is no turn's, and the plugin has no budget of its own.
-    for id in [&[("prompt", "P:x")][..], &[("prompt", "P:x"), ("id", "")], &[("prompt", "P:x"), ("id", "a.b")]] {
+    for id in
+        [&[("prompt", "P:x")][..], &[("prompt", "P:x"), ("id", "")], &[("prompt", "P:x"), ("id", "a.b")]]
+    {
         let refused = complete(&supervisor, id).await;
         assert!(refused.contains("FailedPrecondition no_call"), "{refused}");
         assert!(refused.contains("models.own_budget"), "{refused}");
@@ -167,13 +171,18 @@ async fn a_call_of_another_plugin_is_nobodys() {
         let last = question["messages"].as_array().and_then(|all| all.last()).cloned().unwrap_or_default();
         match last["role"].as_str() {
             Some("tool") => says("done"),
-            _ => ScriptedReply::ToolCalls(vec![("other__slow".to_owned(), json!({"ms": "3000", "text": "x"}))]),
+            _ => {
+                ScriptedReply::ToolCalls(vec![("other__slow".to_owned(), json!({"ms": "3000", "text": "x"}))])
+            }
         }
     })
     .await;
-    let builder = Builder::new()
-        .misbehave(&[], "models: { allow: [priced] }")
-        .plugin("other", &talon_tests::program("misbehave"), &[], "models: { allow: [priced] }");
+    let builder = Builder::new().misbehave(&[], "models: { allow: [priced] }").plugin(
+        "other",
+        &talon_tests::program("misbehave"),
+        &[],
+        "models: { allow: [priced] }",
+    );
     let supervisor = with_models(builder, &provider, "").start().await;
     let mut events = supervisor.client.events("other").await;
     let asking = ask(&supervisor, "go", &[]);
@@ -279,9 +288,10 @@ async fn an_agent_that_is_killed_fails_what_runs_and_the_next_one_serves() {
     let left = complete(&supervisor, &[("how", "leave"), ("prompt", "P:hang"), ("id", "")]).await;
     assert_eq!(left, "left");
     provider.wait_questions(1).await;
-    let agent = talon_tests::machine::child_named(supervisor.pid(), "talon-agent");
-    nix::sys::signal::kill(nix::unistd::Pid::from_raw(agent), nix::sys::signal::Signal::SIGKILL).unwrap();
-    wait_left(&supervisor, "n").await;
+    let agent = supervisor.wait_agent("an agent that serves", |agent| agent.state == "serving").await;
+    kill(Pid::from_raw(agent.pid.try_into().expect("a pid")), Signal::SIGKILL).expect("it runs");
+    let left = wait_left(&supervisor, ":").await;
+    assert!(!left.contains("said"), "{left}");
     // The socket is the same: the next agent answers there.
     let again = complete(&supervisor, &[("prompt", "P:again"), ("id", "")]).await;
     assert_eq!(again, "said <P:again> by local/test");
@@ -295,7 +305,8 @@ async fn a_flood_is_bounded_and_the_turns_go_on() {
     let grant = "models: { allow: [auto], concurrency: 2, max_calls: 10000, own_budget: { per_day: 1, calls_per_day: 100000 } }";
     let supervisor = supervisor(&provider, grant, "").await;
     let flood = complete(&supervisor, &[("prompt", "P:flood"), ("id", ""), ("times", "60")]).await;
-    let (made, refused) = (flood.matches("said <P:flood>").count(), flood.matches("ResourceExhausted busy").count());
+    let (made, refused) =
+        (flood.matches("said <P:flood>").count(), flood.matches("ResourceExhausted busy").count());
     assert_eq!(made + refused, 60, "{flood}");
     assert!(made >= 2, "{flood}");
     let large = complete(&supervisor, &[("bytes", "67108864"), ("id", "")]).await;
@@ -348,7 +359,8 @@ async fn without_an_agent_the_check_says_so_and_there_is_no_socket() {
         .start()
         .await;
     assert_eq!(complete(&supervisor, &[]).await, "TALON_MODEL_SOCKET is not set");
-    let checked = talon_tests::cli(&["config", "check", "--config", &supervisor.config().to_string_lossy()]).await;
+    let checked =
+        talon_tests::cli(&["config", "check", "--config", &supervisor.config().to_string_lossy()]).await;
     let checked = String::from_utf8_lossy(&[checked.stdout, checked.stderr].concat()).into_owned();
     assert!(checked.contains("no agent runs: the plugin gets no socket"), "{checked}");
     supervisor.stop().await;

@@ -224,7 +224,9 @@ impl Bridge {
             let (revision, headers) = (config.revision()?, config.headers()?);
             let login = self.login(&headers).await?;
             let roots = Roots::of(config.roots.as_ref(), &self.command.granted)?;
-            let connected = Box::pin(connect(target, revision, headers, login, (roots, Sampling::from_env()), until)).await;
+            let connected =
+                Box::pin(connect(target, revision, headers, login, (roots, Sampling::from_env()), until))
+                    .await;
             let code = match &connected {
                 Err(ConnectError::Away(_)) => OUTAGE_EXIT,
                 Err(ConnectError::Import { .. }) => PERMANENT_EXIT,

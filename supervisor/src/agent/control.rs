@@ -10,8 +10,8 @@ use parking_lot::Mutex;
 use talon_control::{ControlError, memfd};
 use talon_listen::LogThrottle;
 use talon_proto::agent::{
-    AttachModel, Configure, FromAgent, GetStatusResponse, HostConnection, NeedHost, Ready, Refused, ToAgent, from_agent,
-    to_agent,
+    AttachModel, Configure, FromAgent, GetStatusResponse, HostConnection, NeedHost, Ready, Refused, ToAgent,
+    from_agent, to_agent,
 };
 use talon_proto::state::Open;
 use tokio_util::task::AbortOnDropHandle;

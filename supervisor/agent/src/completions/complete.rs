@@ -31,8 +31,7 @@ pub(super) async fn complete(
     let prompt = Prompt::parse(request, &limits.grant, &setup.environment.sanitizer)?;
     let local_only = setup.settings.models.local_only;
     let calls = &setup.environment.plugin_calls;
-    let payer =
-        Payer::find(plugin, &limits.grant, &prompt.call_id, calls, &agent.costs, local_only).await?;
+    let payer = Payer::find(plugin, &limits.grant, &prompt.call_id, calls, &agent.costs, local_only).await?;
     let ended = payer.ended();
     let made = ask(&setup, plugin, &limits, &prompt, &payer);
     let made = tokio::select! {

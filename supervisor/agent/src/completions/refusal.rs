@@ -14,16 +14,22 @@ pub(super) enum RefusalError {
     Invalid(String),
     #[error("{requested:?} is not granted to this plugin: name one of {granted}, or none for the first")]
     UnknownModel { requested: String, granted: String },
-    #[error("the operator has taken back this plugin's models: restart the plugin, or grant some under `models`")]
+    #[error(
+        "the operator has taken back this plugin's models: restart the plugin, or grant some under `models`"
+    )]
     TakenBack,
     #[error(
         "no call of this plugin with that id is in flight for a turn, and the plugin has no budget of its own: pass the id of the \
          call that causes it, or have the operator set models.own_budget"
     )]
     NoCall,
-    #[error("this call has made its {most} completions, the most that models.max_calls grants: answer with what there is")]
+    #[error(
+        "this call has made its {most} completions, the most that models.max_calls grants: answer with what there is"
+    )]
     TooManyCalls { most: u32 },
-    #[error("this plugin has made its {most} completions of today, the most that models.own_budget grants: try after midnight UTC")]
+    #[error(
+        "this plugin has made its {most} completions of today, the most that models.own_budget grants: try after midnight UTC"
+    )]
     TooManyToday { most: u32 },
     #[error("this plugin has spent its ${budget} of today (models.own_budget): try after midnight UTC")]
     OwnBudget { budget: Money },

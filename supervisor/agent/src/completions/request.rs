@@ -51,9 +51,7 @@ impl Prompt {
             return invalid(format!("temperature: write a number from 0 to {MAX_TEMPERATURE}"));
         }
         if stop.len() > MAX_STOPS || stop.iter().any(|text| text.is_empty() || text.len() > MAX_STOP_BYTES) {
-            return invalid(format!(
-                "stop: at most {MAX_STOPS} texts of 1 to {MAX_STOP_BYTES} bytes each"
-            ));
+            return invalid(format!("stop: at most {MAX_STOPS} texts of 1 to {MAX_STOP_BYTES} bytes each"));
         }
         let mut texts = Vec::with_capacity(messages.len() + 1);
         if !system.trim().is_empty() {

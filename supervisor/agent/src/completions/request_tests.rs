@@ -39,7 +39,10 @@ fn a_request_is_bounded_by_its_grant_and_offers_no_tools() {
     let prompt = prompt.unwrap();
     assert_eq!(prompt.alias, "auto");
     assert_eq!(prompt.request.max_output_tokens, Some(100));
-    assert_eq!(parse(CompleteRequest { max_tokens: 7, ..asked("hi") }).unwrap().request.max_output_tokens, Some(7));
+    assert_eq!(
+        parse(CompleteRequest { max_tokens: 7, ..asked("hi") }).unwrap().request.max_output_tokens,
+        Some(7)
+    );
     assert!(prompt.request.tools.is_empty());
     assert_eq!(prompt.request.tool_choice, ToolChoice::None);
     let roles: Vec<_> = prompt.request.messages.iter().map(std::mem::discriminant).collect();
@@ -64,7 +67,10 @@ fn what_does_not_fit_is_named() {
         (CompleteRequest { messages: many, ..CompleteRequest::default() }, "messages: 257"),
         (CompleteRequest::default(), "the last one has to be the user's"),
         (asked("  "), "with a text"),
-        (CompleteRequest { messages: vec![said("tool", "x"), said("user", "y")], ..asked("") }, "messages[0].role"),
+        (
+            CompleteRequest { messages: vec![said("tool", "x"), said("user", "y")], ..asked("") },
+            "messages[0].role",
+        ),
         (CompleteRequest { temperature: Some(f32::NAN), ..asked("x") }, "temperature"),
         (CompleteRequest { temperature: Some(2.5), ..asked("x") }, "temperature"),
         (CompleteRequest { stop: vec![String::new()], ..asked("x") }, "stop"),

@@ -167,7 +167,12 @@ impl Door {
         let peer = stream.peer_cred().ok().map(|peer| peer.uid());
         if peer != Some(self.uid) {
             if let Some(unsaid) = self.log.permit() {
-                tracing::warn!(plugin = self.plugin, peer.uid = peer, unsaid, "a connection of another user was closed");
+                tracing::warn!(
+                    plugin = self.plugin,
+                    peer.uid = peer,
+                    unsaid,
+                    "a connection of another user was closed"
+                );
             }
             return None;
         }
@@ -175,7 +180,8 @@ impl Door {
         if self.open.fetch_add(1, Ordering::Relaxed) >= MAX_CONNECTIONS {
             if let Some(unsaid) = self.log.permit() {
                 tracing::warn!(
-                    plugin = self.plugin, unsaid,
+                    plugin = self.plugin,
+                    unsaid,
                     "a connection was closed: {MAX_CONNECTIONS} of one socket for completions are the most"
                 );
             }

@@ -40,9 +40,12 @@ impl Service {
             None
         };
         let by_plugin = match (&session, client.is_operator()) {
-            (None, true) => {
-                self.agent.costs.plugins_of(crate::costs::today()).await.map_err(|error| store_error_status(&error))?
-            }
+            (None, true) => self
+                .agent
+                .costs
+                .plugins_of(crate::costs::today())
+                .await
+                .map_err(|error| store_error_status(&error))?,
             _ => BTreeMap::new(),
         };
         let by_plugin = by_plugin.into_iter().map(|(name, spent)| (name, spent.total())).collect();

@@ -7,7 +7,8 @@ use std::os::unix::ffi::OsStrExt;
 
 use talon_plugin_config::bridge::{Bridge, URL_VARIABLE};
 use talon_plugin_config::environment::{
-    CA_VARIABLES, LISTEN_VARIABLE, MODEL_SOCKET_VARIABLE, PROXY_SOCKET_VARIABLE, STATE_SOCKET_VARIABLE, is_reserved,
+    CA_VARIABLES, LISTEN_VARIABLE, MODEL_SOCKET_VARIABLE, PROXY_SOCKET_VARIABLE, STATE_SOCKET_VARIABLE,
+    is_reserved,
 };
 use talon_plugin_config::spec::{Cookie, PluginSpec};
 

@@ -56,6 +56,7 @@ pub use execute::{
 pub use instances::{Executor, MAX_WAITING_CALLS};
 pub use lifecycle::{Desired, State};
 pub use logs::{Level, LogLine, LogTail, Stream};
+pub use model_sockets::ModelSockets;
 pub use plugin::{ApproveFailure, OperateError, Plugin, ReviewedCapability};
 pub use registry::{
     DownPolicy, MAX_PLUGINS, RegisterError, Registry, ReplaceError, ReplaceOutcome, Replacement,
@@ -63,6 +64,5 @@ pub use registry::{
 pub use service::{Home, Service, ServiceHooks, ServiceSpec, ServiceStatus};
 pub use settings::{LogLimits, Settings, SetupError, default_start_concurrency};
 pub use snapshot::{InstanceSnapshot, Snapshot};
-pub use model_sockets::ModelSockets;
 pub use state_sockets::{AttachedSocket, StateSockets};
 pub use usage::{InstanceReading, Reading};

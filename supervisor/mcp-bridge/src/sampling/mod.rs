@@ -36,7 +36,9 @@ pub(crate) enum SamplingError {
     NotGranted,
     #[error("{0}")]
     Request(#[from] request::RequestError),
-    #[error("{0} calls are under way, and the server does not say which of them it asks for: ask one at a time")]
+    #[error(
+        "{0} calls are under way, and the server does not say which of them it asks for: ask one at a time"
+    )]
     Calls(usize),
     #[error("{0}")]
     Model(#[from] ModelError),
@@ -152,7 +154,8 @@ mod tests {
     fn an_answer_has_the_form_of_the_protocol() {
         let answer = result(Completion::new("hi", "p/m"));
         let content = json!({ "type": "text", "text": "hi" });
-        let whole = json!({ "role": "assistant", "content": content, "model": "p/m", "stopReason": "endTurn" });
+        let whole =
+            json!({ "role": "assistant", "content": content, "model": "p/m", "stopReason": "endTurn" });
         assert_eq!(answer, whole);
         serde_json::from_value::<rmcp::model::CreateMessageResult>(answer).unwrap();
     }

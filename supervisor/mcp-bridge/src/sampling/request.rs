@@ -143,7 +143,8 @@ mod tests {
     // Promises: EXT-131
     #[test]
     fn what_there_is_not_is_refused_by_name() {
-        let image = json!({ "role": "user", "content": { "type": "image", "data": "", "mimeType": "image/png" } });
+        let image =
+            json!({ "role": "user", "content": { "type": "image", "data": "", "mimeType": "image/png" } });
         for (params, says) in [
             (json!({}), "there are none"),
             (json!({ "messages": [text("system", "x")] }), "messages[0].role"),

@@ -194,7 +194,8 @@ impl<T: Transport<RoleClient>> MessageFilter<T> {
             }
             ServerJsonRpcMessage::Request(request)
                 if (matches!(request.request, ServerRequest::ElicitRequest(_))
-                    || self.sampling && matches!(request.request, ServerRequest::CreateMessageRequest(_)))
+                    || self.sampling
+                        && matches!(request.request, ServerRequest::CreateMessageRequest(_)))
                     && self.questions.len() < MAX_QUESTIONS
                     && self.questions.insert(request.id.clone()) =>
             {

@@ -43,8 +43,13 @@ fn roots_are_answered_and_questions_asked_of_a_user_where_there_is_one() {
     }
     // Only a state: the server wants to be asked again.
     assert!(
-        Requirements::of(&json!({ "resultType": "input_required", "requestState": "s" }), &roots(), false, false)
-            .is_some()
+        Requirements::of(
+            &json!({ "resultType": "input_required", "requestState": "s" }),
+            &roots(),
+            false,
+            false
+        )
+        .is_some()
     );
 }
 

@@ -335,7 +335,12 @@ impl Shared {
             jailed.monitor,
             jailed.pid,
             uid_of(identity),
-            ProcessResources { dir: dir.clone(), view, group, sockets: ServedSockets { proxy, state, model } },
+            ProcessResources {
+                dir: dir.clone(),
+                view,
+                group,
+                sockets: ServedSockets { proxy, state, model },
+            },
         )
         .map_err(LaunchError::Watch)?;
         let stdout = PipeReader::new(jailed.stdout).map_err(LaunchError::Watch)?;
