@@ -51,7 +51,7 @@ fn with_models(builder: Builder, provider: &Provider, more: &str) -> Builder {
         "agent:\n  enabled: true\n{more}\nmodels:\n  default: local/test\n  providers:\n    local: {{ kind: openai, base_url: \"{url}\" }}\n    \
          far: {{ kind: openai, base_url: \"{url}\", local: false }}\n  \
          catalog:\n    local/test: {{ tier: mid, context_window: 128000, tools: true, free: true }}\n    \
-         local/priced: {{ alias: priced, tier: cheap, context_window: 64000, max_output_tokens: 4000, input: 10, output: 10 }}\n    \
+         local/priced: {{ alias: priced, tier: cheap, context_window: 64000, max_output_tokens: 4000, cost: {{ input: 10, output: 10 }} }}\n    \
          far/away: {{ alias: away, tier: premium, context_window: 64000, max_output_tokens: 4000, free: true }}\n"
     ))
 }
@@ -169,11 +169,10 @@ async fn two_turns_at_once_are_charged_each_for_its_own() {
 async fn a_call_of_another_plugin_is_nobodys() {
     let provider = Provider::responding(|question| {
         let last = question["messages"].as_array().and_then(|all| all.last()).cloned().unwrap_or_default();
-        match last["role"].as_str() {
-            Some("tool") => says("done"),
-            _ => {
-                ScriptedReply::ToolCalls(vec![("other__slow".to_owned(), json!({"ms": "3000", "text": "x"}))])
-            }
+        match (last["role"].as_str(), last["content"].as_str()) {
+            (Some("tool"), _) => says("done"),
+            (_, Some(text)) if text.starts_with("P:") => repeats(text),
+            _ => ScriptedReply::ToolCalls(vec![("other__complete".to_owned(), json!({"how": "hold"}))]),
         }
     })
     .await;
@@ -184,20 +183,44 @@ async fn a_call_of_another_plugin_is_nobodys() {
         "models: { allow: [priced] }",
     );
     let supervisor = with_models(builder, &provider, "").start().await;
-    let mut events = supervisor.client.events("other").await;
-    let asking = ask(&supervisor, "go", &[]);
     let refusing = async {
-        // The id of the call as the other plugin has it.
-        let id = loop {
-            let event = events.message().await.expect("events").expect("more");
-            if let Some(id) = event.fields.get("call_id").filter(|id| !id.is_empty()) {
-                break id.clone();
-            }
-        };
-        complete(&supervisor, &[("prompt", "P:x"), ("id", &id)]).await
+        let line = supervisor.client.wait_log("other", "misbehave: held ").await;
+        let id = line.rsplit(' ').next().expect("an id").trim_end_matches('"').to_owned();
+        let naming = [("prompt", "P:x"), ("id", id.as_str())];
+        let refused = complete(&supervisor, &naming).await;
+        // Its own plugin is believed.
+        let own = supervisor.client.call("other", "complete", &naming).await.content;
+        supervisor.client.call("other", "complete", &[("how", "release")]).await;
+        (refused, own)
     };
-    let (_asked, refused) = tokio::join!(asking, refusing);
+    let (asked, (refused, own)) = tokio::join!(ask(&supervisor, "go", &[]), refusing);
     assert!(refused.contains("no_call"), "{refused}");
+    assert_eq!(own, "said <P:x> by local/priced");
+    let spent = costs(&supervisor, asked.text("session_id")).await;
+    assert_eq!(spent.session.expect("a session").cost_pico_usd, 1_100_000_000);
+    supervisor.stop().await;
+}
+
+// Promises: EXT-123
+#[tokio::test]
+async fn what_a_hook_asks_is_charged_to_the_turn_that_it_looks_at() {
+    let provider = Provider::responding(|question| {
+        let last = question["messages"].as_array().and_then(|all| all.last()).cloned().unwrap_or_default();
+        match last["content"].as_str() {
+            Some(text) if text.starts_with("P:") => says(r#"{"verdict": "pass"}"#),
+            _ => says("done"),
+        }
+    })
+    .await;
+    let hook = "  request_hooks: [{ action: misbehave.complete, args: { how: text, prompt: 'P:fine?', model: priced } }]";
+    let builder = Builder::new()
+        .misbehave(&[], "models: { allow: [priced] }")
+        .config(&format!("extensions:\n{hook}\n"));
+    let supervisor = with_models(builder, &provider, "").start().await;
+    let asked = ask(&supervisor, "go", &[]).await;
+    assert_eq!(text(&asked), "done");
+    let spent = costs(&supervisor, asked.text("session_id")).await;
+    assert_eq!(spent.session.expect("a session").cost_pico_usd, 1_100_000_000);
     supervisor.stop().await;
 }
 

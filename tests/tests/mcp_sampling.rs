@@ -32,7 +32,7 @@ fn with_models(builder: Builder, provider: &Provider) -> Builder {
     builder.config(&format!(
         "agent:\n  enabled: true\nmodels:\n  default: local/test\n  providers:\n    local: {{ kind: openai, base_url: \"{url}\" }}\n  \
          catalog:\n    local/test: {{ tier: mid, context_window: 128000, tools: true, free: true }}\n    \
-         local/priced: {{ alias: priced, tier: cheap, context_window: 64000, max_output_tokens: 4000, input: 10, output: 10 }}\n"
+         local/priced: {{ alias: priced, tier: cheap, context_window: 64000, max_output_tokens: 4000, cost: {{ input: 10, output: 10 }} }}\n"
     ))
 }
 
@@ -71,7 +71,8 @@ async fn a_server_asks_the_granted_model_in_both_ways() {
         let supervisor = python(&provider, revision, GRANT).await;
         let asked = ask(&supervisor, "go", &[]).await;
         assert!(text(&asked).contains("<P:rain> by local/priced, endTurn"), "{revision}: {asked:?}");
-        let sampled = provider.bodies().into_iter().find(|body| body.contains("\"P:rain\"")).expect("it was asked");
+        let sampled =
+            provider.bodies().into_iter().find(|body| body.contains("\"P:rain\"")).expect("it was asked");
         assert!(sampled.contains("Be brief."), "{sampled}");
         supervisor.stop().await;
     }
@@ -115,7 +116,8 @@ async fn a_server_of_node_asks_too() {
     let packages = target().join("mcp/node");
     for needed in [Path::new(NODE), &packages] {
         if !needed.exists() {
-            let how = format!("there is no {}, which `tests/scripts/deps.sh test` installs", needed.display());
+            let how =
+                format!("there is no {}, which `tests/scripts/deps.sh test` installs", needed.display());
             return skip("a_server_of_node_asks_too", &how);
         }
     }

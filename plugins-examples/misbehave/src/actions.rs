@@ -283,9 +283,12 @@ async fn on_the_machine(call: &Call<'_>) -> Option<Reply> {
             let asked = model::Completion { prompt, model: call.text("model"), call_id: id };
             let times = call.number("times", 1);
             let done = match call.text("how").as_str() {
+                "text" => model::text(asked).await,
                 "leave" => model::leave(asked).await,
                 "left" => Ok(model::left()),
                 "list" => model::list().await,
+                "hold" => model::hold(&call.request.id).await,
+                "release" => model::release(),
                 "connect" => model::connect(times).await,
                 _ => model::complete(asked, times).await,
             };

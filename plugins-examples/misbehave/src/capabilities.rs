@@ -58,7 +58,7 @@ const ACTIONS: &[(&str, &str, &[&str])] = &[
     ),
     (
         "complete",
-        "Asks a model, in this call, or with another id in another; `how` is wait, leave, left, list or connect",
+        "Asks a model, in this call, or with another id in another; `how` is wait, text, leave, left, list, connect, hold or release",
         &["how", "prompt", "bytes", "model", "id", "times"],
     ),
     ("attempts_at", "Tries to get at a file, directory or socket in every way", &["path"]),

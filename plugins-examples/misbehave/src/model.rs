@@ -11,11 +11,15 @@ use parking_lot::Mutex;
 use talon_proto::model::model_client::ModelClient;
 use talon_proto::model::{CompleteRequest, ListRequest, Message, Refusal};
 use tokio::net::UnixStream;
+use tokio::sync::Notify;
 use tonic::Status;
 use tonic::transport::{Channel, Endpoint};
 
 /// Longer than any completion that is answered, so that a missing answer differs from a refusal.
 const TIMEOUT: Duration = Duration::from_secs(50);
+
+/// Lets go of calls that are held.
+static RELEASED: Notify = Notify::const_new();
 
 /// The results of completions that their calls did not wait for.
 static LEFT: Mutex<Vec<String>> = Mutex::new(Vec::new());
@@ -71,6 +75,13 @@ pub(crate) async fn complete(asked: Completion, times: usize) -> anyhow::Result<
     Ok(all.join("\n"))
 }
 
+/// Asks once, and gives the model's text alone.
+pub(crate) async fn text(asked: Completion) -> anyhow::Result<String> {
+    let result = one(client().await?, asked).await;
+    let said = result.strip_prefix("said ").and_then(|said| said.rsplit_once(" by "));
+    said.map(|(text, _)| text.to_owned()).ok_or_else(|| anyhow::anyhow!("{result}"))
+}
+
 /// Asks, and does not wait for the answer.
 pub(crate) async fn leave(asked: Completion) -> anyhow::Result<String> {
     let client = client().await?;
@@ -84,6 +95,19 @@ pub(crate) async fn leave(asked: Completion) -> anyhow::Result<String> {
 /// The results of what was left.
 pub(crate) fn left() -> String {
     LEFT.lock().join("\n")
+}
+
+/// Logs the call's id, and answers once it is let go.
+pub(crate) async fn hold(call_id: &str) -> anyhow::Result<String> {
+    eprintln!("misbehave: held {call_id}");
+    RELEASED.notified().await;
+    Ok("let go".to_owned())
+}
+
+/// Lets a held call go.
+pub(crate) fn release() -> anyhow::Result<String> {
+    RELEASED.notify_one();
+    Ok("released".to_owned())
 }
 
 /// What is granted.

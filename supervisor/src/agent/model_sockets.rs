@@ -12,9 +12,8 @@ use talon_control::ControlError;
 use talon_plugin_config::PluginName;
 use talon_proto::agent::{AttachModel, DetachModel, OwnBudget, ToAgent, to_agent};
 
-use super::control::AgentService;
 use crate::config::{Config, ModelGrant};
-use crate::service::ControlSocket;
+use crate::service::{ControlSocket, ManagedService};
 
 /// The sockets that the agent should serve, and with which grants.
 #[derive(Default)]
@@ -72,9 +71,9 @@ impl ModelSocketSet {
     }
 
     /// Sends the agent what differs from what it has.
-    pub(super) async fn reconcile(
+    pub(super) async fn reconcile<S: ManagedService<Outgoing = ToAgent>>(
         &self,
-        line: &ControlSocket<AgentService>,
+        line: &ControlSocket<S>,
         sent: &mut BTreeMap<u64, AttachModel>,
     ) -> Result<(), ControlError> {
         let wanted = self.sockets.lock().desired.clone();
@@ -121,16 +120,19 @@ fn about(id: u64, plugin: &PluginName, uid: u32, grant: Option<&ModelGrant>) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Environment;
 
     fn config(models: &str) -> Arc<Config> {
-        let text = format!("plugins: {{ tools: {{ overrides: {{ p: {models} }} }} }}");
-        Arc::new(crate::config::for_test(&text))
+        let mut config = Config::built_in(&Environment::of_process().default_paths());
+        let grants = serde_json::from_value(models.parse().expect("JSON")).expect("an override");
+        config.plugins.tools.overrides.insert("p".to_owned(), grants);
+        Arc::new(config)
     }
 
     #[test]
     fn a_grant_that_is_taken_back_leaves_a_socket_that_may_nothing() {
         let set = ModelSocketSet::default();
-        set.set_config(config("{ models: { allow: [auto], own_budget: { per_day: 0.5 } } }"));
+        set.set_config(config(r#"{ "models": { "allow": ["auto"], "own_budget": { "per_day": "0.5" } } }"#));
         let (ours, _theirs) = talon_control::pair().unwrap();
         let id = set.attach(&PluginName::new("p").unwrap(), 7, ours);
         let about = || set.sockets.lock().desired[&id].about.clone();
