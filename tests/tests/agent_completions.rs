@@ -121,7 +121,7 @@ async fn without_a_grant_there_is_no_socket() {
     assert_eq!(complete(&supervisor, &[]).await, "TALON_MODEL_SOCKET is not set");
     let env = supervisor.client.call("misbehave", "env", &[]).await.content;
     let state = env.lines().find_map(|line| line.strip_prefix("TALON_STATE_SOCKET=")).expect("it has state");
-    let beside = std::path::Path::new(state).with_file_name("m");
+    let beside = std::path::Path::new(state).with_file_name("l");
     let tried = supervisor.client.call("misbehave", "connect", &[("path", &beside.to_string_lossy())]).await;
     assert!(tried.error.contains("No such file"), "{tried:?}");
     assert!(!beside.exists());

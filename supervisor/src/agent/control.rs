@@ -188,7 +188,7 @@ impl ManagedService for AgentService {
         if !given.ready {
             return Ok(());
         }
-        agent.models.reconcile(line, &mut given.models).await?;
+        agent.models.reconcile::<Self>(line, &mut given.models).await?;
         while let Some(client) = agent.clients.pop() {
             let attach = message(to_agent::Kind::AttachClient(client.identity.clone()));
             if let Err(error) = line.send(&attach, Some(client.connection.as_fd())).await {

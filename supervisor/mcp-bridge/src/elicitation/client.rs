@@ -1,5 +1,7 @@
 //! What the library calls for requests of the server.
 
+#![expect(deprecated, reason = "sampling is to leave the protocol one day, and servers use it today")]
+
 use rmcp::model::{
     ClientConfig, CreateMessageRequestParams, CreateMessageResult, ElicitRequestParams, ElicitResult,
     ElicitationAction, ErrorCode,
