@@ -23,6 +23,7 @@ use super::PrivateDir;
 /// Names that differ from those of the plugin's own sockets, which are in subdirectories.
 const PROXY: &str = "x";
 const STATE: &str = "k";
+const MODEL: &str = "l";
 const CERTIFICATES: &str = "c";
 
 /// Connections that may wait to be accepted. A plugin makes, or gets, only a few at a time.
@@ -56,6 +57,16 @@ impl PrivateDir {
     /// The path where the plugin finds it.
     pub(crate) fn state_path(&self) -> PathBuf {
         self.path().join(STATE)
+    }
+
+    /// Creates the socket for completions of language models, to which the plugin may connect.
+    pub(crate) fn listen_for_models(&self, plugin: Option<Identity>) -> io::Result<OwnedFd> {
+        self.bind(MODEL, plugin)
+    }
+
+    /// The path where the plugin finds it.
+    pub(crate) fn model_path(&self) -> PathBuf {
+        self.path().join(MODEL)
     }
 
     /// Writes the certificates that the plugin trusts, where only it and we may read them.
