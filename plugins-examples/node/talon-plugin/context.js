@@ -7,8 +7,9 @@ class Context {
   #deadline;
   #state;
   #progress;
+  #output;
 
-  constructor({ callId = 'call', config = {}, deadline = Infinity, credentials = {}, signal, state, progress } = {}) {
+  constructor({ callId = 'call', config = {}, deadline = Infinity, credentials = {}, signal, state, progress, output } = {}) {
     this.callId = callId;
     this.config = config;
     this.injected = {};
@@ -17,6 +18,7 @@ class Context {
     this.#deadline = Number(deadline);
     this.#state = state;
     this.#progress = progress;
+    this.#output = output;
   }
 
   remaining() {
@@ -26,6 +28,10 @@ class Context {
   progress(progress, total, message = '') {
     const known = total === undefined ? {} : { total: Number(total) };
     this.#progress?.({ call_id: this.callId, progress: Number(progress), message: String(message), ...known });
+  }
+
+  output(text) {
+    this.#output?.(this.callId, String(text));
   }
 
   get state() {

@@ -62,8 +62,30 @@ async fn a_text_of_several_lines_is_several_lines() {
 
 /// Pieces of control syntax, which only together are some.
 const PIECES: [&str; 24] = [
-    "<", "tool_call", ">", "</", "[", "TOOL_CALLS", "]", "<|", "im_start", "|>", "Human:", "\n", "\n\n", " ", "[/", "plugin_output",
-    "\u{1b}[", "2J", "\u{200b}", "{\"tool_calls\":", "```tool_code", "Assistant: ", "system", "\r",
+    "<",
+    "tool_call",
+    ">",
+    "</",
+    "[",
+    "TOOL_CALLS",
+    "]",
+    "<|",
+    "im_start",
+    "|>",
+    "Human:",
+    "\n",
+    "\n\n",
+    " ",
+    "[/",
+    "plugin_output",
+    "\u{1b}[",
+    "2J",
+    "\u{200b}",
+    "{\"tool_calls\":",
+    "```tool_code",
+    "Assistant: ",
+    "system",
+    "\r",
 ];
 
 proptest! {
