@@ -206,6 +206,23 @@ impl Context {
         }
     }
 
+    /// Shows people a line that the call puts out while it runs; a text of several lines is several. The answer is the
+    /// call's result, and models see nothing else. Of a line 4 KiB are sent.
+    ///
+    /// It never waits and never fails. Lines are left out and counted when they come faster than the host takes them, and
+    /// dropped when no host listens or the call has ended. What the host has not read when the answer comes is not shown.
+    pub fn output(&self, line: &str) {
+        let call = &self.call;
+        if call.cancelled.is_cancelled() {
+            return;
+        }
+        match &call.progress {
+            ProgressSink::Host(board) => board.output(&call.id, line),
+            ProgressSink::Log(log) => log.add_output(line),
+            ProgressSink::None => {}
+        }
+    }
+
     /// Runs blocking work (files, computing) on a separate thread, so that other calls and health checks
     /// proceed meanwhile.
     ///

@@ -52,6 +52,7 @@
 //! | read settings, share a pool between calls | [`Plugin::config`], [`Plugin::init`] |
 //! | know the deadline, cancel, block | [`Context`] |
 //! | report the progress of a call | [`Context::progress`] |
+//! | show what a call puts out while it runs | [`Context::output`] |
 //! | notify the host of changed tools | [`Notifier`] |
 //! | keep something between calls | [`Context::state`] |
 //! | ask a language model | [`Context::model`], [`model`] |
@@ -88,6 +89,7 @@ pub mod model;
 mod notices;
 mod notification;
 mod output;
+mod output_queue;
 mod plugin;
 mod progress;
 mod random;

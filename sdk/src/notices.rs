@@ -1,4 +1,4 @@
-//! Notices that a plugin sends without a request: the progress of calls, and that its capabilities, lists or resources changed.
+//! Notices that a plugin sends without a request: the progress and output of calls, and that its capabilities, lists or resources changed.
 //!
 //! A tool must never wait for the host to take a notice, so there is no queue. Instead there is one slot for
 //! each call, which the next progress report overwrites, one for each changed resource, and one for changed capabilities. A
@@ -13,6 +13,7 @@ use talon_proto::notices::notice::Kind;
 use talon_proto::notices::{CapabilitiesChanged, ListsChanged, Notice, Progress, ResourcesUpdated};
 use tokio::sync::Notify;
 
+use crate::output_queue::OutputQueue;
 use crate::text::cut;
 
 /// How many calls may have a pending progress report; beyond that the oldest report is dropped. By default no
@@ -115,6 +116,7 @@ struct State {
     updated: VecDeque<String>,
     /// In the order of each call's first pending report, each call once.
     progress: VecDeque<Progress>,
+    output: OutputQueue,
 }
 
 impl PendingNotices {
@@ -125,6 +127,14 @@ impl PendingNotices {
             && let Some(progress) = progress_message(call_id, progress, total, message)
         {
             self.put(progress);
+        }
+    }
+
+    /// Adds lines to what a call puts out. Dropped when no host listens.
+    pub(crate) fn output(&self, call_id: &str, text: &str) {
+        if self.has_listener.load(Ordering::Relaxed) {
+            self.state.lock().output.push(call_id, text);
+            self.wakeup.notify_one();
         }
     }
 
@@ -186,6 +196,9 @@ impl Listener {
                 if let Some(updated) = take_updated(&mut state.updated) {
                     return Some(Notice { kind: Some(Kind::ResourcesUpdated(updated)) });
                 }
+                if let Some(output) = state.output.pop() {
+                    return Some(Notice { kind: Some(Kind::Output(output)) });
+                }
                 if let Some(progress) = state.progress.pop_front() {
                     return Some(Notice { kind: Some(Kind::Progress(progress)) });
                 }
@@ -201,6 +214,7 @@ impl Drop for Listener {
         if state.turn == self.turn {
             self.board.has_listener.store(false, Ordering::Relaxed);
             state.progress.clear();
+            state.output = OutputQueue::default();
         }
     }
 }

@@ -31,11 +31,12 @@ impl From<wire::Progress> for Progress {
     }
 }
 
-/// Collects all progress that a tool reports; see [`Call::progress`](crate::testing::Call::progress). Cheap
+/// Collects all progress that a tool reports, and what it puts out; see [`Call::progress`](crate::testing::Call::progress). Cheap
 /// to clone; clones share what they collected.
 #[derive(Debug, Clone, Default)]
 pub struct ProgressLog {
     told: Arc<Mutex<Vec<Progress>>>,
+    lines: Arc<Mutex<Vec<String>>>,
 }
 
 impl ProgressLog {
@@ -49,6 +50,18 @@ impl ProgressLog {
     #[must_use]
     pub fn entries(&self) -> Vec<Progress> {
         self.told.lock().clone()
+    }
+
+    /// The lines that the tool put out so far ([`Context::output`](crate::Context::output)).
+    #[must_use]
+    pub fn lines(&self) -> Vec<String> {
+        self.lines.lock().clone()
+    }
+
+    pub(crate) fn add_output(&self, text: &str) {
+        let mut lines = self.lines.lock();
+        let room = MAX_ENTRIES - lines.len();
+        lines.extend(text.lines().take(room).map(str::to_owned));
     }
 
     pub(crate) fn add(&self, call_id: &str, progress: f64, total: Option<f64>, message: &str) {

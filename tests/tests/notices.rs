@@ -39,7 +39,7 @@ impl Following {
     async fn progress(&mut self) -> Progress {
         match self.next().await {
             Kind::Progress(progress) => progress,
-            Kind::Done(answer) => panic!("already answered: {answer:?}"),
+            other => panic!("no progress: {other:?}"),
         }
     }
 
@@ -49,6 +49,7 @@ impl Following {
         loop {
             match self.next().await {
                 Kind::Progress(progress) => told.push(progress),
+                Kind::Output(_) => {}
                 Kind::Done(answer) => {
                     assert!(self.updates.next().await.is_none(), "the answer is the last word");
                     return (answer, told);

@@ -20,7 +20,8 @@ type Call struct {
 	args   map[string]string
 	typed  string
 	plugin *Plugin
-	tell   func(*noticespb.Notice)
+	tell   func(*noticespb.Notice) bool
+	output callOutput
 }
 
 // A Credential is a header of a request to elsewhere.
@@ -47,6 +48,14 @@ func (c *Call) Progress(progress, total float64, message string) {
 		news.Total = &total
 	}
 	c.tell(&noticespb.Notice{Kind: &noticespb.Notice_Progress{Progress: news}})
+}
+
+// Output shows people lines that the call puts out while it runs; models see its answer alone. It never waits and never fails,
+// is dropped when no host listens, and lines are left out when there are more than the host takes.
+func (c *Call) Output(text string) {
+	if c.tell != nil {
+		c.output.send(c.ID, text, c.tell)
+	}
 }
 
 // State is the plugin's own key-values; an error where the host keeps none.

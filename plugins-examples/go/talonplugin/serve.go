@@ -236,13 +236,17 @@ func (s *server) Listen(_ *noticespb.ListenRequest, stream noticespb.Notices_Lis
 	}
 }
 
-func (s *server) tell(notice *noticespb.Notice) {
+// tell says whether every listener took it.
+func (s *server) tell(notice *noticespb.Notice) bool {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
+	taken := true
 	for listener := range s.listeners {
 		select {
 		case listener <- notice:
 		default:
+			taken = false
 		}
 	}
+	return taken
 }

@@ -8,8 +8,9 @@ class Context {
   #state;
   #model;
   #progress;
+  #output;
 
-  constructor({ callId = 'call', config = {}, deadline = Infinity, credentials = {}, signal, state, model, progress } = {}) {
+  constructor({ callId = 'call', config = {}, deadline = Infinity, credentials = {}, signal, state, model, progress, output } = {}) {
     this.callId = callId;
     this.config = config;
     this.injected = {};
@@ -19,6 +20,7 @@ class Context {
     this.#state = state;
     this.#model = model;
     this.#progress = progress;
+    this.#output = output;
   }
 
   remaining() {
@@ -28,6 +30,10 @@ class Context {
   progress(progress, total, message = '') {
     const known = total === undefined ? {} : { total: Number(total) };
     this.#progress?.({ call_id: this.callId, progress: Number(progress), message: String(message), ...known });
+  }
+
+  output(text) {
+    this.#output?.(this.callId, String(text));
   }
 
   get state() {

@@ -146,6 +146,11 @@ export class Context {
   remaining(): number;
   /** Reports how far the call has come. Never waits, never fails; dropped when no host listens. */
   progress(progress: number, total?: number, message?: string): void;
+  /**
+   * Shows people lines that the call puts out while it runs; models see its answer alone. Never waits, never fails; dropped when
+   * no host listens, and left out when there are more than it takes.
+   */
+  output(text: string): void;
   /** The plugin's own key-values; throws NotServed where the host keeps none. */
   readonly state: State;
   /** The granted models, for this call; throws ModelError where the operator grants none. */

@@ -26,6 +26,10 @@ const FLUSH = 50;
 const MAX_SOCKET_PATH = 107;
 // Notices that wait to be read by the host; what comes while they are full is dropped.
 const MAX_NOTICES = 64;
+// How much of a line of output is sent, which is what hosts keep, and the lines of one notice, which has 16 KiB at most.
+const MAX_LINE_BYTES = 4096;
+const MAX_OUTPUT_BYTES = 8 << 10;
+const MAX_OUTPUT_LINES = 256;
 
 function serve(plugin) {
   if (process.env[COOKIE.key] !== COOKIE.value) {
@@ -107,10 +111,13 @@ function add(server, plugin, listeners, stop) {
   const model = process.env.TALON_MODEL_SOCKET && hostModel(process.env.TALON_MODEL_SOCKET);
   const largest = Number(process.env.OPENTALON_GRPC_MAX_MSG_BYTES) || DEFAULT_ANSWER_BYTES;
   const maxAnswerBytes = largest - ANSWER_MARGIN_BYTES;
-  const tell = (progress) => {
+  const tell = (notice) => {
+    let taken = true;
     for (const listener of listeners) {
-      if (listener.writableLength < MAX_NOTICES) listener.write({ progress });
+      if (listener.writableLength < MAX_NOTICES) listener.write(notice);
+      else taken = false;
     }
+    return taken;
   };
 
   server.addService(PluginService.service, {
@@ -173,6 +180,41 @@ function settings(text) {
   return config;
 }
 
+// What a call puts out goes to the host in batches; lines that it does not take are counted in the next one.
+function outputOf(tell) {
+  let leftOut = 0;
+  return (callId, text) => {
+    for (const lines of batches(text)) {
+      if (tell({ output: { call_id: callId, lines, left_out_lines: leftOut } })) leftOut = 0;
+      else leftOut += lines.length;
+    }
+  };
+}
+
+function* batches(text) {
+  let [batch, size] = [[], 0];
+  for (const whole of text.replace(/\n$/, '').split('\n')) {
+    const line = cut(whole.replace(/\r$/, ''));
+    const bytes = Buffer.byteLength(line);
+    if ((batch.length > 0 && size + bytes > MAX_OUTPUT_BYTES) || batch.length === MAX_OUTPUT_LINES) {
+      yield batch;
+      [batch, size] = [[], 0];
+    }
+    batch.push(line);
+    size += bytes;
+  }
+  yield batch;
+}
+
+// In whole characters.
+function cut(line) {
+  const bytes = Buffer.from(line);
+  if (bytes.length <= MAX_LINE_BYTES) return line;
+  let end = MAX_LINE_BYTES;
+  while ((bytes[end] & 0xc0) === 0x80) end -= 1;
+  return bytes.toString('utf8', 0, end);
+}
+
 async function execute(plugin, call, served, tell, maxAnswerBytes) {
   const { id, action, args, arguments_json: argumentsJson, credential_headers: credentials } = call.request;
   const given = new AbortController();
@@ -184,7 +226,8 @@ async function execute(plugin, call, served, tell, maxAnswerBytes) {
     credentials,
     signal: given.signal,
     ...served,
-    progress: tell,
+    progress: (progress) => tell({ progress }),
+    output: outputOf(tell),
   });
   const answer = await plugin.call(action, args, context, argumentsJson);
   given.abort();

@@ -15,6 +15,7 @@ plugin.tool('slow', 'Takes its time.', { ms: { type: 'integer' } }, async ({ ms 
 plugin.tool('steps', 'Tells how far it has come.', { count: { type: 'integer' } }, ({ count }, context) => {
   for (let step = 1; step <= count; step++) context.progress(step, count, `step ${step}`);
 });
+plugin.tool('prints', 'Puts out a text while it runs.', { text: { type: 'string' } }, ({ text }, context) => context.output(text));
 plugin.tool('fails', 'Has a defect.', {}, () => {
   throw new TypeError('a secret of mine');
 });

@@ -71,6 +71,23 @@ test('progress reaches who listens', () =>
     listener.close();
   }));
 
+test('output reaches who listens', () =>
+  served({}, async (host) => {
+    const { Notices } = load('talon/plugin/v1/notices.proto').talon.plugin.v1;
+    const listener = new Notices(`unix:${path.join(host.directory, `plugin-${host.process.pid}.sock`)}`, grpc.credentials.createInsecure());
+    const stream = listener.Listen({});
+    const told = [];
+    stream.on('data', ({ output }) => told.push(output));
+    const ended = new Promise((resolve) => stream.on('end', resolve).on('error', resolve));
+    const text = `one\r\ntwo\n${'ä'.repeat(4096)}\nlast\n`;
+    while (told.length === 0) await host.call('prints', { text });
+    assert.equal(await host.shutdown(), 0);
+    await ended;
+    assert.equal(told[0].call_id, 'call');
+    assert.deepEqual(told[0].lines, ['one', 'two', 'ä'.repeat(2048), 'last']);
+    listener.close();
+  }));
+
 test('by hand it says what to do', () => {
   const { status, stdout, stderr } = spawnSync(process.execPath, [PROGRAM], { env: {}, encoding: 'utf8' });
   assert.deepEqual([status, stdout], [1, '']);

@@ -24,6 +24,7 @@ class Context:
         injected: Mapping[str, str] | None = None,
         credentials: Mapping[str, tuple[str, str]] | None = None,
         on_progress: Callable[[float, float | None, str], None] | None = None,
+        on_output: Callable[[str], None] | None = None,
     ):
         self.call_id = call_id
         """The host's name for this call."""
@@ -38,6 +39,7 @@ class Context:
         self._state = state
         self._models = models
         self._on_progress = on_progress
+        self._on_output = on_output
 
     def remaining(self) -> float | None:
         """How many seconds the caller still waits; None when there is no deadline."""
@@ -62,6 +64,12 @@ class Context:
         """Reports how far the call has come. Never waits, never fails; dropped when no host listens."""
         if self._on_progress is not None:
             self._on_progress(progress, total, message)
+
+    def output(self, text: str) -> None:
+        """Shows people lines that the call puts out while it runs; models see its answer alone. Never waits, never fails;
+        dropped when no host listens, and left out when there are more than it takes."""
+        if self._on_output is not None:
+            self._on_output(text)
 
     @property
     def state(self) -> State:

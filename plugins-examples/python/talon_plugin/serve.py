@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 import tempfile
+from collections.abc import Iterator
 from typing import Any
 
 import grpc
@@ -41,6 +42,10 @@ GRACE_SECONDS = 8
 MAX_SOCKET_PATH = 107
 # Notices that wait to be read by the host; what comes while they are full is dropped.
 MAX_NOTICES = 64
+# How much of a line of output is sent, which is what hosts keep, and the lines of one notice, which has 16 KiB at most.
+MAX_LINE_BYTES = 4096
+MAX_OUTPUT_BYTES = 8 << 10
+MAX_OUTPUT_LINES = 256
 
 
 def serve(plugin: ToolSet) -> None:
@@ -77,6 +82,8 @@ class _Server:
         largest = int(os.environ.get("OPENTALON_GRPC_MAX_MSG_BYTES") or DEFAULT_ANSWER_BYTES)
         self.max_answer_bytes = largest - ANSWER_MARGIN_BYTES
         self.listeners: set[asyncio.Queue] = set()
+        # Lines of calls that were left out since their last notice.
+        self.left_out: dict[str, int] = {}
 
     async def run(self) -> None:
         loop = asyncio.get_running_loop()
@@ -159,6 +166,16 @@ class _Server:
             if queue.qsize() < MAX_NOTICES:
                 queue.put_nowait(notice)
 
+    def notify_output(self, call_id: str, lines: list[str]) -> None:
+        # Who listens last is the host; an earlier listener is about to go.
+        if any(queue.qsize() >= MAX_NOTICES for queue in self.listeners):
+            if call_id in self.left_out or len(self.left_out) < MAX_NOTICES:
+                self.left_out[call_id] = self.left_out.get(call_id, 0) + len(lines)
+            return
+        left_out = self.left_out.pop(call_id, 0)
+        news = notices_pb2.CallOutput(call_id=call_id, lines=lines, left_out_lines=left_out)
+        self.notify(notices_pb2.Notice(output=news))
+
     async def execute(self, request: pb.ToolCallRequest, context: aio.ServicerContext) -> pb.ToolResultResponse:
         loop = asyncio.get_running_loop()
 
@@ -170,6 +187,14 @@ class _Server:
                 # A tool that still runs while the process ends: there is no caller left.
                 pass
 
+        def output(text: str) -> None:
+            for lines in _batches(text):
+                try:
+                    loop.call_soon_threadsafe(self.notify_output, request.id, lines)
+                except RuntimeError:
+                    # As above.
+                    return
+
         call = Context(
             request.id,
             config=self.plugin.config,
@@ -178,6 +203,7 @@ class _Server:
             models=self.models,
             credentials={name: (each.header, each.value) for name, each in request.credential_headers.items()},
             on_progress=progress,
+            on_output=output,
         )
         try:
             tool = self.plugin.find(request.action)
@@ -196,10 +222,24 @@ class _Server:
             made = refusal(request.id, error, request.action)
         finally:
             call._cancel()
+            self.left_out.pop(request.id, None)
         if made.ByteSize() > self.max_answer_bytes:
             error = ToolError(f"the answer has {made.ByteSize()} bytes, {self.max_answer_bytes} may be; ask for less")
             made = refusal(request.id, error, request.action)
         return made
+
+
+def _batches(text: str) -> Iterator[list[str]]:
+    """The lines of a text, in lists that fit into one notice each."""
+    batch, size = [], 0
+    for line in text.removesuffix("\n").split("\n"):
+        line = line.removesuffix("\r").encode("utf-8", "replace")[:MAX_LINE_BYTES].decode("utf-8", "ignore")
+        if batch and size + len(line.encode()) > MAX_OUTPUT_BYTES or len(batch) == MAX_OUTPUT_LINES:
+            yield batch
+            batch, size = [], 0
+        batch.append(line)
+        size += len(line.encode())
+    yield batch
 
 
 def _socket() -> str:

@@ -38,6 +38,13 @@ def steps(count: int, ctx: Context) -> str:
 
 
 @plugin.tool
+def prints(text: str, ctx: Context) -> str:
+    """Puts out a text while it runs."""
+    ctx.output(text)
+    return "printed"
+
+
+@plugin.tool
 def until_given_up(ctx: Context) -> str:
     """Goes on until nobody waits."""
     while ctx.wait(60):

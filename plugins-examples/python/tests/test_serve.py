@@ -95,6 +95,27 @@ class Served(unittest.TestCase):
         self.assertEqual(self.host.shutdown(), 0)
         self.assertEqual(list(listen), [])
 
+    def test_output_reaches_who_listens(self):
+        listen = self.host._channel.unary_stream(
+            "/talon.plugin.v1.Notices/Listen",
+            notices_pb2.ListenRequest.SerializeToString,
+            notices_pb2.Notice.FromString,
+        )(notices_pb2.ListenRequest(), timeout=30)
+        self.host.call("word")
+        self.host.call("prints", text="one\r\ntwo\n" + "ä" * 4096 + "\nlast")
+        told = [next(listen).output for _ in range(1)]
+        lines = [line for output in told for line in output.lines]
+        self.assertEqual(lines, ["one", "two", "ä" * 2048, "last"])
+        self.assertEqual((told[0].call_id, told[0].left_out_lines), ("call", 0))
+        # More than waits for a host that reads nothing meanwhile is counted in the next message.
+        self.host.call("prints", text="x\n" * 100_000)
+        counted = 0
+        while counted < 100_000:
+            self.host.call("prints", text="more")
+            output = next(listen).output
+            counted += len(output.lines) + output.left_out_lines
+        self.assertEqual(self.host.shutdown(), 0)
+
 
 class Started(unittest.TestCase):
     def start(self, **env):

@@ -78,12 +78,12 @@ pub(crate) async fn run(args: Run, cx: Context) -> Result<Output, ToolError> {
             tokio::join!(
                 async {
                     if let Some(out) = out {
-                        stdout.read(out).await
+                        stdout.read(out, |line| cx.output(line)).await
                     }
                 },
                 async {
                     if let Some(err) = err {
-                        stderr.read(err).await
+                        stderr.read(err, |line| cx.output(line)).await
                     }
                 },
             );

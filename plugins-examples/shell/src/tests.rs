@@ -26,6 +26,21 @@ async fn a_command_tells_its_exit_code_and_both_outputs() {
     assert_eq!((text.as_str(), &told["signal"]), ("killed by signal 9", &json!(9)));
 }
 
+// Promises: EXT-143
+#[tokio::test]
+async fn its_lines_are_shown_while_it_runs() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = talon_sdk::testing::ProgressLog::new();
+    let args = json!({"command": "mkfifo go; echo one; printf 'two\\r\\nthr'; read line < go; echo ee"});
+    let running = tokio::spawn(call(dir.path(), args).progress(&log).run());
+    while log.lines() != ["one", "two"] {
+        tokio::task::yield_now().await;
+    }
+    tokio::fs::write(dir.path().join("go"), "on\n").await.unwrap();
+    running.await.unwrap().expect("answers");
+    assert_eq!(log.lines(), ["one", "two", "three"]);
+}
+
 #[tokio::test]
 async fn its_time_ends_it_with_all_it_started() {
     let dir = tempfile::tempdir().unwrap();

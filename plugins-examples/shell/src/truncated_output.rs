@@ -7,6 +7,9 @@ use tokio::io::{AsyncRead, AsyncReadExt as _};
 /// How much of one output is kept, in bytes: both outputs together stay below the host's 64 KiB.
 pub(crate) const MAX_OUTPUT_BYTES: usize = 24 << 10;
 
+/// How much of a line is shown while the command runs; hosts keep no more.
+const MAX_LINE_BYTES: usize = 4096;
+
 /// The kept parts of an output.
 #[derive(Debug, Default)]
 pub(crate) struct TruncatedOutput {
@@ -19,13 +22,16 @@ pub(crate) struct TruncatedOutput {
 impl TruncatedOutput {
     const HALF: usize = MAX_OUTPUT_BYTES / 2;
 
-    /// Reads to the end. What has been read stays if this future is dropped.
-    pub(crate) async fn read(&mut self, mut from: impl AsyncRead + Unpin) {
+    /// Reads to the end, and gives each whole line to `show`. What has been read stays if this future is dropped.
+    pub(crate) async fn read(&mut self, mut from: impl AsyncRead + Unpin, show: impl Fn(&str)) {
         let mut buffer = vec![0; 16 << 10];
+        let mut open_line = OpenLine::default();
         // An output that cannot be read any more counts as ended.
         while let Ok(count @ 1..) = from.read(&mut buffer).await {
             self.add(&buffer[..count]);
+            open_line.add(&buffer[..count], &show);
         }
+        open_line.finish(&show);
     }
 
     fn add(&mut self, bytes: &[u8]) {
@@ -49,6 +55,29 @@ impl TruncatedOutput {
     }
 }
 
+/// The beginning of a line whose end has not been read.
+#[derive(Debug, Default)]
+struct OpenLine(Vec<u8>);
+
+impl OpenLine {
+    fn add(&mut self, bytes: &[u8], show: &impl Fn(&str)) {
+        for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
+            let room = MAX_LINE_BYTES.saturating_sub(self.0.len());
+            self.0.extend(piece.iter().take(room));
+            if piece.ends_with(b"\n") {
+                self.finish(show);
+            }
+        }
+    }
+
+    fn finish(&mut self, show: &impl Fn(&str)) {
+        let line = std::mem::take(&mut self.0);
+        if !line.is_empty() {
+            show(String::from_utf8_lossy(&line).trim_end_matches(['\r', '\n']));
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -60,7 +89,7 @@ mod tests {
         {
             let input: Vec<u8> = (0..length).map(|at| b'a' + u8::try_from(at % 26).unwrap()).collect();
             let mut kept = TruncatedOutput::default();
-            kept.read(&*input).await;
+            kept.read(&*input, |_| {}).await;
             assert_eq!(kept.left_out, left_out, "{length}");
             let text = kept.text();
             if left_out == 0 {

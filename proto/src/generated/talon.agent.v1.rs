@@ -141,7 +141,7 @@ pub struct AttachRequest {
 pub struct Chunk {
     #[prost(
         oneof = "chunk::Kind",
-        tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14"
+        tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 1100"
     )]
     pub kind: ::core::option::Option<chunk::Kind>,
 }
@@ -186,6 +186,9 @@ pub mod chunk {
         /// The session's plan, after the model or a person changed it.
         #[prost(message, tag = "14")]
         Plan(super::Plan),
+        /// What a running call puts out, for people: models get its result alone.
+        #[prost(message, tag = "1100")]
+        ToolStream(super::ToolStream),
     }
 }
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
@@ -243,6 +246,19 @@ pub struct ToolProgress {
     pub total: ::core::option::Option<f64>,
     #[prost(string, tag = "4")]
     pub message: ::prost::alloc::string::String,
+}
+/// talon.host.v1.CallOutput of a call of this turn.
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ToolStream {
+    #[prost(string, tag = "1")]
+    pub call_id: ::prost::alloc::string::String,
+    #[prost(string, repeated, tag = "2")]
+    pub lines: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    #[prost(uint64, tag = "3")]
+    pub left_out_lines: u64,
+    #[prost(uint64, tag = "4")]
+    pub left_out_bytes: u64,
 }
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

@@ -61,7 +61,7 @@ pub struct ExecuteRequest {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ExecuteUpdate {
-    #[prost(oneof = "execute_update::Kind", tags = "1, 2")]
+    #[prost(oneof = "execute_update::Kind", tags = "1, 2, 1100")]
     pub kind: ::core::option::Option<execute_update::Kind>,
 }
 /// Nested message and enum types in `ExecuteUpdate`.
@@ -73,7 +73,24 @@ pub mod execute_update {
         Progress(super::Progress),
         #[prost(message, tag = "2")]
         Done(super::ExecuteResponse),
+        #[prost(message, tag = "1100")]
+        Output(super::CallOutput),
     }
+}
+/// What a call puts out while it runs, for people; nothing of it belongs into a prompt. Sanitized line by line, and limited: 200
+/// lines and 64 KiB a second, 4 MiB a call, 4 KiB a line.
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct CallOutput {
+    /// Without their line ends.
+    #[prost(string, repeated, tag = "1")]
+    pub lines: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// What was left out since the last of these messages, by the plugin, by a limit, or because the caller reads too slowly: whole
+    /// lines, and bytes of these and of lines that were cut. The last message before the answer says what is left.
+    #[prost(uint64, tag = "2")]
+    pub left_out_lines: u64,
+    #[prost(uint64, tag = "3")]
+    pub left_out_bytes: u64,
 }
 /// How far a call has come, as its plugin tells it. Sanitized; at most ten a second, the latest wins.
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]

@@ -3,7 +3,7 @@
 pub struct ListenRequest {}
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Notice {
-    #[prost(oneof = "notice::Kind", tags = "1, 2, 3, 4")]
+    #[prost(oneof = "notice::Kind", tags = "1, 2, 3, 4, 1100")]
     pub kind: ::core::option::Option<notice::Kind>,
 }
 /// Nested message and enum types in `Notice`.
@@ -18,6 +18,8 @@ pub mod notice {
         ListsChanged(super::ListsChanged),
         #[prost(message, tag = "4")]
         ResourcesUpdated(super::ResourcesUpdated),
+        #[prost(message, tag = "1100")]
+        Output(super::CallOutput),
     }
 }
 /// How far a call has come. Of a call that is not in flight it is dropped.
@@ -35,6 +37,20 @@ pub struct Progress {
     /// One line for people; untrusted text like every other. At most 1 KiB is kept.
     #[prost(string, tag = "4")]
     pub message: ::prost::alloc::string::String,
+}
+/// What a call puts out while it runs, for people who watch; its result is its answer alone. Of a call that is not in flight it is
+/// dropped, and so is what the host has not read when the answer comes. A notice has 16 KiB at most.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct CallOutput {
+    /// ToolCallRequest.id.
+    #[prost(string, tag = "1")]
+    pub call_id: ::prost::alloc::string::String,
+    /// Whole lines without their line ends; untrusted text like every other. At most 4 KiB of a line are kept.
+    #[prost(string, repeated, tag = "2")]
+    pub lines: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Lines that the plugin left out since the last notice of the call.
+    #[prost(uint64, tag = "3")]
+    pub left_out_lines: u64,
 }
 /// The plugin offers something else than before: the host may call RefreshCapabilities.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]

@@ -12,6 +12,15 @@ use crate::progress::Progress;
 pub enum Notice {
     /// By [`Context::progress`](crate::Context::progress).
     Progress(Progress),
+    /// By [`Context::output`](crate::Context::output).
+    Output {
+        /// Which call.
+        call_id: String,
+        /// What it put out.
+        lines: Vec<String>,
+        /// How many lines before these were left out.
+        left_out_lines: u64,
+    },
     /// By [`Notifier::capabilities_changed`](crate::Notifier::capabilities_changed).
     CapabilitiesChanged,
     /// By [`Notifier::lists_changed`](crate::Notifier::lists_changed).
@@ -45,6 +54,9 @@ impl Notices {
         while let Some(notice) = self.stream.message().await? {
             match notice.kind {
                 Some(Kind::Progress(progress)) => return Ok(Some(Notice::Progress(progress.into()))),
+                Some(Kind::Output(wire::CallOutput { call_id, lines, left_out_lines })) => {
+                    return Ok(Some(Notice::Output { call_id, lines, left_out_lines }));
+                }
                 Some(Kind::CapabilitiesChanged(_)) => return Ok(Some(Notice::CapabilitiesChanged)),
                 Some(Kind::ListsChanged(wire::ListsChanged { resources, prompts })) => {
                     return Ok(Some(Notice::ListsChanged { resources, prompts }));

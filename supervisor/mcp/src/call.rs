@@ -3,11 +3,12 @@
 use rmcp::model::{CallToolResponse, CallToolResult, ContentBlock, ProgressNotificationParam, ProgressToken};
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
-use talon_client::CallError;
+use talon_client::{CallError, CallUpdate};
 use talon_proto::host::{ExecuteRequest, ExecuteResponse, Outcome, Progress};
 use tokio::sync::mpsc;
 
 use crate::answer_meta::meta;
+use crate::call_progress::CallProgress;
 use crate::context::prefix_link;
 use crate::host::Host;
 use crate::media;
@@ -66,7 +67,12 @@ async fn stream(
     let (tell, mut told) = mpsc::channel(PROGRESS_CAPACITY);
     let call = async move {
         // If the queue is full, drop the notification: progress is best-effort.
-        let mut watched = move |progress: &Progress| drop(tell.try_send(progress.clone()));
+        let mut progress = CallProgress::default();
+        let mut watched = move |update: CallUpdate<'_>| {
+            if let Some(progress) = progress.of(update) {
+                drop(tell.try_send(progress));
+            }
+        };
         // Boxed to keep it out of the server's own future, which holds one of these for each call.
         Box::pin(host.reconnecting().execute_watched(request, Some(&mut watched))).await
     };

@@ -14,6 +14,7 @@
 mod answer_meta;
 mod arguments;
 mod call;
+mod call_progress;
 mod catalog;
 mod catalog_watcher;
 mod context;

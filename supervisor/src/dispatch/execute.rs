@@ -17,8 +17,8 @@ use std::time::Duration;
 use talon_guard::input_request::check_response;
 use talon_guard::{
     AdmissionLayer, Answer, ArcById, BreakerLayer, Call, CallError, DeadlineLayer, Directory, Guard, Guarded,
-    LayerKind, Origin, Oversize, ProgressObserver, Quarantine, QuarantineLayer, RawAnswer, RescueLayer,
-    ResolveLayer, SanitizeLayer, Stack, TraceLayer, ValidateLayer,
+    LayerKind, Origin, OutputObserver, Oversize, ProgressObserver, Quarantine, QuarantineLayer, RawAnswer,
+    RescueLayer, ResolveLayer, SanitizeLayer, Stack, TraceLayer, ValidateLayer,
 };
 use talon_plugin::{Executor, Plugin};
 use talon_plugin_config::name::RESERVED_NAME;
@@ -55,6 +55,12 @@ pub(crate) async fn execute(
     Ok(Response::new(accepted.run(dispatcher).await?))
 }
 
+/// Who receives what is said of a call while it runs.
+pub(super) struct CallObservers {
+    pub(super) progress: ArcById<dyn ProgressObserver>,
+    pub(super) output: ArcById<dyn OutputObserver>,
+}
+
 /// A call that passed all checks of the request. Its recording in the audit log has begun.
 pub(super) struct AcceptedCall {
     /// The id that the caller uses.
@@ -71,7 +77,7 @@ pub(super) fn accept(
     audit: &Audit,
     receipts: &Receipts,
     request: Request<ExecuteRequest>,
-    observer: Option<ArcById<dyn ProgressObserver>>,
+    observers: Option<CallObservers>,
 ) -> Result<AcceptedCall, Status> {
     let permitted = require(&request, Role::Call)?;
     let trace = trace(&request);
@@ -100,7 +106,9 @@ pub(super) fn accept(
     // The agent keeps them from its models, and needs them to write back what a plugin said.
     call.wants_originals = permitted.peer.agent;
     call.granted = granted;
-    call.progress_observer = observer;
+    if let Some(CallObservers { progress, output }) = observers {
+        (call.progress_observer, call.output_observer) = (Some(progress), Some(output));
+    }
     call.trace = trace;
     call.context = request.context;
     call.scope = scope(permitted.peer.uid, &call.context);

@@ -7,7 +7,7 @@
 //! | module | contents |
 //! |---|---|
 //! | `execute` | one call: what comes in, the list of layers, the plugin, the way back |
-//! | `progress` | the same call with progress updates |
+//! | `progress`, `output_queue` | the same call with its progress and output |
 //! | `call_id`, `grant`, `request_context` | the parts of a request: its ids, what it may call, its conversation |
 //! | `role_call`, `role_meter` | calls for extensions |
 //! | `response` | the answer as a message |
@@ -32,6 +32,7 @@ mod execute;
 mod executor;
 mod grant;
 mod latency_window;
+mod output_queue;
 mod plugin_request;
 mod progress;
 mod request_context;

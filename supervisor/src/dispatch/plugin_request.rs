@@ -1,7 +1,7 @@
 //! A call in the terms of a plugin, and a plugin's failure in the terms of a call.
 
-use talon_guard::{Call, CallError, CallFields, reason};
-use talon_plugin::{ExecuteRequest, Metadata, ProgressObserver};
+use talon_guard::{Call, CallError, CallFields, LeftOut, reason};
+use talon_plugin::{ExecuteRequest, Metadata, OutputObserver, ProgressObserver};
 use talon_plugin_client::ExecuteError;
 use talon_proto::plugin::ToolCallRequest;
 
@@ -28,6 +28,12 @@ pub(super) fn plugin_request(call: Call) -> ExecuteRequest {
             .map(|deadline| deadline.saturating_duration_since(call.accepted)),
         observer: call.progress_observer.map(|follower| {
             ProgressObserver::new(move |told| follower.progress(told.progress, told.total, &told.message))
+        }),
+        output: call.raw_output.map(|output| {
+            OutputObserver::new(move |told| {
+                let left_out = LeftOut { lines: told.left_out_lines, bytes: told.left_out_bytes };
+                output.push(told.lines, left_out);
+            })
         }),
         metadata: call.trace.map(|trace| Metadata::new(move |request| trace.outgoing_metadata(request))),
     }

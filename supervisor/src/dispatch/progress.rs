@@ -1,11 +1,12 @@
-//! `ExecuteStreaming`: one call, with progress updates before the answer.
+//! `ExecuteStreaming`: one call, with its progress and output before the answer.
 
 use std::sync::Arc;
 
 use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
 use talon_guard::{ArcById, ProgressObserver};
-use talon_proto::host::{ExecuteRequest, ExecuteUpdate, Progress, execute_update};
+use talon_proto::host::execute_update::Kind;
+use talon_proto::host::{ExecuteRequest, ExecuteResponse, ExecuteUpdate, Progress};
 use talon_sanitize::Sanitized;
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
@@ -13,7 +14,8 @@ use tokio_util::task::AbortOnDropHandle;
 use tonic::{Request, Response, Status};
 
 use super::dispatcher::Dispatcher;
-use super::execute::accept;
+use super::execute::{AcceptedCall, CallObservers, accept};
+use super::output_queue::OutputQueue;
 use crate::audit::Audit;
 use crate::receipts::Receipts;
 use crate::to_wire::wire;
@@ -22,7 +24,7 @@ use crate::to_wire::wire;
 /// second.
 const PROGRESS_ROOM: usize = 16;
 
-/// Like [`execute`](super::execute), with progress updates before the answer.
+/// Like [`execute`](super::execute), with progress and output before the answer.
 pub(crate) fn execute_streaming(
     dispatcher: &Arc<Dispatcher>,
     audit: &Audit,
@@ -30,30 +32,61 @@ pub(crate) fn execute_streaming(
     request: Request<ExecuteRequest>,
 ) -> Result<Response<BoxStream<'static, Result<ExecuteUpdate, Status>>>, Status> {
     let (sender, updates) = broadcast::channel(PROGRESS_ROOM);
-    let observer = ArcById::<dyn ProgressObserver>::new(Arc::new(ProgressForwarder(sender)));
-    let accepted = accept(dispatcher, audit, receipts, request, Some(observer))?;
-    let dispatcher = Arc::clone(dispatcher);
-    // The call runs on a separate task, so that a slow reader delays neither its queueing nor its deadline.
-    // Dropping the stream ends the call.
-    let call = tokio::spawn(async move { accepted.run(&dispatcher).await });
-    let state = Some((updates, AbortOnDropHandle::new(call)));
-    let updates = futures_util::stream::unfold(state, |state| async move {
-        let (mut updates, mut call) = state?;
-        tokio::select! {
-            // Progress that was reported before the answer is sent before it.
+    let progress = ArcById::<dyn ProgressObserver>::new(Arc::new(ProgressForwarder(sender)));
+    let output = Arc::new(OutputQueue::default());
+    let observers = CallObservers { progress, output: ArcById::new(Arc::clone(&output) as _) };
+    let accepted = accept(dispatcher, audit, receipts, request, Some(observers))?;
+    let call = run(accepted, Arc::clone(dispatcher));
+    let state = StreamState::Running { updates, output, call };
+    let updates = futures_util::stream::unfold(state, StreamState::next);
+    Ok(Response::new(updates.boxed()))
+}
+
+/// Runs the call on a separate task, so that a slow reader delays neither its queueing nor its deadline. Dropping the handle
+/// ends the call.
+fn run(call: AcceptedCall, dispatcher: Arc<Dispatcher>) -> CallHandle {
+    AbortOnDropHandle::new(tokio::spawn(async move { call.run(&dispatcher).await }))
+}
+
+type CallHandle = AbortOnDropHandle<Result<ExecuteResponse, Status>>;
+
+/// What the stream still has to send.
+enum StreamState {
+    Running { updates: broadcast::Receiver<Progress>, output: Arc<OutputQueue>, call: CallHandle },
+    Answered(Result<ExecuteResponse, Status>),
+    Ended,
+}
+
+impl StreamState {
+    async fn next(self) -> Option<(Result<ExecuteUpdate, Status>, Self)> {
+        let (mut updates, output, mut call) = match self {
+            Self::Running { updates, output, call } => (updates, output, call),
+            Self::Answered(answer) => {
+                return Some((answer.map(|answer| update(Kind::Done(answer))), Self::Ended));
+            }
+            Self::Ended => return None,
+        };
+        let (kind, state) = tokio::select! {
+            // What was reported before the answer is sent before it.
             biased;
             Some(progress) = next(&mut updates) => {
-                let kind = Some(execute_update::Kind::Progress(progress));
-                Some((Ok(ExecuteUpdate { kind }), Some((updates, call))))
+                (Kind::Progress(progress), Self::Running { updates, output, call })
             }
+            told = output.next() => (Kind::Output(told), Self::Running { updates, output, call }),
             answer = &mut call => {
-                let done = answer.unwrap_or_else(|_| Err(Status::internal("internal error")));
-                let kind = |answer| ExecuteUpdate { kind: Some(execute_update::Kind::Done(answer)) };
-                Some((done.map(kind), None))
+                let answer = answer.unwrap_or_else(|_| Err(Status::internal("internal error")));
+                match output.take() {
+                    Some(told) => (Kind::Output(told), Self::Answered(answer)),
+                    None => return Some((answer.map(|answer| update(Kind::Done(answer))), Self::Ended)),
+                }
             }
-        }
-    });
-    Ok(Response::new(updates.boxed()))
+        };
+        Some((Ok(update(kind)), state))
+    }
+}
+
+fn update(kind: Kind) -> ExecuteUpdate {
+    ExecuteUpdate { kind: Some(kind) }
 }
 
 /// The next progress update; `None` once all senders are gone. Updates that a slow reader missed are skipped.

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use parking_lot::Mutex;
 use talon_proto::notices::notice::Kind;
 use talon_proto::notices::notices_server::{Notices, NoticesServer};
-use talon_proto::notices::{CapabilitiesChanged, ListenRequest, Notice, Progress};
+use talon_proto::notices::{CallOutput, CapabilitiesChanged, ListenRequest, Notice, Progress};
 use talon_proto::plugin::plugin_service_server::{PluginService, PluginServiceServer};
 use talon_proto::plugin::{
     Action, HostMessage, Parameter, PluginCapabilities, PluginInitRequest, PluginMessage, ToolCallRequest,
@@ -45,6 +45,11 @@ fn progress(call_id: &str, progress: f64, total: Option<f64>, message: &str) -> 
     Notice { kind: Some(Kind::Progress(Progress { call_id: call_id.to_owned(), progress, total, message })) }
 }
 
+fn output(call_id: &str, lines: Vec<String>) -> Notice {
+    let output = CallOutput { call_id: call_id.to_owned(), lines, left_out_lines: 0 };
+    Notice { kind: Some(Kind::Output(output)) }
+}
+
 impl Noticer {
     fn send(&self, notice: Notice) {
         // An error only says that the host does not listen.
@@ -74,6 +79,8 @@ impl Noticer {
         let mut actions = vec![
             Action { description: described, ..action("echo", &["text"]) },
             action("tell", &["steps", "message"]),
+            action("print", &["texts"]),
+            action("print_flood", &[]),
             action("hold", &[]),
             action("release", &[]),
             action("spy", &["id"]),
@@ -99,6 +106,23 @@ impl Noticer {
                 // The answer may overtake notices on another stream; the test checks first, then releases it.
                 self.release.notified().await;
                 format!("told {steps}")
+            }
+            "print" => {
+                let texts: Vec<String> = serde_json::from_str(&arg("texts")).unwrap_or_default();
+                for text in texts {
+                    self.send(output(id, vec![text]));
+                }
+                self.release.notified().await;
+                "printed".to_owned()
+            }
+            "print_flood" => {
+                for _ in 0..1_000 {
+                    self.send(output(id, vec!["a line of a flood".to_owned(); 10]));
+                    self.send(output("nobody", vec!["of nobody".to_owned()]));
+                }
+                self.send(output(id, vec!["x".repeat(1 << 20)]));
+                self.release.notified().await;
+                "flooded".to_owned()
             }
             "hold" => {
                 self.send(progress(id, 1.0, None, id));

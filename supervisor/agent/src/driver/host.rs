@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;
-use talon_proto::host::ExecuteResponse;
+use talon_proto::host::{CallOutput, ExecuteResponse};
 use talon_proto::plugin::{InputResponse, PluginCapabilities};
 
 /// A call of an action, as the plugin receives it.
@@ -45,6 +45,15 @@ pub struct Progress {
     pub message: String,
 }
 
+/// What is said of a call while it runs.
+#[derive(Debug, Clone, PartialEq)]
+pub enum CallUpdate {
+    /// How far it has come.
+    Progress(Progress),
+    /// What it puts out, for people; nothing of it goes into a prompt.
+    Output(CallOutput),
+}
+
 /// The host cannot be reached, or rejected the request. A plugin's answer is never an error of this kind.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HostError {
@@ -78,6 +87,6 @@ pub trait Host: Send + Sync {
     async fn execute(
         &self,
         call: &HostCall,
-        progress: &mut (dyn FnMut(Progress) + Send),
+        watch: &mut (dyn FnMut(CallUpdate) + Send),
     ) -> Result<ExecuteResponse, HostError>;
 }

@@ -7,11 +7,11 @@ use talon_guard::Raw;
 use talon_llm::model::ToolCall;
 use talon_proto::agent;
 use talon_proto::agent::chunk::Kind;
-use talon_proto::host::ExecuteResponse;
+use talon_proto::host::{CallOutput, ExecuteResponse};
 
 use super::conversation::{CONVERSATION, TASK, conversation};
 use super::drive::TurnRun;
-use super::{HostCall, HostError, Listener, Progress, plugin_question};
+use super::{CallUpdate, HostCall, HostError, Listener, Progress, plugin_question};
 use crate::question::Question;
 use crate::tool_result::ToolResult;
 use crate::tools::{self, Tool};
@@ -89,16 +89,18 @@ impl TurnRun<'_> {
         host_call: &HostCall,
     ) -> (Option<ExecuteResponse>, ToolResult, bool) {
         let _working = self.clock.work();
-        let mut progress = |Progress { progress, total, message }: Progress| {
+        let mut watch = |update: CallUpdate| {
             let call_id = call.id.clone();
-            self.spec.listener.on_chunk(Kind::ToolProgress(agent::ToolProgress {
-                call_id,
-                progress,
-                total,
-                message,
-            }));
+            self.spec.listener.on_chunk(match update {
+                CallUpdate::Progress(Progress { progress, total, message }) => {
+                    Kind::ToolProgress(agent::ToolProgress { call_id, progress, total, message })
+                }
+                CallUpdate::Output(CallOutput { lines, left_out_lines, left_out_bytes }) => {
+                    Kind::ToolStream(agent::ToolStream { call_id, lines, left_out_lines, left_out_bytes })
+                }
+            });
         };
-        match self.environment.host.execute(host_call, &mut progress).await {
+        match self.environment.host.execute(host_call, &mut watch).await {
             Ok(mut response) => {
                 let truncated = response.report.as_ref().is_some_and(|report| report.truncated);
                 let media = std::mem::take(&mut response.media);

@@ -27,7 +27,7 @@ use talon_proto::plugin::PluginCapabilities;
 use tokio::net::UnixStream;
 use tonic::{Code, Status};
 
-use crate::driver::{Host, HostCall, HostError, Progress};
+use crate::driver::{CallUpdate, Host, HostCall, HostError, Progress};
 use crate::hooks::{EntryState, EntryStates, RoleCall, RoleCallError, RoleHost};
 use crate::notify::HostEvents;
 
@@ -118,7 +118,7 @@ impl Host for HostClient {
     async fn execute(
         &self,
         call: &HostCall,
-        progress: &mut (dyn FnMut(Progress) + Send),
+        watch: &mut (dyn FnMut(CallUpdate) + Send),
     ) -> Result<ExecuteResponse, HostError> {
         let HostCall {
             plugin,
@@ -148,11 +148,14 @@ impl Host for HostClient {
             wants_media: true,
             ..ExecuteRequest::default()
         };
-        let mut watch = |said: &talon_proto::host::Progress| {
-            let talon_proto::host::Progress { progress: so_far, total, message } = said.clone();
-            progress(Progress { progress: so_far, total, message });
+        let mut convert = |update: talon_client::CallUpdate<'_>| match update {
+            talon_client::CallUpdate::Progress(said) => {
+                let talon_proto::host::Progress { progress, total, message } = said.clone();
+                watch(CallUpdate::Progress(Progress { progress, total, message }));
+            }
+            talon_client::CallUpdate::Output(output) => watch(CallUpdate::Output(output.clone())),
         };
-        let answer = self.client.execute_traced(request, trace_parent.as_deref(), Some(&mut watch)).await;
+        let answer = self.client.execute_traced(request, trace_parent.as_deref(), Some(&mut convert)).await;
         answer.map_err(failed)
     }
 }

@@ -47,7 +47,7 @@ impl Host for Outside {
     async fn execute(
         &self,
         _: &HostCall,
-        _: &mut (dyn FnMut(Progress) + Send),
+        _: &mut (dyn FnMut(CallUpdate) + Send),
     ) -> Result<ExecuteResponse, HostError> {
         Err(HostError::Unknown { why: "there is none".to_owned() })
     }

@@ -228,7 +228,7 @@ impl Listener for Hub {
 }
 
 fn is_piece(chunk: &Kind) -> bool {
-    matches!(chunk, Kind::Text(_) | Kind::Thinking(_) | Kind::ToolProgress(_))
+    matches!(chunk, Kind::Text(_) | Kind::Thinking(_) | Kind::ToolProgress(_) | Kind::ToolStream(_))
 }
 
 impl FollowerQueue {
@@ -280,7 +280,7 @@ impl FollowerQueue {
 
 fn missing(lost: u64) -> Notice {
     let text = format!(
-        "{lost} pieces of text are missing here, since this reader is too slow: the end has all of it"
+        "{lost} pieces are missing here, since this reader is too slow: the end and the results have all of it"
     );
     Notice { level: "warn".to_owned(), text, discard_text: false }
 }

@@ -1,16 +1,16 @@
 //! `talon call`: one guarded call.
 
-use std::io::IsTerminal;
 use std::str::FromStr;
 use std::time::Duration;
 
 use clap::Args;
-use talon_proto::host::{ExecuteRequest, Progress};
+use talon_client::CallUpdate;
+use talon_proto::host::ExecuteRequest;
 
 use crate::answer;
 use crate::arguments::{Arguments, key_value, timeout};
-use crate::client::call_progress::CallProgressBar;
 use crate::client::call_question;
+use crate::client::call_screen::CallScreen;
 use crate::client::connection::Client;
 use crate::confirm::is_interactive;
 use crate::failure::Failure;
@@ -24,7 +24,8 @@ const MAX_QUESTIONS: usize = 20;
 ///
 /// Prints the answer as a model gets it: between [plugin_output] and [/plugin_output]. The exit code tells
 /// failures apart: 1 the tool reported an error, 3 the guard refused, 4 the plugin died, timed out or is not
-/// available. In a terminal, a plugin may ask for something before it answers.
+/// available. In a terminal, a plugin may ask for something before it answers. What the action puts out while
+/// it runs goes to stderr, with --output json as one JSON object a line.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   talon call hello.greet name=World
@@ -100,17 +101,12 @@ impl CallArgs {
             ..ExecuteRequest::default()
         };
         let client = Client::connect(socket).await?;
-        // Progress is only for people.
-        let watched = !out.is_json() && std::io::stderr().is_terminal();
         let mut next = request.clone();
         for _ in 0..=MAX_QUESTIONS {
-            let mut shown = CallProgressBar::new();
-            let mut show = |progress: &Progress| shown.show(progress);
-            let response = match watched {
-                true => client.reconnecting.execute_watched(next, Some(&mut show)).await,
-                false => client.reconnecting.execute(next).await,
-            };
-            drop(shown);
+            let mut screen = CallScreen::new(out);
+            let mut show = |update: CallUpdate<'_>| screen.show(update);
+            let response = client.reconnecting.execute_watched(next, Some(&mut show)).await;
+            drop(screen);
             let response = response.map_err(|error| client.call_failure(&error))?;
             let Some(question) = &response.input_request else {
                 return Ok(answer::print(&response, self.raw, out));

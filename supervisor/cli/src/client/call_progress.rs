@@ -19,6 +19,14 @@ impl CallProgressBar {
         Self(None)
     }
 
+    /// Prints something in place of the bar.
+    pub(crate) fn suspend(&self, print: impl FnOnce()) {
+        match &self.0 {
+            Some(bar) => bar.suspend(print),
+            None => print(),
+        }
+    }
+
     pub(crate) fn show(&mut self, progress: &Progress) {
         let template = match progress.total {
             Some(_) => "[{bar:20}] {percent}% {msg}",

@@ -7,6 +7,7 @@ pub(crate) mod agent;
 pub(crate) mod call;
 mod call_progress;
 mod call_question;
+mod call_screen;
 pub(crate) mod connection;
 pub(crate) mod event;
 pub(crate) mod events;

@@ -4,7 +4,8 @@ use std::pin::{Pin, pin};
 use std::time::Duration;
 
 use talon_proto::host::{
-    ExecuteRequest, ExecuteResponse, GetPluginRequest, GetPluginResponse, Progress, execute_update,
+    CallOutput, ExecuteRequest, ExecuteResponse, GetPluginRequest, GetPluginResponse, Progress,
+    execute_update,
 };
 use talon_trace_context::TRACE_PARENT;
 use tokio::time::{Instant, timeout_at};
@@ -18,6 +19,15 @@ use crate::retry_window::RetryWindow;
 /// How much later than the caller's timeout an answer may come: the supervisor itself ends the call in time,
 /// and its answer says more than a timeout of the client. After this slack there will be no answer.
 const ANSWER_SLACK: Duration = Duration::from_secs(1);
+
+/// What is said of a call while it runs.
+#[derive(Debug, Clone, Copy)]
+pub enum CallUpdate<'u> {
+    /// How far it has come.
+    Progress(&'u Progress),
+    /// What it puts out.
+    Output(&'u CallOutput),
+}
 
 /// A failed call.
 #[derive(Debug, thiserror::Error)]
@@ -53,14 +63,14 @@ impl Client {
         self.execute_watched(request, None).await
     }
 
-    /// Like [`Client::execute`]; `watch` receives progress updates.
+    /// Like [`Client::execute`]; `watch` receives progress and output.
     ///
     /// # Errors
     /// As [`Client::execute`].
     pub async fn execute_watched(
         &self,
         request: ExecuteRequest,
-        watch: Option<&mut (dyn FnMut(&Progress) + Send)>,
+        watch: Option<&mut (dyn FnMut(CallUpdate<'_>) + Send)>,
     ) -> Result<ExecuteResponse, CallError> {
         self.execute_traced(request, None, watch).await
     }
@@ -74,7 +84,7 @@ impl Client {
         &self,
         mut request: ExecuteRequest,
         trace_parent: Option<&str>,
-        mut watch: Option<&mut (dyn FnMut(&Progress) + Send)>,
+        mut watch: Option<&mut (dyn FnMut(CallUpdate<'_>) + Send)>,
     ) -> Result<ExecuteResponse, CallError> {
         let trace_parent = trace_parent.and_then(|text| text.parse().ok());
         let timeout = (request.timeout_ms > 0).then(|| Duration::from_millis(request.timeout_ms));
@@ -115,7 +125,7 @@ impl Client {
     async fn try_once(
         &self,
         request: Request<ExecuteRequest>,
-        watch: &mut Option<&mut (dyn FnMut(&Progress) + Send)>,
+        watch: &mut Option<&mut (dyn FnMut(CallUpdate<'_>) + Send)>,
     ) -> Result<ExecuteResponse, Status> {
         let Some(watch) = watch else {
             let _counted = self.calls.begin();
@@ -126,7 +136,8 @@ impl Client {
         let mut updates = self.host().execute_streaming(request).await?.into_inner();
         while let Some(update) = updates.message().await? {
             match update.kind {
-                Some(execute_update::Kind::Progress(progress)) => watch(&progress),
+                Some(execute_update::Kind::Progress(progress)) => watch(CallUpdate::Progress(&progress)),
+                Some(execute_update::Kind::Output(output)) => watch(CallUpdate::Output(&output)),
                 Some(execute_update::Kind::Done(answer)) => return Ok(answer),
                 // A later supervisor may send other updates.
                 None => {}

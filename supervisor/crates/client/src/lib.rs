@@ -33,7 +33,7 @@ pub mod tool;
 mod until_end;
 
 pub use agent::{AGENT_SOCKET, Agent, Turn, TurnError, TurnEvent};
-pub use call::CallError;
+pub use call::{CallError, CallUpdate};
 pub use client::{Client, MAX_ANSWER_BYTES};
 pub use dial::{Connect, Connecting, channel, connect_error, dial, is_not_listening};
 pub use request_fate::RequestFate;

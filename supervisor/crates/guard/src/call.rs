@@ -13,6 +13,7 @@ use tokio::time::Instant;
 use tracing::Span;
 
 use crate::arc_by_id::ArcById;
+use crate::call_output::{OutputObserver, RawOutput};
 use crate::layer_timings::LayerTimings;
 
 /// Who made the call. The dispatcher decides it from the peer's uid, never from a field of the request.
@@ -123,6 +124,10 @@ pub struct CallFields {
     pub wants_originals: bool,
     /// Receives the call's progress, if the caller wants it.
     pub progress_observer: Option<ArcById<dyn ProgressObserver>>,
+    /// Receives what the call puts out while it runs, if the caller wants it. `sanitize` takes it, and sets `raw_output`.
+    pub output_observer: Option<ArcById<dyn OutputObserver>>,
+    /// Takes what the plugin puts out. Set by `sanitize`.
+    pub raw_output: Option<ArcById<RawOutput>>,
     /// The trace that the call belongs to, if there is one.
     pub trace: Option<ArcById<dyn TraceContext>>,
     /// The caller's session context. A plugin gets of it only what its action declares and the operator
@@ -171,6 +176,8 @@ impl Call {
             input_response: None,
             wants_originals: false,
             progress_observer: None,
+            output_observer: None,
+            raw_output: None,
             trace: None,
             context: BTreeMap::new(),
             accepted: Instant::now(),
@@ -259,6 +266,8 @@ impl fmt::Debug for Call {
             .field("role", &self.role)
             .field("granted", &self.granted)
             .field("progress_observer", &self.progress_observer)
+            .field("output_observer", &self.output_observer)
+            .field("raw_output", &self.raw_output)
             .field("trace", &self.trace)
             .field("context", &self.context.keys())
             .field("accepted", &self.accepted)

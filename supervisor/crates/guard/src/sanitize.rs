@@ -3,7 +3,8 @@
 //!
 //! It works on `content`, `error` and `structured_content`, no matter who wrote them: `rescue` stands below,
 //! so error texts of the host, which may quote a plugin, are sanitized too. `talon-sanitize` does the work;
-//! the changes are counted by family in the [`Report`].
+//! the changes are counted by family in the [`Report`]. What a call puts out while it runs passes it, too
+//! ([`call_output`](crate::call_output)).
 //!
 //! Structured content stays JSON of the same shape. If it does not parse (or is nested too deeply), it is
 //! appended to `content` as text, after a blank line, `structured_content` is left empty, and
@@ -27,8 +28,10 @@ use tower_layer::Layer;
 use tower_service::Service;
 
 use crate::answer::Answer;
+use crate::arc_by_id::ArcById;
 use crate::body::Body;
 use crate::call::Call;
+use crate::call_output::RawOutput;
 use crate::executor::Executor;
 use crate::media::MAX_LABEL_BYTES;
 use crate::quarantine::Quarantine;
@@ -135,7 +138,11 @@ where
     }
 
     #[inline]
-    fn call(&mut self, call: Call) -> Self::Future {
+    fn call(&mut self, mut call: Call) -> Self::Future {
+        if let Some(observer) = call.output_observer.take() {
+            let output = RawOutput::new(self.layer.sanitizer.clone(), observer);
+            call.raw_output = Some(ArcById::new(Arc::new(output)));
+        }
         let provoked = self.layer.arguments_hold_syntax(&call);
         let wants_originals = call.wants_originals;
         ResponseFuture { future: self.inner.call(call), layer: self.layer.clone(), provoked, wants_originals }

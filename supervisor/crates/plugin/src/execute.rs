@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use talon_sanitize::Sanitized;
+use talon_sanitize::{Raw, Sanitized};
 use tokio::time::Instant;
 use tonic::metadata::{AsciiMetadataKey, AsciiMetadataValue, MetadataMap};
 use tracing::Span;
@@ -23,6 +23,8 @@ pub struct ExecuteRequest {
     pub configured_timeout: Option<Duration>,
     /// Receives the progress of the call.
     pub observer: Option<ProgressObserver>,
+    /// Receives what the call puts out while it runs.
+    pub output: Option<OutputObserver>,
     /// gRPC metadata to send, if any. With metadata, the request gets its own span.
     pub metadata: Option<Metadata>,
 }
@@ -92,6 +94,41 @@ impl ProgressObserver {
 
     pub(crate) fn notify(&self, progress: &CallProgress) {
         (self.0)(progress);
+    }
+}
+
+/// What a call put out, as its plugin sent it.
+#[derive(Debug, Default)]
+pub struct CallOutput<'t> {
+    /// Lines, unlimited but for the size of a notice.
+    pub lines: Vec<Raw<'t>>,
+    /// Lines that were left out since the last time: by the plugin, or because it sends too many notices.
+    pub left_out_lines: u64,
+    /// Bytes of the latter.
+    pub left_out_bytes: u64,
+}
+
+/// Receives the output of a call. It is called while the plugin's notices are read, so it must not block.
+#[derive(Clone)]
+pub struct OutputObserver(Arc<OutputFn>);
+
+type OutputFn = dyn Fn(CallOutput<'_>) + Send + Sync;
+
+impl OutputObserver {
+    /// An observer that calls `hear`.
+    #[must_use]
+    pub fn new(hear: impl Fn(CallOutput<'_>) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(hear))
+    }
+
+    pub(crate) fn notify(&self, output: CallOutput<'_>) {
+        (self.0)(output);
+    }
+}
+
+impl std::fmt::Debug for OutputObserver {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("OutputObserver").finish_non_exhaustive()
     }
 }
 

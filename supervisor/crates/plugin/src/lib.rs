@@ -51,7 +51,7 @@ mod view;
 pub use events::{Event, EventKind, Events, NewEvent};
 pub use execute::{
     CallProgress, ExecuteRequest, MAX_METADATA_BYTES, MAX_METADATA_PAIRS, MAX_PROGRESS_MESSAGE_BYTES,
-    Metadata, ProgressObserver,
+    Metadata, OutputObserver, ProgressObserver,
 };
 pub use instances::{Executor, MAX_WAITING_CALLS};
 pub use lifecycle::{Desired, State};

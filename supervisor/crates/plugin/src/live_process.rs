@@ -17,7 +17,7 @@ use tonic::metadata::MetadataMap;
 use tracing::{Instrument, Span};
 
 use crate::execute::CallProgress;
-use crate::execute::ExecuteRequest;
+use crate::execute::{ExecuteRequest, OutputObserver};
 use crate::lifecycle::event::CallFailure;
 use crate::overdue_call::{OverdueCall, StreamGuard};
 use crate::progress_throttle::{ProgressThrottle, ProgressUpdate};
@@ -59,6 +59,8 @@ struct CallEntry {
     deadline: Option<Instant>,
     /// Set when the call is sent to a process that reports progress.
     throttle: Option<ProgressThrottle>,
+    /// Receives its output; set with `throttle`.
+    output: Option<OutputObserver>,
 }
 
 impl LiveProcess {
@@ -88,7 +90,7 @@ impl LiveProcess {
         if !calls.open {
             return None;
         }
-        let ticket = calls.entries.insert(CallEntry { deadline, throttle: None });
+        let ticket = calls.entries.insert(CallEntry { deadline, throttle: None, output: None });
         Some(InFlight { process: self.clone(), key: ticket })
     }
 
@@ -146,6 +148,14 @@ impl LiveProcess {
         followed.find(|followed| followed.is_call(call_id))?.record(progress, Instant::now())
     }
 
+    /// Who receives the output of a call, if it is in flight here and anybody does.
+    pub(crate) fn output_observer(&self, call_id: &str) -> Option<OutputObserver> {
+        let calls = self.calls.lock();
+        let is_it =
+            |flight: &&CallEntry| flight.throttle.as_ref().is_some_and(|known| known.is_call(call_id));
+        calls.entries.iter().map(|(_, flight)| flight).find(is_it)?.output.clone()
+    }
+
     /// The stored updates that are due now, and when the next one is.
     pub(crate) fn due_updates(&self) -> (Vec<ProgressUpdate>, Option<Instant>) {
         let (now, mut news, mut next) = (Instant::now(), Vec::new(), None);
@@ -182,7 +192,8 @@ impl InFlight {
         request: &ExecuteRequest,
         max_message_bytes: usize,
     ) -> Result<Bytes, ExecuteError> {
-        let ExecuteRequest { message, deadline, configured_timeout, observer: follower, metadata } = request;
+        let ExecuteRequest { message, deadline, configured_timeout, observer: follower, output, metadata } =
+            request;
         let live = &self.process;
         let (plugin, instance) = &live.instance_id;
         // For this call's log lines from here on.
@@ -191,6 +202,7 @@ impl InFlight {
             && let Some(flight) = live.calls.lock().entries.get_mut(self.key)
         {
             flight.throttle = Some(ProgressThrottle::new(&message.id, &message.action, follower.clone()));
+            flight.output = output.clone();
         }
         let began = Instant::now();
         let (span, metadata) = match metadata {

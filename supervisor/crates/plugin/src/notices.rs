@@ -1,4 +1,4 @@
-//! Unrequested messages from a process (`talon.plugin.v1.Notices`): the progress of its calls, and that its
+//! Unrequested messages from a process (`talon.plugin.v1.Notices`): progress and output of its calls, and that its
 //! capabilities, what it lists besides, or a resource that somebody follows changed.
 //!
 //! The stream is opened once the process takes calls, for plugins with go-plugin's dialect, and reopened when
@@ -16,7 +16,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::events::{EventKind, NewEvent};
-use crate::execute::{CallProgress, MAX_PROGRESS_MESSAGE_BYTES};
+use crate::execute::{CallOutput, CallProgress, MAX_PROGRESS_MESSAGE_BYTES};
 use crate::lists_throttle::ListsThrottle;
 use crate::live_process::LiveProcess;
 use crate::logs::Level;
@@ -121,6 +121,9 @@ impl NoticeListener {
                 self.common.logs.note(self.instance, Level::Warn, text);
             }
             if !heard {
+                if let Some(Kind::Output(output)) = &notice.kind {
+                    self.leave_out(output);
+                }
                 continue;
             }
             match notice.kind {
@@ -131,6 +134,7 @@ impl NoticeListener {
                 Some(Kind::ResourcesUpdated(updated)) => {
                     budget.dropped += throttles.resources.record(updated)
                 }
+                Some(Kind::Output(output)) => self.pass_on(&output),
                 Some(Kind::Progress(told)) => {
                     if let Some(progress) = parse_progress(&told) {
                         match self.live.record_progress(&told.call_id, progress) {
@@ -142,6 +146,25 @@ impl NoticeListener {
                 }
                 None => {}
             }
+        }
+    }
+
+    fn pass_on(&self, output: &talon_proto::notices::CallOutput) {
+        if let Some(observer) = self.live.output_observer(&output.call_id) {
+            let lines = output.lines.iter().map(|line| Raw::from(line.as_str())).collect();
+            observer.notify(CallOutput { lines, left_out_lines: output.left_out_lines, left_out_bytes: 0 });
+        }
+    }
+
+    /// Counts the output of a dropped notice.
+    fn leave_out(&self, output: &talon_proto::notices::CallOutput) {
+        if let Some(observer) = self.live.output_observer(&output.call_id) {
+            let size = |size: usize| u64::try_from(size).unwrap_or(u64::MAX);
+            observer.notify(CallOutput {
+                lines: Vec::new(),
+                left_out_lines: output.left_out_lines.saturating_add(size(output.lines.len())),
+                left_out_bytes: size(output.lines.iter().map(String::len).sum()),
+            });
         }
     }
 

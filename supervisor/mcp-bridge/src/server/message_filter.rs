@@ -232,7 +232,9 @@ impl<T: Transport<RoleClient>> MessageFilter<T> {
             }
             ServerNotification::ToolListChangedNotification(_) => self.updates.tools_changed.notify_one(),
             ServerNotification::LoggingMessageNotification(log) => {
-                log_line(&serde_json::to_value(&log.params).unwrap_or_default());
+                if let Some(text) = log_line(&serde_json::to_value(&log.params).unwrap_or_default()) {
+                    self.updates.progress.output(&text);
+                }
             }
             other => {
                 self.updates.lists_changed.take(&other);
@@ -284,12 +286,11 @@ fn number(id: &RequestId) -> i64 {
     }
 }
 
-/// Logs a log message of the server. Read from JSON, because the library's type is being phased out.
-fn log_line(params: &Value) {
-    let text = match params.get("data") {
-        Some(Value::String(text)) => cut(text, MAX_LOG_BYTES),
-        Some(other) => cut(&other.to_string(), MAX_LOG_BYTES),
-        None => return,
+/// Logs a log message of the server, and returns its text. Read from JSON, because the library's type is being phased out.
+fn log_line(params: &Value) -> Option<String> {
+    let text = match params.get("data")? {
+        Value::String(text) => cut(text, MAX_LOG_BYTES),
+        other => cut(&other.to_string(), MAX_LOG_BYTES),
     };
     match params.get("level").and_then(Value::as_str) {
         Some("debug") => tracing::debug!("{text}"),
@@ -297,6 +298,7 @@ fn log_line(params: &Value) {
         Some("error" | "critical" | "alert" | "emergency") => tracing::error!("{text}"),
         _ => tracing::info!("{text}"),
     }
+    Some(text)
 }
 
 impl<T: Transport<RoleClient>> Transport<RoleClient> for MessageFilter<T> {

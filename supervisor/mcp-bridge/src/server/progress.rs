@@ -20,6 +20,18 @@ impl Progress {
         ProgressGuard { progress: self.clone(), token }
     }
 
+    /// Passes on a log message of the server as output of the call in flight. A message does not say which call it belongs to, so
+    /// with several in flight it is of none.
+    pub(crate) fn output(&self, text: &str) {
+        let calls = self.calls.lock();
+        let mut in_flight = calls.values();
+        let only = in_flight.next().filter(|_| in_flight.next().is_none()).cloned();
+        drop(calls);
+        if let Some(call) = only {
+            call.output(text);
+        }
+    }
+
     /// Passes a server's progress on. Progress of a finished call is dropped.
     pub(crate) fn report(&self, token: &ProgressToken, progress: f64, total: Option<f64>, message: &str) {
         let call = self.calls.lock().get(token).cloned();

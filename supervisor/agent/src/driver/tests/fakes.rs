@@ -107,10 +107,11 @@ impl Host for FakeHost {
     async fn execute(
         &self,
         call: &HostCall,
-        progress: &mut (dyn FnMut(Progress) + Send),
+        watch: &mut (dyn FnMut(CallUpdate) + Send),
     ) -> Result<ExecuteResponse, HostError> {
         self.calls.lock().push(call.clone());
-        progress(Progress { progress: 1.0, total: Some(2.0), message: "half".to_owned() });
+        watch(CallUpdate::Progress(Progress { progress: 1.0, total: Some(2.0), message: "half".to_owned() }));
+        watch(CallUpdate::Output(CallOutput { lines: vec!["line".to_owned()], ..CallOutput::default() }));
         let answers = self.answers.lock().clone();
         answers(call.clone()).await
     }

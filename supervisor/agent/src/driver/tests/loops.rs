@@ -73,6 +73,8 @@ async fn a_turn_of_several_steps_is_told_and_written_down_in_order() {
     assert!(
         heard.iter().any(|kind| matches!(kind, Kind::ToolProgress(progress) if progress.message == "half"))
     );
+    let streams = |kind: &Kind| matches!(kind, Kind::ToolStream(stream) if stream.lines == ["line"]);
+    assert_eq!(heard.iter().filter(|kind| streams(kind)).count(), 2);
     assert!(heard.iter().any(|kind| matches!(kind, Kind::ToolCall(call) if call.plugin == "files" && call.arguments == r#"{"path":"a"}"#)));
 }
 

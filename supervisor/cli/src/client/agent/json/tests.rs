@@ -42,6 +42,7 @@ fn every_chunk_has_the_keys_that_it_always_had() {
         chunk::Kind::ToolCall(tool_call()),
         chunk::Kind::ToolCall(ToolCall { arguments: text("{\"a\": [1]}"), ..tool_call() }),
         chunk::Kind::ToolProgress(tool_progress()),
+        chunk::Kind::ToolStream(tool_stream()),
         chunk::Kind::ToolResult(tool_result()),
         chunk::Kind::Approval(approval_of_all()),
         chunk::Kind::SubagentStart(subagent_start()),
@@ -255,6 +256,15 @@ fn loop_state() -> LoopState {
 
 fn tool_progress() -> ToolProgress {
     ToolProgress { call_id: text("call_id"), progress: 26.5, total: Some(27.5), message: text("message") }
+}
+
+fn tool_stream() -> ToolStream {
+    ToolStream {
+        call_id: text("call_id"),
+        lines: vec![text("line")],
+        left_out_lines: 101,
+        left_out_bytes: 102,
+    }
 }
 
 fn subagent_start() -> SubagentStart {

@@ -17,6 +17,7 @@ pub(in crate::client::agent) fn chunk(kind: &chunk::Kind) -> Value {
         chunk::Kind::Text(it) => ("text", fields(it)),
         chunk::Kind::ToolCall(it) => ("tool_call", call(it)),
         chunk::Kind::ToolProgress(it) => ("tool_progress", fields(it)),
+        chunk::Kind::ToolStream(it) => ("tool_stream", fields(it)),
         chunk::Kind::ToolResult(it) => ("tool_result", tool_result(it)),
         chunk::Kind::Approval(it) => ("approval", fields(it)),
         chunk::Kind::SubagentStart(it) => ("subagent_start", fields(it)),

@@ -18,6 +18,7 @@
 //! | `questions` | what it asks the person | |
 
 pub(super) mod approval;
+mod call_output;
 mod input_area;
 mod line_input;
 mod markdown;

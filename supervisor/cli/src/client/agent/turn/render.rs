@@ -8,6 +8,7 @@ use talon_proto::agent::{
 };
 use talon_sanitize::{Sanitized, TerminalText, sanitized};
 
+use super::call_output::CallOutputs;
 use super::running_calls::{call_name, progress_note};
 use super::terminal_stream::TerminalStream;
 use super::{approval, plan_question};
@@ -73,11 +74,19 @@ pub(super) struct Renderer {
     pending_stream: Option<TextStream>,
     /// The steps of the plan that was shown last.
     plan: Vec<PlanStep>,
+    outputs: CallOutputs,
 }
 
 impl Renderer {
     pub(super) fn new(filter: DisplayFilter) -> Self {
-        Self { filter, open: None, stream: TerminalStream::default(), pending_stream: None, plan: Vec::new() }
+        Self {
+            filter,
+            open: None,
+            stream: TerminalStream::default(),
+            pending_stream: None,
+            plan: Vec::new(),
+            outputs: CallOutputs::default(),
+        }
     }
 
     /// The items of this chunk.
@@ -117,7 +126,15 @@ impl Renderer {
             chunk::Kind::Notice(notice) if self.filter.notices => {
                 self.lines(notice_lines(notice, self.filter.text), &mut shown)
             }
+            chunk::Kind::ToolStream(output) if self.filter.lines => {
+                let lines = self.outputs.lines(output);
+                self.lines(lines, &mut shown);
+            }
             _ if self.filter.lines => {
+                if let chunk::Kind::ToolResult(result) = kind {
+                    let rest = self.outputs.finish(result);
+                    self.lines(Vec::from_iter(rest), &mut shown);
+                }
                 self.lines(chunk_lines(kind, Marks::new(self.filter.words)), &mut shown);
             }
             _ => {}

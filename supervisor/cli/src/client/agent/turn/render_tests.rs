@@ -57,7 +57,14 @@ fn a_turn_reads_from_top_to_bottom() {
             message: "reading".into(),
             ..ToolProgress::default()
         }),
+        chunk::Kind::ToolStream(talon_proto::agent::ToolStream {
+            call_id: "1".into(),
+            lines: (1..=25).map(|line| format!("  line {line}\u{1b}")).collect(),
+            left_out_lines: 3,
+            left_out_bytes: 30,
+        }),
         chunk::Kind::ToolResult(ToolResult {
+            call_id: "1".into(),
             tool: "files__read".into(),
             success: true,
             output: "[plugin_output nonce=1]\nfirst line\nsecond\n[/plugin_output]".into(),

@@ -11,16 +11,18 @@ class ListenRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class Notice(_message.Message):
-    __slots__ = ("progress", "capabilities_changed", "lists_changed", "resources_updated")
+    __slots__ = ("progress", "capabilities_changed", "lists_changed", "resources_updated", "output")
     PROGRESS_FIELD_NUMBER: _ClassVar[int]
     CAPABILITIES_CHANGED_FIELD_NUMBER: _ClassVar[int]
     LISTS_CHANGED_FIELD_NUMBER: _ClassVar[int]
     RESOURCES_UPDATED_FIELD_NUMBER: _ClassVar[int]
+    OUTPUT_FIELD_NUMBER: _ClassVar[int]
     progress: Progress
     capabilities_changed: CapabilitiesChanged
     lists_changed: ListsChanged
     resources_updated: ResourcesUpdated
-    def __init__(self, progress: _Optional[_Union[Progress, _Mapping]] = ..., capabilities_changed: _Optional[_Union[CapabilitiesChanged, _Mapping]] = ..., lists_changed: _Optional[_Union[ListsChanged, _Mapping]] = ..., resources_updated: _Optional[_Union[ResourcesUpdated, _Mapping]] = ...) -> None: ...
+    output: CallOutput
+    def __init__(self, progress: _Optional[_Union[Progress, _Mapping]] = ..., capabilities_changed: _Optional[_Union[CapabilitiesChanged, _Mapping]] = ..., lists_changed: _Optional[_Union[ListsChanged, _Mapping]] = ..., resources_updated: _Optional[_Union[ResourcesUpdated, _Mapping]] = ..., output: _Optional[_Union[CallOutput, _Mapping]] = ...) -> None: ...
 
 class Progress(_message.Message):
     __slots__ = ("call_id", "progress", "total", "message")
@@ -33,6 +35,16 @@ class Progress(_message.Message):
     total: float
     message: str
     def __init__(self, call_id: _Optional[str] = ..., progress: _Optional[float] = ..., total: _Optional[float] = ..., message: _Optional[str] = ...) -> None: ...
+
+class CallOutput(_message.Message):
+    __slots__ = ("call_id", "lines", "left_out_lines")
+    CALL_ID_FIELD_NUMBER: _ClassVar[int]
+    LINES_FIELD_NUMBER: _ClassVar[int]
+    LEFT_OUT_LINES_FIELD_NUMBER: _ClassVar[int]
+    call_id: str
+    lines: _containers.RepeatedScalarFieldContainer[str]
+    left_out_lines: int
+    def __init__(self, call_id: _Optional[str] = ..., lines: _Optional[_Iterable[str]] = ..., left_out_lines: _Optional[int] = ...) -> None: ...
 
 class CapabilitiesChanged(_message.Message):
     __slots__ = ()

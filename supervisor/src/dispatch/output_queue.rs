@@ -1,0 +1,88 @@
+//! The output of one call that waits for its reader.
+
+use parking_lot::Mutex;
+use talon_guard::{LeftOut, OutputObserver, Sanitized};
+use talon_proto::host::CallOutput;
+use tokio::sync::Notify;
+
+/// How many bytes wait for a slow reader: as much as a call may put out in a second. What comes then is left out and counted.
+const MAX_BYTES: usize = talon_guard::call_output::MAX_BYTES_IN_WINDOW;
+/// The same for lines.
+const MAX_LINES: usize = talon_guard::call_output::MAX_LINES_IN_WINDOW;
+
+/// Sanitized lines, and what was left out since they were taken the last time.
+#[derive(Debug, Default)]
+pub(super) struct OutputQueue {
+    waiting: Mutex<Waiting>,
+    wakeup: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    lines: Vec<String>,
+    bytes: usize,
+    left_out: LeftOut,
+}
+
+impl OutputQueue {
+    /// Waits for output, and takes all of it.
+    pub(super) async fn next(&self) -> CallOutput {
+        loop {
+            let notified = self.wakeup.notified();
+            if let Some(output) = self.take() {
+                return output;
+            }
+            notified.await;
+        }
+    }
+
+    /// Takes all that waits; `None` if that is nothing.
+    pub(super) fn take(&self) -> Option<CallOutput> {
+        let Waiting { lines, bytes: _, left_out } = std::mem::take(&mut *self.waiting.lock());
+        (!lines.is_empty() || !left_out.is_empty()).then_some(CallOutput {
+            lines,
+            left_out_lines: left_out.lines,
+            left_out_bytes: left_out.bytes,
+        })
+    }
+}
+
+impl OutputObserver for OutputQueue {
+    fn output(&self, lines: Vec<Sanitized>, left_out: LeftOut) {
+        let mut waiting = self.waiting.lock();
+        waiting.left_out.add(left_out);
+        for line in lines {
+            let bytes = waiting.bytes + line.len();
+            if bytes > MAX_BYTES || waiting.lines.len() >= MAX_LINES {
+                waiting.left_out.add(LeftOut::line(line.len()));
+            } else {
+                waiting.bytes = bytes;
+                waiting.lines.push(line.into_string());
+            }
+        }
+        drop(waiting);
+        self.wakeup.notify_one();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Promises: EXT-141
+    #[tokio::test]
+    async fn what_a_slow_reader_misses_is_counted() {
+        let queue = OutputQueue::default();
+        let line = || Sanitized::literal("abc");
+        for _ in 0..MAX_LINES + 3 {
+            queue.output(vec![line()], LeftOut { lines: 1, bytes: 0 });
+        }
+        let output = queue.next().await;
+        let lines = u64::try_from(MAX_LINES).unwrap();
+        assert_eq!(
+            (output.lines.len(), output.left_out_lines, output.left_out_bytes),
+            (MAX_LINES, lines + 6, 9)
+        );
+        assert_eq!(queue.take(), None);
+    }
+}
