@@ -231,7 +231,7 @@ fn compile_bombs() -> Vec<Case> {
             format!("local x = {}1{}", many("`{", 20_000), many("}`", 20_000)),
             NotLoaded(""),
         ),
-        before_hook("many_locals", locals, NotLoaded("too many local")),
+        before_hook("many_locals", locals, NotLoaded("Out of local registers")),
         before_hook("many_constants", format!("local t = {{{constants}}}"), Harmless),
         before_hook("long_string", format!("local s = '{}'", many("x", 900_000)), Harmless),
         before_hook("long_name", format!("local {} = 1", many("x", 900_000)), Harmless),
