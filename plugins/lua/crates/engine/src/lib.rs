@@ -34,6 +34,7 @@ mod outcome;
 mod outcome_reader;
 mod point;
 mod script;
+mod testing;
 
 pub use clock::CancelFlag;
 pub use context::Context;
@@ -47,4 +48,5 @@ pub use limits::{
 };
 pub use outcome::{DeliveryStatus, Outcome};
 pub use point::{Phase, Point};
-pub use script::{Schedule, Script};
+pub use script::{Schedule, Script, source_text};
+pub use testing::{TestReport, TestResult, run_tests};

@@ -29,26 +29,40 @@ impl Machine {
         limits: &Limits,
         libraries: &[Library],
     ) -> Result<Self, LoadError> {
-        let forbidden = library::forbidden_builtins(libraries)
-            .map_err(|error| LoadError::Run(CallError::of(&error, &Clock::default())))?;
-        let bytecode = Compiler::new()
-            .set_optimization_level(1)
-            .set_debug_level(1)
-            .set_disabled_builtins(forbidden)
-            .compile(source)
-            .map_err(|error| named(name, syntax(&error)))?;
+        let bytecode = compile(name, source, libraries)?;
         let clock = Clock::default();
         let ran = |error: mlua::Error| LoadError::Run(CallError::of(&error, &clock));
         let (lua, slot, functions) = sandbox(limits, libraries, &clock).map_err(ran)?;
-        clock.start(limits.execution, &CancelFlag::default());
-        // The bytecode is what the compiler above made of text, never a file's.
-        let loaded = lua.load(bytecode).set_name(format!("={name}")).set_mode(ChunkMode::Binary).exec();
-        if let Some(stop) = clock.stop() {
-            return Err(LoadError::Run(CallError::stopped(stop)));
-        }
-        loaded.map_err(ran)?;
+        execute(&lua, name, bytecode, limits, &clock)?;
         let points = points(&lua)?;
         Ok(Self { lua, clock, slot, functions, points, limits: *limits })
+    }
+
+    /// Runs another chunk in it, which sees what the script defined.
+    pub(crate) fn add(&self, name: &str, source: &str, libraries: &[Library]) -> Result<(), LoadError> {
+        let bytecode = compile(name, source, libraries)?;
+        execute(&self.lua, name, bytecode, &self.limits, &self.clock)
+    }
+
+    /// The names of its global functions that begin so, in order.
+    pub(crate) fn functions_named(&self, prefix: &str) -> Vec<String> {
+        let globals = self.lua.globals();
+        let named = globals.pairs::<String, Value>().flatten();
+        let named = named.filter(|(name, value)| name.starts_with(prefix) && value.is_function());
+        let mut names: Vec<String> = named.map(|(name, _)| name).collect();
+        names.sort();
+        names
+    }
+
+    /// Calls a global function without arguments.
+    pub(crate) fn run_function(&self, name: &str) -> Result<(), CallError> {
+        self.clock.start(self.limits.execution, &CancelFlag::default());
+        let function = self.lua.globals().raw_get::<Function>(name);
+        let called = function.and_then(|function| function.call::<()>(()));
+        match self.clock.stop() {
+            Some(stop) => Err(CallError::stopped(stop)),
+            None => called.map_err(|error| CallError::of(&error, &self.clock)),
+        }
     }
 
     pub(crate) fn points(&self) -> impl Iterator<Item = Point> {
@@ -95,6 +109,34 @@ impl Machine {
         self.functions.add_to(&ctx)?;
         let returned = function.call::<Value>(&ctx)?;
         Ok((ctx, returned))
+    }
+}
+
+/// The bytecode of a source.
+fn compile(name: &str, source: &str, libraries: &[Library]) -> Result<Vec<u8>, LoadError> {
+    let forbidden = library::forbidden_builtins(libraries)
+        .map_err(|error| LoadError::Run(CallError::of(&error, &Clock::default())))?;
+    Compiler::new()
+        .set_optimization_level(1)
+        .set_debug_level(1)
+        .set_disabled_builtins(forbidden)
+        .compile(source)
+        .map_err(|error| named(name, syntax(&error)))
+}
+
+/// Runs the top level of what [`compile`] made of text: never a file's bytecode.
+fn execute(
+    lua: &Lua,
+    name: &str,
+    bytecode: Vec<u8>,
+    limits: &Limits,
+    clock: &Clock,
+) -> Result<(), LoadError> {
+    clock.start(limits.execution, &CancelFlag::default());
+    let loaded = lua.load(bytecode).set_name(format!("={name}")).set_mode(ChunkMode::Binary).exec();
+    match clock.stop() {
+        Some(stop) => Err(LoadError::Run(CallError::stopped(stop))),
+        None => loaded.map_err(|error| LoadError::Run(CallError::of(&error, clock))),
     }
 }
 

@@ -39,12 +39,7 @@ impl Script {
         limits: &Limits,
         libraries: &[Library],
     ) -> Result<Self, LoadError> {
-        if source.len() > MAX_SOURCE_BYTES {
-            return Err(LoadError::TooLarge { bytes: source.len() });
-        }
-        let source = std::str::from_utf8(source)
-            .map_err(|error| LoadError::NotText { offset: error.valid_up_to() })?;
-        let source = source.strip_prefix('\u{feff}').unwrap_or(source);
+        let source = source_text(source)?;
         let machine = Machine::load(name, source, limits, libraries)?;
         let points: Vec<Point> = machine.points().collect();
         let schedule = schedule(&machine, &points)?;
@@ -111,6 +106,19 @@ impl Script {
         self.machine = (!broken).then_some(machine);
         outcome
     }
+}
+
+/// The text of a source, without a mark of its byte order.
+///
+/// # Errors
+/// [`LoadError::TooLarge`], [`LoadError::NotText`]
+pub fn source_text(source: &[u8]) -> Result<&str, LoadError> {
+    if source.len() > MAX_SOURCE_BYTES {
+        return Err(LoadError::TooLarge { bytes: source.len() });
+    }
+    let text =
+        std::str::from_utf8(source).map_err(|error| LoadError::NotText { offset: error.valid_up_to() })?;
+    Ok(text.strip_prefix('\u{feff}').unwrap_or(text))
 }
 
 fn reloaded(error: &LoadError) -> CallError {

@@ -230,3 +230,28 @@ proptest! {
         let _ = Script::load("any.lua", &source, &limits, &[]);
     }
 }
+
+// Promises: LUA-9
+#[test]
+fn a_script_has_tests_beside_it() {
+    let source =
+        b"function pre_hook(ctx) ctx.kv_set('n', 1) ctx.log('info', 'x') ctx.message = ctx.llm('q') end";
+    let tests = b"function test_good() local ctx = context { message = 'a', answers = { 'b' } } pre_hook(ctx)\n\
+                  expect(ctx.message, 'b') expect(ctx.kv, { n = 1 }) expect(ctx.logs, { { level = 'info', message = 'x' } }) end\n\
+                  function test_bad() expect({ a = 1 }, { a = 2 }, 'sum') end\n\
+                  function test_loop() while true do end end";
+    let limits = Limits { execution: Duration::from_millis(200), ..Limits::default() };
+    let report =
+        talon_lua_engine::run_tests(("s.lua", source), ("s_test.lua", tests), &limits, &[]).expect("it runs");
+    let failures: Vec<(&str, Option<&str>)> =
+        report.results.iter().map(|result| (result.name.as_str(), result.failure.as_deref())).collect();
+    assert_eq!(failures.len(), 3);
+    assert_eq!((failures[1].0, failures[1].1), ("test_good", None));
+    assert!(
+        failures[0].1.is_some_and(|why| why.contains("s_test.lua:3: sum: expected { a = 2 }, got { a = 1 }")),
+        "{failures:?}"
+    );
+    assert!(failures[2].1.is_some_and(|why| why.contains("time limit")), "{failures:?}");
+    let none = talon_lua_engine::run_tests(("s.lua", source), ("s_test.lua", b""), &limits, &[]);
+    assert!(none.is_err_and(|error| error.to_string().contains("defines no test")));
+}
