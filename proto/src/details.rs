@@ -5,6 +5,7 @@ use prost::{Message, Name};
 use prost_types::Any;
 use tonic::{Code, Status};
 
+use crate::model::Refusal;
 use crate::state::QuotaExceeded;
 
 /// `google.rpc.Status`, whose three fields have been the same since it was published.
@@ -27,15 +28,20 @@ impl Name for QuotaExceeded {
     }
 }
 
+impl Name for Refusal {
+    const NAME: &'static str = "Refusal";
+    const PACKAGE: &'static str = "talon.model.v1";
+
+    fn type_url() -> String {
+        format!("type.googleapis.com/{}", Self::full_name())
+    }
+}
+
 impl QuotaExceeded {
     /// A RESOURCE_EXHAUSTED with this text and these numbers.
     #[must_use]
     pub fn into_status(self, message: impl Into<String>) -> Status {
-        let message = message.into();
-        let code = Code::ResourceExhausted;
-        let detail = Any { type_url: Self::type_url(), value: self.encode_to_vec() };
-        let details = RpcStatus { code: code.into(), message: message.clone(), details: vec![detail] };
-        Status::with_details(code, message, details.encode_to_vec().into())
+        with_detail(Code::ResourceExhausted, message.into(), &self)
     }
 
     /// The numbers of a status, if a quota is what caused it.
@@ -44,9 +50,33 @@ impl QuotaExceeded {
         if status.code() != Code::ResourceExhausted {
             return None;
         }
-        let details = RpcStatus::decode(status.details()).ok()?.details;
-        details.iter().find_map(|detail| detail.to_msg().ok())
+        detail_of(status)
     }
+}
+
+impl Refusal {
+    /// A status with this text and this reason.
+    #[must_use]
+    pub fn into_status(self, code: Code, message: impl Into<String>) -> Status {
+        with_detail(code, message.into(), &self)
+    }
+
+    /// The reason of a status, if the host gave one.
+    #[must_use]
+    pub fn of(status: &Status) -> Option<Self> {
+        detail_of(status)
+    }
+}
+
+fn with_detail<T: Message + Name>(code: Code, message: String, detail: &T) -> Status {
+    let detail = Any { type_url: T::type_url(), value: detail.encode_to_vec() };
+    let details = RpcStatus { code: code.into(), message: message.clone(), details: vec![detail] };
+    Status::with_details(code, message, details.encode_to_vec().into())
+}
+
+fn detail_of<T: Message + Name + Default>(status: &Status) -> Option<T> {
+    let details = RpcStatus::decode(status.details()).ok()?.details;
+    details.iter().find_map(|detail| detail.to_msg().ok())
 }
 
 #[cfg(test)]
@@ -62,6 +92,15 @@ mod tests {
         let inner = RpcStatus::decode(status.details()).expect("a google.rpc.Status");
         assert_eq!((inner.code, inner.message.as_str()), (8, "no more keys"));
         assert_eq!(inner.details[0].type_url, "type.googleapis.com/talon.state.v1.QuotaExceeded");
+    }
+
+    #[test]
+    fn reasons_travel_in_a_status() {
+        let refusal = Refusal { reason: "unknown_model".to_owned() };
+        let status = refusal.clone().into_status(Code::NotFound, "no such model");
+        assert_eq!((status.code(), status.message()), (Code::NotFound, "no such model"));
+        assert_eq!(Refusal::of(&status), Some(refusal));
+        assert_eq!(Refusal::of(&Status::not_found("no such model")), None);
     }
 
     #[test]

@@ -9,6 +9,7 @@
 //! | [`host`] | clients → supervisor: `talon.host.v1` |
 //! | [`agent`] | clients → the agent, supervisor ↔ `talon-agent`: `talon.agent.v1` |
 //! | [`state`] | plugin → its own key-values, operators → all state, supervisor ↔ `talon-state`: `talon.state.v1` |
+//! | [`model`] | plugin → completions of language models: `talon.model.v1` |
 //! | [`mcp_actions`] | names of actions for MCP's resources and prompts |
 
 #[expect(
@@ -40,6 +41,11 @@ mod generated {
                 include!("generated/talon.host.v1.rs");
             }
         }
+        pub mod model {
+            pub mod v1 {
+                include!("generated/talon.model.v1.rs");
+            }
+        }
         pub mod plugin {
             pub mod v1 {
                 include!("generated/talon.plugin.v1.rs");
@@ -67,6 +73,8 @@ pub use generated::opentalon::plugin::v1 as plugin;
 pub use generated::talon::agent::v1 as agent;
 /// The API of the supervisor: `talon.host.v1`.
 pub use generated::talon::host::v1 as host;
+/// Completions of language models for a plugin: `talon.model.v1`.
+pub use generated::talon::model::v1 as model;
 /// What a plugin may tell its host unasked: `talon.plugin.v1`.
 pub use generated::talon::plugin::v1 as notices;
 /// Kept state: `talon.state.v1`, with a service for plugins, one for operators, and what a supervisor and

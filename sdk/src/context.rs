@@ -11,6 +11,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::ToolError;
+use crate::model::{Model, ModelError, ModelSource};
 use crate::notices::PendingNotices;
 use crate::progress::ProgressLog;
 use crate::settings::Settings;
@@ -40,6 +41,7 @@ pub(crate) struct Call {
     pub(crate) credentials: BTreeMap<String, CredentialHeader>,
     pub(crate) settings: Arc<Settings>,
     pub(crate) state: StateSource,
+    pub(crate) model: ModelSource,
     pub(crate) progress: ProgressSink,
     pub(crate) trace: TraceHeaders,
 }
@@ -175,6 +177,15 @@ impl Context {
     /// [`StateError::NotServed`] on a host that serves none.
     pub fn state(&self) -> Result<State, StateError> {
         self.call.state.open()
+    }
+
+    /// The models that the operator grants this plugin, for this call: completions are charged to the turn that
+    /// made it, and are cancelled when it ends.
+    ///
+    /// # Errors
+    /// [`ModelError::NotGranted`] when the operator grants none.
+    pub fn model(&self) -> Result<Model, ModelError> {
+        self.call.model.open(&self.call.id)
     }
 
     /// Reports how far the call has come: `progress` grows, in a unit that the tool chooses; `total` is the

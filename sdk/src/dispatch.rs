@@ -15,6 +15,7 @@ use tonic::Status;
 use tracing::Instrument;
 
 use crate::context::{Call, ProgressSink, TraceHeaders};
+use crate::model::ModelSource;
 use crate::notices::PendingNotices;
 use crate::output::Parts;
 use crate::settings::Settings;
@@ -32,6 +33,7 @@ const MAX_SHOWN_BYTES: usize = 64;
 pub(crate) struct CallEnvironment {
     pub(crate) settings: Arc<Settings>,
     pub(crate) state: StateSource,
+    pub(crate) model: ModelSource,
     pub(crate) board: Arc<PendingNotices>,
     pub(crate) trace: TraceHeaders,
 }
@@ -80,6 +82,7 @@ pub(crate) async fn execute(
         credentials: credential_headers,
         settings: host.settings,
         state: host.state,
+        model: host.model,
         progress: ProgressSink::Host(host.board),
         trace: host.trace,
     };

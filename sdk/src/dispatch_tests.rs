@@ -18,6 +18,7 @@ fn host() -> CallEnvironment {
     CallEnvironment {
         settings: Arc::default(),
         state: StateSource::from_env(None),
+        model: ModelSource::at(None),
         board: Arc::default(),
         trace: Default::default(),
     }

@@ -54,6 +54,7 @@
 //! | report the progress of a call | [`Context::progress`] |
 //! | notify the host of changed tools | [`Notifier`] |
 //! | keep something between calls | [`Context::state`] |
+//! | ask a language model | [`Context::model`], [`model`] |
 //! | log | the `tracing` macros; `TALON_LOG=debug` shows more than `info` |
 //! | test | [`testing`] |
 //!
@@ -83,6 +84,7 @@ mod dispatch;
 mod error;
 mod hook;
 mod logging;
+pub mod model;
 mod notices;
 mod notification;
 mod output;

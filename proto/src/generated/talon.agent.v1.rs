@@ -4386,7 +4386,7 @@ pub mod agent_server {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ToAgent {
-    #[prost(oneof = "to_agent::Kind", tags = "1, 2, 3")]
+    #[prost(oneof = "to_agent::Kind", tags = "1, 2, 3, 1120, 1121")]
     pub kind: ::core::option::Option<to_agent::Kind>,
 }
 /// Nested message and enum types in `ToAgent`.
@@ -4404,6 +4404,11 @@ pub mod to_agent {
         /// With a descriptor: a connected stream socket, on which `talon.host.v1.Host` is served. An answer to `NeedHost`.
         #[prost(message, tag = "3")]
         HostConnection(super::HostConnection),
+        /// With a descriptor: a listening stream socket, on which `talon.model.v1.Model` is served.
+        #[prost(message, tag = "1120")]
+        AttachModel(super::AttachModel),
+        #[prost(message, tag = "1121")]
+        DetachModel(super::DetachModel),
     }
 }
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
@@ -4445,6 +4450,54 @@ pub struct AttachClient {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct HostConnection {
     /// The number of the `NeedHost` that it answers.
+    #[prost(uint64, tag = "1")]
+    pub id: u64,
+}
+/// A plugin's socket for completions, and what the operator grants there.
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct AttachModel {
+    /// The starter's own number for this socket.
+    #[prost(uint64, tag = "1")]
+    pub id: u64,
+    /// The plugin's name in the configuration, to which everything is charged that is asked there.
+    #[prost(string, tag = "2")]
+    pub plugin: ::prost::alloc::string::String,
+    /// The only uid that may connect.
+    #[prost(uint32, tag = "3")]
+    pub uid: u32,
+    /// The models, by the names that the operator gives them; the first is the default.
+    #[prost(string, repeated, tag = "4")]
+    pub aliases: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// The most completions of one call.
+    #[prost(uint32, tag = "5")]
+    pub max_calls: u32,
+    /// The most tokens of one answer.
+    #[prost(uint32, tag = "6")]
+    pub max_tokens: u32,
+    /// The longest time for one completion.
+    #[prost(uint64, tag = "7")]
+    pub timeout_ms: u64,
+    /// The most completions at once of the plugin.
+    #[prost(uint32, tag = "8")]
+    pub concurrency: u32,
+    /// What it may spend without a call in flight; absent: nothing.
+    #[prost(message, optional, tag = "9")]
+    pub own_budget: ::core::option::Option<OwnBudget>,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct OwnBudget {
+    /// The most completions of one day, in UTC.
+    #[prost(uint32, tag = "1")]
+    pub calls_per_day: u32,
+    /// The most cost of one day, in millionths of a US dollar.
+    #[prost(uint64, tag = "2")]
+    pub micro_usd_per_day: u64,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct DetachModel {
     #[prost(uint64, tag = "1")]
     pub id: u64,
 }

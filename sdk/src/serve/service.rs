@@ -14,6 +14,7 @@ use tonic::{Request, Response, Status, Streaming};
 use crate::Tool;
 use crate::context::TraceHeaders;
 use crate::dispatch;
+use crate::model::ModelSource;
 use crate::notices::PendingNotices;
 use crate::plugin::{Defects, Plugin, PluginMetadata, Refresh, check_tools};
 use crate::settings::{Init, Settings};
@@ -30,6 +31,7 @@ pub(super) struct ServedPlugin {
     init: Init,
     refresh: Option<Arc<Refresh>>,
     state: StateSource,
+    model: ModelSource,
     board: Arc<PendingNotices>,
     /// Replaced as a whole, so that a call in flight keeps what it started with.
     tools: RwLock<Arc<[Tool]>>,
@@ -46,6 +48,7 @@ impl ServedPlugin {
             state: StateSource::from_env(
                 std::env::var_os(SOCKET_ENV).filter(|v| !v.is_empty()).map(Into::into),
             ),
+            model: ModelSource::from_env(),
             board: plugin.notifier.board,
             tools: RwLock::new(plugin.tools.into()),
             settings: RwLock::default(),
@@ -69,6 +72,7 @@ impl ServedPlugin {
         let host = dispatch::CallEnvironment {
             settings,
             state: self.state.clone(),
+            model: self.model.clone(),
             board: self.board.clone(),
             trace,
         };

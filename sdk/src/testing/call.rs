@@ -9,8 +9,9 @@ use talon_proto::plugin::CredentialHeader;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::{MemoryState, ProgressLog, arguments};
+use super::{CannedModel, MemoryState, ProgressLog, arguments};
 use crate::context::{ProgressSink, TraceHeaders};
+use crate::model::ModelSource;
 use crate::settings::Settings;
 use crate::state::StateSource;
 use crate::{Output, Tool, ToolError, context};
@@ -52,6 +53,7 @@ impl Call {
             credentials: BTreeMap::new(),
             settings: Arc::default(),
             state: StateSource::from_env(None),
+            model: ModelSource::at(None),
             progress: ProgressSink::None,
             trace: TraceHeaders::default(),
         };
@@ -95,6 +97,12 @@ impl Call {
     /// Gives the tool this state.
     pub fn state(mut self, state: &MemoryState) -> Self {
         self.call.state = StateSource::Memory(state.shared());
+        self
+    }
+
+    /// Grants the tool these models.
+    pub fn model(mut self, model: &CannedModel) -> Self {
+        self.call.model = ModelSource::Canned(model.shared());
         self
     }
 

@@ -8,17 +8,19 @@ use std::time::Duration;
 
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
+use talon_proto::model::model_server::ModelServer;
 use talon_proto::plugin::{PluginCapabilities, ToolCallRequest, ToolResultResponse};
 use talon_proto::state::state_server::StateServer;
 use tokio::net::UnixListener;
 use tokio::task::JoinHandle;
 use tokio_stream::wrappers::UnixListenerStream;
 use tonic::Status;
+use tonic::transport::Server;
 
 use super::client::{Client, accept};
 use super::launch::{LaunchError, PrivateDir, Process, launch};
-use super::{Answer, CallError, MemoryState, Notices, arguments, role_sample};
-use crate::state::SOCKET_ENV;
+use super::{Answer, CallError, CannedModel, MemoryState, Notices, arguments, role_sample};
+use crate::{model, state};
 
 /// How long a plugin may take until its handshake line, unless [`Builder::start_timeout`] sets another limit.
 /// Generous, because test machines are busy.
@@ -44,7 +46,8 @@ const CALL_TIMEOUT: Duration = Duration::from_secs(30);
 pub struct Host {
     client: Client,
     process: Process,
-    state: Option<JoinHandle<()>>,
+    /// What serves its sockets.
+    served: Vec<JoinHandle<()>>,
     calls: AtomicU64,
 }
 
@@ -57,6 +60,7 @@ pub struct Builder {
     env: Vec<(String, String)>,
     config: Value,
     state: Option<MemoryState>,
+    model: Option<CannedModel>,
     start_timeout: Duration,
 }
 
@@ -85,6 +89,12 @@ impl Builder {
         self
     }
 
+    /// Grants the plugin these models.
+    pub fn model(mut self, model: &CannedModel) -> Self {
+        self.model = Some(model.clone());
+        self
+    }
+
     /// Sets how long the plugin may take until its handshake line; 30 s unless set.
     pub fn start_timeout(mut self, timeout: Duration) -> Self {
         self.start_timeout = timeout;
@@ -98,21 +108,26 @@ impl Builder {
     pub async fn launch(mut self) -> Result<Host, LaunchError> {
         let start = |source| LaunchError::Start { program: self.program.clone(), source };
         let dir = PrivateDir::new().map_err(start)?;
-        let mut state = None;
+        let mut served = Vec::new();
+        let mut bind = |name: &str, variable: &str| {
+            let path = dir.0.join(name);
+            self.env.push((variable.to_owned(), path.to_string_lossy().into_owned()));
+            UnixListener::bind(&path).map(UnixListenerStream::new)
+        };
+        // Each ends when the host is dropped; a failure shows in the plugin.
         if let Some(memory) = self.state.take() {
-            let path = dir.0.join("state.sock");
-            let listener = UnixListener::bind(&path).map_err(start)?;
-            self.env.push((SOCKET_ENV.to_owned(), path.to_string_lossy().into_owned()));
-            state = Some(tokio::spawn(async move {
-                let served = tonic::transport::Server::builder()
-                    .serve_with_incoming(StateServer::new(memory), UnixListenerStream::new(listener));
-                // It ends when the host is dropped; a failure shows in the plugin.
-                let _ = served.await;
-            }));
+            let incoming = bind("state.sock", state::SOCKET_ENV).map_err(start)?;
+            let server = Server::builder().serve_with_incoming(StateServer::new(memory), incoming);
+            served.push(tokio::spawn(async move { drop(server.await) }));
+        }
+        if let Some(canned) = self.model.take() {
+            let incoming = bind("model.sock", model::SOCKET_ENV).map_err(start)?;
+            let server = Server::builder().serve_with_incoming(ModelServer::new(canned), incoming);
+            served.push(tokio::spawn(async move { drop(server.await) }));
         }
         let process = launch(&self.program, &self.args, &self.env, dir, self.start_timeout).await?;
         let client = Client::connect(&process.socket).await?;
-        let host = Host { client, process, state, calls: AtomicU64::new(0) };
+        let host = Host { client, process, served, calls: AtomicU64::new(0) };
         host.client
             .init(self.config.to_string())
             .await
@@ -138,6 +153,7 @@ impl Host {
             env: Vec::new(),
             config: json!({}),
             state: None,
+            model: None,
             start_timeout: START_TIMEOUT,
         }
     }
@@ -312,8 +328,8 @@ impl Host {
 
 impl Drop for Host {
     fn drop(&mut self) {
-        if let Some(state) = &self.state {
-            state.abort();
+        for served in &self.served {
+            served.abort();
         }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! [`call`] runs one tool in the test's own process: the arguments are converted to text and parsed as on the
 //! wire, so a test sees what a caller would. [`Call`] sets what [`call`] leaves out: settings, injected
-//! values, credentials, state, a deadline; and it collects progress reports.
+//! values, credentials, state, models, a deadline; and it collects progress reports.
 //!
 //! [`Host`] launches a plugin binary as a host does and calls it over its socket. It has neither guard nor
 //! jail; `talon exec PATH ACTION` has both.
@@ -33,6 +33,7 @@ mod call;
 mod client;
 mod host;
 mod launch;
+mod model;
 mod notices;
 mod role;
 mod state;
@@ -41,6 +42,7 @@ pub use call::{Call, call};
 pub use client::{Answer, CallError};
 pub use host::{Builder, Host};
 pub use launch::LaunchError;
+pub use model::CannedModel;
 pub use notices::{Notice, Notices};
 pub use role::role_sample;
 pub use state::MemoryState;
