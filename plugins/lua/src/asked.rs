@@ -1,21 +1,35 @@
 //! What scripts ask for: key-values, a model, the log.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use talon_lua_engine::{KvValue, LogLevel};
+use talon_sdk::model::{CompletionRequest, Model, ModelError};
 use talon_sdk::{State, StateError, tracing};
 
 use crate::message::{Answer, Question};
 
-/// What one script may ask for.
+/// What one call of a script may ask for.
 pub(crate) struct Asked {
     script: Arc<str>,
     state: Option<State>,
+    models: Models,
+}
+
+/// How a call reaches models.
+#[derive(Clone, Default)]
+pub(crate) struct Models {
+    /// `None` where the operator grants none.
+    pub(crate) model: Option<Model>,
+    /// The one of `ctx.llm` without a name; the first that is granted, if this is nothing.
+    pub(crate) default: Option<String>,
+    /// How long one answer may take.
+    pub(crate) timeout: Duration,
 }
 
 impl Asked {
-    pub(crate) fn new(script: &str, state: Option<State>) -> Self {
-        Self { script: script.into(), state }
+    pub(crate) fn new(script: &str, state: Option<State>, models: Models) -> Self {
+        Self { script: script.into(), state, models }
     }
 
     pub(crate) fn log(&self, level: LogLevel, message: &str) {
@@ -28,10 +42,21 @@ impl Asked {
         }
     }
 
-    /// Until this host passes models on to plugins, there is none: the script gets `nil` and this text.
-    #[expect(clippy::unused_async, reason = "a model is asked over a socket")]
-    pub(crate) async fn model(&self, _prompt: &str, _model: Option<&str>) -> Answer {
-        Answer::Failed("this host offers no model to plugins".to_owned())
+    pub(crate) async fn model(&self, prompt: &str, name: Option<&str>) -> Answer {
+        let Models { model, default, timeout } = &self.models;
+        let Some(model) = model else {
+            return Answer::Failed(ModelError::NotGranted.to_string());
+        };
+        let name = name.or(default.as_deref()).unwrap_or_default();
+        let request = CompletionRequest::new(prompt).model(name);
+        match tokio::time::timeout(*timeout, model.complete(request)).await {
+            Ok(Ok(completion)) => Answer::Text(completion.text),
+            Ok(Err(error)) => Answer::Failed(error.to_string()),
+            Err(_) => Answer::Failed(format!(
+                "the model did not answer within {} s (limits.llm_timeout_seconds)",
+                timeout.as_secs()
+            )),
+        }
     }
 
     pub(crate) async fn key_values(&self, question: Question) -> Answer {

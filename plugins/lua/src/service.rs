@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use talon_lua_engine::{CallError, Context, Outcome, Point};
+use talon_sdk::model::Model;
 use talon_sdk::{Notifier, Plugin, State, ToolError, tracing};
 use tokio::sync::{Notify, oneshot};
 
 use crate::actions;
-use crate::asked::Asked;
+use crate::asked::{Asked, Models};
 use crate::counters::{Counters, Counts};
 use crate::pool::{KILL_GRACE, Pool};
 use crate::scripts::{Loaded, Scripts};
@@ -24,6 +25,7 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(200);
 pub(crate) struct Service {
     scripts: Scripts,
     counters: Arc<Counters>,
+    settings: Arc<Settings>,
     /// `None` on a host that serves none.
     state: Option<State>,
 }
@@ -59,7 +61,12 @@ impl Service {
         let (settings, counters) = (Arc::new(settings), Arc::new(Counters::default()));
         let pool = Pool::new(program, settings.workers, KILL_GRACE, Arc::clone(&counters));
         let scripts = Scripts::new(Arc::clone(&settings), pool, Arc::clone(&counters));
-        let service = Arc::new(Self { scripts, counters, state: State::from_env().ok() });
+        let service = Arc::new(Self {
+            scripts,
+            counters,
+            settings: Arc::clone(&settings),
+            state: State::from_env().ok(),
+        });
         let _ = service.scripts.look().await;
         if settings.watch {
             let _watching = tokio::spawn(watch(Arc::downgrade(&service), notifier));
@@ -82,8 +89,14 @@ impl Service {
         loaded: Arc<Loaded>,
         point: Point,
         context: Context,
+        model: Option<Model>,
     ) -> Result<Outcome, CallError> {
-        let asked = Asked::new(name, self.state.clone());
+        let models = Models {
+            model,
+            default: self.settings.default_model.clone(),
+            timeout: self.settings.llm_timeout_of(name),
+        };
+        let asked = Asked::new(name, self.state.clone(), models);
         let (done, answer) = oneshot::channel();
         let cancelled = Arc::new(Notify::new());
         let heard = Arc::clone(&cancelled);

@@ -14,6 +14,8 @@ const MAX_WORKERS: usize = 16;
 const MEMORY_MB: std::ops::RangeInclusive<u64> = 1..=4096;
 const SECONDS: std::ops::RangeInclusive<u64> = 1..=300;
 const MAX_LLM_CALLS: u32 = 100;
+/// How long a model may take by default: a small one answers in a second or two.
+const DEFAULT_LLM_SECONDS: u64 = 10;
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -118,6 +120,12 @@ impl Settings {
     pub(crate) fn limits_of(&self, script: &str) -> Limits {
         let own = self.scripts.get(script).map(|script| script.limits).unwrap_or_default();
         own.or(self.limits).limits()
+    }
+
+    /// How long a model may take to answer one script.
+    pub(crate) fn llm_timeout_of(&self, script: &str) -> Duration {
+        let own = self.scripts.get(script).and_then(|script| script.limits.llm_timeout_seconds);
+        Duration::from_secs(own.or(self.limits.llm_timeout_seconds).unwrap_or(DEFAULT_LLM_SECONDS))
     }
 
     /// The libraries of one script, beside those of every script.

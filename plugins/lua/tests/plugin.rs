@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use corpus::{Expect, corpus};
 use serde_json::{Value, json};
-use talon_sdk::testing::{Answer, Host, MemoryState};
+use talon_sdk::testing::{Answer, CannedModel, Host, MemoryState};
 use tempfile::TempDir;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_talon-lua");
@@ -289,6 +289,35 @@ async fn values_belong_to_one_script_and_outlive_the_process() {
     // A store that is away fails the hook; nothing starts again at zero.
     state.set_available(false);
     assert!(!error(&hook(&host, "a-pre_hook", "x").await).is_empty());
+}
+
+// Promises: LUA-25
+#[tokio::test]
+async fn a_script_asks_the_models_that_the_operator_grants() {
+    let dir = scripts(&[
+        ("ask.lua", "function pre_hook(ctx) ctx.message = ctx.llm('Translate: ' .. ctx.message) end"),
+        (
+            "why.lua",
+            "function pre_hook(ctx) local text, why = ctx.llm('x', 'other') ctx.message = tostring(text) .. ' ' .. why end",
+        ),
+    ]);
+    let config = json!({"scripts_dir": dir.path(), "default_model": "small"});
+    let model = CannedModel::new(["small"], |_| Ok("Good morning".to_owned()));
+    let host =
+        Host::builder(PROGRAM).config(config.clone()).model(&model).launch().await.expect("it launches");
+    let _ = host.capabilities().await.expect("it has some");
+    let answer = hook(&host, "ask-pre_hook", "Guten Morgen").await;
+    assert_eq!(answer.structured, Some(json!({"verdict": "replace", "message": "Good morning"})));
+    let asked = model.requests();
+    assert_eq!(
+        (asked[0].alias(), asked[0].messages()[0].text.as_str()),
+        ("small", "Translate: Guten Morgen")
+    );
+    let without = Host::builder(PROGRAM).config(config).launch().await.expect("it launches");
+    let _ = without.capabilities().await.expect("it has some");
+    let answer = hook(&without, "why-pre_hook", "x").await;
+    let text = answer.structured.expect("data")["message"].as_str().expect("a text").to_owned();
+    assert!(text.starts_with("nil ") && text.len() > 10, "{text}");
 }
 
 // Promises: LUA-24

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use talon_lua_engine::{Context, Outcome, Phase, Point};
+use talon_sdk::model::Model;
 use talon_sdk::{HookRequest, Tool, ToolError, Verdict};
 
 use super::{failed, loaded};
@@ -41,21 +42,27 @@ pub(super) fn tools(service: &Arc<Service>, name: &str) -> impl Iterator<Item = 
 fn tool(service: &Arc<Service>, name: &str, kind: Kind) -> Tool {
     let (service, script) = (Arc::clone(service), name.to_owned());
     let about = format!("{name}.lua as a {}: its function {}.", kind.role, kind.ending);
-    Tool::new(&format!("{name}-{}", kind.ending), &about, move |asked: HookRequest, _| {
+    Tool::new(&format!("{name}-{}", kind.ending), &about, move |asked: HookRequest, cx| {
         let (service, script) = (Arc::clone(&service), script.clone());
-        async move { run(&service, &script, kind, asked).await }
+        async move { run(&service, &script, kind, asked, cx.model().ok()).await }
     })
     .role(kind.role)
 }
 
-async fn run(service: &Service, name: &str, kind: Kind, asked: HookRequest) -> Result<Verdict, ToolError> {
+async fn run(
+    service: &Service,
+    name: &str,
+    kind: Kind,
+    asked: HookRequest,
+    model: Option<Model>,
+) -> Result<Verdict, ToolError> {
     let loaded = loaded(service, name)?;
     let defined = &loaded.definition.points;
     let Some(point) = kind.points.iter().copied().find(|point| defined.contains(point)) else {
         return Ok(Verdict::pass());
     };
     let context = context(asked, kind.phase);
-    match service.call(name, loaded, point, context).await {
+    match service.call(name, loaded, point, context, model).await {
         Ok(outcome) => verdict(name, outcome),
         Err(error) => Err(failed(name, &error)),
     }

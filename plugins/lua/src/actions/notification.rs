@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use talon_lua_engine::{Context, DeliveryStatus, Outcome, Point};
+use talon_sdk::model::Model;
 use talon_sdk::{Delivery, Notification, Tool, ToolError};
 
 use super::{failed, loaded};
@@ -13,17 +14,22 @@ use crate::service::Service;
 pub(super) fn tool(service: &Arc<Service>, name: &str) -> Tool {
     let (service, script) = (Arc::clone(service), name.to_owned());
     let about = format!("{name}.lua as a notification sink: its function on_event.");
-    Tool::new(&format!("{name}-on_event"), &about, move |asked: Notification, _| {
+    Tool::new(&format!("{name}-on_event"), &about, move |asked: Notification, cx| {
         let (service, script) = (Arc::clone(&service), script.clone());
-        async move { run(&service, &script, asked).await }
+        async move { run(&service, &script, asked, cx.model().ok()).await }
     })
     .role("notification_sink")
 }
 
-async fn run(service: &Service, name: &str, asked: Notification) -> Result<Delivery, ToolError> {
+async fn run(
+    service: &Service,
+    name: &str,
+    asked: Notification,
+    model: Option<Model>,
+) -> Result<Delivery, ToolError> {
     let loaded = loaded(service, name)?;
     let context = context(&asked);
-    match service.call(name, loaded, Point::OnEvent, context).await {
+    match service.call(name, loaded, Point::OnEvent, context, model).await {
         Ok(Outcome::Delivery { status, reason, after_seconds }) => Ok(match status {
             DeliveryStatus::Delivered => Delivery::delivered(),
             DeliveryStatus::Refused => Delivery::refused(reason),

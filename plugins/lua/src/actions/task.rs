@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use talon_lua_engine::{Context, Outcome, Point, Schedule};
+use talon_sdk::model::Model;
 use talon_sdk::proto::Action;
 use talon_sdk::{Output, Tool, ToolError};
 
@@ -32,7 +33,8 @@ pub(super) fn tool(service: &Arc<Service>, name: &str, schedule: Option<&Schedul
             };
             let run = args.remove("run").unwrap_or_default();
             let fields = Map::from_iter([("run".to_owned(), run), ("args".to_owned(), Value::Object(args))]);
-            call(&service, &script, Context { fields, ..Context::default() }).await
+            let context = Context { fields, ..Context::default() };
+            call(&service, &script, context, cx.model().ok()).await
         }
     })
 }
@@ -43,9 +45,14 @@ fn proposal(schedule: &Schedule) -> String {
     format!(" It would like to run at {{ {} }}.", said.join(", "))
 }
 
-async fn call(service: &Service, name: &str, context: Context) -> Result<Output, ToolError> {
+async fn call(
+    service: &Service,
+    name: &str,
+    context: Context,
+    model: Option<Model>,
+) -> Result<Output, ToolError> {
     let loaded = loaded(service, name)?;
-    match service.call(name, loaded, Point::Task, context).await {
+    match service.call(name, loaded, Point::Task, context, model).await {
         Ok(Outcome::Text(text)) => Ok(Output::text(text)),
         Ok(_) => Err(ToolError::new(format!("{name}.lua gave no text: this is a defect of talon-lua"))),
         Err(error) => Err(failed(name, &error)),

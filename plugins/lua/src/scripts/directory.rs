@@ -16,6 +16,8 @@ const MAX_SCRIPTS: usize = 256;
 const MAX_ENTRIES: usize = 4096;
 /// The longest name of a script: with a point behind it, it is the name of an action.
 const MAX_NAME_BYTES: usize = 40;
+/// The bit of a file's mode that lets everybody write to it.
+const EVERYBODY_WRITES: u32 = 0o002;
 /// What a script's file ends with, and a file with its tests.
 const ENDING: &str = ".lua";
 const TESTS_ENDING: &str = "_test.lua";
@@ -137,6 +139,9 @@ fn read_text(dir: &Path, handle: &OwnedFd, name: &str) -> Result<String, String>
     let stat = fstat(&file).map_err(|error| format!("{name}: {}", io::Error::from(error)))?;
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
         return Err(format!("{name} is no regular file: put a file of text there"));
+    }
+    if stat.st_mode & EVERYBODY_WRITES != 0 {
+        return Err(format!("{name}: everybody may write to it; run chmod o-w on it"));
     }
     let mut bytes = Vec::new();
     let most = MAX_SOURCE_BYTES as u64 + 1;
