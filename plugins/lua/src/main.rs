@@ -12,6 +12,7 @@
 //! | `scripts` | the directory: what is read, what is loaded, what replaces what |
 //! | `asked` | what scripts ask for: key-values, a model, the log |
 //! | `actions` | the scripts' functions as actions in roles |
+//! | `tools` | the commands for authors: `check`, `run`, `test` |
 
 mod actions;
 mod asked;
@@ -22,6 +23,7 @@ mod pool;
 mod scripts;
 mod service;
 mod settings;
+mod tools;
 mod worker;
 
 use std::process::ExitCode;
@@ -30,6 +32,7 @@ fn main() -> ExitCode {
     let mut args = std::env::args_os().skip(1);
     match args.next() {
         Some(word) if word == worker::ARGUMENT => worker::run(),
-        _ => service::serve(),
+        Some(_) => tools::run(),
+        None => service::serve(),
     }
 }

@@ -3,6 +3,7 @@
 
 mod agent;
 mod extensions;
+mod lua;
 mod machine;
 mod models;
 mod uids;
@@ -51,6 +52,7 @@ pub(crate) fn check<'o>(config: &Config, around: &Environment, origins: &'o Orig
     check.agent(config, catalog.as_ref(), &top.key("agent"));
     check.orchestrator(&config.orchestrator, &top.key("orchestrator"));
     check.extensions(config, &top.key("extensions"));
+    check.lua(config, &KeyPath::of(&["plugins", "lua"]));
     check.found
 }
 
