@@ -17,7 +17,7 @@ program() { # from, to: without symbols, which a crash's addresses can be looked
 }
 
 program "$built/talon" usr/bin/talon
-for name in talon-state talon-agent talon-mcp talon-mcp-bridge talon-framed-bridge talon-service-bridge talon-top; do
+for name in talon-state talon-agent talon-mcp talon-mcp-bridge talon-framed-bridge talon-service-bridge talon-top talon-lua; do
   program "$built/$name" "usr/libexec/talon/$name"
 done
 for name in webhook mail; do

@@ -13,12 +13,13 @@ cargo_tool deb
 if [ "$profile" = release ]; then
   RUSTFLAGS="${RUSTFLAGS:-} --remap-path-prefix=$PWD=/talon-source --remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=/cargo"
   CFLAGS="${CFLAGS:-} -ffile-prefix-map=$PWD=/talon-source -ffile-prefix-map=${CARGO_HOME:-$HOME/.cargo}=/cargo"
-  export RUSTFLAGS CFLAGS
+  CXXFLAGS="${CXXFLAGS:-} -ffile-prefix-map=$PWD=/talon-source -ffile-prefix-map=${CARGO_HOME:-$HOME/.cargo}=/cargo"
+  export RUSTFLAGS CFLAGS CXXFLAGS
 fi
 # shellcheck disable=SC2086
 tests/scripts/progress.sh "Building Talon ($profile)" cargo build $flags --locked -p talon -p talon-state -p talon-agent -p talon-mcp \
   -p talon-mcp-bridge -p talon-framed-bridge -p talon-service-bridge -p talon-top \
-  -p webhook -p mail
+  -p talon-lua -p webhook -p mail
 mkdir -p target/package
 tests/scripts/progress.sh "Packing" deploy/package/package-deb.sh "target/$profile" target/package
 ls -l target/package/*.deb

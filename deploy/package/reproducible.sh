@@ -11,7 +11,7 @@ flags=
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
 export SOURCE_DATE_EPOCH
 [ $# -eq 0 ] || shift
-programs=${*:-talon talon-state talon-agent talon-mcp talon-mcp-bridge talon-framed-bridge talon-service-bridge talon-top webhook mail}
+programs=${*:-talon talon-state talon-agent talon-mcp talon-mcp-bridge talon-framed-bridge talon-service-bridge talon-top talon-lua webhook mail}
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/talon-reproducible.XXXXXX")
 trap 'rm -rf "$scratch"' EXIT
 cargo_home=${CARGO_HOME:-$HOME/.cargo}
@@ -24,6 +24,7 @@ build() { # name of the copy
   # shellcheck disable=SC2086
   (cd "$copy" && RUSTFLAGS="--remap-path-prefix=$copy=/talon-source --remap-path-prefix=$cargo_home=/cargo" \
     CFLAGS="-ffile-prefix-map=$copy=/talon-source -ffile-prefix-map=$cargo_home=/cargo" \
+    CXXFLAGS="-ffile-prefix-map=$copy=/talon-source -ffile-prefix-map=$cargo_home=/cargo" \
     CARGO_TARGET_DIR="$copy/target" "$OLDPWD/tests/scripts/progress.sh" "Building in $copy" \
     cargo build $flags --locked $packages)
   mkdir "$scratch/out-$1"

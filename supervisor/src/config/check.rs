@@ -3,6 +3,7 @@
 
 mod agent;
 mod extensions;
+mod lua;
 mod machine;
 mod model_grants;
 mod models;
@@ -53,6 +54,7 @@ pub(crate) fn check<'o>(config: &Config, around: &Environment, origins: &'o Orig
     check.agent(config, catalog.as_ref(), &top.key("agent"));
     check.orchestrator(&config.orchestrator, &top.key("orchestrator"));
     check.extensions(config, &top.key("extensions"));
+    check.lua(config, &KeyPath::of(&["plugins", "lua"]));
     check.found
 }
 

@@ -48,6 +48,8 @@ impl Config {
                     env_allow_list: tools.env_allow_list.clone(),
                     ..plugins.tools
                 },
+                // It is written out as a plugin, and as entries of `extensions`.
+                lua: plugins.lua,
             },
             log: Log { level: log.level, ..running.log.clone() },
             // The agent process and its sandbox are fixed at its start. It receives all other settings again,

@@ -9,7 +9,7 @@ use super::environment::DefaultPaths;
 use super::merge::Merge;
 use super::options::LoadOptions;
 use super::types::Config;
-use super::{check, layers, schema};
+use super::{check, layers, lua, schema};
 
 /// A valid configuration, with the source of each value.
 #[derive(Debug, Clone)]
@@ -49,12 +49,13 @@ pub fn load(options: &LoadOptions) -> Result<Loaded, ConfigErrors> {
     let Sources { mut merge, mut warnings, file, file_has_values } = read(options);
     let config = merge.finish(&schema::config());
     let mut problems = merge.problems;
-    let Some(config) = config else {
+    let Some(mut config) = config else {
         return Err(ConfigErrors::new(problems).expect("finish() reports what it cannot build"));
     };
     let found = check::check(&config, around, &merge.origins);
     problems.extend(found.problems);
     warnings.extend(found.warnings);
+    lua::expand(&mut config);
     match ConfigErrors::new(problems) {
         Some(errors) => Err(errors),
         None => Ok(Loaded {

@@ -7,6 +7,7 @@
 //! | `layers`, `substitute` | file, environment and flags, each checked against the schema by [`talon_plugin_config::document`] |
 //! | `merge` | merges them with figment |
 //! | `options`, `load` | from the sources to the checked configuration |
+//! | `lua` | `plugins.lua` as a plugin and entries of `extensions` |
 //! | `check` | checks that no schema can express |
 //! | `show`, `reference` | output for people |
 //! | `diff` | the differences of two configurations |
@@ -20,6 +21,7 @@ mod diff;
 mod environment;
 mod layers;
 mod load;
+pub(crate) mod lua;
 mod merge;
 mod options;
 mod peers;
@@ -45,9 +47,10 @@ pub use self::secret::{REDACTED, Secret, sounds_secret};
 pub use self::specs::{CallPolicy, GuardStores};
 pub use self::types::{
     Admin, Audit, AuditArguments, Breaker, Config, ConfiguredPlugin, Credential, Engine, Envelope, Events,
-    Frames, Grants, Guard, Host, Lifecycle, Log, LogFormat, Media, ModelGrant, Origin as PeerOrigin,
-    Override as PluginOverride, Oversize, OwnBudget, Pages, Peer, Plugins, Quarantine, Quota, QuotaOverride,
-    Reload, Role, Sandbox, State, Tools, Traces, User,
+    Frames, Grants, Guard, Host, Lifecycle, Log, LogFormat, LuaLibrary, LuaLimits, LuaScript,
+    LuaScriptLimits, LuaScripts, Media, ModelGrant, Origin as PeerOrigin, Override as PluginOverride,
+    Oversize, OwnBudget, Pages, Peer, Plugins, Quarantine, Quota, QuotaOverride, Reload, Role, Sandbox, State,
+    Tools, Traces, User,
 };
 pub use talon_plugin_config::document::origin::{KeyPath, Source};
 pub use talon_plugin_config::document::problem::{Problem, Problems as ConfigErrors};

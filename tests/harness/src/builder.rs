@@ -19,6 +19,7 @@ use crate::uids::Uids;
 pub struct Builder {
     scratch: Scratch,
     plugins: String,
+    lua: String,
     tools: String,
     state: String,
     config: String,
@@ -59,6 +60,7 @@ impl Builder {
             scratch,
             uids,
             plugins: String::new(),
+            lua: String::new(),
             tools: String::new(),
             state: String::new(),
             config: String::new(),
@@ -84,6 +86,16 @@ impl Builder {
     #[must_use]
     pub fn scratch(&self) -> &Scratch {
         &self.scratch
+    }
+
+    /// Adds the Lua scripts of this directory; `more` holds further lines of `plugins.lua`.
+    #[must_use]
+    pub fn lua(mut self, scripts_dir: &Path, more: &str) -> Self {
+        let _ = writeln!(self.lua, "    scripts_dir: {scripts_dir:?}");
+        for line in more.lines() {
+            let _ = writeln!(self.lua, "    {line}");
+        }
+        self
     }
 
     /// Adds a plugin by config; `more` holds further lines of its entry, such as `instances: 2`.
@@ -217,6 +229,9 @@ impl Builder {
         let _ = write!(text, "plugins:\n  tools:\n    plugin_dir: {scratch}/plugins\n{}", self.tools);
         if !self.plugins.is_empty() {
             let _ = write!(text, "    plugins:\n{}", self.plugins);
+        }
+        if !self.lua.is_empty() {
+            let _ = write!(text, "  lua:\n{}", self.lua);
         }
         text
     }

@@ -181,8 +181,11 @@ impl StageOutcome {
 
 /// The metadata that a hook gets: what its entry lists.
 fn visible(hook: &HookEntry, metadata: &BTreeMap<String, String>) -> BTreeMap<String, String> {
-    let listed = |key: &String| hook.metadata.contains(key);
-    metadata.iter().filter(|(key, _)| listed(key)).map(|(key, value)| (key.clone(), value.clone())).collect()
+    metadata
+        .iter()
+        .filter(|(key, _)| hook.reads_metadata(key))
+        .map(|(key, value)| (key.clone(), value.clone()))
+        .collect()
 }
 
 fn noted(verdict: &VerdictOutcome) -> BTreeMap<String, String> {

@@ -69,7 +69,7 @@ pub struct HookEntry {
     /// gets `message`, `session` and `metadata`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub args: Option<Map<String, Value>>,
-    /// Keys of metadata that it gets from the hooks before it; others stay hidden from it.
+    /// Keys of metadata that it gets from the hooks before it; others stay hidden from it. `*` stands for all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub metadata: Vec<String>,
     /// Sub-agents whose tasks and results it looks at as well. By default it sees none of them.
@@ -89,6 +89,9 @@ fn default_deadline() -> TimeSpan {
 }
 
 impl HookEntry {
+    /// What stands in `metadata` for all keys.
+    pub const ALL_METADATA: &str = "*";
+
     /// An entry for this action, with the defaults of all keys.
     #[must_use]
     pub fn new(action: impl Into<String>) -> Self {
@@ -109,6 +112,12 @@ impl HookEntry {
     #[must_use]
     pub fn name(&self) -> &str {
         self.name.as_deref().unwrap_or(&self.action)
+    }
+
+    /// Whether it gets metadata of this key.
+    #[must_use]
+    pub fn reads_metadata(&self, key: &str) -> bool {
+        self.metadata.iter().any(|listed| listed == key || listed == Self::ALL_METADATA)
     }
 
     /// Whether its verdict may do this.

@@ -6,13 +6,14 @@ use talon_extensions::{Finding, Severity};
 use talon_plugin_config::document::origin::KeyPath;
 
 use super::Check;
+use crate::config::lua;
 use crate::config::types::Config;
 
 impl Check<'_> {
     pub(super) fn extensions(&mut self, config: &Config, path: &KeyPath) {
         let tools = &config.plugins.tools;
-        let plugins: Vec<&str> =
-            tools.plugins.keys().chain(tools.overrides.keys()).map(String::as_str).collect();
+        let plugins = tools.plugins.keys().chain(tools.overrides.keys()).map(String::as_str);
+        let plugins: Vec<&str> = plugins.chain(config.plugins.lua.as_ref().map(|_| lua::PLUGIN)).collect();
         let own = config.agent.subagents.agents.keys().map(String::as_str);
         let subagents: Vec<&str> = BUILT_IN_SUBAGENTS.into_iter().chain(own).collect();
         let around = Environment {

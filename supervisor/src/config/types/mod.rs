@@ -10,6 +10,7 @@ mod guard;
 mod host;
 mod log;
 mod model_grant;
+mod lua;
 mod reload;
 mod sandbox;
 mod state;
@@ -29,6 +30,7 @@ pub use self::host::{Host, Origin, Peer, Role};
 pub use self::log::{Log, LogFormat};
 pub(crate) use self::model_grant::{MAX_ALLOWED, MAX_CALLS, MAX_CONCURRENCY};
 pub use self::model_grant::{ModelGrant, OwnBudget};
+pub use self::lua::{LuaLibrary, LuaLimits, LuaScript, LuaScriptLimits, LuaScripts};
 pub use self::reload::Reload;
 pub use self::sandbox::Sandbox;
 pub use self::state::{Engine, Quota, QuotaOverride, State};
@@ -106,13 +108,20 @@ pub struct Config {
 pub struct Plugins {
     /// Tool plugins: programs that serve actions over gRPC.
     pub tools: Tools,
+    /// Lua scripts that look at messages and answers: [scripts](lua.md).
+    ///
+    /// Not set, so none run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lua: Option<LuaScripts>,
 }
 
 impl Config {
     /// Whether the agent runs with this configuration.
     #[must_use]
     pub fn runs_agent(&self) -> bool {
-        self.agent.enabled.runs(!self.models.providers.0.is_empty() || !self.extensions.is_empty())
+        let has_work =
+            !self.models.providers.0.is_empty() || !self.extensions.is_empty() || self.plugins.lua.is_some();
+        self.agent.enabled.runs(has_work)
     }
 
     /// The built-in defaults.

@@ -8,6 +8,7 @@ use talon_sanitize::Raw;
 
 use super::subject::{Subject, SubjectState};
 use super::watch::Watch;
+use crate::config::lua;
 use crate::discover;
 use crate::reload::{ReloadTrigger, Reloader};
 
@@ -18,10 +19,14 @@ impl Watch {
         if settled.iter().any(|(subject, _)| *subject == Subject::Config) {
             tracing::info!("the config file changed: it is read anew");
             self.reloader.reload_automatically(ReloadTrigger::FileChange).await;
+        } else if settled.iter().any(|(subject, _)| *subject == Subject::LuaScripts) {
+            tracing::info!("there are other Lua scripts: the configuration is read anew");
+            self.reloader.reload_automatically(ReloadTrigger::FileChange).await;
         }
         let acts = settled.into_iter().map(|(subject, now)| async move {
             match (subject, now) {
-                (Subject::Config, _) => {}
+                (Subject::Config | Subject::LuaScripts, _) => {}
+                (Subject::LuaDirectory, now) => lua_directory(&self.reloader, &now).await,
                 (Subject::Unregistered(path), SubjectState::Refused(reason)) => {
                     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
                     let refused = RejectedPlugin { name, path, reason };
@@ -47,6 +52,15 @@ fn plugin_dir(reloader: &Reloader, now: &SubjectState) {
     };
     tracing::warn!("{message}");
     reloader.registry().events().emit(NewEvent::new(EventKind::Supervisor, message));
+}
+
+/// The plugin that runs scripts begins anew in a jail that shows the other directory. While there is none, it goes on.
+async fn lua_directory(reloader: &Reloader, now: &SubjectState) {
+    let Ok(name) = PluginName::new(lua::PLUGIN) else { return };
+    let is_there = reloader.registry().get(lua::PLUGIN).is_some();
+    if is_there && matches!(now, SubjectState::Present(_)) {
+        plugin(reloader, &name, now.clone()).await;
+    }
 }
 
 async fn plugin(reloader: &Reloader, name: &PluginName, now: SubjectState) {

@@ -13,8 +13,9 @@ use talon_plugin_config::spec::PluginSpec;
 
 use super::subject::{Subject, SubjectState};
 use crate::blocking::blocking;
-use crate::config::Config;
+use crate::config::lua;
 use crate::config::regular_file::{self, OpenError};
+use crate::config::{Config, LuaScripts};
 use crate::discover::{find, is_about};
 use crate::reload::Reloader;
 
@@ -34,6 +35,10 @@ pub(super) async fn scan(reloader: &Reloader) -> FileScan {
         let mut found = FileScan::default();
         if let Some(file) = config_file {
             found.states.insert(Subject::Config, file_state(&file));
+        }
+        if let Some(lua) = config.plugins.lua.as_ref().filter(|lua| lua.watch) {
+            found.states.insert(Subject::LuaScripts, scripts_state(lua));
+            found.states.insert(Subject::LuaDirectory, directory_state(&lua.scripts_dir));
         }
         let specs: Vec<_> = registry.list().iter().map(Plugin::spec).collect();
         let tools = &config.plugins.tools;
@@ -99,6 +104,19 @@ fn fingerprint(spec: &PluginSpec) -> SubjectState {
     match discover::fingerprint(spec) {
         Ok(digest) => SubjectState::Present(digest),
         Err(error) => SubjectState::Refused(error.to_string()),
+    }
+}
+
+/// Which scripts there are, in their order.
+fn scripts_state(of: &LuaScripts) -> SubjectState {
+    lua::scripts(of).map_or(SubjectState::Gone, |names| SubjectState::Present(names.join("/")))
+}
+
+/// Device and inode of a directory: others after it was swapped.
+fn directory_state(dir: &Path) -> SubjectState {
+    match rustix::fs::stat(dir) {
+        Ok(stat) => SubjectState::Present(format!("{}:{}", stat.st_dev, stat.st_ino)),
+        Err(_) => SubjectState::Gone,
     }
 }
 

@@ -8,6 +8,10 @@ use talon_plugin_config::PluginName;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Subject {
     Config,
+    /// The names in `plugins.lua.scripts_dir`. What the files say is read by `talon-lua` alone.
+    LuaScripts,
+    /// Which directory `plugins.lua.scripts_dir` is: a jail keeps showing the one that it began with.
+    LuaDirectory,
     PluginDir,
     Plugin(PluginName),
     /// A refused entry of the plugin directory that is not a running plugin.

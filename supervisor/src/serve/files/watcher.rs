@@ -152,6 +152,12 @@ fn desired_watches(config: &Config, reloader: &Reloader) -> (BTreeMap<PathBuf, R
             beside(&dir.join("..data"), &mut places);
         }
     }
+    if let Some(lua) = config.plugins.lua.as_ref().filter(|lua| lua.watch) {
+        beside(&lua.scripts_dir, &mut places);
+        if lua.scripts_dir.is_dir() {
+            places.insert(lua.scripts_dir.clone(), RecursiveMode::NonRecursive);
+        }
+    }
     let tools = &config.plugins.tools;
     if let Some(dir) = tools.plugin_dir.as_ref().filter(|_| tools.watch) {
         beside(dir, &mut places);

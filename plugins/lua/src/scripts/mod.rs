@@ -1,0 +1,193 @@
+//! The scripts that are loaded, and what replaces them.
+//!
+//! A changed file is loaded beside the one that runs, and takes its place when it has compiled, its top level has run, and its own
+//! tests have passed. Otherwise the one that runs goes on, and the failure is kept. Calls under way end on the machine that they began
+//! on.
+
+mod directory;
+mod loaded;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use parking_lot::RwLock;
+use talon_sdk::tracing;
+use tokio::task::{JoinSet, spawn_blocking};
+
+use crate::counters::Counters;
+use crate::pool::Pool;
+use crate::settings::Settings;
+use directory::{Found, Listing};
+pub(crate) use loaded::Loaded;
+
+/// All scripts of a directory.
+pub(crate) struct Scripts {
+    dir: PathBuf,
+    settings: Arc<Settings>,
+    pool: Arc<Pool>,
+    counters: Arc<Counters>,
+    known: RwLock<Known>,
+    /// One look at the directory at a time.
+    looking: tokio::sync::Mutex<()>,
+}
+
+#[derive(Default)]
+struct Known {
+    scripts: BTreeMap<String, Entry>,
+    refused: Vec<String>,
+    /// Why the directory could not be read, last time.
+    failure: Option<String>,
+}
+
+/// One script.
+#[derive(Clone, Default)]
+pub(crate) struct Entry {
+    found: Found,
+    /// The one that runs.
+    pub(crate) loaded: Option<Arc<Loaded>>,
+    /// Why a newer one does not.
+    pub(crate) failure: Option<String>,
+}
+
+impl Scripts {
+    pub(crate) fn new(settings: Arc<Settings>, pool: Arc<Pool>, counters: Arc<Counters>) -> Self {
+        let dir = settings.scripts_dir.clone();
+        Self {
+            dir,
+            settings,
+            pool,
+            counters,
+            known: RwLock::default(),
+            looking: tokio::sync::Mutex::default(),
+        }
+    }
+
+    /// A script by its name.
+    pub(crate) fn get(&self, name: &str) -> Option<Entry> {
+        self.known.read().scripts.get(name).cloned()
+    }
+
+    /// All of them, in the order of their names.
+    pub(crate) fn all(&self) -> Vec<(String, Entry)> {
+        self.known.read().scripts.iter().map(|(name, entry)| (name.clone(), entry.clone())).collect()
+    }
+
+    /// What is wrong beside single scripts.
+    pub(crate) fn problems(&self) -> Vec<String> {
+        let known = self.known.read();
+        known.failure.iter().chain(&known.refused).cloned().collect()
+    }
+
+    /// Looks at the directory, and loads what is new or has changed. Returns whether what the scripts offer has changed.
+    pub(crate) async fn look(&self) -> bool {
+        let _one = self.looking.lock().await;
+        let dir = self.dir.clone();
+        let listed = spawn_blocking(move || directory::list(&dir)).await;
+        let Listing { scripts, refused } = match listed {
+            Ok(Ok(listing)) => listing,
+            // What runs goes on: a directory that cannot be read for a moment takes no protection away.
+            Ok(Err(error)) => {
+                self.keep_failure(error);
+                return false;
+            }
+            Err(error) => {
+                self.keep_failure(format!("cannot look at the directory of scripts: {error}"));
+                return false;
+            }
+        };
+        self.keep_refused(refused);
+        let changed: Vec<(String, Found, Option<Arc<Loaded>>)> = {
+            let known = self.known.read();
+            let of = |name: &str| known.scripts.get(name);
+            let other =
+                scripts.iter().filter(|(name, found)| of(name).is_none_or(|entry| entry.found != **found));
+            other
+                .map(|(name, found)| {
+                    (name.clone(), found.clone(), of(name).and_then(|entry| entry.loaded.clone()))
+                })
+                .collect()
+        };
+        let mut loading = JoinSet::new();
+        for (name, found, running) in changed {
+            let (dir, settings, pool) =
+                (self.dir.clone(), Arc::clone(&self.settings), Arc::clone(&self.pool));
+            let _task = loading.spawn(async move {
+                let loaded =
+                    loaded::load(&dir, &name, found.has_tests, running.as_deref(), &settings, &pool).await;
+                (name, found, loaded)
+            });
+        }
+        let mut offers_changed = false;
+        while let Some(loaded) = loading.join_next().await {
+            match loaded {
+                Ok((name, found, loaded)) => offers_changed |= self.keep(name, found, loaded),
+                Err(error) => {
+                    tracing::error!(%error, "a script could not be loaded: this is a defect of talon-lua")
+                }
+            }
+        }
+        offers_changed | self.forget(&scripts)
+    }
+
+    /// Takes the result of loading a script over.
+    fn keep(&self, name: String, found: Found, loaded: Result<Option<Loaded>, String>) -> bool {
+        let mut known = self.known.write();
+        let entry = known.scripts.entry(name.clone()).or_default();
+        entry.found = found;
+        match loaded {
+            Ok(None) => {
+                entry.failure = None;
+                false
+            }
+            Ok(Some(loaded)) => {
+                tracing::info!(script = name, sha256 = loaded.sha256, tests = loaded.tests, "loaded");
+                self.counters.reloads.add();
+                entry.failure = None;
+                let before = entry.loaded.replace(Arc::new(loaded));
+                let points = |loaded: &Option<Arc<Loaded>>| {
+                    loaded.as_ref().map(|loaded| loaded.definition.points.clone())
+                };
+                points(&before) != points(&entry.loaded)
+            }
+            Err(failure) => {
+                let goes_on =
+                    if entry.loaded.is_some() { "the one before goes on" } else { "its hooks fail" };
+                tracing::error!(script = name, "not loaded, {goes_on}: {failure}");
+                let is_new = entry.loaded.is_none() && entry.failure.is_none();
+                entry.failure = Some(failure);
+                is_new
+            }
+        }
+    }
+
+    fn forget(&self, present: &BTreeMap<String, Found>) -> bool {
+        let mut known = self.known.write();
+        let before = known.scripts.len();
+        known.scripts.retain(|name, _| {
+            let stays = present.contains_key(name);
+            if !stays {
+                tracing::info!(script = name, "removed");
+            }
+            stays
+        });
+        known.scripts.len() != before
+    }
+
+    fn keep_failure(&self, failure: String) {
+        let mut known = self.known.write();
+        if known.failure.as_ref() != Some(&failure) {
+            tracing::error!("{failure}");
+            known.failure = Some(failure);
+        }
+    }
+
+    fn keep_refused(&self, refused: Vec<String>) {
+        let mut known = self.known.write();
+        known.failure = None;
+        for problem in refused.iter().filter(|problem| !known.refused.contains(problem)) {
+            tracing::error!("{problem}");
+        }
+        known.refused = refused;
+    }
+}

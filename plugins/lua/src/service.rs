@@ -1,0 +1,140 @@
+//! The plugin: scripts, workers, and the loop that looks at the directory.
+
+use std::process::ExitCode;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use talon_lua_engine::{CallError, Context, Outcome, Point};
+use talon_sdk::model::Model;
+use talon_sdk::{Notifier, Plugin, State, ToolError, tracing};
+use tokio::sync::{Notify, oneshot};
+
+use crate::actions;
+use crate::asked::{Asked, Models};
+use crate::counters::{Counters, Counts};
+use crate::pool::{KILL_GRACE, Pool};
+use crate::scripts::{Loaded, Scripts};
+use crate::settings::Settings;
+
+/// How often the directory is looked at. 200 milliseconds: a saved file is live before its author has changed the window. Looking is
+/// a listing, and one question for each file.
+const LOOK_INTERVAL: Duration = Duration::from_millis(200);
+
+/// What runs scripts.
+pub(crate) struct Service {
+    scripts: Scripts,
+    counters: Arc<Counters>,
+    settings: Arc<Settings>,
+    /// `None` on a host that serves none.
+    state: Option<State>,
+}
+
+/// Serves until the host ends it.
+pub(crate) fn serve() -> ExitCode {
+    let (notifier, current) = (Notifier::new(), Arc::new(Mutex::new(None::<Arc<Service>>)));
+    let (told, offered) = (notifier.clone(), Arc::clone(&current));
+    Plugin::new("lua")
+        .description("Runs Lua scripts as filters, hooks, notification sinks and scheduled tasks.")
+        .init(move |settings: Settings| {
+            let (notifier, current) = (told.clone(), Arc::clone(&current));
+            async move {
+                let service = Service::start(settings, notifier).await?;
+                *current.lock() = Some(Arc::clone(&service));
+                Ok(service)
+            }
+        })
+        .refresh(move || {
+            let service = offered.lock().clone();
+            async move { Ok(service.map(|service| actions::tools(&service)).unwrap_or_default()) }
+        })
+        .notifier(notifier)
+        .serve()
+}
+
+impl Service {
+    /// Loads all scripts, and goes on looking for changes if the settings say so.
+    async fn start(settings: Settings, notifier: Notifier) -> Result<Arc<Self>, ToolError> {
+        settings.check().map_err(ToolError::new)?;
+        let program = std::env::current_exe()
+            .map_err(|error| ToolError::new(format!("the path of this program is not known: {error}")))?;
+        let (settings, counters) = (Arc::new(settings), Arc::new(Counters::default()));
+        let pool = Pool::new(program, settings.workers, KILL_GRACE, Arc::clone(&counters));
+        let scripts = Scripts::new(Arc::clone(&settings), pool, Arc::clone(&counters));
+        let service = Arc::new(Self {
+            scripts,
+            counters,
+            settings: Arc::clone(&settings),
+            state: State::from_env().ok(),
+        });
+        let _ = service.scripts.look().await;
+        if settings.watch {
+            let _watching = tokio::spawn(watch(Arc::downgrade(&service), notifier));
+        }
+        Ok(service)
+    }
+
+    pub(crate) fn scripts(&self) -> &Scripts {
+        &self.scripts
+    }
+
+    pub(crate) fn counts(&self) -> Counts {
+        self.counters.counts()
+    }
+
+    /// Calls a script. Who drops the future ends the call.
+    pub(crate) async fn call(
+        &self,
+        name: &str,
+        loaded: Arc<Loaded>,
+        point: Point,
+        context: Context,
+        model: Option<Model>,
+    ) -> Result<Outcome, CallError> {
+        let models = Models {
+            model,
+            default: self.settings.default_model.clone(),
+            timeout: self.settings.llm_timeout_of(name),
+        };
+        let asked = Asked::new(name, self.state.clone(), models);
+        let (done, answer) = oneshot::channel();
+        let cancelled = Arc::new(Notify::new());
+        let heard = Arc::clone(&cancelled);
+        // The exchange with the worker is followed to its end, whoever waits for it.
+        let _following = tokio::spawn(async move {
+            let outcome = loaded.machine.call(point, &context, &asked, &heard).await;
+            // Nobody may wait any more.
+            let _ = done.send(outcome);
+        });
+        let mut guard = CancelOnDrop(Some(cancelled));
+        let outcome = answer.await;
+        guard.0 = None;
+        outcome.unwrap_or_else(|_| {
+            let text = "the call was lost: this is a defect of talon-lua";
+            Err(CallError::new(talon_lua_engine::FailureKind::Worker, text))
+        })
+    }
+}
+
+/// Ends a call that nobody waits for any more.
+struct CancelOnDrop(Option<Arc<Notify>>);
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        if let Some(cancelled) = &self.0 {
+            cancelled.notify_one();
+        }
+    }
+}
+
+/// Looks at the directory again and again, as long as the service is there.
+async fn watch(service: Weak<Service>, notifier: Notifier) {
+    loop {
+        tokio::time::sleep(LOOK_INTERVAL).await;
+        let Some(service) = service.upgrade() else { return };
+        if service.scripts.look().await {
+            tracing::debug!("what the scripts offer has changed");
+            notifier.capabilities_changed();
+        }
+    }
+}

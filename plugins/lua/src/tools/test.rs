@@ -1,0 +1,159 @@
+//! `test`: a script's own tests, as TAP or JUnit.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use talon_lua_engine::{Limits, TestResult, run_tests};
+
+use super::{ENDING, Libraries, TESTS_ENDING, name, read, scripts};
+
+#[derive(Debug, Args)]
+pub(super) struct TestArgs {
+    /// Scripts, and directories of scripts. One without a file NAME_test.lua beside it is passed over.
+    #[arg(required = true, value_name = "PATH")]
+    paths: Vec<PathBuf>,
+    /// How the results are written.
+    #[arg(long, value_enum, default_value_t = Format::Tap)]
+    format: Format,
+    #[command(flatten)]
+    libraries: Libraries,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// The Test Anything Protocol.
+    Tap,
+    /// JUnit's XML.
+    Junit,
+}
+
+/// The tests of one script.
+struct Suite {
+    script: String,
+    results: Vec<TestResult>,
+}
+
+/// Whether all tests pass.
+pub(super) fn run(args: &TestArgs) -> Result<bool, String> {
+    let mut suites = Vec::new();
+    for path in scripts(&args.paths)? {
+        let tests = tests_of(&path);
+        if !tests.exists() {
+            continue;
+        }
+        let (source, tests_source) = (read(&path)?, read(&tests)?);
+        let script = name(&path);
+        let report = run_tests(
+            (&script, &source),
+            (&name(&tests), &tests_source),
+            &Limits::default(),
+            &args.libraries.names,
+        );
+        let results = match report {
+            Ok(report) => report.results,
+            Err(error) => vec![TestResult { name: "load".to_owned(), failure: Some(error.to_string()) }],
+        };
+        suites.push(Suite { script, results });
+    }
+    if suites.is_empty() {
+        return Err(format!("there are no tests: write them into NAME{TESTS_ENDING} beside NAME{ENDING}"));
+    }
+    let text = match args.format {
+        Format::Tap => tap(&suites),
+        Format::Junit => junit(&suites),
+    };
+    print!("{text}");
+    Ok(suites.iter().flat_map(|suite| &suite.results).all(|result| result.failure.is_none()))
+}
+
+fn tests_of(script: &Path) -> PathBuf {
+    let file = name(script);
+    let stem = file.strip_suffix(ENDING).unwrap_or(&file);
+    script.with_file_name(format!("{stem}{TESTS_ENDING}"))
+}
+
+fn tap(suites: &[Suite]) -> String {
+    let results = suites.iter().flat_map(|suite| suite.results.iter().map(move |result| (suite, result)));
+    let mut text = String::from("TAP version 14\n");
+    let mut count = 0;
+    for (suite, result) in results {
+        count += 1;
+        let (script, name) = (&suite.script, &result.name);
+        match &result.failure {
+            None => drop(writeln!(text, "ok {count} - {script} {name}")),
+            Some(failure) => {
+                let _ = writeln!(text, "not ok {count} - {script} {name}");
+                for line in failure.lines() {
+                    let _ = writeln!(text, "# {line}");
+                }
+            }
+        }
+    }
+    let _ = writeln!(text, "1..{count}");
+    text
+}
+
+fn junit(suites: &[Suite]) -> String {
+    let mut text = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n");
+    for Suite { script, results } in suites {
+        let failures = results.iter().filter(|result| result.failure.is_some()).count();
+        let script = escaped(script);
+        let _ = writeln!(
+            text,
+            "  <testsuite name=\"{script}\" tests=\"{}\" failures=\"{failures}\">",
+            results.len()
+        );
+        for TestResult { name, failure } in results {
+            let name = escaped(name);
+            match failure {
+                None => drop(writeln!(text, "    <testcase classname=\"{script}\" name=\"{name}\"/>")),
+                Some(failure) => drop(writeln!(
+                    text,
+                    "    <testcase classname=\"{script}\" name=\"{name}\"><failure>{}</failure></testcase>",
+                    escaped(failure)
+                )),
+            }
+        }
+        text.push_str("  </testsuite>\n");
+    }
+    text.push_str("</testsuites>\n");
+    text
+}
+
+fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_are_tap_and_xml() {
+        let result = |name: &str, failure: Option<&str>| TestResult {
+            name: name.to_owned(),
+            failure: failure.map(str::to_owned),
+        };
+        let results = vec![result("test_a", None), result("test_b", Some("1 < 2\nline"))];
+        let suites = [Suite { script: "s.lua".to_owned(), results }];
+        let expected =
+            "TAP version 14\nok 1 - s.lua test_a\nnot ok 2 - s.lua test_b\n# 1 < 2\n# line\n1..2\n";
+        assert_eq!(tap(&suites), expected);
+        let xml = junit(&suites);
+        assert!(
+            xml.contains("tests=\"2\" failures=\"1\"") && xml.contains("1 &lt; 2\nline</failure>"),
+            "{xml}"
+        );
+    }
+}

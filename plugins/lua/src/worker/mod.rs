@@ -1,0 +1,93 @@
+//! The process that runs scripts: a thread and a machine for each. It reads orders from its standard input, a socket, and ends with it.
+
+mod remote_host;
+mod script_thread;
+
+use std::collections::HashMap;
+use std::os::fd::AsFd as _;
+use std::os::unix::net::UnixStream;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use crate::frame;
+use crate::message::{FromWorker, MachineId, ToWorker, Told};
+use script_thread::ScriptThread;
+
+/// The argument that makes the program a worker.
+pub(crate) const ARGUMENT: &str = "worker";
+
+/// The way back to the plugin.
+#[derive(Clone)]
+struct Outbox(Arc<Mutex<UnixStream>>);
+
+impl Outbox {
+    /// A plugin that is gone ends the worker by the end of its input; nothing is to be done here.
+    fn tell(&self, machine: MachineId, told: Told) {
+        let _ = frame::write(&mut *self.0.lock(), &FromWorker { machine, told });
+    }
+}
+
+/// Runs until the plugin closes the socket.
+pub(crate) fn run() -> ExitCode {
+    let opened = std::io::stdin().as_fd().try_clone_to_owned().map(UnixStream::from);
+    let streams = opened.and_then(|stream| Ok((stream.try_clone()?, stream)));
+    let (writer, mut reader) = match streams {
+        Ok(streams) => streams,
+        Err(error) => {
+            eprintln!("talon-lua {ARGUMENT} is started by talon-lua alone: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let outbox = Outbox(Arc::new(Mutex::new(writer)));
+    let mut scripts: HashMap<MachineId, ScriptThread> = HashMap::new();
+    loop {
+        let order = match frame::read::<ToWorker>(&mut reader) {
+            Ok(Some(order)) => order,
+            // Threads may be in the middle of scripts: the process ends with them.
+            Ok(None) => return ExitCode::SUCCESS,
+            Err(error) => {
+                eprintln!("a message that is none: {error}");
+                return ExitCode::FAILURE;
+            }
+        };
+        match order {
+            ToWorker::Load { machine, script } => {
+                match ScriptThread::start(machine, script, outbox.clone()) {
+                    Ok(thread) => {
+                        let _ = scripts.insert(machine, thread);
+                    }
+                    Err(error) => {
+                        eprintln!("no thread for a script: {error}");
+                        return ExitCode::FAILURE;
+                    }
+                }
+            }
+            ToWorker::Test { machine, script, tests_name, tests } => {
+                if let Err(error) = script_thread::test(machine, script, tests_name, tests, outbox.clone()) {
+                    eprintln!("no thread for tests: {error}");
+                    return ExitCode::FAILURE;
+                }
+            }
+            ToWorker::Call { machine, call, point, context } => {
+                if let Some(script) = scripts.get(&machine) {
+                    script.call(call, point, context);
+                }
+            }
+            ToWorker::Answer { machine, answer } => {
+                if let Some(script) = scripts.get(&machine) {
+                    script.answer(answer);
+                }
+            }
+            ToWorker::Cancel { machine, call } => {
+                if let Some(script) = scripts.get(&machine) {
+                    script.cancel(call);
+                }
+            }
+            ToWorker::Unload { machine } => {
+                let _ = scripts.remove(&machine);
+            }
+        }
+    }
+}

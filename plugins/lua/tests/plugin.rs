@@ -1,0 +1,370 @@
+//! The program under the SDK's mock host: real workers, real files.
+
+#[path = "../crates/engine/tests/corpus/mod.rs"]
+mod corpus;
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use corpus::{Expect, corpus};
+use serde_json::{Value, json};
+use talon_sdk::testing::{Answer, CannedModel, Host, MemoryState};
+use tempfile::TempDir;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_talon-lua");
+
+/// Writes a script as editors do: beside, and then in its place.
+fn write(dir: &Path, name: &str, source: impl AsRef<[u8]>) {
+    let beside = dir.join(format!("{name}.new"));
+    fs::write(&beside, source).expect("written");
+    fs::rename(beside, dir.join(name)).expect("renamed");
+}
+
+fn scripts(files: &[(&str, &str)]) -> TempDir {
+    let dir = TempDir::new().expect("a directory");
+    for (name, source) in files {
+        write(dir.path(), name, source);
+    }
+    dir
+}
+
+async fn launch(dir: &Path, further: Value) -> Host {
+    let mut config = json!({ "scripts_dir": dir });
+    let (Value::Object(config_members), Value::Object(further)) = (&mut config, further) else {
+        panic!("objects")
+    };
+    config_members.extend(further);
+    let host =
+        Host::builder(PROGRAM).config(config).state(&MemoryState::new()).launch().await.expect("it launches");
+    // What it offers depends on its settings, and is made when a host asks.
+    let _ = host.capabilities().await.expect("it has some");
+    host
+}
+
+async fn hook(host: &Host, action: &str, message: &str) -> Answer {
+    host.call_within(action, json!({ "message": message }), Duration::from_secs(60))
+        .await
+        .expect("it answers")
+}
+
+/// What it says is wrong; nothing if nothing is.
+fn error(answer: &Answer) -> &str {
+    answer.error.as_deref().unwrap_or_default()
+}
+
+async fn status(host: &Host) -> Value {
+    host.call("status", json!({})).await.expect("it answers").structured.expect("data")
+}
+
+/// Asks until the status is as wanted; the runner's limit ends it otherwise.
+async fn wait_for(host: &Host, wanted: impl Fn(&Value) -> bool) -> Value {
+    loop {
+        let status = status(host).await;
+        if wanted(&status) {
+            return status;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+const UPPER: &str = "function pre_hook(ctx) ctx.message = ctx.message:upper() end";
+
+// Promises: LUA-20
+#[tokio::test]
+async fn scripts_are_actions_in_roles() {
+    let dir = scripts(&[
+        ("filter.lua", include_str!("../../../plugins-examples/lua/filter.lua")),
+        ("both.lua", "function hook(ctx) ctx.metadata.seen = ctx.phase return ctx end"),
+        ("notify.lua", "function on_event(ctx) ctx.log('warn', ctx.event.kind .. ': ' .. ctx.message) end"),
+        (
+            "nightly.lua",
+            "schedule = { every = '1d' } function task(ctx) return ctx.run.job .. ' ' .. ctx.args.days end",
+        ),
+    ]);
+    let host = launch(dir.path(), json!({})).await;
+    let passed =
+        host.call_role("filter", "filter-filter", json!({"message": "good"})).await.expect("answers");
+    assert_eq!(passed.structured, Some(json!({"verdict": "pass"})));
+    let dropped =
+        host.call_role("filter", "filter-filter", json!({"message": "spam"})).await.expect("answers");
+    assert_eq!(dropped.structured, Some(json!({"verdict": "drop", "reason": "blocked word: spam"})));
+    // What a script does not define lets every message pass.
+    let other = host
+        .call_role("response_hook", "filter-post_hook", json!({"message": "spam"}))
+        .await
+        .expect("answers");
+    assert_eq!(other.structured, Some(json!({"verdict": "pass"})));
+    for (role, action, phase) in
+        [("request_hook", "both-pre_hook", "pre"), ("response_hook", "both-post_hook", "post")]
+    {
+        let noted = host.call_role(role, action, json!({})).await.expect("answers");
+        assert_eq!(noted.structured, Some(json!({"verdict": "annotate", "metadata": {"seen": phase}})));
+    }
+    let told = host.call_role("notification_sink", "notify-on_event", json!({})).await.expect("answers");
+    assert_eq!(told.structured, Some(json!({"status": "delivered"})));
+    let _ = host.wait_for_log("plugin.failed: The plugin code-search failed").await;
+    let ran = host.call_role("scheduled_task", "nightly-task", json!({"days": 3})).await.expect("answers");
+    assert_eq!(ran.content, "nightly 3");
+    let capabilities = host.capabilities().await.expect("it has some");
+    let task = capabilities.actions.iter().find(|action| action.name == "nightly-task").expect("declared");
+    assert!(task.description.contains("every: \"1d\""), "{}", task.description);
+    assert!(host.shutdown().await.expect("ends").success());
+}
+
+// Promises: LUA-21
+#[tokio::test]
+async fn what_no_interrupt_reaches_ends_with_its_worker_and_leaves_others_alone() {
+    let long = "function pre_hook(ctx) local s, n = ('a'):rep(2e6), ('a'):rep(1e6) .. 'b' while true do s:find(n, 1, true) end end";
+    let dir = scripts(&[
+        ("long.lua", long),
+        ("loop.lua", "function pre_hook(ctx) while true do pcall(function() while true do end end) end end"),
+        ("upper.lua", UPPER),
+        ("count.lua", "n = 0 function pre_hook(ctx) n = n + 1 ctx.message = tostring(n) end"),
+    ]);
+    let one = json!({"workers": 1, "limits": {"timeout_seconds": 1}});
+    let host = launch(dir.path(), one).await;
+    assert_eq!(
+        hook(&host, "count-pre_hook", "x").await.structured,
+        Some(json!({"verdict": "replace", "message": "1"}))
+    );
+    let (long, upper) = tokio::join!(hook(&host, "long-pre_hook", "x"), hook(&host, "upper-pre_hook", "a"));
+    assert!(error(&long).contains("cannot be interrupted"), "{long:?}");
+    assert_eq!(upper.structured, Some(json!({"verdict": "replace", "message": "A"})));
+    // Its neighbours run again in another process, from their beginning.
+    assert_eq!(
+        hook(&host, "count-pre_hook", "x").await.structured,
+        Some(json!({"verdict": "replace", "message": "1"}))
+    );
+    let ended = hook(&host, "loop-pre_hook", "x").await;
+    assert!(error(&ended).contains("time limit"), "{ended:?}");
+    let counts = &status(&host).await["counts"];
+    let number = |name: &str| counts[name].as_u64().expect("a number");
+    assert!(number("ended_with_worker") >= 1, "{counts}");
+    // On a busy machine the worker may be ended before its interrupt comes.
+    assert_eq!(number("ended_with_worker") + number("ended_by_interrupt"), 2, "{counts}");
+    assert_eq!(number("worker_crashes"), 0, "{counts}");
+}
+
+// Promises: LUA-21
+#[tokio::test]
+async fn every_uninterruptible_case_of_the_corpus_ends() {
+    let cases = corpus();
+    let cases: Vec<_> = cases.iter().filter(|case| case.expect == Expect::Uninterruptible).collect();
+    let dir = scripts(&[("upper.lua", UPPER)]);
+    for case in &cases {
+        write(dir.path(), &format!("{}.lua", case.name), &case.source);
+    }
+    let host = launch(dir.path(), json!({"limits": {"timeout_seconds": 1}})).await;
+    for case in &cases {
+        let ended = hook(&host, &format!("{}-pre_hook", case.name), "x").await;
+        assert!(error(&ended).contains("limit"), "{}: {ended:?}", case.name);
+        let good = hook(&host, "upper-pre_hook", "a").await;
+        assert_eq!(
+            good.structured,
+            Some(json!({"verdict": "replace", "message": "A"})),
+            "after {}",
+            case.name
+        );
+    }
+}
+
+// Promises: LUA-22
+#[tokio::test]
+async fn a_saved_file_takes_its_place_and_a_broken_one_does_not() {
+    let dir = scripts(&[("v.lua", "function pre_hook(ctx) ctx.message = 'one' end")]);
+    let host = launch(dir.path(), json!({})).await;
+    let first = status(&host).await["scripts"][0]["sha256"].clone();
+    assert_eq!(first.as_str().map(str::len), Some(64));
+    write(dir.path(), "v.lua", "function pre_hook(ctx) ctx.message = 'two' end");
+    let now = wait_for(&host, |status| status["scripts"][0]["sha256"] != first).await;
+    assert_eq!(
+        hook(&host, "v-pre_hook", "x").await.structured,
+        Some(json!({"verdict": "replace", "message": "two"}))
+    );
+
+    write(dir.path(), "v.lua", "function pre_hook(ctx)\n  ctx.message = = 3\nend");
+    let broken = wait_for(&host, |status| !status["scripts"][0]["failure"].is_null()).await;
+    assert!(
+        broken["scripts"][0]["failure"].as_str().is_some_and(|text| text.contains("v.lua:2:")),
+        "{broken}"
+    );
+    assert_eq!(broken["scripts"][0]["sha256"], now["scripts"][0]["sha256"]);
+    assert_eq!(
+        hook(&host, "v-pre_hook", "x").await.structured,
+        Some(json!({"verdict": "replace", "message": "two"}))
+    );
+
+    // With tests beside it, it has to pass them first.
+    write(
+        dir.path(),
+        "v_test.lua",
+        "function test_it() local c = context {} pre_hook(c) expect(c.message, 'four') end",
+    );
+    write(dir.path(), "v.lua", "function pre_hook(ctx) ctx.message = 'three' end");
+    let failed = wait_for(&host, |status| {
+        status["scripts"][0]["failure"].as_str().is_some_and(|text| text.contains("test_it fails"))
+    })
+    .await;
+    assert_eq!(failed["scripts"][0]["sha256"], now["scripts"][0]["sha256"]);
+    write(dir.path(), "v.lua", "function pre_hook(ctx) ctx.message = 'four' end");
+    let passed = wait_for(&host, |status| status["scripts"][0]["failure"].is_null()).await;
+    assert_eq!(passed["scripts"][0]["tests_passed"], 1);
+    assert_eq!(
+        hook(&host, "v-pre_hook", "x").await.structured,
+        Some(json!({"verdict": "replace", "message": "four"}))
+    );
+
+    fs::remove_file(dir.path().join("v.lua")).expect("removed");
+    let _ = wait_for(&host, |status| status["scripts"] == json!([])).await;
+    assert!(error(&hook(&host, "v-pre_hook", "x").await).contains("there is no script v.lua any more"));
+}
+
+// Promises: LUA-23
+#[tokio::test]
+async fn what_is_no_script_is_refused_by_name() {
+    let dir = scripts(&[("good.lua", UPPER), ("bad name.lua", UPPER), ("notes.txt", "no script")]);
+    let path = |name: &str| dir.path().join(name);
+    fs::create_dir(path("directory.lua")).expect("made");
+    std::os::unix::fs::symlink("/etc/hostname", path("out.lua")).expect("linked");
+    std::os::unix::fs::symlink("good.lua", path("within.lua")).expect("linked");
+    fs::write(path("bytes.lua"), b"local s = '\xff'").expect("written");
+    fs::File::create(path("huge.lua")).and_then(|file| file.set_len(1 << 30)).expect("a sparse file");
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        path("fifo.lua"),
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::from_raw_mode(0o644),
+        0,
+    )
+    .expect("a FIFO");
+    let host = launch(dir.path(), json!({})).await;
+    let status = status(&host).await;
+    let failures: Vec<(&str, &str)> = status["scripts"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|script| {
+            (script["name"].as_str().unwrap_or_default(), script["failure"].as_str().unwrap_or_default())
+        })
+        .collect();
+    for (name, says) in [
+        ("bytes", "not UTF-8 from byte 11"),
+        ("directory", "no regular file"),
+        ("fifo", "no regular file"),
+        ("good", ""),
+        ("huge", "more than 1048576 bytes"),
+        ("out", "a link out of the directory"),
+        ("within", ""),
+    ] {
+        let (_, failure) = failures.iter().find(|(of, _)| *of == name).expect("it is listed");
+        assert!(failure.contains(says) && failure.is_empty() == says.is_empty(), "{name}: {failure}");
+    }
+    assert!(status["problems"][0].as_str().is_some_and(|text| text.contains("bad name.lua")), "{status}");
+    assert!(error(&hook(&host, "within-pre_hook", "a").await).is_empty());
+    assert!(error(&hook(&host, "out-filter", "a").await).contains("not loaded"), "its hooks fail");
+}
+
+// Promises: LUA-7
+#[tokio::test]
+async fn values_belong_to_one_script_and_outlive_the_process() {
+    let count = "function pre_hook(ctx) local n = (ctx.kv_get('n') or 0) + 1 ctx.kv_set('n', n) ctx.message = tostring(n) end";
+    let dir = scripts(&[("a.lua", count), ("b.lua", count)]);
+    let state = MemoryState::new();
+    let launch = async || {
+        let host =
+            Host::builder(PROGRAM).config(json!({"scripts_dir": dir.path()})).state(&state).launch().await?;
+        let _ = host.capabilities().await.expect("it has some");
+        Ok::<_, talon_sdk::testing::LaunchError>(host)
+    };
+    let host = launch().await.expect("it launches");
+    let said = |answer: Answer| answer.structured.map(|data| data["message"].clone());
+    assert_eq!(said(hook(&host, "a-pre_hook", "x").await), Some(json!("1")));
+    assert_eq!(said(hook(&host, "a-pre_hook", "x").await), Some(json!("2")));
+    assert_eq!(said(hook(&host, "b-pre_hook", "x").await), Some(json!("1")));
+    assert!(host.shutdown().await.expect("ends").success());
+    let host = launch().await.expect("it launches");
+    assert_eq!(said(hook(&host, "a-pre_hook", "x").await), Some(json!("3")));
+    assert_eq!(state.get("a/n"), Some(b"3.0".to_vec()));
+    // A store that is away fails the hook; nothing starts again at zero.
+    state.set_available(false);
+    assert!(!error(&hook(&host, "a-pre_hook", "x").await).is_empty());
+}
+
+// Promises: LUA-25
+#[tokio::test]
+async fn a_script_asks_the_models_that_the_operator_grants() {
+    let dir = scripts(&[
+        ("ask.lua", "function pre_hook(ctx) ctx.message = ctx.llm('Translate: ' .. ctx.message) end"),
+        (
+            "why.lua",
+            "function pre_hook(ctx) local text, why = ctx.llm('x', 'other') ctx.message = tostring(text) .. ' ' .. why end",
+        ),
+    ]);
+    let config = json!({"scripts_dir": dir.path(), "default_model": "small"});
+    let model = CannedModel::new(["small"], |_| Ok("Good morning".to_owned()));
+    let host =
+        Host::builder(PROGRAM).config(config.clone()).model(&model).launch().await.expect("it launches");
+    let _ = host.capabilities().await.expect("it has some");
+    let answer = hook(&host, "ask-pre_hook", "Guten Morgen").await;
+    assert_eq!(answer.structured, Some(json!({"verdict": "replace", "message": "Good morning"})));
+    let asked = model.requests();
+    assert_eq!(
+        (asked[0].alias(), asked[0].messages()[0].text.as_str()),
+        ("small", "Translate: Guten Morgen")
+    );
+    let without = Host::builder(PROGRAM).config(config).launch().await.expect("it launches");
+    let _ = without.capabilities().await.expect("it has some");
+    let answer = hook(&without, "why-pre_hook", "x").await;
+    let text = answer.structured.expect("data")["message"].as_str().expect("a text").to_owned();
+    assert!(text.starts_with("nil ") && text.len() > 10, "{text}");
+}
+
+// Promises: LUA-24
+#[tokio::test]
+async fn each_message_meets_exactly_one_version_while_the_script_changes() {
+    const MESSAGES: usize = 2000;
+    const CHANGES: usize = 40;
+    let version = |n: usize| format!("function pre_hook(ctx) ctx.message = ctx.message .. ' v{n}' end");
+    let dir = scripts(&[("v.lua", &version(0))]);
+    let host = launch(dir.path(), json!({})).await;
+    let changes = async {
+        for n in 1..=CHANGES {
+            write(dir.path(), "v.lua", version(n));
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    let messages = async {
+        let mut last = 0;
+        for n in 0..MESSAGES {
+            let answer = hook(&host, "v-pre_hook", &n.to_string()).await;
+            let data =
+                answer.structured.clone().unwrap_or_else(|| panic!("message {n} was lost: {answer:?}"));
+            let text = data["message"].as_str().expect("a text").to_owned();
+            let seen: usize =
+                text.strip_prefix(&format!("{n} v")).and_then(|v| v.parse().ok()).expect("one version");
+            assert!(seen >= last, "version {seen} after {last}");
+            last = seen;
+        }
+    };
+    let ((), ()) = tokio::join!(changes, messages);
+    let _ = wait_for(&host, |status| status["counts"]["reloads"].as_u64() >= Some(2)).await;
+    loop {
+        let answer = hook(&host, "v-pre_hook", "x").await;
+        if answer.structured == Some(json!({"verdict": "replace", "message": format!("x v{CHANGES}")})) {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_bad_config_is_refused_with_its_reason() {
+    for (config, says) in [
+        (json!({}), "missing field `scripts_dir`"),
+        (json!({"scripts_dir": "x", "limits": {"memory_mb": 0}}), "memory_mb is a number from 1 to 4096"),
+    ] {
+        let error = Host::builder(PROGRAM).config(config).launch().await.expect_err("refused").to_string();
+        assert!(error.contains(says), "expected {says:?} in {error:?}");
+    }
+}
