@@ -242,6 +242,15 @@ fn get_plugin_response() -> GetPluginResponse {
             sandbox_grants: vec![text("sandbox_grants")],
             changed_tools: text("changed_tools"),
             context: vec![text("context")],
+            models: Some(ModelGrant {
+                aliases: vec![text("aliases")],
+                max_calls: 995,
+                max_tokens: 996,
+                timeout_ms: 997,
+                concurrency: 998,
+                own_calls_per_day: Some(999),
+                own_micro_usd_per_day: Some(1000),
+            }),
         }),
         extensions: vec![extension(true)],
         declaration_digests: [

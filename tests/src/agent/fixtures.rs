@@ -299,6 +299,7 @@ pub(super) fn costs() -> GetCostsResponse {
         today: Some(cost(5)),
         by_provider: vec![NamedCost { name: "ollama".into(), cost: Some(cost(5)) }],
         by_model: vec![NamedCost { name: "ollama/llama3.2".into(), cost: Some(cost(5)) }],
+        by_plugin: Vec::new(),
         session_budget_pico_usd: Some(2_000_000_000_000),
         day_budget_pico_usd: None,
     }

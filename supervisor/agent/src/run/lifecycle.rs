@@ -227,10 +227,7 @@ impl RunningService {
     async fn handle(&mut self, packet: Packet<ToAgent>) -> Result<bool, MessageError> {
         let Packet { message, descriptor } = packet;
         match message.kind {
-            // Models for plugins are not served by this agent; a supervisor of the same release sends no such message.
-            None | Some(to_agent::Kind::AttachModel(_) | to_agent::Kind::DetachModel(_)) => {
-                Err(MessageError::Unknown)
-            }
+            None => Err(MessageError::Unknown),
             Some(to_agent::Kind::Configure(configure)) => {
                 let extra = match read(descriptor, Lengths::of(&configure)).await {
                     Ok(configuration) => {
