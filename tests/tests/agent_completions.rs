@@ -48,7 +48,7 @@ fn repeats(prompt: &str) -> ScriptedReply {
 fn with_models(builder: Builder, provider: &Provider, more: &str) -> Builder {
     let url = provider.url();
     builder.config(&format!(
-        "agent:\n  enabled: true\n{more}\nmodels:\n  default: local/test\n  providers:\n    local: {{ kind: openai, base_url: \"{url}\" }}\n    \
+        "agent:\n  enabled: true\n  confirm: {{ default: never }}\n{more}\nmodels:\n  default: local/test\n  providers:\n    local: {{ kind: openai, base_url: \"{url}\" }}\n    \
          far: {{ kind: openai, base_url: \"{url}\", local: false }}\n  \
          catalog:\n    local/test: {{ tier: mid, context_window: 128000, tools: true, free: true }}\n    \
          local/priced: {{ alias: priced, tier: cheap, context_window: 64000, max_output_tokens: 4000, cost: {{ input: 10, output: 10 }} }}\n    \
@@ -121,7 +121,7 @@ async fn without_a_grant_there_is_no_socket() {
     assert_eq!(complete(&supervisor, &[]).await, "TALON_MODEL_SOCKET is not set");
     let env = supervisor.client.call("misbehave", "env", &[]).await.content;
     let state = env.lines().find_map(|line| line.strip_prefix("TALON_STATE_SOCKET=")).expect("it has state");
-    let beside = std::path::Path::new(state).with_file_name("l");
+    let beside = std::path::Path::new(state).with_file_name("q");
     let tried = supervisor.client.call("misbehave", "connect", &[("path", &beside.to_string_lossy())]).await;
     assert!(tried.error.contains("No such file"), "{tried:?}");
     assert!(!beside.exists());

@@ -30,7 +30,7 @@ async fn provider(tool: &'static str, arguments: Value) -> Provider {
 fn with_models(builder: Builder, provider: &Provider) -> Builder {
     let url = provider.url();
     builder.config(&format!(
-        "agent:\n  enabled: true\nmodels:\n  default: local/test\n  providers:\n    local: {{ kind: openai, base_url: \"{url}\" }}\n  \
+        "agent:\n  enabled: true\n  confirm: {{ default: never }}\nmodels:\n  default: local/test\n  providers:\n    local: {{ kind: openai, base_url: \"{url}\" }}\n  \
          catalog:\n    local/test: {{ tier: mid, context_window: 128000, tools: true, free: true }}\n    \
          local/priced: {{ alias: priced, tier: cheap, context_window: 64000, max_output_tokens: 4000, cost: {{ input: 10, output: 10 }} }}\n"
     ))

@@ -225,7 +225,7 @@ mod tests {
         let variable = MODEL_SOCKET_VARIABLE;
         assert!(!built(&spec, &["*"]).contains_key(variable));
         spec.models = true;
-        assert!(built(&spec, &["PATH"])[variable].ends_with("/l"));
+        assert!(built(&spec, &["PATH"])[variable].ends_with("/q"));
         spec.env.insert(variable.to_owned(), "/elsewhere".to_owned());
         assert!(check(&spec).unwrap_err().to_string().contains("belongs to the handshake"));
     }

@@ -2,7 +2,7 @@
 //! own socket, which another component serves.
 //!
 //! ```text
-//! plugin ── TALON_MODEL_SOCKET ──► l ──► the provider: ModelSockets::attach(plugin, uid, socket)
+//! plugin ── TALON_MODEL_SOCKET ──► q ──► the provider: ModelSockets::attach(plugin, uid, socket)
 //! ```
 //!
 //! As for key-values, the socket and the uid say who asks.

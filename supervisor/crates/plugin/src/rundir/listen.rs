@@ -23,7 +23,7 @@ use super::PrivateDir;
 /// Names that differ from those of the plugin's own sockets, which are in subdirectories.
 const PROXY: &str = "x";
 const STATE: &str = "k";
-const MODEL: &str = "l";
+const MODEL: &str = "q";
 const CERTIFICATES: &str = "c";
 
 /// Connections that may wait to be accepted. A plugin makes, or gets, only a few at a time.
