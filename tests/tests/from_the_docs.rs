@@ -283,9 +283,9 @@ fn the_page_and_the_proto_files_agree() {
         tables += 1;
     }
     assert_eq!(
-        tables, 11,
-        "Init, Capabilities, Action, Parameter, Execute and its answer, Media, a question and its answer, Notice and \
-         Progress"
+        tables, 12,
+        "Init, Capabilities, Action, Parameter, Execute and its answer, Media, a question and its answer, Notice, \
+         Progress and CallOutput"
     );
 }
 

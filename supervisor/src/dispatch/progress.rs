@@ -53,7 +53,7 @@ type CallHandle = AbortOnDropHandle<Result<ExecuteResponse, Status>>;
 /// What the stream still has to send.
 enum StreamState {
     Running { updates: broadcast::Receiver<Progress>, output: Arc<OutputQueue>, call: CallHandle },
-    Answered(Result<ExecuteResponse, Status>),
+    Answered(Box<Result<ExecuteResponse, Status>>),
     Ended,
 }
 
@@ -76,7 +76,7 @@ impl StreamState {
             answer = &mut call => {
                 let answer = answer.unwrap_or_else(|_| Err(Status::internal("internal error")));
                 match output.take() {
-                    Some(told) => (Kind::Output(told), Self::Answered(answer)),
+                    Some(told) => (Kind::Output(told), Self::Answered(Box::new(answer))),
                     None => return Some((answer.map(|answer| update(Kind::Done(answer))), Self::Ended)),
                 }
             }

@@ -171,7 +171,8 @@ async fn a_call_goes_out_for_a_model_within_its_patterns_and_tells_how_far_it_is
     let mut heard = Vec::new();
     let answer = door.execute(&call("read"), &mut |progress| heard.push(progress)).await.expect("answered");
     assert_eq!(answer.content, "read");
-    assert_eq!(heard, [Progress { progress: 1.0, total: None, message: "half".to_owned() }]);
+    let half = Progress { progress: 1.0, total: None, message: "half".to_owned() };
+    assert_eq!(heard, [CallUpdate::Progress(half)]);
     let asked = world.asked.lock()[0].clone();
     assert!(asked.for_model);
     assert_eq!((asked.within, asked.context["session_id"].as_str()), (vec!["files.*".to_owned()], "s"));

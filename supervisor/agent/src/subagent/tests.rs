@@ -23,8 +23,7 @@ use super::{MAX_AT_ONCE, RUN, SUBAGENT, SubAgentContext, SubAgents};
 use crate::context::ContextPlan;
 use crate::driver::{
     AllowedTools, BuiltinCall, BuiltinTools, CallApprover, CallToConfirm, Caller, Clock, Confirmation, Host,
-    HostCall, HostError, Listener, NoListener, Progress, Reply, TurnEnd, TurnEnvironment, TurnRunner,
-    TurnSpec,
+    HostCall, HostError, Listener, NoListener, Reply, TurnEnd, TurnEnvironment, TurnRunner, TurnSpec,
 };
 use crate::prompt::safety_rules;
 use crate::question::Question;
@@ -47,7 +46,7 @@ impl Host for Outside {
     async fn execute(
         &self,
         _: &HostCall,
-        _: &mut (dyn FnMut(CallUpdate) + Send),
+        _: &mut (dyn FnMut(crate::driver::CallUpdate) + Send),
     ) -> Result<ExecuteResponse, HostError> {
         Err(HostError::Unknown { why: "there is none".to_owned() })
     }

@@ -111,7 +111,10 @@ impl Host for FakeHost {
     ) -> Result<ExecuteResponse, HostError> {
         self.calls.lock().push(call.clone());
         watch(CallUpdate::Progress(Progress { progress: 1.0, total: Some(2.0), message: "half".to_owned() }));
-        watch(CallUpdate::Output(CallOutput { lines: vec!["line".to_owned()], ..CallOutput::default() }));
+        watch(CallUpdate::Output(talon_proto::host::CallOutput {
+            lines: vec!["a line of output".to_owned()],
+            ..Default::default()
+        }));
         let answers = self.answers.lock().clone();
         answers(call.clone()).await
     }

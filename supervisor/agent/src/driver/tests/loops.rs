@@ -21,7 +21,7 @@ answers:
     call: [{ tool: files__read, arguments: { path: a } }]
 "#;
 
-// Promises: AGENT-26
+// Promises: AGENT-26, EXT-145
 #[tokio::test(start_paused = true)]
 async fn a_turn_of_several_steps_is_told_and_written_down_in_order() {
     let setting = Setting::new(TWO_STEPS);
@@ -73,8 +73,10 @@ async fn a_turn_of_several_steps_is_told_and_written_down_in_order() {
     assert!(
         heard.iter().any(|kind| matches!(kind, Kind::ToolProgress(progress) if progress.message == "half"))
     );
-    let streams = |kind: &Kind| matches!(kind, Kind::ToolStream(stream) if stream.lines == ["line"]);
+    let streams =
+        |kind: &Kind| matches!(kind, Kind::ToolStream(stream) if stream.lines == ["a line of output"]);
     assert_eq!(heard.iter().filter(|kind| streams(kind)).count(), 2);
+    assert!(!format!("{:?}", setting.model.last().messages).contains("a line of output"));
     assert!(heard.iter().any(|kind| matches!(kind, Kind::ToolCall(call) if call.plugin == "files" && call.arguments == r#"{"path":"a"}"#)));
 }
 
