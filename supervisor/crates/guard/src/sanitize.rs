@@ -136,7 +136,7 @@ where
 
     #[inline]
     fn call(&mut self, call: Call) -> Self::Future {
-        let provoked = self.layer.arguments_hold_syntax(&call);
+        let provoked = call.opaque || self.layer.arguments_hold_syntax(&call);
         let wants_originals = call.wants_originals;
         ResponseFuture { future: self.inner.call(call), layer: self.layer.clone(), provoked, wants_originals }
     }

@@ -28,7 +28,7 @@ pub use self::host::{Host, Origin, Peer, Role};
 pub use self::log::{Log, LogFormat};
 pub use self::reload::Reload;
 pub use self::sandbox::Sandbox;
-pub use self::state::{Engine, Quota, QuotaOverride, State};
+pub use self::state::{Engine, PluginStorage, PluginStorageEngine, Quota, QuotaOverride, State};
 pub use self::tools::{ConfiguredPlugin, Credential, Grants, Lifecycle, Media, Override, Tools};
 pub use self::traces::Traces;
 pub use self::user::User;

@@ -210,7 +210,11 @@ impl Shared {
         let (prepared, identity) = self.prepare_program(as_run)?;
         same_program(&prepared, handed)?;
         same_user(identity, handed)?;
-        same_sockets(spec, self.settings.state.is_some(), handed)?;
+        same_sockets(
+            spec,
+            self.settings.state.as_ref().is_some_and(|state| state.serves(&spec.name)),
+            handed,
+        )?;
         Ok((prepared, identity))
     }
 }
