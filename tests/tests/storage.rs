@@ -8,7 +8,8 @@ use std::process::{Child, Command, Stdio};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use serde_json::Value;
+use serde_json::{Value, json};
+use talon_proto::host::ExecuteRequest;
 use talon_tests::state::{OnDisconnect, ValueNumbers, Writer, assert_kept, socket_of, sockets};
 use talon_tests::{Builder, Scratch, Supervisor, cli, program, skip};
 
@@ -173,7 +174,9 @@ async fn what_was_acknowledged_is_there_whoever_is_killed() {
     for round in 0..kills {
         let when = format!("round {round}");
         let first = round * NUMBERS_PER_ROUND;
-        let mut writer = Writer::start(&supervisor, "hello", first, OnDisconnect::Retry).await;
+        // Its socket goes with the supervisor.
+        let broken = if round % 4 == 3 { OnDisconnect::End } else { OnDisconnect::Retry };
+        let mut writer = Writer::start(&supervisor, "hello", first, broken).await;
         assert_kept(&acknowledged, &writer.found().await, &when);
         let taken = writer.read_acknowledged(WRITES_PER_ROUND, &mut acknowledged).await;
         assert_eq!(taken, WRITES_PER_ROUND, "{when}: the writer ended");
@@ -195,12 +198,12 @@ async fn what_was_acknowledged_is_there_whoever_is_killed() {
             let rest = tokio::spawn(async move {
                 let mut rest = ValueNumbers::new();
                 writer.read_acknowledged(usize::MAX, &mut rest).await;
+                writer.ended().await;
                 rest
             });
             let stopped = supervisor.end(Signal::SIGKILL).await;
             assert_eq!(stopped.processes, Vec::<u32>::new(), "{when}: {}", stopped.log);
-            // Its socket is gone with the supervisor, so it is not asked to stop.
-            rest.abort();
+            acknowledged.extend(rest.await.unwrap_or_else(|error| panic!("{when}: {error}")));
             supervisor = with_valkey(Builder::on_leftovers(stopped.left), &dir, "").start().await;
             serves(&supervisor).await;
         } else {
@@ -285,4 +288,71 @@ async fn the_backend_conforms() {
         check["outcome"] == "pass" && check["id"].as_str().is_some_and(|id| id.contains("storage"))
     };
     assert_eq!(checks.iter().filter(passed).count(), 5, "{checks:#?}");
+}
+
+/// Calls the action as a person may; gives its structured answer.
+async fn store(supervisor: &Supervisor, arguments: Value) -> Value {
+    let request = ExecuteRequest {
+        plugin: "valkey".to_owned(),
+        action: "store".to_owned(),
+        arguments_json: arguments.to_string(),
+        ..ExecuteRequest::default()
+    };
+    let answer = supervisor.client.execute(request).await.expect("a good request");
+    serde_json::from_str(&answer.structured_content).unwrap_or_else(|_| panic!("{answer:?}"))
+}
+
+// Promises: EXT-110
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_backup_in_a_storage_backend_is_restored_whole_or_not_at_all() {
+    let builder = Builder::new();
+    let test = "a_backup_in_a_storage_backend_is_restored_whole_or_not_at_all";
+    let Some(server) = Server::start(test, builder.scratch(), &[]) else { return };
+    let entry = format!(
+        "config: {{ socket: {:?} }}\nsandbox: {{ fs: {{ write: [{:?}] }} }}",
+        server.dir.join("socket"),
+        server.dir.display().to_string()
+    );
+    let builder = builder.plugin("valkey", &program("valkey"), &[], &entry).misbehave(&[], "");
+    let supervisor = builder.start().await;
+    let config = supervisor.config().display().to_string();
+    let run = async |words: &[&str]| {
+        let output = supervisor.cli(&[words, &["--config", &config]].concat()).await;
+        let said = [output.stdout.as_slice(), &output.stderr].concat();
+        (output.status.success(), String::from_utf8_lossy(&said).into_owned())
+    };
+    let set = async |value: &str| state(&supervisor, &[("op", "set"), ("key", "a"), ("value", value)]).await;
+    assert_eq!(set("precious").await, Ok("set".into()));
+    let (done, said) = run(&["backup", "--to", "valkey.store", "monday", "--only", "plugins"]).await;
+    assert!(done, "{said}");
+    let (_, said) = run(&["backup", "--to", "valkey.store", "--list"]).await;
+    assert!(said.contains("monday"), "{said}");
+    let (done, said) = run(&["backup", "--to", "valkey.store", "monday", "--only", "plugins"]).await;
+    assert!(!done && said.contains("--overwrite"), "{said}");
+    assert_eq!(set("spoiled").await, Ok("set".into()));
+    let (done, said) = run(&["restore", "--from", "valkey.store", "monday", "--only", "plugins"]).await;
+    assert!(done, "{said}");
+    assert_eq!(state(&supervisor, &[("op", "get"), ("key", "a")]).await, Ok("precious".into()));
+    // One whose second piece is gone is not restored.
+    let sealed = |text: &str| {
+        // Whatever makes an envelope does: the plugin checks it.
+        serde_json::to_value(talon_sdk::StorageBytes::seal(text.as_bytes())).expect("JSON")
+    };
+    let page =
+        store(&supervisor, json!({"op": "scan", "prefix": sealed("backup/monday/piece/"), "limit": 9})).await;
+    let second = &page["items"][1];
+    let gone = json!({"op": "delete", "key": second["key"], "expected": second["revision"]});
+    assert_eq!(store(&supervisor, gone).await["outcome"], "deleted", "{page}");
+    assert_eq!(set("kept").await, Ok("set".into()));
+    let (done, said) = run(&["restore", "--from", "valkey.store", "monday", "--only", "plugins"]).await;
+    assert!(!done && said.contains("piece of the backup is missing"), "{said}");
+    assert_eq!(state(&supervisor, &[("op", "get"), ("key", "a")]).await, Ok("kept".into()));
+    // One without a manifest, as an interrupted one is, is none.
+    let found = store(&supervisor, json!({"op": "get", "key": sealed("backup/monday/manifest")})).await;
+    let gone =
+        json!({"op": "delete", "key": sealed("backup/monday/manifest"), "expected": found["revision"]});
+    assert_eq!(store(&supervisor, gone).await["outcome"], "deleted");
+    let (done, said) = run(&["restore", "--from", "valkey.store", "monday"]).await;
+    assert!(!done && said.contains("no complete backup"), "{said}");
+    ends_clean(supervisor).await;
 }

@@ -217,9 +217,31 @@ impl Database {
     fn is_unavailable(&self, error: &Error) {
         let mut problem = self.problem.lock();
         if problem.is_none() {
-            *problem = Some(error_chain(error));
+            *problem = Some(self.describe_problem(error));
             self.problem_changed.notify_one();
         }
+    }
+
+    fn describe_problem(&self, error: &Error) -> String {
+        match (&self.opened, error) {
+            (OpenState::Plugin(kept), Error::Unavailable { reason, .. }) => {
+                format!("{} does not keep state: {reason}", kept.action())
+            }
+            _ => error_chain(error),
+        }
+    }
+
+    /// Notes what a storage backend says now; whether that is something else than before. A database's problem stays as it was
+    /// first, since its texts count the time.
+    fn note_other_problem(&self, error: &Error) -> bool {
+        if !matches!(self.opened, OpenState::Plugin(_)) {
+            return false;
+        }
+        let said = Some(self.describe_problem(error));
+        let mut problem = self.problem.lock();
+        let is_other = *problem != said;
+        *problem = said;
+        is_other
     }
 
     /// Notifies the starter when the database stops answering or taking writes, and when it does so again. It
@@ -274,6 +296,9 @@ impl Database {
                 return;
             }
             while let Err(error) = self.check().await {
+                if self.note_other_problem(&error) && !self.report(starter).await {
+                    return;
+                }
                 let wait = match error {
                     Error::Closed => return,
                     Error::Unavailable { retry_in, .. } => retry_in,
