@@ -45,6 +45,7 @@
 //! | run at planned times | [`macro@scheduled_task`], [`ScheduledRun`] |
 //! | say whose a credential is | [`macro@auth_provider`], [`Authentication`] |
 //! | answer HTTP requests | [`macro@api_route`], [`ApiResponse`] |
+//! | keep the plugins' state | [`macro@storage_backend`], [`StorageCommand`], [`StorageReply`] |
 //! | offer tools that are known at run time only | [`Tool::dynamic`], [`Plugin::refresh`] |
 //! | describe its arguments | [`macro@args`], [`ToolArgs`] |
 //! | answer with text, data or both | [`Output`], [`Json`] |
@@ -98,6 +99,7 @@ mod schema;
 mod serve;
 mod settings;
 mod state;
+mod storage;
 pub mod testing;
 mod text;
 mod tool;
@@ -116,10 +118,11 @@ pub use plugin::{DEFAULT_GRACE, Defects, Plugin};
 pub use scheduled_run::ScheduledRun;
 pub use serve::{DescriptorError, ServeError};
 pub use state::{State, StateError, StateResource, Swap};
+pub use storage::{StorageBytes, StorageCommand, StorageItem, StorageReply, StorageRequest};
 pub use talon_arguments::Arguments;
 pub use talon_sdk_macros::{
     api_route, args, auth_provider, filter, notification_sink, request_hook, response_hook, scheduled_task,
-    tool,
+    storage_backend, tool,
 };
 pub use tool::Tool;
 

@@ -191,7 +191,7 @@ fn principal(peer: &Peer) -> Caller {
 
 /// A value of the call's context, if it comes from the agent. Other clients could claim anything.
 fn trusted_context(peer: &Peer, call: &Call, key: &str) -> String {
-    call.context.get(key).filter(|_| peer.agent).cloned().unwrap_or_default()
+    call.context.get(key).filter(|_| peer.is_agent()).cloned().unwrap_or_default()
 }
 
 /// The recording of one call in flight.

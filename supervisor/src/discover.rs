@@ -25,7 +25,11 @@ pub(crate) async fn register_all(
     let found = blocking(move || find(&looking)).await;
     let names = FoundNames::of(&found, config);
     let ScanResult { plugins, mut refused } = found;
-    for spec in plugins {
+    // The one that keeps the others' state comes first.
+    let backend = config.state.storage_backend().map(|entry| entry.target().0.to_owned());
+    let (first, others): (Vec<_>, Vec<_>) =
+        plugins.into_iter().partition(|spec| backend.as_deref() == Some(spec.name.as_str()));
+    for spec in first.into_iter().chain(others) {
         let (name, path) = (spec.name.to_string(), plugin_path(&spec));
         if let Err(error) = registry.register(spec) {
             refused.push(RejectedPlugin { name, path, reason: error.to_string() });

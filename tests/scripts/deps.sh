@@ -53,6 +53,8 @@ if [ "$1" = test ]; then
   # promtool checks the metrics, the alert rules and the dashboard's queries; the package's server is only used for the
   # dashboard's screenshot.
   need promtool prometheus
+  # The tests of state in Valkey or Redis start their own server. A machine that has either uses that.
+  { command -v valkey-server || command -v redis-server; } >/dev/null 2>&1 || missing="$missing redis-server"
   # The store's tests start their own servers; the one that the package sets up is not used.
   ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || missing="$missing postgresql"
 fi

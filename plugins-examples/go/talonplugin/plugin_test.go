@@ -62,6 +62,28 @@ func TestRolesAreDeclared(t *testing.T) {
 	}
 }
 
+func TestBytesAreSealedAndOnlyWholeOnesAreOpened(t *testing.T) {
+	sealed := Seal([]byte{0, 255, 254, 10})
+	if data, err := sealed.Open(); sealed.Data != "AP_-Cg" || err != nil || string(data) != "\x00\xff\xfe\n" {
+		t.Fatal(sealed, data, err)
+	}
+	for _, data := range []string{"AA", "?", "AP_-Cg=="} {
+		if _, err := (Sealed{Data: data, SHA256: sealed.SHA256}).Open(); err == nil {
+			t.Fatal(data)
+		}
+	}
+	plugin := New("roles", "")
+	Add(plugin, "store", "Stores.", func(_ *Call, asked StorageRequest) (interface{}, error) {
+		if asked.Op != "get" {
+			return nil, Refuse("unknown")
+		}
+		return StorageReply{Outcome: "absent"}, nil
+	}, Roles("storage_backend"))
+	if answer := plugin.Call(NewCall(map[string]string{"op": "get", "key": `{"data":"","sha256":""}`}), "store"); answer.StructuredContent != `{"outcome":"absent"}` {
+		t.Fatal(answer)
+	}
+}
+
 func TestTheRolesHaveArgumentsAndAnswers(t *testing.T) {
 	plugin := New("roles", "")
 	Add(plugin, "send", "Sends.", func(_ *Call, asked Notification) (interface{}, error) {

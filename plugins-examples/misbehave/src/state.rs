@@ -14,9 +14,11 @@ use nix::sys::uio::{RemoteIoVec, process_vm_readv};
 use nix::unistd::Pid;
 use talon_error_chain::append_causes;
 use talon_proto::state::state_client::StateClient;
-use talon_proto::state::{DeleteRequest, GetRequest, KeysRequest, QuotaExceeded, SetRequest};
+use talon_proto::state::{
+    CompareAndSetRequest, DeleteRequest, GetRequest, KeysRequest, QuotaExceeded, SetRequest,
+};
 use tonic::Status;
-use tonic::transport::Endpoint;
+use tonic::transport::{Channel, Endpoint};
 
 /// Longer than any operation that is answered, so that a missing answer differs from a refusal.
 const OPERATION_TIMEOUT: Duration = Duration::from_secs(20);
@@ -50,6 +52,7 @@ pub(crate) async fn ask(socket: Option<&str>, op: &str, key: &str, value: Vec<u8
                 .keys(KeysRequest { prefix: key, ..KeysRequest::default() })
                 .await
                 .map(|answer| answer.into_inner().keys.join(" ")),
+            "increment" => increment(&mut client, key).await.map(|count| count.to_string()),
             other => anyhow::bail!("there is no {other}"),
         };
         answer.map_err(|status| anyhow::Error::msg(describe_status(&status)))
@@ -57,6 +60,20 @@ pub(crate) async fn ask(socket: Option<&str>, op: &str, key: &str, value: Vec<u8
     match tokio::time::timeout(OPERATION_TIMEOUT, asked).await {
         Ok(answer) => answer,
         Err(_) => anyhow::bail!("no answer within {} s", OPERATION_TIMEOUT.as_secs()),
+    }
+}
+
+/// Adds one to a number by comparison.
+async fn increment(client: &mut StateClient<Channel>, key: String) -> Result<u64, Status> {
+    loop {
+        let expected = client.get(GetRequest { key: key.clone() }).await?.into_inner().value;
+        let text = expected.as_deref().map(String::from_utf8_lossy).unwrap_or_default();
+        let count = text.parse().unwrap_or(0) + 1;
+        let value = Some(u64::to_string(&count).into_bytes());
+        let swap = CompareAndSetRequest { key: key.clone(), expected, value };
+        if client.compare_and_set(swap).await?.into_inner().swapped {
+            return Ok(count);
+        }
     }
 }
 

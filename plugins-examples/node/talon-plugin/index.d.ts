@@ -59,10 +59,23 @@ export type Role =
   | 'notification_sink'
   | 'scheduled_task'
   | 'auth_provider'
-  | 'api_route';
+  | 'api_route'
+  | 'storage_backend';
 
 /** The parameters of each role, for `plugin.tool`; a scheduled task has the job's own arguments beside `run`. */
 export const roles: { readonly [R in Role]: Readonly<Record<string, Parameter>> };
+
+/** Bytes in the role storage_backend: base64url without padding, and their SHA-256. */
+export interface Sealed {
+  data: string;
+  sha256: string;
+}
+
+/** Puts bytes into their envelope. */
+export function seal(bytes: Uint8Array): Sealed;
+
+/** Takes the bytes out; throws a ToolError if they are not those of the digest. */
+export function unseal(envelope: Sealed): Buffer;
 
 /** What happened: `event` of a notification sink. */
 export interface Event {

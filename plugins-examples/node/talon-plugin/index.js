@@ -16,5 +16,6 @@ const { State } = require('./state');
 const errors = require('./errors');
 const log = require('./log');
 const { roles } = require('./roles');
+const storage = require('./storage');
 
-module.exports = { Plugin, Output, Context, Model, State, log, roles, ...errors };
+module.exports = { Plugin, Output, Context, Model, State, log, roles, ...storage, ...errors };

@@ -35,6 +35,15 @@ const roles = {
     body_encoding: { ...text('How the body is written: text or base64'), default: 'text' },
     subject: text('Whose request it is'),
   },
+  storage_backend: {
+    op: text('get, set, delete or scan'),
+    key: { ...object('The key, sealed'), optional: true },
+    value: { ...object('The value, sealed'), optional: true },
+    expected: { ...text('The revision that the key has to have'), optional: true },
+    prefix: { ...object('How the keys begin, sealed'), optional: true },
+    after: { ...object('Only keys behind this one, sealed'), optional: true },
+    limit: { type: 'integer', description: 'How many keys at most', default: 500 },
+  },
 };
 
 module.exports = { roles };

@@ -62,7 +62,17 @@ test('each role has its parameters', () => {
   assert.deepEqual(required.scheduled_task, ['run']);
   assert.deepEqual(required.auth_provider, ['scheme', 'credential', 'peer']);
   assert.deepEqual(required.api_route, ['method', 'path', 'query', 'headers', 'body', 'subject']);
-  assert.equal(Object.keys(required).length, 7);
+  assert.deepEqual(required.storage_backend, ['op']);
+  assert.equal(Object.keys(required).length, 8);
+});
+
+test('bytes are sealed, and only whole ones are opened', () => {
+  const { seal, unseal } = require('../talon-plugin');
+  const bytes = Buffer.from([0, 255, 254, 10]);
+  assert.deepEqual(seal(bytes).data, 'AP_-Cg');
+  assert.deepEqual(unseal(seal(bytes)), bytes);
+  assert.throws(() => unseal({ ...seal(bytes), data: 'AA' }), /digest/);
+  assert.throws(() => unseal({ ...seal(bytes), data: 'AP_-Cg==' }), /base64url/);
 });
 
 test('what cannot be declared is refused where it is written', () => {

@@ -143,6 +143,10 @@ class ToolSet:
     # An action that answers HTTP requests: a function of `method`, `path`, `query`, `headers`, `body`, `body_encoding` and
     # `subject` that returns {"status": 200, "headers": {…}, "body": …}.
     api_route = functools.partialmethod(tool, roles=("api_route",))
+    # An action that keeps the plugins' state: a function of `op`, `key`, `value`, `expected`, `prefix`, `after` and `limit`, of which
+    # all but `op` may be None, that returns {"outcome": "found", …} (docs/extensions/storage-backend.md). `talon_plugin.storage` opens
+    # and seals the bytes.
+    storage_backend = functools.partialmethod(tool, roles=("storage_backend",))
 
     def init(self, function: Callable[[dict[str, Any]], Any]) -> Callable:
         """Makes a function the reader of the settings; a ValueError or ToolError of it refuses them, and the operator reads

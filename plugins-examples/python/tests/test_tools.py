@@ -6,7 +6,7 @@ import logging
 import unittest
 from typing import Annotated, Any, Literal, NotRequired, Optional, TypedDict
 
-from talon_plugin import Context, Output, Plugin, ToolError
+from talon_plugin import Context, Output, Plugin, ToolError, storage
 from talon_plugin.logs import HclogFormatter
 from talon_plugin.testing import call
 
@@ -189,6 +189,14 @@ class Declared(unittest.TestCase):
         self.assertEqual(json.loads(sent.structured_content), {"status": "retry", "reason": "busy"})
         run = json.loads(call(one, "tidy", {"run": {"id": "r"}, "days": 3}).structured_content)
         self.assertEqual(run, {"run": "r", "days": 3})
+
+    def test_bytes_are_sealed_and_only_whole_ones_are_opened(self):
+        sealed = storage.seal(b"\x00\xff\xfe\n")
+        self.assertEqual(sealed["data"], "AP_-Cg")
+        self.assertEqual(storage.unseal(sealed), b"\x00\xff\xfe\n")
+        for wrong in [{**sealed, "data": "AA"}, {**sealed, "data": "?"}, {}]:
+            with self.assertRaises(ToolError):
+                storage.unseal(wrong)
 
     def test_what_cannot_be_declared_is_refused_where_it_is_written(self):
         def no_hint(a): ...

@@ -2134,7 +2134,7 @@ pub mod operator_server {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ToState {
-    #[prost(oneof = "to_state::Kind", tags = "1, 2, 3, 4")]
+    #[prost(oneof = "to_state::Kind", tags = "1, 2, 3, 4, 1140")]
     pub kind: ::core::option::Option<to_state::Kind>,
 }
 /// Nested message and enum types in `ToState`.
@@ -2153,6 +2153,9 @@ pub mod to_state {
         /// With a descriptor: a connected stream socket, on which `Operator` is served.
         #[prost(message, tag = "4")]
         AttachOperator(super::AttachOperator),
+        /// With a descriptor: a connected stream socket, on which `talon.host.v1.Host` is served. An answer to `NeedHost`.
+        #[prost(message, tag = "1140")]
+        HostConnection(super::HostConnection),
     }
 }
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
@@ -2170,7 +2173,7 @@ pub struct Open {
     /// A process of the same starter had it open and examined it; examine it only for a moment, since clients wait.
     #[prost(bool, tag = "6")]
     pub examined: bool,
-    #[prost(oneof = "open::Engine", tags = "1, 2")]
+    #[prost(oneof = "open::Engine", tags = "1, 2, 1140")]
     pub engine: ::core::option::Option<open::Engine>,
 }
 /// Nested message and enum types in `Open`.
@@ -2182,6 +2185,9 @@ pub mod open {
         Sqlite(super::Sqlite),
         #[prost(message, tag = "2")]
         Postgres(super::Postgres),
+        /// Of the plugins' key-values alone.
+        #[prost(message, tag = "1140")]
+        Plugin(super::PluginEngine),
     }
 }
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
@@ -2200,6 +2206,18 @@ pub struct Postgres {
     /// May hold a password.
     #[prost(string, tag = "1")]
     pub url: ::prost::alloc::string::String,
+}
+/// An action of a plugin, in the role `storage_backend`.
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct PluginEngine {
+    #[prost(string, tag = "1")]
+    pub plugin: ::prost::alloc::string::String,
+    #[prost(string, tag = "2")]
+    pub action: ::prost::alloc::string::String,
+    /// The name of its entry: `ExecuteRequest.extension`.
+    #[prost(string, tag = "3")]
+    pub extension: ::prost::alloc::string::String,
 }
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -2228,9 +2246,16 @@ pub struct DetachPlugin {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct AttachOperator {}
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct HostConnection {
+    /// The number of the `NeedHost` that it answers.
+    #[prost(uint64, tag = "1")]
+    pub id: u64,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct FromState {
-    #[prost(oneof = "from_state::Kind", tags = "1, 2, 3")]
+    #[prost(oneof = "from_state::Kind", tags = "1, 2, 3, 1140")]
     pub kind: ::core::option::Option<from_state::Kind>,
 }
 /// Nested message and enum types in `FromState`.
@@ -2245,6 +2270,8 @@ pub mod from_state {
         Refused(super::Refused),
         #[prost(message, tag = "3")]
         Availability(super::Availability),
+        #[prost(message, tag = "1140")]
+        NeedHost(super::NeedHost),
     }
 }
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
@@ -2279,4 +2306,12 @@ pub struct Availability {
     /// Set while it refuses writes, since its disk or its limit is full: reads are answered. Empty: it takes writes.
     #[prost(string, tag = "2")]
     pub full: ::prost::alloc::string::String,
+}
+/// A connection to the host is needed, to call the plugin that keeps the state. A newer one takes the place of an older one.
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct NeedHost {
+    /// Its own number for this request.
+    #[prost(uint64, tag = "1")]
+    pub id: u64,
 }

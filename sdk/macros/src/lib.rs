@@ -97,6 +97,13 @@ pub fn api_route(options: TokenStream, item: TokenStream) -> TokenStream {
     role::expand("api_route", options, item)
 }
 
+/// Turns an `async fn` into an action that keeps the plugins' key-values: as [`macro@tool`], with the role `storage_backend`. It
+/// takes a `StorageRequest` and returns a `StorageReply`; docs/extensions/storage-backend.md has what each operation promises.
+#[proc_macro_attribute]
+pub fn storage_backend(options: TokenStream, item: TokenStream) -> TokenStream {
+    role::expand("storage_backend", options, item)
+}
+
 /// Derives what a tool's arguments need, `serde::Deserialize` and `schemars::JsonSchema`, out of
 /// `talon-sdk`'s own copies of those crates, so that a plugin depends on `talon-sdk` alone.
 ///

@@ -2,6 +2,8 @@
 
 use serde_json::{Value, json};
 
+use crate::StorageBytes;
+
 /// A sample of what an action is asked in a role, with `changes` laid over it: members of the sample's objects are replaced one by
 /// one, everything else as a whole. A job's own arguments stand beside `run` of a scheduled task.
 ///
@@ -72,6 +74,10 @@ fn sample(role: &str) -> Option<Value> {
             "body": "{\"title\": \"It does not start\"}",
             "body_encoding": "text",
             "subject": "gw:local/ada",
+        }),
+        "storage_backend" => json!({
+            "op": "get",
+            "key": StorageBytes::seal(b"talon/sample"),
         }),
         _ => return None,
     })

@@ -1,4 +1,4 @@
-//! The agent's connection to the plugins: one at a time, on which the host API is served to a peer that may
+//! The connection of a service of our own to the plugins: one at a time, on which the host API is served to a peer that may
 //! only call.
 
 use std::io;
@@ -12,7 +12,7 @@ use talon_guard::Origin;
 
 use super::host_connection::AgentConnection;
 use crate::config::Role;
-use crate::peer::Peer;
+use crate::peer::{OwnService, Peer};
 
 /// Serves the host API on a connection, to this peer.
 pub(crate) type ServeConnection =
@@ -30,13 +30,29 @@ pub(crate) struct AgentEndpoint {
 /// The peer that the agent calls as. Even if it runs with the supervisor's uid, it is not an administrator.
 /// Its calls count as made by a model.
 fn agent_peer(uid: u32, gid: u32, pid: u32) -> Peer {
-    Peer { uid, gid, pid, rights: Some((Role::Call, Origin::Model)), allowed: None, agent: true }
+    Peer {
+        uid,
+        gid,
+        pid,
+        rights: Some((Role::Call, Origin::Model)),
+        allowed: None,
+        service: Some(OwnService::Agent),
+    }
 }
 
+/// The peer for the uid, gid and pid of a service.
+pub(crate) type ServicePeer = fn(u32, u32, u32) -> Peer;
+
 /// The current connection, if any.
-#[derive(Default)]
-pub(super) struct HostLink {
+pub(crate) struct HostLink {
+    peer: ServicePeer,
     inner: Mutex<Inner>,
+}
+
+impl Default for HostLink {
+    fn default() -> Self {
+        Self::new(agent_peer)
+    }
 }
 
 #[derive(Default)]
@@ -46,29 +62,34 @@ struct Inner {
 }
 
 impl HostLink {
+    /// The link of a service that calls as this peer.
+    pub(crate) fn new(peer: ServicePeer) -> Self {
+        Self { peer, inner: Mutex::default() }
+    }
+
     /// Serves connections by this endpoint from now on.
-    pub(super) fn set_endpoint(&self, way: AgentEndpoint) {
+    pub(crate) fn set_endpoint(&self, way: AgentEndpoint) {
         self.inner.lock().endpoint = Some(way);
     }
 
     /// A new connection for the process with this uid and pid. It replaces and cuts an existing one: a
     /// process that asks again has lost the old one. Returns the other end; `None` while no endpoint is set.
-    pub(super) fn connect(&self, uid: u32, pid: u32) -> io::Result<Option<OwnedFd>> {
+    pub(crate) fn connect(&self, uid: u32, pid: u32) -> io::Result<Option<OwnedFd>> {
         let mut inner = self.inner.lock();
         inner.connection = None;
         let Some(way) = inner.endpoint.clone() else { return Ok(None) };
         let (ours, theirs) = net::UnixStream::pair()?;
-        inner.connection = Some((way.serve)(ours, agent_peer(uid, way.gid, pid))?);
+        inner.connection = Some((way.serve)(ours, (self.peer)(uid, way.gid, pid))?);
         Ok(Some(theirs.into()))
     }
 
     /// Cuts the connection, because its process has ended.
-    pub(super) fn disconnect(&self) {
+    pub(crate) fn disconnect(&self) {
         self.inner.lock().connection = None;
     }
 
     /// Accepts no further connections. Requests in flight may finish within this time.
-    pub(super) async fn close(&self, within: Duration) {
+    pub(crate) async fn close(&self, within: Duration) {
         let connection = {
             let mut inner = self.inner.lock();
             inner.endpoint = None;

@@ -40,7 +40,7 @@ mod trace;
 
 pub use client_listener::{ClientListener, SOCKET_NAME};
 pub(crate) use configuration::configure;
-pub(crate) use endpoint::{AgentEndpoint, ServeConnection};
+pub(crate) use endpoint::{AgentEndpoint, HostLink, ServeConnection};
 pub use health::watch;
 pub use host_connection::AgentConnection;
 pub use pending_client::{MAX_CLIENTS, MAX_CLIENTS_PER_UID};

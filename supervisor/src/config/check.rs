@@ -7,6 +7,7 @@ mod lua;
 mod machine;
 mod model_grants;
 mod models;
+mod plugin_storage;
 mod uids;
 
 use talon_plugin_config::document::Findings;
@@ -40,6 +41,7 @@ pub(crate) fn check<'o>(config: &Config, around: &Environment, origins: &'o Orig
         check.uid_range(&range, &sandbox.key("uid_range"));
     }
     check.state(&config.state, &top.key("state"));
+    check.plugin_storage(config, &KeyPath::of(&["state", "plugins"]));
     let log = top.key("log");
     check.log_level(&config.log.level, &log.key("level"));
     check.traces(&config.traces, &top.key("traces"));
@@ -196,11 +198,13 @@ impl Check<'_> {
     }
 
     fn state(&mut self, state: &State, path: &KeyPath) {
-        let State { data_dir: _, engine, url, agent_url, max_bytes, quota, program } = state;
+        let State { data_dir: _, engine, url, agent_url, plugins: _, max_bytes, quota, program } = state;
         self.quota(Some(quota.bytes), Some(quota.keys), &path.key("quota"));
         if let Some(max_bytes) = max_bytes {
             self.found.check_nonzero_size(*max_bytes, &path.key("max_bytes"));
         }
+        let of_plugins = state.plugins_database().unwrap_or(Engine::Off);
+        let engine = if of_plugins == Engine::Postgres { of_plugins } else { *engine };
         match (engine, url) {
             (Engine::Postgres, None) => {
                 let help = "add postgresql://user:password@host/database, or set engine: sqlite";

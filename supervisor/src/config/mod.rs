@@ -49,8 +49,8 @@ pub use self::types::{
     Admin, Audit, AuditArguments, Breaker, Config, ConfiguredPlugin, Credential, Engine, Envelope, Events,
     Frames, Grants, Guard, Host, Lifecycle, Log, LogFormat, LuaLibrary, LuaLimits, LuaScript,
     LuaScriptLimits, LuaScripts, Media, ModelGrant, Origin as PeerOrigin, Override as PluginOverride,
-    Oversize, OwnBudget, Pages, Peer, Plugins, Quarantine, Quota, QuotaOverride, Reload, Role, Sandbox, State,
-    Tools, Traces, User,
+    Oversize, OwnBudget, Pages, Peer, PluginStorage, PluginStorageEngine, Plugins, Quarantine, Quota,
+    QuotaOverride, Reload, Role, Sandbox, State, Tools, Traces, User,
 };
 pub use talon_plugin_config::document::origin::{KeyPath, Source};
 pub use talon_plugin_config::document::problem::{Problem, Problems as ConfigErrors};

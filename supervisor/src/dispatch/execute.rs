@@ -14,6 +14,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use talon_extensions::Role as ExtensionRole;
 use talon_guard::input_request::check_response;
 use talon_guard::{
     AdmissionLayer, Answer, ArcById, BreakerLayer, Call, CallError, DeadlineLayer, Directory, Guard, Guarded,
@@ -104,7 +105,7 @@ pub(super) fn accept(
         call.input_response = Some(Box::new(response));
     }
     // The agent keeps them from its models, and needs them to write back what a plugin said.
-    call.wants_originals = permitted.peer.agent;
+    call.wants_originals = permitted.peer.is_agent();
     call.granted = granted;
     if let Some(CallObservers { progress, output }) = observers {
         (call.progress_observer, call.output_observer) = (Some(progress), Some(output));
@@ -115,6 +116,7 @@ pub(super) fn accept(
     if let Some(role) = &role {
         // In place of session and sender.
         (call.origin, call.role) = (Origin::System, Some(role.role.as_str()));
+        call.opaque = role.role == ExtensionRole::StorageBackend;
         call.scope = format!("{}:extension/{}", permitted.peer.uid, role.label).into();
     }
     call.timeout = (request.timeout_ms > 0).then(|| Duration::from_millis(request.timeout_ms));
@@ -193,7 +195,9 @@ impl Dispatcher {
     async fn run(&self, call: Call, target: CallTarget) -> Result<Guarded, DrainingError> {
         // The token is taken before the check, so that drain counts every call that passed it.
         let _in_flight = self.in_flight.token();
-        if self.is_draining() {
+        // What calls in flight keep is still written.
+        let keeps_state = call.role == Some(ExtensionRole::StorageBackend.as_str());
+        if self.is_draining() && !keeps_state {
             return Err(DrainingError);
         }
         let (stack, counters) = match &target {

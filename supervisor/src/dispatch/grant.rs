@@ -38,7 +38,7 @@ pub(super) fn grant_for(
     if !request.within.is_empty() {
         layers.push(GrantLayer::Within(well_formed(&request.within)?));
     }
-    if peer.agent {
+    if peer.is_agent() {
         layers.extend(operator_limits(request, &config())?);
     }
     Ok((!layers.is_empty()).then(|| ArcById::<dyn Grant>::new(Arc::new(CombinedGrant(layers)))))

@@ -12,7 +12,7 @@ use talon_proto::host::ExecuteRequest;
 use tonic::Status;
 
 use crate::config::Config;
-use crate::peer::Peer;
+use crate::peer::{OwnService, Peer};
 
 /// How much of a wrong name an error message repeats.
 const MAX_SHOWN_CHARS: usize = 80;
@@ -49,16 +49,21 @@ pub(super) fn role_call(
     request: &ExecuteRequest,
     config: impl FnOnce() -> Arc<Config>,
 ) -> Result<Option<RoleCall>, Status> {
-    if request.role.is_empty() && request.extension.is_empty() {
+    let is_state = peer.service == Some(OwnService::State);
+    if request.role.is_empty() && request.extension.is_empty() && !is_state {
         return Ok(None);
     }
-    if !peer.agent {
+    if !peer.is_agent() && !is_state {
         return Err(Status::permission_denied(
             "a role is for calls of the supervisor's own services: call the action without it, or try an entry with \
              `talon extension test`",
         ));
     }
     let role: Role = request.role.parse().map_err(|error| Status::invalid_argument(format!("{error}")))?;
+    // The state service calls the storage backend and nothing else; nobody else calls that one.
+    if is_state != (role == Role::StorageBackend) {
+        return Err(Status::permission_denied(format!("the role {role} is for calls of {}", role.caller())));
+    }
     if !request.context.is_empty() || request.for_model || !request.within.is_empty() {
         return Err(Status::invalid_argument(
             "a call with a role belongs to no conversation: leave out context, for_model and within",
@@ -66,7 +71,9 @@ pub(super) fn role_call(
     }
     let config = config();
     let shown: String = request.extension.chars().take(MAX_SHOWN_CHARS).collect();
-    let (label, needs_declaration, grant) = match config.extensions.entry(role, &request.extension) {
+    let backend = config.state.storage_backend().filter(|entry| is_state && entry.name == request.extension);
+    let entry = backend.or_else(|| config.extensions.entry(role, &request.extension));
+    let (label, needs_declaration, grant) = match entry {
         Some(entry) if entry.target() == (request.plugin.as_str(), request.action.as_str()) => {
             // The scheduler asks whether its action declares the role, and calls it either way.
             let needs_declaration = entry.args.is_none() && role != Role::ScheduledTask;

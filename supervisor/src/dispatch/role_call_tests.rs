@@ -3,11 +3,12 @@ use talon_guard::Origin;
 use tonic::Code;
 
 use super::*;
-use crate::config::{DefaultPath, DefaultPaths, Role as PeerRole};
+use crate::config::{DefaultPath, DefaultPaths, PluginStorage, PluginStorageEngine, Role as PeerRole};
 
 fn peer(agent: bool) -> Peer {
     let rights = Some((PeerRole::Admin, Origin::Person));
-    Peer { uid: 1000, gid: 1000, pid: 1, rights, allowed: None, agent }
+    let service = agent.then_some(OwnService::Agent);
+    Peer { uid: 1000, gid: 1000, pid: 1, rights, allowed: None, service }
 }
 
 fn config() -> Arc<Config> {
@@ -102,5 +103,34 @@ fn a_role_is_believed_on_the_connection_of_our_own_service_alone() {
         ExecuteRequest { within: vec!["pii.*".to_owned()], ..request },
     ] {
         assert_eq!(asked(true, &bad).err().unwrap().code(), Code::InvalidArgument);
+    }
+}
+
+// Promises: EXT-105
+#[test]
+fn the_state_service_calls_the_storage_backend_and_nothing_else() {
+    let places = || DefaultPath { path: "/nowhere".into(), variable: None };
+    let places = DefaultPaths { runtime_dir: places(), data_dir: places(), config_file: None };
+    let mut config = Config::built_in(&places);
+    config.state.plugins =
+        Some(PluginStorage { engine: PluginStorageEngine::Plugin, action: Some("valkey.store".to_owned()) });
+    config.extensions =
+        Extensions { request_hooks: vec![HookEntry::new("pii.scan")], ..Extensions::default() };
+    let config = Arc::new(config);
+    let state = Peer { service: Some(OwnService::State), ..peer(false) };
+    let asked = |peer: &Peer, request: &ExecuteRequest| role_call(peer, request, || Arc::clone(&config));
+    let store = request("storage_backend", "valkey.store", "valkey.store");
+    let call = asked(&state, &store).unwrap().unwrap();
+    assert!(call.grant().is_none() && call.needs_declaration);
+    let other = request("storage_backend", "valkey.store", "valkey.flush");
+    assert!(asked(&state, &other).unwrap().unwrap().grant().is_some());
+    for (peer, request) in [
+        (&state, ExecuteRequest { role: String::new(), extension: String::new(), ..store.clone() }),
+        (&state, request("request_hook", "pii.scan", "pii.scan")),
+        (&peer(true), store.clone()),
+        (&peer(false), store),
+    ] {
+        let refused = asked(peer, &request).err().map(|status| status.code());
+        assert!(matches!(refused, Some(Code::PermissionDenied | Code::InvalidArgument)), "{refused:?}");
     }
 }

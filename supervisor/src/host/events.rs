@@ -55,7 +55,7 @@ pub(super) async fn acknowledge(
 
 /// The service of our own that asks, by its connection.
 fn service<T>(request: &Request<T>) -> Option<&'static str> {
-    request.extensions().get::<Peer>().filter(|peer| peer.agent).map(|_| AGENT)
+    request.extensions().get::<Peer>().filter(|peer| peer.is_agent()).map(|_| AGENT)
 }
 
 fn status(error: &FeedError) -> Status {

@@ -1,4 +1,4 @@
-//! The entries of `extensions` as clients see them: whether each action fits, by what its plugin declares now.
+//! The entries of `extensions`, and the storage backend of `state.plugins`, as clients see them: whether each action fits, by what its plugin declares now.
 
 use talon_extensions::Entry;
 use talon_extensions::declaration::{DeclaredAction, DeclaredParameter, check};
@@ -21,7 +21,9 @@ impl HostContext {
                 && seen.can_see_action(plugin, action)
                 && of.is_none_or(|of| of == plugin)
         };
-        config.extensions.entries().filter(shown).map(|entry| self.extension(&entry)).collect()
+        let backend = config.state.storage_backend();
+        let entries = backend.into_iter().chain(config.extensions.entries());
+        entries.filter(shown).map(|entry| self.extension(&entry)).collect()
     }
 
     fn extension(&self, entry: &Entry<'_>) -> host::Extension {

@@ -218,6 +218,10 @@ fn all_settings(context: &HostContext, plugin: &Plugin) -> Settings {
     let snapshot = plugin.snapshot();
     let policy = context.dispatcher.policy(plugin);
     let config = context.dispatcher.config();
+    let backend = config.state.storage_backend().filter(|entry| entry.target().0 == plugin.name().as_str());
+    let keeps_state = backend.map(|entry| {
+        format!("the state of every plugin, read and written (state.plugins: {})", entry.action)
+    });
     let command: Vec<String> =
         std::iter::once(spec.program.display().to_string()).chain(spec.args.clone()).collect();
     Settings {
@@ -242,6 +246,7 @@ fn all_settings(context: &HostContext, plugin: &Plugin) -> Settings {
             .sandbox
             .grants()
             .into_iter()
+            .chain(keeps_state)
             .map(|grant| wire(Raw::from(grant).line()))
             .collect(),
         changed_tools: match spec.changed_tools {

@@ -32,7 +32,7 @@ fn everybody(rights: Option<(Role, Origin)>) -> PeerClassifier {
             pid: credentials.pid().and_then(|pid| u32::try_from(pid).ok()).unwrap_or_default(),
             rights,
             allowed: None,
-            agent: false,
+            service: None,
         })
     })
 }
@@ -241,7 +241,7 @@ async fn alone(seen: mpsc::UnboundedSender<CallEvent>) -> (AgentConnection, Host
         pid: 3,
         rights: Some((Role::Call, Origin::Model)),
         allowed: None,
-        agent: true,
+        service: Some(crate::peer::OwnService::Agent),
     };
     let alone = serve_agent(ours, peer, PendingHost { seen }, MAX_ARGUMENT_BYTES).unwrap();
     let connector = tower::service_fn(move |_| {

@@ -20,12 +20,26 @@ pub struct Peer {
     pub rights: Option<(Role, Origin)>,
     /// The actions that it may call; `None` means all.
     pub allowed: Option<Arc<AllowedActions>>,
-    /// It is the supervisor's own agent, on the connection that the supervisor gave it. It must state for
-    /// whom it calls, and that statement is trusted.
-    pub agent: bool,
+    /// Which service of the supervisor's own it is, on the connection that the supervisor gave it.
+    pub service: Option<OwnService>,
+}
+
+/// A service of the supervisor's own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OwnService {
+    /// `talon-agent`. It must state for whom it calls, and that statement is trusted.
+    Agent,
+    /// `talon-state`. It calls the storage backend, and nothing else.
+    State,
 }
 
 impl Peer {
+    /// Whether it is the agent.
+    #[must_use]
+    pub fn is_agent(&self) -> bool {
+        self.service == Some(OwnService::Agent)
+    }
+
     /// The role's name.
     #[must_use]
     pub fn role_name(&self) -> &'static str {

@@ -8,5 +8,5 @@
 mod credentials;
 mod rights;
 
-pub use credentials::Peer;
+pub use credentials::{OwnService, Peer};
 pub(crate) use rights::{Visibility, authorize, require};

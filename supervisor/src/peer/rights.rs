@@ -102,7 +102,7 @@ mod tests {
             pid: 7,
             rights,
             allowed: None,
-            agent: false,
+            service: None,
         });
         request
     }

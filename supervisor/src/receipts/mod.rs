@@ -47,7 +47,7 @@ impl Receipts {
 
     /// Begins a receipt for a call of the agent. Other callers have no use for one.
     pub(crate) fn draft(&self, peer: &Peer, session: &str, call: &Call) -> Option<ReceiptDraft> {
-        let keys = self.0.as_ref().filter(|_| peer.agent)?;
+        let keys = self.0.as_ref().filter(|_| peer.is_agent())?;
         let receipt = Receipt {
             call_id: call.id.to_string(),
             session: session.to_owned(),

@@ -91,6 +91,9 @@ impl RunningSupervisor {
         )?;
         self.admin.open(&config, &self.registry)?;
         let serve = move |stream, peer| serve_agent(stream, peer, service.clone(), largest);
+        if let Some(state) = &self.state {
+            state.set_endpoint(Arc::new(serve.clone()));
+        }
         self.agent.open(&config, &self.registry, recognise, serve).await;
         self.clients.count_with([server.connections()].into_iter().chain(self.agent.connections()).collect());
         self.liveness.send_replace(Some(server.liveness()));

@@ -26,6 +26,7 @@ pub fn supervisor(config: &Arc<Config>, events: &Events) -> Option<StateSupervis
         open,
         Arc::new(move |plugin| quotas.state_quota(plugin.as_str())),
         events.clone(),
+        config.state.storage_backend().map(|entry| entry.target().0.to_owned()),
     ))
 }
 
@@ -71,7 +72,10 @@ pub fn run(
     keeper: &StateSupervisor,
     mode: Mode,
 ) -> Result<Service, ServeFailure> {
-    let service = registry.service(spec(config, uid_range, mode)?, Arc::new(keeper.clone()));
+    let spec = spec(config, uid_range, mode)?;
+    let own = || rustix::process::getegid().as_raw();
+    keeper.set_gid(spec.home.identity.map_or_else(own, |identity| identity.gid));
+    let service = registry.service(spec, Arc::new(keeper.clone()));
     let life = &config.plugins.tools.lifecycle;
     let checks = HealthChecks {
         interval: life.health_check_interval.get(),
@@ -104,6 +108,7 @@ fn spec(
     let program = state::find_program(config.state.program.as_deref())?;
     let name = PluginName::reserved(NAME);
     let home = Home::prepare(&config.state.data_dir, &name, state::STATE_DIR, uid_range)?;
-    let server = config.state.url.as_ref().filter(|_| config.state.engine == Engine::Postgres);
+    let on_server = config.state.plugins_database() == Some(Engine::Postgres);
+    let server = config.state.url.as_ref().filter(|_| on_server);
     Ok(state::service(name, program, home, mode, server.map(Secret::expose)))
 }

@@ -4,18 +4,22 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 use talon_control::ControlError;
+use talon_guard::Origin;
+use talon_listen::LogThrottle;
 use talon_plugin_config::PluginName;
 use talon_proto::state::{
-    AttachOperator, AttachPlugin, Availability, DetachPlugin, FromState, Open, Ready, Refused, ToState,
-    from_state, to_state,
+    AttachOperator, AttachPlugin, Availability, DetachPlugin, FromState, HostConnection, NeedHost, Open,
+    Ready, Refused, ToState, from_state, to_state,
 };
 
-use crate::config::Quota;
+use crate::agent::HostLink;
+use crate::config::{AllowedActions, Quota, Role};
+use crate::peer::{OwnService, Peer};
 use crate::service::{
     BoundedQueue, ControlSocket, ManagedService, ManagedServiceState, ManagedServiceStatus, STATE_SERVICE,
     ServiceHandle, sanitize_report,
@@ -23,6 +27,8 @@ use crate::service::{
 
 /// Maximum number of operators' connections that wait while the service starts; each is a person or a script.
 const MAX_WAITING_OPERATORS: usize = 16;
+
+static RESOURCE_SHORTAGE: LogThrottle = LogThrottle::new();
 
 /// Looks up the quota of a plugin.
 pub(crate) type QuotaLookup = Arc<dyn Fn(&PluginName) -> Quota + Send + Sync>;
@@ -33,6 +39,12 @@ pub(super) struct StateService {
     /// Whether a process has opened the database: its successors do not examine all of it while clients wait.
     examined: AtomicBool,
     quotas: ArcSwap<QuotaLookup>,
+    /// The plugin that keeps the state, if one does. It has no state itself.
+    backend: Option<String>,
+    /// The service's connection to that plugin.
+    pub(super) host_link: HostLink,
+    /// The gid of its processes, for the audit log.
+    pub(super) gid: AtomicU32,
     sockets: Mutex<PluginSockets>,
     operators: BoundedQueue<OwnedFd>,
 }
@@ -59,17 +71,27 @@ pub(super) struct SessionState {
     /// It reported that it is ready and may receive sockets. A repeated report does not reset anything.
     ready: bool,
     sockets: BTreeSet<u64>,
+    /// The id of its latest unanswered request for a connection to the host.
+    needs_host: Option<u64>,
 }
 
 impl StateService {
-    pub(super) fn new(open: Open, quotas: QuotaLookup) -> Self {
+    pub(super) fn new(open: Open, quotas: QuotaLookup, backend: Option<String>) -> Self {
         Self {
             open,
             examined: AtomicBool::new(false),
             quotas: ArcSwap::from_pointee(quotas),
+            backend,
+            host_link: HostLink::new(state_peer),
+            gid: AtomicU32::default(),
             sockets: Mutex::default(),
             operators: BoundedQueue::new(MAX_WAITING_OPERATORS),
         }
+    }
+
+    /// Whether a plugin has state: every one but that which keeps it.
+    pub(super) fn serves(&self, plugin: &PluginName) -> bool {
+        self.backend.as_deref() != Some(plugin.as_str())
     }
 
     pub(super) fn set_quotas(&self, quotas: QuotaLookup) {
@@ -130,6 +152,25 @@ impl ManagedService for StateService {
             line.send(&message(to_state::Kind::Open(open)), None).await?;
             given.open_sent = true;
         }
+        if let Some(id) = given.needs_host {
+            let status = held.status();
+            match kept.host_link.connect(status.uid, status.pid) {
+                Ok(Some(theirs)) => {
+                    let connection = message(to_state::Kind::HostConnection(HostConnection { id }));
+                    line.send(&connection, Some(theirs.as_fd())).await?;
+                    given.needs_host = None;
+                }
+                // Setting the endpoint triggers another attempt.
+                Ok(None) => {}
+                // The service asks again.
+                Err(error) => {
+                    given.needs_host = None;
+                    if let Some(unsaid) = RESOURCE_SHORTAGE.permit() {
+                        tracing::warn!(%error, unsaid, "the state service waits for a connection to its plugin; see the open files limit (LimitNOFILE=)");
+                    }
+                }
+            }
+        }
         if !given.ready {
             return Ok(());
         }
@@ -177,6 +218,7 @@ impl ManagedService for StateService {
                 }
                 held.update_status(|status| set_availability(status, &problem, &full));
             }
+            Some(from_state::Kind::NeedHost(NeedHost { id })) => given.needs_host = Some(id),
             // A newer service may send messages that this supervisor does not know.
             None => {}
         }
@@ -185,6 +227,19 @@ impl ManagedService for StateService {
     fn process_ended(&self) {
         // The dropped connections tell their clients that no service takes them.
         self.operators.retain(|_| false);
+        self.host_link.disconnect();
+    }
+}
+
+/// The peer that the service calls as: it calls the storage backend, and sees no plugin.
+fn state_peer(uid: u32, gid: u32, pid: u32) -> Peer {
+    Peer {
+        uid,
+        gid,
+        pid,
+        rights: Some((Role::Call, Origin::System)),
+        allowed: Some(Arc::new(AllowedActions::new(&[]))),
+        service: Some(OwnService::State),
     }
 }
 

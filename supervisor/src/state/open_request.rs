@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use talon_proto::state::{Layers, Open, Postgres, Sqlite, open};
+use talon_proto::state::{Layers, Open, PluginEngine, Postgres, Sqlite, open};
 
 use crate::config::{Engine, Secret, State};
 
@@ -19,10 +19,18 @@ pub const AGENT_FILE: &str = "agent.db";
 /// state off.
 #[must_use]
 pub fn plugins(state: &State) -> Option<Open> {
+    let Some(database) = state.plugins_database() else {
+        return Some(Open {
+            engine: Some(open::Engine::Plugin(plugin_engine(state)?)),
+            layers: Layers::KeyValues.into(),
+            exclusive: true,
+            ..Open::default()
+        });
+    };
     let file = state.data_dir.join(STATE_DIR).join(STATE_FILE);
     let max_bytes = state.max_bytes.map_or(0, |size| size.get());
     Some(Open {
-        engine: Some(engine(state.engine, &file, max_bytes, state.url.as_ref())?),
+        engine: Some(engine(database, &file, max_bytes, state.url.as_ref())?),
         layers: Layers::KeyValues.into(),
         exclusive: true,
         for_restore: false,
@@ -42,6 +50,13 @@ pub fn agents(state: &State) -> Option<Open> {
         for_restore: false,
         examined: false,
     })
+}
+
+fn plugin_engine(state: &State) -> Option<PluginEngine> {
+    let entry = state.storage_backend()?;
+    let (plugin, action) = entry.target();
+    let extension = entry.name.to_owned();
+    Some(PluginEngine { plugin: plugin.to_owned(), action: action.to_owned(), extension })
 }
 
 fn engine(engine: Engine, file: &Path, max_bytes: u64, url: Option<&Secret>) -> Option<open::Engine> {

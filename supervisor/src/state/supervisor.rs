@@ -5,6 +5,7 @@ use std::fmt;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::net;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use talon_listen::{FRAME_BYTES, WINDOW_BYTES};
@@ -16,6 +17,7 @@ use tokio::time::{Instant, timeout_at};
 use tonic::transport::{Channel, Endpoint};
 
 use super::control::{QuotaLookup, StateService};
+use crate::agent::{AgentEndpoint, ServeConnection};
 use crate::config::Quota;
 use crate::service::{
     self, ManagedService, ManagedServiceState, ManagedServiceStatus, RetryHint, ServiceHandle,
@@ -48,10 +50,24 @@ pub struct StateSupervisor {
 }
 
 impl StateSupervisor {
-    /// A supervisor without a process. It gets one when it is registered as a service's link.
+    /// A supervisor without a process. It gets one when it is registered as a service's link. `backend` is the plugin that keeps
+    /// the state, if one does.
     #[must_use]
-    pub fn new(open: Open, quotas: QuotaLookup, events: Events) -> Self {
-        Self { handle: ServiceHandle::new(StateService::NAME, StateService::new(open, quotas), events) }
+    pub fn new(open: Open, quotas: QuotaLookup, events: Events, backend: Option<String>) -> Self {
+        let service = StateService::new(open, quotas, backend);
+        Self { handle: ServiceHandle::new(StateService::NAME, service, events) }
+    }
+
+    /// Sets the gid of its processes.
+    pub(crate) fn set_gid(&self, gid: u32) {
+        self.handle.service().gid.store(gid, Ordering::Relaxed);
+    }
+
+    /// Sets what serves its connection to the plugin that keeps the state.
+    pub(crate) fn set_endpoint(&self, serve: ServeConnection) {
+        let gid = self.handle.service().gid.load(Ordering::Relaxed);
+        self.handle.service().host_link.set_endpoint(AgentEndpoint { serve, gid });
+        self.handle.notify_changed();
     }
 
     /// Sets the quotas for plugin processes that start from now on.
@@ -150,6 +166,10 @@ impl fmt::Debug for StateSupervisor {
 }
 
 impl StateSockets for StateSupervisor {
+    fn serves(&self, plugin: &PluginName) -> bool {
+        self.handle.service().serves(plugin)
+    }
+
     fn attach(&self, plugin: &PluginName, peer: u32, socket: OwnedFd) -> Box<dyn AttachedSocket> {
         let id = self.handle.service().attach(plugin, peer, socket);
         self.handle.notify_changed();

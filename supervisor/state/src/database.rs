@@ -16,10 +16,15 @@ use crate::control_socket::{ControlSocket, message};
 use crate::failure::{Requester, status, truncate};
 use crate::fullness::{CHECK_INTERVAL, Fullness};
 use crate::gate::RequestBudgets;
+use crate::plugin_engine::PluginKeyValues;
 
 /// The shortest wait between two checks of a database that does not answer. The store's own wait may be
 /// longer.
 const MIN_CHECK_INTERVAL: Duration = Duration::from_millis(50);
+
+/// Why a copy does not take the place of what a plugin keeps.
+const PLUGIN_RESTORE: &str =
+    "the plugins' state is kept by a plugin: restore it with the tools of what stands behind that plugin";
 
 /// What was opened.
 #[derive(Debug)]
@@ -27,6 +32,8 @@ enum OpenState {
     Store(Store),
     /// A file that cannot be opened, which a restore can replace.
     ForRestore(OpenedForRestore),
+    /// A plugin keeps it.
+    Plugin(PluginKeyValues),
 }
 
 /// The database, shared by all connections.
@@ -65,11 +72,23 @@ impl Database {
         database
     }
 
+    /// The plugins' key-values in a storage backend. Its plugin starts after this process, so that it is unavailable at first.
+    pub(crate) fn of_plugin(key_values: PluginKeyValues) -> Self {
+        let reason = format!("{} was not asked yet", key_values.action());
+        let database = Self::new_with(OpenState::Plugin(key_values), Layers::KeyValues, None);
+        database.is_unavailable(&Error::Unavailable { reason, retry_in: Duration::ZERO });
+        database
+    }
+
     fn from_state(opened: OpenState, layers: Layers, engine: &Engine) -> Self {
         let file = match engine {
             Engine::Sqlite { path } => Some(path.clone()),
             _ => None,
         };
+        Self::new_with(opened, layers, file)
+    }
+
+    fn new_with(opened: OpenState, layers: Layers, file: Option<PathBuf>) -> Self {
         Self {
             opened,
             layers,
@@ -91,6 +110,10 @@ impl Database {
         match &self.opened {
             OpenState::Store(store) => Ok(store),
             OpenState::ForRestore(_) => Err(Status::failed_precondition(truncate(self.problem()))),
+            OpenState::Plugin(kept) => Err(Status::failed_precondition(format!(
+                "the plugins' state is kept by {}: copy it with the tools of what stands behind that plugin",
+                kept.action()
+            ))),
         }
     }
 
@@ -105,6 +128,7 @@ impl Database {
                 }
                 Ok(restored)
             }
+            OpenState::Plugin(_) => Err(Error::Unsupported(PLUGIN_RESTORE)),
         }
     }
 
@@ -117,6 +141,7 @@ impl Database {
                 let file = self.file.as_deref().map(|file| file.display().to_string());
                 ("sqlite", file.unwrap_or_default(), 0)
             }
+            OpenState::Plugin(kept) => ("plugin", kept.action().to_owned(), 0),
         }
     }
 
@@ -137,7 +162,10 @@ impl Database {
     /// FAILED_PRECONDITION if it was not opened for them.
     pub(crate) fn key_values(&self) -> Result<Arc<dyn KeyValues>, Status> {
         match self.layers {
-            Layers::KeyValues => Ok(self.store()?.key_values()),
+            Layers::KeyValues => match &self.opened {
+                OpenState::Plugin(kept) => Ok(Arc::new(kept.clone())),
+                OpenState::Store(_) | OpenState::ForRestore(_) => Ok(self.store()?.key_values()),
+            },
             _ => Err(Status::failed_precondition(
                 "this database was opened for sessions and memory: the plugins' key-values are in another one",
             )),
@@ -156,8 +184,11 @@ impl Database {
 
     /// Checks whether the database answers now, and remembers the result.
     pub(crate) async fn check(&self) -> Result<(), Error> {
-        let OpenState::Store(store) = &self.opened else { return Ok(()) };
-        let checked = store.check().await;
+        let checked = match &self.opened {
+            OpenState::Store(store) => store.check().await,
+            OpenState::Plugin(kept) => kept.check().await,
+            OpenState::ForRestore(_) => Ok(()),
+        };
         if let Err(error) = &checked {
             self.is_unavailable(error);
         }
@@ -172,7 +203,7 @@ impl Database {
     /// The same, for a problem that waiting does not solve.
     pub(crate) fn lasting_problem(&self) -> String {
         match self.opened {
-            OpenState::Store(_) => String::new(),
+            OpenState::Store(_) | OpenState::Plugin(_) => String::new(),
             OpenState::ForRestore(_) => self.problem(),
         }
     }
@@ -186,9 +217,31 @@ impl Database {
     fn is_unavailable(&self, error: &Error) {
         let mut problem = self.problem.lock();
         if problem.is_none() {
-            *problem = Some(error_chain(error));
+            *problem = Some(self.describe_problem(error));
             self.problem_changed.notify_one();
         }
+    }
+
+    fn describe_problem(&self, error: &Error) -> String {
+        match (&self.opened, error) {
+            (OpenState::Plugin(kept), Error::Unavailable { reason, .. }) => {
+                format!("{} does not keep state: {reason}", kept.action())
+            }
+            _ => error_chain(error),
+        }
+    }
+
+    /// Notes what a storage backend says now; whether that is something else than before. A database's problem stays as it was
+    /// first, since its texts count the time.
+    fn note_other_problem(&self, error: &Error) -> bool {
+        if !matches!(self.opened, OpenState::Plugin(_)) {
+            return false;
+        }
+        let said = Some(self.describe_problem(error));
+        let mut problem = self.problem.lock();
+        let is_other = *problem != said;
+        *problem = said;
+        is_other
     }
 
     /// Notifies the starter when the database stops answering or taking writes, and when it does so again. It
@@ -198,7 +251,9 @@ impl Database {
     }
 
     async fn watch_room(&self, starter: &ControlSocket) {
-        let OpenState::Store(store) = &self.opened else { return };
+        if matches!(self.opened, OpenState::ForRestore(_)) {
+            return;
+        }
         loop {
             self.fullness.noted().await;
             tracing::warn!(
@@ -210,7 +265,7 @@ impl Database {
             }
             loop {
                 tokio::time::sleep(CHECK_INTERVAL).await;
-                match store.check_room().await {
+                match self.check_room().await {
                     Ok(()) => break,
                     Err(Error::Closed) => return,
                     Err(_) => {}
@@ -224,6 +279,14 @@ impl Database {
         }
     }
 
+    /// Whether there is room again. Of a storage backend that is not known until the next write.
+    async fn check_room(&self) -> Result<(), Error> {
+        match &self.opened {
+            OpenState::Store(store) => store.check_room().await,
+            OpenState::Plugin(_) | OpenState::ForRestore(_) => Ok(()),
+        }
+    }
+
     async fn watch_availability(&self, starter: &ControlSocket) {
         // `Ready` has reported a problem at the start.
         let mut reported = !self.problem().is_empty();
@@ -233,6 +296,9 @@ impl Database {
                 return;
             }
             while let Err(error) = self.check().await {
+                if self.note_other_problem(&error) && !self.report(starter).await {
+                    return;
+                }
                 let wait = match error {
                     Error::Closed => return,
                     Error::Unavailable { retry_in, .. } => retry_in,

@@ -15,6 +15,7 @@
 //! | `sockets` | the listening sockets of plugins and the connections of operators |
 //! | `gate` | the limits of every request: number, size, time |
 //! | `plugin` | `talon.state.v1.State` for one plugin |
+//! | `plugin_engine` | the plugins' key-values in a storage backend: an action of a plugin |
 //! | `operator` | `talon.state.v1.Operator` |
 //! | `failure` | the store's errors as gRPC statuses |
 //! | `limits` | every limit, with its reason |
@@ -30,6 +31,7 @@ pub mod limits;
 mod opening;
 mod operator;
 mod plugin;
+mod plugin_engine;
 mod run;
 mod sockets;
 

@@ -10,7 +10,7 @@ use talon_child::signals::Signals;
 use talon_child::{ExitReason, open_request};
 use talon_control::{Control, ControlError, Packet};
 use talon_error_chain::error_chain;
-use talon_proto::state::{AttachPlugin, Open, Ready, Refused, ToState, from_state, to_state};
+use talon_proto::state::{AttachPlugin, Open, Ready, Refused, ToState, from_state, open, to_state};
 use talon_store::{Namespace, PluginId, Quota};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -21,12 +21,13 @@ use crate::database::Database;
 use crate::limits::{CLOSE_GRACE, MAX_OPERATORS, MAX_SOCKETS};
 use crate::opening;
 use crate::operator::ScratchDir;
+use crate::plugin_engine::{HostCaller, HostLink, HostLinkError, PluginKeyValues};
 use crate::sockets::{PluginSocket, serve_operator};
 
 /// Serves the process at the other end of `control`, until that is closed or SIGTERM comes.
 pub async fn run(control: OwnedFd) -> ExitReason {
     let (starter, mut signals) = match (Control::new(control), Signals::listen()) {
-        (Ok(starter), Ok(signals)) => (starter, signals),
+        (Ok(starter), Ok(signals)) => (Arc::new(starter), signals),
         (Err(error), _) | (_, Err(error)) => {
             tracing::error!(%error, "the control socket or signals cannot be watched");
             return ExitReason::Refused;
@@ -43,11 +44,11 @@ pub async fn run(control: OwnedFd) -> ExitReason {
         Err(error) => return protocol_mismatch(&error),
     };
     let database = tokio::select! {
-        opened = open_database(open) => opened,
+        opened = open_database(open, &starter) => opened,
         () = signals.terminated() => return ExitReason::Requested,
     };
-    let database = match database {
-        Ok(database) => Arc::new(database),
+    let (database, host) = match database {
+        Ok((database, host)) => (Arc::new(database), host),
         Err(OpenRequestError::Invalid(error)) => {
             return protocol_mismatch(&format!("`Open` has no sense: {error}"));
         }
@@ -76,7 +77,7 @@ pub async fn run(control: OwnedFd) -> ExitReason {
     );
     let ready = starter.send(&message(from_state::Kind::Ready(ready)), None).await;
     let end = match ready {
-        Ok(()) => serve(&starter, &mut signals, &database).await,
+        Ok(()) => serve(&starter, &mut signals, &database, host).await,
         Err(_gone) => ExitReason::Requested,
     };
     database.close().await;
@@ -89,14 +90,30 @@ enum OpenRequestError {
     Refused(Refused),
 }
 
-async fn open_database(open: Open) -> Result<Database, OpenRequestError> {
+/// Opens the database. One that a plugin keeps needs connections to the host.
+async fn open_database(
+    open: Open,
+    starter: &Arc<ControlSocket>,
+) -> Result<(Database, Option<Arc<HostLink>>), OpenRequestError> {
+    if let Some(open::Engine::Plugin(target)) = open.engine {
+        let host = HostLink::new(Arc::clone(starter));
+        let action = format!("{}.{}", target.plugin, target.action);
+        let caller = HostCaller::new(Arc::clone(&host), target);
+        return Ok((Database::of_plugin(PluginKeyValues::new(caller, action)), Some(host)));
+    }
     let request = open_request::parse(open).map_err(OpenRequestError::Invalid)?;
-    opening::open(request).await.map_err(OpenRequestError::Refused)
+    let database = opening::open(request).await.map_err(OpenRequestError::Refused)?;
+    Ok((database, None))
 }
 
 /// Handles the messages of the control socket, and waits for running requests at the end.
-async fn serve(starter: &ControlSocket, signals: &mut Signals, database: &Arc<Database>) -> ExitReason {
-    let mut serving = SocketSet::new(Arc::clone(database));
+async fn serve(
+    starter: &ControlSocket,
+    signals: &mut Signals,
+    database: &Arc<Database>,
+    host: Option<Arc<HostLink>>,
+) -> ExitReason {
+    let mut serving = SocketSet::new(Arc::clone(database), host);
     let working = async {
         let watching = database.watch(starter);
         let handling = async {
@@ -148,6 +165,10 @@ enum ControlMessageError {
     Descriptor(#[from] InheritedFdError),
     #[error("{}", .0.message())]
     Layers(Box<Status>),
+    #[error("{0}")]
+    HostLink(#[from] HostLinkError),
+    #[error("no connection to the host is needed")]
+    NoHost,
     #[error("{MAX_SOCKETS} sockets and {MAX_OPERATORS} operators are the most")]
     TooMany,
 }
@@ -155,6 +176,8 @@ enum ControlMessageError {
 /// The sockets that are served.
 struct SocketSet {
     database: Arc<Database>,
+    /// Where connections to the host go, if the state is a plugin's.
+    host: Option<Arc<HostLink>>,
     /// By the starter's ids; cancelled to detach.
     sockets: HashMap<u64, CancellationToken>,
     operators: TaskTracker,
@@ -163,9 +186,10 @@ struct SocketSet {
 }
 
 impl SocketSet {
-    fn new(database: Arc<Database>) -> Self {
+    fn new(database: Arc<Database>, host: Option<Arc<HostLink>>) -> Self {
         Self {
             database,
+            host,
             sockets: HashMap::new(),
             operators: TaskTracker::new(),
             tasks: TaskTracker::new(),
@@ -181,6 +205,10 @@ impl SocketSet {
             Some(to_state::Kind::AttachPlugin(attach)) => self.attach(&attach, descriptor),
             Some(to_state::Kind::DetachPlugin(detach)) => self.detach(detach.id),
             Some(to_state::Kind::AttachOperator(_)) => self.attach_operator(descriptor),
+            Some(to_state::Kind::HostConnection(connection)) => match &self.host {
+                Some(host) => host.receive(connection.id, descriptor).map_err(ControlMessageError::from),
+                None => Err(ControlMessageError::NoHost),
+            },
         };
         if let Err(error) = handled {
             tracing::error!(%error, "a message on the control socket was not obeyed");

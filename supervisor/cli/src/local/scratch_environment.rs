@@ -138,6 +138,7 @@ fn stateless_config(options: &LoadOptions) -> Result<Config, Failure> {
     if config.state.engine != Engine::Off {
         config.state.engine = Engine::Sqlite;
     }
+    config.state.plugins = None;
     Ok(config)
 }
 

@@ -11,6 +11,9 @@ pub enum InvalidOpenError {
     /// No engine.
     #[error("it names no engine")]
     NoEngine,
+    /// An engine that only `talon-state` has, for the plugins' key-values.
+    #[error("it names a plugin as the engine, which keeps the plugins' key-values alone")]
+    PluginEngine,
     /// No layers.
     #[error("it names no layers")]
     NoLayers,
@@ -43,6 +46,7 @@ pub fn parse(message: state::Open) -> Result<OpenRequest, InvalidOpenError> {
             (Engine::Sqlite { path: sqlite.path.into() }, Some(sqlite.max_bytes).filter(|&bytes| bytes > 0))
         }
         open::Engine::Postgres(postgres) => (Engine::Postgres { url: postgres.url }, None),
+        open::Engine::Plugin(_) => return Err(InvalidOpenError::PluginEngine),
     };
     let mut open = StoreOptions::new(engine.clone());
     if matches!(engine, Engine::Postgres { .. }) {

@@ -50,7 +50,11 @@ impl Extensions {
             Role::Filter => &self.filters,
             Role::RequestHook => &self.request_hooks,
             Role::ResponseHook => &self.response_hooks,
-            Role::NotificationSink | Role::ScheduledTask | Role::AuthProvider | Role::ApiRoute => &[],
+            Role::NotificationSink
+            | Role::ScheduledTask
+            | Role::AuthProvider
+            | Role::ApiRoute
+            | Role::StorageBackend => &[],
         }
     }
 
@@ -106,6 +110,8 @@ impl Extensions {
                     .map(|(index, route)| entry(role, (index, route.name(), &route.action, &route.args)))
                     .collect()
             }
+            // It is the key `state.plugins`.
+            Role::StorageBackend => Vec::new(),
         }
     }
 

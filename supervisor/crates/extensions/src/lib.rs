@@ -46,7 +46,10 @@ pub use event::{EventKind, EventSeverity, UnknownKindError};
 pub use extensions::{Extensions, ParseExtensionsError};
 pub use finding::{Finding, Severity};
 pub use hook::{Effect, FailurePolicy, HookEntry, StreamMode};
-pub use limits::{MAX_DEADLINE, MAX_DIGEST_EVENTS, MAX_ENTRIES, MAX_NAME_CHARS};
+pub use limits::{
+    MAX_DEADLINE, MAX_DIGEST_EVENTS, MAX_ENTRIES, MAX_NAME_CHARS, MAX_STORAGE_KEY_BYTES,
+    MAX_STORAGE_PAGE_ITEMS, MAX_STORAGE_VALUE_BYTES,
+};
 pub use notification::NotificationEntry;
 pub use quiet::{ParseTimeOfDayError, QuietHours, TimeOfDay};
 pub use role::Role;

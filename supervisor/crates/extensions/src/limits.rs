@@ -55,6 +55,15 @@ pub(crate) const MAX_HEADERS: usize = 32;
 pub(crate) const MAX_HEADER_BYTES: usize = 4 << 10;
 /// The largest body that a route takes. 512 KiB: as base64 within JSON it stays below the guard's 1 MiB of arguments.
 pub(crate) const MAX_BODY_BYTES: u32 = 512 << 10;
+/// The longest key of a storage backend. 640: a plugin's key of 512 bytes behind its name of 64 and what separates them.
+pub const MAX_STORAGE_KEY_BYTES: usize = 640;
+/// The largest value of a storage backend. 513 KiB: 512 KiB of a plugin's value, and room for what talon-state writes before it.
+/// As base64 within JSON it stays below the guard's 1 MiB of arguments and of a role's structured answer.
+pub const MAX_STORAGE_VALUE_BYTES: usize = 513 << 10;
+/// The most keys of a page of a storage backend. 500 of the longest keys stay below the 1 MiB of a role's structured answer.
+pub const MAX_STORAGE_PAGE_ITEMS: u32 = 500;
+/// The longest revision that a storage backend gives a key. 64: a digest in hex.
+pub(crate) const MAX_REVISION_CHARS: usize = 64;
 /// The longest name of a subject. It stands in every audit record of its requests.
 pub(crate) const MAX_SUBJECT_BYTES: usize = 256;
 /// The most scopes of a provider's answer, or of the map of an entry.

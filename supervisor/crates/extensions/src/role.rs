@@ -25,11 +25,13 @@ pub enum Role {
     AuthProvider,
     /// Answers HTTP requests to a path.
     ApiRoute,
+    /// Keeps the plugins' key-values.
+    StorageBackend,
 }
 
 impl Role {
     /// All roles.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Filter,
         Self::RequestHook,
         Self::ResponseHook,
@@ -37,6 +39,7 @@ impl Role {
         Self::ScheduledTask,
         Self::AuthProvider,
         Self::ApiRoute,
+        Self::StorageBackend,
     ];
 
     /// The name on the wire and in the configuration.
@@ -50,10 +53,11 @@ impl Role {
             Self::ScheduledTask => "scheduled_task",
             Self::AuthProvider => "auth_provider",
             Self::ApiRoute => "api_route",
+            Self::StorageBackend => "storage_backend",
         }
     }
 
-    /// The key below `extensions` that lists its entries.
+    /// The key below `extensions` that lists its entries. A storage backend has none: it is `state.plugins`.
     #[must_use]
     pub const fn list(self) -> &'static str {
         match self {
@@ -64,6 +68,7 @@ impl Role {
             Self::ScheduledTask => "schedule",
             Self::AuthProvider => "auth",
             Self::ApiRoute => "routes",
+            Self::StorageBackend => "state.plugins",
         }
     }
 
@@ -77,6 +82,7 @@ impl Role {
             | Self::NotificationSink
             | Self::ScheduledTask => "talon-agent",
             Self::AuthProvider | Self::ApiRoute => "talon-gateway",
+            Self::StorageBackend => "talon-state",
         }
     }
 
@@ -103,6 +109,7 @@ impl Role {
             }
             Self::AuthProvider => "When a request brings a credential of its scheme.",
             Self::ApiRoute => "When a request to its path was authenticated and has its scope.",
+            Self::StorageBackend => "When a plugin reads or writes its state.",
         }
     }
 }

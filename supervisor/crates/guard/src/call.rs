@@ -109,6 +109,9 @@ pub struct CallFields {
     pub origin: Origin,
     /// The role that the action plays in this call, if it is made for an extension. Decided by the dispatcher.
     pub role: Option<&'static str>,
+    /// Whether its arguments and its answer are bytes in envelopes, which no model and no person reads: they are not compared with
+    /// other texts, and nothing in them counts towards a quarantine. Decided by the dispatcher.
+    pub opaque: bool,
     /// What the caller may call; `None`: everything. Decided by the dispatcher.
     pub granted: Option<ArcById<dyn Grant>>,
     /// Whether `granted` covers the action, once that was asked.
@@ -169,6 +172,7 @@ impl Call {
             arguments_error: None,
             origin,
             role: None,
+            opaque: false,
             granted: None,
             grant_verdict: None,
             wants_media: false,
@@ -264,6 +268,7 @@ impl fmt::Debug for Call {
             .field("has_json", &self.json.is_some())
             .field("origin", &self.origin)
             .field("role", &self.role)
+            .field("opaque", &self.opaque)
             .field("granted", &self.granted)
             .field("progress_observer", &self.progress_observer)
             .field("output_observer", &self.output_observer)

@@ -143,7 +143,7 @@ where
             let output = RawOutput::new(self.layer.sanitizer.clone(), observer);
             call.raw_output = Some(ArcById::new(Arc::new(output)));
         }
-        let provoked = self.layer.arguments_hold_syntax(&call);
+        let provoked = call.opaque || self.layer.arguments_hold_syntax(&call);
         let wants_originals = call.wants_originals;
         ResponseFuture { future: self.inner.call(call), layer: self.layer.clone(), provoked, wants_originals }
     }

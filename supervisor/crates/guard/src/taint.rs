@@ -300,8 +300,10 @@ where
 
     #[inline]
     fn call(&mut self, mut call: Call) -> Self::Future {
-        let memory = self.taint.scope_memory(&call.scope, false);
-        let (tainted_by, own) = self.taint.examine(memory.as_deref(), call.args.values());
+        let opaque = call.opaque;
+        let memory = if opaque { None } else { self.taint.scope_memory(&call.scope, false) };
+        let compared = call.args.values().filter(|_| !opaque);
+        let (tainted_by, own) = self.taint.examine(memory.as_deref(), compared);
         call.tainted_by.clone_from(&tainted_by);
         let after = AnswerRecorder {
             taint: self.taint.clone(),
@@ -310,6 +312,7 @@ where
             memory,
             tainted_by,
             argument_grams: own,
+            opaque,
         };
         ResponseFuture { future: self.inner.call(call), after, executor: self.executor }
     }
@@ -334,11 +337,16 @@ struct AnswerRecorder {
     memory: Option<Arc<Mutex<ScopeMemory>>>,
     tainted_by: Vec<String>,
     argument_grams: ArgumentGrams,
+    /// Nothing of the answer is remembered.
+    opaque: bool,
 }
 
 impl AnswerRecorder {
     fn apply(&mut self, answer: &mut Guarded) {
         answer.set_tainted_by(std::mem::take(&mut self.tainted_by));
+        if self.opaque {
+            return;
+        }
         if is_from_plugin(answer.outcome()) || answer.report().digest.is_some() {
             let plugin = answer.written_by().unwrap_or(&self.plugin);
             let texts = answer.texts_of_plugin();

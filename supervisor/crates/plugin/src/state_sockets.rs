@@ -16,6 +16,11 @@ use talon_plugin_config::name::PluginName;
 
 /// Provides plugins with their key-value stores.
 pub trait StateSockets: fmt::Debug + Send + Sync + 'static {
+    /// Whether this plugin has a key-value store. One that keeps the others' has none.
+    fn serves(&self, _plugin: &PluginName) -> bool {
+        true
+    }
+
     /// Takes a non-blocking listening socket: a client that connects there with the uid `peer` has access to
     /// the key-values of `plugin`, until the returned value is dropped. Called once for each process, before
     /// it is started; never blocks.

@@ -11,7 +11,9 @@ pub struct InvalidError {
 }
 
 impl InvalidError {
-    pub(crate) fn new(what: &'static str, why: impl Into<String>) -> Self {
+    /// A reason: what is invalid, and what it must be.
+    #[must_use]
+    pub fn new(what: &'static str, why: impl Into<String>) -> Self {
         Self { what, why: why.into() }
     }
 }

@@ -142,7 +142,10 @@ pub struct Usage {
 impl Usage {
     /// The usage after a key gets another value. Only growth can be refused: a plugin above a lowered quota
     /// can still free space.
-    pub(crate) fn after_change(
+    ///
+    /// # Errors
+    /// [`Error::Quota`]
+    pub fn after_change(
         self,
         namespace: &Namespace,
         key: &Key,

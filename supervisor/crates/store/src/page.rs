@@ -26,7 +26,8 @@ impl PageRequest {
     }
 
     /// The number of items, between 1 and the maximum.
-    pub(crate) fn size(&self) -> usize {
+    #[must_use]
+    pub fn size(&self) -> usize {
         let size = if self.size == 0 { DEFAULT_PAGE_ITEMS } else { self.size.min(MAX_PAGE_ITEMS) };
         size as usize
     }
@@ -37,7 +38,8 @@ impl PageRequest {
     }
 
     /// The last item of the previous page, as bytes.
-    pub(crate) fn last(&self) -> Option<&[u8]> {
+    #[must_use]
+    pub fn last(&self) -> Option<&[u8]> {
         self.token.as_ref().map(|token| token.0.as_slice())
     }
 

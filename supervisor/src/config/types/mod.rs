@@ -33,7 +33,7 @@ pub use self::model_grant::{ModelGrant, OwnBudget};
 pub use self::lua::{LuaLibrary, LuaLimits, LuaScript, LuaScriptLimits, LuaScripts};
 pub use self::reload::Reload;
 pub use self::sandbox::Sandbox;
-pub use self::state::{Engine, Quota, QuotaOverride, State};
+pub use self::state::{Engine, PluginStorage, PluginStorageEngine, Quota, QuotaOverride, State};
 pub use self::tools::{ConfiguredPlugin, Credential, Grants, Lifecycle, Media, Override, Tools};
 pub use self::traces::Traces;
 pub use self::user::User;

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use talon_extensions::{Entry, Role};
 use talon_plugin_config::units::ByteSize;
 
 use crate::config::secret::Secret;
@@ -37,6 +38,11 @@ pub struct State {
     /// Otherwise `url`.
     #[serde(default)]
     pub agent_url: Option<Secret>,
+    /// What keeps the plugins' key-values, if it is not `engine`.
+    ///
+    /// The agent's sessions and memory stay in `engine`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plugins: Option<PluginStorage>,
     /// How large the SQLite file of the plugins' key-values may become.
     ///
     /// As large as the disk unless set. Beyond it, writes are refused and reads go on.
@@ -50,6 +56,33 @@ pub struct State {
     #[schemars(extend("format" = "path"), example = &"/usr/libexec/talon/talon-state")]
     #[serde(default)]
     pub program: Option<PathBuf>,
+}
+
+/// What keeps the plugins' key-values.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PluginStorage {
+    /// What keeps them.
+    pub engine: PluginStorageEngine,
+    /// With `engine: plugin`, the action, as `plugin.action`. It has to declare the role `storage_backend`.
+    ///
+    /// That plugin sees and can change the state of every plugin. It is started first, and has no state of its own. Values have at
+    /// most 512 KiB, half of what a database takes. Needs a restart to change.
+    #[schemars(example = &"valkey.store")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub action: Option<String>,
+}
+
+/// What keeps the plugins' key-values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PluginStorageEngine {
+    /// A file below `state.data_dir`.
+    Sqlite,
+    /// The PostgreSQL server of `state.url`.
+    Postgres,
+    /// An action of a plugin, such as `valkey.store`.
+    Plugin,
 }
 
 /// What keeps state.
@@ -101,10 +134,32 @@ impl State {
             engine: Engine::default(),
             url: None,
             agent_url: None,
+            plugins: None,
             max_bytes: None,
             quota: Quota::default(),
             program: None,
         }
+    }
+}
+
+impl State {
+    /// What keeps the plugins' key-values, if it is a database or nothing; `None` if a plugin does.
+    #[must_use]
+    pub fn plugins_database(&self) -> Option<Engine> {
+        match self.plugins.as_ref().map(|plugins| plugins.engine) {
+            None => Some(self.engine),
+            Some(PluginStorageEngine::Sqlite) => Some(Engine::Sqlite),
+            Some(PluginStorageEngine::Postgres) => Some(Engine::Postgres),
+            Some(PluginStorageEngine::Plugin) => None,
+        }
+    }
+
+    /// The action that keeps the plugins' key-values, as an entry of the role `storage_backend`.
+    #[must_use]
+    pub fn storage_backend(&self) -> Option<Entry<'_>> {
+        let plugins = self.plugins.as_ref().filter(|kept| kept.engine == PluginStorageEngine::Plugin)?;
+        let action = plugins.action.as_deref()?;
+        Some(Entry { role: Role::StorageBackend, index: 0, name: action, action, args: None })
     }
 }
 

@@ -93,7 +93,11 @@ fn deadline(extensions: &Extensions, entry: &Entry<'_>) -> Duration {
         Role::NotificationSink => extensions.notifications.get(index).map(|entry| entry.deadline()),
         Role::AuthProvider => extensions.auth.get(index).map(|entry| entry.deadline()),
         Role::ApiRoute => extensions.routes.get(index).map(|entry| entry.deadline()),
-        Role::Filter | Role::RequestHook | Role::ResponseHook | Role::ScheduledTask => None,
+        Role::Filter
+        | Role::RequestHook
+        | Role::ResponseHook
+        | Role::ScheduledTask
+        | Role::StorageBackend => None,
     };
     found.unwrap_or(OTHERWISE)
 }

@@ -4,7 +4,8 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use talon_extensions::Role;
 use talon_extensions::contract::{
-    ApiRequest, AuthRequest, HookRequest, NotificationRequest, ScheduledTaskRequest, full_sample, sample,
+    ApiRequest, AuthRequest, HookRequest, NotificationRequest, ScheduledTaskRequest, StorageRequest,
+    full_sample, sample,
 };
 
 /// The largest sample; twice the longest message of a person.
@@ -42,6 +43,7 @@ pub(super) fn with_sample(role: Role, json: &str) -> Result<Value, String> {
         Role::ScheduledTask => fits::<ScheduledTaskRequest>(&values),
         Role::AuthProvider => fits::<AuthRequest>(&values),
         Role::ApiRoute => fits::<ApiRequest>(&values),
+        Role::StorageBackend => fits::<StorageRequest>(&values),
     };
     checked.map_err(|error| format!("the sample does not fit the role {role}: {error}"))?;
     Ok(values)

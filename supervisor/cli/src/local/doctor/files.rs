@@ -142,7 +142,11 @@ fn group(of: CheckBuilder, name: Option<&str>) -> Option<Check> {
 /// The state store, and data of another program that could be imported.
 fn stored_state(settings: &State) -> Vec<Check> {
     let of = check_named("state");
-    if settings.engine == Engine::Off {
+    if let Some(backend) = settings.storage_backend() {
+        let text = format!("the plugins' state is kept by {}, which sees all of it", backend.action);
+        return vec![of.ok(text)];
+    }
+    if settings.plugins_database() == Some(Engine::Off) {
         return vec![of.warn("off: plugins cannot keep anything (state.engine)")];
     }
     let importable = |dir: PathBuf| {

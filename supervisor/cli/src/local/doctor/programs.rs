@@ -21,7 +21,9 @@ const PROGRAMS: [(&str, &str); 5] = [
 pub(super) async fn checks(config: Option<&Config>) -> Vec<Check> {
     let mut checks = Vec::new();
     let of = CheckBuilder(Section::Programs, "talon-state");
-    if let Some(config) = config.filter(|config| config.state.engine != Engine::Off) {
+    if let Some(config) =
+        config.filter(|config| config.state.engine != Engine::Off || config.state.plugins.is_some())
+    {
         checks.push(match state::find_program(config.state.program.as_deref()) {
             Ok(program) => version(of, &program).await,
             Err(missing) => of

@@ -79,6 +79,13 @@ impl<'g> StateAccess<'g> {
                 "no state is kept (state.engine: off): set another engine",
             ));
         };
+        if let (StatePart::Plugins, Some(backend)) = (part, state.storage_backend()) {
+            let text = format!(
+                "the plugins' state is kept by {}: start talon serve first, which runs that plugin, or leave it out with --only agent",
+                backend.action
+            );
+            return Err(Failure::new(exit::CONFIG, text));
+        }
         let (below, owner) = part.location();
         if purpose == Purpose::Use && !was_ever_stored(&state, below)? {
             return Ok(None);
@@ -94,7 +101,7 @@ impl<'g> StateAccess<'g> {
             let scratch = scratch::dir()?;
             let data_dir = scratch.path().join("data");
             let home = home(&data_dir, uid_range.map(|range| scratch::uids(&range, std::process::id())))?;
-            let state = State { engine: Engine::Sqlite, data_dir, ..state };
+            let state = State { engine: Engine::Sqlite, plugins: None, data_dir, ..state };
             (home, part.open(&state).unwrap_or(open), Some(scratch))
         } else {
             let open = Open { for_restore: purpose == Purpose::Restore, ..open };
@@ -160,7 +167,12 @@ impl<'g> StateAccess<'g> {
 
 /// Whether a part was ever stored.
 fn was_ever_stored(state: &State, below: &str) -> Result<bool, Failure> {
-    if state.engine != Engine::Sqlite {
+    let engine = if below == state::STATE_DIR {
+        state.plugins_database().unwrap_or(Engine::Off)
+    } else {
+        state.engine
+    };
+    if engine != Engine::Sqlite {
         return Ok(true);
     }
     exists(&state.data_dir.join(below))
@@ -170,7 +182,11 @@ fn was_ever_stored(state: &State, below: &str) -> Result<bool, Failure> {
 /// use creates, because connecting to the server would create tables there.
 fn has_database(state: &State, part: StatePart) -> Result<bool, Failure> {
     let dir = state.data_dir.join(part.location().0);
-    exists(&if state.engine == Engine::Sqlite { dir.join(part.file()) } else { dir })
+    let engine = match part {
+        StatePart::Plugins => state.plugins_database().unwrap_or(Engine::Off),
+        StatePart::Agent => state.engine,
+    };
+    exists(&if engine == Engine::Sqlite { dir.join(part.file()) } else { dir })
 }
 
 fn exists(path: &Path) -> Result<bool, Failure> {

@@ -79,7 +79,7 @@ impl PrivateStateService {
         let stage = Arc::new(Stage::from_current_exe().map_err(|error| failed(&error))?);
         let events = Events::new();
         let registry = Registry::new(settings, stage, events.clone()).map_err(|error| failed(&error))?;
-        let keeper = StateSupervisor::new(open, Arc::new(|_: &PluginName| Quota::default()), events);
+        let keeper = StateSupervisor::new(open, Arc::new(|_: &PluginName| Quota::default()), events, None);
         let spec = state::service(name, program, home, mode, server.as_deref());
         let service = registry.service(spec, Arc::new(keeper.clone()));
         let mut private = Self { registry, supervisor: keeper, service, problem: String::new(), _dir: dir };

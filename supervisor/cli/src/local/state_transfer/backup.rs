@@ -9,12 +9,13 @@ use std::time::SystemTime;
 use clap::Args;
 use indicatif::HumanBytes;
 use serde_json::{Value, json};
-use talon_proto::state::{BackupChunk, BackupRequest, DescribeRequest, backup_chunk};
+use talon_proto::state::{BackupChunk, BackupRequest, DescribeRequest, DescribeResponse, backup_chunk};
 use talon_sanitize::sanitized;
 use tonic::Streaming;
 
 use super::archive::{BackupWriter, DatabaseCopy, Manifest};
 use super::progress;
+use super::storage::{BackupStorage, StoredBackup};
 use super::tree::sync_dir;
 use crate::exit;
 use crate::failure::Failure;
@@ -29,6 +30,9 @@ use crate::transient_bar::TransientBar;
 /// The keys of receipts, and which plugin has which uid.
 const LEFT_OUT: [&str; 2] = ["receipts", "identities.json"];
 
+/// The engine's name of state that a plugin keeps.
+const PLUGIN_ENGINE: &str = "plugin";
+
 /// Write all state into one file, with a consistent snapshot of each database.
 ///
 /// The databases stay in use meanwhile. `talon restore` restores the file. For a PostgreSQL server use
@@ -37,11 +41,19 @@ const LEFT_OUT: [&str; 2] = ["receipts", "identities.json"];
 #[command(after_help = "Examples:
   talon backup /var/backups/talon-$(date +%F).tar
   talon backup today.tar --overwrite
+  talon backup --to valkey.store monday
+  talon backup --to valkey.store --list
   talon restore today.tar --check")]
 pub(crate) struct BackupArgs {
-    /// The file to write, a tar. It appears only when it is complete.
-    #[arg(value_name = "FILE")]
-    file: PathBuf,
+    /// The file to write, a tar. It appears only when it is complete. With --to, the name of the backup.
+    #[arg(value_name = "FILE", required_unless_present = "list")]
+    file: Option<PathBuf>,
+    /// Store it by this action, as plugin.action, which plays the role storage_backend.
+    #[arg(long, value_name = "ACTION")]
+    to: Option<String>,
+    /// List the backups that are stored there.
+    #[arg(long, requires = "to", conflicts_with_all = ["file", "overwrite", "only"])]
+    list: bool,
     /// Replace an existing file.
     #[arg(long)]
     overwrite: bool,
@@ -52,31 +64,24 @@ pub(crate) struct BackupArgs {
 
 impl BackupArgs {
     pub(crate) async fn run(self, global: &Global, out: &mut Output) -> Result<u8, Failure> {
-        let name = self.file.display().to_string();
-        if self.file.as_os_str() == OsStr::new("-") {
+        let file = self.file.clone().unwrap_or_default();
+        if let Some(action) = &self.to {
+            return self.store(global, out, action, &file.display().to_string()).await;
+        }
+        let name = file.display().to_string();
+        if file.as_os_str() == OsStr::new("-") {
             return Err(Failure::usage(
                 "a backup is written to a file, which appears when it is whole: name one",
             ));
         }
         let exists =
             || Failure::usage(format!("{name} is there already: choose another name, or say --overwrite"));
-        if !self.overwrite && self.file.symlink_metadata().is_ok() {
+        if !self.overwrite && file.symlink_metadata().is_ok() {
             return Err(exists());
         }
-        let mut reach = StateAccess::find(global).await?;
-        let mut operators = Vec::new();
-        for part in StatePart::ALL.into_iter().filter(|part| self.only.is_none_or(|only| only == *part)) {
-            if let Some(mut operator) = reach.open(part, Purpose::Use).await? {
-                refuse_postgres(&mut operator).await?;
-                operators.push((part, operator));
-            }
-        }
-        if operators.is_empty() {
-            return Err(reach.no_state_failure());
-        }
-        let left_out = left_out(&reach.data_dir().await?);
+        let (mut operators, left_out) = self.operators(global, out).await?;
         let failed = |error: &dyn std::fmt::Display| Failure::failed(format!("cannot write {name}: {error}"));
-        let dir = match self.file.parent() {
+        let dir = match file.parent() {
             Some(dir) if !dir.as_os_str().is_empty() => dir,
             _ => Path::new("."),
         };
@@ -88,8 +93,7 @@ impl BackupArgs {
         let manifest = write(&mut operators, draft.as_file_mut(), &name).await?;
         drop(operators);
         draft.as_file().sync_all().map_err(|error| failed(&error))?;
-        let kept =
-            if self.overwrite { draft.persist(&self.file) } else { draft.persist_noclobber(&self.file) };
+        let kept = if self.overwrite { draft.persist(&file) } else { draft.persist_noclobber(&file) };
         match kept {
             Ok(_file) => {}
             Err(error) if error.error.kind() == std::io::ErrorKind::AlreadyExists => return Err(exists()),
@@ -98,6 +102,73 @@ impl BackupArgs {
         sync_dir(dir).map_err(|error| failed(&error))?;
         print_summary(&name, &manifest, &left_out, out);
         Ok(exit::OK)
+    }
+
+    /// Stores it in a storage backend.
+    async fn store(
+        &self,
+        global: &Global,
+        out: &mut Output,
+        action: &str,
+        name: &str,
+    ) -> Result<u8, Failure> {
+        let storage = BackupStorage::find(global, action).await?;
+        if self.list {
+            print_list(&storage.list().await?, out);
+            return Ok(exit::OK);
+        }
+        let (mut operators, left_out) = self.operators(global, out).await?;
+        // Without a name, and gone with this process.
+        let draft = tempfile::tempfile();
+        let mut draft =
+            draft.map_err(|error| Failure::failed(format!("cannot write a temporary file: {error}")))?;
+        let manifest = write(&mut operators, &mut draft, name).await?;
+        drop(operators);
+        storage.write(name, &mut draft, manifest.created_at.clone(), self.overwrite).await?;
+        print_summary(&format!("{name} at {action}"), &manifest, &left_out, out);
+        Ok(exit::OK)
+    }
+
+    /// What is backed up, and what is left out.
+    async fn operators(
+        &self,
+        global: &Global,
+        out: &mut Output,
+    ) -> Result<(Vec<(StatePart, Operator)>, Vec<PathBuf>), Failure> {
+        let mut reach = StateAccess::find(global).await?;
+        let mut operators = Vec::new();
+        for part in StatePart::ALL.into_iter().filter(|part| self.only.is_none_or(|only| only == *part)) {
+            if let Some(mut operator) = reach.open(part, Purpose::Use).await? {
+                let about = describe(&mut operator).await?;
+                if about.engine == PLUGIN_ENGINE && self.only.is_none() {
+                    out.err_line(sanitized!(
+                        "not in it: {}, kept by {}: back that up with the tools of what stands behind that plugin",
+                        part.label(),
+                        sanitized_line(&about.place)
+                    ));
+                    continue;
+                }
+                refuse_other_engines(&about)?;
+                operators.push((part, operator));
+            }
+        }
+        if operators.is_empty() {
+            return Err(reach.no_state_failure());
+        }
+        let left_out = left_out(&reach.data_dir().await?);
+        Ok((operators, left_out))
+    }
+}
+
+fn print_list(stored: &[(String, StoredBackup)], out: &mut Output) {
+    if out.is_json() {
+        let row = |(name, stored): &(String, StoredBackup)| json!({ "name": name, "created_at": stored.created_at, "bytes": stored.bytes });
+        out.json(&json!({ "backups": stored.iter().map(row).collect::<Vec<_>>() }));
+        return;
+    }
+    for (name, stored) in stored {
+        let size = sanitized_line(HumanBytes(stored.bytes));
+        out.line(sanitized!("{}: {}, {}", sanitized_line(name), sanitized_line(&stored.created_at), size));
     }
 }
 
@@ -108,10 +179,25 @@ fn left_out(data_dir: &Path) -> Vec<PathBuf> {
     places.filter(|place| place.symlink_metadata().is_ok()).collect()
 }
 
-/// Fails with advice if the database is on a server.
-pub(super) async fn refuse_postgres(operator: &mut Operator) -> Result<(), Failure> {
+async fn describe(operator: &mut Operator) -> Result<DescribeResponse, Failure> {
     let about = operator.client.describe(DescribeRequest::default()).await;
-    let about = about.map_err(|status| operator.failure(&status))?.into_inner();
+    Ok(about.map_err(|status| operator.failure(&status))?.into_inner())
+}
+
+/// Fails with advice if the state is no file of ours.
+pub(super) async fn refuse_servers(operator: &mut Operator) -> Result<(), Failure> {
+    refuse_other_engines(&describe(operator).await?)
+}
+
+fn refuse_other_engines(about: &DescribeResponse) -> Result<(), Failure> {
+    if about.engine == PLUGIN_ENGINE {
+        let text = format!(
+            "the plugins' state is kept by {}: back it up and restore it with the tools of what stands behind that plugin; \
+             `talon export DIR --only plugins` writes it as YAML",
+            about.place
+        );
+        return Err(Failure::new(exit::CONFIG, text));
+    }
     if about.engine != "postgres" {
         return Ok(());
     }

@@ -12,6 +12,7 @@ mod layout;
 mod progress;
 mod report;
 mod restore;
+mod storage;
 mod tree;
 mod walk;
 

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use indicatif::HumanBytes;
@@ -10,13 +10,15 @@ use serde_json::{Value, json};
 use talon_proto::state::{RestoreBegin, RestoreChunk, RestoreEnd, RestoreResponse, restore_chunk};
 use talon_sanitize::sanitized;
 use talon_supervisor::config::{OpenError, open_regular_file};
+use tempfile::NamedTempFile;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::Code;
 
 use super::archive::{self, DatabaseEntry, VerifiedBackup};
-use super::backup::refuse_postgres;
+use super::backup::refuse_servers;
 use super::progress;
+use super::storage::BackupStorage;
 use super::{CHUNK_BYTES, MAX_STREAMED};
 use crate::exit;
 use crate::failure::Failure;
@@ -39,11 +41,15 @@ const RESTART: &str = "rules of approvals, calls that wait, and what was spent a
 #[command(after_help = "Examples:
   talon restore today.tar --check
   talon restore today.tar
-  talon restore today.tar --only plugins")]
+  talon restore today.tar --only plugins
+  talon restore --from valkey.store monday")]
 pub(crate) struct RestoreArgs {
-    /// A file written by `talon backup`.
+    /// A file written by `talon backup`. With --from, the name of a backup.
     #[arg(value_name = "FILE")]
     file: PathBuf,
+    /// Fetch it by this action, as plugin.action, which `talon backup --to` has stored it with.
+    #[arg(long, value_name = "ACTION")]
+    from: Option<String>,
     /// Report whether the file could be restored, and change nothing.
     #[arg(long)]
     check: bool,
@@ -55,7 +61,9 @@ pub(crate) struct RestoreArgs {
 impl RestoreArgs {
     pub(crate) async fn run(self, global: &Global, out: &mut Output) -> Result<u8, Failure> {
         let name = self.file.display().to_string();
-        let (file, checked) = self.read().await?;
+        let fetched = self.fetch(global).await?;
+        let path = fetched.as_ref().map_or(self.file.as_path(), NamedTempFile::path);
+        let (file, checked) = self.read(path).await?;
         let places: Vec<&DatabaseEntry> =
             checked.entries.iter().filter(|place| self.only.is_none_or(|only| only == place.part)).collect();
         if places.is_empty() {
@@ -69,7 +77,7 @@ impl RestoreArgs {
             let operator = reach.open(place.part, Purpose::Restore).await?;
             let mut operator = operator.ok_or_else(|| reach.no_state_failure())?;
             if operator.problem().is_empty() {
-                refuse_postgres(&mut operator).await?;
+                refuse_servers(&mut operator).await?;
             } else {
                 out.err_line(sanitized!("{}: {}", place.part.label(), sanitized_line(operator.problem())));
             }
@@ -94,10 +102,21 @@ impl RestoreArgs {
         Ok(exit::OK)
     }
 
+    /// The backup of a storage backend, in a file of mode 0600 that goes with this process.
+    async fn fetch(&self, global: &Global) -> Result<Option<NamedTempFile>, Failure> {
+        let Some(action) = &self.from else { return Ok(None) };
+        let storage = BackupStorage::find(global, action).await?;
+        let file = NamedTempFile::with_prefix(".talon-restore-");
+        let mut file =
+            file.map_err(|error| Failure::failed(format!("cannot write a temporary file: {error}")))?;
+        storage.read(&self.file.display().to_string(), file.as_file_mut()).await?;
+        Ok(Some(file))
+    }
+
     /// Opens the file and verifies it against its manifest.
-    async fn read(&self) -> Result<(File, VerifiedBackup), Failure> {
+    async fn read(&self, path: &Path) -> Result<(File, VerifiedBackup), Failure> {
         let name = self.file.display().to_string();
-        let mut file = open_regular_file(&self.file).map_err(|error| match error {
+        let mut file = open_regular_file(path).map_err(|error| match error {
             OpenError::NotRegular(_) => {
                 Failure::usage(format!("{name}: {error}; name one that `talon backup` wrote"))
             }

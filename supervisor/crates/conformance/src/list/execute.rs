@@ -39,6 +39,66 @@ pub(super) const ROLES: Check = Check {
     test: Test::ExecuteRoles,
 };
 
+pub(super) const STORAGE_REVISIONS: Check = Check {
+    id: "execute.storage-revisions",
+    title: "writes a key once of many, by its revision",
+    tries: "A key is set, then by eight calls at once with the same revision, deleted with an old and with its revision, and set again.",
+    why: "A plugin's comparison and every repeated write of talon-state depend on it: a second write with the same revision is a lost update.",
+    mend: "Compare and write in one step of what stands behind it. Give each write a new revision, such as a random number; never count from one for each key.",
+    level: Level::Must,
+    about: Applicability::All,
+    section: section::EXECUTE,
+    test: Test::ExecuteStorageRevisions,
+};
+
+pub(super) const STORAGE_SCANS: Check = Check {
+    id: "execute.storage-scans",
+    title: "lists keys in order, in pages, while others write",
+    tries: "25 keys are listed in pages of ten, while other keys are set. Each of the 25 has to be in a page, in the order of the bytes, with the size of its value.",
+    why: "Keys that a page leaves out are lost to the plugin that lists them, and its quota is counted wrongly.",
+    mend: "List keys behind `after` in the order of their bytes, not by position.",
+    level: Level::Must,
+    about: Applicability::All,
+    section: section::EXECUTE,
+    test: Test::ExecuteStorageScans,
+};
+
+pub(super) const STORAGE_BYTES: Check = Check {
+    id: "execute.storage-bytes",
+    title: "keeps any bytes, up to the limits",
+    tries: "Keys and values with zero bytes, bytes that are no UTF-8, patterns of other stores, and of the largest sizes are set and read.",
+    why: "Plugins store anything. A key that is taken for a pattern or a text is another key.",
+    mend: "Store keys and values as bytes. If what stands behind it takes only text, store the base64url.",
+    level: Level::Must,
+    about: Applicability::All,
+    section: section::EXECUTE,
+    test: Test::ExecuteStorageBytes,
+};
+
+pub(super) const STORAGE_REFUSALS: Check = Check {
+    id: "execute.storage-refusals",
+    title: "changes nothing where a request is wrong",
+    tries: "An unknown operation, a value whose digest is one of other bytes, and a set without a key have to be refused, and the key to be absent.",
+    why: "A later version may ask for more, and damage on the way must not be stored.",
+    mend: "Answer with an `error`, or with the outcome `refused`. The helpers of the SDKs check digests.",
+    level: Level::Must,
+    about: Applicability::All,
+    section: section::EXECUTE,
+    test: Test::ExecuteStorageRefusals,
+};
+
+pub(super) const STORAGE_DURABLE: Check = Check {
+    id: "execute.storage-durable",
+    title: "keeps what it acknowledged when it is killed",
+    tries: "A key is set, the process is killed and started again, and the key is read.",
+    why: "`stored` is a promise to a plugin. talon-state has no other copy.",
+    mend: "Answer `stored` when the write is on the disk of what stands behind it, not before.",
+    level: Level::Must,
+    about: Applicability::All,
+    section: section::EXECUTE,
+    test: Test::ExecuteStorageDurable,
+};
+
 pub(super) const UNKNOWN_ACTION: Check = Check {
     id: "execute.unknown-action",
     title: "says no to an action that it does not have",

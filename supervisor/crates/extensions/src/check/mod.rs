@@ -119,7 +119,7 @@ fn variables(extensions: &Extensions, entry: &Entry<'_>, args: &serde_json::Map<
                 variables["query"][first] = json!(["text"]);
             }
         }
-        Role::NotificationSink | Role::ScheduledTask | Role::AuthProvider => {}
+        Role::NotificationSink | Role::ScheduledTask | Role::AuthProvider | Role::StorageBackend => {}
     }
     variables
 }

@@ -5,6 +5,8 @@ mod auth_provider;
 mod hook;
 mod notification;
 mod scheduled_task;
+mod storage_backend;
+mod storage_bytes;
 mod text;
 mod verdict;
 
@@ -16,6 +18,10 @@ pub use notification::{
     DeliveryStatus, Event, NotificationReply, NotificationReplyError, NotificationRequest,
 };
 pub use scheduled_task::{ScheduledRun, ScheduledTaskRequest};
+pub use storage_backend::{
+    StorageAnswer, StorageItem, StorageOp, StorageOutcome, StorageReply, StorageReplyError, StorageRequest,
+};
+pub use storage_bytes::{StorageBytes, StorageBytesError};
 pub(crate) use verdict::is_metadata_key;
 pub use verdict::{HookVerdict, VerdictError, VerdictKind, VerdictOutcome};
 
@@ -37,6 +43,7 @@ pub fn schemas(role: Role) -> (Schema, Schema) {
         Role::ScheduledTask => (schema::<ScheduledTaskRequest>(), schema::<Value>()),
         Role::AuthProvider => (schema::<AuthRequest>(), schema::<AuthReply>()),
         Role::ApiRoute => (schema::<ApiRequest>(), schema::<ApiReply>()),
+        Role::StorageBackend => (schema::<StorageRequest>(), schema::<StorageReply>()),
     }
 }
 
@@ -53,6 +60,7 @@ pub fn sample(role: Role) -> Value {
         Role::ScheduledTask => value(&scheduled_task::sample()),
         Role::AuthProvider => value(&auth_provider::sample()),
         Role::ApiRoute => value(&api_route::sample()),
+        Role::StorageBackend => value(&storage_backend::sample()),
     }
 }
 
@@ -68,6 +76,10 @@ pub fn sample_variables(role: Role) -> Value {
 /// A sample with every argument that a role may ever be given, also those that are left out at times.
 #[must_use]
 pub fn full_sample(role: Role) -> Value {
+    if role == Role::StorageBackend {
+        // The type has string keys only.
+        return serde_json::to_value(storage_backend::full_sample()).unwrap_or_default();
+    }
     let mut full = sample(role);
     if role == Role::NotificationSink {
         full["events"] = json!([full["event"].clone()]);
@@ -90,6 +102,7 @@ pub fn check_answer(role: Role, structured: &Value) -> Result<(), String> {
         Role::ScheduledTask => Ok(()),
         Role::AuthProvider => AuthReply::parse(structured).map(drop).map_err(|error| error.to_string()),
         Role::ApiRoute => ApiReply::parse(structured).map(drop).map_err(|error| error.to_string()),
+        Role::StorageBackend => StorageReply::parse(structured).map(drop).map_err(|error| error.to_string()),
     }
 }
 

@@ -21,16 +21,26 @@ pub fn page(role: Role) -> String {
     let Texts { title, about, example, answers } = texts(role);
     let (arguments, answer) = contract::schemas(role);
     let (name, list, caller, when) = (role.as_str(), role.list(), role.caller(), role.when());
+    let (list, keys) = match role {
+        Role::StorageBackend => (
+            list.to_owned(),
+            "The keys are in [configuration.md](../configuration.md). The action has to declare the role.",
+        ),
+        _ => (
+            format!("extensions.{list}"),
+            "The keys of an entry are in [configuration.md](../configuration.md), arguments for an action that does not declare \
+             the role in [templates.md](templates.md).",
+        ),
+    };
     let mut page = String::new();
     // Writing to a string cannot fail.
     let _ = write!(
         page,
         "# {title}\n\n<!-- Written from supervisor/crates/extensions/src. Change the types there, not this page. -->\n\n\
          {about}\n\n\
-         | | |\n|---|---|\n| role | `{name}` |\n| list | `extensions.{list}` |\n| called by | `{caller}` |\n| when | {when} |\n\n\
+         | | |\n|---|---|\n| role | `{name}` |\n| list | `{list}` |\n| called by | `{caller}` |\n| when | {when} |\n\n\
          ```yaml\n{example}```\n\n\
-         The keys of an entry are in [configuration.md](../configuration.md), arguments for an action that does not declare \
-         the role in [templates.md](templates.md).\n\n{answers}\n\n\
+         {keys}\n\n{answers}\n\n\
          ## Arguments\n\n```json\n{}\n```\n\n## Structured answer\n\n```json\n{}\n```\n",
         pretty(&arguments),
         pretty(&answer),
@@ -69,7 +79,7 @@ mod tests {
         struct File {
             extensions: crate::Extensions,
         }
-        for role in Role::ALL {
+        for role in Role::ALL.into_iter().filter(|role| *role != Role::StorageBackend) {
             let file: File = serde_saphyr::from_str(texts(role).example).expect("an example");
             assert_eq!(file.extensions.entries().next().map(|entry| entry.role), Some(role));
         }

@@ -75,6 +75,36 @@ authenticated and its scope checked before the action is called.
 
 The gateway serves routes. Until there is one, `talon extension list` and `talon extension test` use these entries.";
 
+const STORAGE: &str = "\
+## What becomes of the answer
+
+A plugin's read or write is answered by what the backend says, and by nothing else: there is no second engine, and no cache.
+
+| operation | outcomes |
+|---|---|
+| `get` | `found` with `value` and `revision`, `absent` |
+| `set` | `stored` with the new `revision`, `conflict`, `full` |
+| `delete` | `deleted`, `conflict` |
+| `scan` | `page` with `items`, and `more` if there are further ones |
+| each | `unavailable`, `refused` |
+
+- **`stored` and `deleted` are promises**: the change survives the end of every process and a power cut. talon-state acknowledges a
+  plugin's write when the backend said so, and never before.
+- **Each write is a comparison.** `set` and `delete` happen only if the key's revision is `expected` (a `set` without it: only if the
+  key is absent), and of several with the same one, one happens. A revision never comes back for a key.
+- **A page is in the order of the keys' bytes**, behind `after`. A scan while others write has every key that was there all the time.
+- An answer that is none, a wrong digest, an error and a passed deadline leave open whether a write was done. talon-state then reads
+  the key, tells its own write by the number that it put into the value, and tries again until the plugin's deadline has passed.
+- An operation that is not known is answered with an error.
+
+## What it sees
+
+**A storage backend sees the state of every plugin**, keys and values, and can change them. Whose key is whose, quotas and pages of
+plugins are talon-state's: a key begins with the plugin's name, and the value begins with a number of the write and a digest of key
+and value, so that damage and another key's value are noticed. Its plugin has no state socket of its own.
+
+`talon conformance` checks such an action; `talon extension test` does not call it.";
+
 fn kinds() -> String {
     let mut table = DELIVERY.to_owned();
     for kind in EventKind::ALL {
@@ -148,6 +178,13 @@ pub(super) fn texts(role: Role) -> Texts {
                     a page of your own reads.",
             example: "extensions:\n  routes:\n    - { path: /x/tickets, method: POST, action: jira.create, scope: chat, headers: [content-type] }\n",
             answers: ROUTE.into(),
+        },
+        Role::StorageBackend => Texts {
+            title: "Storage backend",
+            about: "A storage backend keeps the plugins' key-values in place of SQLite or PostgreSQL: in Valkey, in an object store, in \
+                    a database of your own. The agent's sessions stay in `state.engine`.",
+            example: "state:\n  plugins: { engine: plugin, action: valkey.store }\n",
+            answers: STORAGE.into(),
         },
     }
 }

@@ -214,7 +214,8 @@ impl Shared {
         let (prepared, identity) = self.prepare_program(as_run)?;
         same_program(&prepared, handed)?;
         same_user(identity, handed)?;
-        same_sockets(spec, self.settings.state.is_some(), self.settings.models.is_some(), handed)?;
+        let state = self.settings.state.as_ref().is_some_and(|state| state.serves(&spec.name));
+        same_sockets(spec, state, self.settings.models.is_some(), handed)?;
         Ok((prepared, identity))
     }
 }

@@ -171,7 +171,9 @@ impl Shared {
         identity: Option<Identity>,
         view: Option<&mut View>,
     ) -> Result<Option<Box<dyn AttachedSocket>>, LaunchError> {
-        let Some(sockets) = &self.settings.state else { return Ok(None) };
+        let Some(sockets) = self.settings.state.as_ref().filter(|sockets| sockets.serves(plugin)) else {
+            return Ok(None);
+        };
         let socket = dir.listen_for_state(identity).map_err(LaunchError::Directory)?;
         if let Some(view) = view {
             show(view, dir.state_path(), Access::Connect);

@@ -4,6 +4,7 @@ pub(super) mod answers;
 pub(super) mod arguments;
 pub(super) mod concurrency;
 pub(super) mod roles;
+pub(super) mod storage;
 
 use talon_sanitize::Sanitized;
 

@@ -1,0 +1,358 @@
+//! The plugins' state in Valkey or Redis: `state.plugins` with the plugin `valkey`, jailed, against a real server, while the plugin,
+//! talon-state, the supervisor and the server are killed.
+//!
+//! `tests/scripts/deps.sh test` installs the server; without it the tests are skipped by name.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::{Value, json};
+use talon_proto::host::ExecuteRequest;
+use talon_tests::state::{OnDisconnect, ValueNumbers, Writer, assert_kept, socket_of, sockets};
+use talon_tests::{Builder, Scratch, Supervisor, cli, program, skip};
+
+/// How often one of the four is killed; `make long` says more with `TALON_TEST_KILLS`.
+const KILLS: u32 = 10;
+/// How many numbers the writer has between two kills.
+const NUMBERS_PER_ROUND: u32 = 1 << 20;
+/// How many writes are acknowledged between two kills.
+const WRITES_PER_ROUND: usize = 20;
+
+/// The server, if this machine has one.
+fn server_program() -> Option<PathBuf> {
+    let dirs = ["/usr/bin", "/usr/sbin", "/usr/local/bin"];
+    let programs = ["valkey-server", "redis-server"];
+    let paths = programs.iter().flat_map(|name| dirs.map(|dir| Path::new(dir).join(name)));
+    paths.into_iter().find(|path| path.is_file())
+}
+
+/// A server on a unix socket, with its data in a directory.
+struct Server {
+    child: Child,
+    program: PathBuf,
+    dir: PathBuf,
+    settings: Vec<String>,
+}
+
+impl Server {
+    /// One that keeps what it acknowledges, or says so otherwise with other `settings`.
+    fn start(test: &str, scratch: &Scratch, settings: &[&str]) -> Option<Self> {
+        let Some(program) = server_program() else {
+            skip(test, "no valkey-server or redis-server: tests/scripts/deps.sh test installs one");
+            return None;
+        };
+        let dir = scratch.join("valkey");
+        std::fs::create_dir_all(&dir).expect("the scratch directory takes directories");
+        let settings: Vec<String> = settings.iter().map(|word| (*word).to_owned()).collect();
+        let child = Self::run(&program, &dir, &settings);
+        Some(Self { child, program, dir, settings })
+    }
+
+    fn run(program: &Path, dir: &Path, settings: &[String]) -> Child {
+        let log = std::fs::File::create(dir.join("log")).expect("the directory takes files");
+        Command::new(program)
+            .current_dir(dir)
+            .args(["--port", "0", "--unixsocketperm", "777", "--save", "", "--appendonly", "yes"])
+            .args(["--appendfsync", "always", "--unixsocket"])
+            .arg(dir.join("socket"))
+            .arg("--dir")
+            .arg(dir)
+            .args(settings)
+            .stdin(Stdio::null())
+            .stdout(log)
+            .spawn()
+            .expect("the server starts")
+    }
+
+    /// Kills it and starts it again on its data.
+    fn kill_and_restart(&mut self) {
+        self.child.kill().expect("it is ours");
+        self.child.wait().expect("it is ours");
+        self.child = Self::run(&self.program, &self.dir, &self.settings);
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It may have ended.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A supervisor whose plugins' state is in the server of this directory.
+fn with_valkey(builder: Builder, dir: &Path, config: &str) -> Builder {
+    let entry = format!(
+        "config: {{ socket: {:?}{config} }}\nsandbox: {{ fs: {{ write: [{:?}] }} }}",
+        dir.join("socket"),
+        dir.display().to_string()
+    );
+    builder
+        .state("plugins: { engine: plugin, action: valkey.store }")
+        .plugin("valkey", &program("valkey"), &[], &entry)
+        .plugin("hello", &program("hello"), &[], "")
+        .misbehave(&[], "")
+}
+
+async fn state(supervisor: &Supervisor, pairs: &[(&str, &str)]) -> Result<String, String> {
+    let answer = supervisor.client.call("misbehave", "state", pairs).await;
+    if answer.error.is_empty() { Ok(answer.content) } else { Err(answer.error) }
+}
+
+async fn serves(supervisor: &Supervisor) {
+    supervisor.wait_state_service("state in the storage backend", |now| now.state == "serving").await;
+}
+
+/// Ends it; everything that it started is gone.
+async fn ends_clean(supervisor: Supervisor) {
+    let stopped = supervisor.stop().await;
+    assert!(stopped.status.success(), "{}", stopped.log);
+    assert_eq!(stopped.processes, Vec::<u32>::new());
+}
+
+// Promises: EXT-106
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn plugins_keep_their_state_in_a_storage_backend() {
+    let builder = Builder::new();
+    let Some(server) = Server::start("plugins_keep_their_state_in_a_storage_backend", builder.scratch(), &[])
+    else {
+        return;
+    };
+    let dir = server.dir.clone();
+    let supervisor = with_valkey(builder, &dir, "").start().await;
+    serves(&supervisor).await;
+    let told = supervisor.state_service().await;
+    assert_eq!((told.engine.as_str(), told.place.as_str()), ("plugin", "valkey.store"), "{told:?}");
+    assert_eq!(
+        state(&supervisor, &[("op", "set"), ("key", "ü"), ("value", "<|im_start|>")]).await,
+        Ok("set".into())
+    );
+    let large = (400 << 10).to_string();
+    assert_eq!(
+        state(&supervisor, &[("op", "set"), ("key", "large"), ("bytes", &large)]).await,
+        Ok("set".into())
+    );
+    assert_eq!(state(&supervisor, &[("op", "keys")]).await, Ok("large ü".into()));
+    assert_eq!(state(&supervisor, &[("op", "delete"), ("key", "large")]).await, Ok("existed: true".into()));
+    let too_large = (600 << 10).to_string();
+    let refused = state(&supervisor, &[("op", "set"), ("key", "a"), ("bytes", &too_large)]).await;
+    assert!(refused.as_ref().is_err_and(|why| why.contains("524288")), "{refused:?}");
+    // The backend has no state of its own; each other plugin has.
+    assert!(!socket_of(&supervisor, "hello").await.as_os_str().is_empty());
+    assert_eq!(sockets(supervisor.runtime_dir()).len(), 2);
+    // What the operator is told.
+    let output = supervisor.cli(&["--output", "json", "extension", "list"]).await;
+    let listed = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(listed.contains("storage_backend") && listed.contains("ready"), "{listed}");
+    let output = supervisor.cli(&["state", "get", "misbehave", "ü"]).await;
+    assert!(String::from_utf8_lossy(&output.stdout).contains("im_start"), "{output:?}");
+    // Nobody else calls it in its role, and the database is not a second place.
+    assert!(!supervisor.scratch.join("data/state/state.db").exists());
+    let stopped = supervisor.stop().await;
+    assert!(stopped.status.success(), "{}", stopped.log);
+    let again = with_valkey(Builder::on_leftovers(stopped.left), &dir, "").start().await;
+    serves(&again).await;
+    let found = state(&again, &[("op", "get"), ("key", "ü")]).await.expect("it is there");
+    assert!(found.contains("im_start"), "{found}");
+    ends_clean(again).await;
+}
+
+// Promises: EXT-107
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_acknowledged_is_there_whoever_is_killed() {
+    let kills = std::env::var("TALON_TEST_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(KILLS);
+    let builder = Builder::new();
+    let test = "what_was_acknowledged_is_there_whoever_is_killed";
+    let Some(mut server) = Server::start(test, builder.scratch(), &[]) else { return };
+    let dir = server.dir.clone();
+    let mut supervisor = with_valkey(builder, &dir, "").start().await;
+    serves(&supervisor).await;
+    let mut acknowledged = ValueNumbers::new();
+    let (mut counted, mut open) = (0_u32, 0_u32);
+    for round in 0..kills {
+        let when = format!("round {round}");
+        let first = round * NUMBERS_PER_ROUND;
+        // Its socket goes with the supervisor.
+        let broken = if round % 4 == 3 { OnDisconnect::End } else { OnDisconnect::Retry };
+        let mut writer = Writer::start(&supervisor, "hello", first, broken).await;
+        assert_kept(&acknowledged, &writer.found().await, &when);
+        let taken = writer.read_acknowledged(WRITES_PER_ROUND, &mut acknowledged).await;
+        assert_eq!(taken, WRITES_PER_ROUND, "{when}: the writer ended");
+        let counting = state(&supervisor, &[("op", "increment"), ("key", "n")]);
+        let killing = async {
+            match round % 4 {
+                0 => kill_pid(supervisor.client.plugin("valkey").await.instances[0].pid),
+                1 => kill_pid(supervisor.state_service().await.pid),
+                2 => server.kill_and_restart(),
+                _ => {}
+            }
+        };
+        // What was acknowledged in the middle of it counts.
+        match tokio::join!(counting, killing).0 {
+            Ok(_) => counted += 1,
+            Err(_) => open += 1,
+        }
+        if round % 4 == 3 {
+            let rest = tokio::spawn(async move {
+                let mut rest = ValueNumbers::new();
+                writer.read_acknowledged(usize::MAX, &mut rest).await;
+                writer.ended().await;
+                rest
+            });
+            let stopped = supervisor.end(Signal::SIGKILL).await;
+            assert_eq!(stopped.processes, Vec::<u32>::new(), "{when}: {}", stopped.log);
+            acknowledged.extend(rest.await.unwrap_or_else(|error| panic!("{when}: {error}")));
+            supervisor = with_valkey(Builder::on_leftovers(stopped.left), &dir, "").start().await;
+            serves(&supervisor).await;
+        } else {
+            writer.read_acknowledged(WRITES_PER_ROUND, &mut acknowledged).await;
+            let found = writer.stop(&mut acknowledged).await;
+            assert_kept(&acknowledged, &found, &when);
+        }
+    }
+    let last = state(&supervisor, &[("op", "increment"), ("key", "n")]).await.expect("it is counted");
+    let last: u32 = last.parse().expect("a number");
+    assert!((counted + 1..=counted + 1 + open).contains(&last), "{counted} and {open}: {last}");
+    println!("{} keys, {counted} counted, {open} open, {last} at the end", acknowledged.len());
+    ends_clean(supervisor).await;
+}
+
+fn kill_pid(pid: u32) {
+    kill(Pid::from_raw(pid.cast_signed()), Signal::SIGKILL).expect("it runs");
+}
+
+// Promises: EXT-108
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_would_lose_writes_is_refused() {
+    let builder = Builder::new();
+    let test = "a_server_that_would_lose_writes_is_refused";
+    let Some(server) = Server::start(test, builder.scratch(), &["--appendfsync", "everysec"]) else { return };
+    let dir = server.dir.clone();
+    let supervisor = with_valkey(builder, &dir, "").start().await;
+    let told = supervisor.wait_state_service("a refusal", |now| now.problem.contains("everysec")).await;
+    assert!(told.problem.contains("durability: relaxed"), "{told:?}");
+    let refused = state(&supervisor, &[("op", "set"), ("key", "a"), ("value", "b")]).await;
+    assert!(refused.is_err(), "{refused:?}");
+    let stopped = supervisor.stop().await;
+    let relaxed =
+        with_valkey(Builder::on_leftovers(stopped.left), &dir, ", durability: relaxed").start().await;
+    serves(&relaxed).await;
+    assert_eq!(state(&relaxed, &[("op", "get"), ("key", "a")]).await, Ok("(nothing)".into()));
+    assert_eq!(state(&relaxed, &[("op", "set"), ("key", "a"), ("value", "b")]).await, Ok("set".into()));
+    ends_clean(relaxed).await;
+}
+
+// Promises: EXT-105
+#[tokio::test]
+async fn a_configuration_whose_backend_would_keep_its_own_state_is_refused() {
+    let scratch = Scratch::new();
+    for (plugins, backend, says) in [
+        ("{ valkey: { command: /bin/true } }", "valkye.store", "did you mean valkey?"),
+        ("{ valkey: { command: /bin/true } }", "store", "is no action"),
+        ("{ valkey: { command: /bin/true, state_quota: { keys: 5 } } }", "valkey.store", "state_quota"),
+    ] {
+        let config = format!(
+            "state: {{ plugins: {{ engine: plugin, action: {backend} }} }}\nplugins: {{ tools: {{ plugins: {plugins} }} }}\n"
+        );
+        let config = scratch.write("talon.yaml", &config).display().to_string();
+        let output = cli(&["config", "check", "--skip-plugins", "--config", &config]).await;
+        let said =
+            format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert!(!output.status.success() && said.contains(says), "{says}: {said}");
+    }
+}
+
+// Promises: EXT-109
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_backend_conforms() {
+    let scratch = Scratch::new();
+    let Some(server) = Server::start("the_backend_conforms", &scratch, &[]) else { return };
+    let command = program("valkey");
+    let lines = format!(
+        "plugins: {{ tools: {{ plugins: {{ valkey: {{ command: {command:?}, config: {{ socket: {:?} }}, sandbox: {{ fs: {{ write: \
+         [{:?}] }} }} }} }} }} }}\n",
+        server.dir.join("socket"),
+        server.dir.display().to_string(),
+    );
+    let file = scratch.write("talon.yaml", &lines).display().to_string();
+    let words = ["conformance", "--plugin", "valkey", "--config", &file, "--allow-calls", "--report", "json"];
+    let output = cli(&words).await;
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
+    let checks = report["checks"].as_array().expect("there are checks");
+    let wrong: Vec<&Value> =
+        checks.iter().filter(|check| check["outcome"] == "fail" || check["outcome"] == "warn").collect();
+    assert!(wrong.is_empty() && output.status.success(), "{wrong:#?}");
+    let passed = |check: &&Value| {
+        check["outcome"] == "pass" && check["id"].as_str().is_some_and(|id| id.contains("storage"))
+    };
+    assert_eq!(checks.iter().filter(passed).count(), 5, "{checks:#?}");
+}
+
+/// Calls the action as a person may; gives its structured answer.
+async fn store(supervisor: &Supervisor, arguments: Value) -> Value {
+    let request = ExecuteRequest {
+        plugin: "valkey".to_owned(),
+        action: "store".to_owned(),
+        arguments_json: arguments.to_string(),
+        ..ExecuteRequest::default()
+    };
+    let answer = supervisor.client.execute(request).await.expect("a good request");
+    serde_json::from_str(&answer.structured_content).unwrap_or_else(|_| panic!("{answer:?}"))
+}
+
+// Promises: EXT-110
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_backup_in_a_storage_backend_is_restored_whole_or_not_at_all() {
+    let builder = Builder::new();
+    let test = "a_backup_in_a_storage_backend_is_restored_whole_or_not_at_all";
+    let Some(server) = Server::start(test, builder.scratch(), &[]) else { return };
+    let entry = format!(
+        "config: {{ socket: {:?} }}\nsandbox: {{ fs: {{ write: [{:?}] }} }}",
+        server.dir.join("socket"),
+        server.dir.display().to_string()
+    );
+    let builder = builder.plugin("valkey", &program("valkey"), &[], &entry).misbehave(&[], "");
+    let supervisor = builder.start().await;
+    let config = supervisor.config().display().to_string();
+    let run = async |words: &[&str]| {
+        let output = supervisor.cli(&[words, &["--config", &config]].concat()).await;
+        let said = [output.stdout.as_slice(), &output.stderr].concat();
+        (output.status.success(), String::from_utf8_lossy(&said).into_owned())
+    };
+    let set = async |value: &str| state(&supervisor, &[("op", "set"), ("key", "a"), ("value", value)]).await;
+    assert_eq!(set("precious").await, Ok("set".into()));
+    let (done, said) = run(&["backup", "--to", "valkey.store", "monday", "--only", "plugins"]).await;
+    assert!(done, "{said}");
+    let (_, said) = run(&["backup", "--to", "valkey.store", "--list"]).await;
+    assert!(said.contains("monday"), "{said}");
+    let (done, said) = run(&["backup", "--to", "valkey.store", "monday", "--only", "plugins"]).await;
+    assert!(!done && said.contains("--overwrite"), "{said}");
+    assert_eq!(set("spoiled").await, Ok("set".into()));
+    let (done, said) = run(&["restore", "--from", "valkey.store", "monday", "--only", "plugins"]).await;
+    assert!(done, "{said}");
+    assert_eq!(state(&supervisor, &[("op", "get"), ("key", "a")]).await, Ok("precious".into()));
+    // One whose second piece is gone is not restored.
+    let sealed = |text: &str| {
+        // Whatever makes an envelope does: the plugin checks it.
+        serde_json::to_value(talon_sdk::StorageBytes::seal(text.as_bytes())).expect("JSON")
+    };
+    let page =
+        store(&supervisor, json!({"op": "scan", "prefix": sealed("backup/monday/piece/"), "limit": 9})).await;
+    let second = &page["items"][1];
+    let gone = json!({"op": "delete", "key": second["key"], "expected": second["revision"]});
+    assert_eq!(store(&supervisor, gone).await["outcome"], "deleted", "{page}");
+    assert_eq!(set("kept").await, Ok("set".into()));
+    let (done, said) = run(&["restore", "--from", "valkey.store", "monday", "--only", "plugins"]).await;
+    assert!(!done && said.contains("piece of the backup is missing"), "{said}");
+    assert_eq!(state(&supervisor, &[("op", "get"), ("key", "a")]).await, Ok("kept".into()));
+    // One without a manifest, as an interrupted one is, is none.
+    let found = store(&supervisor, json!({"op": "get", "key": sealed("backup/monday/manifest")})).await;
+    let gone =
+        json!({"op": "delete", "key": sealed("backup/monday/manifest"), "expected": found["revision"]});
+    assert_eq!(store(&supervisor, gone).await["outcome"], "deleted");
+    let (done, said) = run(&["restore", "--from", "valkey.store", "monday"]).await;
+    assert!(!done && said.contains("no complete backup"), "{said}");
+    ends_clean(supervisor).await;
+}
