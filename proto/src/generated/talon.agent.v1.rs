@@ -1398,6 +1398,9 @@ pub struct GetCostsResponse {
     pub session_budget_pico_usd: ::core::option::Option<u64>,
     #[prost(uint64, optional, tag = "6")]
     pub day_budget_pico_usd: ::core::option::Option<u64>,
+    /// Today, for operators: the plugins that asked models, in the calls of turns and on their own account.
+    #[prost(message, repeated, tag = "1120")]
+    pub by_plugin: ::prost::alloc::vec::Vec<NamedCost>,
 }
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]

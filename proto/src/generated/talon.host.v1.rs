@@ -382,6 +382,34 @@ pub struct Settings {
     /// What its actions get of a caller's session context, if they ask for it (inject_context_args).
     #[prost(string, repeated, tag = "14")]
     pub context: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// What it may ask of language models over its own socket; absent: nothing.
+    #[prost(message, optional, tag = "1120")]
+    pub models: ::core::option::Option<ModelGrant>,
+}
+/// What a plugin may ask of language models.
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ModelGrant {
+    /// The models, by the names that the operator gives them; the first is the default.
+    #[prost(string, repeated, tag = "1")]
+    pub aliases: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// The most completions of one call.
+    #[prost(uint32, tag = "2")]
+    pub max_calls: u32,
+    /// The most tokens of one answer.
+    #[prost(uint32, tag = "3")]
+    pub max_tokens: u32,
+    /// The longest time for one completion.
+    #[prost(uint64, tag = "4")]
+    pub timeout_ms: u64,
+    /// The most completions at once.
+    #[prost(uint32, tag = "5")]
+    pub concurrency: u32,
+    /// The most completions, and the most cost, of one day without a call of a turn; absent: none are made.
+    #[prost(uint32, optional, tag = "6")]
+    pub own_calls_per_day: ::core::option::Option<u32>,
+    #[prost(uint64, optional, tag = "7")]
+    pub own_micro_usd_per_day: ::core::option::Option<u64>,
 }
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, ::prost::Message)]

@@ -33,7 +33,7 @@ pub struct CompleteRequest {
     /// Oldest first; the last one is the user's.
     #[prost(message, repeated, tag = "2")]
     pub messages: ::prost::alloc::vec::Vec<Message>,
-    /// Standing instructions for the model. They do not replace the rules that the agent gives it.
+    /// Standing instructions for the model.
     #[prost(string, tag = "3")]
     pub system: ::prost::alloc::string::String,
     /// The most tokens of the answer; 0 is what the operator grants, which it never exceeds.

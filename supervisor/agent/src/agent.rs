@@ -149,6 +149,7 @@ impl Agent {
             probing: Arc::clone(&probing),
             runner: Arc::clone(&runner),
             sanitizer: Arc::new(Sanitizer::default()),
+            plugin_calls: Arc::default(),
         };
         let setup = Arc::new(Setup::new(configuration, &parts, None));
         let jobs = Arc::<ConfiguredJobs>::default();

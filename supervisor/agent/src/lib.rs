@@ -21,6 +21,7 @@
 //! - [`compress`]: the running summary
 //! - [`driver`]: performs effects, and defines the traits for everything else outside
 //! - [`hooks`]: filters and hooks around a turn
+//! - [`plugin_calls`]: calls of plugins in flight, to which their completions are charged
 //! - [`host_client`], [`approval`], [`recall`], [`subagent`]: implementations of these traits
 //! - [`media`], [`media_store`]: which images and files are taken, and where their bytes are
 //! - [`traces`]: spans of turns, for the supervisor's collector
@@ -28,12 +29,14 @@
 //! - `jobs`, `schedule`: jobs that run at planned times
 //! - `notify`: events, told to people through actions
 //! - `turns`: the running turns; `agent`: the shared state, which starts them; [`costs`] and [`metrics`]
+//! - `completions`: the service for plugins that ask models
 //! - `serve`: the service for clients; [`run`]: the process
 
 mod agent;
 pub mod answer;
 pub mod approval;
 pub mod budget;
+mod completions;
 pub mod compress;
 pub mod context;
 pub mod costs;
@@ -54,6 +57,7 @@ pub mod metrics;
 mod notify;
 pub mod originals;
 pub mod plan;
+pub mod plugin_calls;
 pub mod progress;
 pub mod prompt;
 pub mod question;

@@ -242,6 +242,7 @@ fn get_plugin_response() -> GetPluginResponse {
             sandbox_grants: vec![text("sandbox_grants")],
             changed_tools: text("changed_tools"),
             context: vec![text("context")],
+            models: None,
         }),
         extensions: vec![extension(true)],
         declaration_digests: [

@@ -1,5 +1,6 @@
 //! The control protocol with a process of `talon-agent`.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::AsFd;
 use std::sync::Arc;
@@ -9,13 +10,14 @@ use parking_lot::Mutex;
 use talon_control::{ControlError, memfd};
 use talon_listen::LogThrottle;
 use talon_proto::agent::{
-    Configure, FromAgent, GetStatusResponse, HostConnection, NeedHost, Ready, Refused, ToAgent, from_agent,
-    to_agent,
+    AttachModel, Configure, FromAgent, GetStatusResponse, HostConnection, NeedHost, Ready, Refused, ToAgent,
+    from_agent, to_agent,
 };
 use talon_proto::state::Open;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::endpoint::HostLink;
+use super::model_sockets::ModelSocketSet;
 use super::pending_client::{MAX_WAITING, PendingClient};
 use super::report::{AgentReport, MAX_COMPLAINTS};
 use super::trace;
@@ -34,6 +36,7 @@ pub(super) struct AgentService {
     settings: Mutex<Settings>,
     clients: BoundedQueue<PendingClient>,
     pub(super) host_link: HostLink,
+    pub(super) models: ModelSocketSet,
     /// The latest report of the current process.
     report: Mutex<Option<AgentReport>>,
 }
@@ -59,6 +62,8 @@ pub(super) struct SessionState {
     /// The id of its latest unanswered request for a connection to the host. It has one connection, so
     /// earlier requests are obsolete.
     needs_host: Option<u64>,
+    /// The sockets for completions, with their grants.
+    models: BTreeMap<u64, AttachModel>,
     /// The pending retry after a failed message.
     retry: Option<AbortOnDropHandle<()>>,
 }
@@ -70,6 +75,7 @@ impl AgentService {
             settings: Mutex::default(),
             clients: BoundedQueue::new(MAX_WAITING),
             host_link: HostLink::default(),
+            models: ModelSocketSet::default(),
             report: Mutex::default(),
         }
     }
@@ -182,6 +188,7 @@ impl ManagedService for AgentService {
         if !given.ready {
             return Ok(());
         }
+        agent.models.reconcile::<Self>(line, &mut given.models).await?;
         while let Some(client) = agent.clients.pop() {
             let attach = message(to_agent::Kind::AttachClient(client.identity.clone()));
             if let Err(error) = line.send(&attach, Some(client.connection.as_fd())).await {

@@ -30,6 +30,7 @@ mod endpoint;
 mod forward;
 mod health;
 mod host_connection;
+mod model_sockets;
 mod pending_client;
 mod program;
 mod report;

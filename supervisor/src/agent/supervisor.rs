@@ -4,9 +4,11 @@ use std::fmt;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::net;
+use std::sync::Arc;
 use std::time::Duration;
 
-use talon_plugin::{Events, ServiceHooks};
+use talon_plugin::{AttachedSocket, Events, ModelSockets, ServiceHooks};
+use talon_plugin_config::PluginName;
 use talon_proto::agent::AttachClient;
 use talon_proto::state::Open;
 use talon_sanitize::Sanitized;
@@ -18,6 +20,7 @@ use super::control::AgentService;
 use super::endpoint::AgentEndpoint;
 use super::pending_client::PendingClient;
 use super::report::AgentReport;
+use crate::config::Config;
 use crate::service::{
     self, ManagedService, ManagedServiceState, ManagedServiceStatus, ServiceHandle, sanitize_report,
 };
@@ -50,6 +53,12 @@ impl AgentSupervisor {
     /// once; an unchanged one only with `resend`, which makes it forget what it learned of its providers.
     pub fn configure(&self, settings: Vec<u8>, extensions: Vec<u8>, resend: bool) {
         self.handle.service().set_config(settings, extensions, resend);
+        self.handle.notify_changed();
+    }
+
+    /// Sets what plugins may ask of models, also those that run.
+    pub fn set_model_grants(&self, config: Arc<Config>) {
+        self.handle.service().models.set_config(config);
         self.handle.notify_changed();
     }
 
@@ -133,6 +142,39 @@ fn supervisor_client() -> AttachClient {
 impl fmt::Debug for AgentSupervisor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AgentSupervisor").field("held", &self.handle).finish()
+    }
+}
+
+impl ModelSockets for AgentSupervisor {
+    fn attach(&self, plugin: &PluginName, peer: u32, socket: OwnedFd) -> Box<dyn AttachedSocket> {
+        let id = self.handle.service().models.attach(plugin, peer, socket);
+        self.handle.notify_changed();
+        Box::new(AttachedModelSocket { handle: self.handle.clone(), id })
+    }
+}
+
+/// Withdraws a socket when it is dropped.
+struct AttachedModelSocket {
+    handle: ServiceHandle<AgentService>,
+    id: u64,
+}
+
+impl fmt::Debug for AttachedModelSocket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AttachedModelSocket").field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+impl AttachedSocket for AttachedModelSocket {
+    fn socket(&self) -> io::Result<OwnedFd> {
+        self.handle.service().models.socket(self.id)
+    }
+}
+
+impl Drop for AttachedModelSocket {
+    fn drop(&mut self) {
+        self.handle.service().models.detach(self.id);
+        self.handle.notify_changed();
     }
 }
 

@@ -423,3 +423,36 @@ fn a_file_of_patterns_holds_to_its_examples_or_is_refused() {
         assert!(found.contains(said), "{text}: {found}");
     }
 }
+
+// Promises: EXT-120
+#[test]
+fn models_of_a_plugin_are_checked_against_the_catalog() {
+    let text = |grant: &str, rest: &str| {
+        format!(
+            "plugins: {{ tools: {{ plugins: {{ a: {{ command: /bin/true, models: {grant} }} }} }} }}\n\
+             models:\n  providers: {{ local: {{ kind: ollama }} }}\n  \
+             catalog: {{ local/qwen: {{ alias: small, tier: cheap, context_window: 32768, free: true }} }}\n{rest}"
+        )
+    };
+    let granted = Scene::file(&text("{ allow: [auto, small], own_budget: { per_day: 0.5 } }", "")).load();
+    assert!(granted.warnings.is_empty(), "{:?}", granted.warnings);
+    let grant = granted.config.model_grant("a").expect("a grant");
+    assert_eq!((grant.max_calls, grant.concurrency), (10, 4));
+    assert_eq!(grant.own_budget.map(|own| own.calls_per_day), Some(1000));
+    assert!(granted.config.spec_defaults().granted_models.contains("a"));
+    for (grant, says) in [
+        ("{ allow: [smal] }", "did you mean small?"),
+        ("{ allow: [] }", "names no model"),
+        ("{ allow: [auto, auto] }", "stands there twice"),
+        ("{ allow: [auto], max_calls: 0 }", "max_calls"),
+        ("{ allow: [auto], concurrency: 65 }", "concurrency"),
+        ("{ allow: [auto], timeout: 0s }", "timeout"),
+        ("{ allow: [auto], own_budget: { per_day: 1, calls_per_day: 0 } }", "calls_per_day"),
+    ] {
+        let errors = Scene::file(&text(grant, "")).errors();
+        assert!(errors.contains(says), "expected {says:?} in {errors}");
+    }
+    let off = Scene::file(&text("{ allow: [auto] }", "agent: { enabled: false }")).load();
+    assert!(off.warnings[0].to_string().contains("the plugin gets no socket"), "{:?}", off.warnings);
+    assert!(off.config.spec_defaults().granted_models.is_empty());
+}

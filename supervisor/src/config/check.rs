@@ -4,6 +4,7 @@
 mod agent;
 mod extensions;
 mod machine;
+mod model_grants;
 mod models;
 mod uids;
 
@@ -48,6 +49,7 @@ pub(crate) fn check<'o>(config: &Config, around: &Environment, origins: &'o Orig
     check_call_timeout(config.audit.wait, &audit.key("wait"), &mut check.found);
     check.events(&config.events, &top.key("events"));
     let catalog = check.models(&config.models, &top.key("models"));
+    check.model_grants(config, catalog.as_ref());
     check.agent(config, catalog.as_ref(), &top.key("agent"));
     check.orchestrator(&config.orchestrator, &top.key("orchestrator"));
     check.extensions(config, &top.key("extensions"));

@@ -25,7 +25,7 @@ use super::substitute::substitute;
 pub(super) const PREFIX: &str = "TALON_";
 
 /// Our variables that are not configuration keys, with their descriptions.
-pub(super) const OTHER_VARIABLES: [(&str, &str); 8] = [
+pub(super) const OTHER_VARIABLES: [(&str, &str); 9] = [
     ("TALON_CONFIG", "the config file, as `--config`"),
     ("TALON_LOG", "what is logged; wins over `log.level`"),
     ("TALON_JOURNAL_SOCKET", "where the journal is, if it is not the machine's own"),
@@ -34,6 +34,7 @@ pub(super) const OTHER_VARIABLES: [(&str, &str); 8] = [
     ("TALON_LISTEN_FD", "given to plugins: a listening socket that they inherit"),
     ("TALON_PROXY_SOCKET", "given to plugins with `network: proxy`: their way out"),
     ("TALON_STATE_SOCKET", "given to plugins: where their own state is kept"),
+    ("TALON_MODEL_SOCKET", "given to plugins that may ask language models: where"),
 ];
 
 /// The prefix of variables of the handshake with plugins.

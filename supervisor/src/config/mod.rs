@@ -45,9 +45,9 @@ pub use self::secret::{REDACTED, Secret, sounds_secret};
 pub use self::specs::{CallPolicy, GuardStores};
 pub use self::types::{
     Admin, Audit, AuditArguments, Breaker, Config, ConfiguredPlugin, Credential, Engine, Envelope, Events,
-    Frames, Grants, Guard, Host, Lifecycle, Log, LogFormat, Media, Origin as PeerOrigin,
-    Override as PluginOverride, Oversize, Pages, Peer, Plugins, Quarantine, Quota, QuotaOverride, Reload,
-    Role, Sandbox, State, Tools, Traces, User,
+    Frames, Grants, Guard, Host, Lifecycle, Log, LogFormat, Media, ModelGrant, Origin as PeerOrigin,
+    Override as PluginOverride, Oversize, OwnBudget, Pages, Peer, Plugins, Quarantine, Quota, QuotaOverride,
+    Reload, Role, Sandbox, State, Tools, Traces, User,
 };
 pub use talon_plugin_config::document::origin::{KeyPath, Source};
 pub use talon_plugin_config::document::problem::{Problem, Problems as ConfigErrors};

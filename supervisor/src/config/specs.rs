@@ -23,7 +23,7 @@ use talon_plugin_config::units::ByteSize;
 use crate::program_lookup;
 
 use super::environment::Environment;
-use super::types::{Config, Media, Oversize, Quota};
+use super::types::{Config, Media, ModelGrant, Oversize, Quota};
 
 /// The settings of one plugin's guard stack.
 #[derive(Debug, Clone, PartialEq)]
@@ -74,6 +74,7 @@ impl Config {
             lifecycle: (&tools.lifecycle).into(),
             sandbox: self.sandbox.settings(),
             max_message_bytes: max_message_bytes.as_usize(),
+            granted_models: self.plugins_with_models(),
             overrides: overrides.collect(),
             bridges: self.bridges(),
             watch: tools.watch,
@@ -195,6 +196,24 @@ impl Config {
         entry.into_iter().chain(over).fold(self.state.quota, Quota::with)
     }
 
+    /// The models that a plugin may ask. An override takes the place of the whole grant.
+    #[must_use]
+    pub fn model_grant(&self, plugin: &str) -> Option<&ModelGrant> {
+        let tools = &self.plugins.tools;
+        let over = tools.overrides.get(plugin).and_then(|over| over.grants.models.as_ref());
+        over.or_else(|| tools.plugins.get(plugin).and_then(|entry| entry.grants.models.as_ref()))
+    }
+
+    /// The plugins that have a socket for completions: those with a grant, if there is an agent that serves it.
+    fn plugins_with_models(&self) -> BTreeSet<String> {
+        if !self.runs_agent() {
+            return BTreeSet::new();
+        }
+        let tools = &self.plugins.tools;
+        let named = tools.plugins.keys().chain(tools.overrides.keys());
+        named.filter(|name| self.model_grant(name).is_some()).cloned().collect()
+    }
+
     /// What is passed on of a plugin's media. Overrides have precedence.
     fn media(&self, plugin: &str) -> MediaPolicy {
         let tools = &self.plugins.tools;
@@ -257,6 +276,7 @@ impl Config {
                 rotated_files: log.rotated_files,
             },
             state: None,
+            models: None,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! `ListPlugins` and `GetPlugin`: plugins as clients see them.
 
+use talon_agent_settings::PICOS_PER_MICRO;
 use talon_plugin::{Desired, InstanceSnapshot, Plugin, ReviewedCapability, State};
 use talon_plugin_config::entry::SandboxMode;
 use talon_plugin_config::name::RESERVED_NAME;
@@ -14,7 +15,7 @@ use talon_sanitize::{Raw, Sanitized};
 use tonic::{Request, Response, Status};
 
 use super::context::HostContext;
-use crate::config::Role;
+use crate::config::{ModelGrant, OwnBudget, Role};
 use crate::peer::{Visibility, require};
 use crate::to_wire::{count, micros, status_text, unix_ms, wire};
 
@@ -216,6 +217,7 @@ fn all_settings(context: &HostContext, plugin: &Plugin) -> Settings {
     let spec = plugin.spec();
     let snapshot = plugin.snapshot();
     let policy = context.dispatcher.policy(plugin);
+    let config = context.dispatcher.config();
     let command: Vec<String> =
         std::iter::once(spec.program.display().to_string()).chain(spec.args.clone()).collect();
     Settings {
@@ -247,6 +249,21 @@ fn all_settings(context: &HostContext, plugin: &Plugin) -> Settings {
             ChangedTools::Block => "block",
         }
         .to_owned(),
+        models: config.model_grant(spec.name.as_str()).filter(|_| spec.models).map(model_grant),
         context: policy.grants.context.iter().map(|name| wire(Raw::from(name).line())).collect(),
+    }
+}
+
+fn model_grant(grant: &ModelGrant) -> host::ModelGrant {
+    let ModelGrant { allow, max_calls, max_tokens, timeout, concurrency, own_budget } = grant;
+    let micro = |own: &OwnBudget| u64::try_from(own.per_day.picodollars() / PICOS_PER_MICRO);
+    host::ModelGrant {
+        aliases: allow.iter().map(|name| wire(Raw::from(name).line())).collect(),
+        max_calls: *max_calls,
+        max_tokens: *max_tokens,
+        timeout_ms: u64::try_from(timeout.get().as_millis()).unwrap_or(u64::MAX),
+        concurrency: *concurrency,
+        own_calls_per_day: own_budget.map(|own| own.calls_per_day),
+        own_micro_usd_per_day: own_budget.map(|own| micro(&own).unwrap_or(u64::MAX)),
     }
 }

@@ -116,6 +116,10 @@ fn compare(
     if !differs.is_empty() {
         return Some((StepAction::Change(Some(Box::new(new))), differs.join(", ")));
     }
+    // Whoever has a socket keeps it, and the agent hears of what holds there from now on.
+    if running.model_grant(name) != wanted.model_grant(name) {
+        return Some((StepAction::Change(None), "models".to_owned()));
+    }
     let same_guard = running.call_policy(name, old) == wanted.call_policy(name, &new);
     (!same_guard).then(|| (StepAction::Change(None), "guard".to_owned()))
 }

@@ -266,13 +266,16 @@ impl Reloader {
         file_has_values: bool,
         plan: &Plan,
     ) -> Result<(), SettingsError> {
-        let ReloaderParts { dispatcher, peers, state: keeper, .. } = self.parts();
+        let ReloaderParts { dispatcher, peers, state: keeper, agent, .. } = self.parts();
         dispatcher.apply_config(Arc::clone(wanted))?;
         // Also without changes: names are looked up again in the user database.
         peers.store(Arc::new(wanted.peers()));
         if let Some(keeper) = keeper {
             let quotas = Arc::clone(wanted);
             keeper.set_quotas(Arc::new(move |plugin| quotas.state_quota(plugin.as_str())));
+        }
+        if let Some(agent) = agent {
+            agent.set_model_grants(Arc::clone(wanted));
         }
         if running.log.level != wanted.log.level
             && let Some(Err(error)) = talon_telemetry::handle().map(|log| log.set_level(&wanted.log.level))

@@ -62,7 +62,7 @@ struct StartedAgent {
 }
 
 /// The agent's supervisor; `None` if no agent is configured, or if state is off.
-pub(super) fn supervisor(config: &Config, events: &Events) -> Option<AgentSupervisor> {
+pub(super) fn supervisor(config: &Arc<Config>, events: &Events) -> Option<AgentSupervisor> {
     if !config.runs_agent() {
         return None;
     }
@@ -72,7 +72,9 @@ pub(super) fn supervisor(config: &Config, events: &Events) -> Option<AgentSuperv
         );
         return None;
     };
-    Some(AgentSupervisor::new(open, events.clone()))
+    let agent = AgentSupervisor::new(open, events.clone());
+    agent.set_model_grants(Arc::clone(config));
+    Some(agent)
 }
 
 impl AgentRuntime {

@@ -88,7 +88,7 @@ pub async fn serve(loaded: Loaded, beginning: StartOptions) -> Result<(), ServeF
         &config,
         stage,
         &events,
-        state.as_ref(),
+        (state.as_ref(), agent.as_ref()),
         service_mode,
         &mut arrival,
         &mut signals,
@@ -276,12 +276,12 @@ async fn start_plugins(
     config: &Arc<Config>,
     stage: Arc<talon_jail::Stage>,
     events: &Events,
-    keeper: Option<&StateSupervisor>,
+    (keeper, agent): (Option<&StateSupervisor>, Option<&AgentSupervisor>),
     service_mode: Mode,
     arrival: &mut AcquiredState,
     signals: &mut Signals,
 ) -> Result<(Registry, Option<talon_plugin::Service>), Option<ServeFailure>> {
-    let settings = state_service::settings(config, keeper);
+    let settings = state_service::settings(config, keeper, agent);
     let registry = match arrival.processes() {
         Some(inherited) => Registry::with_inherited(settings, stage, events.clone(), inherited),
         None => Registry::new(settings, stage, events.clone()),

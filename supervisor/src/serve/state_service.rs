@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use talon_jail::Mode;
 use talon_plugin::service::{Home, Service, ServiceSpec};
-use talon_plugin::{Events, Registry, Settings, StateSockets};
+use talon_plugin::{Events, ModelSockets, Registry, Settings, StateSockets};
 use talon_plugin_config::PluginName;
 
 use super::ServeFailure;
 use super::signals::Signals;
+use crate::agent::AgentSupervisor;
 use crate::config::{Config, Engine, Environment, Secret};
 use crate::service::HealthChecks;
 use crate::state::{self, StateSupervisor};
@@ -28,10 +29,15 @@ pub fn supervisor(config: &Arc<Config>, events: &Events) -> Option<StateSupervis
     ))
 }
 
-/// The settings that all plugins share, including their access to state.
-pub fn settings(config: &Config, keeper: Option<&StateSupervisor>) -> Settings {
+/// The settings that all plugins share, including their access to state and to models.
+pub fn settings(
+    config: &Config,
+    keeper: Option<&StateSupervisor>,
+    agent: Option<&AgentSupervisor>,
+) -> Settings {
     let state = keeper.map(|keeper| Arc::new(keeper.clone()) as Arc<dyn StateSockets>);
-    Settings { state, ..config.talon_plugin_settings() }
+    let models = agent.map(|agent| Arc::new(agent.clone()) as Arc<dyn ModelSockets>);
+    Settings { state, models, ..config.talon_plugin_settings() }
 }
 
 /// Starts the service and waits until its database is open. `Err(None)`: a signal interrupted the start.

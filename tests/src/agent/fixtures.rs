@@ -295,6 +295,7 @@ pub(super) fn costs() -> GetCostsResponse {
         cached_input_tokens: 0,
     };
     GetCostsResponse {
+        by_plugin: Vec::new(),
         session: Some(cost(2)),
         today: Some(cost(5)),
         by_provider: vec![NamedCost { name: "ollama".into(), cost: Some(cost(5)) }],

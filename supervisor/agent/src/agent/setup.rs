@@ -26,6 +26,7 @@ use crate::hooks::{EntryStates, Hooks, RoleHost};
 use crate::media_store::MediaStore;
 use crate::metrics::{CountingRecall, Metrics};
 use crate::notify::{BudgetEvents, HostEvents};
+use crate::plugin_calls::PluginCalls;
 use crate::recall::{MemoryIndex, MemoryTools, StoreRecall};
 use crate::subagent::{EnvironmentSource, SubAgentContext, SubAgents};
 use crate::tokens::Calibration;
@@ -54,6 +55,7 @@ pub(super) struct SharedParts {
     pub(super) probing: Arc<ProbeSignal>,
     pub(super) runner: Arc<dyn TurnRunner>,
     pub(super) sanitizer: Arc<Sanitizer>,
+    pub(super) plugin_calls: Arc<PluginCalls>,
 }
 
 /// A configuration, and the environment built from it. A turn keeps the one it started with.
@@ -107,6 +109,7 @@ impl Setup {
             calibration: Arc::clone(&parts.calibration),
             similarity,
             hooks: Hooks::new(Arc::new(extensions.clone()), Arc::clone(&parts.role_host)),
+            plugin_calls: Arc::clone(&parts.plugin_calls),
         };
         if settings.agent.memory.enabled {
             let (memory, sanitizer) = (Arc::clone(&parts.memory), Arc::clone(&parts.sanitizer));

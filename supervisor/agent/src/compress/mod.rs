@@ -123,6 +123,7 @@ fn summary_request<'a>(request: &'a Request, scope: SummaryScope<'a>, input_toke
         vision: false,
         pins,
         session,
+        plugin: None,
         day,
         deadline,
     }

@@ -6,7 +6,7 @@
 
 mod record;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -28,6 +28,8 @@ const KEPT_DAYS: u64 = 400;
 /// The most sums waiting to be written. Each is a session that was charged since the last write, which takes
 /// milliseconds.
 const MAX_WAITING: usize = 4096;
+/// The most plugins that are listed: more than a machine runs.
+const MAX_PLUGINS: usize = 1024;
 
 /// Stores costs.
 pub struct Costs {
@@ -39,11 +41,23 @@ pub struct Costs {
     writing: tokio::sync::Mutex<()>,
 }
 
+/// What the session of a plugin's own completions begins with; no session is called so.
+const OWN_SESSION: &str = "plugin:";
+
+/// The session of what a plugin asks of models on its own account on a day.
+#[must_use]
+pub fn own_session(plugin: &str, day: Day) -> String {
+    format!("{OWN_SESSION}{plugin}/{}", day.0)
+}
+
 /// Charges since the last write.
 #[derive(Default)]
 struct PendingCharges {
     sessions: BTreeMap<String, CostTotals>,
     days: BTreeMap<Day, CostTotals>,
+    plugins: BTreeMap<(Day, String), CostTotals>,
+    /// What plugins asked on their own account.
+    own: BTreeMap<(Day, String), CostTotals>,
 }
 
 /// Today, in UTC.
@@ -93,6 +107,65 @@ impl Costs {
             spent.merge(more);
         }
         Ok(spent)
+    }
+
+    /// What a plugin asked of models on a day: in the calls of turns, and on its own account.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub async fn plugin_totals(&self, plugin: &str, day: Day) -> Result<CostTotals, Error> {
+        let _settled = self.writing.lock().await;
+        let mut spent = self.load(&plugin_key(PLUGIN, plugin, day)?).await?;
+        if let Some(more) = self.waiting.lock().plugins.get(&(day, plugin.to_owned())) {
+            spent.merge(more);
+        }
+        Ok(spent)
+    }
+
+    /// The part of it that was on its own account.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub async fn own_totals(&self, plugin: &str, day: Day) -> Result<CostTotals, Error> {
+        let _settled = self.writing.lock().await;
+        let mut spent = self.load(&plugin_key(OWN, plugin, day)?).await?;
+        if let Some(more) = self.waiting.lock().own.get(&(day, plugin.to_owned())) {
+            spent.merge(more);
+        }
+        Ok(spent)
+    }
+
+    /// The plugins that asked models on a day, each with its totals.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub async fn plugins_of(&self, day: Day) -> Result<BTreeMap<String, CostTotals>, Error> {
+        let prefix = format!("{PLUGIN}{:08}/", day.0);
+        let mut names: BTreeSet<String> = self
+            .waiting
+            .lock()
+            .plugins
+            .keys()
+            .filter(|(of, _)| *of == day)
+            .map(|(_, plugin)| plugin.clone())
+            .collect();
+        let mut page = PageRequest::first(0);
+        loop {
+            let found = self.key_values.keys(&self.namespace.plugin, &prefix, &page).await?;
+            names.extend(
+                found.items.iter().filter_map(|key| key.as_str().strip_prefix(&prefix)).map(str::to_owned),
+            );
+            match found.next {
+                Some(next) if names.len() < MAX_PLUGINS => page = PageRequest::after(next, 0),
+                _ => break,
+            }
+        }
+        let mut plugins = BTreeMap::new();
+        for name in names {
+            let totals = self.plugin_totals(&name, day).await?;
+            plugins.insert(name, totals);
+        }
+        Ok(plugins)
     }
 
     /// Loads into a ledger what was spent today before this process started.
@@ -149,7 +222,7 @@ impl Costs {
 
     async fn flush_pending(&self) {
         let _writing = self.writing.lock().await;
-        let PendingCharges { sessions, days } = std::mem::take(&mut *self.waiting.lock());
+        let PendingCharges { sessions, days, plugins, own } = std::mem::take(&mut *self.waiting.lock());
         for (session, spent) in sessions {
             if let Err(error) = self.add(session_key(&session).map_err(Into::into), &spent).await {
                 tracing::error!(
@@ -170,6 +243,26 @@ impl Costs {
                 self.requeue(|waiting| waiting.days.entry(day).or_default().merge(&spent));
             }
         }
+        for ((day, plugin), spent) in plugins {
+            if !self.add_plugin(PLUGIN, &plugin, day, &spent).await {
+                self.requeue(|waiting| waiting.plugins.entry((day, plugin)).or_default().merge(&spent));
+            }
+        }
+        for ((day, plugin), spent) in own {
+            if !self.add_plugin(OWN, &plugin, day, &spent).await {
+                self.requeue(|waiting| waiting.own.entry((day, plugin)).or_default().merge(&spent));
+            }
+        }
+    }
+
+    /// Returns whether it is stored.
+    async fn add_plugin(&self, kind: &str, plugin: &str, day: Day, spent: &CostTotals) -> bool {
+        let added = self.add(plugin_key(kind, plugin, day).map_err(Into::into), spent).await;
+        if let Err(error) = &added {
+            let error = talon_error_chain::error_chain(error);
+            tracing::error!(plugin, day = day.0, error, "what a plugin has cost is not kept");
+        }
+        added.is_ok()
     }
 
     /// Retries what could not be written with the next charge.
@@ -190,10 +283,17 @@ impl Costs {
     }
 
     async fn forget_old_days(&self) -> Result<(), Error> {
-        let oldest = day_key(Day(today().0.saturating_sub(KEPT_DAYS)))?;
+        for kind in [DAY, PLUGIN, OWN] {
+            self.forget_old(kind).await?;
+        }
+        Ok(())
+    }
+
+    async fn forget_old(&self, kind: &str) -> Result<(), Error> {
+        let oldest = Key::new(dated(kind, Day(today().0.saturating_sub(KEPT_DAYS))))?;
         let mut page = PageRequest::first(0);
         loop {
-            let found = self.key_values.keys(&self.namespace.plugin, DAY, &page).await?;
+            let found = self.key_values.keys(&self.namespace.plugin, kind, &page).await?;
             for key in found.items.into_iter().filter(|key| *key < oldest) {
                 self.key_values.delete(&self.namespace.plugin, &key).await?;
             }
@@ -207,13 +307,24 @@ impl Costs {
     fn charge(
         &self,
         session: &str,
+        plugin: Option<&str>,
         model: &ModelRef,
         charge: &talon_llm::route::cost::Charge,
         answered: bool,
     ) {
         let day = today();
         let mut waiting = self.waiting.lock();
-        if waiting.sessions.len() < MAX_WAITING || waiting.sessions.contains_key(session) {
+        let own = session.starts_with(OWN_SESSION);
+        if let Some(plugin) = plugin {
+            let key = (day, plugin.to_owned());
+            if own {
+                waiting.own.entry(key.clone()).or_default().add(model, charge, answered);
+            }
+            waiting.plugins.entry(key).or_default().add(model, charge, answered);
+        }
+        if own {
+            // It is no session of a person's.
+        } else if waiting.sessions.len() < MAX_WAITING || waiting.sessions.contains_key(session) {
             waiting.sessions.entry(session.to_owned()).or_default().add(model, charge, answered);
         }
         waiting.days.entry(day).or_default().add(model, charge, answered);
@@ -224,13 +335,16 @@ impl Costs {
 
 impl EventObserver for Costs {
     fn on_event(&self, event: &Event<'_>) {
-        if let Event::Charged { session, model, charge, answered } = event {
-            self.charge(session, model, charge, *answered);
+        if let Event::Charged { session, plugin, model, charge, answered } = event {
+            self.charge(session, *plugin, model, charge, *answered);
         }
     }
 }
 
 const DAY: &str = "day/";
+/// Before the day and the name of a plugin.
+const PLUGIN: &str = "plugin/";
+const OWN: &str = "own/";
 
 fn session_key(session: &str) -> Result<Key, InvalidError> {
     Key::new(format!("session/{session}"))
@@ -238,7 +352,15 @@ fn session_key(session: &str) -> Result<Key, InvalidError> {
 
 /// With leading zeros, so that keys sort by day.
 fn day_key(day: Day) -> Result<Key, InvalidError> {
-    Key::new(format!("{DAY}{:08}", day.0))
+    Key::new(dated(DAY, day))
+}
+
+fn dated(kind: &str, day: Day) -> String {
+    format!("{kind}{:08}", day.0)
+}
+
+fn plugin_key(kind: &str, plugin: &str, day: Day) -> Result<Key, InvalidError> {
+    Key::new(format!("{}/{plugin}", dated(kind, day)))
 }
 
 #[cfg(test)]

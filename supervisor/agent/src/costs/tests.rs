@@ -26,12 +26,12 @@ async fn what_was_spent_survives_a_restart_and_counts_for_budgets() {
     let kept = store(&directory).await;
     let costs = Arc::new(Costs::new(kept.key_values()).expect("costs"));
     for _ in 0..3 {
-        costs.charge("one", &model, &charge(5), true);
+        costs.charge("one", None, &model, &charge(5), true);
     }
-    costs.charge("two", &model, &charge(7), false);
+    costs.charge("two", None, &model, &charge(7), false);
     assert_eq!(costs.session_totals("one").await.expect("read").total().cost, Money::from_picodollars(15));
     costs.flush().await;
-    costs.charge("one", &model, &charge(1), true);
+    costs.charge("one", None, &model, &charge(1), true);
     assert_eq!(costs.session_totals("one").await.expect("read").total().answers, 4);
     costs.flush().await;
     kept.close().await;
@@ -64,5 +64,29 @@ async fn days_long_ago_are_forgotten() {
     costs.forget_old_days().await.expect("forgotten");
     for (day, answers) in days.into_iter().zip([0, 0, 1, 1]) {
         assert_eq!(costs.day_totals(day).await.expect("read").total().answers, answers, "{day:?}");
+    }
+}
+
+// Promises: EXT-123
+#[tokio::test]
+async fn what_plugins_ask_counts_for_them_and_for_the_session_or_their_own_account() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let model: ModelRef = "openai/small".parse().expect("a model");
+    let kept = store(&directory).await;
+    let costs = Arc::new(Costs::new(kept.key_values()).expect("costs"));
+    let (day, own) = (today(), own_session("lua", today()));
+    costs.charge("one", Some("lua"), &model, &charge(5), true);
+    costs.flush().await;
+    costs.charge(&own, Some("lua"), &model, &charge(7), true);
+    costs.charge(&own, Some("other"), &model, &charge(1), false);
+    for _ in 0..2 {
+        let cost = |totals: CostTotals| totals.total().cost.picodollars();
+        assert_eq!(cost(costs.session_totals("one").await.expect("read")), 5);
+        assert_eq!(cost(costs.plugin_totals("lua", day).await.expect("read")), 12);
+        assert_eq!(cost(costs.own_totals("lua", day).await.expect("read")), 7);
+        assert_eq!(cost(costs.day_totals(day).await.expect("read")), 13);
+        let plugins = costs.plugins_of(day).await.expect("read");
+        assert_eq!(plugins.into_keys().collect::<Vec<_>>(), ["lua", "other"]);
+        costs.flush().await;
     }
 }

@@ -63,7 +63,9 @@ impl TurnRun<'_> {
         let costs = Arc::new(CostTrackingListener::new(Arc::clone(&self.spec.listener)));
         let tools: Vec<(usize, &Tool)> = run.iter().map(|(place, checked)| (*place, checked.tool)).collect();
         let progress = BatchProgress::new(tools::earlier_calls(&tools, self.spec.parallel));
+        self.model_use.set_before(self.account.pico_usd);
         let made = self.make_calls(calls, run, interrupted, &costs, &progress, &mut batch).await;
+        self.account.record_model_use(self.model_use.take());
         self.account.record_cost(costs.pico_usd());
         self.account.models.extend(costs.models());
         self.account.models.append(&mut self.embedding_models.lock());

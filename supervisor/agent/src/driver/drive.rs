@@ -24,6 +24,7 @@ use crate::loop_context::{Failure, FailureReport};
 use crate::machine::{Activity, Effect, Event, Fact, Phase, TransitionRecord, Turn};
 use crate::media::Attachment;
 use crate::originals::Originals;
+use crate::plugin_calls::{ModelUse, TurnModelUse};
 use crate::prompt::Prompt;
 use crate::tool_result::ToolResult;
 use crate::tools::Offer;
@@ -128,6 +129,8 @@ pub(super) struct TurnRun<'w> {
     /// The text received so far of an unfinished answer.
     pub(super) partial_text: String,
     pub(super) account: TurnAccount,
+    /// What plugins ask of models in the turn's calls.
+    pub(super) model_use: Arc<TurnModelUse>,
     /// What filters and request hooks made of the message, if there were any.
     pub(super) hooked: Option<Box<HookedRequest>>,
     /// Whether people may not see the text of the last answer, since response hooks have not.
@@ -189,6 +192,14 @@ impl TurnAccount {
         let too_many = self.attempts.len().saturating_sub(MAX_ATTEMPTS);
         self.attempts.drain(..too_many);
         self.attempts_left_out += too_many;
+    }
+
+    /// Adds what plugins asked of models.
+    pub(super) fn record_model_use(&mut self, used: ModelUse) {
+        let ModelUse { pico_usd, usage, models } = used;
+        self.record_cost(pico_usd);
+        self.usage.add(usage);
+        self.models.extend(models);
     }
 
     /// Adds to the turn's cost.
@@ -259,6 +270,11 @@ impl<'w> TurnRun<'w> {
             counted_for: None,
             partial_text: String::new(),
             account: TurnAccount::default(),
+            model_use: TurnModelUse::new(
+                spec.caller.session.clone(),
+                spec.pins.clone(),
+                spec.budgets.micro_usd,
+            ),
             hooked: None,
             withheld: false,
             metadata: BTreeMap::new(),

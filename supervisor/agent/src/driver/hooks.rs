@@ -1,5 +1,7 @@
 //! Where a turn meets its hooks: before it begins, and before its answer goes out.
 
+use std::sync::Arc;
+
 use talon_extensions::contract::HookSession;
 use talon_proto::agent;
 use talon_proto::agent::chunk::Kind;
@@ -38,7 +40,7 @@ impl TurnRun<'_> {
         if !self.has_request_hooks() {
             return Ok(());
         }
-        let outcome = self.run_hooks(Stage::Request, &self.spec.request).await?;
+        let outcome = self.run_hooks(Stage::Request, &self.spec.request.clone()).await?;
         self.notify_hooks(&outcome.records);
         let StageOutcome { replaced, metadata, records, end } = outcome;
         self.metadata.clone_from(&metadata);
@@ -114,7 +116,7 @@ impl TurnRun<'_> {
         Ok(AnswerVerdict::Accepted(accepted))
     }
 
-    async fn run_hooks(&self, stage: Stage, message: &str) -> Result<StageOutcome, Failure> {
+    async fn run_hooks(&mut self, stage: Stage, message: &str) -> Result<StageOutcome, Failure> {
         let caller = &self.spec.caller;
         let session = HookSession {
             id: caller.session.clone(),
@@ -123,8 +125,12 @@ impl TurnRun<'_> {
             channel: caller.channel.clone(),
             subagent: caller.subagent.clone(),
         };
-        let run = self.environment.hooks.run(stage, message, &session, self.metadata.clone());
-        self.unless_stopped(run).await
+        let (calls, model_use) = (Arc::clone(&self.environment.plugin_calls), Arc::clone(&self.model_use));
+        let hooks = self.environment.hooks.for_turn(calls, model_use);
+        self.model_use.set_before(self.account.pico_usd);
+        let outcome = self.unless_stopped(hooks.run(stage, message, &session, self.metadata.clone())).await;
+        self.account.record_model_use(self.model_use.take());
+        outcome
     }
 
     /// A model cannot correct what a hook wrote, so a text that does not fit ends the turn.

@@ -30,6 +30,8 @@ pub struct HostCall {
     pub input_response: Option<InputResponse>,
     /// The call's position in a trace, as a `traceparent`.
     pub trace_parent: Option<String>,
+    /// The call's id for the supervisor, which a plugin's completions name. Empty: the supervisor chooses one.
+    pub call_id: String,
 }
 
 /// Progress of a call.

@@ -38,6 +38,7 @@ impl TurnRun<'_> {
             trace_parent: trace.map(|position| position.header()),
             takes_input_requests: self.takes_plugin_questions(),
             input_response: None,
+            call_id: String::new(),
         }
     }
 
@@ -59,7 +60,10 @@ impl TurnRun<'_> {
                     Err(error) => return (tools::denied(&format!("error: not continued: {error}")), false),
                 }
             }
+            let in_flight = self.environment.plugin_calls.begin(&tool.plugin, &self.model_use);
+            in_flight.id().clone_into(&mut host_call.call_id);
             let (response, mut result, truncated) = self.call_host_once(call, tool, &host_call).await;
+            drop(in_flight);
             parked = response.and_then(|response| plugin_question::question_of(&response, tool));
             if parked.is_none() {
                 if let Some(why) = said_why {

@@ -182,6 +182,7 @@ impl TurnRun<'_> {
             vision: !self.spec.images.is_empty(),
             pins: &self.spec.pins,
             session: &self.spec.caller.session,
+            plugin: None,
             day: Day::of(SystemTime::now()),
             deadline: Some(Instant::now() + self.time_left()),
         }

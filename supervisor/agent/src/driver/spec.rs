@@ -27,6 +27,7 @@ use crate::hooks::Hooks;
 use crate::journal::{Journal, UnfinishedTurn};
 use crate::media::Attachment;
 use crate::plan::SessionPlan;
+use crate::plugin_calls::PluginCalls;
 use crate::prompt::Prompt;
 use crate::question::Question;
 use crate::tokens::Calibration;
@@ -59,6 +60,8 @@ pub struct TurnEnvironment {
     pub similarity: Option<Arc<dyn ToolSimilarity>>,
     /// Filters, request hooks and response hooks.
     pub hooks: Hooks,
+    /// The calls of plugins that are in flight.
+    pub plugin_calls: Arc<PluginCalls>,
 }
 
 /// The specification of a turn.

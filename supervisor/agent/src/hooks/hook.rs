@@ -73,6 +73,7 @@ pub async fn ask(host: &dyn RoleHost, role: Role, entry: &HookEntry, request: &H
         // Maps with string keys serialize.
         arguments_json: serde_json::to_string(&arguments).unwrap_or_default(),
         deadline: entry.deadline(),
+        call_id: String::new(),
     };
     let late = entry.deadline() + DEADLINE_GRACE;
     let verdict = match tokio::time::timeout(late, host.call(&call)).await {

@@ -20,6 +20,7 @@ mod hook;
 mod pipeline;
 mod record;
 mod role_host;
+mod turn_host;
 
 pub use hook::{HookAnswer, HookError, ask};
 pub use pipeline::{Hooks, Stage, StageOutcome};

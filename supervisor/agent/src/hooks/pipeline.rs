@@ -11,6 +11,8 @@ use tokio::time::Instant;
 use super::hook::ask;
 use super::record::{HookRecord, RecordedVerdict, StageEnd};
 use super::role_host::{NoRoleHost, RoleHost};
+use super::turn_host::TurnRoleHost;
+use crate::plugin_calls::{PluginCalls, TurnModelUse};
 
 /// The most bytes of metadata of one turn, keys and values. 32 KiB: it is stored beside the message. A verdict that would pass
 /// it counts as the hook's failure. Not configurable.
@@ -59,6 +61,13 @@ impl Hooks {
     #[must_use]
     pub fn new(extensions: Arc<Extensions>, host: Arc<dyn RoleHost>) -> Self {
         Self { extensions, host }
+    }
+
+    /// The same hooks for one turn: what their plugins ask of models is charged to it.
+    #[must_use]
+    pub fn for_turn(&self, calls: Arc<PluginCalls>, turn: Arc<TurnModelUse>) -> Self {
+        let host = TurnRoleHost { inner: Arc::clone(&self.host), calls, turn };
+        Self { extensions: Arc::clone(&self.extensions), host: Arc::new(host) }
     }
 
     /// No hooks.

@@ -19,6 +19,8 @@ pub struct RoleCall {
     pub arguments_json: String,
     /// How long it may take. The supervisor ends it then.
     pub deadline: Duration,
+    /// The call's id for the supervisor, which a plugin's completions name. Empty: the supervisor chooses one.
+    pub call_id: String,
 }
 
 /// The supervisor could not be asked, or refused the request. A plugin's answer is never an error of this kind.

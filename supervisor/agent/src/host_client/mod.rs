@@ -130,6 +130,7 @@ impl Host for HostClient {
             takes_input_requests,
             input_response,
             trace_parent,
+            call_id,
         } = call;
         let request = ExecuteRequest {
             plugin: plugin.clone(),
@@ -138,6 +139,7 @@ impl Host for HostClient {
             args: if arguments_json.is_empty() { args.clone() } else { Default::default() },
             arguments_json: arguments_json.clone(),
             context: context.clone(),
+            call_id: call_id.clone(),
             for_model: true,
             within: within.clone(),
             takes_input_requests: *takes_input_requests,
@@ -158,11 +160,12 @@ impl Host for HostClient {
 #[async_trait]
 impl RoleHost for HostClient {
     async fn call(&self, call: &RoleCall) -> Result<ExecuteResponse, RoleCallError> {
-        let RoleCall { entry, plugin, action, arguments_json, deadline } = call;
+        let RoleCall { entry, plugin, action, arguments_json, deadline, call_id } = call;
         let request = ExecuteRequest {
             plugin: plugin.clone(),
             action: action.clone(),
             arguments_json: arguments_json.clone(),
+            call_id: call_id.clone(),
             timeout_ms: milliseconds(*deadline),
             role: entry.role.as_str().to_owned(),
             extension: entry.name.clone(),

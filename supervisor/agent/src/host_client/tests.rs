@@ -153,6 +153,7 @@ fn call(action: &str) -> HostCall {
         takes_input_requests: false,
         input_response: None,
         trace_parent: None,
+        call_id: String::new(),
     }
 }
 

@@ -56,6 +56,7 @@ pub(super) async fn attempt(
         // Maps with string keys serialize.
         arguments_json: serde_json::to_string(&arguments).unwrap_or_default(),
         deadline: entry.deadline(),
+        call_id: String::new(),
     };
     match tokio::time::timeout(entry.deadline() + DEADLINE_GRACE, host.call(&call)).await {
         Err(_) => failed(format!("it did not answer within {} ms", entry.deadline().as_millis())),

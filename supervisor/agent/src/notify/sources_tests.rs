@@ -41,7 +41,13 @@ async fn a_budget_is_told_when_it_is_nearly_and_when_it_is_wholly_spent() {
     let spend = |session: &str, cost: &str| {
         let charge = Charge { cost: money(cost), ..Charge::default() };
         ledgers.reserve(session, today(), Money::ZERO).expect("within it").charge(&model, &charge, true);
-        events.on_event(&ChainEvent::Charged { session, model: &model, charge: &charge, answered: true });
+        events.on_event(&ChainEvent::Charged {
+            session,
+            plugin: None,
+            model: &model,
+            charge: &charge,
+            answered: true,
+        });
     };
     spend("a", "0.79");
     assert!(told(&store, &notifier).await.is_empty());

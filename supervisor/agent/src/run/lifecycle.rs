@@ -22,6 +22,7 @@ use super::background;
 use super::configure::{ConfigReadError, Lengths, read_config};
 use super::connector::{HostConnectionError, SupervisorConnector, SupervisorControl};
 use crate::agent::{Agent, Configuration};
+use crate::completions::{ModelSocketError, ModelSockets};
 use crate::notify::{Lanes, follow_host, schedule_failed};
 use crate::schedule::{ActionTarget, AskTarget, Scheduler, Targets};
 use crate::serve::{Client, ClientError, Server};
@@ -91,7 +92,8 @@ pub async fn run(control: OwnedFd) -> ExitReason {
         ending.clone(),
     ));
     let server = Server::start(&agent, ending.clone());
-    let mut serving = RunningService { server, agent, connector, control, scheduler, lanes };
+    let models = ModelSockets::new(Arc::clone(&agent), ending.clone());
+    let mut serving = RunningService { server, models, agent, connector, control, scheduler, lanes };
     let end = serving.serve(&mut signals).await;
     serving.finish(&ending).await;
     end
@@ -167,12 +169,16 @@ enum MessageError {
     Client(#[from] ClientError),
     #[error("a connection to the host: {0}")]
     Host(#[from] HostConnectionError),
+    #[error("a plugin's socket for completions: {0}")]
+    Models(#[from] ModelSocketError),
 }
 
 /// The running agent and its server.
 struct RunningService {
     agent: Arc<Agent>,
     server: Server,
+    /// The sockets of plugins that may ask models.
+    models: ModelSockets,
     connector: Arc<SupervisorConnector>,
     control: Arc<SupervisorControl>,
     /// Ends with the agent, when no run holds a claim any more.
@@ -238,6 +244,10 @@ impl RunningService {
                 Ok(self.send_status(extra).await)
             }
             Some(to_agent::Kind::AttachClient(attach)) => self.attach(attach, descriptor).map(|()| true),
+            Some(to_agent::Kind::AttachModel(attach)) => {
+                Ok(self.models.attach(attach, descriptor).map(|()| true)?)
+            }
+            Some(to_agent::Kind::DetachModel(detach)) => Ok(self.models.detach(detach).map(|()| true)?),
             Some(to_agent::Kind::HostConnection(HostConnection { id })) => {
                 Ok(self.connector.receive_connection(id, descriptor).map(|()| true)?)
             }
@@ -265,11 +275,12 @@ impl RunningService {
 
     /// Accepts nothing new, leaves turns interrupted, and waits for running requests.
     async fn finish(self, ending: &CancellationToken) {
-        let Self { agent, server, scheduler, lanes, .. } = self;
+        let Self { agent, server, models, scheduler, lanes, .. } = self;
         ending.cancel();
         let finished = async {
             agent.turns.wait_idle().await;
             server.wait_closed().await;
+            models.wait_closed().await;
             if let Err(error) = scheduler.await {
                 tracing::error!(%error, "the scheduler did not end by itself");
             }

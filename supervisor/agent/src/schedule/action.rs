@@ -78,6 +78,7 @@ impl ActionTarget {
             // Maps with string keys serialize.
             arguments_json: serde_json::to_string(&arguments).unwrap_or_default(),
             deadline: action.job.deadline,
+            call_id: String::new(),
         };
         if stop.is_cancelled() {
             return Err(RunOutcome::failed("it was stopped before its action was called"));

@@ -39,12 +39,23 @@ impl Service {
         } else {
             None
         };
+        let by_plugin = match (&session, client.is_operator()) {
+            (None, true) => self
+                .agent
+                .costs
+                .plugins_of(crate::costs::today())
+                .await
+                .map_err(|error| store_error_status(&error))?,
+            _ => BTreeMap::new(),
+        };
+        let by_plugin = by_plugin.into_iter().map(|(name, spent)| (name, spent.total())).collect();
         let setup = self.agent.setup();
         let budget = setup.settings.models.budget;
         let nothing = CostTotals::default();
         let shown = session.as_ref().or(today.as_ref()).unwrap_or(&nothing);
         let models = shown.models().iter().map(|(model, tally)| (model.to_string(), *tally)).collect();
         Ok(GetCostsResponse {
+            by_plugin: named(by_plugin),
             by_provider: named(shown.providers()),
             by_model: named(models),
             session: session.map(|spent| cost(&spent.total())),

@@ -76,6 +76,7 @@ fn world_with(own: Vec<Arc<dyn BuiltinTools>>, outside: Arc<Outside>) -> TurnEnv
     let (catalog, ledgers) = (Arc::new(Catalog::default()), Ledgers::new(Budget::default()));
     TurnEnvironment {
         hooks: crate::hooks::Hooks::none(),
+        plugin_calls: Arc::default(),
         chain: Arc::new(Chain::new(catalog, [], ledgers, ChainSettings::default(), Arc::new(()))),
         host: outside.clone(),
         builtin_tools: own,

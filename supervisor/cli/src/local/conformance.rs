@@ -188,7 +188,7 @@ async fn run_checks(config: Arc<Config>, spec: PluginSpec, options: &Options) ->
     let keeper = state::find_program(config.state.program.as_deref())
         .ok()
         .and_then(|_| state_service::supervisor(&config, &events));
-    let mut settings = state_service::settings(&config, keeper.as_ref());
+    let mut settings = state_service::settings(&config, keeper.as_ref(), None);
     settings.uid_range = settings.uid_range.map(|range| scratch::uids(&range, std::process::id()));
     // Do not write a log file for a test run.
     settings.log_dir = None;

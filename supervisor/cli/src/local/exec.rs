@@ -124,7 +124,7 @@ impl ExecArgs {
         let keeper = state::find_program(config.state.program.as_deref())
             .ok()
             .and_then(|_| state_service::supervisor(&config, &events));
-        let mut settings = state_service::settings(&config, keeper.as_ref());
+        let mut settings = state_service::settings(&config, keeper.as_ref(), None);
         settings.uid_range = settings.uid_range.map(|range| scratch::uids(&range, std::process::id()));
         let uids = settings.uid_range.clone();
         let registry = Registry::new(settings, stage, events.clone()).map_err(|error| failed(&error))?;

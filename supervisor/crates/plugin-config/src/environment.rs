@@ -12,6 +12,9 @@ pub const PROXY_SOCKET_VARIABLE: &str = "TALON_PROXY_SOCKET";
 /// The environment variable that tells a plugin where the socket of its key-value store is.
 pub const STATE_SOCKET_VARIABLE: &str = "TALON_STATE_SOCKET";
 
+/// The environment variable that tells a plugin where the socket for completions of language models is.
+pub const MODEL_SOCKET_VARIABLE: &str = "TALON_MODEL_SOCKET";
+
 /// The variables by which common programs find a file of certificates that they trust: OpenSSL with most languages,
 /// Python's requests, curl, Node, git, AWS, Deno, pip and gRPC.
 pub const CA_VARIABLES: [&str; 9] = [
@@ -34,7 +37,8 @@ const MAX_VARIABLE_BYTES: usize = 128 << 10;
 /// Reserved: names with these prefixes belong to the handshake.
 const RESERVED_PREFIXES: [&str; 2] = ["PLUGIN_", "TALON_PLUGIN_"];
 /// Reserved: the writable directory and the passed sockets are part of the handshake, too.
-const RESERVED: [&str; 4] = ["TMPDIR", LISTEN_VARIABLE, PROXY_SOCKET_VARIABLE, STATE_SOCKET_VARIABLE];
+const RESERVED: [&str; 5] =
+    ["TMPDIR", LISTEN_VARIABLE, PROXY_SOCKET_VARIABLE, STATE_SOCKET_VARIABLE, MODEL_SOCKET_VARIABLE];
 
 /// Tells a program the number of the listening socket that was passed to it: 0, its standard input, because
 /// that is the only descriptor that every language passes on by default. A program that ignores it creates

@@ -37,7 +37,13 @@ struct FingerprintInput<'s> {
     #[serde(skip_serializing_if = "Option::is_none")]
     foreign_service: Option<&'s ForeignService>,
     allow_tcp: bool,
+    #[serde(skip_serializing_if = "is_false")]
+    models: bool,
     sandbox: SandboxInput<'s>,
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 /// The part of a spec's sandbox that determines the process.
@@ -77,6 +83,7 @@ pub fn fingerprint(spec: &PluginSpec) -> Option<String> {
         url: spec.url.as_deref(),
         foreign_service: spec.foreign_service.as_ref(),
         allow_tcp: spec.allow_tcp,
+        models: spec.models,
         sandbox: SandboxInput {
             mode: sandbox.mode,
             limits: &sandbox.limits,
@@ -109,7 +116,7 @@ mod tests {
     // Promises: HANDOVER-5
     #[test]
     fn what_the_process_is_made_of_counts() {
-        let changes: [fn(&mut PluginSpec); 8] = [
+        let changes: [fn(&mut PluginSpec); 9] = [
             |spec| spec.program = "/bin/y".into(),
             |spec| spec.args.push("-v".to_owned()),
             |spec| drop(spec.env.insert("A".to_owned(), "b".to_owned())),
@@ -118,6 +125,7 @@ mod tests {
             |spec| spec.sandbox.allow.push("example.org:443".to_owned()),
             |spec| spec.dialect = Dialect::Mcp,
             |spec| spec.tls = Tls::AutoMtls,
+            |spec| spec.models = true,
         ];
         let mut seen = vec![fingerprint(&spec()).unwrap()];
         for change in changes {

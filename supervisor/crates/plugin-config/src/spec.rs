@@ -97,6 +97,8 @@ pub struct PluginSpec {
     pub connections: u32,
     /// Whether it is started with the supervisor.
     pub enabled: bool,
+    /// Whether it has a socket for completions of language models.
+    pub models: bool,
     /// Settings of its calls; only passed through, to the code that builds the guard stack.
     pub calls: CallSettings,
 }
@@ -132,6 +134,7 @@ impl PluginSpec {
             max_message_bytes,
             connections,
             enabled,
+            models,
             calls,
         } = self;
         let same = [
@@ -155,6 +158,7 @@ impl PluginSpec {
             ("max_message_bytes", *max_message_bytes == other.max_message_bytes),
             ("connections", *connections == other.connections),
             ("enabled", *enabled == other.enabled),
+            ("models", *models == other.models),
             ("limits of calls", *calls == other.calls),
         ];
         same.into_iter().filter(|(_, same)| !same).map(|(name, _)| name).collect()

@@ -7,7 +7,8 @@ use std::os::unix::ffi::OsStrExt;
 
 use talon_plugin_config::bridge::{Bridge, URL_VARIABLE};
 use talon_plugin_config::environment::{
-    CA_VARIABLES, LISTEN_VARIABLE, PROXY_SOCKET_VARIABLE, STATE_SOCKET_VARIABLE, is_reserved,
+    CA_VARIABLES, LISTEN_VARIABLE, MODEL_SOCKET_VARIABLE, PROXY_SOCKET_VARIABLE, STATE_SOCKET_VARIABLE,
+    is_reserved,
 };
 use talon_plugin_config::spec::{Cookie, PluginSpec};
 
@@ -31,6 +32,8 @@ pub(super) struct LaunchVariables {
     pub(super) proxied: bool,
     /// The socket of its key-value store.
     pub(super) state: bool,
+    /// The socket for completions of language models.
+    pub(super) model: bool,
     /// A file of certificates.
     pub(super) certificates: bool,
 }
@@ -70,6 +73,9 @@ pub(super) fn build(
     }
     if given.state {
         env.insert(STATE_SOCKET_VARIABLE.into(), dir.state_path().into());
+    }
+    if given.model {
+        env.insert(MODEL_SOCKET_VARIABLE.into(), dir.model_path().into());
     }
     // A bridge is built with the Talon SDK and expects its cookie, whatever the program behind it expects.
     let cookie = if Bridge::for_plugin(spec).is_some() { Cookie::default() } else { spec.cookie.clone() };
@@ -147,6 +153,7 @@ mod tests {
             listens: spec.dialect == Dialect::GoPlugin,
             proxied: spec.sandbox.network == NetworkAccess::Proxy,
             state: spec.dialect == Dialect::OpenTalon,
+            model: spec.models,
             certificates: spec.sandbox.ca_file.is_some(),
         };
         let env = build(spec, &allow_list, &private, 2, given, None);
@@ -209,6 +216,17 @@ mod tests {
         assert!(built(&spec, &["PATH"])[variable].ends_with("/k"));
         spec.env.insert(variable.to_owned(), "/elsewhere".to_owned());
         assert!(built(&spec, &["PATH"])[variable].ends_with("/k"));
+        assert!(check(&spec).unwrap_err().to_string().contains("belongs to the handshake"));
+    }
+
+    #[test]
+    fn only_who_is_granted_models_is_told_where() {
+        let mut spec = spec();
+        let variable = MODEL_SOCKET_VARIABLE;
+        assert!(!built(&spec, &["*"]).contains_key(variable));
+        spec.models = true;
+        assert!(built(&spec, &["PATH"])[variable].ends_with("/q"));
+        spec.env.insert(variable.to_owned(), "/elsewhere".to_owned());
         assert!(check(&spec).unwrap_err().to_string().contains("belongs to the handshake"));
     }
 

@@ -27,6 +27,7 @@ mod lifecycle;
 mod lists_throttle;
 mod live_process;
 pub mod logs;
+mod model_sockets;
 mod notices;
 mod overdue_call;
 mod plugin;
@@ -55,6 +56,7 @@ pub use execute::{
 pub use instances::{Executor, MAX_WAITING_CALLS};
 pub use lifecycle::{Desired, State};
 pub use logs::{Level, LogLine, LogTail, Stream};
+pub use model_sockets::ModelSockets;
 pub use plugin::{ApproveFailure, OperateError, Plugin, ReviewedCapability};
 pub use registry::{
     DownPolicy, MAX_PLUGINS, RegisterError, Registry, ReplaceError, ReplaceOutcome, Replacement,

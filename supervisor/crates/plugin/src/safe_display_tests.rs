@@ -73,6 +73,7 @@ fn sink(events: &Events) -> LogSink {
         env_allow_list: Vec::new(),
         log_limits: LogLimits { line_bytes: 60, ..LogLimits::default() },
         state: None,
+        models: None,
     };
     LogSink::new(&name(), &settings, events.clone())
 }

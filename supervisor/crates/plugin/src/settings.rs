@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use talon_wire::frames::FrameLimits;
 
+use crate::model_sockets::ModelSockets;
 use crate::state_sockets::StateSockets;
 
 /// Everything the plugins of one supervisor share. The binary fills it from its configuration.
@@ -36,6 +37,9 @@ pub struct Settings {
     pub log_limits: LogLimits,
     /// The provider of key-value stores. `None`: plugins have none and get no socket.
     pub state: Option<Arc<dyn StateSockets>>,
+    /// The provider of completions of language models. `None`: plugins get no socket for them, whatever their
+    /// specs say.
+    pub models: Option<Arc<dyn ModelSockets>>,
 }
 
 /// Bounds of one plugin's log.

@@ -53,6 +53,7 @@ fn settings(dir: &Path, range: u32) -> Settings {
         env_allow_list: DEFAULT_ENV_ALLOW_LIST.map(str::to_owned).to_vec(),
         log_limits: LogLimits::default(),
         state: None,
+        models: None,
     }
 }
 

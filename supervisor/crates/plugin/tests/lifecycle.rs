@@ -40,6 +40,7 @@ fn host(range: u32) -> Host {
         env_allow_list: DEFAULT_ENV_ALLOW_LIST.map(str::to_owned).to_vec(),
         log_limits: LogLimits::default(),
         state: None,
+        models: None,
     };
     let stage = talon_jail::Stage::from_image(std::fs::File::open(FIXTURE).unwrap()).unwrap();
     Host { _dir: dir, registry: Registry::new(settings, Arc::new(stage), Events::new()).unwrap() }

@@ -11,6 +11,7 @@ use talon_plugin_config::spec::LifecycleSettings;
 use talon_plugin_config::units::Duration;
 
 use super::frames::Frames;
+use super::model_grant::ModelGrant;
 use super::state::QuotaOverride;
 use crate::config::secret::Secret;
 
@@ -188,6 +189,12 @@ pub struct Grants {
     #[schemars(example = serde_json::json!({ "bytes": "512MiB" }))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state_quota: Option<QuotaOverride>,
+    /// The language models that it may ask, over a socket of its own, and how much.
+    ///
+    /// None unless set: then the socket is not there.
+    #[schemars(example = serde_json::json!({ "allow": ["auto"] }))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub models: Option<ModelGrant>,
 }
 
 /// What an answer can hold besides text.

@@ -219,6 +219,7 @@ impl Setting {
             Chain::new(catalog, providers, Ledgers::new(self.budget), ChainSettings::default(), Arc::new(()));
         TurnEnvironment {
             hooks: self.hooks.clone(),
+            plugin_calls: Arc::default(),
             chain: Arc::new(chain),
             host: self.host.clone(),
             builtin_tools: self.own.clone(),

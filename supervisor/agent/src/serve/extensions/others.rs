@@ -51,6 +51,7 @@ pub(super) async fn test(
         action: action.to_owned(),
         arguments_json: arguments_json.clone(),
         deadline: deadline(extensions, entry),
+        call_id: String::new(),
     };
     let began = Instant::now();
     let answer = match tokio::time::timeout(call.deadline + DEADLINE_GRACE, host.call(&call)).await {

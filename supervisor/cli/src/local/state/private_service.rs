@@ -74,6 +74,7 @@ impl PrivateStateService {
             env_allow_list: vec!["PATH".to_owned()],
             log_limits: LogLimits::default(),
             state: None,
+            models: None,
         };
         let stage = Arc::new(Stage::from_current_exe().map_err(|error| failed(&error))?);
         let events = Events::new();

@@ -1,6 +1,6 @@
 //! The operator's settings: for all plugins, and for single ones.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use crate::entry::PluginSettings;
@@ -38,6 +38,8 @@ pub struct SpecDefaults {
     pub watch: bool,
     /// The programs that translate foreign protocols.
     pub bridges: Bridges,
+    /// The plugins that have a socket for completions of language models.
+    pub granted_models: BTreeSet<String>,
     /// The operator's settings for single plugins, by name. They override the plugins' own settings.
     pub overrides: BTreeMap<String, PluginSettings>,
 }
@@ -55,6 +57,7 @@ impl Default for SpecDefaults {
             enabled: true,
             watch: false,
             bridges: Bridges::default(),
+            granted_models: BTreeSet::new(),
             overrides: BTreeMap::new(),
         }
     }
@@ -70,6 +73,7 @@ impl SpecDefaults {
         program: impl Into<PathBuf>,
     ) -> PluginSpec {
         PluginSpec {
+            models: self.granted_models.contains(name.as_str()),
             name,
             source: source.into(),
             program: program.into(),

@@ -87,6 +87,9 @@ pub(crate) struct ProcessRecord {
     pub(crate) inside: Vec<InnerSocketRecord>,
     /// The listening socket of its key-value store.
     pub(crate) state: Option<FdIndex>,
+    /// The listening socket for completions of language models.
+    #[serde(default)]
+    pub(crate) model: Option<FdIndex>,
     /// The client certificate, if its connections are encrypted.
     pub(crate) identity: Option<IdentityRecord>,
     /// The dialect of its handshake.

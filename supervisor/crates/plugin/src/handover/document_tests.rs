@@ -23,7 +23,7 @@ prop_compose! {
         parts in any::<[bool; 7]>(),
         text in any::<Option<String>>(),
     ) -> ProcessRecord {
-        let tickets = tickets(9);
+        let tickets = tickets(10);
         let (plugin, fingerprint, digest, dir, path) = names;
         let optional = |part: usize, ticket: usize| parts[part].then(|| tickets[ticket]);
         ProcessRecord {
@@ -33,7 +33,7 @@ prop_compose! {
             dir: DirRecord { name: dir.clone(), inside: optional(0, 5), listening: optional(1, 6) },
             view: parts[2].then_some(ViewRecord { name: dir, digest, script: text.clone(), gid: None }),
             group: parts[3].then(|| path.clone().into()),
-            proxy: optional(4, 7), state: optional(5, 8),
+            proxy: optional(4, 7), state: optional(5, 8), model: optional(5, 9),
             inside: parts[4].then(|| InnerSocketRecord { socket: tickets[7], target: text.clone() }).into_iter().collect(),
             identity: parts[6].then(|| IdentityRecord { certificate: "00".into(), key: "ff".into() }),
             handshake: Dialect::GoPlugin, dialect: Dialect::OpenTalonV0,

@@ -49,6 +49,8 @@ enum TakeoverError {
     Ended,
     #[error("its key-value socket is not as configured")]
     State,
+    #[error("its socket for completions is not as configured")]
+    Models,
     #[error("its egress socket is not as configured")]
     Proxy,
     #[error("{0}")]
@@ -124,7 +126,7 @@ impl Launcher {
         logs: &LogSink,
         progress: &(dyn Fn(LaunchProgress) + Send + Sync),
     ) -> Result<(Client, Arc<Capability>, ProcessRecord), TakeoverError> {
-        let AdoptedProcess { handed, process, dir, stdout, stderr, proxy, inside, state } = entry;
+        let AdoptedProcess { handed, process, dir, stdout, stderr, proxy, inside, state, model } = entry;
         let process = &*attempt.process.insert(process);
         let instance = handed.instance;
         // Read from the start, since the process may already be blocked on a full pipe.
@@ -157,7 +159,9 @@ impl Launcher {
         }
         let served = self.shared.settings.state.as_ref().zip(state);
         let state = served.map(|(state, socket)| state.attach(&spec.name, process.uid(), socket));
-        process.serve(ServedSockets { proxy, state });
+        let granted = self.shared.settings.models.as_ref().zip(model);
+        let model = granted.map(|(models, socket)| models.attach(&spec.name, process.uid(), socket));
+        process.serve(ServedSockets { proxy, state, model });
         progress(LaunchProgress::Started { pid: process.pid(), uid: process.uid() });
         progress(LaunchProgress::Handshaken);
 
@@ -210,7 +214,7 @@ impl Shared {
         let (prepared, identity) = self.prepare_program(as_run)?;
         same_program(&prepared, handed)?;
         same_user(identity, handed)?;
-        same_sockets(spec, self.settings.state.is_some(), handed)?;
+        same_sockets(spec, self.settings.state.is_some(), self.settings.models.is_some(), handed)?;
         Ok((prepared, identity))
     }
 }
@@ -235,10 +239,18 @@ fn same_user(identity: Option<Identity>, handed: &ProcessRecord) -> Result<(), T
 }
 
 /// Every socket named in its environment must be served, and none may be missing there.
-fn same_sockets(spec: &PluginSpec, state: bool, handed: &ProcessRecord) -> Result<(), TakeoverError> {
+fn same_sockets(
+    spec: &PluginSpec,
+    state: bool,
+    models: bool,
+    handed: &ProcessRecord,
+) -> Result<(), TakeoverError> {
     let proxied = spec.sandbox.mode != Mode::Off && spec.sandbox.network == NetworkAccess::Proxy;
     if handed.proxy.is_some() != proxied {
         return Err(TakeoverError::Proxy);
+    }
+    if handed.model.is_some() != (spec.models && models) {
+        return Err(TakeoverError::Models);
     }
     if handed.state.is_some() == state { Ok(()) } else { Err(TakeoverError::State) }
 }

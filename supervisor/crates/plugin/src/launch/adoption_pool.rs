@@ -34,6 +34,8 @@ pub(super) struct AdoptedProcess {
     /// The proxy's sockets inside its network.
     pub(super) inside: Vec<(OwnedFd, ListenerPurpose)>,
     pub(super) state: Option<OwnedFd>,
+    /// The socket for completions of language models.
+    pub(super) model: Option<OwnedFd>,
 }
 
 /// Why a process cannot be taken over.
@@ -108,6 +110,7 @@ impl AdoptionPool {
         let mut optional = |ticket: Option<FdIndex>| ticket.map(|ticket| unpacker.take(ticket)).transpose();
         let (inside, listening) = (optional(handed.dir.inside)?, optional(handed.dir.listening)?);
         let (proxy, state) = (optional(handed.proxy)?, optional(handed.state)?);
+        let model = optional(handed.model)?;
         let proxied = handed.inside.iter().map(|record| {
             let purpose = record.purpose().map_err(AdoptionError::Target)?;
             Ok::<_, AdoptionError>((unpacker.take(record.socket)?, purpose))
@@ -143,7 +146,7 @@ impl AdoptionPool {
         }
         waiting.insert(
             key,
-            AdoptedProcess { handed, process, dir, stdout, stderr, proxy, inside: proxied, state },
+            AdoptedProcess { handed, process, dir, stdout, stderr, proxy, inside: proxied, state, model },
         );
         Ok(())
     }

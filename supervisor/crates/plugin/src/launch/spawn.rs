@@ -49,6 +49,7 @@ struct SpawnResources {
     isolation: Option<Isolation>,
     proxy: Option<(Proxy, InnerAddresses)>,
     state: Option<Box<dyn AttachedSocket>>,
+    model: Option<Box<dyn AttachedSocket>>,
     group: Option<Group>,
     /// A listening socket that the program inherits.
     listener: Option<OwnedFd>,
@@ -178,6 +179,22 @@ impl Shared {
         Ok(Some(sockets.attach(plugin, uid_of(identity), socket)))
     }
 
+    /// Attaches the models of a process, if it is granted some and there is a provider.
+    fn attach_model_socket(
+        &self,
+        spec: &PluginSpec,
+        dir: &PrivateDir,
+        identity: Option<Identity>,
+        view: Option<&mut View>,
+    ) -> Result<Option<Box<dyn AttachedSocket>>, LaunchError> {
+        let Some(models) = self.settings.models.as_ref().filter(|_| spec.models) else { return Ok(None) };
+        let socket = dir.listen_for_models(identity).map_err(LaunchError::Directory)?;
+        if let Some(view) = view {
+            show(view, dir.model_path(), Access::Connect);
+        }
+        Ok(Some(models.attach(&spec.name, uid_of(identity), socket)))
+    }
+
     /// Prepares the program on the disk, and the identity to run it. Blocking.
     pub(super) fn prepare_program(
         &self,
@@ -236,11 +253,13 @@ impl Shared {
         }
         let view = isolation.as_mut().map(|isolation| &mut isolation.view);
         let state = self.attach_state_socket(&spec.name, &dir, identity, view)?;
+        let view = isolation.as_mut().map(|isolation| &mut isolation.view);
+        let model = self.attach_model_socket(spec, &dir, identity, view)?;
         let group = self.create_group(&spec.name, &spec.sandbox, &dir)?;
         // Only the Talon SDK uses it, in go-plugin's dialect; other programs create a socket themselves.
         let passed = isolation.is_some() && spec.dialect != Dialect::OpenTalon;
         let listener = passed.then(|| dir.listen()).transpose().map_err(LaunchError::Directory)?;
-        Ok(SpawnResources { dir, isolation, proxy, state, group, listener })
+        Ok(SpawnResources { dir, isolation, proxy, state, model, group, listener })
     }
 
     /// Starts a prepared program in its jail. Blocking.
@@ -254,7 +273,7 @@ impl Shared {
         logs: &LogSink,
     ) -> Result<SpawnedProcess, LaunchError> {
         let resources = self.create_resources(spec, instance, &prepared, identity, logs)?;
-        let SpawnResources { dir, isolation, proxy, state, group, listener } = resources;
+        let SpawnResources { dir, isolation, proxy, state, model, group, listener } = resources;
         let program::PreparedProgram { program, file, script: _, argv0, args, cwd, digest, view } = prepared;
         let (client, client_cert) = match spec.tls {
             Tls::Off => (None, None),
@@ -267,6 +286,7 @@ impl Shared {
             listens: listener.is_some(),
             proxied: proxy.is_some(),
             state: state.is_some(),
+            model: model.is_some(),
             certificates: spec.sandbox.ca_file.is_some(),
         };
         let argv = std::iter::once(argv0).chain(args).collect();
@@ -315,7 +335,12 @@ impl Shared {
             jailed.monitor,
             jailed.pid,
             uid_of(identity),
-            ProcessResources { dir: dir.clone(), view, group, sockets: ServedSockets { proxy, state } },
+            ProcessResources {
+                dir: dir.clone(),
+                view,
+                group,
+                sockets: ServedSockets { proxy, state, model },
+            },
         )
         .map_err(LaunchError::Watch)?;
         let stdout = PipeReader::new(jailed.stdout).map_err(LaunchError::Watch)?;

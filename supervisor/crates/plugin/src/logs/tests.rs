@@ -15,6 +15,7 @@ fn settings(log_dir: Option<&Path>, log_limits: LogLimits) -> Settings {
         env_allow_list: Vec::new(),
         log_limits,
         state: None,
+        models: None,
     }
 }
 

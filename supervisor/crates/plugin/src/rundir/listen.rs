@@ -7,6 +7,7 @@
 //! | `x` | the connection to the supervisor's proxy; the plugin sees it at the same path |
 //! | `c` | certificates that the plugin trusts; it sees the file, too |
 //! | `k` | the connection to its key-value store; the plugin sees it, too |
+//! | `q` | the connection for completions of language models, where it is granted some; the plugin sees it, too |
 
 use std::fs::File;
 use std::io::{self, Write as _};
@@ -23,6 +24,7 @@ use super::PrivateDir;
 /// Names that differ from those of the plugin's own sockets, which are in subdirectories.
 const PROXY: &str = "x";
 const STATE: &str = "k";
+const MODEL: &str = "q";
 const CERTIFICATES: &str = "c";
 
 /// Connections that may wait to be accepted. A plugin makes, or gets, only a few at a time.
@@ -56,6 +58,16 @@ impl PrivateDir {
     /// The path where the plugin finds it.
     pub(crate) fn state_path(&self) -> PathBuf {
         self.path().join(STATE)
+    }
+
+    /// Creates the socket for completions of language models, to which the plugin may connect.
+    pub(crate) fn listen_for_models(&self, plugin: Option<Identity>) -> io::Result<OwnedFd> {
+        self.bind(MODEL, plugin)
+    }
+
+    /// The path where the plugin finds it.
+    pub(crate) fn model_path(&self) -> PathBuf {
+        self.path().join(MODEL)
     }
 
     /// Writes the certificates that the plugin trusts, where only it and we may read them.

@@ -141,6 +141,7 @@ fn sink() -> LogSink {
         env_allow_list: Vec::new(),
         log_limits: LogLimits::default(),
         state: None,
+        models: None,
     };
     LogSink::new(&PluginName::new("p").unwrap(), &settings, Events::new())
 }

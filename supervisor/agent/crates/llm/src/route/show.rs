@@ -95,6 +95,7 @@ pub fn chains(chain: &Chain) -> Vec<ChainRow> {
             vision: false,
             pins: &Pins::default(),
             session: "",
+            plugin: None,
             day: Day::default(),
             deadline: None,
         };

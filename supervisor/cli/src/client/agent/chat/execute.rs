@@ -372,6 +372,9 @@ fn print_costs(costs: &GetCostsResponse, out: &mut Output) {
     for NamedCost { name, cost } in costs.by_provider.iter().chain(&costs.by_model) {
         row(name.clone(), &cost.unwrap_or_default(), None);
     }
+    for NamedCost { name, cost } in &costs.by_plugin {
+        row(format!("plugin {name}"), &cost.unwrap_or_default(), None);
+    }
     table.fit(out.columns());
     out.table(&table);
 }

@@ -1,7 +1,7 @@
 //! The facts about one plugin, one a row.
 
 use anstyle::Style;
-use talon_proto::host::{Plugin, PluginCounters, Settings};
+use talon_proto::host::{ModelGrant, Plugin, PluginCounters, Settings};
 use talon_proto::plugin::{Action, PluginCapabilities};
 
 use crate::show;
@@ -70,6 +70,9 @@ fn configuration(plugin: &Plugin, settings: &Settings, row: &mut Row<'_>) {
     for grant in &settings.sandbox_grants {
         row("granted", grant.as_str().into());
     }
+    if let Some(models) = &settings.models {
+        row("models", granted_models(models).into());
+    }
     let timeout = talon_plugin_config::units::Duration::from_millis(settings.timeout_ms);
     row("timeout", timeout.into());
     row("answers up to", format!("{} bytes", settings.max_response_bytes).into());
@@ -80,6 +83,23 @@ fn configuration(plugin: &Plugin, settings: &Settings, row: &mut Row<'_>) {
         }
     };
     row("deaths", deaths.into());
+}
+
+/// What it may ask of language models, on one line.
+fn granted_models(grant: &ModelGrant) -> String {
+    let aliases = grant.aliases.join(", ");
+    let timeout = talon_plugin_config::units::Duration::from_millis(grant.timeout_ms);
+    let of_call = format!(
+        "{aliases}: {} a call, {} tokens each, within {timeout}, {} at once",
+        grant.max_calls, grant.max_tokens, grant.concurrency
+    );
+    match (grant.own_calls_per_day, grant.own_micro_usd_per_day) {
+        (Some(calls), Some(micro)) => {
+            let cents = micro.div_ceil(10_000);
+            format!("{of_call}; on its own account {calls} and ${}.{:02} a day", cents / 100, cents % 100)
+        }
+        _ => of_call,
+    }
 }
 
 /// Which of its actions get what of a caller's session, and which ask for more than they are granted.

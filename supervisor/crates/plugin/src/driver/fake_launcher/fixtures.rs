@@ -58,6 +58,7 @@ pub(crate) fn registry(script: &Arc<FakeLauncher>) -> Registry {
         env_allow_list: Vec::new(),
         log_limits: LogLimits::default(),
         state: None,
+        models: None,
     };
     Registry::with_launcher(Arc::new(settings), script.clone(), crate::Events::new())
 }

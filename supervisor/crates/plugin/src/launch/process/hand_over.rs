@@ -55,6 +55,7 @@ impl Process {
         let proxy = sockets.proxy.as_ref().map(Proxy::socket).transpose()?;
         let proxied = sockets.proxy.as_ref().map(Proxy::sockets_inside).transpose()?.unwrap_or_default();
         let state = sockets.state.as_ref().map(|state| state.socket()).transpose()?;
+        let model = sockets.model.as_ref().map(|model| model.socket()).transpose()?;
         drop(sockets);
         let group = inner.group.lock().as_ref().map(|group| group.dir().to_owned());
         let (stdout, stderr) = (ready.stdout.duplicate_fd()?, ready.stderr.duplicate_fd()?);
@@ -87,6 +88,7 @@ impl Process {
                 .map(|(socket, purpose)| InnerSocketRecord::new(add(socket), &purpose))
                 .collect(),
             state: state.map(&mut add),
+            model: model.map(&mut add),
             identity: ready.identity.as_ref().map(ClientIdentity::hand_over),
             handshake: handshake.dialect,
             dialect: ready.dialect,

@@ -46,6 +46,8 @@ pub(in crate::launch) struct ServedSockets {
     pub(in crate::launch) proxy: Option<Proxy>,
     /// Its key-value store.
     pub(in crate::launch) state: Option<Box<dyn AttachedSocket>>,
+    /// Its completions of language models.
+    pub(in crate::launch) model: Option<Box<dyn AttachedSocket>>,
 }
 
 impl ProcessInner {

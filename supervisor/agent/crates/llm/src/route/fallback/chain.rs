@@ -77,6 +77,8 @@ pub struct ChainRequest<'a> {
     pub pins: &'a Pins,
     /// The session, for totals and budgets.
     pub session: &'a str,
+    /// The plugin that asks, for its totals.
+    pub plugin: Option<&'a str>,
     /// Today, for the budget of the day.
     pub day: Day,
     /// When the answer is of no use any more, if that is before the chain's patience ends.

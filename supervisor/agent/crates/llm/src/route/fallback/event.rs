@@ -68,6 +68,8 @@ pub enum Event<'a> {
     Charged {
         /// The session.
         session: &'a str,
+        /// The plugin that asked, if one did.
+        plugin: Option<&'a str>,
         /// The model.
         model: &'a ModelRef,
         /// The charge.

@@ -11,6 +11,7 @@ use crate::route::cost::{Charge, Reservation};
 pub(super) struct InFlightAttempt<'a> {
     pub(super) chain: &'a Chain,
     pub(super) session: &'a str,
+    pub(super) plugin: Option<&'a str>,
     pub(super) entry: &'a CatalogEntry,
     pub(super) input_tokens: u64,
     pub(super) signs: &'a AttemptProgress,
@@ -46,7 +47,8 @@ impl InFlightAttempt<'_> {
         if let Some(reservation) = self.reservation.take() {
             let model = &self.entry.id;
             reservation.charge(model, charge, answered);
-            self.chain.observer.on_event(&Event::Charged { session: self.session, model, charge, answered });
+            let Self { session, plugin, .. } = *self;
+            self.chain.observer.on_event(&Event::Charged { session, plugin, model, charge, answered });
         }
     }
 }

@@ -285,7 +285,7 @@ impl<'a> Run<'a> {
         entry: &CatalogEntry,
         provider: &Arc<dyn Provider>,
     ) -> Result<Answered, AttemptFailure> {
-        let ChainRequest { session, day, input_tokens, .. } = *self.ask;
+        let ChainRequest { session, plugin, day, input_tokens, .. } = *self.ask;
         let Candidate { model, estimate, tier, .. } = candidate;
         let chain = self.chain;
         let reservation = chain.ledgers.reserve(session, day, *estimate).map_err(|over| {
@@ -300,6 +300,7 @@ impl<'a> Run<'a> {
         let under_way = InFlightAttempt {
             chain,
             session,
+            plugin,
             entry,
             input_tokens,
             signs: &signs,

@@ -97,6 +97,7 @@ impl Setting {
             vision: false,
             pins: &self.pins,
             session: "s",
+            plugin: None,
             day: TODAY,
             deadline: None,
         }
