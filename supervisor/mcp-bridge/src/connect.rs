@@ -24,6 +24,7 @@ use crate::elicitation::{BridgeClient, Questions};
 use crate::http::{self as mcp_http, HttpServer, Login};
 use crate::negotiate::{NegotiateError, negotiate};
 use crate::roots::Roots;
+use crate::sampling::Sampling;
 use crate::server::child::Child;
 use crate::server::message_filter::{MessageFilter, Updates};
 use crate::server::stdio::Stdio;
@@ -41,6 +42,7 @@ pub(crate) struct Connected {
     pub(crate) news: Updates,
     pub(crate) roots: Roots,
     pub(crate) questions: Questions,
+    pub(crate) sampling: Sampling,
     /// Its process, if we started one.
     pub(crate) child: Option<Child>,
 }
@@ -51,10 +53,10 @@ pub(crate) async fn connect(
     revision: Revision,
     headers: HashMap<HeaderName, HeaderValue>,
     login: Login,
-    roots: Roots,
+    (roots, sampling): (Roots, Sampling),
     until: Instant,
 ) -> Result<Connected, ConnectError> {
-    let attempt = Attempt { server: server_name(target), roots, until };
+    let attempt = Attempt { server: server_name(target), roots, sampling, until };
     let opening = Opening::of(revision);
     match target {
         Target::Program(program, args) => {
@@ -135,6 +137,7 @@ struct Failed {
 struct Attempt {
     server: String,
     roots: Roots,
+    sampling: Sampling,
     until: Instant,
 }
 
@@ -193,9 +196,11 @@ impl Attempt {
         let failed = |error: ConnectError| Failed { error, at_probe: false };
         let seconds = || begun.elapsed().as_secs().max(1);
         let news = Updates::default();
-        let mut filter = MessageFilter::new(transport, news.clone()).with_roots(self.roots.clone());
+        let mut filter = MessageFilter::new(transport, news.clone())
+            .with_roots(self.roots.clone())
+            .with_sampling(self.sampling.is_granted());
         let us = Implementation::new("talon-mcp-bridge", env!("CARGO_PKG_VERSION"));
-        let us = ClientConfig::new(self.roots.capabilities(), us);
+        let us = ClientConfig::new(self.roots.capabilities(self.sampling.is_granted()), us);
         let (filter, mode, version) = match opening {
             Opening::Only { mode, version } => (filter, mode, version),
             Opening::Negotiate => {
@@ -219,7 +224,8 @@ impl Attempt {
             _ => "initialize",
         };
         let questions = Questions::default();
-        let client = BridgeClient { config: us.with_protocol_version(version), questions: questions.clone() };
+        let (sampling, config) = (self.sampling.clone(), us.with_protocol_version(version));
+        let client = BridgeClient { config, questions: questions.clone(), sampling: sampling.clone() };
         let serving = client.serve_with_lifecycle(filter, mode);
         let service = match timeout_at(self.until, Box::pin(serving)).await {
             Ok(Ok(service)) => service,
@@ -232,7 +238,8 @@ impl Attempt {
         let server = self.server.clone();
         match service.peer_info() {
             Some(info) if ProtocolVersion::KNOWN_VERSIONS.contains(&info.protocol_version) => {
-                Ok(Connected { service, news, roots: self.roots.clone(), questions, child: None })
+                let roots = self.roots.clone();
+                Ok(Connected { service, news, roots, questions, sampling, child: None })
             }
             Some(info) => {
                 let theirs = format!("revision {:?}", cut(info.protocol_version.as_str(), 100));

@@ -35,6 +35,7 @@ mod request;
 mod results;
 mod roots;
 mod run;
+mod sampling;
 mod server;
 mod server_handle;
 mod session;

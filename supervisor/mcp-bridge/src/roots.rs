@@ -60,11 +60,14 @@ impl Roots {
     }
 
     /// What the bridge says that it can do.
-    pub(crate) fn capabilities(&self) -> ClientCapabilities {
+    pub(crate) fn capabilities(&self, sampling: bool) -> ClientCapabilities {
         // Whether a question can be asked depends on who calls, and is decided then.
         let mut capabilities = json!({ "elicitation": { "form": {} } });
         if self.0.is_some() {
             capabilities["roots"] = json!({});
+        }
+        if sampling {
+            capabilities["sampling"] = json!({});
         }
         serde_json::from_value(capabilities).unwrap_or_default()
     }

@@ -27,6 +27,7 @@ use crate::http::Login;
 use crate::http::authorization::Authorization;
 use crate::oauth::{self, Credential, LoginRequest, TokenSource};
 use crate::roots::Roots;
+use crate::sampling::Sampling;
 use crate::session::Session;
 
 /// Threads that serve calls; few, because the server does the work.
@@ -223,7 +224,9 @@ impl Bridge {
             let (revision, headers) = (config.revision()?, config.headers()?);
             let login = self.login(&headers).await?;
             let roots = Roots::of(config.roots.as_ref(), &self.command.granted)?;
-            let connected = Box::pin(connect(target, revision, headers, login, roots, until)).await;
+            let connected =
+                Box::pin(connect(target, revision, headers, login, (roots, Sampling::from_env()), until))
+                    .await;
             let code = match &connected {
                 Err(ConnectError::Away(_)) => OUTAGE_EXIT,
                 Err(ConnectError::Import { .. }) => PERMANENT_EXIT,

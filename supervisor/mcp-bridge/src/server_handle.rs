@@ -9,6 +9,7 @@ use tokio::time::timeout;
 
 use crate::elicitation::Questions;
 use crate::roots::Roots;
+use crate::sampling::Sampling;
 use crate::server::child::END_GRACE;
 use crate::server::progress::Progress;
 
@@ -26,6 +27,8 @@ pub(crate) struct ServerHandle {
     pub(crate) roots: Roots,
     /// Which call its questions are for.
     pub(crate) questions: Questions,
+    /// The models that it may ask.
+    pub(crate) sampling: Sampling,
     /// Whether it is a local process, which accepts every message or is about to end.
     pub(crate) is_process: bool,
     /// Whether it ended unexpectedly, so that the bridge ends with it.

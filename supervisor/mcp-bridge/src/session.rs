@@ -51,7 +51,7 @@ impl Session {
         notifier: Notifier,
         on_end: impl FnOnce(&str) + Send + 'static,
     ) -> Self {
-        let Connected { service, news, roots, questions, child } = connected;
+        let Connected { service, news, roots, questions, sampling, child } = connected;
         let (sender, over) = watch::channel(false);
         let subscriptions =
             Subscriptions::start(service.peer(), child.is_some(), news.resources, notifier.clone());
@@ -61,6 +61,7 @@ impl Session {
                 progress: news.progress,
                 roots,
                 questions,
+                sampling,
                 is_process: child.is_some(),
                 over,
             },

@@ -77,6 +77,8 @@ pub(crate) struct MessageFilter<T> {
     updates: Updates,
     replies: Arc<Semaphore>,
     roots: Roots,
+    /// Whether the server may ask models.
+    sampling: bool,
     /// Requests without a response.
     pending: HashSet<RequestId>,
     /// The server's questions without an answer.
@@ -92,12 +94,28 @@ impl<T: Transport<RoleClient>> MessageFilter<T> {
         let replies = Arc::new(Semaphore::new(MAX_REPLIES));
         let (roots, pending) = (Roots::default(), HashSet::new());
         let questions = HashSet::new();
-        Self { inner, updates, replies, roots, pending, questions, known_answer: None, ready: None }
+        Self {
+            inner,
+            updates,
+            replies,
+            roots,
+            sampling: false,
+            pending,
+            questions,
+            known_answer: None,
+            ready: None,
+        }
     }
 
     /// With the roots that the server gets; by default none.
     pub(crate) fn with_roots(mut self, roots: Roots) -> Self {
         self.roots = roots;
+        self
+    }
+
+    /// Whether the server may ask models; by default it may not.
+    pub(crate) fn with_sampling(mut self, sampling: bool) -> Self {
+        self.sampling = sampling;
         self
     }
 
@@ -175,7 +193,9 @@ impl<T: Transport<RoleClient>> MessageFilter<T> {
                 passes.then_some(ServerJsonRpcMessage::Error(error))
             }
             ServerJsonRpcMessage::Request(request)
-                if matches!(request.request, ServerRequest::ElicitRequest(_))
+                if (matches!(request.request, ServerRequest::ElicitRequest(_))
+                    || self.sampling
+                        && matches!(request.request, ServerRequest::CreateMessageRequest(_)))
                     && self.questions.len() < MAX_QUESTIONS
                     && self.questions.insert(request.id.clone()) =>
             {
@@ -230,12 +250,12 @@ impl<T: Transport<RoleClient>> MessageFilter<T> {
             }
             _ => {
                 tracing::info!(
-                    "the MCP server asks for what it does not get (sampling, too many questions, or roots without config.roots): refused"
+                    "the MCP server asks for what it does not get (sampling without a grant of models, too many questions, or roots without config.roots): refused"
                 );
                 let error = ErrorData::new(
                     ErrorCode::METHOD_NOT_FOUND,
                     format!(
-                        "this client offers no sampling, at most {MAX_QUESTIONS} questions at once, and roots only where its operator says so"
+                        "this client offers sampling and roots only where its operator says so, and at most {MAX_QUESTIONS} questions at once"
                     ),
                     None,
                 );

@@ -27,6 +27,7 @@ async fn call(
     args: ServerArguments,
     cx: &Context,
 ) -> Result<Output, ToolError> {
+    let _under_way = server.sampling.enter(cx.call_id());
     let takes = cx.takes_input_requests();
     let run = match cx.input_response() {
         Some(response) => parked.take(&tool, response)?.resume(response),

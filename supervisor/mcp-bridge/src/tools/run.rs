@@ -109,7 +109,7 @@ impl Run {
                                 Err(run) => self = run.decline(),
                             }
                         }
-                        Ok(answer) => match self.next_round(&answer, &server.roots)? {
+                        Ok(answer) => match self.next_round(&answer, server, cx).await? {
                             Some(step) => self.step = step,
                             None => return self.finish(answer),
                         },
@@ -153,9 +153,15 @@ impl Run {
 
     /// What has to be done before the request is sent again; nothing if the answer is a result, or asks for what there
     /// is not.
-    fn next_round(&mut self, answer: &Value, roots: &Roots) -> Result<Option<Step>, ToolError> {
-        let Some(Requirements { asked, answers, declined }) =
-            Requirements::of(answer, roots, self.takes_questions)
+    async fn next_round(
+        &mut self,
+        answer: &Value,
+        server: &ServerHandle,
+        cx: &Context,
+    ) -> Result<Option<Step>, ToolError> {
+        let granted = server.sampling.is_granted();
+        let Some(Requirements { asked, mut answers, sampled, declined }) =
+            Requirements::of(answer, &server.roots, self.takes_questions, granted)
         else {
             return Ok(None);
         };
@@ -165,6 +171,12 @@ impl Run {
             return Err(ToolError::new(format!(
                 "the tool asked for something {MAX_ROUNDS} times without an answer: it is given up"
             )));
+        }
+        for (key, params) in sampled {
+            let completion = server.sampling.answer(&params, cx.call_id()).await.map_err(|error| {
+                ToolError::new(format!("the tool asked a model for something, and got nothing: {error}"))
+            })?;
+            answers.insert(key, completion);
         }
         self.params.request_state = answer.get("requestState").and_then(Value::as_str).map(str::to_owned);
         Ok(Some(Step::Collect { asked, answers }))
@@ -190,17 +202,20 @@ struct Requirements {
     asked: VecDeque<(String, Question)>,
     /// What is answered already.
     answers: InputResponses,
+    /// What models are asked.
+    sampled: Vec<(String, Value)>,
     /// Why one of the questions is not asked.
     declined: Option<Refusal>,
 }
 
 impl Requirements {
     /// Nothing if it is a result, or needs what there is not: then it is an error.
-    fn of(answer: &Value, roots: &Roots, takes_questions: bool) -> Option<Self> {
+    fn of(answer: &Value, roots: &Roots, takes_questions: bool, sampling: bool) -> Option<Self> {
         if answer.get("resultType")?.as_str()? != "input_required" {
             return None;
         }
         let (mut asked, mut answers, mut declined) = (VecDeque::new(), InputResponses::new(), None);
+        let mut sampled = Vec::new();
         let none = serde_json::Map::new();
         let requests = answer.get("inputRequests").map_or(Some(&none), Value::as_object)?;
         if requests.len() > MAX_ASKED_AT_ONCE || (requests.is_empty() && answer.get("requestState").is_none())
@@ -211,6 +226,9 @@ impl Requirements {
             match request.get("method")?.as_str()? {
                 "roots/list" => {
                     answers.insert(key.clone(), roots.answer()?);
+                }
+                "sampling/createMessage" if sampling => {
+                    sampled.push((key.clone(), request.get("params")?.clone()));
                 }
                 "elicitation/create" if takes_questions => match Question::of(request.get("params")?) {
                     Ok(question) => asked.push_back((key.clone(), question)),
@@ -223,7 +241,7 @@ impl Requirements {
                 _ => return None,
             }
         }
-        Some(Self { asked, answers, declined })
+        Some(Self { asked, answers, sampled, declined })
     }
 }
 

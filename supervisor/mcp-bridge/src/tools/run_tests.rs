@@ -16,15 +16,15 @@ fn roots_are_answered_and_questions_asked_of_a_user_where_there_is_one() {
     let asks =
         json!({ "method": "elicitation/create", "params": {"message": "Which?", "requestedSchema": {}} });
     let both = required(json!({ "r": {"method": "roots/list"}, "q": asks }));
-    let needs = Requirements::of(&both, &roots(), true).unwrap();
+    let needs = Requirements::of(&both, &roots(), true, false).unwrap();
     assert_eq!(needs.asked.iter().map(|(key, _)| key.as_str()).collect::<Vec<_>>(), ["q"]);
     assert_eq!(needs.answers, [("r".to_owned(), roots().answer().unwrap())].into());
     // Without a user, or without roots, the whole answer is an error.
-    assert_eq!(Requirements::of(&both, &roots(), false), None);
-    assert_eq!(Requirements::of(&both, &Roots::default(), true), None);
+    assert_eq!(Requirements::of(&both, &roots(), false, false), None);
+    assert_eq!(Requirements::of(&both, &Roots::default(), true, false), None);
     let url =
         json!({ "method": "elicitation/create", "params": {"mode": "url", "message": "?", "url": "x"} });
-    let needs = Requirements::of(&required(json!({ "u": url })), &roots(), true).unwrap();
+    let needs = Requirements::of(&required(json!({ "u": url })), &roots(), true, false).unwrap();
     assert_eq!(
         (needs.asked.len(), needs.answers),
         (0, [("u".to_owned(), json!({"action": "decline"}))].into())
@@ -39,12 +39,17 @@ fn roots_are_answered_and_questions_asked_of_a_user_where_there_is_one() {
         required(many.into()),
         json!({ "resultType": "input_required" }),
     ] {
-        assert_eq!(Requirements::of(&other, &roots(), true), None, "{other}");
+        assert_eq!(Requirements::of(&other, &roots(), true, false), None, "{other}");
     }
     // Only a state: the server wants to be asked again.
     assert!(
-        Requirements::of(&json!({ "resultType": "input_required", "requestState": "s" }), &roots(), false)
-            .is_some()
+        Requirements::of(
+            &json!({ "resultType": "input_required", "requestState": "s" }),
+            &roots(),
+            false,
+            false
+        )
+        .is_some()
     );
 }
 
