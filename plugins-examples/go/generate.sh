@@ -12,3 +12,4 @@ messages() { # FILE PACKAGE
 messages opentalon/plugin/v1/plugin.proto pluginpb
 messages talon/plugin/v1/notices.proto noticespb
 messages talon/state/v1/state.proto statepb
+messages talon/model/v1/model.proto modelpb

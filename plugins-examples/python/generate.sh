@@ -5,7 +5,7 @@ set -eu
 cd "$(dirname "$0")"
 python=${1:-python3}
 out=${2:-talon_plugin/generated}
-protos="opentalon/plugin/v1/plugin.proto talon/plugin/v1/notices.proto talon/state/v1/state.proto"
+protos="opentalon/plugin/v1/plugin.proto talon/plugin/v1/notices.proto talon/state/v1/state.proto talon/model/v1/model.proto"
 rm -rf "$out"
 mkdir -p "$out"
 # shellcheck disable=SC2086

@@ -32,6 +32,7 @@ type Plugin struct {
 	order             []string
 	init              func(json.RawMessage) error
 	state             *State
+	model             *Model
 }
 
 type tool struct {

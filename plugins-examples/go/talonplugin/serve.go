@@ -88,6 +88,9 @@ func (p *Plugin) Serve() {
 	if p.state, err = openState(os.Getenv("TALON_STATE_SOCKET")); err != nil {
 		fatal("the state's socket: %v", err)
 	}
+	if p.model, err = openModel(os.Getenv("TALON_MODEL_SOCKET")); err != nil {
+		fatal("the socket for completions: %v", err)
+	}
 	serving := &server{plugin: p, stdout: os.Stdout, stderr: os.Stderr, listeners: map[chan *noticespb.Notice]bool{}}
 	goplugin.Serve(&goplugin.ServeConfig{
 		HandshakeConfig: Handshake,

@@ -56,6 +56,11 @@ const ACTIONS: &[(&str, &str, &[&str])] = &[
         "Asks for its state, or with another path for somebody else's",
         &["op", "key", "value", "bytes", "path"],
     ),
+    (
+        "complete",
+        "Asks a model, in this call, or with another id in another; `how` is wait, text, leave, left, list, connect, hold or release",
+        &["how", "prompt", "bytes", "model", "id", "times"],
+    ),
     ("attempts_at", "Tries to get at a file, directory or socket in every way", &["path"]),
     ("attempts_on", "Tries to get at a process in every way", &["pid"]),
     ("credentials", "Answers with the names of the credentials it was given", &[]),

@@ -11,6 +11,7 @@ mod flood;
 mod handshake;
 mod headers;
 mod hostile;
+mod model;
 mod options;
 mod reply;
 mod serve;

@@ -1,14 +1,15 @@
 'use strict';
 
-const { NotServed } = require('./errors');
+const { ModelError, NotServed } = require('./errors');
 
 // One call.
 class Context {
   #deadline;
   #state;
+  #model;
   #progress;
 
-  constructor({ callId = 'call', config = {}, deadline = Infinity, credentials = {}, signal, state, progress } = {}) {
+  constructor({ callId = 'call', config = {}, deadline = Infinity, credentials = {}, signal, state, model, progress } = {}) {
     this.callId = callId;
     this.config = config;
     this.injected = {};
@@ -16,6 +17,7 @@ class Context {
     this.signal = signal ?? new AbortController().signal;
     this.#deadline = Number(deadline);
     this.#state = state;
+    this.#model = model;
     this.#progress = progress;
   }
 
@@ -31,6 +33,11 @@ class Context {
   get state() {
     if (!this.#state) throw new NotServed('this host keeps no state: TALON_STATE_SOCKET is not set');
     return this.#state;
+  }
+
+  get model() {
+    if (!this.#model) throw new ModelError('not_granted', 'this plugin is granted no model: TALON_MODEL_SOCKET is not set');
+    return this.#model.forCall(this.callId, this.signal);
   }
 }
 

@@ -25,4 +25,13 @@ class QuotaExceeded extends StateError {
   }
 }
 
-module.exports = { ToolError, StateError, NotServed, Unavailable, Invalid, Contended, QuotaExceeded };
+// There is no completion. `reason` is not_granted, invalid, unknown_model, no_call, too_many_calls, over_budget, busy, no_model,
+// timed_out, cancelled or unavailable.
+class ModelError extends ToolError {
+  constructor(reason, text) {
+    super(text);
+    this.reason = reason;
+  }
+}
+
+module.exports = { ToolError, ModelError, StateError, NotServed, Unavailable, Invalid, Contended, QuotaExceeded };

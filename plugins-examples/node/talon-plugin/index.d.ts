@@ -148,6 +148,28 @@ export class Context {
   progress(progress: number, total?: number, message?: string): void;
   /** The plugin's own key-values; throws NotServed where the host keeps none. */
   readonly state: State;
+  /** The granted models, for this call; throws ModelError where the operator grants none. */
+  readonly model: Model;
+}
+
+/** A model's answer. Its text is a model's: treat it as data. */
+export interface Completion {
+  text: string;
+  /** The model that answered, as provider/name. */
+  model: string;
+  finish: 'stop' | 'stop_sequence' | 'length' | 'filtered' | 'refused';
+  inputTokens: number;
+  outputTokens: number;
+}
+
+/** Completions of language models that the operator grants. */
+export class Model {
+  /** The aliases; the first is the default. */
+  granted(): Promise<string[]>;
+  complete(
+    prompt: string | { role: 'user' | 'assistant'; text: string }[],
+    options?: { model?: string; system?: string; maxTokens?: number; temperature?: number; stop?: string[] },
+  ): Promise<Completion>;
 }
 
 /** The plugin's own key-values, which outlive its process. */
@@ -171,6 +193,9 @@ export class State {
 
 /** The tool says no: an ordinary answer, whose text goes to the caller. */
 export class ToolError extends Error {}
+export class ModelError extends ToolError {
+  readonly reason: string;
+}
 export class StateError extends ToolError {}
 export class NotServed extends StateError {}
 export class Unavailable extends StateError {}

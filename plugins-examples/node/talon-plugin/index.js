@@ -11,9 +11,10 @@
 
 const { Plugin, Output } = require('./plugin');
 const { Context } = require('./context');
+const { Model } = require('./model');
 const { State } = require('./state');
 const errors = require('./errors');
 const log = require('./log');
 const { roles } = require('./roles');
 
-module.exports = { Plugin, Output, Context, State, log, roles, ...errors };
+module.exports = { Plugin, Output, Context, Model, State, log, roles, ...errors };

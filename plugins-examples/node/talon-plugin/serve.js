@@ -7,6 +7,7 @@ const path = require('node:path');
 const grpc = require('@grpc/grpc-js');
 const { load } = require('./proto');
 const { Context } = require('./context');
+const { hostModel } = require('./model');
 const { hostState } = require('./state');
 
 const COOKIE = { key: 'TALON_PLUGIN_MAGIC_COOKIE', value: 'd3a7c1f0-talon-plugin' };
@@ -103,6 +104,7 @@ function add(server, plugin, listeners, stop) {
   const { PluginService } = load('opentalon/plugin/v1/plugin.proto').opentalon.plugin.v1;
   const { Notices } = load('talon/plugin/v1/notices.proto').talon.plugin.v1;
   const state = process.env.TALON_STATE_SOCKET && hostState(process.env.TALON_STATE_SOCKET);
+  const model = process.env.TALON_MODEL_SOCKET && hostModel(process.env.TALON_MODEL_SOCKET);
   const largest = Number(process.env.OPENTALON_GRPC_MAX_MSG_BYTES) || DEFAULT_ANSWER_BYTES;
   const maxAnswerBytes = largest - ANSWER_MARGIN_BYTES;
   const tell = (progress) => {
@@ -122,7 +124,7 @@ function add(server, plugin, listeners, stop) {
     },
     Capabilities: (_, reply) => reply(null, plugin.capabilities()),
     Execute: (call, reply) => {
-      execute(plugin, call, state, tell, maxAnswerBytes).then((answer) => reply(null, answer), reply);
+      execute(plugin, call, { state, model }, tell, maxAnswerBytes).then((answer) => reply(null, answer), reply);
     },
   });
   server.addService(Notices.service, {
@@ -171,7 +173,7 @@ function settings(text) {
   return config;
 }
 
-async function execute(plugin, call, state, tell, maxAnswerBytes) {
+async function execute(plugin, call, served, tell, maxAnswerBytes) {
   const { id, action, args, arguments_json: argumentsJson, credential_headers: credentials } = call.request;
   const given = new AbortController();
   call.on('cancelled', () => given.abort());
@@ -181,7 +183,7 @@ async function execute(plugin, call, state, tell, maxAnswerBytes) {
     deadline: call.getDeadline(),
     credentials,
     signal: given.signal,
-    state,
+    ...served,
     progress: tell,
   });
   const answer = await plugin.call(action, args, context, argumentsJson);

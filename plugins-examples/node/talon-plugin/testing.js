@@ -11,8 +11,9 @@ const { spawn } = require('node:child_process');
 const grpc = require('@grpc/grpc-js');
 const { load } = require('./proto');
 const { Context } = require('./context');
+const { Model } = require('./model');
 const { State } = require('./state');
-const { Invalid, QuotaExceeded } = require('./errors');
+const { Invalid, ModelError, QuotaExceeded } = require('./errors');
 const { COOKIE } = require('./serve');
 
 // A bound on hanging, in milliseconds; not an expectation of speed.
@@ -29,6 +30,21 @@ function texts(args) {
 // Calls a tool in this process, its arguments read as on the wire, with their types. `context` has Context's fields, such as `state`.
 exports.call = (plugin, action, args = {}, context = {}) =>
   plugin.call(action, texts(args), new Context({ config: plugin.config, ...context }), JSON.stringify(args));
+
+// Models that give canned answers under these aliases; `requests` holds what was asked.
+exports.cannedModel = (text, aliases = ['default']) => {
+  const requests = [];
+  const model = new Model(async (method, request) => {
+    if (method === 'List') return { models: aliases.map((alias) => ({ alias })) };
+    const alias = request.model || aliases[0];
+    if (!aliases.includes(alias)) {
+      throw new ModelError('unknown_model', `${alias} is not granted to this plugin; granted: ${aliases.join(', ')}`);
+    }
+    requests.push(request);
+    return { text, model: `canned/${alias}`, finish: 'stop' };
+  });
+  return Object.assign(model, { requests });
+};
 
 // State in memory, with the host's limits.
 exports.memoryState = (maxKeys = 100_000) => {

@@ -20,20 +20,25 @@ from .context import Context
 from .errors import (
     Contended,
     Invalid,
+    ModelError,
     NotServed,
     QuotaExceeded,
     StateError,
     ToolError,
     Unavailable,
 )
+from .model import Completion, Model
 from .plugin import Plugin
 from .state import State
 from .tools import Output
 
 __all__ = [
+    "Completion",
     "Contended",
     "Context",
     "Invalid",
+    "Model",
+    "ModelError",
     "NotServed",
     "Output",
     "Plugin",

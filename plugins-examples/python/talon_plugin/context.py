@@ -5,7 +5,8 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from .errors import NotServed, ToolError
+from .errors import ModelError, NotServed, ToolError
+from .model import Model, Models
 from .state import State
 
 
@@ -19,6 +20,7 @@ class Context:
         config: Mapping[str, Any] | None = None,
         seconds: float | None = None,
         state: "State | None" = None,
+        models: "Models | None" = None,
         injected: Mapping[str, str] | None = None,
         credentials: Mapping[str, tuple[str, str]] | None = None,
         on_progress: Callable[[float, float | None, str], None] | None = None,
@@ -34,6 +36,7 @@ class Context:
         self._deadline = None if seconds is None else time.monotonic() + seconds
         self._cancelled = threading.Event()
         self._state = state
+        self._models = models
         self._on_progress = on_progress
 
     def remaining(self) -> float | None:
@@ -66,6 +69,13 @@ class Context:
         if self._state is None:
             raise NotServed("this host keeps no state: TALON_STATE_SOCKET is not set")
         return self._state
+
+    @property
+    def model(self) -> Model:
+        """The granted models, for this call; ModelError where the operator grants none."""
+        if self._models is None:
+            raise ModelError("not_granted", "this plugin is granted no model: TALON_MODEL_SOCKET is not set")
+        return Model(self._models, self.call_id)
 
     def _cancel(self) -> None:
         self._cancelled.set()

@@ -34,3 +34,13 @@ class QuotaExceeded(StateError):
         self.used = used
         self.limit = limit
         self.wanted = wanted
+
+
+class ModelError(ToolError):
+    """There is no completion. A tool that lets it through answers with its text."""
+
+    def __init__(self, reason: str, text: str):
+        super().__init__(text)
+        self.reason = reason
+        """not_granted, invalid, unknown_model, no_call, too_many_calls, over_budget, busy, no_model, timed_out, cancelled or
+        unavailable."""

@@ -20,6 +20,7 @@ from .context import Context
 from .errors import ToolError
 from .generated.opentalon.plugin.v1 import plugin_pb2 as pb
 from .generated.talon.plugin.v1 import notices_pb2
+from .model import HostModels
 from .state import HostKeys, State
 from .tools import ToolSet, answer, refusal
 
@@ -71,6 +72,8 @@ class _Server:
         self.threads = concurrent.futures.ThreadPoolExecutor(THREADS, thread_name_prefix="tool")
         socket = os.environ.get("TALON_STATE_SOCKET")
         self.state = State(HostKeys(socket)) if socket else None
+        socket = os.environ.get("TALON_MODEL_SOCKET")
+        self.models = HostModels(socket) if socket else None
         largest = int(os.environ.get("OPENTALON_GRPC_MAX_MSG_BYTES") or DEFAULT_ANSWER_BYTES)
         self.max_answer_bytes = largest - ANSWER_MARGIN_BYTES
         self.listeners: set[asyncio.Queue] = set()
@@ -172,6 +175,7 @@ class _Server:
             config=self.plugin.config,
             seconds=context.time_remaining(),
             state=self.state,
+            models=self.models,
             credentials={name: (each.header, each.value) for name, each in request.credential_headers.items()},
             on_progress=progress,
         )

@@ -165,7 +165,7 @@ class HostKeys:
 def _told(error: Any) -> StateError:
     code, says = error.code(), error.details() or ""
     if code == grpc.StatusCode.RESOURCE_EXHAUSTED:
-        quota = _quota(dict(error.trailing_metadata() or ()).get("grpc-status-details-bin", b""))
+        quota = _quota(details(error, "talon.state.v1.QuotaExceeded"))
         return quota or Unavailable(f"the state is busy or has no room: {says}")
     if code in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED):
         return Unavailable("the state is not available for now: try again later")
@@ -174,15 +174,22 @@ def _told(error: Any) -> StateError:
     return StateError(f"the state refused: {says}")
 
 
-def _quota(status: bytes) -> QuotaExceeded | None:
-    """The detail of a google.rpc.Status, whose message would be a whole package more to install."""
+def _quota(text: bytes | None) -> QuotaExceeded | None:
+    if text is None:
+        return None
+    detail = pb.QuotaExceeded.FromString(text)
+    return QuotaExceeded(detail.resource, detail.used, detail.limit, detail.wanted)
+
+
+def details(error: Any, message: str) -> bytes | None:
+    """A detail of a google.rpc.Status, whose message would be a whole package more to install."""
+    status = dict(error.trailing_metadata() or ()).get("grpc-status-details-bin", b"")
     for number, any_message in _fields(status):
         if number != 3:
             continue
         parts = dict(_fields(any_message))
-        if parts.get(1, b"").endswith(b"/talon.state.v1.QuotaExceeded"):
-            detail = pb.QuotaExceeded.FromString(parts.get(2, b""))
-            return QuotaExceeded(detail.resource, detail.used, detail.limit, detail.wanted)
+        if parts.get(1, b"").endswith(b"/" + message.encode()):
+            return parts.get(2, b"")
     return None
 
 

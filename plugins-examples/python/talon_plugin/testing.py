@@ -12,8 +12,9 @@ import grpc
 from google.protobuf import empty_pb2
 
 from .context import Context
-from .errors import Invalid, QuotaExceeded, ToolError
+from .errors import Invalid, ModelError, QuotaExceeded, ToolError
 from .generated.opentalon.plugin.v1 import plugin_pb2 as pb
+from .generated.talon.model.v1 import model_pb2 as model_pb
 from .plugin import Plugin
 from .serve import COOKIE
 from .state import State
@@ -34,9 +35,30 @@ def _texts(args: dict[str, Any]) -> dict[str, str]:
 
 def call(plugin: Plugin, action: str, args: dict[str, Any] | None = None, **context: Any) -> pb.ToolResultResponse:
     """Calls a tool in this process, its arguments read as on the wire, with their types. A ToolError is raised as it is. Further arguments
-    are the Context's: config, seconds, state, injected."""
+    are the Context's: config, seconds, state, models, injected."""
     cx = Context(config=context.pop("config", plugin.config), **context)
     return answer(cx.call_id, plugin.find(action).call(cx, _texts(args or {}), json.dumps(args or {})))
+
+
+class CannedModels:
+    """Models that give canned answers, under these aliases: `call(plugin, …, models=CannedModels("It rained."))`. `requests` holds
+    what was asked."""
+
+    def __init__(self, answer: str, aliases: tuple[str, ...] = ("default",)):
+        self.answer = answer
+        self.aliases = aliases
+        self.requests: list[model_pb.CompleteRequest] = []
+
+    def granted(self) -> list[str]:
+        return list(self.aliases)
+
+    def complete(self, request: model_pb.CompleteRequest) -> model_pb.CompleteResponse:
+        alias = request.model or self.aliases[0]
+        if alias not in self.aliases:
+            granted = ", ".join(self.aliases)
+            raise ModelError("unknown_model", f"{alias} is not granted to this plugin; granted: {granted}")
+        self.requests.append(request)
+        return model_pb.CompleteResponse(text=self.answer, model=f"canned/{alias}", finish="stop")
 
 
 class MemoryKeys:
