@@ -122,12 +122,13 @@ pub(crate) async fn list() -> anyhow::Result<String> {
     }
 }
 
-/// Connects so many times at once, says nothing, and lets go.
+/// Tries to connect so many times at once, says nothing, and lets go. Some attempts find the socket's queue full.
 pub(crate) async fn connect(times: usize) -> anyhow::Result<String> {
     let path = socket()?;
     let mut open = Vec::new();
     for _ in 0..times {
-        open.push(UnixStream::connect(&path).await?);
+        open.extend(UnixStream::connect(&path).await.ok());
     }
-    Ok(format!("{} connections", open.len()))
+    anyhow::ensure!(!open.is_empty(), "nobody accepts");
+    Ok(format!("tried {times}"))
 }

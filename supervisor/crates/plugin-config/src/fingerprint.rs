@@ -42,7 +42,6 @@ struct FingerprintInput<'s> {
     sandbox: SandboxInput<'s>,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
 fn is_false(value: &bool) -> bool {
     !value
 }

@@ -53,9 +53,8 @@ impl SamplingRequest {
             completion = completion.max_tokens(u32::try_from(tokens).unwrap_or(u32::MAX));
         }
         if let Some(temperature) = params.get("temperature").and_then(Value::as_f64) {
-            #[expect(clippy::cast_possible_truncation, reason = "a temperature has few digits")]
-            let temperature = temperature as f32;
-            completion = completion.temperature(temperature);
+            // A temperature has few digits.
+            completion = completion.temperature(temperature as f32);
         }
         for stop in params.get("stopSequences").and_then(Value::as_array).into_iter().flatten() {
             completion = completion.stop(stop.as_str().unwrap_or_default());

@@ -7,6 +7,7 @@
 //! | `x` | the connection to the supervisor's proxy; the plugin sees it at the same path |
 //! | `c` | certificates that the plugin trusts; it sees the file, too |
 //! | `k` | the connection to its key-value store; the plugin sees it, too |
+//! | `q` | the connection for completions of language models, where it is granted some; the plugin sees it, too |
 
 use std::fs::File;
 use std::io::{self, Write as _};
