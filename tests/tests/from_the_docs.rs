@@ -168,6 +168,7 @@ async fn it_tells_how_far_its_calls_are() {
     while let Some(update) = updates.next().await {
         match update.expect("the stream is whole").kind.expect("an update is one of these") {
             Kind::Progress(progress) => told.push(progress),
+            Kind::Output(_) => {}
             Kind::Done(answer) => done = Some(answer),
         }
     }

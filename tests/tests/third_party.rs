@@ -205,6 +205,7 @@ async fn everything_tells_how_far_a_long_call_is() {
     while let Some(update) = updates.next().await {
         match update.expect("the stream is whole").kind.expect("an update is one of these") {
             Kind::Progress(progress) => told.push(progress),
+            Kind::Output(_) => {}
             Kind::Done(answer) => done = Some(answer),
         }
     }
