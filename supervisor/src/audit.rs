@@ -321,7 +321,14 @@ mod tests {
         let mut call = Call::new("1", "files", "read", Origin::Model);
         call.context.insert(SENDER_KEY.to_owned(), "ada".to_owned());
         for (agent, sender) in [(true, "ada"), (false, "")] {
-            let peer = Peer { uid: 1, gid: 1, pid: 1, rights: None, allowed: None, agent };
+            let peer = Peer {
+                uid: 1,
+                gid: 1,
+                pid: 1,
+                rights: None,
+                allowed: None,
+                service: agent.then_some(crate::peer::OwnService::Agent),
+            };
             assert_eq!(trusted_context(&peer, &call, SENDER_KEY), sender);
             assert_eq!(trusted_context(&peer, &call, SUBAGENT_KEY), "");
         }

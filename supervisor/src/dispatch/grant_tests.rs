@@ -2,7 +2,14 @@ use super::*;
 use crate::config::Environment;
 
 fn peer(agent: bool) -> Peer {
-    Peer { uid: 70_000, gid: 70_000, pid: 7, rights: None, allowed: None, agent }
+    Peer {
+        uid: 70_000,
+        gid: 70_000,
+        pid: 7,
+        rights: None,
+        allowed: None,
+        service: agent.then_some(crate::peer::OwnService::Agent),
+    }
 }
 
 fn config(lists: &str) -> Arc<Config> {

@@ -9,7 +9,14 @@ use super::*;
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 fn agent(agent: bool) -> Peer {
-    Peer { uid: 1, gid: 1, pid: 1, rights: None, allowed: None, agent }
+    Peer {
+        uid: 1,
+        gid: 1,
+        pid: 1,
+        rights: None,
+        allowed: None,
+        service: agent.then_some(crate::peer::OwnService::Agent),
+    }
 }
 
 fn receipt(receipts: &Receipts) -> Receipt {

@@ -225,8 +225,8 @@ async fn another_keys_value_is_an_error() {
     store.set(&namespace(), &key("b"), b"2".to_vec()).await.expect("set");
     {
         let mut rows = backend.rows.lock();
-        let of_b = rows[&b"state/files/b"[..]].clone();
-        rows.insert(b"state/files/a".to_vec(), of_b);
+        let of_b = rows[&b"state/files!b"[..]].clone();
+        rows.insert(b"state/files!a".to_vec(), of_b);
     }
     let error = store.get(&namespace().plugin, &key("a")).await.expect_err("mixed up");
     assert!(matches!(error, Error::Unreadable { .. }), "{error}");

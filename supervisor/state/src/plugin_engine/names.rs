@@ -1,10 +1,11 @@
-//! Plugins' keys as keys of the backend: `state/PLUGIN/KEY`. A plugin's id has no slash, so no key is two plugins'.
+//! Plugins' keys as keys of the backend: `state/PLUGIN!KEY`. No id has the separator, so no key is two plugins'; and it comes before
+//! every character of an id, so that plugins are in the order of their ids.
 
 use talon_store::{Error, Key, PluginId};
 
 /// How all of them begin, so that a backend may be shared with other data.
 const ROOT: &[u8] = b"state/";
-const SEPARATOR: u8 = b'/';
+const SEPARATOR: u8 = b'!';
 
 /// The prefix of all plugins.
 pub(super) fn root() -> Vec<u8> {
@@ -36,7 +37,7 @@ pub(super) fn end(plugin: &PluginId) -> Vec<u8> {
 pub(super) fn parse(name: &[u8]) -> Result<(PluginId, Key), Error> {
     let parsed = || {
         let rest = std::str::from_utf8(name.strip_prefix(ROOT)?).ok()?;
-        let (plugin, key) = rest.split_once('/')?;
+        let (plugin, key) = rest.split_once(char::from(SEPARATOR))?;
         Some((PluginId::new(plugin).ok()?, Key::new(key).ok()?))
     };
     parsed().ok_or_else(|| Error::Unreadable {
@@ -61,7 +62,7 @@ mod tests {
         assert!(key(&plugin, &last) < end(&plugin));
         let next = PluginId::new("a-b0").expect("an id");
         assert!(prefix(&next) > end(&plugin));
-        for foreign in [&b"other/a/b"[..], b"state/A/b", b"state/a", b"state/a/", b"state/a/\xff"] {
+        for foreign in [&b"other/a!b"[..], b"state/A!b", b"state/a", b"state/a!", b"state/a!\xff"] {
             assert!(parse(foreign).is_err());
         }
     }
