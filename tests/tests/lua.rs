@@ -106,7 +106,7 @@ async fn a_script_that_hangs_or_is_broken_fails_its_turn_and_leaves_the_jail_alo
     assert!(hung.said.to_string().contains("time limit"), "{hung:?}");
     let good = ask(&supervisor, "Hello", &[]).await;
     assert_eq!((good.code, good.text("text")), (Some(0), "yes"), "{good:?}");
-    let status = supervisor.cli(&["call", "lua", "status"]).await;
+    let status = supervisor.cli(&["call", "lua.status"]).await;
     let status = String::from_utf8_lossy(&status.stdout).into_owned();
     assert!(status.contains("sha256"), "{status}");
     supervisor.stop().await;
