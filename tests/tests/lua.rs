@@ -65,20 +65,20 @@ async fn metadata_flows_from_script_to_script_and_new_scripts_join() {
     let supervisor = with_scripts(&provider, &[("a.lua", first), ("b.lua", last)], "").await;
     let answered = ask(&supervisor, "Hello", &[]).await;
     assert_eq!((answered.code, answered.text("text")), (Some(0), "yes first"), "{answered:?}");
-    let dir = supervisor.scratch().join("scripts");
+    let dir = supervisor.scratch.join("scripts");
     // A changed one, and then one that was not there.
     write(&dir, "a.lua", "function pre_hook(ctx) ctx.metadata.seen = 'changed' end");
     wait_for_answer(&supervisor, "yes changed").await;
     write(&dir, "c.lua", "function post_hook(ctx) ctx.message = ctx.message:upper() end");
     wait_for_answer(&supervisor, "YES CHANGED").await;
     // Another directory in its place, as deployments do.
-    let next = supervisor.scratch().join("next");
+    let next = supervisor.scratch.join("next");
     std::fs::create_dir(&next).expect("made");
     for name in ["a.lua", "b.lua", "c.lua"] {
         let _ = std::fs::copy(dir.join(name), next.join(name)).expect("copied");
     }
     write(&next, "a.lua", "function pre_hook(ctx) ctx.metadata.seen = 'swapped' end");
-    std::fs::rename(&dir, supervisor.scratch().join("before")).expect("moved");
+    std::fs::rename(&dir, supervisor.scratch.join("before")).expect("moved");
     std::fs::rename(&next, &dir).expect("moved");
     wait_for_answer(&supervisor, "YES SWAPPED").await;
     supervisor.stop().await;

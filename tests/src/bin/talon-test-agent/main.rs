@@ -47,7 +47,9 @@ async fn main() -> anyhow::Result<()> {
             Some(to_agent::Kind::AttachClient(client)) => {
                 serve(client, given.context("a connection")?, Arc::clone(&known), Arc::clone(&line))?;
             }
-            None => bail!("an unknown message"),
+            Some(to_agent::Kind::AttachModel(_) | to_agent::Kind::DetachModel(_)) | None => {
+                bail!("an unknown message")
+            }
         }
     }
     Ok(())
