@@ -65,20 +65,20 @@ async fn metadata_flows_from_script_to_script_and_new_scripts_join() {
     let supervisor = with_scripts(&provider, &[("a.lua", first), ("b.lua", last)], "").await;
     let answered = ask(&supervisor, "Hello", &[]).await;
     assert_eq!((answered.code, answered.text("text")), (Some(0), "yes first"), "{answered:?}");
-    let dir = supervisor.scratch().join("scripts");
+    let dir = supervisor.scratch.join("scripts");
     // A changed one, and then one that was not there.
     write(&dir, "a.lua", "function pre_hook(ctx) ctx.metadata.seen = 'changed' end");
     wait_for_answer(&supervisor, "yes changed").await;
     write(&dir, "c.lua", "function post_hook(ctx) ctx.message = ctx.message:upper() end");
     wait_for_answer(&supervisor, "YES CHANGED").await;
     // Another directory in its place, as deployments do.
-    let next = supervisor.scratch().join("next");
+    let next = supervisor.scratch.join("next");
     std::fs::create_dir(&next).expect("made");
     for name in ["a.lua", "b.lua", "c.lua"] {
         let _ = std::fs::copy(dir.join(name), next.join(name)).expect("copied");
     }
     write(&next, "a.lua", "function pre_hook(ctx) ctx.metadata.seen = 'swapped' end");
-    std::fs::rename(&dir, supervisor.scratch().join("before")).expect("moved");
+    std::fs::rename(&dir, supervisor.scratch.join("before")).expect("moved");
     std::fs::rename(&next, &dir).expect("moved");
     wait_for_answer(&supervisor, "YES SWAPPED").await;
     supervisor.stop().await;
@@ -106,7 +106,7 @@ async fn a_script_that_hangs_or_is_broken_fails_its_turn_and_leaves_the_jail_alo
     assert!(hung.said.to_string().contains("time limit"), "{hung:?}");
     let good = ask(&supervisor, "Hello", &[]).await;
     assert_eq!((good.code, good.text("text")), (Some(0), "yes"), "{good:?}");
-    let status = supervisor.cli(&["call", "lua", "status"]).await;
+    let status = supervisor.cli(&["call", "lua.status"]).await;
     let status = String::from_utf8_lossy(&status.stdout).into_owned();
     assert!(status.contains("sha256"), "{status}");
     supervisor.stop().await;

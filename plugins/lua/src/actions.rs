@@ -6,15 +6,15 @@
 
 mod hook;
 mod notification;
+mod script;
 mod status;
 mod task;
 
 use std::sync::Arc;
 
-use talon_lua_engine::{CallError, Point};
-use talon_sdk::{Tool, ToolError, tracing};
+use talon_lua_engine::Point;
+use talon_sdk::Tool;
 
-use crate::scripts::Loaded;
 use crate::service::Service;
 
 /// All actions.
@@ -31,23 +31,4 @@ pub(crate) fn tools(service: &Arc<Service>) -> Vec<Tool> {
         }
     }
     tools
-}
-
-/// A script that can be called.
-fn loaded(service: &Service, name: &str) -> Result<Arc<Loaded>, ToolError> {
-    match service.scripts().get(name) {
-        None => Err(ToolError::new(format!(
-            "there is no script {name}.lua any more: put it back, or `talon reload`"
-        ))),
-        Some(entry) => entry.loaded.ok_or_else(|| {
-            let failure = entry.failure.unwrap_or_default();
-            ToolError::new(format!("the script {name}.lua is not loaded: {failure}"))
-        }),
-    }
-}
-
-/// A failure of a script, for whoever called it, and for the log.
-fn failed(name: &str, error: &CallError) -> ToolError {
-    tracing::warn!(script = name, kind = error.kind.as_str(), "failed: {error}");
-    ToolError::new(format!("the script {name}.lua failed: {error}"))
 }

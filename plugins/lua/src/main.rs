@@ -11,6 +11,7 @@
 //! | `pool` | the workers, from the plugin's side: which script is where, calls, and when a worker is ended |
 //! | `scripts` | the directory: what is read, what is loaded, what replaces what |
 //! | `asked` | what scripts ask for: key-values, a model, the log |
+//! | `plugin`, `service` | what the host sees; what it stands on |
 //! | `actions` | the scripts' functions as actions in roles |
 //! | `tools` | the commands for authors: `check`, `run`, `test` |
 
@@ -19,6 +20,7 @@ mod asked;
 mod counters;
 mod frame;
 mod message;
+mod plugin;
 mod pool;
 mod scripts;
 mod service;
@@ -33,6 +35,6 @@ fn main() -> ExitCode {
     match args.next() {
         Some(word) if word == worker::ARGUMENT => worker::run(),
         Some(_) => tools::run(),
-        None => service::serve(),
+        None => plugin::serve(),
     }
 }

@@ -1,16 +1,13 @@
-//! The plugin: scripts, workers, and the loop that looks at the directory.
+//! What runs scripts: the directory, the workers, and the loop that looks for changes.
 
-use std::process::ExitCode;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use parking_lot::Mutex;
 use talon_lua_engine::{CallError, Context, Outcome, Point};
 use talon_sdk::model::Model;
-use talon_sdk::{Notifier, Plugin, State, ToolError, tracing};
+use talon_sdk::{Notifier, State, ToolError, tracing};
 use tokio::sync::{Notify, oneshot};
 
-use crate::actions;
 use crate::asked::{Asked, Models};
 use crate::counters::{Counters, Counts};
 use crate::pool::{KILL_GRACE, Pool};
@@ -30,31 +27,9 @@ pub(crate) struct Service {
     state: Option<State>,
 }
 
-/// Serves until the host ends it.
-pub(crate) fn serve() -> ExitCode {
-    let (notifier, current) = (Notifier::new(), Arc::new(Mutex::new(None::<Arc<Service>>)));
-    let (told, offered) = (notifier.clone(), Arc::clone(&current));
-    Plugin::new("lua")
-        .description("Runs Lua scripts as filters, hooks, notification sinks and scheduled tasks.")
-        .init(move |settings: Settings| {
-            let (notifier, current) = (told.clone(), Arc::clone(&current));
-            async move {
-                let service = Service::start(settings, notifier).await?;
-                *current.lock() = Some(Arc::clone(&service));
-                Ok(service)
-            }
-        })
-        .refresh(move || {
-            let service = offered.lock().clone();
-            async move { Ok(service.map(|service| actions::tools(&service)).unwrap_or_default()) }
-        })
-        .notifier(notifier)
-        .serve()
-}
-
 impl Service {
     /// Loads all scripts, and goes on looking for changes if the settings say so.
-    async fn start(settings: Settings, notifier: Notifier) -> Result<Arc<Self>, ToolError> {
+    pub(crate) async fn start(settings: Settings, notifier: Notifier) -> Result<Arc<Self>, ToolError> {
         settings.check().map_err(ToolError::new)?;
         let program = std::env::current_exe()
             .map_err(|error| ToolError::new(format!("the path of this program is not known: {error}")))?;

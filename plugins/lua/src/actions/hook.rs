@@ -6,7 +6,7 @@ use talon_lua_engine::{Context, Outcome, Phase, Point};
 use talon_sdk::model::Model;
 use talon_sdk::{HookRequest, Tool, ToolError, Verdict};
 
-use super::{failed, loaded};
+use super::script::{failed, loaded};
 use crate::service::Service;
 
 /// The three kinds: the action's ending, its role, the functions that serve it, and the side of the model.

@@ -8,7 +8,7 @@ use talon_lua_engine::{Context, DeliveryStatus, Outcome, Point};
 use talon_sdk::model::Model;
 use talon_sdk::{Delivery, Notification, Tool, ToolError};
 
-use super::{failed, loaded};
+use super::script::{failed, loaded};
 use crate::service::Service;
 
 pub(super) fn tool(service: &Arc<Service>, name: &str) -> Tool {

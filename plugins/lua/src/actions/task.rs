@@ -8,7 +8,7 @@ use talon_sdk::model::Model;
 use talon_sdk::proto::Action;
 use talon_sdk::{Output, Tool, ToolError};
 
-use super::{failed, loaded};
+use super::script::{failed, loaded};
 use crate::service::Service;
 
 pub(super) fn tool(service: &Arc<Service>, name: &str, schedule: Option<&Schedule>) -> Tool {

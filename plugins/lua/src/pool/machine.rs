@@ -8,8 +8,8 @@ use talon_lua_engine::{CallError, Context, FailureKind, Limits, Outcome, Point};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::Pool;
 use super::process::{Ending, Process};
+use super::workers::Workers;
 use crate::asked::Asked;
 use crate::message::{Answer, MachineId, Question, ToWorker, Told};
 
@@ -21,7 +21,7 @@ pub(crate) struct Machine {
     id: MachineId,
     slot: usize,
     limits: Limits,
-    pool: Arc<Pool>,
+    workers: Arc<Workers>,
     turn: tokio::sync::Mutex<()>,
     next_call: AtomicU64,
     memory_bytes: AtomicUsize,
@@ -29,7 +29,7 @@ pub(crate) struct Machine {
 
 impl Drop for Machine {
     fn drop(&mut self) {
-        self.pool.unload(self.slot, self.id);
+        self.workers.unload(self.slot, self.id);
     }
 }
 
@@ -44,12 +44,12 @@ enum Followed {
 }
 
 impl Machine {
-    pub(super) fn new(id: MachineId, slot: usize, limits: Limits, pool: Arc<Pool>) -> Self {
+    pub(super) fn new(id: MachineId, slot: usize, limits: Limits, workers: Arc<Workers>) -> Self {
         Self {
             id,
             slot,
             limits,
-            pool,
+            workers,
             turn: tokio::sync::Mutex::new(()),
             next_call: AtomicU64::new(1),
             memory_bytes: AtomicUsize::new(0),
@@ -71,7 +71,7 @@ impl Machine {
     ) -> Result<Outcome, CallError> {
         let _turn = self.turn.lock().await;
         for _ in 0..MAX_ATTEMPTS {
-            let process = self.pool.worker(self.slot).map_err(|error| {
+            let process = self.workers.worker(self.slot).map_err(|error| {
                 CallError::new(FailureKind::Worker, format!("no worker process can be started: {error}"))
             })?;
             match self.follow(&process, point, context, asked, cancelled).await {
@@ -111,15 +111,15 @@ impl Machine {
                 format!("it cannot be called: {error}"),
             )));
         }
-        let mut left = self.limits.execution + self.pool.grace;
+        let mut left = self.limits.execution + self.workers.grace();
         let mut harmless = true;
         loop {
             let waiting = Instant::now();
             let told = tokio::select! {
                 told = route.told.recv() => told,
                 () = sleep(left) => {
-                    self.pool.counters.count_killed();
-                    self.pool.replace(self.slot, process, self.id);
+                    self.workers.counters().count_killed();
+                    self.workers.replace(self.slot, process, self.id);
                     return Followed::Done(Err(CallError::new(
                         FailureKind::Deadline,
                         "the script passed its time limit within one operation that cannot be interrupted, so its worker was \
@@ -149,7 +149,7 @@ impl Machine {
                 }
                 Some(Told::Done { call: done, outcome, memory_bytes }) if done == call => {
                     self.memory_bytes.store(memory_bytes, Ordering::Relaxed);
-                    self.pool.counters.count(&outcome);
+                    self.workers.counters().count(&outcome);
                     return Followed::Done(outcome);
                 }
                 // Of a worker that loaded it again, or of an earlier call.
@@ -164,7 +164,7 @@ impl Machine {
             return asked.model(&prompt, model.as_deref()).await;
         }
         let waiting = Instant::now();
-        let limit = left.saturating_sub(self.pool.grace);
+        let limit = left.saturating_sub(self.workers.grace());
         let answer = timeout(limit, asked.key_values(question)).await;
         *left = left.saturating_sub(waiting.elapsed());
         answer.unwrap_or_else(|_| {

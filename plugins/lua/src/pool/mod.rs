@@ -5,21 +5,20 @@
 
 mod machine;
 mod process;
+mod workers;
 
-use std::collections::BTreeMap;
 use std::io;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use parking_lot::Mutex;
 use talon_lua_engine::{CallError, FailureKind, LoadError, TestReport};
 use tokio::time::Instant;
 
 pub(crate) use machine::Machine;
 use process::{Ending, Process};
+use workers::Workers;
 
 use crate::counters::Counters;
 use crate::message::{Definition, MachineId, ScriptSource, ToWorker, Told};
@@ -32,22 +31,9 @@ const TESTS_LIMIT: Duration = Duration::from_secs(60);
 /// How often a script is loaded again because its worker was ended for another one meanwhile.
 const MAX_LOADS: usize = 3;
 
-/// The workers.
-pub(crate) struct Pool {
-    program: PathBuf,
-    grace: Duration,
-    slots: Vec<Slot>,
-    next_machine: AtomicU64,
-    counters: Arc<Counters>,
-}
-
-/// A place for one worker.
-#[derive(Default)]
-struct Slot {
-    process: Mutex<Option<Arc<Process>>>,
-    /// What a worker that is started here loads.
-    machines: Mutex<BTreeMap<MachineId, ScriptSource>>,
-}
+/// What runs scripts.
+#[derive(Clone)]
+pub(crate) struct Pool(Arc<Workers>);
 
 impl Pool {
     /// A pool without a running worker yet: each starts with its first script.
@@ -56,60 +42,23 @@ impl Pool {
         workers: NonZeroUsize,
         grace: Duration,
         counters: Arc<Counters>,
-    ) -> Arc<Self> {
-        let slots = (0..workers.get()).map(|_| Slot::default()).collect();
-        Arc::new(Self { program, grace, slots, next_machine: AtomicU64::new(1), counters })
-    }
-
-    /// The worker of a slot: the one that runs, or a new one with all scripts of the slot.
-    fn worker(&self, slot: usize) -> io::Result<Arc<Process>> {
-        let slot = &self.slots[slot];
-        let mut process = slot.process.lock();
-        if let Some(running) = process.as_ref().filter(|process| process.ending().is_none()) {
-            return Ok(Arc::clone(running));
-        }
-        let started = Process::start(&self.program, &self.counters)?;
-        for (machine, script) in &*slot.machines.lock() {
-            started.send(&ToWorker::Load { machine: *machine, script: script.clone() })?;
-        }
-        *process = Some(Arc::clone(&started));
-        Ok(started)
-    }
-
-    /// Ends a worker, and starts it again at once.
-    fn replace(&self, slot: usize, process: &Process, machine: MachineId) {
-        process.kill(machine);
-        if let Err(error) = self.worker(slot) {
-            talon_sdk::tracing::error!(%error, "a worker cannot be started again; the next call tries it");
-        }
-    }
-
-    /// The slot with the fewest scripts.
-    fn emptiest(&self) -> usize {
-        let sizes = self.slots.iter().map(|slot| slot.machines.lock().len()).enumerate();
-        sizes.min_by_key(|(_, size)| *size).map_or(0, |(index, _)| index)
-    }
-
-    fn next_id(&self) -> MachineId {
-        self.next_machine.fetch_add(1, Ordering::Relaxed)
+    ) -> Self {
+        Self(Arc::new(Workers::new(program, workers, grace, counters)))
     }
 
     /// Loads a script.
-    pub(crate) async fn load(
-        self: &Arc<Self>,
-        script: ScriptSource,
-    ) -> Result<(Arc<Machine>, Definition), LoadError> {
+    pub(crate) async fn load(&self, script: ScriptSource) -> Result<(Arc<Machine>, Definition), LoadError> {
         let limits = script.limits;
         for _ in 0..MAX_LOADS {
-            let (id, slot) = (self.next_id(), self.emptiest());
+            let (id, slot) = (self.0.next_id(), self.0.emptiest());
             let order = ToWorker::Load { machine: id, script: script.clone() };
-            let process = match self.exchange(slot, id, &order, limits.execution + self.grace).await {
+            let process = match self.exchange(slot, id, &order, limits.execution + self.0.grace()).await {
                 Exchanged::Told(Told::Loaded(Ok(definition)), process) => {
-                    let _ = self.slots[slot].machines.lock().insert(id, script);
-                    let machine = Machine::new(id, slot, limits, Arc::clone(self));
+                    self.0.keep(slot, id, script);
+                    let machine = Machine::new(id, slot, limits, Arc::clone(&self.0));
                     // A worker that was ended between the two has not got it; the one after it has.
                     if process.ending().is_some() {
-                        let _ = self.worker(slot);
+                        let _ = self.0.worker(slot);
                     }
                     return Ok((Arc::new(machine), definition));
                 }
@@ -135,12 +84,12 @@ impl Pool {
 
     /// Runs a script's tests.
     pub(crate) async fn test(
-        self: &Arc<Self>,
+        &self,
         script: ScriptSource,
         tests_name: String,
         tests: String,
     ) -> Result<TestReport, LoadError> {
-        let (id, slot) = (self.next_id(), self.emptiest());
+        let (id, slot) = (self.0.next_id(), self.0.emptiest());
         let order = ToWorker::Test { machine: id, script, tests_name, tests };
         match self.exchange(slot, id, &order, TESTS_LIMIT).await {
             Exchanged::Told(Told::Tested(report), _) => report,
@@ -153,7 +102,7 @@ impl Pool {
 
     /// Gives a worker an order and waits for what it says of it.
     async fn exchange(&self, slot: usize, id: MachineId, order: &ToWorker, limit: Duration) -> Exchanged {
-        let process = match self.worker(slot) {
+        let process = match self.0.worker(slot) {
             Ok(process) => process,
             Err(error) => return Exchanged::NotStarted(error),
         };
@@ -168,19 +117,9 @@ impl Pool {
                 None => Exchanged::Ended(process.ending().unwrap_or(Ending::ByItself)),
             },
             () = tokio::time::sleep_until(until) => {
-                self.replace(slot, &process, id);
+                self.0.replace(slot, &process, id);
                 Exchanged::Late
             }
-        }
-    }
-
-    /// Forgets a script.
-    fn unload(&self, slot: usize, machine: MachineId) {
-        let slot = &self.slots[slot];
-        let _ = slot.machines.lock().remove(&machine);
-        if let Some(process) = &*slot.process.lock() {
-            // One that has ended knows no scripts any more.
-            let _ = process.send(&ToWorker::Unload { machine });
         }
     }
 }

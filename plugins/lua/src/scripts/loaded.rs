@@ -32,7 +32,7 @@ pub(super) async fn load(
     has_tests: bool,
     running: Option<&Loaded>,
     settings: &Settings,
-    pool: &Arc<Pool>,
+    pool: &Pool,
 ) -> Result<Option<Loaded>, String> {
     let (dir, script) = (dir.to_owned(), name.to_owned());
     let read = spawn_blocking(move || directory::read(&dir, &script, has_tests)).await;

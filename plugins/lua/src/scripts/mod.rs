@@ -25,7 +25,7 @@ pub(crate) use loaded::Loaded;
 pub(crate) struct Scripts {
     dir: PathBuf,
     settings: Arc<Settings>,
-    pool: Arc<Pool>,
+    pool: Pool,
     counters: Arc<Counters>,
     known: RwLock<Known>,
     /// One look at the directory at a time.
@@ -51,7 +51,7 @@ pub(crate) struct Entry {
 }
 
 impl Scripts {
-    pub(crate) fn new(settings: Arc<Settings>, pool: Arc<Pool>, counters: Arc<Counters>) -> Self {
+    pub(crate) fn new(settings: Arc<Settings>, pool: Pool, counters: Arc<Counters>) -> Self {
         let dir = settings.scripts_dir.clone();
         Self {
             dir,
@@ -110,8 +110,7 @@ impl Scripts {
         };
         let mut loading = JoinSet::new();
         for (name, found, running) in changed {
-            let (dir, settings, pool) =
-                (self.dir.clone(), Arc::clone(&self.settings), Arc::clone(&self.pool));
+            let (dir, settings, pool) = (self.dir.clone(), Arc::clone(&self.settings), self.pool.clone());
             let _task = loading.spawn(async move {
                 let loaded =
                     loaded::load(&dir, &name, found.has_tests, running.as_deref(), &settings, &pool).await;

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use clap::Args;
 use talon_lua_engine::{Limits, Point, Script};
 
-use super::{Libraries, name, read, scripts};
+use super::files::{name, read, scripts};
+use super::libraries::Libraries;
 
 #[derive(Debug, Args)]
 pub(super) struct CheckArgs {

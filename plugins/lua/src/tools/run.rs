@@ -7,7 +7,9 @@ use clap::Args;
 use talon_lua_engine::{Context, KvValue, Limits, Outcome, Phase, Point, Script};
 
 use super::canned_host::CannedHost;
-use super::{Libraries, diff, name, read};
+use super::diff;
+use super::files::{name, read};
+use super::libraries::Libraries;
 
 #[derive(Debug, Args)]
 pub(super) struct RunArgs {

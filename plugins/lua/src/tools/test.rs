@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use talon_lua_engine::{Limits, TestResult, run_tests};
 
-use super::{ENDING, Libraries, TESTS_ENDING, name, read, scripts};
+use super::files::{ENDING, TESTS_ENDING, name, read, scripts};
+use super::libraries::Libraries;
 
 #[derive(Debug, Args)]
 pub(super) struct TestArgs {

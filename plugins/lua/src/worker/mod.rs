@@ -1,5 +1,6 @@
 //! The process that runs scripts: a thread and a machine for each. It reads orders from its standard input, a socket, and ends with it.
 
+mod outbox;
 mod remote_host;
 mod script_thread;
 
@@ -7,27 +8,14 @@ use std::collections::HashMap;
 use std::os::fd::AsFd as _;
 use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
-use std::sync::Arc;
-
-use parking_lot::Mutex;
 
 use crate::frame;
-use crate::message::{FromWorker, MachineId, ToWorker, Told};
+use crate::message::{MachineId, ToWorker};
+use outbox::Outbox;
 use script_thread::ScriptThread;
 
 /// The argument that makes the program a worker.
 pub(crate) const ARGUMENT: &str = "worker";
-
-/// The way back to the plugin.
-#[derive(Clone)]
-struct Outbox(Arc<Mutex<UnixStream>>);
-
-impl Outbox {
-    /// A plugin that is gone ends the worker by the end of its input; nothing is to be done here.
-    fn tell(&self, machine: MachineId, told: Told) {
-        let _ = frame::write(&mut *self.0.lock(), &FromWorker { machine, told });
-    }
-}
 
 /// Runs until the plugin closes the socket.
 pub(crate) fn run() -> ExitCode {
@@ -40,7 +28,7 @@ pub(crate) fn run() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let outbox = Outbox(Arc::new(Mutex::new(writer)));
+    let outbox = Outbox::new(writer);
     let mut scripts: HashMap<MachineId, ScriptThread> = HashMap::new();
     loop {
         let order = match frame::read::<ToWorker>(&mut reader) {

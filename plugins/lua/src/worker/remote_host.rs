@@ -4,7 +4,7 @@ use std::sync::mpsc::Receiver;
 
 use talon_lua_engine::{Host, KvValue, LogLevel};
 
-use super::Outbox;
+use super::outbox::Outbox;
 use crate::message::{Answer, MachineId, Question, Told};
 
 /// The host of one script's calls.

@@ -9,7 +9,7 @@ use std::thread;
 use parking_lot::Mutex;
 use talon_lua_engine::{CallError, CancelFlag, Context, FailureKind, Point, Script, run_tests};
 
-use super::Outbox;
+use super::outbox::Outbox;
 use super::remote_host::RemoteHost;
 use crate::message::{Answer, Definition, MachineId, ScriptSource, Told};
 

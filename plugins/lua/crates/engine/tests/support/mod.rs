@@ -1,7 +1,5 @@
 //! A host in memory.
 
-#![allow(dead_code, reason = "each test binary uses a part of it")]
-
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -20,7 +18,7 @@ pub(crate) struct MemoryHost {
 
 impl MemoryHost {
     pub(crate) fn new() -> Rc<Self> {
-        Rc::default()
+        Self::answering(&[])
     }
 
     pub(crate) fn answering(answers: &[&str]) -> Rc<Self> {
