@@ -101,6 +101,7 @@ fn plugin(lua: &LuaScripts) -> ConfiguredPlugin {
         "command": program.as_deref().unwrap_or(Path::new(PROGRAM)),
         "timeout": format!("{}s", longest.saturating_add(WAIT_SECONDS)),
         "max_structured_bytes": MAX_STRUCTURED,
+        "models": lua.default_model.as_ref().map(|model| models(lua, model)),
         "sandbox": { "network": "none", "fs": { "read": [lua.scripts_dir] } },
         "config": {
             "scripts_dir": lua.scripts_dir,
@@ -113,6 +114,18 @@ fn plugin(lua: &LuaScripts) -> ConfiguredPlugin {
         },
     });
     serde_json::from_value(settings).expect("these are keys of a plugin, with values that they take")
+}
+
+/// The grant of `ctx.llm`: the default model, as often and as long as the scripts' limits say. Further models are granted by
+/// `plugins.tools.overrides.lua.models`.
+fn models(lua: &LuaScripts, default_model: &str) -> serde_json::Value {
+    let limits = || lua.scripts.keys().map(|script| lua.limits_of(script)).chain([lua.limits]);
+    json!({
+        "allow": [default_model],
+        // A grant has one call at least; a script with fewer is stopped by its own limit.
+        "max_calls": limits().map(|limits| limits.llm_max_calls).max().unwrap_or_default().max(1),
+        "timeout": format!("{}s", limits().map(|limits| limits.llm_timeout_seconds).max().unwrap_or(1)),
+    })
 }
 
 #[cfg(test)]

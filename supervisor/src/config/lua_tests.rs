@@ -66,6 +66,9 @@ fn the_founding_block_alone_registers_every_script() {
     let read = plugin.settings.sandbox.fs.read.as_deref().expect("granted");
     assert_eq!(read, [dir.path().join("scripts")]);
     assert_eq!(plugin.settings.config["default_model"], "small");
+    let models = config.model_grant(PLUGIN).expect("the default model is granted");
+    assert_eq!((models.allow.as_slice(), models.max_calls), (["small".to_owned()].as_slice(), 3));
+    assert_eq!(models.timeout.get().as_secs(), 10);
 }
 
 // Promises: LUA-41
@@ -107,6 +110,11 @@ fn what_is_wrong_is_said() {
         ("plugins: { lua: { scripts_dir: ./scripts, limits: { memory_mb: 0 } } }", "memory_mb"),
         ("plugins: { lua: { scripts_dir: ./scripts, libraries: [io] } }", "libraries"),
         ("plugins: { lua: { watch: true } }", "scripts_dir"),
+        (
+            "plugins: { lua: { scripts_dir: ./scripts, default_model: smal } }\nmodels: { providers: { p: { kind: openai, base_url: \"http://127.0.0.1:9\" } }, \
+             catalog: { p/small: { tier: cheap, context_window: 8000, free: true } } }",
+            "plugins.lua.default_model: no model is called \"smal\"",
+        ),
     ] {
         let (_dir, loaded) = load_with(&["a.lua"], yaml);
         let error = loaded.expect_err("it is refused");

@@ -114,7 +114,8 @@ async fn serve(
 ) {
     let service = ModelServer::new(Service::new(agent, Arc::clone(&plugin), closed.clone()))
         .max_decoding_message_size(MAX_REQUEST_BYTES);
-    let door = Door { plugin: plugin.name.clone(), uid, open: Arc::default(), log: LogThrottle::new() };
+    let admission =
+        Admission { plugin: plugin.name.clone(), uid, open: Arc::default(), log: LogThrottle::new() };
     let served = transport::Server::builder()
         .initial_stream_window_size(WINDOW_BYTES)
         .initial_connection_window_size(WINDOW_BYTES)
@@ -123,7 +124,7 @@ async fn serve(
         .http2_max_header_list_size(MAX_HEADER_BYTES)
         .serve_with_incoming_shutdown(
             Gate::new(service, Arc::clone(&plugin)),
-            door.connections(listener),
+            admission.connections(listener),
             closed.cancelled_owned(),
         )
         .await;
@@ -133,25 +134,28 @@ async fn serve(
 }
 
 /// Lets the plugin in, and nobody else.
-struct Door {
+struct Admission {
     plugin: String,
     uid: u32,
     open: Arc<AtomicUsize>,
     log: LogThrottle,
 }
 
-impl Door {
+impl Admission {
     /// The connections that are let in.
     fn connections(
         self,
         listener: UnixListener,
     ) -> impl Stream<Item = io::Result<PrefaceTimeout<OpenConnection>>> {
-        futures_util::stream::unfold((self, listener), |(door, listener)| async move {
+        futures_util::stream::unfold((self, listener), |(admission, listener)| async move {
             loop {
                 match listener.accept().await {
                     Ok((stream, _)) => {
-                        if let Some(connection) = door.admit(&stream) {
-                            return Some((Ok(PrefaceTimeout::new(stream, connection)), (door, listener)));
+                        if let Some(connection) = admission.admit(&stream) {
+                            return Some((
+                                Ok(PrefaceTimeout::new(stream, connection)),
+                                (admission, listener),
+                            ));
                         }
                     }
                     Err(error) => {

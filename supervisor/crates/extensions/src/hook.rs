@@ -69,7 +69,7 @@ pub struct HookEntry {
     /// gets `message`, `session` and `metadata`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub args: Option<Map<String, Value>>,
-    /// Keys of metadata that it gets from the hooks before it; others stay hidden from it. `*` stands for all.
+    /// Keys of metadata that it gets from the hooks before it; others stay hidden from it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub metadata: Vec<String>,
     /// Sub-agents whose tasks and results it looks at as well. By default it sees none of them.
@@ -89,7 +89,8 @@ fn default_deadline() -> TimeSpan {
 }
 
 impl HookEntry {
-    /// What stands in `metadata` for all keys.
+    /// What stands in `metadata` for all keys, in the entries of an operator's own scripts alone: a written entry names each
+    /// key, and this is none.
     pub const ALL_METADATA: &str = "*";
 
     /// An entry for this action, with the defaults of all keys.

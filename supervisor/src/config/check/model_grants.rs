@@ -22,6 +22,10 @@ impl Check<'_> {
                 Some((path.key(list).key(name).key("models"), grants.models.as_ref()?))
             })
             .collect();
+        let of_scripts = config.plugins.lua.as_ref().and_then(|lua| lua.default_model.as_deref());
+        if let Some(model) = of_scripts.filter(|model| *model != AUTO) {
+            self.model(model, catalog, &KeyPath::of(&["plugins", "lua", "default_model"]));
+        }
         for (path, grant) in granted {
             self.model_grant(grant, catalog, &path);
             if !config.runs_agent() {

@@ -22,8 +22,8 @@ pub(super) fn check(found: &mut Findings, role: Role, hooks: &[HookEntry], aroun
             let message = format!("lists {} keys, and {MAX_METADATA_KEYS} are the most", hook.metadata.len());
             of.problem("metadata", message, "remove some");
         }
-        if hook.metadata.iter().any(|key| key != HookEntry::ALL_METADATA && !is_metadata_key(key)) {
-            let help = "use 1 to 64 characters of a-z, A-Z, 0-9, '_', '-' and '.', or * for all";
+        if hook.metadata.iter().any(|key| !is_metadata_key(key)) {
+            let help = "use 1 to 64 characters of a-z, A-Z, 0-9, '_', '-' and '.': each key by its name";
             of.problem("metadata", "lists what is no key", help);
         }
         if hook.subagents.len() > MAX_SUBAGENTS {
