@@ -41,8 +41,9 @@ impl ModelSocketSet {
     /// Applies the grants of a configuration, also to the sockets that are attached. A plugin that has lost its grant
     /// keeps the socket until it is replaced, and is refused there.
     pub(super) fn set_config(&self, config: Arc<Config>) {
+        let mut sockets = self.sockets.lock();
         self.config.store(Some(Arc::clone(&config)));
-        for socket in self.sockets.lock().desired.values_mut() {
+        for socket in sockets.desired.values_mut() {
             let AttachModel { id, uid, .. } = socket.about;
             socket.about = about(id, &socket.plugin, uid, config.model_grant(socket.plugin.as_str()));
         }
@@ -50,9 +51,10 @@ impl ModelSocketSet {
 
     /// Adds the socket of a plugin's process; returns its id.
     pub(super) fn attach(&self, plugin: &PluginName, peer: u32, socket: OwnedFd) -> u64 {
+        let mut sockets = self.sockets.lock();
+        // Under the lock, as it is stored: no socket has the grant of an earlier configuration.
         let config = self.config.load();
         let grant = config.as_ref().and_then(|config| config.model_grant(plugin.as_str()));
-        let mut sockets = self.sockets.lock();
         sockets.last_id += 1;
         let id = sockets.last_id;
         let about = about(id, plugin, peer, grant);

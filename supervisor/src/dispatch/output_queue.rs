@@ -22,6 +22,9 @@ struct Waiting {
     lines: Vec<String>,
     bytes: usize,
     left_out: LeftOut,
+    /// A line was left out: so are all that follow until the reader has taken these, since no line may move up to another with which
+    /// it was not checked.
+    full: bool,
 }
 
 impl OutputQueue {
@@ -38,7 +41,7 @@ impl OutputQueue {
 
     /// Takes all that waits; `None` if that is nothing.
     pub(super) fn take(&self) -> Option<CallOutput> {
-        let Waiting { lines, bytes: _, left_out } = std::mem::take(&mut *self.waiting.lock());
+        let Waiting { lines, left_out, .. } = std::mem::take(&mut *self.waiting.lock());
         (!lines.is_empty() || !left_out.is_empty()).then_some(CallOutput {
             lines,
             left_out_lines: left_out.lines,
@@ -53,7 +56,8 @@ impl OutputObserver for OutputQueue {
         waiting.left_out.add(left_out);
         for line in lines {
             let bytes = waiting.bytes + line.len();
-            if bytes > MAX_BYTES || waiting.lines.len() >= MAX_LINES {
+            waiting.full |= bytes > MAX_BYTES || waiting.lines.len() >= MAX_LINES;
+            if waiting.full {
                 waiting.left_out.add(LeftOut::line(line.len()));
             } else {
                 waiting.bytes = bytes;
@@ -84,5 +88,18 @@ mod tests {
             (MAX_LINES, lines + 6, 9)
         );
         assert_eq!(queue.take(), None);
+    }
+
+    // Promises: EXT-140
+    #[test]
+    fn a_line_does_not_move_up_to_one_with_which_it_was_not_checked() {
+        let queue = OutputQueue::default();
+        let nearly_full = talon_sanitize::Raw::from(&"x".repeat(MAX_BYTES - 2)).text();
+        let (long, short) = (Sanitized::literal("abc"), Sanitized::literal("a"));
+        queue.output(vec![nearly_full, long, short], LeftOut::default());
+        let output = queue.take().expect("a line");
+        assert_eq!((output.lines.len(), output.left_out_lines), (1, 2));
+        queue.output(vec![Sanitized::literal("a")], LeftOut::default());
+        assert_eq!(queue.take().expect("a line").lines, ["a"]);
     }
 }

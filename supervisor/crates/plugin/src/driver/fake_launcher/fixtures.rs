@@ -43,6 +43,7 @@ pub(crate) fn spec(name: &str) -> PluginSpec {
         connections: 1,
         enabled: true,
         calls: Default::default(),
+        models: false,
     }
 }
 
