@@ -59,7 +59,7 @@ async fn founding_scripts_look_at_messages_and_answers_without_an_entry() {
 // Promises: LUA-45
 #[tokio::test]
 async fn metadata_flows_from_script_to_script_and_new_scripts_join() {
-    let provider = Provider::start((0..200).map(|_| says("yes"))).await;
+    let provider = Provider::responding(|_| says("yes")).await;
     let first = "function pre_hook(ctx) ctx.metadata.seen = 'first' end";
     let last = "function post_hook(ctx) ctx.message = ctx.message .. ' ' .. tostring(ctx.metadata.seen) end";
     let supervisor = with_scripts(&provider, &[("a.lua", first), ("b.lua", last)], "").await;
@@ -84,15 +84,12 @@ async fn metadata_flows_from_script_to_script_and_new_scripts_join() {
     supervisor.stop().await;
 }
 
-/// Asks until the answer is this one; the runner's limit ends it otherwise.
+/// Asks until the answer is this one.
 async fn wait_for_answer(supervisor: &Supervisor, wanted: &str) {
-    loop {
-        let answered = ask(supervisor, "Hello", &[]).await;
-        if answered.text("text") == wanted {
-            return;
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(200)).await;
-    }
+    supervisor
+        .client
+        .wait_until(wanted, async |_| ask(supervisor, "Hello", &[]).await.text("text") == wanted)
+        .await;
 }
 
 // Promises: LUA-46
