@@ -8,8 +8,8 @@ use talon_sdk::model::Model;
 use talon_sdk::{Notifier, State, ToolError, tracing};
 use tokio::sync::{Notify, oneshot};
 
-use crate::asked::{Asked, Models};
 use crate::counters::{Counters, Counts};
+use crate::host_requests::{HostRequests, Models};
 use crate::pool::{KILL_GRACE, Pool};
 use crate::scripts::{Loaded, Scripts};
 use crate::settings::Settings;
@@ -71,13 +71,13 @@ impl Service {
             default: self.settings.default_model.clone(),
             timeout: self.settings.llm_timeout_of(name),
         };
-        let asked = Asked::new(name, self.state.clone(), models);
+        let requests = HostRequests::new(name, self.state.clone(), models);
         let (done, answer) = oneshot::channel();
         let cancelled = Arc::new(Notify::new());
         let heard = Arc::clone(&cancelled);
         // The exchange with the worker is followed to its end, whoever waits for it.
         let _following = tokio::spawn(async move {
-            let outcome = loaded.machine.call(point, &context, &asked, &heard).await;
+            let outcome = loaded.machine.call(point, &context, &requests, &heard).await;
             // Nobody may wait any more.
             let _ = done.send(outcome);
         });

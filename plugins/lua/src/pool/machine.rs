@@ -8,10 +8,10 @@ use talon_lua_engine::{CallError, Context, FailureKind, Limits, Outcome, Point};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::process::{Ending, Process};
+use super::process::{ExitCause, Process};
 use super::workers::Workers;
-use crate::asked::Asked;
-use crate::message::{Answer, MachineId, Question, ToWorker, Told};
+use crate::host_requests::HostRequests;
+use crate::message::{Answer, MachineId, Question, ToWorker, WorkerMessage};
 
 /// How often a call is made when its worker is ended for another script.
 const MAX_ATTEMPTS: usize = 3;
@@ -34,11 +34,11 @@ impl Drop for Machine {
 }
 
 /// How following a call ended.
-enum Followed {
+enum CallEnd {
     Done(Result<Outcome, CallError>),
     /// Its worker ended. `harmless`: the call had asked for nothing yet.
     Ended {
-        ending: Ending,
+        exit_cause: ExitCause,
         harmless: bool,
     },
 }
@@ -66,7 +66,7 @@ impl Machine {
         &self,
         point: Point,
         context: &Context,
-        asked: &Asked,
+        requests: &HostRequests,
         cancelled: &Notify,
     ) -> Result<Outcome, CallError> {
         let _turn = self.turn.lock().await;
@@ -74,16 +74,16 @@ impl Machine {
             let process = self.workers.worker(self.slot).map_err(|error| {
                 CallError::new(FailureKind::Worker, format!("no worker process can be started: {error}"))
             })?;
-            match self.follow(&process, point, context, asked, cancelled).await {
-                Followed::Done(outcome) => return outcome,
-                Followed::Ended { ending: Ending::Killed(_), harmless: true } => {}
-                Followed::Ended { ending: Ending::Killed(_), .. } => {
+            match self.follow(&process, point, context, requests, cancelled).await {
+                CallEnd::Done(outcome) => return outcome,
+                CallEnd::Ended { exit_cause: ExitCause::Killed(_), harmless: true } => {}
+                CallEnd::Ended { exit_cause: ExitCause::Killed(_), .. } => {
                     return Err(CallError::new(
                         FailureKind::Worker,
                         "its worker process was ended for another script, after this one had asked for something",
                     ));
                 }
-                Followed::Ended { ending: Ending::ByItself, .. } => {
+                CallEnd::Ended { exit_cause: ExitCause::ByItself, .. } => {
                     return Err(CallError::new(FailureKind::Worker, "its worker process crashed"));
                 }
             }
@@ -99,14 +99,14 @@ impl Machine {
         process: &Arc<Process>,
         point: Point,
         context: &Context,
-        asked: &Asked,
+        requests: &HostRequests,
         cancelled: &Notify,
-    ) -> Followed {
+    ) -> CallEnd {
         let call = self.next_call.fetch_add(1, Ordering::Relaxed);
         let mut route = process.route(self.id);
         let order = ToWorker::Call { machine: self.id, call, point, context: context.clone() };
         if let Err(error) = process.send(&order) {
-            return Followed::Done(Err(CallError::new(
+            return CallEnd::Done(Err(CallError::new(
                 FailureKind::Worker,
                 format!("it cannot be called: {error}"),
             )));
@@ -115,12 +115,12 @@ impl Machine {
         let mut harmless = true;
         loop {
             let waiting = Instant::now();
-            let told = tokio::select! {
-                told = route.told.recv() => told,
+            let message = tokio::select! {
+                message = route.messages.recv() => message,
                 () = sleep(left) => {
                     self.workers.counters().count_killed();
                     self.workers.replace(self.slot, process, self.id);
-                    return Followed::Done(Err(CallError::new(
+                    return CallEnd::Done(Err(CallError::new(
                         FailureKind::Deadline,
                         "the script passed its time limit within one operation that cannot be interrupted, so its worker was \
                          ended: do less at once, or raise `limits.timeout_seconds`",
@@ -133,39 +133,39 @@ impl Machine {
                 }
             };
             left = left.saturating_sub(waiting.elapsed());
-            match told {
+            match message {
                 None => {
-                    let ending = process.ending().unwrap_or(Ending::ByItself);
-                    return Followed::Ended { ending, harmless };
+                    let exit_cause = process.exit_cause().unwrap_or(ExitCause::ByItself);
+                    return CallEnd::Ended { exit_cause, harmless };
                 }
-                Some(Told::Logged { level, message }) => asked.log(level, &message),
-                Some(Told::Asked(question)) => {
+                Some(WorkerMessage::Logged { level, message }) => requests.log(level, &message),
+                Some(WorkerMessage::Asked(question)) => {
                     harmless = false;
-                    let answer = self.answer(asked, question, &mut left).await;
+                    let answer = self.answer(requests, question, &mut left).await;
                     if let Err(error) = process.send(&ToWorker::Answer { machine: self.id, answer }) {
                         let answer = Answer::Failed(format!("the answer cannot be passed on: {error}"));
                         let _ = process.send(&ToWorker::Answer { machine: self.id, answer });
                     }
                 }
-                Some(Told::Done { call: done, outcome, memory_bytes }) if done == call => {
+                Some(WorkerMessage::Done { call: done, outcome, memory_bytes }) if done == call => {
                     self.memory_bytes.store(memory_bytes, Ordering::Relaxed);
                     self.workers.counters().count(&outcome);
-                    return Followed::Done(outcome);
+                    return CallEnd::Done(outcome);
                 }
                 // Of a worker that loaded it again, or of an earlier call.
-                Some(Told::Done { .. } | Told::Loaded(_) | Told::Tested(_)) => {}
+                Some(WorkerMessage::Done { .. } | WorkerMessage::Loaded(_) | WorkerMessage::Tested(_)) => {}
             }
         }
     }
 
     /// Answers a question. A model has a time limit of its own; everything else takes the script's time.
-    async fn answer(&self, asked: &Asked, question: Question, left: &mut Duration) -> Answer {
+    async fn answer(&self, requests: &HostRequests, question: Question, left: &mut Duration) -> Answer {
         if let Question::Model { prompt, model } = question {
-            return asked.model(&prompt, model.as_deref()).await;
+            return requests.model(&prompt, model.as_deref()).await;
         }
         let waiting = Instant::now();
         let limit = left.saturating_sub(self.workers.grace());
-        let answer = timeout(limit, asked.key_values(question)).await;
+        let answer = timeout(limit, requests.key_values(question)).await;
         *left = left.saturating_sub(waiting.elapsed());
         answer.unwrap_or_else(|_| {
             Answer::Failed("the store did not answer within the script's time".to_owned())

@@ -17,11 +17,11 @@ use talon_lua_engine::{CallError, FailureKind, LoadError, TestReport};
 use tokio::time::Instant;
 
 pub(crate) use machine::Machine;
-use process::{Ending, Process};
+use process::{ExitCause, Process};
 use workers::Workers;
 
 use crate::counters::Counters;
-use crate::message::{Definition, MachineId, ScriptSource, ToWorker, Told};
+use crate::message::{Definition, MachineId, ScriptSource, ToWorker, WorkerMessage};
 
 /// How long after a script's deadline its worker is ended. 50 milliseconds: an interrupt comes within microseconds, so what goes on
 /// then is one long operation.
@@ -53,28 +53,30 @@ impl Pool {
             let (id, slot) = (self.0.next_id(), self.0.emptiest());
             let order = ToWorker::Load { machine: id, script: script.clone() };
             let process = match self.exchange(slot, id, &order, limits.execution + self.0.grace()).await {
-                Exchanged::Told(Told::Loaded(Ok(definition)), process) => {
+                Exchanged::Answered(WorkerMessage::Loaded(Ok(definition)), process) => {
                     self.0.keep(slot, id, script);
                     let machine = Machine::new(id, slot, limits, Arc::clone(&self.0));
                     // A worker that was ended between the two has not got it; the one after it has.
-                    if process.ending().is_some() {
+                    if process.exit_cause().is_some() {
                         let _ = self.0.worker(slot);
                     }
                     return Ok((Arc::new(machine), definition));
                 }
-                Exchanged::Told(Told::Loaded(Err(error)), process) => {
+                Exchanged::Answered(WorkerMessage::Loaded(Err(error)), process) => {
                     let _ = process.send(&ToWorker::Unload { machine: id });
                     return Err(error);
                 }
-                Exchanged::Told(..) => return Err(worker_error("the worker answered something else")),
+                Exchanged::Answered(..) => return Err(worker_error("the worker answered something else")),
                 Exchanged::Late => {
                     return Err(LoadError::Run(CallError::new(
                         FailureKind::Deadline,
                         "compiling it, and running its top level, passed its time limit: make it smaller",
                     )));
                 }
-                Exchanged::Ended(Ending::Killed(_)) => continue,
-                Exchanged::Ended(Ending::ByItself) => "the worker process that loaded it crashed".to_owned(),
+                Exchanged::Ended(ExitCause::Killed(_)) => continue,
+                Exchanged::Ended(ExitCause::ByItself) => {
+                    "the worker process that loaded it crashed".to_owned()
+                }
                 Exchanged::NotStarted(error) => format!("no worker process can be started: {error}"),
             };
             return Err(worker_error(&process));
@@ -92,8 +94,8 @@ impl Pool {
         let (id, slot) = (self.0.next_id(), self.0.emptiest());
         let order = ToWorker::Test { machine: id, script, tests_name, tests };
         match self.exchange(slot, id, &order, TESTS_LIMIT).await {
-            Exchanged::Told(Told::Tested(report), _) => report,
-            Exchanged::Told(..) => Err(worker_error("the worker answered something else")),
+            Exchanged::Answered(WorkerMessage::Tested(report), _) => report,
+            Exchanged::Answered(..) => Err(worker_error("the worker answered something else")),
             Exchanged::Late => Err(worker_error("its tests took longer than a minute: test less")),
             Exchanged::Ended(_) => Err(worker_error("the worker that ran its tests ended: save it again")),
             Exchanged::NotStarted(error) => Err(worker_error(&format!("no worker can be started: {error}"))),
@@ -112,9 +114,9 @@ impl Pool {
         }
         let until = Instant::now() + limit;
         tokio::select! {
-            told = route.told.recv() => match told {
-                Some(told) => Exchanged::Told(told, process),
-                None => Exchanged::Ended(process.ending().unwrap_or(Ending::ByItself)),
+            message = route.messages.recv() => match message {
+                Some(message) => Exchanged::Answered(message, process),
+                None => Exchanged::Ended(process.exit_cause().unwrap_or(ExitCause::ByItself)),
             },
             () = tokio::time::sleep_until(until) => {
                 self.0.replace(slot, &process, id);
@@ -125,8 +127,8 @@ impl Pool {
 }
 
 enum Exchanged {
-    Told(Told, Arc<Process>),
-    Ended(Ending),
+    Answered(WorkerMessage, Arc<Process>),
+    Ended(ExitCause),
     Late,
     NotStarted(io::Error),
 }

@@ -47,7 +47,7 @@ impl Workers {
     pub(super) fn worker(&self, slot: usize) -> io::Result<Arc<Process>> {
         let slot = &self.slots[slot];
         let mut process = slot.process.lock();
-        if let Some(running) = process.as_ref().filter(|process| process.ending().is_none()) {
+        if let Some(running) = process.as_ref().filter(|process| process.exit_cause().is_none()) {
             return Ok(Arc::clone(running));
         }
         let started = Process::start(&self.program, &self.counters)?;

@@ -41,7 +41,7 @@ impl Fingerprint {
 
 /// The files of one script, before they are read.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Found {
+pub(crate) struct ScriptFiles {
     /// Of the script and of its tests; nothing for a file that cannot be looked at.
     pub(crate) fingerprints: (Option<Fingerprint>, Option<Fingerprint>),
     /// Whether it has tests.
@@ -52,7 +52,7 @@ pub(crate) struct Found {
 #[derive(Debug, Default)]
 pub(crate) struct Listing {
     /// The scripts by name.
-    pub(crate) scripts: BTreeMap<String, Found>,
+    pub(crate) scripts: BTreeMap<String, ScriptFiles>,
     /// Files that are no scripts, although their names end so; each with what to do.
     pub(crate) refused: Vec<String>,
 }
@@ -88,16 +88,16 @@ pub(crate) fn list(dir: &Path) -> Result<Listing, String> {
             continue;
         }
         let fingerprint = open_file(&handle, &file).and_then(|file| Ok(Fingerprint::of(&fstat(&file)?))).ok();
-        let found = listing.scripts.entry(script.to_owned()).or_default();
+        let files = listing.scripts.entry(script.to_owned()).or_default();
         if tests {
-            found.has_tests = true;
-            found.fingerprints.1 = fingerprint;
+            files.has_tests = true;
+            files.fingerprints.1 = fingerprint;
         } else {
             // Marks that there is a script, and not tests alone.
-            found.fingerprints.0 = Some(fingerprint.unwrap_or_default());
+            files.fingerprints.0 = Some(fingerprint.unwrap_or_default());
         }
     }
-    listing.scripts.retain(|_, found| found.fingerprints.0.is_some());
+    listing.scripts.retain(|_, files| files.fingerprints.0.is_some());
     while listing.scripts.len() > MAX_SCRIPTS
         && let Some((name, _)) = listing.scripts.pop_last()
     {

@@ -18,7 +18,7 @@ use tokio::task::{JoinSet, spawn_blocking};
 use crate::counters::Counters;
 use crate::pool::Pool;
 use crate::settings::Settings;
-use directory::{Found, Listing};
+use directory::{Listing, ScriptFiles};
 pub(crate) use loaded::Loaded;
 
 /// All scripts of a directory.
@@ -27,13 +27,13 @@ pub(crate) struct Scripts {
     settings: Arc<Settings>,
     pool: Pool,
     counters: Arc<Counters>,
-    known: RwLock<Known>,
+    table: RwLock<ScriptTable>,
     /// One look at the directory at a time.
     looking: tokio::sync::Mutex<()>,
 }
 
 #[derive(Default)]
-struct Known {
+struct ScriptTable {
     scripts: BTreeMap<String, Entry>,
     refused: Vec<String>,
     /// Why the directory could not be read, last time.
@@ -43,7 +43,7 @@ struct Known {
 /// One script.
 #[derive(Clone, Default)]
 pub(crate) struct Entry {
-    found: Found,
+    files: ScriptFiles,
     /// The one that runs.
     pub(crate) loaded: Option<Arc<Loaded>>,
     /// Why a newer one does not.
@@ -58,25 +58,25 @@ impl Scripts {
             settings,
             pool,
             counters,
-            known: RwLock::default(),
+            table: RwLock::default(),
             looking: tokio::sync::Mutex::default(),
         }
     }
 
     /// A script by its name.
     pub(crate) fn get(&self, name: &str) -> Option<Entry> {
-        self.known.read().scripts.get(name).cloned()
+        self.table.read().scripts.get(name).cloned()
     }
 
     /// All of them, in the order of their names.
     pub(crate) fn all(&self) -> Vec<(String, Entry)> {
-        self.known.read().scripts.iter().map(|(name, entry)| (name.clone(), entry.clone())).collect()
+        self.table.read().scripts.iter().map(|(name, entry)| (name.clone(), entry.clone())).collect()
     }
 
     /// What is wrong beside single scripts.
     pub(crate) fn problems(&self) -> Vec<String> {
-        let known = self.known.read();
-        known.failure.iter().chain(&known.refused).cloned().collect()
+        let table = self.table.read();
+        table.failure.iter().chain(&table.refused).cloned().collect()
     }
 
     /// Looks at the directory, and loads what is new or has changed. Returns whether what the scripts offer has changed.
@@ -97,30 +97,30 @@ impl Scripts {
             }
         };
         self.keep_refused(refused);
-        let changed: Vec<(String, Found, Option<Arc<Loaded>>)> = {
-            let known = self.known.read();
-            let of = |name: &str| known.scripts.get(name);
+        let changed: Vec<(String, ScriptFiles, Option<Arc<Loaded>>)> = {
+            let table = self.table.read();
+            let of = |name: &str| table.scripts.get(name);
             let other =
-                scripts.iter().filter(|(name, found)| of(name).is_none_or(|entry| entry.found != **found));
+                scripts.iter().filter(|(name, files)| of(name).is_none_or(|entry| entry.files != **files));
             other
-                .map(|(name, found)| {
-                    (name.clone(), found.clone(), of(name).and_then(|entry| entry.loaded.clone()))
+                .map(|(name, files)| {
+                    (name.clone(), files.clone(), of(name).and_then(|entry| entry.loaded.clone()))
                 })
                 .collect()
         };
         let mut loading = JoinSet::new();
-        for (name, found, running) in changed {
+        for (name, files, running) in changed {
             let (dir, settings, pool) = (self.dir.clone(), Arc::clone(&self.settings), self.pool.clone());
             let _task = loading.spawn(async move {
                 let loaded =
-                    loaded::load(&dir, &name, found.has_tests, running.as_deref(), &settings, &pool).await;
-                (name, found, loaded)
+                    loaded::load(&dir, &name, files.has_tests, running.as_deref(), &settings, &pool).await;
+                (name, files, loaded)
             });
         }
         let mut offers_changed = false;
         while let Some(loaded) = loading.join_next().await {
             match loaded {
-                Ok((name, found, loaded)) => offers_changed |= self.keep(name, found, loaded),
+                Ok((name, files, loaded)) => offers_changed |= self.keep(name, files, loaded),
                 Err(error) => {
                     tracing::error!(%error, "a script could not be loaded: this is a defect of talon-lua")
                 }
@@ -130,10 +130,10 @@ impl Scripts {
     }
 
     /// Takes the result of loading a script over.
-    fn keep(&self, name: String, found: Found, loaded: Result<Option<Loaded>, String>) -> bool {
-        let mut known = self.known.write();
-        let entry = known.scripts.entry(name.clone()).or_default();
-        entry.found = found;
+    fn keep(&self, name: String, files: ScriptFiles, loaded: Result<Option<Loaded>, String>) -> bool {
+        let mut table = self.table.write();
+        let entry = table.scripts.entry(name.clone()).or_default();
+        entry.files = files;
         match loaded {
             Ok(None) => {
                 entry.failure = None;
@@ -160,33 +160,33 @@ impl Scripts {
         }
     }
 
-    fn forget(&self, present: &BTreeMap<String, Found>) -> bool {
-        let mut known = self.known.write();
-        let before = known.scripts.len();
-        known.scripts.retain(|name, _| {
+    fn forget(&self, present: &BTreeMap<String, ScriptFiles>) -> bool {
+        let mut table = self.table.write();
+        let before = table.scripts.len();
+        table.scripts.retain(|name, _| {
             let stays = present.contains_key(name);
             if !stays {
                 tracing::info!(script = name, "removed");
             }
             stays
         });
-        known.scripts.len() != before
+        table.scripts.len() != before
     }
 
     fn keep_failure(&self, failure: String) {
-        let mut known = self.known.write();
-        if known.failure.as_ref() != Some(&failure) {
+        let mut table = self.table.write();
+        if table.failure.as_ref() != Some(&failure) {
             tracing::error!("{failure}");
-            known.failure = Some(failure);
+            table.failure = Some(failure);
         }
     }
 
     fn keep_refused(&self, refused: Vec<String>) {
-        let mut known = self.known.write();
-        known.failure = None;
-        for problem in refused.iter().filter(|problem| !known.refused.contains(problem)) {
+        let mut table = self.table.write();
+        table.failure = None;
+        for problem in refused.iter().filter(|problem| !table.refused.contains(problem)) {
             tracing::error!("{problem}");
         }
-        known.refused = refused;
+        table.refused = refused;
     }
 }

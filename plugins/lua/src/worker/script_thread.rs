@@ -11,7 +11,7 @@ use talon_lua_engine::{CallError, CancelFlag, Context, FailureKind, Point, Scrip
 
 use super::outbox::Outbox;
 use super::remote_host::RemoteHost;
-use crate::message::{Answer, Definition, MachineId, ScriptSource, Told};
+use crate::message::{Answer, Definition, MachineId, ScriptSource, WorkerMessage};
 
 /// The stack of a script's thread. 8 MiB, as of a process's first: the compiler recurses with the nesting of the source up to a
 /// limit of its own, which fits into this.
@@ -78,12 +78,12 @@ fn serve(
                 schedule: script.schedule().cloned(),
                 memory_bytes: script.used_memory(),
             };
-            outbox.tell(machine, Told::Loaded(Ok(definition)));
+            outbox.tell(machine, WorkerMessage::Loaded(Ok(definition)));
             Ok(script)
         }
         Err(error) => {
             let message = format!("the script could not be loaded again: {error}");
-            outbox.tell(machine, Told::Loaded(Err(error)));
+            outbox.tell(machine, WorkerMessage::Loaded(Err(error)));
             Err(CallError::new(FailureKind::Raised, message))
         }
     };
@@ -96,7 +96,7 @@ fn serve(
             }
             Err(error) => (Err(error.clone()), 0),
         };
-        outbox.tell(machine, Told::Done { call: id, outcome, memory_bytes });
+        outbox.tell(machine, WorkerMessage::Done { call: id, outcome, memory_bytes });
     }
 }
 
@@ -112,7 +112,7 @@ pub(super) fn test(
         let ScriptSource { name, source, limits, libraries } = &script;
         let (source, tests) = (source.as_bytes(), tests.as_bytes());
         let report = run_tests((name, source), (&tests_name, tests), limits, libraries);
-        outbox.tell(machine, Told::Tested(report));
+        outbox.tell(machine, WorkerMessage::Tested(report));
     };
     let _detached = thread::Builder::new().stack_size(STACK_BYTES).spawn(body)?;
     Ok(())
