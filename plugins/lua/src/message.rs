@@ -15,7 +15,7 @@ pub(crate) enum ToWorker {
     Load { machine: MachineId, script: ScriptSource },
     /// Run the tests of a script, and forget both. Answered by [`WorkerMessage::Tested`].
     Test { machine: MachineId, script: ScriptSource, tests_name: String, tests: String },
-    /// Call a function. Answered by [`WorkerMessage::Done`].
+    /// Call a function. Answered by [`WorkerMessage::Done`], or [`WorkerMessage::Unknown`].
     Call { machine: MachineId, call: u64, point: Point, context: Context },
     /// The answer to [`WorkerMessage::Asked`].
     Answer { machine: MachineId, answer: Answer },
@@ -45,6 +45,14 @@ pub(crate) struct FromWorker {
 /// What a worker says.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum WorkerMessage {
+    /// The thread begins now: this call, or with `None` to load or to test. From here on the script's own time counts.
+    Begun {
+        call: Option<u64>,
+    },
+    /// The machine of this call is not loaded here.
+    Unknown {
+        call: u64,
+    },
     Loaded(Result<Definition, LoadError>),
     Tested(Result<TestReport, LoadError>),
     /// A line of the log.

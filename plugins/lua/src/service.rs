@@ -6,7 +6,8 @@ use std::time::Duration;
 use talon_lua_engine::{CallError, Context, Outcome, Point};
 use talon_sdk::model::Model;
 use talon_sdk::{Notifier, State, ToolError, tracing};
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
 
 use crate::counters::{Counters, Counts};
 use crate::host_requests::{HostRequests, Models};
@@ -73,32 +74,20 @@ impl Service {
         };
         let requests = HostRequests::new(name, self.state.clone(), models);
         let (done, answer) = oneshot::channel();
-        let cancelled = Arc::new(Notify::new());
-        let heard = Arc::clone(&cancelled);
+        let cancelled = CancellationToken::new();
+        let guard = cancelled.clone().drop_guard();
         // The exchange with the worker is followed to its end, whoever waits for it.
         let _following = tokio::spawn(async move {
-            let outcome = loaded.machine.call(point, &context, &requests, &heard).await;
+            let outcome = loaded.machine.call(point, &context, &requests, &cancelled).await;
             // Nobody may wait any more.
             let _ = done.send(outcome);
         });
-        let mut guard = CancelOnDrop(Some(cancelled));
         let outcome = answer.await;
-        guard.0 = None;
+        let _ended = guard.disarm();
         outcome.unwrap_or_else(|_| {
             let text = "the call was lost: this is a defect of talon-lua";
             Err(CallError::new(talon_lua_engine::FailureKind::Worker, text))
         })
-    }
-}
-
-/// Ends a call that nobody waits for any more.
-struct CancelOnDrop(Option<Arc<Notify>>);
-
-impl Drop for CancelOnDrop {
-    fn drop(&mut self) {
-        if let Some(cancelled) = &self.0 {
-            cancelled.notify_one();
-        }
     }
 }
 

@@ -70,6 +70,7 @@ fn serve(
     answers: Receiver<Answer>,
 ) {
     let ScriptSource { name, source, limits, libraries } = source;
+    outbox.tell(machine, WorkerMessage::Begun { call: None });
     let loaded = Script::load(name, source.as_bytes(), limits, libraries);
     let mut script = match loaded {
         Ok(script) => {
@@ -89,6 +90,7 @@ fn serve(
     };
     let host = Rc::new(RemoteHost::new(machine, outbox.clone(), answers));
     while let Ok(Call { id, point, context, cancel }) = calls.recv() {
+        outbox.tell(machine, WorkerMessage::Begun { call: Some(id) });
         let (outcome, memory_bytes) = match &mut script {
             Ok(script) => {
                 let outcome = script.call_until(point, &context, host.clone(), &cancel);
@@ -111,6 +113,7 @@ pub(super) fn test(
     let body = move || {
         let ScriptSource { name, source, limits, libraries } = &script;
         let (source, tests) = (source.as_bytes(), tests.as_bytes());
+        outbox.tell(machine, WorkerMessage::Begun { call: None });
         let report = run_tests((name, source), (&tests_name, tests), limits, libraries);
         outbox.tell(machine, WorkerMessage::Tested(report));
     };
