@@ -29,7 +29,7 @@ pub(crate) struct Service {
 }
 
 impl Service {
-    /// Loads all scripts, and goes on looking for changes if the settings say so.
+    /// Loads all scripts, and goes on looking for changes if the settings say so, and for loads to try again.
     pub(crate) async fn start(settings: Settings, notifier: Notifier) -> Result<Arc<Self>, ToolError> {
         settings.check().map_err(ToolError::new)?;
         let program = std::env::current_exe()
@@ -44,9 +44,7 @@ impl Service {
             state: State::from_env().ok(),
         });
         let _ = service.scripts.look().await;
-        if settings.watch {
-            let _watching = tokio::spawn(watch(Arc::downgrade(&service), notifier));
-        }
+        let _watching = tokio::spawn(watch(Arc::downgrade(&service), notifier));
         Ok(service)
     }
 
@@ -91,12 +89,13 @@ impl Service {
     }
 }
 
-/// Looks at the directory again and again, as long as the service is there.
+/// Looks at the directory again and again if the settings say so, and loads again what is due, as long as the service is there.
 async fn watch(service: Weak<Service>, notifier: Notifier) {
     loop {
         tokio::time::sleep(LOOK_INTERVAL).await;
         let Some(service) = service.upgrade() else { return };
-        if service.scripts.look().await {
+        let changed = service.settings.watch && service.scripts.look().await;
+        if service.scripts.retry().await || changed {
             tracing::debug!("what the scripts offer has changed");
             notifier.capabilities_changed();
         }

@@ -6,6 +6,7 @@
 
 mod directory;
 mod loaded;
+mod retry;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -14,12 +15,15 @@ use std::sync::Arc;
 use parking_lot::RwLock;
 use talon_sdk::tracing;
 use tokio::task::{JoinSet, spawn_blocking};
+use tokio::time::Instant;
 
 use crate::counters::Counters;
 use crate::pool::Pool;
 use crate::settings::Settings;
 use directory::{Listing, ScriptFiles};
+use loaded::LoadFailure;
 pub(crate) use loaded::Loaded;
+use retry::Retry;
 
 /// All scripts of a directory.
 pub(crate) struct Scripts {
@@ -48,7 +52,12 @@ pub(crate) struct Entry {
     pub(crate) loaded: Option<Arc<Loaded>>,
     /// Why a newer one does not.
     pub(crate) failure: Option<String>,
+    /// When it is tried again although its files are the same.
+    retry: Option<Retry>,
 }
+
+/// A script to load: its name, its files, and the one that runs.
+type Load = (String, ScriptFiles, Option<Arc<Loaded>>);
 
 impl Scripts {
     pub(crate) fn new(settings: Arc<Settings>, pool: Pool, counters: Arc<Counters>) -> Self {
@@ -97,7 +106,7 @@ impl Scripts {
             }
         };
         self.keep_refused(refused);
-        let changed: Vec<(String, ScriptFiles, Option<Arc<Loaded>>)> = {
+        let changed: Vec<Load> = {
             let table = self.table.read();
             let of = |name: &str| table.scripts.get(name);
             let other =
@@ -108,6 +117,23 @@ impl Scripts {
                 })
                 .collect()
         };
+        self.load(changed).await | self.forget(&scripts)
+    }
+
+    /// Loads again what failed for another reason than the script's, and is due. Returns whether what the scripts offer has changed.
+    pub(crate) async fn retry(&self) -> bool {
+        let _one = self.looking.lock().await;
+        let now = Instant::now();
+        let due: Vec<Load> = {
+            let table = self.table.read();
+            let due =
+                table.scripts.iter().filter(|(_, entry)| entry.retry.is_some_and(|retry| retry.is_due(now)));
+            due.map(|(name, entry)| (name.clone(), entry.files.clone(), entry.loaded.clone())).collect()
+        };
+        self.load(due).await
+    }
+
+    async fn load(&self, changed: Vec<Load>) -> bool {
         let mut loading = JoinSet::new();
         for (name, files, running) in changed {
             let (dir, settings, pool) = (self.dir.clone(), Arc::clone(&self.settings), self.pool.clone());
@@ -126,14 +152,15 @@ impl Scripts {
                 }
             }
         }
-        offers_changed | self.forget(&scripts)
+        offers_changed
     }
 
     /// Takes the result of loading a script over.
-    fn keep(&self, name: String, files: ScriptFiles, loaded: Result<Option<Loaded>, String>) -> bool {
+    fn keep(&self, name: String, files: ScriptFiles, loaded: Result<Option<Loaded>, LoadFailure>) -> bool {
         let mut table = self.table.write();
         let entry = table.scripts.entry(name.clone()).or_default();
         entry.files = files;
+        let retry = entry.retry.take();
         match loaded {
             Ok(None) => {
                 entry.failure = None;
@@ -149,12 +176,13 @@ impl Scripts {
                 };
                 points(&before) != points(&entry.loaded)
             }
-            Err(failure) => {
+            Err(LoadFailure { message, is_transient }) => {
+                entry.retry = is_transient.then(|| Retry::after(retry, Instant::now()));
                 let goes_on =
                     if entry.loaded.is_some() { "the one before goes on" } else { "its hooks fail" };
-                tracing::error!(script = name, "not loaded, {goes_on}: {failure}");
+                tracing::error!(script = name, "not loaded, {goes_on}: {message}");
                 let is_new = entry.loaded.is_none() && entry.failure.is_none();
-                entry.failure = Some(failure);
+                entry.failure = Some(message);
                 is_new
             }
         }
