@@ -57,15 +57,24 @@ async fn status(host: &Host) -> Value {
     host.call("status", json!({})).await.expect("it answers").structured.expect("data")
 }
 
-/// Asks until the status is as wanted; the runner's limit ends it otherwise.
-async fn wait_for(host: &Host, wanted: impl Fn(&Value) -> bool) -> Value {
+/// How long a condition is waited for.
+const WAIT: Duration = Duration::from_secs(60);
+
+/// Asks until the answer is as wanted, and shows the last one if it never is.
+async fn until<T: std::fmt::Debug>(ask: impl AsyncFn() -> T, wanted: impl Fn(&T) -> bool) -> T {
+    let end = tokio::time::Instant::now() + WAIT;
     loop {
-        let status = status(host).await;
-        if wanted(&status) {
-            return status;
+        let answer = ask().await;
+        if wanted(&answer) {
+            return answer;
         }
+        assert!(tokio::time::Instant::now() < end, "not within {WAIT:?}; the last answer: {answer:?}");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
+}
+
+async fn wait_for(host: &Host, wanted: impl Fn(&Value) -> bool) -> Value {
+    until(async || status(host).await, wanted).await
 }
 
 /// One operation that takes long, and that no interrupt reaches.
@@ -397,13 +406,8 @@ async fn each_message_meets_exactly_one_version_while_the_script_changes() {
     };
     let ((), ()) = tokio::join!(changes, messages);
     let _ = wait_for(&host, |status| status["counts"]["reloads"].as_u64() >= Some(2)).await;
-    loop {
-        let answer = hook(&host, "v-pre_hook", "x").await;
-        if answer.structured == Some(json!({"verdict": "replace", "message": format!("x v{CHANGES}")})) {
-            break;
-        }
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
+    let last = Some(json!({"verdict": "replace", "message": format!("x v{CHANGES}")}));
+    let _ = until(async || hook(&host, "v-pre_hook", "x").await, |answer| answer.structured == last).await;
 }
 
 #[tokio::test]
