@@ -159,8 +159,9 @@ impl Scripts {
     fn keep(&self, name: String, files: ScriptFiles, loaded: Result<Option<Loaded>, LoadFailure>) -> bool {
         let mut table = self.table.write();
         let entry = table.scripts.entry(name.clone()).or_default();
+        // Other files start anew.
+        let retry = entry.retry.take().filter(|_| entry.files == files);
         entry.files = files;
-        let retry = entry.retry.take();
         match loaded {
             Ok(None) => {
                 entry.failure = None;
