@@ -10,15 +10,15 @@
 //! | `worker` | the process that runs scripts: a thread and a machine for each |
 //! | `pool` | the workers, from the plugin's side: which script is where, calls, and when a worker is ended |
 //! | `scripts` | the directory: what is read, what is loaded, what replaces what |
-//! | `asked` | what scripts ask for: key-values, a model, the log |
+//! | `host_requests` | what scripts ask for: key-values, a model, the log |
 //! | `plugin`, `service` | what the host sees; what it stands on |
 //! | `actions` | the scripts' functions as actions in roles |
 //! | `tools` | the commands for authors: `check`, `run`, `test` |
 
 mod actions;
-mod asked;
 mod counters;
 mod frame;
+mod host_requests;
 mod message;
 mod plugin;
 mod pool;

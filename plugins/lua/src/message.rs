@@ -11,13 +11,13 @@ pub(crate) type MachineId = u64;
 /// To a worker.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum ToWorker {
-    /// Load a script. Answered by [`Told::Loaded`].
+    /// Load a script. Answered by [`WorkerMessage::Loaded`].
     Load { machine: MachineId, script: ScriptSource },
-    /// Run the tests of a script, and forget both. Answered by [`Told::Tested`].
+    /// Run the tests of a script, and forget both. Answered by [`WorkerMessage::Tested`].
     Test { machine: MachineId, script: ScriptSource, tests_name: String, tests: String },
-    /// Call a function. Answered by [`Told::Done`].
+    /// Call a function. Answered by [`WorkerMessage::Done`], or [`WorkerMessage::Unknown`].
     Call { machine: MachineId, call: u64, point: Point, context: Context },
-    /// The answer to [`Told::Asked`].
+    /// The answer to [`WorkerMessage::Asked`].
     Answer { machine: MachineId, answer: Answer },
     /// End the call, if it is still under way.
     Cancel { machine: MachineId, call: u64 },
@@ -39,12 +39,20 @@ pub(crate) struct ScriptSource {
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct FromWorker {
     pub(crate) machine: MachineId,
-    pub(crate) told: Told,
+    pub(crate) message: WorkerMessage,
 }
 
 /// What a worker says.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) enum Told {
+pub(crate) enum WorkerMessage {
+    /// The thread begins now: this call, or with `None` to load or to test. From here on the script's own time counts.
+    Begun {
+        call: Option<u64>,
+    },
+    /// The machine of this call is not loaded here.
+    Unknown {
+        call: u64,
+    },
     Loaded(Result<Definition, LoadError>),
     Tested(Result<TestReport, LoadError>),
     /// A line of the log.

@@ -6,10 +6,11 @@ use std::time::Duration;
 use talon_lua_engine::{CallError, Context, Outcome, Point};
 use talon_sdk::model::Model;
 use talon_sdk::{Notifier, State, ToolError, tracing};
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
 
-use crate::asked::{Asked, Models};
 use crate::counters::{Counters, Counts};
+use crate::host_requests::{HostRequests, Models};
 use crate::pool::{KILL_GRACE, Pool};
 use crate::scripts::{Loaded, Scripts};
 use crate::settings::Settings;
@@ -28,7 +29,7 @@ pub(crate) struct Service {
 }
 
 impl Service {
-    /// Loads all scripts, and goes on looking for changes if the settings say so.
+    /// Loads all scripts, and goes on looking for changes if the settings say so, and for loads to try again.
     pub(crate) async fn start(settings: Settings, notifier: Notifier) -> Result<Arc<Self>, ToolError> {
         settings.check().map_err(ToolError::new)?;
         let program = std::env::current_exe()
@@ -43,9 +44,7 @@ impl Service {
             state: State::from_env().ok(),
         });
         let _ = service.scripts.look().await;
-        if settings.watch {
-            let _watching = tokio::spawn(watch(Arc::downgrade(&service), notifier));
-        }
+        let _watching = tokio::spawn(watch(Arc::downgrade(&service), notifier));
         Ok(service)
     }
 
@@ -71,19 +70,18 @@ impl Service {
             default: self.settings.default_model.clone(),
             timeout: self.settings.llm_timeout_of(name),
         };
-        let asked = Asked::new(name, self.state.clone(), models);
+        let requests = HostRequests::new(name, self.state.clone(), models);
         let (done, answer) = oneshot::channel();
-        let cancelled = Arc::new(Notify::new());
-        let heard = Arc::clone(&cancelled);
+        let cancelled = CancellationToken::new();
+        let guard = cancelled.clone().drop_guard();
         // The exchange with the worker is followed to its end, whoever waits for it.
         let _following = tokio::spawn(async move {
-            let outcome = loaded.machine.call(point, &context, &asked, &heard).await;
+            let outcome = loaded.machine.call(point, &context, &requests, &cancelled).await;
             // Nobody may wait any more.
             let _ = done.send(outcome);
         });
-        let mut guard = CancelOnDrop(Some(cancelled));
         let outcome = answer.await;
-        guard.0 = None;
+        let _ended = guard.disarm();
         outcome.unwrap_or_else(|_| {
             let text = "the call was lost: this is a defect of talon-lua";
             Err(CallError::new(talon_lua_engine::FailureKind::Worker, text))
@@ -91,23 +89,13 @@ impl Service {
     }
 }
 
-/// Ends a call that nobody waits for any more.
-struct CancelOnDrop(Option<Arc<Notify>>);
-
-impl Drop for CancelOnDrop {
-    fn drop(&mut self) {
-        if let Some(cancelled) = &self.0 {
-            cancelled.notify_one();
-        }
-    }
-}
-
-/// Looks at the directory again and again, as long as the service is there.
+/// Looks at the directory again and again if the settings say so, and loads again what is due, as long as the service is there.
 async fn watch(service: Weak<Service>, notifier: Notifier) {
     loop {
         tokio::time::sleep(LOOK_INTERVAL).await;
         let Some(service) = service.upgrade() else { return };
-        if service.scripts.look().await {
+        let changed = service.settings.watch && service.scripts.look().await;
+        if service.scripts.retry().await || changed {
             tracing::debug!("what the scripts offer has changed");
             notifier.capabilities_changed();
         }

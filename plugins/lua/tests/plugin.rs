@@ -57,17 +57,28 @@ async fn status(host: &Host) -> Value {
     host.call("status", json!({})).await.expect("it answers").structured.expect("data")
 }
 
-/// Asks until the status is as wanted; the runner's limit ends it otherwise.
-async fn wait_for(host: &Host, wanted: impl Fn(&Value) -> bool) -> Value {
+/// How long a condition is waited for.
+const WAIT: Duration = Duration::from_secs(60);
+
+/// Asks until the answer is as wanted, and shows the last one if it never is.
+async fn until<T: std::fmt::Debug>(ask: impl AsyncFn() -> T, wanted: impl Fn(&T) -> bool) -> T {
+    let end = tokio::time::Instant::now() + WAIT;
     loop {
-        let status = status(host).await;
-        if wanted(&status) {
-            return status;
+        let answer = ask().await;
+        if wanted(&answer) {
+            return answer;
         }
+        assert!(tokio::time::Instant::now() < end, "not within {WAIT:?}; the last answer: {answer:?}");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }
 
+async fn wait_for(host: &Host, wanted: impl Fn(&Value) -> bool) -> Value {
+    until(async || status(host).await, wanted).await
+}
+
+/// One operation that takes long, and that no interrupt reaches.
+const LONG: &str = "function pre_hook(ctx) local s, n = ('a'):rep(2e6), ('a'):rep(1e6) .. 'b' while true do s:find(n, 1, true) end end";
 const UPPER: &str = "function pre_hook(ctx) ctx.message = ctx.message:upper() end";
 
 // Promises: LUA-20
@@ -115,9 +126,8 @@ async fn scripts_are_actions_in_roles() {
 // Promises: LUA-21
 #[tokio::test]
 async fn what_no_interrupt_reaches_ends_with_its_worker_and_leaves_others_alone() {
-    let long = "function pre_hook(ctx) local s, n = ('a'):rep(2e6), ('a'):rep(1e6) .. 'b' while true do s:find(n, 1, true) end end";
     let dir = scripts(&[
-        ("long.lua", long),
+        ("long.lua", LONG),
         ("loop.lua", "function pre_hook(ctx) while true do pcall(function() while true do end end) end end"),
         ("upper.lua", UPPER),
         ("count.lua", "n = 0 function pre_hook(ctx) n = n + 1 ctx.message = tostring(n) end"),
@@ -144,6 +154,22 @@ async fn what_no_interrupt_reaches_ends_with_its_worker_and_leaves_others_alone(
     // On a busy machine the worker may be ended before its interrupt comes.
     assert_eq!(number("ended_with_worker") + number("ended_by_interrupt"), 2, "{counts}");
     assert_eq!(number("worker_crashes"), 0, "{counts}");
+}
+
+#[tokio::test]
+async fn scripts_that_load_at_once_are_spread_over_the_workers() {
+    let dir = scripts(&[
+        ("count.lua", "n = 0 function pre_hook(ctx) n = n + 1 ctx.message = tostring(n) end"),
+        ("long.lua", LONG),
+    ]);
+    let host =
+        launch(dir.path(), json!({"workers": 2, "scripts": {"long": {"limits": {"timeout_seconds": 1}}}}))
+            .await;
+    let counted = |n: &str| Some(json!({"verdict": "replace", "message": n}));
+    assert_eq!(hook(&host, "count-pre_hook", "x").await.structured, counted("1"));
+    let long = hook(&host, "long-pre_hook", "x").await;
+    assert!(error(&long).contains("cannot be interrupted"), "{long:?}");
+    assert_eq!(hook(&host, "count-pre_hook", "x").await.structured, counted("2"), "its state is kept");
 }
 
 // Promises: LUA-21
@@ -320,6 +346,37 @@ async fn a_script_asks_the_models_that_the_operator_grants() {
     assert!(text.starts_with("nil ") && text.len() > 10, "{text}");
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn who_goes_away_ends_a_call_that_waits_for_its_turn_or_for_a_model() {
+    let dir = scripts(&[(
+        "ask.lua",
+        "function pre_hook(ctx) if ctx.message == 'slow' then ctx.llm('x') end ctx.message = 'done' end",
+    )]);
+    let (asked, mut was_asked) = tokio::sync::mpsc::unbounded_channel();
+    // The model answers when the test is over.
+    let (over, until_over) = std::sync::mpsc::channel::<()>();
+    let until_over = std::sync::Mutex::new(until_over);
+    let model = CannedModel::new(["small"], move |_| {
+        asked.send(()).expect("the test listens");
+        let _ = until_over.lock().expect("not poisoned").recv();
+        Ok("late".to_owned())
+    });
+    let config = json!({
+        "scripts_dir": dir.path(), "default_model": "small", "limits": {"llm_timeout_seconds": 300},
+    });
+    let host = Host::builder(PROGRAM).config(config).model(&model).launch().await.expect("it launches");
+    let _ = host.capabilities().await.expect("it has some");
+    // One asks the model, the other waits for its turn, and both go away.
+    tokio::select! {
+        answer = hook(&host, "ask-pre_hook", "slow") => panic!("nobody answers: {answer:?}"),
+        answer = hook(&host, "ask-pre_hook", "slow") => panic!("nobody answers: {answer:?}"),
+        _ = was_asked.recv() => {}
+    }
+    let answer = hook(&host, "ask-pre_hook", "x").await;
+    assert_eq!(answer.structured, Some(json!({"verdict": "replace", "message": "done"})));
+    drop(over);
+}
+
 // Promises: LUA-24
 #[tokio::test]
 async fn each_message_meets_exactly_one_version_while_the_script_changes() {
@@ -349,13 +406,8 @@ async fn each_message_meets_exactly_one_version_while_the_script_changes() {
     };
     let ((), ()) = tokio::join!(changes, messages);
     let _ = wait_for(&host, |status| status["counts"]["reloads"].as_u64() >= Some(2)).await;
-    loop {
-        let answer = hook(&host, "v-pre_hook", "x").await;
-        if answer.structured == Some(json!({"verdict": "replace", "message": format!("x v{CHANGES}")})) {
-            break;
-        }
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
+    let last = Some(json!({"verdict": "replace", "message": format!("x v{CHANGES}")}));
+    let _ = until(async || hook(&host, "v-pre_hook", "x").await, |answer| answer.structured == last).await;
 }
 
 #[tokio::test]

@@ -128,3 +128,15 @@ fn what_is_wrong_is_said() {
     let error = load(&loaded.options).expect_err("it is refused").to_string();
     assert!(error.contains("everybody may write to it"), "{error}");
 }
+
+#[test]
+fn a_directory_that_is_there_and_cannot_be_read_is_a_problem() {
+    let dir = TempDir::new().expect("a directory");
+    // A file in its place: root may read every directory.
+    fs::write(dir.path().join("scripts"), "").expect("written");
+    let file = dir.path().join("talon.yaml");
+    fs::write(&file, "plugins: { lua: { scripts_dir: ./scripts } }").expect("written");
+    let options = LoadOptions { file: Some(file), ..LoadOptions::of_process() };
+    let errors = load(&options).expect_err("it is refused").to_string();
+    assert!(errors.contains("is there and cannot be read"), "{errors}");
+}

@@ -14,20 +14,23 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use talon_lua_engine::{CallError, FailureKind, LoadError, TestReport};
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep_until};
 
 pub(crate) use machine::Machine;
-use process::{Ending, Process};
-use workers::Workers;
+use process::ExitCause;
+use workers::{Place, Workers};
 
 use crate::counters::Counters;
-use crate::message::{Definition, MachineId, ScriptSource, ToWorker, Told};
+use crate::message::{Definition, ScriptSource, ToWorker, WorkerMessage};
 
 /// How long after a script's deadline its worker is ended. 50 milliseconds: an interrupt comes within microseconds, so what goes on
 /// then is one long operation.
 pub(crate) const KILL_GRACE: Duration = Duration::from_millis(50);
 /// How long all tests of one script may take together. 60 seconds: somebody waits for the reload.
 const TESTS_LIMIT: Duration = Duration::from_secs(60);
+/// How long a worker may take to begin what it was told to: it may have to start, and to compile other scripts. 30 seconds: on a busy
+/// machine 256 scripts take a few. A worker that passes it is started again.
+const START_LIMIT: Duration = Duration::from_secs(30);
 /// How often a script is loaded again because its worker was ended for another one meanwhile.
 const MAX_LOADS: usize = 3;
 
@@ -50,34 +53,31 @@ impl Pool {
     pub(crate) async fn load(&self, script: ScriptSource) -> Result<(Arc<Machine>, Definition), LoadError> {
         let limits = script.limits;
         for _ in 0..MAX_LOADS {
-            let (id, slot) = (self.0.next_id(), self.0.emptiest());
-            let order = ToWorker::Load { machine: id, script: script.clone() };
-            let process = match self.exchange(slot, id, &order, limits.execution + self.0.grace()).await {
-                Exchanged::Told(Told::Loaded(Ok(definition)), process) => {
-                    self.0.keep(slot, id, script);
-                    let machine = Machine::new(id, slot, limits, Arc::clone(&self.0));
-                    // A worker that was ended between the two has not got it; the one after it has.
-                    if process.ending().is_some() {
-                        let _ = self.0.worker(slot);
-                    }
-                    return Ok((Arc::new(machine), definition));
+            // Dropped on every way out but the good one.
+            let place = self.0.reserve();
+            let order = ToWorker::Load { machine: place.machine, script: script.clone() };
+            let failure = match exchange(&place, &order, limits.execution + self.0.grace()).await {
+                Exchanged::Answered(WorkerMessage::Loaded(Ok(definition))) => {
+                    // A worker that was started before this does not know it, says so when it is called, and loads it then.
+                    place.keep(script);
+                    return Ok((Arc::new(Machine::new(place, limits)), definition));
                 }
-                Exchanged::Told(Told::Loaded(Err(error)), process) => {
-                    let _ = process.send(&ToWorker::Unload { machine: id });
-                    return Err(error);
-                }
-                Exchanged::Told(..) => return Err(worker_error("the worker answered something else")),
+                Exchanged::Answered(WorkerMessage::Loaded(Err(error))) => return Err(error),
+                Exchanged::Answered(_) => "the worker answered something else".to_owned(),
                 Exchanged::Late => {
                     return Err(LoadError::Run(CallError::new(
                         FailureKind::Deadline,
                         "compiling it, and running its top level, passed its time limit: make it smaller",
                     )));
                 }
-                Exchanged::Ended(Ending::Killed(_)) => continue,
-                Exchanged::Ended(Ending::ByItself) => "the worker process that loaded it crashed".to_owned(),
+                Exchanged::NotBegun => not_begun(),
+                Exchanged::Ended(ExitCause::Killed(_)) => continue,
+                Exchanged::Ended(ExitCause::ByItself) => {
+                    "the worker process that loaded it crashed".to_owned()
+                }
                 Exchanged::NotStarted(error) => format!("no worker process can be started: {error}"),
             };
-            return Err(worker_error(&process));
+            return Err(worker_error(&failure));
         }
         Err(worker_error("its worker was ended again and again, for other scripts"))
     }
@@ -89,46 +89,58 @@ impl Pool {
         tests_name: String,
         tests: String,
     ) -> Result<TestReport, LoadError> {
-        let (id, slot) = (self.0.next_id(), self.0.emptiest());
-        let order = ToWorker::Test { machine: id, script, tests_name, tests };
-        match self.exchange(slot, id, &order, TESTS_LIMIT).await {
-            Exchanged::Told(Told::Tested(report), _) => report,
-            Exchanged::Told(..) => Err(worker_error("the worker answered something else")),
-            Exchanged::Late => Err(worker_error("its tests took longer than a minute: test less")),
-            Exchanged::Ended(_) => Err(worker_error("the worker that ran its tests ended: save it again")),
+        let place = self.0.reserve();
+        let order = ToWorker::Test { machine: place.machine, script, tests_name, tests };
+        match exchange(&place, &order, TESTS_LIMIT).await {
+            Exchanged::Answered(WorkerMessage::Tested(report)) => report,
+            Exchanged::Answered(_) => Err(worker_error("the worker answered something else")),
+            Exchanged::Late => Err(LoadError::Run(CallError::new(
+                FailureKind::Deadline,
+                "its tests took longer than a minute: test less",
+            ))),
+            Exchanged::NotBegun => Err(worker_error(&not_begun())),
+            Exchanged::Ended(_) => Err(worker_error("the worker that ran its tests ended")),
             Exchanged::NotStarted(error) => Err(worker_error(&format!("no worker can be started: {error}"))),
         }
     }
+}
 
-    /// Gives a worker an order and waits for what it says of it.
-    async fn exchange(&self, slot: usize, id: MachineId, order: &ToWorker, limit: Duration) -> Exchanged {
-        let process = match self.0.worker(slot) {
-            Ok(process) => process,
-            Err(error) => return Exchanged::NotStarted(error),
-        };
-        let mut route = process.route(id);
-        if let Err(error) = process.send(order) {
-            return Exchanged::NotStarted(error);
-        }
-        let until = Instant::now() + limit;
+/// Gives a worker an order and waits for what it says of it; `limit` counts from when it begins.
+async fn exchange(place: &Place, order: &ToWorker, limit: Duration) -> Exchanged {
+    let process = match place.worker() {
+        Ok(process) => process,
+        Err(error) => return Exchanged::NotStarted(error),
+    };
+    let mut route = process.route(place.machine);
+    if let Err(error) = process.send(order) {
+        return Exchanged::NotStarted(error);
+    }
+    let (mut begun, mut deadline) = (false, Instant::now() + START_LIMIT);
+    loop {
         tokio::select! {
-            told = route.told.recv() => match told {
-                Some(told) => Exchanged::Told(told, process),
-                None => Exchanged::Ended(process.ending().unwrap_or(Ending::ByItself)),
+            message = route.messages.recv() => match message {
+                Some(WorkerMessage::Begun { .. }) => (begun, deadline) = (true, Instant::now() + limit),
+                Some(message) => return Exchanged::Answered(message),
+                None => return Exchanged::Ended(process.exit_cause().unwrap_or(ExitCause::ByItself)),
             },
-            () = tokio::time::sleep_until(until) => {
-                self.0.replace(slot, &process, id);
-                Exchanged::Late
+            () = sleep_until(deadline) => {
+                place.replace_worker(&process);
+                return if begun { Exchanged::Late } else { Exchanged::NotBegun };
             }
         }
     }
 }
 
 enum Exchanged {
-    Told(Told, Arc<Process>),
-    Ended(Ending),
+    Answered(WorkerMessage),
+    Ended(ExitCause),
     Late,
+    NotBegun,
     NotStarted(io::Error),
+}
+
+fn not_begun() -> String {
+    format!("its worker did not begin within {} s, and was ended", START_LIMIT.as_secs())
 }
 
 fn worker_error(text: &str) -> LoadError {

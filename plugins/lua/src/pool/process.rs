@@ -17,7 +17,7 @@ use tokio::sync::{Notify, mpsc};
 
 use crate::counters::Counters;
 use crate::frame;
-use crate::message::{FromWorker, MachineId, ToWorker, Told};
+use crate::message::{FromWorker, MachineId, ToWorker, WorkerMessage};
 use crate::worker;
 
 /// How many messages of one machine may wait. More than one call logs; a worker that sends more waits itself.
@@ -25,7 +25,7 @@ const ROUTE_MESSAGES: usize = 256;
 
 /// Why a worker ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ending {
+pub(super) enum ExitCause {
     /// It was ended for this machine.
     Killed(MachineId),
     ByItself,
@@ -40,13 +40,13 @@ pub(super) struct Process {
 }
 
 struct Routes {
-    by_machine: HashMap<MachineId, mpsc::Sender<Told>>,
-    ending: Option<Ending>,
+    by_machine: HashMap<MachineId, mpsc::Sender<WorkerMessage>>,
+    exit_cause: Option<ExitCause>,
 }
 
 /// What one machine says, until this is dropped.
 pub(super) struct Route {
-    pub(super) told: mpsc::Receiver<Told>,
+    pub(super) messages: mpsc::Receiver<WorkerMessage>,
     machine: MachineId,
     routes: Arc<Mutex<Routes>>,
 }
@@ -71,7 +71,7 @@ impl Process {
             .spawn()?;
         let (reader, writer) = UnixStream::from_std(ours)?.into_split();
         let (orders, queued) = mpsc::unbounded_channel();
-        let routes = Arc::new(Mutex::new(Routes { by_machine: HashMap::new(), ending: None }));
+        let routes = Arc::new(Mutex::new(Routes { by_machine: HashMap::new(), exit_cause: None }));
         let kill = Arc::new(Notify::new());
         let _writing = tokio::spawn(write_orders(writer, queued));
         let _reading = tokio::spawn(read_answers(
@@ -94,31 +94,31 @@ impl Process {
 
     /// Listens to a machine. Of a worker that has ended the route is at its end.
     pub(super) fn route(&self, machine: MachineId) -> Route {
-        let (sender, told) = mpsc::channel(ROUTE_MESSAGES);
+        let (sender, messages) = mpsc::channel(ROUTE_MESSAGES);
         let mut routes = self.routes.lock();
-        if routes.ending.is_none() {
+        if routes.exit_cause.is_none() {
             let _ = routes.by_machine.insert(machine, sender);
         }
-        Route { told, machine, routes: Arc::clone(&self.routes) }
+        Route { messages, machine, routes: Arc::clone(&self.routes) }
     }
 
     /// Ends it, for this machine. From now on it counts as ended.
     pub(super) fn kill(&self, machine: MachineId) {
         let mut routes = self.routes.lock();
-        let _ = routes.ending.get_or_insert(Ending::Killed(machine));
+        let _ = routes.exit_cause.get_or_insert(ExitCause::Killed(machine));
         routes.by_machine.clear();
         self.kill.notify_one();
     }
 
     /// Why it ended; `None` while it runs.
-    pub(super) fn ending(&self) -> Option<Ending> {
-        self.routes.lock().ending
+    pub(super) fn exit_cause(&self) -> Option<ExitCause> {
+        self.routes.lock().exit_cause
     }
 }
 
 impl Drop for Process {
     fn drop(&mut self) {
-        let _ = self.routes.lock().ending.get_or_insert(Ending::Killed(0));
+        let _ = self.routes.lock().exit_cause.get_or_insert(ExitCause::Killed(0));
         self.kill.notify_one();
     }
 }
@@ -131,7 +131,7 @@ async fn write_orders(mut writer: OwnedWriteHalf, mut queued: mpsc::UnboundedRec
     }
 }
 
-/// Passes on what the worker says until it ends, and buries it.
+/// Passes on what the worker says until it ends, and waits for its exit.
 async fn read_answers(
     mut reader: OwnedReadHalf,
     routes: Arc<Mutex<Routes>>,
@@ -145,11 +145,11 @@ async fn read_answers(
             () = kill.notified() => break,
         };
         match read {
-            Ok(Some(FromWorker { machine, told })) => {
+            Ok(Some(FromWorker { machine, message })) => {
                 let route = routes.lock().by_machine.get(&machine).cloned();
                 if let Some(route) = route {
                     // Nobody may listen any more.
-                    let _ = route.send(told).await;
+                    let _ = route.send(message).await;
                 }
             }
             Ok(None) => break,
@@ -161,9 +161,9 @@ async fn read_answers(
     }
     let by_itself = {
         let mut routes = routes.lock();
-        let ending = *routes.ending.get_or_insert(Ending::ByItself);
+        let exit_cause = *routes.exit_cause.get_or_insert(ExitCause::ByItself);
         routes.by_machine.clear();
-        ending == Ending::ByItself
+        exit_cause == ExitCause::ByItself
     };
     // It may be gone already.
     let _ = child.start_kill();

@@ -18,17 +18,65 @@ use crate::message::{MachineId, ScriptSource, ToWorker};
 pub(super) struct Workers {
     program: PathBuf,
     grace: Duration,
-    slots: Vec<Slot>,
+    processes: Vec<Mutex<Option<Arc<Process>>>>,
+    /// The scripts of each slot. One lock for all slots: who chooses one has taken it before anybody else chooses.
+    scripts: Mutex<Vec<BTreeMap<MachineId, PlaceContent>>>,
     next_machine: AtomicU64,
     counters: Arc<Counters>,
 }
 
-/// A place for one worker.
-#[derive(Default)]
-struct Slot {
-    process: Mutex<Option<Arc<Process>>>,
-    /// What a worker that is started here loads.
-    machines: Mutex<BTreeMap<MachineId, ScriptSource>>,
+/// What is at a place.
+enum PlaceContent {
+    /// Something that loads for the first time, or tests: a worker that is started again leaves it out.
+    Reserved,
+    /// A script that a worker loads when it is started.
+    Kept(ScriptSource),
+}
+
+/// The place of one machine in a slot. Dropping it unloads the machine.
+pub(super) struct Place {
+    pub(super) machine: MachineId,
+    pub(super) slot: usize,
+    pub(super) workers: Arc<Workers>,
+}
+
+impl Place {
+    /// What a worker that is started in this slot loads from now on.
+    pub(super) fn keep(&self, script: ScriptSource) {
+        let mut scripts = self.workers.scripts.lock();
+        let _ = scripts[self.slot].insert(self.machine, PlaceContent::Kept(script));
+    }
+
+    /// What is kept.
+    pub(super) fn script(&self) -> Option<ScriptSource> {
+        match self.workers.scripts.lock()[self.slot].get(&self.machine) {
+            Some(PlaceContent::Kept(script)) => Some(script.clone()),
+            Some(PlaceContent::Reserved) | None => None,
+        }
+    }
+
+    /// The worker of its slot.
+    pub(super) fn worker(&self) -> io::Result<Arc<Process>> {
+        self.workers.worker(self.slot)
+    }
+
+    /// Ends the worker of its slot for this machine, and starts it again at once.
+    pub(super) fn replace_worker(&self, process: &Process) {
+        process.kill(self.machine);
+        if let Err(error) = self.worker() {
+            talon_sdk::tracing::error!(%error, "a worker cannot be started again; the next call tries it");
+        }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = self.workers.scripts.lock()[self.slot].remove(&self.machine);
+        if let Some(process) = &*self.workers.processes[self.slot].lock() {
+            // One that has ended knows no scripts any more.
+            let _ = process.send(&ToWorker::Unload { machine: self.machine });
+        }
+    }
 }
 
 impl Workers {
@@ -39,46 +87,35 @@ impl Workers {
         grace: Duration,
         counters: Arc<Counters>,
     ) -> Self {
-        let slots = (0..workers.get()).map(|_| Slot::default()).collect();
-        Self { program, grace, slots, next_machine: AtomicU64::new(1), counters }
+        let processes = (0..workers.get()).map(|_| Mutex::default()).collect();
+        let scripts = Mutex::new((0..workers.get()).map(|_| BTreeMap::new()).collect());
+        Self { program, grace, processes, scripts, next_machine: AtomicU64::new(1), counters }
     }
 
     /// The worker of a slot: the one that runs, or a new one with all scripts of the slot.
-    pub(super) fn worker(&self, slot: usize) -> io::Result<Arc<Process>> {
-        let slot = &self.slots[slot];
-        let mut process = slot.process.lock();
-        if let Some(running) = process.as_ref().filter(|process| process.ending().is_none()) {
+    fn worker(&self, slot: usize) -> io::Result<Arc<Process>> {
+        let mut process = self.processes[slot].lock();
+        if let Some(running) = process.as_ref().filter(|process| process.exit_cause().is_none()) {
             return Ok(Arc::clone(running));
         }
         let started = Process::start(&self.program, &self.counters)?;
-        for (machine, script) in &*slot.machines.lock() {
-            started.send(&ToWorker::Load { machine: *machine, script: script.clone() })?;
+        for (machine, content) in &self.scripts.lock()[slot] {
+            if let PlaceContent::Kept(script) = content {
+                started.send(&ToWorker::Load { machine: *machine, script: script.clone() })?;
+            }
         }
         *process = Some(Arc::clone(&started));
         Ok(started)
     }
 
-    /// Ends a worker, and starts it again at once.
-    pub(super) fn replace(&self, slot: usize, process: &Process, machine: MachineId) {
-        process.kill(machine);
-        if let Err(error) = self.worker(slot) {
-            talon_sdk::tracing::error!(%error, "a worker cannot be started again; the next call tries it");
-        }
-    }
-
-    /// The slot with the fewest scripts.
-    pub(super) fn emptiest(&self) -> usize {
-        let sizes = self.slots.iter().map(|slot| slot.machines.lock().len()).enumerate();
-        sizes.min_by_key(|(_, size)| *size).map_or(0, |(index, _)| index)
-    }
-
-    pub(super) fn next_id(&self) -> MachineId {
-        self.next_machine.fetch_add(1, Ordering::Relaxed)
-    }
-
-    /// What a worker that is started in this slot loads from now on.
-    pub(super) fn keep(&self, slot: usize, machine: MachineId, script: ScriptSource) {
-        let _ = self.slots[slot].machines.lock().insert(machine, script);
+    /// Takes a place in the slot with the fewest scripts, those that load included.
+    pub(super) fn reserve(self: &Arc<Self>) -> Place {
+        let machine = self.next_machine.fetch_add(1, Ordering::Relaxed);
+        let mut scripts = self.scripts.lock();
+        let sizes = scripts.iter().map(BTreeMap::len).enumerate();
+        let slot = sizes.min_by_key(|(_, size)| *size).map_or(0, |(slot, _)| slot);
+        let _ = scripts[slot].insert(machine, PlaceContent::Reserved);
+        Place { machine, slot, workers: Arc::clone(self) }
     }
 
     /// How long after a script's deadline its worker is ended.
@@ -89,14 +126,20 @@ impl Workers {
     pub(super) fn counters(&self) -> &Counters {
         &self.counters
     }
+}
 
-    /// Forgets a script.
-    pub(super) fn unload(&self, slot: usize, machine: MachineId) {
-        let slot = &self.slots[slot];
-        let _ = slot.machines.lock().remove(&machine);
-        if let Some(process) = &*slot.process.lock() {
-            // One that has ended knows no scripts any more.
-            let _ = process.send(&ToWorker::Unload { machine });
-        }
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_taken_while_its_script_loads_and_free_when_it_is_dropped() {
+        let two = NonZeroUsize::new(2).expect("it is two");
+        let workers = Arc::new(Workers::new(PathBuf::new(), two, Duration::ZERO, Arc::default()));
+        let (first, second, third) = (workers.reserve(), workers.reserve(), workers.reserve());
+        assert_eq!((first.slot, second.slot, third.slot), (0, 1, 0));
+        drop((first, third));
+        let (fourth, fifth) = (workers.reserve(), workers.reserve());
+        assert_eq!((fourth.slot, fifth.slot), (0, 0), "the second slot holds one");
     }
 }

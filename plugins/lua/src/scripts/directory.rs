@@ -41,7 +41,7 @@ impl Fingerprint {
 
 /// The files of one script, before they are read.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Found {
+pub(crate) struct ScriptFiles {
     /// Of the script and of its tests; nothing for a file that cannot be looked at.
     pub(crate) fingerprints: (Option<Fingerprint>, Option<Fingerprint>),
     /// Whether it has tests.
@@ -52,7 +52,7 @@ pub(crate) struct Found {
 #[derive(Debug, Default)]
 pub(crate) struct Listing {
     /// The scripts by name.
-    pub(crate) scripts: BTreeMap<String, Found>,
+    pub(crate) scripts: BTreeMap<String, ScriptFiles>,
     /// Files that are no scripts, although their names end so; each with what to do.
     pub(crate) refused: Vec<String>,
 }
@@ -88,16 +88,16 @@ pub(crate) fn list(dir: &Path) -> Result<Listing, String> {
             continue;
         }
         let fingerprint = open_file(&handle, &file).and_then(|file| Ok(Fingerprint::of(&fstat(&file)?))).ok();
-        let found = listing.scripts.entry(script.to_owned()).or_default();
+        let files = listing.scripts.entry(script.to_owned()).or_default();
         if tests {
-            found.has_tests = true;
-            found.fingerprints.1 = fingerprint;
+            files.has_tests = true;
+            files.fingerprints.1 = fingerprint;
         } else {
             // Marks that there is a script, and not tests alone.
-            found.fingerprints.0 = Some(fingerprint.unwrap_or_default());
+            files.fingerprints.0 = Some(fingerprint.unwrap_or_default());
         }
     }
-    listing.scripts.retain(|_, found| found.fingerprints.0.is_some());
+    listing.scripts.retain(|_, files| files.fingerprints.0.is_some());
     while listing.scripts.len() > MAX_SCRIPTS
         && let Some((name, _)) = listing.scripts.pop_last()
     {
@@ -120,11 +120,26 @@ pub(crate) struct Texts {
     pub(crate) tests: Option<String>,
 }
 
+/// Why a script cannot be read.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum ReadError {
+    /// It is being written: what was read may be half of it.
+    Changing(String),
+    /// For this reason, with what to do.
+    Refused(String),
+}
+
+impl From<String> for ReadError {
+    fn from(reason: String) -> Self {
+        Self::Refused(reason)
+    }
+}
+
 /// Reads a script. Blocking.
 ///
 /// # Errors
-/// Why not, with what to do.
-pub(crate) fn read(dir: &Path, script: &str, has_tests: bool) -> Result<Texts, String> {
+/// [`ReadError`]
+pub(crate) fn read(dir: &Path, script: &str, has_tests: bool) -> Result<Texts, ReadError> {
     let handle = open(dir, OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::RDONLY, Mode::empty())
         .map_err(|error| remedy(&error.into(), dir))?;
     let source = read_text(dir, &handle, &format!("{script}{ENDING}"))?;
@@ -132,25 +147,38 @@ pub(crate) fn read(dir: &Path, script: &str, has_tests: bool) -> Result<Texts, S
     Ok(Texts { source, tests })
 }
 
-fn read_text(dir: &Path, handle: &OwnedFd, name: &str) -> Result<String, String> {
+fn read_text(dir: &Path, handle: &OwnedFd, name: &str) -> Result<String, ReadError> {
     let path = dir.join(name);
     let file =
         open_file(handle, name).map_err(|error| format!("{name}: {}", remedy(&error.into(), &path)))?;
     let stat = fstat(&file).map_err(|error| format!("{name}: {}", io::Error::from(error)))?;
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
-        return Err(format!("{name} is no regular file: put a file of text there"));
+        return Err(format!("{name} is no regular file: put a file of text there").into());
     }
     if stat.st_mode & EVERYBODY_WRITES != 0 {
-        return Err(format!("{name}: everybody may write to it; run chmod o-w on it"));
+        return Err(format!("{name}: everybody may write to it; run chmod o-w on it").into());
     }
-    let mut bytes = Vec::new();
-    let most = MAX_SOURCE_BYTES as u64 + 1;
-    let _ =
-        File::from(file).take(most).read_to_end(&mut bytes).map_err(|error| format!("{name}: {error}"))?;
+    let mut file = File::from(file);
+    let bytes = unchanged(&mut file, |file| {
+        let mut bytes = Vec::new();
+        let most = MAX_SOURCE_BYTES as u64 + 1;
+        file.take(most).read_to_end(&mut bytes).map(|_| bytes)
+    });
+    let Some(bytes) = bytes.map_err(|error| format!("{name}: {error}"))? else {
+        return Err(ReadError::Changing(format!("{name} is being written: it is read again")));
+    };
     if bytes.len() > MAX_SOURCE_BYTES {
-        return Err(format!("{name} has more than {MAX_SOURCE_BYTES} bytes: split it into several scripts"));
+        let problem = format!("{name} has more than {MAX_SOURCE_BYTES} bytes: split it into several scripts");
+        return Err(problem.into());
     }
-    source_text(&bytes).map(str::to_owned).map_err(|error| format!("{name}: {error}"))
+    Ok(source_text(&bytes).map(str::to_owned).map_err(|error| format!("{name}: {error}"))?)
+}
+
+/// What was read of a file; `None` if the file changed meanwhile.
+fn unchanged<T>(file: &mut File, read: impl FnOnce(&mut File) -> io::Result<T>) -> io::Result<Option<T>> {
+    let before = Fingerprint::of(&fstat(&*file)?);
+    let content = read(file)?;
+    Ok((Fingerprint::of(&fstat(&*file)?) == before).then_some(content))
 }
 
 /// Opens a file of the directory, and nothing outside of it, whatever links say. Neither a FIFO nor a device is waited for.
@@ -173,5 +201,20 @@ fn remedy(error: &io::Error, path: &Path) -> String {
         Some(Errno::XDEV | Errno::LOOP) => "it is a link out of the directory: copy the file".to_owned(),
         Some(Errno::NOENT) => "it is not there".to_owned(),
         _ => error.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use super::*;
+
+    #[test]
+    fn what_changes_while_it_is_read_is_not_taken() {
+        let mut file = tempfile::tempfile().expect("a file");
+        file.write_all(b"one").expect("written");
+        assert_eq!(unchanged(&mut file, |_| Ok(1)).expect("read"), Some(1));
+        assert_eq!(unchanged(&mut file, |file| file.write_all(b"two")).expect("read"), None);
     }
 }

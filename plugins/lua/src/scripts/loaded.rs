@@ -4,9 +4,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
+use talon_lua_engine::{CallError, FailureKind, LoadError};
 use tokio::task::spawn_blocking;
 
-use super::directory::{self, Texts};
+use super::directory::{self, ReadError, Texts};
 use crate::message::{Definition, ScriptSource};
 use crate::pool::{Machine, Pool};
 use crate::settings::Settings;
@@ -22,10 +23,34 @@ pub(crate) struct Loaded {
     texts: Texts,
 }
 
+/// Why a script is not loaded.
+pub(super) struct LoadFailure {
+    /// With line and traceback where there are.
+    pub(super) message: String,
+    /// Whether the script is not to blame, so that the same files may load later.
+    pub(super) is_transient: bool,
+}
+
+impl From<ReadError> for LoadFailure {
+    fn from(error: ReadError) -> Self {
+        match error {
+            ReadError::Changing(message) => Self { message, is_transient: true },
+            ReadError::Refused(message) => Self { message, is_transient: false },
+        }
+    }
+}
+
+impl LoadFailure {
+    fn of(error: &LoadError, message: String) -> Self {
+        let is_transient = matches!(error, LoadError::Run(CallError { kind: FailureKind::Worker, .. }));
+        Self { message, is_transient }
+    }
+}
+
 /// Loads a script as its files are now; `None` if it is what runs already.
 ///
 /// # Errors
-/// Why not, with line and traceback where there are.
+/// [`LoadFailure`]
 pub(super) async fn load(
     dir: &Path,
     name: &str,
@@ -33,10 +58,10 @@ pub(super) async fn load(
     running: Option<&Loaded>,
     settings: &Settings,
     pool: &Pool,
-) -> Result<Option<Loaded>, String> {
+) -> Result<Option<Loaded>, LoadFailure> {
     let (dir, script) = (dir.to_owned(), name.to_owned());
     let read = spawn_blocking(move || directory::read(&dir, &script, has_tests)).await;
-    let texts = read.map_err(|error| error.to_string())??;
+    let texts = read.map_err(|error| LoadFailure { message: error.to_string(), is_transient: true })??;
     if running.is_some_and(|running| running.texts == texts) {
         return Ok(None);
     }
@@ -46,15 +71,17 @@ pub(super) async fn load(
         limits: settings.limits_of(name),
         libraries: settings.libraries_of(name),
     };
-    let (machine, definition) = pool.load(source.clone()).await.map_err(|error| error.to_string())?;
+    let (machine, definition) =
+        pool.load(source.clone()).await.map_err(|error| LoadFailure::of(&error, error.to_string()))?;
     let mut tests = 0;
     if let Some(text) = &texts.tests {
         let tests_name = format!("{name}_test.lua");
         let report = pool.test(source, tests_name.clone(), text.clone()).await;
-        let report = report.map_err(|error| format!("{tests_name}: {error}"))?;
+        let report = report.map_err(|error| LoadFailure::of(&error, format!("{tests_name}: {error}")))?;
         if let Some(failed) = report.first_failure() {
             let why = failed.failure.as_deref().unwrap_or_default();
-            return Err(format!("its test {} fails: {why}", failed.name));
+            let message = format!("its test {} fails: {why}", failed.name);
+            return Err(LoadFailure { message, is_transient: false });
         }
         tests = report.results.len();
     }

@@ -6,6 +6,7 @@
 
 mod directory;
 mod loaded;
+mod retry;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -14,12 +15,15 @@ use std::sync::Arc;
 use parking_lot::RwLock;
 use talon_sdk::tracing;
 use tokio::task::{JoinSet, spawn_blocking};
+use tokio::time::Instant;
 
 use crate::counters::Counters;
 use crate::pool::Pool;
 use crate::settings::Settings;
-use directory::{Found, Listing};
+use directory::{Listing, ScriptFiles};
+use loaded::LoadFailure;
 pub(crate) use loaded::Loaded;
+use retry::Retry;
 
 /// All scripts of a directory.
 pub(crate) struct Scripts {
@@ -27,13 +31,13 @@ pub(crate) struct Scripts {
     settings: Arc<Settings>,
     pool: Pool,
     counters: Arc<Counters>,
-    known: RwLock<Known>,
+    table: RwLock<ScriptTable>,
     /// One look at the directory at a time.
     looking: tokio::sync::Mutex<()>,
 }
 
 #[derive(Default)]
-struct Known {
+struct ScriptTable {
     scripts: BTreeMap<String, Entry>,
     refused: Vec<String>,
     /// Why the directory could not be read, last time.
@@ -43,12 +47,17 @@ struct Known {
 /// One script.
 #[derive(Clone, Default)]
 pub(crate) struct Entry {
-    found: Found,
+    files: ScriptFiles,
     /// The one that runs.
     pub(crate) loaded: Option<Arc<Loaded>>,
     /// Why a newer one does not.
     pub(crate) failure: Option<String>,
+    /// When it is tried again although its files are the same.
+    retry: Option<Retry>,
 }
+
+/// A script to load: its name, its files, and the one that runs.
+type Load = (String, ScriptFiles, Option<Arc<Loaded>>);
 
 impl Scripts {
     pub(crate) fn new(settings: Arc<Settings>, pool: Pool, counters: Arc<Counters>) -> Self {
@@ -58,25 +67,25 @@ impl Scripts {
             settings,
             pool,
             counters,
-            known: RwLock::default(),
+            table: RwLock::default(),
             looking: tokio::sync::Mutex::default(),
         }
     }
 
     /// A script by its name.
     pub(crate) fn get(&self, name: &str) -> Option<Entry> {
-        self.known.read().scripts.get(name).cloned()
+        self.table.read().scripts.get(name).cloned()
     }
 
     /// All of them, in the order of their names.
     pub(crate) fn all(&self) -> Vec<(String, Entry)> {
-        self.known.read().scripts.iter().map(|(name, entry)| (name.clone(), entry.clone())).collect()
+        self.table.read().scripts.iter().map(|(name, entry)| (name.clone(), entry.clone())).collect()
     }
 
     /// What is wrong beside single scripts.
     pub(crate) fn problems(&self) -> Vec<String> {
-        let known = self.known.read();
-        known.failure.iter().chain(&known.refused).cloned().collect()
+        let table = self.table.read();
+        table.failure.iter().chain(&table.refused).cloned().collect()
     }
 
     /// Looks at the directory, and loads what is new or has changed. Returns whether what the scripts offer has changed.
@@ -97,43 +106,62 @@ impl Scripts {
             }
         };
         self.keep_refused(refused);
-        let changed: Vec<(String, Found, Option<Arc<Loaded>>)> = {
-            let known = self.known.read();
-            let of = |name: &str| known.scripts.get(name);
+        let changed: Vec<Load> = {
+            let table = self.table.read();
+            let of = |name: &str| table.scripts.get(name);
             let other =
-                scripts.iter().filter(|(name, found)| of(name).is_none_or(|entry| entry.found != **found));
+                scripts.iter().filter(|(name, files)| of(name).is_none_or(|entry| entry.files != **files));
             other
-                .map(|(name, found)| {
-                    (name.clone(), found.clone(), of(name).and_then(|entry| entry.loaded.clone()))
+                .map(|(name, files)| {
+                    (name.clone(), files.clone(), of(name).and_then(|entry| entry.loaded.clone()))
                 })
                 .collect()
         };
+        self.load(changed).await | self.forget(&scripts)
+    }
+
+    /// Loads again what failed for another reason than the script's, and is due. Returns whether what the scripts offer has changed.
+    pub(crate) async fn retry(&self) -> bool {
+        let _one = self.looking.lock().await;
+        let now = Instant::now();
+        let due: Vec<Load> = {
+            let table = self.table.read();
+            let due =
+                table.scripts.iter().filter(|(_, entry)| entry.retry.is_some_and(|retry| retry.is_due(now)));
+            due.map(|(name, entry)| (name.clone(), entry.files.clone(), entry.loaded.clone())).collect()
+        };
+        self.load(due).await
+    }
+
+    async fn load(&self, changed: Vec<Load>) -> bool {
         let mut loading = JoinSet::new();
-        for (name, found, running) in changed {
+        for (name, files, running) in changed {
             let (dir, settings, pool) = (self.dir.clone(), Arc::clone(&self.settings), self.pool.clone());
             let _task = loading.spawn(async move {
                 let loaded =
-                    loaded::load(&dir, &name, found.has_tests, running.as_deref(), &settings, &pool).await;
-                (name, found, loaded)
+                    loaded::load(&dir, &name, files.has_tests, running.as_deref(), &settings, &pool).await;
+                (name, files, loaded)
             });
         }
         let mut offers_changed = false;
         while let Some(loaded) = loading.join_next().await {
             match loaded {
-                Ok((name, found, loaded)) => offers_changed |= self.keep(name, found, loaded),
+                Ok((name, files, loaded)) => offers_changed |= self.keep(name, files, loaded),
                 Err(error) => {
                     tracing::error!(%error, "a script could not be loaded: this is a defect of talon-lua")
                 }
             }
         }
-        offers_changed | self.forget(&scripts)
+        offers_changed
     }
 
     /// Takes the result of loading a script over.
-    fn keep(&self, name: String, found: Found, loaded: Result<Option<Loaded>, String>) -> bool {
-        let mut known = self.known.write();
-        let entry = known.scripts.entry(name.clone()).or_default();
-        entry.found = found;
+    fn keep(&self, name: String, files: ScriptFiles, loaded: Result<Option<Loaded>, LoadFailure>) -> bool {
+        let mut table = self.table.write();
+        let entry = table.scripts.entry(name.clone()).or_default();
+        // Other files start anew.
+        let retry = entry.retry.take().filter(|_| entry.files == files);
+        entry.files = files;
         match loaded {
             Ok(None) => {
                 entry.failure = None;
@@ -149,44 +177,45 @@ impl Scripts {
                 };
                 points(&before) != points(&entry.loaded)
             }
-            Err(failure) => {
+            Err(LoadFailure { message, is_transient }) => {
+                entry.retry = is_transient.then(|| Retry::after(retry, Instant::now()));
                 let goes_on =
                     if entry.loaded.is_some() { "the one before goes on" } else { "its hooks fail" };
-                tracing::error!(script = name, "not loaded, {goes_on}: {failure}");
+                tracing::error!(script = name, "not loaded, {goes_on}: {message}");
                 let is_new = entry.loaded.is_none() && entry.failure.is_none();
-                entry.failure = Some(failure);
+                entry.failure = Some(message);
                 is_new
             }
         }
     }
 
-    fn forget(&self, present: &BTreeMap<String, Found>) -> bool {
-        let mut known = self.known.write();
-        let before = known.scripts.len();
-        known.scripts.retain(|name, _| {
+    fn forget(&self, present: &BTreeMap<String, ScriptFiles>) -> bool {
+        let mut table = self.table.write();
+        let before = table.scripts.len();
+        table.scripts.retain(|name, _| {
             let stays = present.contains_key(name);
             if !stays {
                 tracing::info!(script = name, "removed");
             }
             stays
         });
-        known.scripts.len() != before
+        table.scripts.len() != before
     }
 
     fn keep_failure(&self, failure: String) {
-        let mut known = self.known.write();
-        if known.failure.as_ref() != Some(&failure) {
+        let mut table = self.table.write();
+        if table.failure.as_ref() != Some(&failure) {
             tracing::error!("{failure}");
-            known.failure = Some(failure);
+            table.failure = Some(failure);
         }
     }
 
     fn keep_refused(&self, refused: Vec<String>) {
-        let mut known = self.known.write();
-        known.failure = None;
-        for problem in refused.iter().filter(|problem| !known.refused.contains(problem)) {
+        let mut table = self.table.write();
+        table.failure = None;
+        for problem in refused.iter().filter(|problem| !table.refused.contains(problem)) {
             tracing::error!("{problem}");
         }
-        known.refused = refused;
+        table.refused = refused;
     }
 }

@@ -10,7 +10,7 @@ use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
 
 use crate::frame;
-use crate::message::{MachineId, ToWorker};
+use crate::message::{MachineId, ToWorker, WorkerMessage};
 use outbox::Outbox;
 use script_thread::ScriptThread;
 
@@ -20,14 +20,16 @@ pub(crate) const ARGUMENT: &str = "worker";
 /// Runs until the plugin closes the socket.
 pub(crate) fn run() -> ExitCode {
     let opened = std::io::stdin().as_fd().try_clone_to_owned().map(UnixStream::from);
-    let streams = opened.and_then(|stream| Ok((stream.try_clone()?, stream)));
-    let (writer, mut reader) = match streams {
-        Ok(streams) => streams,
+    match opened.and_then(|stream| Ok((stream.try_clone()?, stream))) {
+        Ok((writer, reader)) => serve(writer, reader),
         Err(error) => {
             eprintln!("talon-lua {ARGUMENT} is started by talon-lua alone: {error}");
-            return ExitCode::FAILURE;
+            ExitCode::FAILURE
         }
-    };
+    }
+}
+
+fn serve(writer: UnixStream, mut reader: UnixStream) -> ExitCode {
     let outbox = Outbox::new(writer);
     let mut scripts: HashMap<MachineId, ScriptThread> = HashMap::new();
     loop {
@@ -58,11 +60,10 @@ pub(crate) fn run() -> ExitCode {
                     return ExitCode::FAILURE;
                 }
             }
-            ToWorker::Call { machine, call, point, context } => {
-                if let Some(script) = scripts.get(&machine) {
-                    script.call(call, point, context);
-                }
-            }
+            ToWorker::Call { machine, call, point, context } => match scripts.get(&machine) {
+                Some(script) => script.call(call, point, context),
+                None => outbox.tell(machine, WorkerMessage::Unknown { call }),
+            },
             ToWorker::Answer { machine, answer } => {
                 if let Some(script) = scripts.get(&machine) {
                     script.answer(answer);
@@ -79,3 +80,7 @@ pub(crate) fn run() -> ExitCode {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "worker_tests.rs"]
+mod tests;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use crate::frame;
-use crate::message::{FromWorker, MachineId, Told};
+use crate::message::{FromWorker, MachineId, WorkerMessage};
 
 /// The way back to the plugin.
 #[derive(Clone)]
@@ -18,7 +18,7 @@ impl Outbox {
     }
 
     /// A plugin that is gone ends the worker by the end of its input; nothing is to be done here.
-    pub(super) fn tell(&self, machine: MachineId, told: Told) {
-        let _ = frame::write(&mut *self.0.lock(), &FromWorker { machine, told });
+    pub(super) fn tell(&self, machine: MachineId, message: WorkerMessage) {
+        let _ = frame::write(&mut *self.0.lock(), &FromWorker { machine, message });
     }
 }

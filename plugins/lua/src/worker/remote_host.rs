@@ -5,7 +5,7 @@ use std::sync::mpsc::Receiver;
 use talon_lua_engine::{Host, KvValue, LogLevel};
 
 use super::outbox::Outbox;
-use crate::message::{Answer, MachineId, Question, Told};
+use crate::message::{Answer, MachineId, Question, WorkerMessage};
 
 /// The host of one script's calls.
 pub(super) struct RemoteHost {
@@ -20,7 +20,7 @@ impl RemoteHost {
     }
 
     fn ask(&self, question: Question) -> Result<Answer, String> {
-        self.outbox.tell(self.machine, Told::Asked(question));
+        self.outbox.tell(self.machine, WorkerMessage::Asked(question));
         match self.answers.recv() {
             Ok(Answer::Failed(message)) => Err(message),
             Ok(answer) => Ok(answer),
@@ -35,7 +35,7 @@ fn unexpected<T>(_: Answer) -> Result<T, String> {
 
 impl Host for RemoteHost {
     fn log(&self, level: LogLevel, message: &str) {
-        self.outbox.tell(self.machine, Told::Logged { level, message: message.to_owned() });
+        self.outbox.tell(self.machine, WorkerMessage::Logged { level, message: message.to_owned() });
     }
 
     fn kv_get(&self, key: &str) -> Result<Option<KvValue>, String> {

@@ -11,7 +11,7 @@ use talon_lua_engine::{CallError, CancelFlag, Context, FailureKind, Point, Scrip
 
 use super::outbox::Outbox;
 use super::remote_host::RemoteHost;
-use crate::message::{Answer, Definition, MachineId, ScriptSource, Told};
+use crate::message::{Answer, Definition, MachineId, ScriptSource, WorkerMessage};
 
 /// The stack of a script's thread. 8 MiB, as of a process's first: the compiler recurses with the nesting of the source up to a
 /// limit of its own, which fits into this.
@@ -70,6 +70,7 @@ fn serve(
     answers: Receiver<Answer>,
 ) {
     let ScriptSource { name, source, limits, libraries } = source;
+    outbox.tell(machine, WorkerMessage::Begun { call: None });
     let loaded = Script::load(name, source.as_bytes(), limits, libraries);
     let mut script = match loaded {
         Ok(script) => {
@@ -78,17 +79,18 @@ fn serve(
                 schedule: script.schedule().cloned(),
                 memory_bytes: script.used_memory(),
             };
-            outbox.tell(machine, Told::Loaded(Ok(definition)));
+            outbox.tell(machine, WorkerMessage::Loaded(Ok(definition)));
             Ok(script)
         }
         Err(error) => {
             let message = format!("the script could not be loaded again: {error}");
-            outbox.tell(machine, Told::Loaded(Err(error)));
+            outbox.tell(machine, WorkerMessage::Loaded(Err(error)));
             Err(CallError::new(FailureKind::Raised, message))
         }
     };
     let host = Rc::new(RemoteHost::new(machine, outbox.clone(), answers));
     while let Ok(Call { id, point, context, cancel }) = calls.recv() {
+        outbox.tell(machine, WorkerMessage::Begun { call: Some(id) });
         let (outcome, memory_bytes) = match &mut script {
             Ok(script) => {
                 let outcome = script.call_until(point, &context, host.clone(), &cancel);
@@ -96,7 +98,7 @@ fn serve(
             }
             Err(error) => (Err(error.clone()), 0),
         };
-        outbox.tell(machine, Told::Done { call: id, outcome, memory_bytes });
+        outbox.tell(machine, WorkerMessage::Done { call: id, outcome, memory_bytes });
     }
 }
 
@@ -111,8 +113,9 @@ pub(super) fn test(
     let body = move || {
         let ScriptSource { name, source, limits, libraries } = &script;
         let (source, tests) = (source.as_bytes(), tests.as_bytes());
+        outbox.tell(machine, WorkerMessage::Begun { call: None });
         let report = run_tests((name, source), (&tests_name, tests), limits, libraries);
-        outbox.tell(machine, Told::Tested(report));
+        outbox.tell(machine, WorkerMessage::Tested(report));
     };
     let _detached = thread::Builder::new().stack_size(STACK_BYTES).spawn(body)?;
     Ok(())

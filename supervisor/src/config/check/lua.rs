@@ -1,5 +1,8 @@
 //! Checks of `plugins.lua`.
 
+use std::io;
+
+use rustix::io::Errno;
 use talon_extensions::MAX_DEADLINE;
 use talon_plugin_config::document::origin::KeyPath;
 use talon_plugin_config::files::trust::{is_owned_by_root_or_us, others_may_write};
@@ -44,11 +47,16 @@ impl Check<'_> {
     fn scripts_dir(&mut self, lua: &LuaScripts, key: &KeyPath) {
         let shown = lua.scripts_dir.display();
         match rustix::fs::stat(&lua.scripts_dir) {
-            Err(error) => {
+            Err(error @ Errno::NOENT) => {
                 let problem = format!("{shown} cannot be read ({error}): no script runs");
                 self.found.warning(key, problem, "make the directory, then `talon reload`");
             }
+            // Going on without its scripts would let messages pass that they drop.
+            Err(error) => self.unreadable(lua, key, &error.into()),
             Ok(stat) => {
+                if let Err(error) = std::fs::read_dir(&lua.scripts_dir) {
+                    self.unreadable(lua, key, &error);
+                }
                 if let Some(problem) = others_may_write(&stat) {
                     self.problem(key, format!("{shown}: {problem}"), "what is there looks at all messages");
                 } else if !is_owned_by_root_or_us(&stat) {
@@ -57,5 +65,10 @@ impl Check<'_> {
                 }
             }
         }
+    }
+
+    fn unreadable(&mut self, lua: &LuaScripts, key: &KeyPath, error: &io::Error) {
+        let problem = format!("{} is there and cannot be read ({error})", lua.scripts_dir.display());
+        self.problem(key, problem, "make it a directory that Talon may read, then `talon reload`");
     }
 }

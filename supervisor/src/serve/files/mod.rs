@@ -14,6 +14,7 @@
 //! | `plugin_dir` itself vanishes | its plugins stay, and this is reported once; it is scanned again when it is back |
 //! | the config file changes | the configuration is reloaded |
 //! | `plugins.lua.scripts_dir` has other names in it | the configuration is reloaded |
+//! | it cannot be read, or is not there | nothing: its scripts stay until `talon reload` |
 //! | `plugins.lua.scripts_dir` is another directory | the plugin `lua` is replaced |
 //! | events were lost | everything is scanned |
 

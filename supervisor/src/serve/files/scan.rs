@@ -107,9 +107,10 @@ fn fingerprint(spec: &PluginSpec) -> SubjectState {
     }
 }
 
-/// Which scripts there are, in their order.
+/// Which scripts there are, in their order. Without the directory nobody knows: it may be between two renames, and a reload would take
+/// the filters away.
 fn scripts_state(of: &LuaScripts) -> SubjectState {
-    lua::scripts(of).map_or(SubjectState::Gone, |names| SubjectState::Present(names.join("/")))
+    lua::scripts(of).map_or(SubjectState::Unknown, |names| SubjectState::Present(names.join("/")))
 }
 
 /// Device and inode of a directory: others after it was swapped.

@@ -3,17 +3,22 @@
 mod corpus;
 mod support;
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use corpus::{Expect, corpus};
+use corpus::{Case, Expect, corpus};
 use support::{MemoryHost, context};
 use talon_lua_engine::{CallError, Library, Limits, MAX_ERROR_BYTES, Outcome, Point, Script};
 
-/// Those that pass their time are given little of it; all others so much that a busy machine does not change what they get.
+/// How many cases run at once: twice the processors of a small machine.
+const THREADS: usize = 4;
+
+/// Those that pass their time are given a second of it, in which a busy machine loads them; all others so much that it does not
+/// change what they get.
 fn limits(expect: Expect) -> Limits {
     let loops = matches!(expect, Expect::Fails("deadline", _))
         || matches!(expect, Expect::NotLoaded(says) if says.contains("time limit"));
-    let execution = if loops { Duration::from_millis(100) } else { Duration::from_secs(60) };
+    let execution = if loops { Duration::from_secs(1) } else { Duration::from_secs(60) };
     Limits { memory_bytes: 4 << 20, execution, llm_calls: 3 }
 }
 
@@ -32,6 +37,18 @@ fn run(source: &[u8], limits: &Limits) -> Result<Result<(Outcome, usize), (CallE
 fn each_gets_its_limit_and_leaves_others_alone() {
     let cases = corpus();
     assert!(cases.len() >= 100, "there are {} cases", cases.len());
+    let cases: Vec<_> = cases.iter().filter(|case| case.expect != Expect::Uninterruptible).collect();
+    // Many last until their time is over: some at once, so that the whole is short.
+    let next = AtomicUsize::new(0);
+    let wrong: Vec<String> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..THREADS).map(|_| scope.spawn(|| run_cases(&cases, &next))).collect();
+        threads.into_iter().flat_map(|thread| thread.join().expect("others go on")).collect()
+    });
+    assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), cases.len(), wrong.join("\n"));
+}
+
+/// Runs cases until there is none left, each beside a script that goes on. Returns what is wrong.
+fn run_cases(cases: &[&Case], next: &AtomicUsize) -> Vec<String> {
     let mut good = Script::load(
         "good.lua",
         b"function pre_hook(ctx) ctx.message = ctx.message:upper() end",
@@ -40,7 +57,7 @@ fn each_gets_its_limit_and_leaves_others_alone() {
     )
     .expect("it loads");
     let mut wrong = Vec::new();
-    for case in cases.iter().filter(|case| case.expect != Expect::Uninterruptible) {
+    while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
         let got = run(&case.source, &limits(case.expect));
         let fits = match (&got, case.expect) {
             (Err(said), Expect::NotLoaded(says)) => said.contains(says) && said.len() <= MAX_ERROR_BYTES,
@@ -71,5 +88,5 @@ fn each_gets_its_limit_and_leaves_others_alone() {
             Outcome::Continue { message: Some("HELLO".to_owned()), metadata: Default::default() }
         );
     }
-    assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), cases.len(), wrong.join("\n"));
+    wrong
 }

@@ -141,7 +141,7 @@ fn errors_name_the_line_and_the_way_there() {
 // Promises: LUA-2
 #[test]
 fn a_broken_machine_is_built_again_without_what_it_kept() {
-    let limits = Limits { execution: Duration::from_millis(100), ..Limits::default() };
+    let limits = Limits { execution: Duration::from_secs(1), ..Limits::default() };
     let source = b"count = 0\nfunction pre_hook(ctx) count = count + 1 if ctx.message == 'loop' then while true do end end ctx.message = tostring(count) end";
     let mut script = Script::load("test.lua", source, &limits, &[]).expect("it loads");
     let mut say = |message| script.call(Point::PreHook, &context(message), MemoryHost::new());
@@ -240,7 +240,7 @@ fn a_script_has_tests_beside_it() {
                   expect(ctx.message, 'b') expect(ctx.kv, { n = 1 }) expect(ctx.logs, { { level = 'info', message = 'x' } }) end\n\
                   function test_bad() expect({ a = 1 }, { a = 2 }, 'sum') end\n\
                   function test_loop() while true do end end";
-    let limits = Limits { execution: Duration::from_millis(200), ..Limits::default() };
+    let limits = Limits { execution: Duration::from_secs(1), ..Limits::default() };
     let report =
         talon_lua_engine::run_tests(("s.lua", source), ("s_test.lua", tests), &limits, &[]).expect("it runs");
     let failures: Vec<(&str, Option<&str>)> =

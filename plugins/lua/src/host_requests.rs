@@ -10,7 +10,7 @@ use talon_sdk::{State, StateError, tracing};
 use crate::message::{Answer, Question};
 
 /// What one call of a script may ask for.
-pub(crate) struct Asked {
+pub(crate) struct HostRequests {
     script: Arc<str>,
     state: Option<State>,
     models: Models,
@@ -27,7 +27,7 @@ pub(crate) struct Models {
     pub(crate) timeout: Duration,
 }
 
-impl Asked {
+impl HostRequests {
     pub(crate) fn new(script: &str, state: Option<State>, models: Models) -> Self {
         Self { script: script.into(), state, models }
     }
