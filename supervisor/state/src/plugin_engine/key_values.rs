@@ -163,18 +163,17 @@ impl Inner {
         (revision, old): (Option<&str>, Option<u64>),
         new: Option<&Vec<u8>>,
     ) -> Result<Written, Error> {
-        let plugin = &namespace.plugin;
         let bytes = new.map(|value| value.len() as u64);
-        self.usages.reserve(&self.backend, namespace, key, old, bytes).await?;
+        let reservation = self.usages.reserve(&self.backend, namespace, key, old, bytes).await?;
         let written = match (new, revision) {
             (Some(value), revision) => self.backend.put(name, revision, value).await,
             (None, Some(revision)) => self.backend.remove(name, revision).await,
             (None, None) => Ok(Written::Done),
         };
         match &written {
-            Ok(Written::Done) => {}
-            Ok(Written::Conflict) => self.usages.release(plugin, key, old, bytes),
-            Err(_) => self.usages.forget(plugin),
+            Ok(Written::Done) => self.usages.commit(&reservation),
+            Ok(Written::Conflict) => self.usages.release(reservation),
+            Err(_) => self.usages.forget(&reservation),
         }
         written
     }
