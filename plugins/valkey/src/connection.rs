@@ -11,7 +11,7 @@ use tokio::net::UnixStream;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::durability::{self, DurabilityError};
-use crate::settings::{Durability, Place, Server};
+use crate::settings::{Durability, Server, ServerAddress};
 
 /// How long the server's settings are believed: somebody may change them while it runs.
 const BELIEVED_FOR: Duration = Duration::from_secs(30);
@@ -47,9 +47,9 @@ impl Connection {
         password: Option<&str>,
         trust: Option<&Trust>,
     ) -> Result<Self, OpenError> {
-        let stream: Box<dyn Stream> = match &server.place {
-            Place::Socket(path) => Box::new(UnixStream::connect(path).await?),
-            Place::Host(endpoint) => {
+        let stream: Box<dyn Stream> = match &server.address {
+            ServerAddress::Socket(path) => Box::new(UnixStream::connect(path).await?),
+            ServerAddress::Host(endpoint) => {
                 let stream = connect(endpoint).await?;
                 if server.tls {
                     trust.ok_or(TlsError::NoRoots)?.connect(&endpoint.host, stream).await?

@@ -61,12 +61,12 @@ pub(crate) enum Durability {
 
 /// Where the server is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum ServerAddress {
     Socket(PathBuf),
     Host(Endpoint),
 }
 
-impl std::fmt::Display for Place {
+impl std::fmt::Display for ServerAddress {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Socket(path) => path.display().fmt(f),
@@ -78,7 +78,7 @@ impl std::fmt::Display for Place {
 /// A server, and how it is used.
 #[derive(Debug, Clone)]
 pub(crate) struct Server {
-    pub(crate) place: Place,
+    pub(crate) address: ServerAddress,
     pub(crate) tls: bool,
     pub(crate) username: Option<String>,
     pub(crate) database: i64,
@@ -90,16 +90,16 @@ pub(crate) struct Server {
 impl Server {
     /// Checks settings.
     pub(crate) fn new(settings: Settings) -> Result<Self, ToolError> {
-        let place = match (settings.host, settings.socket) {
-            (Some(host), None) => Place::Host(Endpoint {
+        let address = match (settings.host, settings.socket) {
+            (Some(host), None) => ServerAddress::Host(Endpoint {
                 host: checked_host(host)?,
                 port: settings.port.unwrap_or(DEFAULT_PORT),
             }),
-            (None, Some(socket)) if socket.is_absolute() => Place::Socket(socket),
+            (None, Some(socket)) if socket.is_absolute() => ServerAddress::Socket(socket),
             (None, Some(_)) => return Err(wrong("socket: write an absolute path")),
             _ => return Err(wrong("name the server with `host`, or its unix socket with `socket`")),
         };
-        if let Place::Host(Endpoint { host, .. }) = &place
+        if let ServerAddress::Host(Endpoint { host, .. }) = &address
             && !settings.tls
             && !settings.allow_plaintext
             && !is_loopback(host)
@@ -108,7 +108,7 @@ impl Server {
                 "without TLS everybody on the way reads the state of all plugins: set tls: true, or allow_plaintext: true",
             ));
         }
-        if matches!(place, Place::Socket(_)) && settings.tls {
+        if matches!(address, ServerAddress::Socket(_)) && settings.tls {
             return Err(wrong("tls: a unix socket needs none, remove it"));
         }
         let prefix = settings.prefix.unwrap_or_else(|| DEFAULT_PREFIX.to_owned());
@@ -128,7 +128,7 @@ impl Server {
             return Err(wrong("database is the number of one, from 0"));
         }
         Ok(Self {
-            place,
+            address,
             tls: settings.tls,
             username: settings.username,
             database: settings.database,
@@ -169,7 +169,7 @@ mod tests {
     #[test]
     fn a_server_is_a_host_or_a_socket() {
         let local = server(json!({"host": "127.0.0.1"})).expect("a server");
-        assert_eq!(local.place.to_string(), "127.0.0.1:6379");
+        assert_eq!(local.address.to_string(), "127.0.0.1:6379");
         assert_eq!((local.durability, local.prefix.as_str()), (Durability::Strict, "talon"));
         assert!(server(json!({"socket": "/run/valkey.sock", "durability": "relaxed"})).is_ok());
         assert!(server(json!({"host": "db.example.org", "tls": true})).is_ok());

@@ -32,7 +32,7 @@ impl Valkey {
         if server.durability == crate::settings::Durability::Relaxed {
             tracing::warn!(
                 "durability: relaxed: what {} acknowledged may be lost with a crash of the server",
-                server.place
+                server.address
             );
         }
         Ok(Self { server, trust, pool: Pool::default() })
@@ -76,7 +76,7 @@ impl Valkey {
     }
 
     fn late(&self, what: &str) -> String {
-        format!("{} did not {what} within {} ms", self.server.place, self.server.timeout.as_millis())
+        format!("{} did not {what} within {} ms", self.server.address, self.server.timeout.as_millis())
     }
 
     async fn operate(

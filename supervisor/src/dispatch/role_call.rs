@@ -11,7 +11,7 @@ use talon_guard::{ArcById, Grant};
 use talon_proto::host::ExecuteRequest;
 use tonic::Status;
 
-use crate::config::Config;
+use crate::config::{Config, Role as PeerRole};
 use crate::peer::{OwnService, Peer};
 
 /// How much of a wrong name an error message repeats.
@@ -43,7 +43,8 @@ impl RoleCall {
 /// does not list is a call that is not granted, so that it is recorded and counted as any refused call.
 ///
 /// # Errors
-/// `PermissionDenied` for a peer that is no service of ours, and `InvalidArgument` for a request that contradicts itself.
+/// `PermissionDenied` for a peer that is no service of ours, and for an ordinary call of the action that keeps the plugins' state by
+/// one that may not see that state; `InvalidArgument` for a request that contradicts itself.
 pub(super) fn role_call(
     peer: &Peer,
     request: &ExecuteRequest,
@@ -51,6 +52,7 @@ pub(super) fn role_call(
 ) -> Result<Option<RoleCall>, Status> {
     let is_state = peer.service == Some(OwnService::State);
     if request.role.is_empty() && request.extension.is_empty() && !is_state {
+        check_keeps_no_state(peer, request, config)?;
         return Ok(None);
     }
     if !peer.is_agent() && !is_state {
@@ -82,6 +84,26 @@ pub(super) fn role_call(
         _ => (format!("{role}/{shown}"), false, Some(ArcById::<dyn Grant>::new(Arc::new(NotListed)))),
     };
     Ok(Some(RoleCall { role, label, needs_declaration, grant }))
+}
+
+/// Refuses an ordinary call of the action that keeps the plugins' state: such a call knows neither quotas nor whose key is whose.
+/// Who may read and change that state with `talon state` may make it, as backups in that action need.
+fn check_keeps_no_state(
+    peer: &Peer,
+    request: &ExecuteRequest,
+    config: impl FnOnce() -> Arc<Config>,
+) -> Result<(), Status> {
+    if peer.rights.is_some_and(|(role, _)| role >= PeerRole::Admin) {
+        return Ok(());
+    }
+    let config = config();
+    let called = (request.plugin.as_str(), request.action.as_str());
+    if config.state.storage_backend().is_some_and(|entry| entry.target() == called) {
+        return Err(Status::permission_denied(
+            "this action keeps the plugins' state: call it with the role admin, or use `talon state`",
+        ));
+    }
+    Ok(())
 }
 
 /// The grant of a call that the configuration does not list.

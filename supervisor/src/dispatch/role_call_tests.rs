@@ -106,9 +106,7 @@ fn a_role_is_believed_on_the_connection_of_our_own_service_alone() {
     }
 }
 
-// Promises: EXT-105
-#[test]
-fn the_state_service_calls_the_storage_backend_and_nothing_else() {
+fn config_with_backend() -> Arc<Config> {
     let places = || DefaultPath { path: "/nowhere".into(), variable: None };
     let places = DefaultPaths { runtime_dir: places(), data_dir: places(), config_file: None };
     let mut config = Config::built_in(&places);
@@ -116,7 +114,13 @@ fn the_state_service_calls_the_storage_backend_and_nothing_else() {
         Some(PluginStorage { engine: PluginStorageEngine::Plugin, action: Some("valkey.store".to_owned()) });
     config.extensions =
         Extensions { request_hooks: vec![HookEntry::new("pii.scan")], ..Extensions::default() };
-    let config = Arc::new(config);
+    Arc::new(config)
+}
+
+// Promises: EXT-105
+#[test]
+fn the_state_service_calls_the_storage_backend_and_nothing_else() {
+    let config = config_with_backend();
     let state = Peer { service: Some(OwnService::State), ..peer(false) };
     let asked = |peer: &Peer, request: &ExecuteRequest| role_call(peer, request, || Arc::clone(&config));
     let store = request("storage_backend", "valkey.store", "valkey.store");
@@ -133,4 +137,28 @@ fn the_state_service_calls_the_storage_backend_and_nothing_else() {
         let refused = asked(peer, &request).err().map(|status| status.code());
         assert!(matches!(refused, Some(Code::PermissionDenied | Code::InvalidArgument)), "{refused:?}");
     }
+}
+
+// Promises: EXT-105
+#[test]
+fn only_an_administrator_calls_the_action_that_keeps_state() {
+    let config = config_with_backend();
+    let call = |role: Option<PeerRole>, agent: bool, action: &str| {
+        let peer = Peer { rights: role.map(|role| (role, Origin::Person)), ..peer(agent) };
+        role_call(&peer, &request("", "", action), || Arc::clone(&config))
+    };
+    for agent in [false, true] {
+        for role in [None, Some(PeerRole::Call), Some(PeerRole::Operate)] {
+            let refused = call(role, agent, "valkey.store").err().expect("refused");
+            assert_eq!(refused.code(), Code::PermissionDenied);
+            assert!(refused.message().contains("`talon state`"), "{refused}");
+            for other in ["valkey.info", "files.store"] {
+                assert!(call(role, agent, other).expect("an ordinary call").is_none());
+            }
+        }
+    }
+    assert!(call(Some(PeerRole::Admin), false, "valkey.store").expect("an ordinary call").is_none());
+    // Without such an entry it is an action as any other.
+    let peer = Peer { rights: Some((PeerRole::Call, Origin::Person)), ..peer(false) };
+    assert!(role_call(&peer, &request("", "", "valkey.store"), self::config).expect("ordinary").is_none());
 }

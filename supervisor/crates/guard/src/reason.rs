@@ -65,3 +65,18 @@ pub const ALL: [&str; 19] = [
     INTERNAL,
     TOOL_ERROR,
 ];
+
+/// The reasons of refusals before the plugin: it never got the call. With every other reason it may have run.
+pub const BEFORE_PLUGIN: [&str; 11] = [
+    UNKNOWN_PLUGIN,
+    UNKNOWN_ACTION,
+    BAD_ARGUMENTS,
+    USER_ONLY,
+    ROLE_ONLY,
+    NOT_GRANTED,
+    CHANGED,
+    ARGUMENTS_TOO_LARGE,
+    OVERLOADED,
+    BREAKER_OPEN,
+    QUARANTINED,
+];

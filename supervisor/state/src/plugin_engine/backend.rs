@@ -16,7 +16,8 @@ use super::record::{self, WriteId};
 /// Calls of the action at once; further ones wait. A plugin runs 16 calls at once unless its entry says otherwise
 /// (`guard.concurrency`), and refuses what exceeds its queue.
 const MAX_IN_FLIGHT: usize = 16;
-/// How long one operation may take with all its attempts. A plugin's request may take 30 s, and a write needs two operations.
+/// How long one operation may take with all its attempts. A write has two of them, and a third if it has to be found out whether it
+/// was done, so it may take longer than the 30 s of a plugin's request: then it goes on without its requester.
 const PATIENCE: Duration = Duration::from_secs(12);
 /// How long one attempt may take. Shorter than the patience, so that one that hangs is followed by another.
 const ATTEMPT: Duration = Duration::from_secs(5);

@@ -8,6 +8,7 @@ use talon_child::truncate;
 use talon_client::{Client, RequestFate};
 use talon_extensions::Role;
 use talon_extensions::contract::{StorageAnswer, StorageReply, StorageRequest};
+use talon_guard::reason::BEFORE_PLUGIN;
 use talon_proto::host::{ExecuteRequest, ExecuteResponse, Outcome};
 use talon_proto::state::PluginEngine;
 use tonic::Code;
@@ -83,13 +84,67 @@ impl StorageCaller for HostCaller {
 fn answer(response: ExecuteResponse, request: &StorageRequest) -> Result<StorageAnswer, CallFailure> {
     let failed = |reason: String, may_be_done| Err(CallFailure { reason: truncate(reason), may_be_done });
     if response.outcome() != Outcome::Ok {
-        // A refusal of the guard never reached the plugin.
-        let may_be_done = response.outcome() != Outcome::Refused;
+        // A refused answer (`bad_result`, `too_large`) is one of a plugin that ran.
+        let before_plugin = BEFORE_PLUGIN.contains(&response.reason.as_str());
+        let may_be_done = response.outcome() != Outcome::Refused || !before_plugin;
         return failed(format!("{}: {}", response.reason, response.error), may_be_done);
     }
     let structured = serde_json::from_str(&response.structured_content).unwrap_or_default();
     match StorageReply::parse(&structured).and_then(|reply| reply.judge(request)) {
         Ok(answer) => Ok(answer),
         Err(error) => failed(error.to_string(), true),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use talon_extensions::contract::StorageOp;
+    use talon_guard::reason;
+
+    use super::*;
+
+    // Promises: EXT-103
+    #[test]
+    fn only_a_refusal_before_the_plugin_says_that_nothing_was_done() {
+        let key = Some(talon_extensions::contract::StorageBytes::seal(b"a"));
+        let asked = StorageRequest {
+            op: StorageOp::Delete,
+            key,
+            value: None,
+            expected: Some("r1".to_owned()),
+            prefix: None,
+            after: None,
+            limit: None,
+        };
+        let failure = |outcome: Outcome, reason: &str| {
+            let response = ExecuteResponse {
+                outcome: outcome.into(),
+                reason: reason.to_owned(),
+                error: "no".to_owned(),
+                ..ExecuteResponse::default()
+            };
+            answer(response, &asked).expect_err("no answer")
+        };
+        for (reason, may_be_done) in [
+            (reason::BAD_RESULT, true),
+            (reason::TOO_LARGE, true),
+            ("a reason of a later version", true),
+            (reason::OVERLOADED, false),
+            (reason::BREAKER_OPEN, false),
+            (reason::QUARANTINED, false),
+            (reason::NOT_GRANTED, false),
+        ] {
+            let failure = failure(Outcome::Refused, reason);
+            assert_eq!(failure, CallFailure { reason: format!("{reason}: no"), may_be_done });
+        }
+        for (outcome, reason) in [
+            (Outcome::HostFault, reason::DIED),
+            (Outcome::HostFault, reason::OVERLOADED),
+            (Outcome::ToolError, reason::TOOL_ERROR),
+            // An answer that is none.
+            (Outcome::Ok, ""),
+        ] {
+            assert!(failure(outcome, reason).may_be_done, "{reason}");
+        }
     }
 }

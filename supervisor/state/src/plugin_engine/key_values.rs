@@ -15,8 +15,9 @@ use super::caller::StorageCaller;
 use super::names;
 use super::usage::Usages;
 
-/// Locks of keys: two keys that share one wait for each other.
-const LOCKS: usize = 256;
+/// Locks of keys: two keys that share one wait for each other. As many writes as there are locks go on without their requesters
+/// at most, each with some 2 MiB: 128 MiB. The backend takes 16 calls at once, so more locks would not make it faster.
+const LOCKS: usize = 64;
 /// How often a write is compared anew, because another process changed the key in between. Within this process nobody does.
 const MAX_CONFLICTS: usize = 16;
 /// The most bytes of values of one page, as in the databases.
@@ -32,7 +33,7 @@ struct Inner {
     backend: Backend,
     usages: Usages,
     /// A write holds the lock of its key until it is known what became of it.
-    locks: Vec<Mutex<()>>,
+    locks: Vec<Arc<Mutex<()>>>,
     hasher: RandomState,
     /// The action, for messages.
     action: String,
@@ -66,7 +67,7 @@ impl PluginKeyValues {
             inner: Arc::new(Inner {
                 backend: Backend::new(Arc::new(caller)),
                 usages: Usages::default(),
-                locks: (0..LOCKS).map(|_| Mutex::default()).collect(),
+                locks: (0..LOCKS).map(|_| Arc::default()).collect(),
                 hasher: RandomState::new(),
                 action,
             }),
@@ -86,27 +87,43 @@ impl PluginKeyValues {
         self.inner.backend.check(&names::root()).await
     }
 
-    /// Changes a key. It goes on if the requester has gone, so that its lock is held until the outcome is known.
+    /// Changes a key. It waits for the lock as a part of the request, so a requester that goes takes its value along. With the lock
+    /// it goes on without the requester, so that the lock is held until the outcome is known.
     async fn change(&self, namespace: &Namespace, key: &Key, change: Change) -> Result<Changed, Error> {
+        let name = names::key(&namespace.plugin, key);
+        let held = self.inner.lock(&name).lock_owned().await;
         let (inner, namespace, key) = (Arc::clone(&self.inner), namespace.clone(), key.clone());
-        let task = tokio::spawn(async move { inner.change(&namespace, &key, change).await });
+        let task = tokio::spawn(async move {
+            let _held = held;
+            inner.change(&namespace, &key, &name, change).await
+        });
         // The task ends with the runtime alone.
         task.await.unwrap_or(Err(Error::Closed))
     }
 }
 
 impl Inner {
-    async fn change(&self, namespace: &Namespace, key: &Key, change: Change) -> Result<Changed, Error> {
-        let name = names::key(&namespace.plugin, key);
-        let lock = &self.locks[usize::try_from(self.hasher.hash_one(&name)).unwrap_or_default() % LOCKS];
-        let _held = lock.lock().await;
+    /// The lock of a key.
+    fn lock(&self, name: &[u8]) -> Arc<Mutex<()>> {
+        let hash = usize::try_from(self.hasher.hash_one(name)).unwrap_or_default();
+        Arc::clone(&self.locks[hash % LOCKS])
+    }
+
+    /// Changes a key whose lock is held.
+    async fn change(
+        &self,
+        namespace: &Namespace,
+        key: &Key,
+        name: &[u8],
+        change: Change,
+    ) -> Result<Changed, Error> {
         for _ in 0..MAX_CONFLICTS {
             let (revision, old, current) = match &change {
-                Change::Set(_) | Change::Delete => match self.backend.look_up(&name).await? {
+                Change::Set(_) | Change::Delete => match self.backend.look_up(name).await? {
                     Some(found) => (Some(found.revision), Some(found.bytes), None),
                     None => (None, None, None),
                 },
-                Change::Import(_) | Change::Swap { .. } => match self.backend.get(&name).await? {
+                Change::Import(_) | Change::Swap { .. } => match self.backend.get(name).await? {
                     Some(found) => {
                         let bytes = found.value.len() as u64;
                         (Some(found.revision), Some(bytes), Some(found.value))
@@ -127,7 +144,7 @@ impl Inner {
             if new.is_none() && revision.is_none() {
                 return Ok(Changed::Same);
             }
-            if self.write(namespace, key, &name, (revision.as_deref(), old), new).await? == Written::Done {
+            if self.write(namespace, key, name, (revision.as_deref(), old), new).await? == Written::Done {
                 return Ok(Changed::Written);
             }
         }
@@ -146,18 +163,17 @@ impl Inner {
         (revision, old): (Option<&str>, Option<u64>),
         new: Option<&Vec<u8>>,
     ) -> Result<Written, Error> {
-        let plugin = &namespace.plugin;
         let bytes = new.map(|value| value.len() as u64);
-        self.usages.reserve(&self.backend, namespace, key, old, bytes).await?;
+        let reservation = self.usages.reserve(&self.backend, namespace, key, old, bytes).await?;
         let written = match (new, revision) {
             (Some(value), revision) => self.backend.put(name, revision, value).await,
             (None, Some(revision)) => self.backend.remove(name, revision).await,
             (None, None) => Ok(Written::Done),
         };
         match &written {
-            Ok(Written::Done) => {}
-            Ok(Written::Conflict) => self.usages.release(plugin, key, old, bytes),
-            Err(_) => self.usages.forget(plugin),
+            Ok(Written::Done) => self.usages.commit(&reservation),
+            Ok(Written::Conflict) => self.usages.release(reservation),
+            Err(_) => self.usages.forget(&reservation),
         }
         written
     }

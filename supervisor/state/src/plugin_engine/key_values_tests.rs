@@ -22,6 +22,8 @@ enum Fault {
 
 #[derive(Default)]
 struct FakeBackend {
+    /// While it is set, no call is answered.
+    hangs: tokio::sync::watch::Sender<bool>,
     rows: SyncMutex<BTreeMap<Vec<u8>, (u64, Vec<u8>)>>,
     revisions: AtomicU64,
     /// The faults of the next calls, the last one first; `None`: none.
@@ -77,6 +79,8 @@ impl FakeBackend {
 impl StorageCaller for FakeCaller {
     async fn call(&self, asked: &StorageRequest, _: Duration) -> Result<StorageAnswer, CallFailure> {
         self.0.calls.fetch_add(1, Ordering::Relaxed);
+        // The sender is the backend's, which lives as long.
+        let _ = self.0.hangs.subscribe().wait_for(|hangs| !hangs).await;
         let fault = self.0.faults.lock().pop().flatten();
         let failed = |may_be_done| Err(CallFailure { reason: "a fault".to_owned(), may_be_done });
         match fault {
@@ -233,4 +237,41 @@ async fn another_keys_value_is_an_error() {
     // A value that cannot be read can be replaced.
     store.set(&namespace(), &key("a"), b"3".to_vec()).await.expect("set");
     assert_eq!(store.get(&namespace().plugin, &key("a")).await.expect("read"), Some(b"3".to_vec()));
+}
+
+// Promises: EXT-103
+#[tokio::test(start_paused = true)]
+async fn who_waits_for_a_key_and_goes_leaves_nothing_behind() {
+    let (store, backend) = store();
+    backend.hangs.send_replace(true);
+    let set = |value: &'static [u8]| {
+        let store = store.clone();
+        tokio::spawn(async move { store.set(&namespace(), &key("a"), value.to_vec()).await })
+    };
+    let first = set(b"first");
+    let alive = || tokio::runtime::Handle::current().metrics().num_alive_tasks();
+    // Both the request and its write are there, and the write has called the backend.
+    while backend.calls.load(Ordering::Relaxed) == 0 {
+        tokio::task::yield_now().await;
+    }
+    let with_one = alive();
+    let waiting: Vec<_> = (0..100).map(|_| set(b"waiting")).collect();
+    for _ in 0..10 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(alive(), with_one + 100, "a request that waits is no second task");
+    for task in waiting {
+        task.abort();
+        assert!(task.await.expect_err("aborted").is_cancelled());
+    }
+    assert_eq!(alive(), with_one);
+    // The one that holds the lock is done although its requester has gone.
+    first.abort();
+    assert!(first.await.expect_err("aborted").is_cancelled());
+    assert_eq!(alive(), with_one - 1);
+    backend.hangs.send_replace(false);
+    set(b"last").await.expect("it runs").expect("set");
+    let revisions = backend.revisions.load(Ordering::Relaxed);
+    assert_eq!(revisions, 2, "the first one and the last one");
+    assert_eq!(store.get(&namespace().plugin, &key("a")).await.expect("read"), Some(b"last".to_vec()));
 }

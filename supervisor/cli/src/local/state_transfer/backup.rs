@@ -117,14 +117,21 @@ impl BackupArgs {
             print_list(&storage.list().await?, out);
             return Ok(exit::OK);
         }
+        let draft = storage.begin(name, self.overwrite).await?;
         let (mut operators, left_out) = self.operators(global, out).await?;
         // Without a name, and gone with this process.
-        let draft = tempfile::tempfile();
-        let mut draft =
-            draft.map_err(|error| Failure::failed(format!("cannot write a temporary file: {error}")))?;
-        let manifest = write(&mut operators, &mut draft, name).await?;
+        let file = tempfile::tempfile();
+        let mut file =
+            file.map_err(|error| Failure::failed(format!("cannot write a temporary file: {error}")))?;
+        let manifest = write(&mut operators, &mut file, name).await?;
         drop(operators);
-        storage.write(name, &mut draft, manifest.created_at.clone(), self.overwrite).await?;
+        let old = storage.write(draft, &mut file, manifest.created_at.clone()).await?;
+        if let Err(failure) = storage.remove(&old).await {
+            out.err_line(sanitized!(
+                "the backup is stored; what earlier ones left is removed by the next one under this name: {}",
+                sanitized_line(failure.to_string())
+            ));
+        }
         print_summary(&format!("{name} at {action}"), &manifest, &left_out, out);
         Ok(exit::OK)
     }
@@ -160,15 +167,24 @@ impl BackupArgs {
     }
 }
 
-fn print_list(stored: &[(String, StoredBackup)], out: &mut Output) {
+fn print_list(stored: &[(String, Result<StoredBackup, &'static str>)], out: &mut Output) {
     if out.is_json() {
-        let row = |(name, stored): &(String, StoredBackup)| json!({ "name": name, "created_at": stored.created_at, "bytes": stored.bytes });
+        let row = |(name, stored): &(String, Result<StoredBackup, &'static str>)| match stored {
+            Ok(stored) => json!({ "name": name, "created_at": stored.created_at, "bytes": stored.bytes }),
+            Err(why) => json!({ "name": name, "problem": why }),
+        };
         out.json(&json!({ "backups": stored.iter().map(row).collect::<Vec<_>>() }));
         return;
     }
     for (name, stored) in stored {
-        let size = sanitized_line(HumanBytes(stored.bytes));
-        out.line(sanitized!("{}: {}, {}", sanitized_line(name), sanitized_line(&stored.created_at), size));
+        match stored {
+            Ok(stored) => {
+                let (created_at, size) =
+                    (sanitized_line(&stored.created_at), sanitized_line(HumanBytes(stored.bytes)));
+                out.line(sanitized!("{}: {}, {}", sanitized_line(name), created_at, size));
+            }
+            Err(why) => out.line(sanitized!("{}: {}", sanitized_line(name), sanitized_line(why))),
+        }
     }
 }
 

@@ -1,7 +1,9 @@
 //! Backups in a storage backend: an action in the role `storage_backend`, called by the person who runs the command.
 //!
-//! A backup is the keys `backup/NAME/piece/NUMBER`, and `backup/NAME/manifest`, which is written last and says how many pieces there
-//! are, of how many bytes, with which digest. One without a manifest is none.
+//! A backup is the keys `backup/NAME/piece/GENERATION/NUMBER`, and `backup/NAME/manifest`, which is written last and says which
+//! generation it is of, how many pieces there are, of how many bytes, with which digest. One without a manifest is none. Another one
+//! under the same name is a further generation: its manifest replaces the one that was there when it began, and then the pieces of
+//! the generations before are removed. So there is a whole backup at every moment, and of two that are written at once one fails.
 
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
@@ -11,6 +13,7 @@ use sha2::{Digest as _, Sha256};
 use talon_extensions::contract::{StorageAnswer, StorageBytes, StorageOp, StorageReply, StorageRequest};
 use talon_proto::host::{ExecuteRequest, Outcome};
 use talon_sanitize::Raw;
+use ulid::Ulid;
 
 use super::progress;
 use crate::client::connection::Client;
@@ -35,16 +38,33 @@ const MAX_BACKUP_BYTES: u64 = 64 << 30;
 const MAX_NAME_BYTES: usize = 64;
 /// How many keys a page has.
 const PAGE_KEYS: u32 = 50;
+/// How many generations one backup removes. An interrupted one leaves one; what is left is removed with the next.
+const MAX_REMOVED_GENERATIONS: usize = 64;
 
 /// What a stored backup is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct StoredBackup {
     version: u32,
+    generation: String,
     pub(super) bytes: u64,
     pieces: u64,
     sha256: String,
     pub(super) created_at: String,
+}
+
+/// A backup that is about to be stored.
+pub(super) struct Draft {
+    name: String,
+    generation: String,
+    /// The revision of the manifest that it replaces.
+    replaces: Option<String>,
+}
+
+/// What stored backups of before have left under a name.
+pub(super) struct OldGenerations {
+    name: String,
+    generations: Vec<String>,
 }
 
 /// Where backups are.
@@ -58,8 +78,13 @@ fn request(op: StorageOp) -> StorageRequest {
     StorageRequest { op, key: None, value: None, expected: None, prefix: None, after: None, limit: None }
 }
 
-fn piece(name: &str, number: u64) -> String {
-    format!("{ROOT}{name}/piece/{number:010}")
+/// How the keys of all pieces of a name begin.
+fn pieces(name: &str) -> String {
+    format!("{ROOT}{name}/piece/")
+}
+
+fn piece(name: &str, generation: &str, number: u64) -> String {
+    format!("{}{generation}/{number:010}", pieces(name))
 }
 
 fn manifest(name: &str) -> String {
@@ -75,6 +100,25 @@ fn check_name(name: &str) -> Result<(), Failure> {
         )));
     }
     Ok(())
+}
+
+/// Reads a manifest.
+///
+/// # Errors
+/// Why it is none.
+fn parse_manifest(json: &[u8]) -> Result<StoredBackup, &'static str> {
+    let whole = Some(json).filter(|json| json.len() <= MAX_MANIFEST_BYTES);
+    let stored: StoredBackup = whole
+        .and_then(|json| serde_json::from_slice(json).ok())
+        .ok_or("the manifest of the backup cannot be read")?;
+    if stored.version != VERSION
+        || stored.pieces != stored.bytes.div_ceil(PIECE_BYTES as u64)
+        || stored.bytes > MAX_BACKUP_BYTES
+        || Ulid::from_string(&stored.generation).is_err()
+    {
+        return Err("the manifest of the backup is one of another version");
+    }
+    Ok(stored)
 }
 
 impl BackupStorage {
@@ -115,25 +159,27 @@ impl BackupStorage {
         }
     }
 
-    async fn get(&self, key: &str) -> Result<Option<Vec<u8>>, Failure> {
+    /// A value and its revision.
+    async fn get(&self, key: &str) -> Result<Option<(Vec<u8>, String)>, Failure> {
         let asked =
             StorageRequest { key: Some(StorageBytes::seal(key.as_bytes())), ..request(StorageOp::Get) };
         match self.call(&asked).await? {
-            StorageAnswer::Found { value, .. } => Ok(Some(value)),
+            StorageAnswer::Found { value, revision } => Ok(Some((value, revision))),
             _ => Ok(None),
         }
     }
 
-    /// Writes a key that is not there.
-    async fn create(&self, key: &str, value: &[u8]) -> Result<(), Failure> {
+    /// Writes a key that has this revision, or is not there.
+    async fn set(&self, key: &str, expected: Option<String>, value: &[u8]) -> Result<(), Failure> {
         let asked = StorageRequest {
             key: Some(StorageBytes::seal(key.as_bytes())),
             value: Some(StorageBytes::seal(value)),
+            expected,
             ..request(StorageOp::Set)
         };
         match self.call(&asked).await? {
             StorageAnswer::Stored { .. } => Ok(()),
-            _ => Err(self.failed("another backup is being written under this name: choose another one")),
+            _ => Err(self.failed("another backup was stored under this name meanwhile: choose another name")),
         }
     }
 
@@ -156,70 +202,119 @@ impl BackupStorage {
         }
     }
 
-    /// Removes a backup, its manifest first, so that half of one is none.
-    async fn remove(&self, name: &str) -> Result<(), Failure> {
-        for prefix in [manifest(name), format!("{ROOT}{name}/")] {
-            loop {
-                let (keys, more) = self.page(&prefix, None).await?;
-                for (key, revision) in &keys {
-                    let asked = StorageRequest {
-                        key: Some(StorageBytes::seal(key)),
-                        expected: Some(revision.clone()),
-                        ..request(StorageOp::Delete)
-                    };
-                    self.call(&asked).await?;
-                }
-                if !more {
-                    break;
+    /// Removes the pieces of one generation.
+    async fn remove_generation(&self, name: &str, generation: &str) -> Result<(), Failure> {
+        let prefix = format!("{}{generation}/", pieces(name));
+        let mut after = None::<Vec<u8>>;
+        loop {
+            let (keys, more) = self.page(&prefix, after.as_deref()).await?;
+            for (key, revision) in &keys {
+                let asked = StorageRequest {
+                    key: Some(StorageBytes::seal(key)),
+                    expected: Some(revision.clone()),
+                    ..request(StorageOp::Delete)
+                };
+                if !matches!(self.call(&asked).await?, StorageAnswer::Deleted) {
+                    return Err(self.failed("somebody else changes the pieces of the backup"));
                 }
             }
+            match keys.into_iter().last() {
+                Some((last, _)) if more => after = Some(last),
+                _ => return Ok(()),
+            }
         }
-        Ok(())
+    }
+
+    /// The generations that have pieces.
+    async fn generations(&self, name: &str) -> Result<Vec<String>, Failure> {
+        let prefix = pieces(name);
+        let (mut found, mut after) = (Vec::new(), None::<Vec<u8>>);
+        while found.len() < MAX_REMOVED_GENERATIONS {
+            let (keys, _) = self.page(&prefix, after.as_deref()).await?;
+            let Some((first, _)) = keys.first() else { break };
+            let generation =
+                first.get(prefix.len()..).and_then(|rest| rest.split(|byte| *byte == b'/').next());
+            let generation = generation.and_then(|generation| std::str::from_utf8(generation).ok());
+            let generation =
+                generation.ok_or_else(|| self.failed("what lies below backup/ is not Talon's"))?.to_owned();
+            // Behind all pieces of this generation.
+            after = Some([prefix.as_bytes(), generation.as_bytes(), b"/\xff"].concat());
+            found.push(generation);
+        }
+        Ok(found)
     }
 
     async fn stored(&self, name: &str) -> Result<Option<StoredBackup>, Failure> {
-        let Some(json) = self.get(&manifest(name)).await? else { return Ok(None) };
-        let read = || serde_json::from_slice(&json[..json.len().min(MAX_MANIFEST_BYTES)]).ok();
-        let stored: StoredBackup = read().ok_or_else(|| self.failed("the manifest of the backup is none"))?;
-        let pieces = stored.bytes.div_ceil(PIECE_BYTES as u64);
-        if stored.version != VERSION || stored.pieces != pieces || stored.bytes > MAX_BACKUP_BYTES {
-            return Err(self.failed("the manifest of the backup is one of another version"));
-        }
-        Ok(Some(stored))
+        let Some((json, _)) = self.get(&manifest(name)).await? else { return Ok(None) };
+        parse_manifest(&json).map(Some).map_err(|why| self.failed(why))
     }
 
-    /// The complete backups, by name.
-    pub(super) async fn list(&self) -> Result<Vec<(String, StoredBackup)>, Failure> {
+    /// The backups that have a manifest, by name; with why it is none if it cannot be read.
+    pub(super) async fn list(&self) -> Result<Vec<(String, Result<StoredBackup, &'static str>)>, Failure> {
         let (mut found, mut after) = (Vec::new(), None::<Vec<u8>>);
         loop {
             let (keys, _) = self.page(ROOT, after.as_deref()).await?;
             let Some((first, _)) = keys.first() else { return Ok(found) };
-            let name = std::str::from_utf8(&first[ROOT.len()..]).ok().and_then(|rest| rest.split('/').next());
+            let rest = first.get(ROOT.len()..).and_then(|rest| std::str::from_utf8(rest).ok());
+            let name = rest.and_then(|rest| rest.split('/').next());
             let name = name.ok_or_else(|| self.failed("what lies below backup/ is not Talon's"))?.to_owned();
-            if let Some(stored) = self.stored(&name).await? {
-                found.push((name.clone(), stored));
+            if let Some((json, _)) = self.get(&manifest(&name)).await? {
+                found.push((name.clone(), parse_manifest(&json)));
             }
             // Behind all keys of this backup: no name has a byte behind it.
             after = Some([ROOT.as_bytes(), name.as_bytes(), b"/\xff"].concat());
         }
     }
 
-    /// Stores a file under a name.
-    pub(super) async fn write(
-        &self,
-        name: &str,
-        file: &mut File,
-        created_at: String,
-        overwrite: bool,
-    ) -> Result<(), Failure> {
+    /// Begins a backup under a name, before anything is read for it.
+    ///
+    /// # Errors
+    /// It is no name, or there is a backup of this name that is not to be overwritten.
+    pub(super) async fn begin(&self, name: &str, overwrite: bool) -> Result<Draft, Failure> {
         check_name(name)?;
-        if !overwrite && self.stored(name).await?.is_some() {
+        let replaces = self.get(&manifest(name)).await?.map(|(_, revision)| revision);
+        if !overwrite && replaces.is_some() {
             return Err(Failure::usage(format!(
                 "there is a backup {name} already: choose another name, or say --overwrite"
             )));
         }
-        // Also what an interrupted one left.
-        self.remove(name).await?;
+        Ok(Draft { name: name.to_owned(), generation: Ulid::generate().to_string(), replaces })
+    }
+
+    /// Stores a file. What was stored under the name is there until the whole of it is.
+    pub(super) async fn write(
+        &self,
+        draft: Draft,
+        file: &mut File,
+        created_at: String,
+    ) -> Result<OldGenerations, Failure> {
+        let Draft { name, generation, replaces } = draft;
+        // Those that are there now began before the manifest changes, so they cannot become the backup afterwards.
+        let generations = self.generations(&name).await?;
+        let stored = match self.write_pieces(&name, &generation, file).await {
+            Ok((bytes, pieces, sha256)) => {
+                StoredBackup { version: VERSION, generation, bytes, pieces, sha256, created_at }
+            }
+            Err(failure) => {
+                // The first failure is the one to tell; the next backup under this name removes what is left.
+                let _ = self.remove_generation(&name, &generation).await;
+                return Err(failure);
+            }
+        };
+        // The type has string keys only.
+        let json = serde_json::to_vec(&stored).unwrap_or_default();
+        // If it fails its pieces stay, since it may have been done.
+        self.set(&manifest(&name), replaces, &json).await?;
+        Ok(OldGenerations { name, generations })
+    }
+
+    /// Stores the pieces; gives bytes, number and digest.
+    async fn write_pieces(
+        &self,
+        name: &str,
+        generation: &str,
+        file: &mut File,
+    ) -> Result<(u64, u64, String), Failure> {
         let unreadable = |error: std::io::Error| Failure::failed(format!("cannot read the backup: {error}"));
         let total = file.metadata().map_err(unreadable)?.len();
         file.seek(SeekFrom::Start(0)).map_err(unreadable)?;
@@ -229,17 +324,21 @@ impl BackupStorage {
             let mut data = Vec::with_capacity(PIECE_BYTES);
             (&mut *file).take(PIECE_BYTES as u64).read_to_end(&mut data).map_err(unreadable)?;
             if data.is_empty() {
-                break;
+                return Ok((bytes, pieces, hex::encode(digest.finalize())));
             }
             digest.update(&data);
-            self.create(&piece(name, pieces), &data).await?;
+            self.set(&piece(name, generation, pieces), None, &data).await?;
             progress.inc(data.len() as u64);
             (bytes, pieces) = (bytes + data.len() as u64, pieces + 1);
         }
-        let sha256 = hex::encode(digest.finalize());
-        let stored = StoredBackup { version: VERSION, bytes, pieces, sha256, created_at };
-        // The type has string keys only.
-        self.create(&manifest(name), &serde_json::to_vec(&stored).unwrap_or_default()).await
+    }
+
+    /// Removes the pieces of what was stored before.
+    pub(super) async fn remove(&self, old: &OldGenerations) -> Result<(), Failure> {
+        for generation in &old.generations {
+            self.remove_generation(&old.name, generation).await?;
+        }
+        Ok(())
     }
 
     /// Writes a stored backup to a file, if all of it is there.
@@ -254,8 +353,8 @@ impl BackupStorage {
         let progress = progress::bytes("fetching", stored.bytes);
         let (mut digest, mut bytes) = (Sha256::new(), 0);
         for number in 0..stored.pieces {
-            let data = self.get(&piece(name, number)).await?;
-            let data =
+            let data = self.get(&piece(name, &stored.generation, number)).await?;
+            let (data, _) =
                 data.ok_or_else(|| self.failed("a piece of the backup is missing: it cannot be restored"))?;
             bytes += data.len() as u64;
             digest.update(&data);
@@ -284,6 +383,32 @@ mod tests {
         for name in ["", "a/b", "ü", &"x".repeat(65)] {
             assert!(check_name(name).is_err(), "{name}");
         }
-        assert!(piece("a", 9) < piece("a", 10) && manifest("a") < piece("a", 0));
+        assert!(piece("a", "g", 9) < piece("a", "g", 10) && manifest("a") < piece("a", "g", 0));
+    }
+
+    #[test]
+    fn a_manifest_is_one_of_ours_or_none() {
+        let stored = StoredBackup {
+            version: VERSION,
+            generation: Ulid::generate().to_string(),
+            bytes: PIECE_BYTES as u64 + 1,
+            pieces: 2,
+            sha256: "00".to_owned(),
+            created_at: "2026-11-26T00:00:00Z".to_owned(),
+        };
+        let json = |stored: &StoredBackup| serde_json::to_vec(stored).expect("JSON");
+        assert_eq!(parse_manifest(&json(&stored)), Ok(stored.clone()));
+        for other in [
+            StoredBackup { version: VERSION + 1, ..stored.clone() },
+            StoredBackup { generation: "../piece".to_owned(), ..stored.clone() },
+            StoredBackup { pieces: 3, ..stored.clone() },
+            StoredBackup { bytes: u64::MAX, pieces: u64::MAX, ..stored.clone() },
+        ] {
+            assert!(parse_manifest(&json(&other)).is_err_and(|why| why.contains("another version")));
+        }
+        let long = [json(&stored), vec![b' '; MAX_MANIFEST_BYTES]].concat();
+        for none in [&b""[..], b"{}", b"\xff", &long] {
+            assert!(parse_manifest(none).is_err_and(|why| why.contains("cannot be read")));
+        }
     }
 }

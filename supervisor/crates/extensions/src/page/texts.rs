@@ -93,8 +93,10 @@ A plugin's read or write is answered by what the backend says, and by nothing el
 - **Each write is a comparison.** `set` and `delete` happen only if the key's revision is `expected` (a `set` without it: only if the
   key is absent), and of several with the same one, one happens. A revision never comes back for a key.
 - **A page is in the order of the keys' bytes**, behind `after`. A scan while others write has every key that was there all the time.
-- An answer that is none, a wrong digest, an error and a passed deadline leave open whether a write was done. talon-state then reads
-  the key, tells its own write by the number that it put into the value, and tries again until the plugin's deadline has passed.
+- An answer that is none, a wrong digest, an error and a passed deadline leave open whether a write was done. talon-state then makes
+  the same write again, for at most 12 seconds. If that ends in a `conflict`, it reads the key and tells its own write by the number
+  that it put into the value. A plugin that gave up meanwhile does not learn the outcome; until it is known, no other write to that
+  key begins.
 - An operation that is not known is answered with an error.
 
 ## What it sees
