@@ -3,15 +3,18 @@
 //!
 //! `tests/scripts/deps.sh test` installs the server; without it the tests are skipped by name.
 
+use std::io::{Read as _, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
 use talon_proto::host::ExecuteRequest;
 use talon_tests::state::{OnDisconnect, ValueNumbers, Writer, assert_kept, socket_of, sockets};
-use talon_tests::{Builder, Scratch, Supervisor, cli, program, skip};
+use talon_tests::{Builder, Scratch, Supervisor, cli, is_root, program, skip};
 
 /// How often one of the four is killed; `make long` says more with `TALON_TEST_KILLS`.
 const KILLS: u32 = 10;
@@ -66,6 +69,15 @@ impl Server {
             .expect("the server starts")
     }
 
+    /// Limits its memory: with a limit of one byte it takes no further writes, with 0 all.
+    fn limit_memory(&self, bytes: u64) {
+        let mut stream = UnixStream::connect(self.dir.join("socket")).expect("it listens");
+        stream.write_all(format!("CONFIG SET maxmemory {bytes}\r\n").as_bytes()).expect("it reads");
+        let mut answer = [0; 5];
+        stream.read_exact(&mut answer).expect("it answers");
+        assert_eq!(&answer, b"+OK\r\n");
+    }
+
     /// Kills it and starts it again on its data.
     fn kill_and_restart(&mut self) {
         self.child.kill().expect("it is ours");
@@ -105,6 +117,28 @@ async fn serves(supervisor: &Supervisor) {
     supervisor.wait_state_service("state in the storage backend", |now| now.state == "serving").await;
 }
 
+/// Runs `talon` as another user, which needs to be root.
+async fn call_as(supervisor: &Supervisor, uid: &str, words: &[&str]) -> Output {
+    let open = |path: &Path, mode| {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).expect("ours");
+    };
+    open(&supervisor.socket(), 0o666);
+    open(supervisor.runtime_dir(), 0o755);
+    let scratch = Scratch::new();
+    let talon = scratch.install(&program("talon"), "talon");
+    tokio::process::Command::new("setpriv")
+        .args(["--reuid", uid, "--regid", uid, "--clear-groups"])
+        .arg(&talon)
+        .arg("--socket")
+        .arg(supervisor.socket())
+        .args(words)
+        .env("HOME", "/nonexistent")
+        .stdin(Stdio::null())
+        .output()
+        .await
+        .expect("setpriv is installed")
+}
+
 /// Ends it; everything that it started is gone.
 async fn ends_clean(supervisor: Supervisor) {
     let stopped = supervisor.stop().await;
@@ -121,6 +155,7 @@ async fn plugins_keep_their_state_in_a_storage_backend() {
         return;
     };
     let dir = server.dir.clone();
+    let builder = builder.config("host:\n  peers:\n    - {uid: 54322, role: operate, origin: program}");
     let supervisor = with_valkey(builder, &dir, "").start().await;
     serves(&supervisor).await;
     let told = supervisor.state_service().await;
@@ -148,7 +183,16 @@ async fn plugins_keep_their_state_in_a_storage_backend() {
     assert!(listed.contains("storage_backend") && listed.contains("ready"), "{listed}");
     let output = supervisor.cli(&["state", "get", "misbehave", "ü"]).await;
     assert!(String::from_utf8_lossy(&output.stdout).contains("im_start"), "{output:?}");
-    // Nobody else calls it in its role, and the database is not a second place.
+    // Nobody below an administrator calls it, and the database is not a second place.
+    if is_root() {
+        let output = call_as(&supervisor, "54322", &["call", "valkey", "store", "op=get"]).await;
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!output.status.success() && said.contains("call it with the role admin"), "{output:?}");
+        let output = call_as(&supervisor, "54322", &["call", "misbehave", "state", "op=keys"]).await;
+        assert!(output.status.success(), "{output:?}");
+    }
+    let scan = json!({"op": "scan", "limit": 9});
+    assert_eq!(store(&supervisor, scan).await["outcome"], "page", "an administrator may look");
     assert!(!supervisor.scratch.join("data/state/state.db").exists());
     let stopped = supervisor.stop().await;
     assert!(stopped.status.success(), "{}", stopped.log);
@@ -220,6 +264,8 @@ async fn what_was_acknowledged_is_there_whoever_is_killed() {
 }
 
 fn kill_pid(pid: u32) {
+    // 0 is the group of this test, -1 every process.
+    assert!(pid > 1 && pid.cast_signed() > 1, "{pid} is no process of ours");
     kill(Pid::from_raw(pid.cast_signed()), Signal::SIGKILL).expect("it runs");
 }
 
@@ -321,6 +367,10 @@ async fn a_backup_in_a_storage_backend_is_restored_whole_or_not_at_all() {
         let said = [output.stdout.as_slice(), &output.stderr].concat();
         (output.status.success(), String::from_utf8_lossy(&said).into_owned())
     };
+    let sealed = |text: &str| {
+        // Whatever makes an envelope does: the plugin checks it.
+        serde_json::to_value(talon_sdk::StorageBytes::seal(text.as_bytes())).expect("JSON")
+    };
     let set = async |value: &str| state(&supervisor, &[("op", "set"), ("key", "a"), ("value", value)]).await;
     assert_eq!(set("precious").await, Ok("set".into()));
     let (done, said) = run(&["backup", "--to", "valkey.store", "monday", "--only", "plugins"]).await;
@@ -333,11 +383,46 @@ async fn a_backup_in_a_storage_backend_is_restored_whole_or_not_at_all() {
     let (done, said) = run(&["restore", "--from", "valkey.store", "monday", "--only", "plugins"]).await;
     assert!(done, "{said}");
     assert_eq!(state(&supervisor, &[("op", "get"), ("key", "a")]).await, Ok("precious".into()));
-    // One whose second piece is gone is not restored.
-    let sealed = |text: &str| {
-        // Whatever makes an envelope does: the plugin checks it.
-        serde_json::to_value(talon_sdk::StorageBytes::seal(text.as_bytes())).expect("JSON")
+    // One that fails leaves the one that is there, and nothing of itself.
+    let scan = json!({"op": "scan", "prefix": sealed("backup/monday/"), "limit": 500});
+    let before = store(&supervisor, scan.clone()).await;
+    assert_eq!(set("of another day").await, Ok("set".into()));
+    let overwrite = ["backup", "--to", "valkey.store", "monday", "--overwrite", "--only", "plugins"];
+    server.limit_memory(1);
+    let (done, said) = run(&overwrite).await;
+    assert!(!done, "{said}");
+    server.limit_memory(0);
+    assert_eq!(store(&supervisor, scan.clone()).await, before);
+    let (done, said) = run(&["restore", "--from", "valkey.store", "monday", "--only", "plugins"]).await;
+    assert!(done, "{said}");
+    assert_eq!(state(&supervisor, &[("op", "get"), ("key", "a")]).await, Ok("precious".into()));
+    // One that succeeds replaces it, and what an interrupted one left.
+    let left = json!({"op": "set", "key": sealed("backup/monday/piece/00/0000000000"), "value": sealed("x")});
+    assert_eq!(store(&supervisor, left).await["outcome"], "stored");
+    assert_eq!(set("newer").await, Ok("set".into()));
+    let (done, said) = run(&overwrite).await;
+    assert!(done && !said.contains("earlier"), "{said}");
+    assert_eq!(set("spoiled").await, Ok("set".into()));
+    let (done, said) = run(&["restore", "--from", "valkey.store", "monday", "--only", "plugins"]).await;
+    assert!(done, "{said}");
+    assert_eq!(state(&supervisor, &[("op", "get"), ("key", "a")]).await, Ok("newer".into()));
+    let after = store(&supervisor, scan).await;
+    let keys = |page: &Value| -> Vec<String> {
+        let items = page["items"].as_array().expect("a page").iter();
+        items.map(|item| item["key"]["data"].to_string()).collect()
     };
+    let same: Vec<String> = keys(&before).into_iter().filter(|key| keys(&after).contains(key)).collect();
+    assert_eq!(same.len(), 1, "only the manifest's key stays: {same:?}");
+    let interrupted = json!({"op": "scan", "prefix": sealed("backup/monday/piece/00/"), "limit": 9});
+    assert_eq!(keys(&store(&supervisor, interrupted).await), Vec::<String>::new());
+    // A name that is none is refused, and a manifest that is none is shown as such.
+    let (done, said) = run(&["backup", "--to", "valkey.store", "a/b", "--only", "plugins"]).await;
+    assert!(!done && said.contains("letters, digits"), "{said}");
+    let none = json!({"op": "set", "key": sealed("backup/sunday/manifest"), "value": sealed("{}")});
+    assert_eq!(store(&supervisor, none).await["outcome"], "stored");
+    let (done, said) = run(&["backup", "--to", "valkey.store", "--list"]).await;
+    assert!(done && said.contains("sunday: the manifest of the backup cannot be read"), "{said}");
+    // One whose second piece is gone is not restored.
     let page =
         store(&supervisor, json!({"op": "scan", "prefix": sealed("backup/monday/piece/"), "limit": 9})).await;
     let second = &page["items"][1];
