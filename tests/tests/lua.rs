@@ -1,10 +1,12 @@
 //! Lua scripts through real processes: a supervisor, an agent, `talon-lua` in its jail, and a provider on loopback.
 
 use std::path::Path;
+use std::process::{Output, Stdio};
 
 use talon_tests::ask::{ask, with_agent};
 use talon_tests::provider::{Provider, ScriptedReply};
-use talon_tests::{Builder, Supervisor, repository};
+use talon_tests::{Builder, Scratch, Supervisor, cli, program, repository};
+use tokio::io::AsyncWriteExt as _;
 
 fn says(text: &str) -> ScriptedReply {
     ScriptedReply::Text(text.to_owned())
@@ -107,4 +109,167 @@ async fn a_script_that_hangs_or_is_broken_fails_its_turn_and_leaves_the_jail_alo
     let status = String::from_utf8_lossy(&status.stdout).into_owned();
     assert!(status.contains("sha256"), "{status}");
     supervisor.stop().await;
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Runs the command line with this on its stdin.
+async fn cli_with_input(args: &[&str], input: &str) -> Output {
+    let mut child = tokio::process::Command::new(program("talon"))
+        .args(args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .expect("talon starts");
+    let mut stdin = child.stdin.take().expect("it is piped");
+    // It may have ended before it read anything.
+    let _ = stdin.write_all(input.as_bytes()).await;
+    drop(stdin);
+    child.wait_with_output().await.expect("it ends")
+}
+
+/// The scripts of the cookbook, where every uid may read them.
+fn cookbook(scratch: &Scratch) -> String {
+    let dir = scratch.join("cookbook");
+    std::fs::create_dir(&dir).expect("made");
+    for file in std::fs::read_dir(repository().join("plugins-examples/lua")).expect("it is there") {
+        let file = file.expect("an entry");
+        let _ = std::fs::copy(file.path(), dir.join(file.file_name())).expect("copied");
+    }
+    dir.display().to_string()
+}
+
+// Promises: LUA-60, LUA-61
+#[tokio::test]
+async fn the_cookbook_passes_its_checks_and_tests_in_the_jail() {
+    let scratch = Scratch::new();
+    let dir = cookbook(&scratch);
+    let checked = cli(&["lua", "check", &dir]).await;
+    assert_eq!(checked.status.code(), Some(0), "{}", text(&checked.stderr));
+    assert!(text(&checked.stdout).contains("on_call.lua: on_event, task"), "{checked:?}");
+    let tested = cli(&["lua", "test", &dir]).await;
+    assert_eq!(tested.status.code(), Some(0), "{}{}", text(&tested.stdout), text(&tested.stderr));
+    assert!(text(&tested.stdout).starts_with("TAP version 14\nok 1 - "), "{tested:?}");
+    // One file is given with its tests, and nothing else of its directory.
+    let one = cli(&["lua", "test", &format!("{dir}/filter.lua"), "--output", "json"]).await;
+    let tests: serde_json::Value = serde_json::from_slice(&one.stdout).expect("it is JSON");
+    assert_eq!(tests["tests"][0]["script"], "filter.lua", "{tests}");
+    // Without a path, the directory of the configuration.
+    let config = scratch.write("talon.yaml", &format!("plugins: {{ lua: {{ scripts_dir: {dir} }} }}"));
+    let config = config.display().to_string();
+    let junit = cli(&["lua", "test", "--report", "junit", "--config", &config]).await;
+    assert!(text(&junit.stdout).contains("classname=\"glossary.lua\""), "{junit:?}");
+    let none = scratch.write("none.yaml", "").display().to_string();
+    let none = cli(&["lua", "check", "--config", &none]).await;
+    assert_eq!(none.status.code(), Some(2), "{none:?}");
+    assert!(text(&none.stderr).contains("no plugins.lua"), "{none:?}");
+}
+
+// Promises: LUA-60, LUA-61, LUA-62
+#[tokio::test]
+async fn what_fails_ends_with_1_and_says_where() {
+    let scratch = Scratch::new();
+    scratch.write(
+        "s/a.lua",
+        "local function inner()\n  error('no luck')\nend\nfunction filter(ctx)\n  inner()\nend",
+    );
+    scratch.write("s/a_test.lua", "function test_a()\n  filter(context {})\nend");
+    let dir = scratch.join("s").display().to_string();
+    let tested = cli(&["lua", "test", &dir]).await;
+    let said = text(&tested.stdout);
+    assert_eq!(tested.status.code(), Some(1), "{said}");
+    assert!(said.contains("not ok 1 - a.lua test_a") && said.contains("a.lua:2: no luck"), "{said}");
+    assert!(said.contains("a.lua:5") && said.contains("a_test.lua:2"), "the way there: {said}");
+    let file = format!("{dir}/a.lua");
+    let ran = cli(&["lua", "run", &file, "filter"]).await;
+    assert_eq!(ran.status.code(), Some(1), "{ran:?}");
+    assert!(text(&ran.stderr).contains("raised: a.lua:2: no luck"), "{ran:?}");
+    scratch.write("s/b.lua", "function filter(ctx)\n  return = 1\nend");
+    let checked = cli(&["lua", "check", &dir]).await;
+    assert_eq!(checked.status.code(), Some(1), "{checked:?}");
+    assert!(text(&checked.stderr).contains("b.lua:2:"), "{checked:?}");
+    let missing = cli(&["lua", "run", &format!("{dir}/c.lua"), "filter"]).await;
+    assert_eq!(missing.status.code(), Some(2), "{missing:?}");
+    assert!(text(&missing.stderr).contains("c.lua"), "{missing:?}");
+}
+
+// Promises: LUA-62, LUA-63
+#[tokio::test]
+async fn run_shows_what_a_call_changed_and_ends_a_script_that_hangs() {
+    let scratch = Scratch::new();
+    let dir = cookbook(&scratch);
+    let file = format!("{dir}/smart_preprocess.lua");
+    let ran =
+        cli(&["lua", "run", &file, "pre_hook", "--message", "Guten Tag", "--llm", "de", "--llm", "Good day"])
+            .await;
+    let expected = "- message: Guten Tag\n+ message: Good day\n+ metadata.original_language: de\n";
+    assert_eq!(text(&ran.stdout), expected, "{ran:?}");
+    // What acts on a terminal is written out, whoever it is from.
+    scratch.write("s/a.lua", "function filter(ctx) return { drop = true, reason = 'a\\27[2Jb' } end");
+    let file = scratch.join("s/a.lua").display().to_string();
+    let dropped = cli(&["lua", "run", &file, "filter"]).await;
+    let said = text(&dropped.stdout);
+    assert!(said.starts_with("dropped: a") && !said.contains('\u{1b}'), "{said:?}");
+    scratch.write(
+        "s/hang.lua",
+        "function filter(ctx) while true do pcall(function() while true do end end) end end",
+    );
+    let file = scratch.join("s/hang.lua").display().to_string();
+    let hung = cli(&["lua", "run", &file, "filter"]).await;
+    assert_eq!(hung.status.code(), Some(1), "{hung:?}");
+    assert!(text(&hung.stderr).contains("deadline: the script passed its time limit"), "{hung:?}");
+}
+
+// Promises: LUA-64
+#[tokio::test]
+async fn a_session_evaluates_lines_in_the_jail() {
+    let scratch = Scratch::new();
+    let dir = cookbook(&scratch);
+    let lines = "count = 20\ncount + 1\nfunction twice(x)\n  return 2 * x\nend\ntwice(count), ctx.message\nfilter(ctx).drop\n";
+    let file = format!("{dir}/filter.lua");
+    let args = ["lua", "repl", &file, "--message", "good morning"];
+    let output = cli_with_input(&args, lines).await;
+    assert_eq!(text(&output.stdout), "21\n40\t\"good morning\"\nfalse\n", "{output:?}");
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let failed = cli_with_input(&["lua", "repl"], "error('no')\n1 + 1\n").await;
+    assert_eq!((failed.status.code(), text(&failed.stdout).as_str()), (Some(1), "2\n"), "{failed:?}");
+    assert!(text(&failed.stderr).contains("line:1: no"), "{failed:?}");
+    scratch.write("s/bad.lua", "function filter(");
+    let bad = scratch.join("s/bad.lua").display().to_string();
+    let bad = cli_with_input(&["lua", "repl", &bad], "1\n").await;
+    assert_eq!(bad.status.code(), Some(1), "{bad:?}");
+    assert!(text(&bad.stderr).contains("bad.lua:1:"), "{bad:?}");
+}
+
+// Promises: LUA-65
+#[tokio::test]
+async fn a_new_script_passes_its_tests_and_looks_at_messages() {
+    let scratch = Scratch::new();
+    let dir = scratch.join("scripts").display().to_string();
+    let made = cli(&["--output", "json", "new", "lua", "urgent", &dir]).await;
+    let report: serde_json::Value = serde_json::from_slice(&made.stdout).expect("it is JSON");
+    assert_eq!(
+        report["files"],
+        serde_json::json!(["urgent.lua", "urgent_test.lua", "talon.d.luau", ".luaurc"])
+    );
+    let tested = cli(&["lua", "test", &dir]).await;
+    assert_eq!(tested.status.code(), Some(0), "{tested:?}");
+    assert!(text(&tested.stdout).ends_with("1..2\n"), "{tested:?}");
+    // The line that it says to try, without the shell.
+    let line = report["try"].as_str().expect("a line");
+    assert!(line.starts_with("talon lua run ") && line.ends_with("--message 'This is urgent.'"), "{line}");
+    let ran =
+        cli(&["lua", "run", &format!("{dir}/urgent.lua"), "pre_hook", "--message", "This is urgent."]).await;
+    assert_eq!(text(&ran.stdout), "+ metadata.priority: high\n", "{ran:?}");
+    // And the entry is one that a configuration takes.
+    let config = format!("plugins:\n  {}\n", report["entry"].as_str().expect("an entry"));
+    let config = scratch.write("talon.yaml", &config).display().to_string();
+    let checked = cli(&["config", "check", "--skip-plugins", "--config", &config]).await;
+    assert!(checked.status.success(), "{checked:?}");
+    let refused = cli(&["new", "lua", "x", "--role", "filter"]).await;
+    assert_eq!(refused.status.code(), Some(2), "{refused:?}");
 }

@@ -13,7 +13,7 @@
 //! | `host_requests` | what scripts ask for: key-values, a model, the log |
 //! | `plugin`, `service` | what the host sees; what it stands on |
 //! | `actions` | the scripts' functions as actions in roles |
-//! | `tools` | the commands for authors: `check`, `run`, `test` |
+//! | `tools` | the commands for authors: `check`, `run`, `test`, `repl` |
 
 mod actions;
 mod counters;

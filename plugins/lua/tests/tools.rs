@@ -72,3 +72,33 @@ fn test_writes_tap_and_junit_and_fails_if_a_test_does() {
     let none = talon_lua(&["test", "/nonexistent.lua"]);
     assert!(!none.status.success() && err(&none).contains("there are no tests"), "{}", err(&none));
 }
+
+// Promises: LUA-63
+#[test]
+fn one_long_operation_ends_the_command() {
+    let dir = tempfile::tempdir().expect("a directory");
+    // No interrupt comes in a plain search; this one takes minutes.
+    let hang = "local text = string.rep('a', 16000000)\n    string.find(text, string.rep('a', 8000000) .. 'b', 1, true)";
+    let file = dir.path().join("hang.lua");
+    std::fs::write(&file, format!("function filter(ctx)\n    {hang}\nend")).expect("written");
+    let ran = talon_lua(&["run", file.to_str().expect("text"), "filter"]);
+    assert!(!ran.status.success() && err(&ran).contains("filter: the time limit passed"), "{}", err(&ran));
+}
+
+// Promises: LUA-62
+#[test]
+fn results_are_values_for_programs() {
+    let file = cookbook().join("filter.lua");
+    let file = file.to_str().expect("text");
+    let value = |output: &Output| -> serde_json::Value {
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {}", out(output)))
+    };
+    let checked = value(&talon_lua(&["check", "--format", "json", file]));
+    assert_eq!(checked["scripts"][0]["functions"][0], "filter", "{checked}");
+    let tested = value(&talon_lua(&["test", "--format", "json", file]));
+    assert_eq!(tested["tests"][0]["passed"], true, "{tested}");
+    let ran = value(&talon_lua(&["run", "--format", "json", "--message", "buy spam", file, "filter"]));
+    assert_eq!(ran["outcome"]["drop"]["reason"], "blocked word: spam", "{ran}");
+    let failed = value(&talon_lua(&["run", "--format", "json", file, "task"]));
+    assert_eq!((&failed["outcome"], &failed["error"]["kind"]), (&().into(), &"returned".into()), "{failed}");
+}

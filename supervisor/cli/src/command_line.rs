@@ -11,8 +11,8 @@ use crate::failure::Failure;
 use crate::global::Global;
 use crate::host_socket::HostSocket;
 use crate::local::{
-    audit, completions, config, conformance, doctor, exec, guard, jail, man, mcp, new, serve, setup, state,
-    state_transfer, top,
+    audit, completions, config, conformance, doctor, exec, guard, jail, lua, man, mcp, new, serve, setup,
+    state, state_transfer, top,
 };
 use crate::output::{Output, write_stderr};
 use crate::runtime::{block_on, block_on_until_signalled};
@@ -80,6 +80,8 @@ enum Verb {
     Mcp(mcp::McpArgs),
     Conformance(conformance::ConformanceArgs),
     New(new::NewArgs),
+    #[command(subcommand)]
+    Lua(lua::LuaVerb),
     #[command(subcommand)]
     Jail(jail::JailVerb),
     #[command(subcommand)]
@@ -151,6 +153,7 @@ impl Verb {
             Self::Mcp(args) => args.run(global, out),
             Self::Conformance(args) => args.run(global, out),
             Self::New(args) => args.run(out),
+            Self::Lua(verb) => verb.run(global, out),
             Self::Jail(verb) => verb.run(out),
             Self::Guard(verb) => verb.run(global, out),
             Self::Completions(args) => args.run(&Cli::command(), out),

@@ -4,7 +4,7 @@
 pub(crate) const OK: u8 = 0;
 /// The tool answered with an error, which is its answer; `talon doctor` found something missing; `talon
 /// status --check` found something that needs attention; `talon guard check` neutralized something; `talon
-/// import` refused a record; a check of `talon conformance` failed; `talon audit verify` found the log
+/// import` refused a record; a check of `talon conformance` failed, or a script or test of `talon lua`; `talon audit verify` found the log
 /// broken; `talon session verify` found an entry that its receipt contradicts; a turn of the agent ended at a
 /// limit, or without a valid answer; a test of a notification was not delivered.
 pub(crate) const TOOL_ERROR: u8 = 1;
@@ -42,7 +42,7 @@ pub(crate) const TABLE: &[(u8, &str)] = &[
     (
         TOOL_ERROR,
         "the tool answered with an error; `doctor` found something missing, `status --check` something that needs attention; \
-         `guard check` neutralized something; `import` refused a record; a check of `conformance` failed; `audit verify` found the \
+         `guard check` neutralized something; `import` refused a record; a check of `conformance` failed, or a script or test of `lua`; `audit verify` found the \
          log broken, `session verify` an entry that its receipt contradicts; a turn of the agent ended at a limit or without a fitting answer; \
          `notification test` was not delivered",
     ),

@@ -11,6 +11,7 @@
 //! | `answer`, `json`, `show` | the messages of the host API, for people and for programs |
 //! | `failure`, `exit` | why a verb failed, and the exit codes |
 //! | `global`, `arguments`, `input`, `confirm` | what verbs share of their options, inputs and questions |
+//! | `history_file` | what a person typed into a line editor |
 //! | `terminal_style` | screen readers, and terminals without UTF-8 |
 //! | `bottom_row` | the last row of the terminal, for what is typed meanwhile |
 //! | `transient_bar` | bars and spinners while a verb works |
@@ -27,6 +28,7 @@ mod exit;
 mod failure;
 mod generated;
 mod global;
+mod history_file;
 mod host_socket;
 mod input;
 mod json;

@@ -290,6 +290,11 @@ fn help_is_as_written() {
         "mcp login",
         "mcp logout",
         "new",
+        "lua",
+        "lua check",
+        "lua run",
+        "lua test",
+        "lua repl",
     ] {
         let mut command = talon(home.path());
         command.args(verb.split(' ').filter(|word| !word.is_empty())).arg("--help").env("COLUMNS", "100");

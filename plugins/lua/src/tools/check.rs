@@ -1,40 +1,64 @@
 //! `check`: does a script load?
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use clap::Args;
+use clap::{Args, ValueEnum};
+use serde_json::json;
 use talon_lua_engine::{Limits, Point, Script};
 
 use super::files::{name, read, scripts};
 use super::libraries::Libraries;
+use super::watchdog::Watchdog;
 
 #[derive(Debug, Args)]
 pub(super) struct CheckArgs {
     /// Scripts, and directories of scripts.
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
+    /// How the result is written.
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
     #[command(flatten)]
     libraries: Libraries,
 }
 
+/// How `check` and `run` write their result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Format {
+    /// Lines.
+    Text,
+    /// One JSON value.
+    Json,
+}
+
 /// Whether all of them load.
 pub(super) fn run(args: &CheckArgs) -> Result<bool, String> {
+    let watchdog = Watchdog::start()?;
     let mut good = true;
+    let mut list = Vec::new();
     for path in scripts(&args.paths)? {
-        let loaded = read(&path).and_then(|source| {
-            Script::load(&name(&path), &source, &Limits::default(), &args.libraries.names)
-                .map_err(|error| error.to_string())
-        });
-        match loaded {
-            Ok(script) => {
-                let points: Vec<&str> = script.points().iter().copied().map(Point::as_str).collect();
-                println!("{}: {}", path.display(), points.join(", "));
+        watchdog.begin(&name(&path), 1);
+        let loaded = points(&path, &args.libraries);
+        good &= loaded.is_ok();
+        let shown = path.display();
+        match (args.format, loaded) {
+            (Format::Text, Ok(points)) => println!("{shown}: {}", points.join(", ")),
+            (Format::Text, Err(error)) => eprintln!("{shown}: {error}"),
+            (Format::Json, Ok(points)) => {
+                list.push(json!({ "path": shown.to_string(), "functions": points }));
             }
-            Err(error) => {
-                eprintln!("{}: {error}", path.display());
-                good = false;
-            }
+            (Format::Json, Err(error)) => list.push(json!({ "path": shown.to_string(), "error": error })),
         }
     }
+    if args.format == Format::Json {
+        println!("{:#}", json!({ "scripts": list }));
+    }
     Ok(good)
+}
+
+/// The functions of a script that are called.
+fn points(path: &Path, libraries: &Libraries) -> Result<Vec<&'static str>, String> {
+    let script = Script::load(&name(path), &read(path)?, &Limits::default(), &libraries.names)
+        .map_err(|error| error.to_string())?;
+    Ok(script.points().iter().copied().map(Point::as_str).collect())
 }

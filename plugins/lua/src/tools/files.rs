@@ -1,7 +1,7 @@
 //! The files that commands are given.
 
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use talon_lua_engine::MAX_SOURCE_BYTES;
 
@@ -17,7 +17,7 @@ pub(super) fn scripts(paths: &[PathBuf]) -> Result<Vec<PathBuf>, String> {
             found.push(path.clone());
             continue;
         }
-        let listed = fs::read_dir(path).map_err(|error| format!("{}: {error}", path.display()))?;
+        let listed = fs::read_dir(path).map_err(|error| unreadable(path, &error))?;
         let scripts = listed.flatten().map(|entry| entry.path()).filter(|path| {
             let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
             name.ends_with(ENDING) && !name.ends_with(TESTS_ENDING)
@@ -32,11 +32,23 @@ pub(super) fn scripts(paths: &[PathBuf]) -> Result<Vec<PathBuf>, String> {
 }
 
 pub(super) fn read(path: &Path) -> Result<Vec<u8>, String> {
-    let size = fs::metadata(path).map_err(|error| format!("{}: {error}", path.display()))?.len();
+    let size = fs::metadata(path).map_err(|error| unreadable(path, &error))?.len();
     if size > MAX_SOURCE_BYTES as u64 {
         return Err(format!("{} has more than {MAX_SOURCE_BYTES} bytes", path.display()));
     }
-    fs::read(path).map_err(|error| format!("{}: {error}", path.display()))
+    fs::read(path).map_err(|error| unreadable(path, &error))
+}
+
+/// In a jail this process has a uid of its own, which is the usual reason.
+fn unreadable(path: &Path, error: &io::Error) -> String {
+    let shown = path.display();
+    match error.kind() {
+        io::ErrorKind::PermissionDenied => {
+            let uid = rustix::process::getuid().as_raw();
+            format!("{shown}: uid {uid}, which runs scripts, may not read it: chmod -R o+rX {shown}")
+        }
+        _ => format!("{shown}: {error}"),
+    }
 }
 
 pub(super) fn name(path: &Path) -> String {

@@ -1,12 +1,14 @@
-//! The commands for authors: `check`, `run`, `test`. They run scripts in this process, with the limits that scripts have by default.
+//! The commands for authors: `check`, `run`, `test`, `repl`. They run scripts in this process, with the limits that scripts have by default.
 
 mod canned_host;
 mod check;
 mod diff;
 mod files;
 mod libraries;
+mod repl;
 mod run;
 mod test;
+mod watchdog;
 
 use std::process::ExitCode;
 
@@ -28,6 +30,8 @@ enum Command {
     Run(run::RunArgs),
     /// Run the functions `test_*` of the files NAME_test.lua, each beside its script.
     Test(test::TestArgs),
+    /// Evaluate lines of JSON, for `talon lua repl`.
+    Repl(repl::ReplArgs),
 }
 
 /// Runs the command of these arguments.
@@ -36,6 +40,7 @@ pub(crate) fn run() -> ExitCode {
         Command::Check(args) => check::run(&args),
         Command::Run(args) => run::run(&args),
         Command::Test(args) => test::run(&args),
+        Command::Repl(args) => repl::run(&args),
     };
     match done {
         Ok(true) => ExitCode::SUCCESS,

@@ -4,12 +4,14 @@ use std::path::PathBuf;
 use std::rc::Rc;
 
 use clap::Args;
-use talon_lua_engine::{Context, KvValue, Limits, Outcome, Phase, Point, Script};
+use talon_lua_engine::{CallError, Context, KvValue, Limits, Outcome, Phase, Point, Script};
 
 use super::canned_host::CannedHost;
+use super::check::Format;
 use super::diff;
 use super::files::{name, read};
 use super::libraries::Libraries;
+use super::watchdog::Watchdog;
 
 #[derive(Debug, Args)]
 pub(super) struct RunArgs {
@@ -20,13 +22,13 @@ pub(super) struct RunArgs {
     #[arg(value_name = "FUNCTION", value_parser = point)]
     point: Point,
     /// The message.
-    #[arg(long, default_value = "")]
+    #[arg(long, default_value = "", allow_hyphen_values = true)]
     message: String,
     /// What earlier hooks noted.
     #[arg(long, value_name = "KEY=VALUE", value_parser = pair)]
     metadata: Vec<(String, String)>,
     /// What a model answers; the first for the first question.
-    #[arg(long, value_name = "ANSWER")]
+    #[arg(long, value_name = "ANSWER", allow_hyphen_values = true)]
     llm: Vec<String>,
     /// What is stored already. A value that is a number or a boolean is one.
     #[arg(long, value_name = "KEY=VALUE", value_parser = pair)]
@@ -34,6 +36,9 @@ pub(super) struct RunArgs {
     /// The side of the model, for hook: pre or post.
     #[arg(long, default_value = "pre", value_parser = ["pre", "post"])]
     phase: String,
+    /// How the result is written.
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
     #[command(flatten)]
     libraries: Libraries,
 }
@@ -62,6 +67,8 @@ fn value(text: String) -> KvValue {
 /// Whether the call had an outcome.
 pub(super) fn run(args: &RunArgs) -> Result<bool, String> {
     let source = read(&args.file)?;
+    let watchdog = Watchdog::start()?;
+    watchdog.begin(&name(&args.file), 1);
     let script = Script::load(&name(&args.file), &source, &Limits::default(), &args.libraries.names);
     let mut script = script.map_err(|error| error.to_string())?;
     let phase = if args.phase == "post" || args.point == Point::PostHook { Phase::Post } else { Phase::Pre };
@@ -78,7 +85,12 @@ pub(super) fn run(args: &RunArgs) -> Result<bool, String> {
     host.values.borrow_mut().extend(args.kv.iter().map(|(key, text)| (key.clone(), value(text.clone()))));
     host.answers.borrow_mut().extend(args.llm.iter().cloned());
     let before = host.values.borrow().clone();
+    watchdog.begin(args.point.as_str(), 1);
     let outcome = script.call(args.point, &context, host.clone());
+    if args.format == Format::Json {
+        println!("{:#}", as_json(&host, outcome.as_ref()));
+        return Ok(outcome.is_ok());
+    }
     for line in host.lines.borrow().iter() {
         println!("log {line}");
     }
@@ -93,6 +105,16 @@ pub(super) fn run(args: &RunArgs) -> Result<bool, String> {
             Ok(false)
         }
     }
+}
+
+/// The outcome as the engine has it, with what was logged and what is stored.
+fn as_json(host: &CannedHost, outcome: Result<&Outcome, &CallError>) -> serde_json::Value {
+    serde_json::json!({
+        "outcome": outcome.ok(),
+        "error": outcome.err(),
+        "log": *host.lines.borrow(),
+        "kv": *host.values.borrow(),
+    })
 }
 
 /// What `on_event` and `task` get beside the message.

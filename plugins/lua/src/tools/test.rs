@@ -4,10 +4,11 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use talon_lua_engine::{Limits, TestResult, run_tests};
+use talon_lua_engine::{Library, Limits, LoadError, TestResult, TestSuite};
 
 use super::files::{ENDING, TESTS_ENDING, name, read, scripts};
 use super::libraries::Libraries;
+use super::watchdog::Watchdog;
 
 #[derive(Debug, Args)]
 pub(super) struct TestArgs {
@@ -27,7 +28,12 @@ enum Format {
     Tap,
     /// JUnit's XML.
     Junit,
+    /// One JSON value.
+    Json,
 }
+
+/// What has a limit of its own when a script is loaded with its tests: the script, `expect` and its like, the tests.
+const CALLS_OF_LOAD: u32 = 3;
 
 /// The tests of one script.
 struct Suite {
@@ -37,6 +43,7 @@ struct Suite {
 
 /// Whether all tests pass.
 pub(super) fn run(args: &TestArgs) -> Result<bool, String> {
+    let watchdog = Watchdog::start()?;
     let mut suites = Vec::new();
     for path in scripts(&args.paths)? {
         let tests = tests_of(&path);
@@ -45,16 +52,12 @@ pub(super) fn run(args: &TestArgs) -> Result<bool, String> {
         }
         let (source, tests_source) = (read(&path)?, read(&tests)?);
         let script = name(&path);
-        let report = run_tests(
-            (&script, &source),
-            (&name(&tests), &tests_source),
-            &Limits::default(),
-            &args.libraries.names,
-        );
-        let results = match report {
-            Ok(report) => report.results,
-            Err(error) => vec![TestResult { name: "load".to_owned(), failure: Some(error.to_string()) }],
-        };
+        let tests_name = name(&tests);
+        let results =
+            results((&script, &source), (&tests_name, &tests_source), &args.libraries.names, &watchdog)
+                .unwrap_or_else(|error| {
+                    vec![TestResult { name: "load".to_owned(), failure: Some(error.to_string()) }]
+                });
         suites.push(Suite { script, results });
     }
     if suites.is_empty() {
@@ -63,9 +66,26 @@ pub(super) fn run(args: &TestArgs) -> Result<bool, String> {
     let text = match args.format {
         Format::Tap => tap(&suites),
         Format::Junit => junit(&suites),
+        Format::Json => json(&suites),
     };
     print!("{text}");
     Ok(suites.iter().flat_map(|suite| &suite.results).all(|result| result.failure.is_none()))
+}
+
+fn results(
+    script: (&str, &[u8]),
+    tests: (&str, &[u8]),
+    libraries: &[Library],
+    watchdog: &Watchdog,
+) -> Result<Vec<TestResult>, LoadError> {
+    let limits = Limits::default();
+    watchdog.begin(tests.0, CALLS_OF_LOAD);
+    let suite = TestSuite::load(script, tests, &limits, libraries)?;
+    let run = |name: &String| {
+        watchdog.begin(&format!("{}: {name}", tests.0), CALLS_OF_LOAD + 1);
+        suite.run(name)
+    };
+    suite.names().iter().map(run).collect()
 }
 
 fn tests_of(script: &Path) -> PathBuf {
@@ -93,6 +113,16 @@ fn tap(suites: &[Suite]) -> String {
     }
     let _ = writeln!(text, "1..{count}");
     text
+}
+
+fn json(suites: &[Suite]) -> String {
+    let results = suites.iter().flat_map(|suite| suite.results.iter().map(move |result| (suite, result)));
+    let tests: Vec<serde_json::Value> = results
+        .map(|(suite, TestResult { name, failure })| {
+            serde_json::json!({ "script": suite.script, "name": name, "passed": failure.is_none(), "failure": failure })
+        })
+        .collect();
+    format!("{:#}\n", serde_json::json!({ "tests": tests }))
 }
 
 fn junit(suites: &[Suite]) -> String {
@@ -156,5 +186,8 @@ mod tests {
             xml.contains("tests=\"2\" failures=\"1\"") && xml.contains("1 &lt; 2\nline</failure>"),
             "{xml}"
         );
+        let value: serde_json::Value = serde_json::from_str(&json(&suites)).expect("it is JSON");
+        assert_eq!(value["tests"][1]["failure"], "1 < 2\nline", "{value}");
+        assert_eq!((&value["tests"][0]["passed"], &value["tests"][0]["failure"]), (&true.into(), &().into()));
     }
 }

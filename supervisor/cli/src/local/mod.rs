@@ -12,6 +12,7 @@ mod echo;
 pub(crate) mod exec;
 pub(crate) mod guard;
 pub(crate) mod jail;
+pub(crate) mod lua;
 pub(crate) mod man;
 pub(crate) mod mcp;
 pub(crate) mod new;

@@ -78,7 +78,7 @@ impl CallError {
     /// An error with a bounded text.
     #[must_use]
     pub fn new(kind: FailureKind, message: impl Into<String>) -> Self {
-        Self { kind, message: bounded(message.into()) }
+        Self { kind, message: bounded(message.into(), MAX_ERROR_BYTES) }
     }
 
     /// What an error of the machine means.
@@ -130,15 +130,15 @@ fn text(error: &mlua::Error) -> String {
 
 /// The text of a syntax error.
 pub(crate) fn syntax(error: &mlua::Error) -> LoadError {
-    LoadError::Syntax(bounded(text(error)))
+    LoadError::Syntax(bounded(text(error), MAX_ERROR_BYTES))
 }
 
-/// At most [`MAX_ERROR_BYTES`], without control characters that a terminal would obey.
-fn bounded(text: String) -> String {
+/// At most so many bytes, without control characters that a terminal would obey.
+pub(crate) fn bounded(text: String, most: usize) -> String {
     let mut text: String =
         text.chars().map(|c| if c.is_control() && c != '\n' && c != '\t' { '\u{fffd}' } else { c }).collect();
-    if text.len() > MAX_ERROR_BYTES {
-        let mut end = MAX_ERROR_BYTES - '…'.len_utf8();
+    if text.len() > most {
+        let mut end = most - '…'.len_utf8();
         while !text.is_char_boundary(end) {
             end -= 1;
         }

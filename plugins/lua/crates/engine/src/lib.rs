@@ -16,6 +16,7 @@
 //! | module | content |
 //! |---|---|
 //! | [`Script`] | source, and the machine that runs it now |
+//! | [`Session`] | lines that an author types, one after the other |
 //! | `machine` | a machine: sandbox, limits, the functions of `ctx` |
 //! | [`Library`] | what of the language a script sees |
 //! | `clock` | the deadline, and what passes it |
@@ -34,6 +35,7 @@ mod outcome;
 mod outcome_reader;
 mod point;
 mod script;
+mod session;
 mod testing;
 
 pub use clock::CancelFlag;
@@ -43,10 +45,11 @@ pub use host::{Host, KvValue, LogLevel};
 pub use library::Library;
 pub use limits::{
     Limits, MAX_ERROR_BYTES, MAX_KV_CALLS, MAX_KV_KEY_BYTES, MAX_KV_VALUE_BYTES, MAX_LOG_BYTES,
-    MAX_LOG_LINES, MAX_MESSAGE_BYTES, MAX_METADATA_KEYS, MAX_PROMPT_BYTES, MAX_SOURCE_BYTES,
+    MAX_LOG_LINES, MAX_MESSAGE_BYTES, MAX_METADATA_KEYS, MAX_PROMPT_BYTES, MAX_SHOWN_BYTES, MAX_SOURCE_BYTES,
     MIN_MEMORY_BYTES,
 };
 pub use outcome::{DeliveryStatus, Outcome};
 pub use point::{Phase, Point};
 pub use script::{Schedule, Script, source_text};
-pub use testing::{TestReport, TestResult, run_tests};
+pub use session::{Evaluation, Session};
+pub use testing::{TestReport, TestResult, TestSuite, run_tests};

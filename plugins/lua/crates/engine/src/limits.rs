@@ -24,6 +24,8 @@ pub(crate) const MAX_REASON_CHARS: usize = 500;
 pub(crate) const MAX_TEXT_BYTES: usize = 64 << 10;
 /// The longest error with its traceback; the rest is cut.
 pub const MAX_ERROR_BYTES: usize = 4 << 10;
+/// The longest text of what a line of a [`Session`](crate::Session) returns; the rest is cut.
+pub const MAX_SHOWN_BYTES: usize = 16 << 10;
 /// How many lines one call may log. Further ones are counted, and one line says how many.
 pub const MAX_LOG_LINES: usize = 100;
 /// The longest line of `ctx.log`; the rest is cut.

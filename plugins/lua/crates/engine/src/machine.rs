@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use mlua::chunk::{ChunkMode, Compiler};
-use mlua::{Function, Lua, LuaOptions, Table, Value, VmState};
+use mlua::{Function, Lua, LuaOptions, MultiValue, Table, Value, VmState};
 
 use crate::clock::{CancelFlag, Clock};
 use crate::error::{CallError, LoadError, syntax};
@@ -30,12 +30,18 @@ impl Machine {
         libraries: &[Library],
     ) -> Result<Self, LoadError> {
         let bytecode = compile(name, source, libraries)?;
+        let mut machine = Self::without_script(limits, libraries)?;
+        execute(&machine.lua, name, bytecode, limits, &machine.clock)?;
+        machine.points = points(&machine.lua)?;
+        Ok(machine)
+    }
+
+    /// A machine in which nothing is defined yet.
+    pub(crate) fn without_script(limits: &Limits, libraries: &[Library]) -> Result<Self, LoadError> {
         let clock = Clock::default();
-        let ran = |error: mlua::Error| LoadError::Run(CallError::of(&error, &clock));
-        let (lua, slot, functions) = sandbox(limits, libraries, &clock).map_err(ran)?;
-        execute(&lua, name, bytecode, limits, &clock)?;
-        let points = points(&lua)?;
-        Ok(Self { lua, clock, slot, functions, points, limits: *limits })
+        let (lua, slot, functions) = sandbox(limits, libraries, &clock)
+            .map_err(|error| LoadError::Run(CallError::of(&error, &clock)))?;
+        Ok(Self { lua, clock, slot, functions, points: Vec::new(), limits: *limits })
     }
 
     /// Runs another chunk in it, which sees what the script defined.
@@ -62,6 +68,31 @@ impl Machine {
         match self.clock.stop() {
             Some(stop) => Err(CallError::stopped(stop)),
             None => called.map_err(|error| CallError::of(&error, &self.clock)),
+        }
+    }
+
+    /// Runs a chunk, and gives each value that it returns to the function that another chunk returns, which makes a text of it.
+    pub(crate) fn evaluate(
+        &self,
+        (name, source): (&str, &str),
+        (show_name, show): (&str, &str),
+        libraries: &[Library],
+    ) -> Result<Vec<String>, LoadError> {
+        let chunk = compile(name, source, libraries)?;
+        let show = compile(show_name, show, libraries)?;
+        let load = |bytecode: Vec<u8>, name: &str| {
+            self.lua.load(bytecode).set_name(format!("={name}")).set_mode(ChunkMode::Binary)
+        };
+        self.clock.start(self.limits.execution, &CancelFlag::default());
+        let evaluated = load(chunk, name).eval::<MultiValue>().and_then(|values| {
+            let show: Function = load(show, show_name).eval()?;
+            let text =
+                |value: Value| show.call::<mlua::LuaString>((value, 0)).map(|text| text.to_string_lossy());
+            values.into_iter().map(text).collect()
+        });
+        match self.clock.stop() {
+            Some(stop) => Err(LoadError::Run(CallError::stopped(stop))),
+            None => evaluated.map_err(|error| LoadError::Run(CallError::of(&error, &self.clock))),
         }
     }
 

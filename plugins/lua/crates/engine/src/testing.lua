@@ -1,24 +1,5 @@
 -- What a script's own tests have beside the script: expect, and a ctx without anything behind it.
 
-local function shown(value, depth)
-    if type(value) == "string" then
-        return string.format("%q", value)
-    end
-    if type(value) ~= "table" or depth > 3 then
-        return tostring(value)
-    end
-    local parts = {}
-    for key, part in pairs(value) do
-        if #parts == 20 then
-            table.insert(parts, "...")
-            break
-        end
-        table.insert(parts, tostring(key) .. " = " .. shown(part, depth + 1))
-    end
-    table.sort(parts)
-    return "{ " .. table.concat(parts, ", ") .. " }"
-end
-
 local function same(a, b, depth)
     if a == b then
         return true

@@ -6,7 +6,7 @@ use crate::error::LoadError;
 use crate::machine::Machine;
 use crate::{Library, Limits, source_text};
 
-const PRELUDE: &str = include_str!("testing.lua");
+pub(crate) const PRELUDE: &str = concat!(include_str!("shown.lua"), "\n", include_str!("testing.lua"));
 
 /// What a file of tests said.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,33 +32,71 @@ impl TestReport {
     }
 }
 
+/// A script, and its tests.
+pub struct TestSuite<'s> {
+    script: (&'s str, &'s str),
+    tests: (&'s str, &'s str),
+    limits: &'s Limits,
+    libraries: &'s [Library],
+    names: Vec<String>,
+}
+
+impl<'s> TestSuite<'s> {
+    /// Loads both, each with its name.
+    ///
+    /// # Errors
+    /// [`LoadError`] of either file, and of tests that define no function `test_*`.
+    pub fn load(
+        (name, source): (&'s str, &'s [u8]),
+        (test_name, tests): (&'s str, &'s [u8]),
+        limits: &'s Limits,
+        libraries: &'s [Library],
+    ) -> Result<Self, LoadError> {
+        let (script, tests) = ((name, source_text(source)?), (test_name, source_text(tests)?));
+        let mut suite = Self { script, tests, limits, libraries, names: Vec::new() };
+        suite.names = suite.machine()?.functions_named("test_");
+        if suite.names.is_empty() {
+            return Err(LoadError::Points(
+                "it defines no test: define functions named test_…, without `local`".to_owned(),
+            ));
+        }
+        Ok(suite)
+    }
+
+    /// The names of its tests, in order.
+    #[must_use]
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// Runs one of them in a machine of its own.
+    ///
+    /// # Errors
+    /// [`LoadError`], as [`load`](Self::load).
+    pub fn run(&self, name: &str) -> Result<TestResult, LoadError> {
+        let failure = self.machine()?.run_function(name).err().map(|error| error.message);
+        Ok(TestResult { name: name.to_owned(), failure })
+    }
+
+    fn machine(&self) -> Result<Machine, LoadError> {
+        let machine = Machine::load(self.script.0, self.script.1, self.limits, self.libraries)?;
+        machine.add("testing.lua", PRELUDE, self.libraries)?;
+        machine.add(self.tests.0, self.tests.1, self.libraries)?;
+        Ok(machine)
+    }
+}
+
 /// Runs the tests of a script, each in a machine of its own.
 ///
 /// # Errors
 /// [`LoadError`] of either file, and of tests that define no function `test_*`.
 pub fn run_tests(
-    (name, source): (&str, &[u8]),
-    (test_name, tests): (&str, &[u8]),
+    script: (&str, &[u8]),
+    tests: (&str, &[u8]),
     limits: &Limits,
     libraries: &[Library],
 ) -> Result<TestReport, LoadError> {
-    let (source, tests) = (source_text(source)?, source_text(tests)?);
-    let load = || {
-        let machine = Machine::load(name, source, limits, libraries)?;
-        machine.add("testing.lua", PRELUDE, libraries)?;
-        machine.add(test_name, tests, libraries)?;
-        Ok(machine)
-    };
-    let names = load()?.functions_named("test_");
-    if names.is_empty() {
-        return Err(LoadError::Points(
-            "it defines no test: define functions named test_…, without `local`".to_owned(),
-        ));
-    }
-    let mut report = TestReport::default();
-    for name in names {
-        let failure = load()?.run_function(&name).err().map(|error| error.message);
-        report.results.push(TestResult { name, failure });
-    }
-    Ok(report)
+    let suite = TestSuite::load(script, tests, limits, libraries)?;
+    let results = suite.names().iter().map(|name| suite.run(name)).collect::<Result<_, _>>()?;
+    Ok(TestReport { results })
 }

@@ -9,11 +9,11 @@ use crate::line::sanitized_line;
 use crate::output::write_stderr;
 
 /// The jail failed.
-pub(super) const JAIL_FAILED: u8 = 125;
+pub(crate) const JAIL_FAILED: u8 = 125;
 /// The command was found but cannot be executed.
 pub(super) const NOT_EXECUTABLE: u8 = 126;
 /// The command was not found.
-pub(super) const NOT_FOUND: u8 = 127;
+pub(crate) const NOT_FOUND: u8 = 127;
 /// A command that was ended by a signal exits with this plus the signal's number, as in a shell.
 const BY_SIGNAL: i32 = 128;
 
@@ -27,7 +27,7 @@ pub(super) fn spawn_failure(error: &SpawnError) -> Failure {
 }
 
 /// Converts the command's exit status to our exit code.
-pub(super) fn code(status: ExitStatus) -> Result<u8, Failure> {
+pub(crate) fn code(status: ExitStatus) -> Result<u8, Failure> {
     let code = match status {
         ExitStatus::Code(code) => code,
         ExitStatus::Signal { signal, .. } => BY_SIGNAL + signal,

@@ -7,24 +7,36 @@ use talon_jail::{Access, View};
 
 use crate::failure::Failure;
 
-/// Adds the paths of one option to the view.
-pub(super) fn add(view: &mut View, option: &str, paths: &[PathBuf], access: Access) -> Result<(), Failure> {
-    for path in paths {
-        let whole = absolute(path).and_then(|whole| whole.metadata().map(|_| whole));
-        let whole = whole.map_err(|error| {
-            Failure::usage(format!(
-                "{option} {}: {error}; name a file or directory that is there",
-                path.display()
-            ))
-        })?;
-        view.grant(&whole, access);
+/// The paths that are granted, each with the option that names it.
+#[derive(Debug, Default)]
+pub(crate) struct Grants(Vec<(&'static str, PathBuf, Access)>);
+
+impl Grants {
+    /// These, and the paths of one more option.
+    pub(crate) fn and(mut self, option: &'static str, paths: Vec<PathBuf>, access: Access) -> Self {
+        self.0.extend(paths.into_iter().map(|path| (option, path, access)));
+        self
     }
-    Ok(())
+
+    /// Adds them to the view. Fails as wrong usage if one is not there.
+    pub(super) fn add_to(&self, view: &mut View) -> Result<(), Failure> {
+        for (option, path, access) in &self.0 {
+            let whole = absolute(path).and_then(|whole| whole.metadata().map(|_| whole));
+            let whole = whole.map_err(|error| {
+                Failure::usage(format!(
+                    "{option} {}: {error}; name a file or directory that is there",
+                    path.display()
+                ))
+            })?;
+            view.grant(&whole, *access);
+        }
+        Ok(())
+    }
 }
 
 /// The path as it is named in the jail: absolute and normalized. A path with `..` may lead through symbolic
 /// links to another file than it seems to; it is resolved.
-pub(super) fn absolute(path: &Path) -> io::Result<PathBuf> {
+pub(crate) fn absolute(path: &Path) -> io::Result<PathBuf> {
     if path.components().any(|part| part == Component::ParentDir) {
         return path.canonicalize();
     }
@@ -50,8 +62,8 @@ mod tests {
 
     #[test]
     fn what_is_not_there_is_named_with_its_option() {
-        let missing = [PathBuf::from("/nonexistent/data")];
-        let failure = add(&mut View::default(), "--read", &missing, Access::Read).err().unwrap().to_string();
+        let missing = Grants::default().and("--read", vec!["/nonexistent/data".into()], Access::Read);
+        let failure = missing.add_to(&mut View::default()).err().unwrap().to_string();
         assert!(failure.starts_with("--read /nonexistent/data: "), "{failure}");
     }
 }

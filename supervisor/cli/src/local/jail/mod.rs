@@ -1,12 +1,13 @@
 //! `talon jail`: the jail without a plugin, for plugin authors.
 
-mod exit;
-mod grants;
+pub(crate) mod command;
+pub(crate) mod exit;
+pub(crate) mod grants;
 mod options;
 mod profile_recorder;
 mod profiles;
 mod program;
-mod relay;
+pub(crate) mod relay;
 mod report;
 mod run;
 

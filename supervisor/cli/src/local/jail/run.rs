@@ -1,39 +1,21 @@
 //! `talon jail run`: any command in the jail.
 
 use std::ffi::OsString;
-use std::os::fd::AsFd;
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::path::PathBuf;
 
 use clap::Args;
-use nix::unistd::{Uid, User, getegid, geteuid};
-use talon_jail::{
-    Access, Identity, InheritedFds, Isolation, JailSpec, JailedProgram, Limits, LoopbackListeners, Machine,
-    Network, Stage, Status, View,
-};
+use talon_jail::{Access, CompiledProfile, JailedProgram, Limits, Network};
 use talon_plugin_config::units::ByteSize;
 
-use super::exit::{JAIL_FAILED, code, spawn_failure};
+use super::command::{JailedCommand, RunningCommand};
+use super::exit::{JAIL_FAILED, code};
+use super::grants::Grants;
 use super::options::{ModeArg, NetworkArg, ProfileParser, profile};
 use super::profile_recorder::ProfileRecorder;
 use super::relay::SignalRelay;
-use super::{grants, program, relay, report};
+use super::{relay, report};
 use crate::failure::Failure;
 use crate::output::Output;
-
-/// Uids for commands, if this process may set them. They lie in a range that systemd's list of uids leaves
-/// unassigned (65536 to 99999), next to the default `sandbox.uid_range` of plugins. The pid selects one: two
-/// commands get the same uid only if their pids differ by a multiple of ten thousand, and then share only a
-/// process limit. `--uid` overrides it.
-const UIDS: std::ops::RangeInclusive<u32> = 80_000..=89_999;
-
-/// Timeout for building the jail. It takes milliseconds, but a stuck file system must not hang a shell.
-const START_TIMEOUT: Duration = Duration::from_secs(30);
-
-/// Where programs are looked up in the jail if PATH is not set.
-const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
-/// Variables that a command inherits: language, time zone, terminal type.
-const INHERITED_VARIABLES: [&str; 5] = ["PATH", "LANG", "LC_ALL", "TZ", "TERM"];
 
 /// Run a command in the jail that plugins get.
 ///
@@ -130,49 +112,12 @@ impl RunArgs {
             None => profile.compile(&network),
         };
         let compiled = compiled.map_err(|error| failed(&error))?;
-        let stage = Stage::from_current_exe().map_err(|error| failed(&error))?;
-        let machine = talon_jail::probe(&stage);
-        let namespaces = is_available(&machine, "namespaces");
-
-        let identity = self.identity(&machine)?;
-        let ids = identity.map_or_else(
-            || (geteuid().as_raw(), getegid().as_raw()),
-            |identity| (identity.uid, identity.gid),
-        );
-        let mut view = View::system(ids, &home(&View::default()), &network);
-        grants::add(&mut view, "--read", &self.read, Access::Read)?;
-        grants::add(&mut view, "--execute", &self.execute, Access::Execute)?;
-        grants::add(&mut view, "--write", &self.write, Access::Write)?;
-        view.private.exec = self.tmp_exec;
-        let cwd = directory(&view, namespaces);
-        let env = self.environment(&view, namespaces);
-        let limits = Limits::default();
-        let limits =
-            Limits { memory_bytes: self.memory.map_or(limits.memory_bytes, ByteSize::get), ..limits };
-        let found = program::find(&self.command[0], &mut view, namespaces)?;
-        let spec = JailSpec {
-            name: "jail run".into(),
-            program: found.program,
-            argv: self.command,
-            env,
-            cwd,
-            identity,
-            limits,
-            mode: self.mode.into(),
-            isolation: Some(Isolation {
-                view,
-                network,
-                listeners: LoopbackListeners::default(),
-                profile: compiled,
-            }),
-        };
-
+        let is_reported = self.report;
+        let command = self.jailed_command(network, compiled);
         let signals = SignalRelay::install().map_err(|error| failed(&error))?;
-        let given = InheritedFds { program: found.file.as_ref().map(AsFd::as_fd), ..InheritedFds::default() };
-        let jailed =
-            talon_jail::spawn(&stage, &spec, &given, START_TIMEOUT).map_err(|error| spawn_failure(&error))?;
-        if self.report {
-            report::print_start(&jailed, ids.0, out);
+        let RunningCommand { jailed, uid } = command.start(None)?;
+        if is_reported {
+            report::print_start(&jailed, uid, out);
         } else {
             report::print_missing(&jailed.report, out);
         }
@@ -180,14 +125,8 @@ impl RunArgs {
         let relayed = relay::copy(stdout, std::io::stdout())
             .and_then(|copied| Ok([copied, relay::copy(stderr, std::io::stderr())?]))
             .map_err(|error| failed(&error))?;
-        let status = signals.wait(&monitor).map_err(|error| failed(&error))?;
-        drop(signals);
-        for copied in relayed {
-            // A copy thread that panicked has printed why; the exit status stays.
-            let _ = copied.join();
-        }
-        relay::wait_until_gone(&monitor).map_err(|error| failed(&error))?;
-        if self.report {
+        let status = signals.finish(&monitor, relayed).map_err(|error| failed(&error))?;
+        if is_reported {
             report::print_end(status, out);
         }
         if let (Some(learning), Some(learner)) = (learning, learner) {
@@ -196,71 +135,29 @@ impl RunArgs {
         code(status)
     }
 
-    fn identity(&self, machine: &Machine) -> Result<Option<Identity>, Failure> {
-        let same = |uid| Some(Identity { uid, gid: uid });
-        match (self.uid, is_available(machine, "own-uid")) {
-            (Some(uid), true) => Ok(same(uid)),
-            (Some(_), false) => Err(Failure::new(
-                JAIL_FAILED,
-                "--uid needs root, or its capabilities (see `talon doctor`); without --uid it keeps your own",
-            )),
-            (None, true) => Ok(same(unused_uid(std::process::id()))),
-            (None, false) => Ok(None),
+    fn jailed_command(self, network: Network, profile: CompiledProfile) -> JailedCommand {
+        let limits = Limits::default();
+        JailedCommand {
+            name: "jail run",
+            argv: self.command,
+            profile,
+            network,
+            grants: Grants::default()
+                .and("--read", self.read, Access::Read)
+                .and("--execute", self.execute, Access::Execute)
+                .and("--write", self.write, Access::Write),
+            env: self.env,
+            uid: self.uid,
+            limits: Limits { memory_bytes: self.memory.map_or(limits.memory_bytes, ByteSize::get), ..limits },
+            mode: self.mode.into(),
+            tmp_exec: self.tmp_exec,
         }
     }
-
-    /// A few inherited variables, the writable directories, and the requested variables; later ones override
-    /// earlier ones.
-    fn environment(&self, view: &View, namespaces: bool) -> Vec<(OsString, OsString)> {
-        let mut env = std::collections::BTreeMap::from([(OsString::from("PATH"), DEFAULT_PATH.into())]);
-        for name in INHERITED_VARIABLES {
-            env.extend(std::env::var_os(name).map(|value| (name.into(), value)));
-        }
-        if namespaces {
-            env.insert("HOME".into(), home(view).into());
-            env.insert("TMPDIR".into(), "/tmp".into());
-        }
-        env.extend(self.env.iter().cloned());
-        env.into_iter().collect()
-    }
-}
-
-/// Whether a protection is fully available.
-fn is_available(machine: &Machine, name: &str) -> bool {
-    machine.protections.iter().any(|line| line.name == name && line.status == Status::Enforced)
-}
-
-fn unused_uid(pid: u32) -> u32 {
-    let count = UIDS.end() - UIDS.start() + 1;
-    let of = |offset: u32| UIDS.start() + (pid % count + offset) % count;
-    // An account in this range is unusual; if all are taken, the jail reports what is wrong with the first.
-    let free = |uid: &u32| matches!(User::from_uid(Uid::from_raw(*uid)), Ok(None));
-    (0..count).map(of).find(free).unwrap_or_else(|| of(0))
-}
-
-/// The private directory for HOME.
-fn home(view: &View) -> PathBuf {
-    view.private.at.join("h")
-}
-
-/// The current directory if it is visible in the jail; otherwise the home.
-fn directory(view: &View, namespaces: bool) -> PathBuf {
-    let here = std::env::current_dir().unwrap_or_else(|_| Path::new("/").into());
-    if !namespaces || view.contains(&here) { here } else { home(view) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_uid_is_in_the_range_and_nobodys() {
-        for pid in [0, 1, 9_999, 10_000, u32::MAX] {
-            let uid = unused_uid(pid);
-            assert!(UIDS.contains(&uid), "{uid}");
-            assert!(User::from_uid(Uid::from_raw(uid)).unwrap().is_none());
-        }
-    }
 
     #[test]
     fn variables_are_given_or_passed_on() {

@@ -32,7 +32,7 @@ macro_rules! own {
 /// All files of a plugin in a language: one that greets, or one that plays a role.
 pub(super) fn of(language: Language, role: Option<NewRole>) -> Vec<Template> {
     let mut files: Vec<Template> = greeting(language).copied().collect();
-    for template in role.into_iter().flat_map(|role| role.templates(language)) {
+    for template in role.into_iter().flat_map(|role| role.templates(language)).flatten() {
         for file in files.iter_mut().filter(|file| file.path == template.path) {
             *file = template;
         }
@@ -46,6 +46,7 @@ fn greeting(language: Language) -> impl Iterator<Item = &'static Template> {
         Language::Python => (PYTHON, PYTHON_HELPER),
         Language::Go => (GO, GO_HELPER),
         Language::Node => (NODE, NODE_HELPER),
+        Language::Lua => (LUA, &[][..]),
     };
     own.iter().chain(helper)
 }
@@ -84,6 +85,13 @@ static NODE: &[Template] = &[
     example!("package-lock.json", "node/package-lock.json"),
     example!("main.js", "node/hello/main.js"),
     example!("main.test.js", "node/hello/main.test.js"),
+];
+
+static LUA: &[Template] = &[
+    own!("{{name}}.lua", include_str!("templates/script.lua")),
+    own!("{{name}}_test.lua", include_str!("templates/script_test.lua")),
+    example!("talon.d.luau", "lua/talon.d.luau"),
+    example!(".luaurc", "lua/.luaurc"),
 ];
 
 static PYTHON_HELPER: &[Template] = &[

@@ -1,4 +1,4 @@
-//! The languages of a new plugin.
+//! The languages of a new plugin, and that of scripts.
 
 use clap::ValueEnum;
 
@@ -13,6 +13,8 @@ pub(super) enum Language {
     Go,
     /// With @grpc/grpc-js from npm.
     Node,
+    /// A script for `plugins.lua`, which is no plugin of its own.
+    Lua,
 }
 
 impl Language {
@@ -23,6 +25,7 @@ impl Language {
             Self::Python => "python",
             Self::Go => "go",
             Self::Node => "node",
+            Self::Lua => "lua",
         }
     }
 
@@ -33,6 +36,7 @@ impl Language {
             Self::Python => "venv/bin/python -m unittest",
             Self::Go => "./go.sh test .",
             Self::Node => "npm test",
+            Self::Lua => "talon lua test .",
         }
     }
 }

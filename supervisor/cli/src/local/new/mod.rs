@@ -25,17 +25,20 @@ use crate::failure::Failure;
 use crate::line::{Line, sanitized_line};
 use crate::output::Output;
 
-/// Create a new, working plugin with tests, and set it up.
+/// Create a new, working plugin with tests, and set it up; or a Lua script.
 ///
 /// It offers one action: `greet`, or with --role one that plays a role of extensions. The helper library is copied into the plugin (Python, Go, Node) or comes
 /// from Talon's SDK (Rust). The last line of the output is the command that calls the plugin.
+///
+/// With `lua` it is a script for `plugins.lua` (docs/lua.md), with its tests, and definitions for editors.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   talon new python my-tool
   talon new go my-tool ./plugins/my-tool
   talon new node my-tool --no-install
   talon new rust my-tool --sdk ../talon/sdk
-  talon new python my-sink --role notification_sink")]
+  talon new python my-sink --role notification_sink
+  talon new lua urgent ./scripts")]
 pub(crate) struct NewArgs {
     /// The language.
     #[arg(value_enum, value_name = "LANGUAGE")]
@@ -67,6 +70,11 @@ impl NewArgs {
                 "--sdk is for Rust: the helpers of the other languages are written along",
             ));
         }
+        if self.role.is_some() && self.language == Language::Lua {
+            return Err(Failure::usage(
+                "--role is for plugins: a script has the roles of the functions that it defines (docs/lua.md)",
+            ));
+        }
         let sdk = match self.language {
             Language::Rust => {
                 sdk::check_crate_name(name)?;
@@ -90,7 +98,7 @@ impl NewArgs {
         Ok(exit::OK)
     }
 
-    fn report(&self, name: &str, dir: &Path, written: &[&str], steps: &[Step], out: &mut Output) {
+    fn report(&self, name: &str, dir: &Path, written: &[String], steps: &[Step], out: &mut Output) {
         let here = quoted(dir);
         let target = match self.language {
             Language::Rust => quoted(&built(dir).join("debug").join(name)),
@@ -99,8 +107,17 @@ impl NewArgs {
         // With `./` the argument reads as a path and not as a plugin's name.
         let target = if target.contains('/') { target } else { format!("./{target}") };
         let words = self.role.map_or_else(|| "greet name=World".to_owned(), NewRole::call);
-        let call = format!("talon exec {target} {words}");
-        let entry = self.role.map(|role| role.entry(name));
+        let call = match self.language {
+            Language::Lua => {
+                let script = quoted(&dir.join(format!("{name}.lua")));
+                format!("talon lua run {script} pre_hook --message 'This is urgent.'")
+            }
+            _ => format!("talon exec {target} {words}"),
+        };
+        let entry = match self.language {
+            Language::Lua => Some(format!("lua: {{ scripts_dir: {} }}", json!(absolute(dir)))),
+            _ => self.role.map(|role| role.entry(name)),
+        };
         let tests = format!("cd {here} && {}", self.language.tests());
         let setup: Vec<String> = steps.iter().map(|step| step.by_hand(dir)).collect();
         if out.is_json() {
@@ -125,8 +142,12 @@ impl NewArgs {
             }
         }
         if let Some(entry) = &entry {
-            out.line("Let it play its role with:");
-            out.line("  extensions:");
+            let (what, block) = match self.language {
+                Language::Lua => ("Let it look at messages with:", "  plugins:"),
+                _ => ("Let it play its role with:", "  extensions:"),
+            };
+            out.line(what);
+            out.line(block);
             out.line(Line::from("    ").and(sanitized_line(entry)));
         }
         out.line("Test it with:");
@@ -134,6 +155,11 @@ impl NewArgs {
         out.line("Try it with:");
         out.line(Line::from("  ").and(sanitized_line(&call)));
     }
+}
+
+/// The directory for a configuration, which lies elsewhere.
+fn absolute(dir: &Path) -> String {
+    std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned()).display().to_string()
 }
 
 /// cargo's target directory.

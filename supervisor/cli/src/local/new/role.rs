@@ -70,14 +70,15 @@ impl NewRole {
         }
     }
 
-    /// The program and its test. The programs are those of `plugins-examples/roles`.
-    pub(super) const fn templates(self, language: Language) -> [Template; 2] {
-        match language {
+    /// The program and its test, in a language of plugins. The programs are those of `plugins-examples/roles`.
+    pub(super) const fn templates(self, language: Language) -> Option<[Template; 2]> {
+        Some(match language {
             Language::Rust => program!(self, "src/main.rs", "tests/plugin.rs", "rust", ".rs", "test.rs"),
             Language::Python => program!(self, "main.py", "test_main.py", "python", ".py", "test.py"),
             Language::Go => program!(self, "main.go", "main_test.go", "go", ".go", "test.go.txt"),
             Language::Node => program!(self, "main.js", "main.test.js", "node", ".js", "test.js"),
-        }
+            Language::Lua => return None,
+        })
     }
 
     /// The program's action.

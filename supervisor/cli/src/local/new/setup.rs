@@ -72,6 +72,8 @@ pub(super) fn steps(language: Language, name: &str) -> Vec<Step> {
             &["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"],
             "Debian: nodejs npm",
         )],
+        // `talon-lua` is installed with this program.
+        Language::Lua => Vec::new(),
     }
 }
 

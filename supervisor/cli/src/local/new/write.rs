@@ -18,7 +18,7 @@ pub(super) fn write_plugin(
     name: &str,
     dir: &Path,
     sdk: Option<&Sdk>,
-) -> Result<Vec<&'static str>, Failure> {
+) -> Result<Vec<String>, Failure> {
     let shown = dir.display();
     let failed = |what: &Path, error: std::io::Error| {
         Failure::failed(format!("cannot write {}: {error}; choose another directory", what.display()))
@@ -43,11 +43,12 @@ pub(super) fn write_plugin(
     }
     let mut written = Vec::new();
     for file in files::of(language, role) {
-        let path = dir.join(file.path);
+        let relative = file.path.replace("{{name}}", name);
+        let path = dir.join(&relative);
         let text = substituted(language, name, file.path, file.text, sdk);
         let text = with_role(role, file.path, text);
         create(&path, text.as_bytes()).map_err(|error| failed(&path, error))?;
-        written.push(file.path);
+        written.push(relative);
     }
     // The versions that the SDK was tested with, if it has a lock file.
     if let Some(lock) = sdk.and_then(|sdk| sdk.lock.as_deref()) {
@@ -55,7 +56,7 @@ pub(super) fn write_plugin(
         let text = fs::read(lock)
             .map_err(|error| Failure::failed(format!("cannot read {}: {error}", lock.display())))?;
         create(&path, &text).map_err(|error| failed(&path, error))?;
-        written.push("Cargo.lock");
+        written.push("Cargo.lock".to_owned());
     }
     Ok(written)
 }
@@ -75,6 +76,8 @@ fn substituted(language: Language, name: &str, path: &str, text: &str, sdk: Opti
         return text.to_owned();
     }
     let own = match language {
+        // Nothing of it stands for the name but the placeholder.
+        Language::Lua => return text.replace("{{name}}", name),
         Language::Rust => "\"hello\"",
         Language::Python => "\"hello-py\"",
         Language::Go => "\"hello-go\"",
@@ -157,7 +160,7 @@ mod tests {
                 assert!(text.contains(role.as_str()), "{language:?} {role:?}: {text}");
             }
             let mut named = 0;
-            for path in written {
+            for path in &written {
                 let text = fs::read_to_string(dir.path().join(path)).unwrap();
                 assert!(!text.contains("{{"), "{path}: {text}");
                 let helper = path.contains("talon_plugin")
@@ -170,6 +173,17 @@ mod tests {
                 }
             }
             assert!(named >= 2, "{language:?}: its name stands in its source and its README");
+        }
+    }
+
+    #[test]
+    fn a_script_has_its_name_and_its_tests() {
+        let dir = tempfile::tempdir().unwrap();
+        let written = write_plugin(Language::Lua, None, "urgent", dir.path(), None).unwrap();
+        assert_eq!(written, ["urgent.lua", "urgent_test.lua", "talon.d.luau", ".luaurc"]);
+        for path in written {
+            let text = fs::read_to_string(dir.path().join(&path)).unwrap();
+            assert!(!text.contains("{{"), "{path}: {text}");
         }
     }
 

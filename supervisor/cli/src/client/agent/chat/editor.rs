@@ -1,10 +1,8 @@
 //! The line editor of a chat, with a history file.
 
 use std::borrow::Cow;
-use std::fs::{DirBuilder, Permissions};
 use std::io::stdout;
-use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use rustix::termios::tcgetwinsize;
 use rustyline::completion::Completer;
@@ -20,22 +18,16 @@ use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 use super::command::{COMMANDS, is_word, words_after};
 use super::continuation;
+use crate::history_file::{self, MAX_ENTRIES, MAX_ENTRY_BYTES};
 use crate::line::paint;
 
-/// Messages in the history; the oldest are dropped first.
-const MAX_HISTORY: usize = 1000;
-/// Longer messages are not stored, which bounds the file to 8 MiB.
-const MAX_ENTRY_BYTES: usize = 8 << 10;
-/// A larger history file was not written by this program and is left alone.
-const MAX_FILE_BYTES: u64 = (MAX_HISTORY * MAX_ENTRY_BYTES * 2) as u64;
+/// The file with what was typed.
+const HISTORY: &str = "chat-history";
 /// Entries of a directory that a completion looks at, which bounds its time; a name beyond can be typed.
 const MAX_DIR_ENTRIES: usize = 10_000;
 const HINT: anstyle::Style = anstyle::Style::new().dimmed();
 /// The prompt.
 const PROMPT: &str = "> ";
-/// Only the owner may read the conversation.
-const PRIVATE_DIR: u32 = 0o700;
-const PRIVATE_FILE: u32 = 0o600;
 
 /// A line editor with a history.
 pub(super) struct LineEditor {
@@ -50,7 +42,7 @@ pub(super) struct LineEditor {
 /// screen reader would take them for what was typed.
 pub(super) fn begin(has_hints: bool) -> Result<LineEditor, ReadlineError> {
     let config = Config::builder()
-        .max_history_size(MAX_HISTORY)?
+        .max_history_size(MAX_ENTRIES)?
         .history_ignore_dups(true)?
         .history_ignore_space(true)
         // What is ambiguous is listed, as in shells.
@@ -58,9 +50,7 @@ pub(super) fn begin(has_hints: bool) -> Result<LineEditor, ReadlineError> {
         .build();
     let mut editor = Editor::with_config(config)?;
     editor.set_helper(Some(EditorHelper { has_hints }));
-    let state = std::env::var_os("XDG_STATE_HOME");
-    let file = history_path(state.as_deref().map(Path::new), std::env::home_dir().as_deref())
-        .filter(|file| prepare_history_file(file));
+    let file = history_file::prepare(HISTORY);
     if let Some(file) = &file {
         // Missing or unreadable: start with an empty history.
         let _ = editor.load_history(file);
@@ -85,28 +75,6 @@ impl LineEditor {
         if let Some(file) = &self.file {
             let _ = self.editor.append_history(file);
         }
-    }
-}
-
-/// The history file: `$XDG_STATE_HOME/talon/chat-history`, or below `~/.local/state`.
-fn history_path(state: Option<&Path>, home: Option<&Path>) -> Option<PathBuf> {
-    let state = state.filter(|path| path.is_absolute()).map(Path::to_owned);
-    let state = state.or_else(|| Some(home?.join(".local/state")))?;
-    Some(state.join("talon/chat-history"))
-}
-
-/// Creates the directory and restricts the file to its owner. `false`: no history file can be used.
-fn prepare_history_file(file: &Path) -> bool {
-    let Some(dir) = file.parent() else { return false };
-    if DirBuilder::new().recursive(true).mode(PRIVATE_DIR).create(dir).is_err() {
-        return false;
-    }
-    match file.symlink_metadata() {
-        Ok(about) => {
-            let private = std::fs::set_permissions(file, Permissions::from_mode(PRIVATE_FILE));
-            about.is_file() && about.len() <= MAX_FILE_BYTES && private.is_ok()
-        }
-        Err(_) => true,
     }
 }
 
@@ -239,26 +207,6 @@ impl Helper for EditorHelper {}
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    // Promises: CLI-44
-    #[test]
-    fn the_history_is_where_state_belongs_and_private() {
-        let dir = tempfile::tempdir().unwrap();
-        let home = Some(Path::new("/home/a"));
-        assert_eq!(history_path(None, home).unwrap(), Path::new("/home/a/.local/state/talon/chat-history"));
-        assert_eq!(history_path(Some(Path::new("relative")), None), None);
-        let file = history_path(Some(dir.path()), home).unwrap();
-        assert!(prepare_history_file(&file));
-        let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
-        assert_eq!(mode(file.parent().unwrap()), PRIVATE_DIR);
-        std::fs::write(&file, "#V2\nhello\n").unwrap();
-        std::fs::set_permissions(&file, Permissions::from_mode(0o644)).unwrap();
-        assert!(prepare_history_file(&file));
-        assert_eq!(mode(&file), PRIVATE_FILE);
-        std::fs::remove_file(&file).unwrap();
-        std::fs::create_dir(&file).unwrap();
-        assert!(!prepare_history_file(&file), "no file");
-    }
 
     // Promises: CLI-65
     #[test]
