@@ -483,8 +483,12 @@ async fn a_plugin_that_fails_is_told_through_the_outbox_by_web_hook_and_by_mail(
         )
         .start()
         .await;
-    let both = async |_| !lines(&receiver.log).is_empty() && !lines(&servers.log).is_empty();
-    supervisor.client.wait_until("a web hook and a mail", both).await;
+    supervisor
+        .client
+        .wait_until("a web hook and a mail", async |_| {
+            !lines(&receiver.log).is_empty() && !lines(&servers.log).is_empty()
+        })
+        .await;
     let posted = &lines(&receiver.log)[0];
     assert_eq!(posted["genuine"], json!(true), "{posted}");
     let body: Value = serde_json::from_str(posted["body"].as_str().expect("a text")).expect("JSON");
@@ -500,13 +504,15 @@ async fn a_plugin_that_fails_is_told_through_the_outbox_by_web_hook_and_by_mail(
     assert!(subjects.iter().any(of_failure), "{subjects:?}");
 
     // Status says so, for people and for programs.
-    let delivered = async |_| {
-        let status = supervisor.cli(&["status", "--output", "json"]).await;
-        let status: Value = serde_json::from_slice(&status.stdout).unwrap_or_default();
-        let told = &status["agent"]["notifications"];
-        told["entries"] == 2 && told["delivered"].as_u64() >= Some(2) && told["waiting"] == 0
-    };
-    supervisor.client.wait_until("deliveries in the status", delivered).await;
+    supervisor
+        .client
+        .wait_until("deliveries in the status", async |_| {
+            let status = supervisor.cli(&["status", "--output", "json"]).await;
+            let status: Value = serde_json::from_slice(&status.stdout).unwrap_or_default();
+            let told = &status["agent"]["notifications"];
+            told["entries"] == 2 && told["delivered"].as_u64() >= Some(2) && told["waiting"] == 0
+        })
+        .await;
     let shown = supervisor.cli(&["status"]).await;
     let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
     assert!(shown.contains("notifications: 2 rules, ") && shown.contains(" delivered"), "{shown}");
