@@ -383,6 +383,8 @@ schedule:
     let event = &told[0]["event"];
     assert_eq!((told.len(), event["kind"].as_str()), (1, Some("schedule.failed")), "{told:?}");
     let field = |name: &str| event["fields"][name].as_str().unwrap_or_default();
-    assert_eq!((field("job"), field("run").len()), ("stuck", 26), "{event}");
+    // The run is named by its planned time.
+    assert!(field("run").starts_with("20") && field("run").ends_with('Z'), "{event}");
+    assert_eq!(field("job"), "stuck", "{event}");
     assert!(field("reason").contains("deadline of 1000 ms"), "{event}");
 }
