@@ -153,6 +153,24 @@ static PYTHON_HELPER: &[Template] = &[
         "python/talon_plugin/generated/talon/state/v1/state_pb2.pyi"
     ),
     example!("talon_plugin/logs.py", "python/talon_plugin/logs.py"),
+    example!(
+        "talon_plugin/generated/talon/model/__init__.py",
+        "python/talon_plugin/generated/talon/model/__init__.py"
+    ),
+    example!(
+        "talon_plugin/generated/talon/model/v1/__init__.py",
+        "python/talon_plugin/generated/talon/model/v1/__init__.py"
+    ),
+    example!(
+        "talon_plugin/generated/talon/model/v1/model_pb2.py",
+        "python/talon_plugin/generated/talon/model/v1/model_pb2.py"
+    ),
+    example!(
+        "talon_plugin/generated/talon/model/v1/model_pb2.pyi",
+        "python/talon_plugin/generated/talon/model/v1/model_pb2.pyi"
+    ),
+    example!("talon_plugin/model.py", "python/talon_plugin/model.py"),
+    example!("talon_plugin/storage.py", "python/talon_plugin/storage.py"),
     example!("talon_plugin/plugin.py", "python/talon_plugin/plugin.py"),
     example!("talon_plugin/py.typed", "python/talon_plugin/py.typed"),
     example!("talon_plugin/serve.py", "python/talon_plugin/serve.py"),
@@ -177,6 +195,11 @@ static GO_HELPER: &[Template] = &[
         "go/talonplugin/pluginpb/plugin_grpc.pb.go"
     ),
     example!("gopath/src/talonplugin/plugintest/host.go", "go/talonplugin/plugintest/host.go"),
+    example!("gopath/src/talonplugin/model.go", "go/talonplugin/model.go"),
+    example!("gopath/src/talonplugin/modelpb/model.pb.go", "go/talonplugin/modelpb/model.pb.go"),
+    example!("gopath/src/talonplugin/modelpb/model_grpc.pb.go", "go/talonplugin/modelpb/model_grpc.pb.go"),
+    example!("gopath/src/talonplugin/output.go", "go/talonplugin/output.go"),
+    example!("gopath/src/talonplugin/storage.go", "go/talonplugin/storage.go"),
     example!("gopath/src/talonplugin/roles.go", "go/talonplugin/roles.go"),
     example!("gopath/src/talonplugin/serve.go", "go/talonplugin/serve.go"),
     example!("gopath/src/talonplugin/state.go", "go/talonplugin/state.go"),
@@ -191,6 +214,12 @@ static NODE_HELPER: &[Template] = &[
     example!("talon-plugin/index.d.ts", "node/talon-plugin/index.d.ts"),
     example!("talon-plugin/index.js", "node/talon-plugin/index.js"),
     example!("talon-plugin/log.js", "node/talon-plugin/log.js"),
+    example!("talon-plugin/model.js", "node/talon-plugin/model.js"),
+    example!(
+        "talon-plugin/proto/talon/model/v1/model.proto",
+        "node/talon-plugin/proto/talon/model/v1/model.proto"
+    ),
+    example!("talon-plugin/storage.js", "node/talon-plugin/storage.js"),
     example!("talon-plugin/plugin.js", "node/talon-plugin/plugin.js"),
     example!("talon-plugin/proto.js", "node/talon-plugin/proto.js"),
     example!("talon-plugin/proto/details.proto", "node/talon-plugin/proto/details.proto"),
@@ -235,7 +264,11 @@ mod tests {
         let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../plugins-examples");
         for (language, helper, not_carried) in [
             (Language::Python, "python/talon_plugin", &[][..]),
-            (Language::Go, "go/talonplugin", &["go/talonplugin/plugin_test.go"]),
+            (
+                Language::Go,
+                "go/talonplugin",
+                &["go/talonplugin/output_test.go", "go/talonplugin/plugin_test.go"],
+            ),
             (Language::Node, "node/talon-plugin", &[]),
         ] {
             let mut there = Vec::new();
