@@ -60,10 +60,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for ReadUntilEnd<S> {
         if self.closed {
             return Poll::Ready(Ok(bytes));
         }
-        let written = match from {
-            [one] => Pin::new(&mut self.stream).poll_write(cx, one),
-            _ => Pin::new(&mut self.stream).poll_write_vectored(cx, from),
-        };
+        let written = Pin::new(&mut self.stream).poll_write_vectored(cx, from);
         written.map(|written| self.outcome(written, bytes))
     }
 
