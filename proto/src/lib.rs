@@ -8,6 +8,7 @@
 //! | [`notices`] | plugin → host, unasked: `talon.plugin.v1` |
 //! | [`host`] | clients → supervisor: `talon.host.v1` |
 //! | [`agent`] | clients → the agent, supervisor ↔ `talon-agent`: `talon.agent.v1` |
+//! | [`gateway`] | supervisor ↔ `talon-gateway`: `talon.gateway.v1` |
 //! | [`state`] | plugin → its own key-values, operators → all state, supervisor ↔ `talon-state`: `talon.state.v1` |
 //! | [`model`] | plugin → completions of language models: `talon.model.v1` |
 //! | [`mcp_actions`] | names of actions for MCP's resources and prompts |
@@ -34,6 +35,11 @@ mod generated {
         pub mod agent {
             pub mod v1 {
                 include!("generated/talon.agent.v1.rs");
+            }
+        }
+        pub mod gateway {
+            pub mod v1 {
+                include!("generated/talon.gateway.v1.rs");
             }
         }
         pub mod host {
@@ -71,6 +77,8 @@ pub use generated::opentalon::plugin::v1 as plugin;
 /// The agent: `talon.agent.v1`, with a service for its clients, and what a supervisor and `talon-agent` say
 /// to each other.
 pub use generated::talon::agent::v1 as agent;
+/// What a supervisor and `talon-gateway` say to each other: `talon.gateway.v1`.
+pub use generated::talon::gateway::v1 as gateway;
 /// The API of the supervisor: `talon.host.v1`.
 pub use generated::talon::host::v1 as host;
 /// Completions of language models for a plugin: `talon.model.v1`.

@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 const RECORD: &str = "TALON_RECORD_PROTOS";
 
-const FILES: [&str; 8] = [
+const FILES: [&str; 9] = [
     "opentalon/plugin/v1/plugin.proto",
     "talon/host/v1/host.proto",
     "talon/state/v1/state.proto",
@@ -22,6 +22,7 @@ const FILES: [&str; 8] = [
     "talon/agent/v1/agent.proto",
     "talon/agent/v1/control.proto",
     "talon/model/v1/model.proto",
+    "talon/gateway/v1/control.proto",
 ];
 
 /// Streams that are open for a plugin's whole life and carry a message now and then.

@@ -328,6 +328,7 @@ mod tests {
                 rights: None,
                 allowed: None,
                 service: agent.then_some(crate::peer::OwnService::Agent),
+                delegation: None,
             };
             assert_eq!(trusted_context(&peer, &call, SENDER_KEY), sender);
             assert_eq!(trusted_context(&peer, &call, SUBAGENT_KEY), "");

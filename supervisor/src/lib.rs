@@ -7,9 +7,11 @@
 //! | [`agent`] | the supervisor's side of the agent |
 //! | [`audit`] | the audit log of calls and operations |
 //! | [`config`] | the config file, environment variables and flags |
+//! | [`credentials`] | access to the gateway |
 //! | `discover` | finds plugins |
 //! | [`dispatch`] | the dispatcher: the guard stack of every plugin |
 //! | [`events`] | what an operator wants to be told of, numbered and kept |
+//! | [`gateway`] | the supervisor's side of the gateway |
 //! | [`host`] | `talon.host.v1.Host` on `host.sock` |
 //! | `notify` | messages to a service manager |
 //! | [`peer`] | the peer of a connection, and its role |
@@ -27,9 +29,11 @@ pub mod agent;
 pub mod audit;
 mod blocking;
 pub mod config;
+pub mod credentials;
 mod discover;
 pub mod dispatch;
 pub mod events;
+pub mod gateway;
 pub mod host;
 mod notify;
 pub mod peer;

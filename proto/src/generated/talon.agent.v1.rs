@@ -4464,6 +4464,10 @@ pub struct AttachClient {
     /// person, model or program
     #[prost(string, tag = "6")]
     pub origin: ::prost::alloc::string::String,
+    /// The other end speaks for others: each request says for whom, by the metadata `talon-subject`, `talon-channel`, `talon-role` and
+    /// `talon-origin`, and is refused without. `role` is then the most that a request may have.
+    #[prost(bool, tag = "1120")]
+    pub delegates: bool,
 }
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]

@@ -167,6 +167,7 @@ async fn identify(peer: &Peer) -> Result<AttachClient, ClientRejectedError> {
             .map_err(ClientRejectedError::Unnamed)?,
         role: peer.role_name().to_owned(),
         origin: peer.origin_name().to_owned(),
+        delegates: false,
     })
 }
 

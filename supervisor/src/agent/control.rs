@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -204,7 +204,12 @@ impl ManagedService for AgentService {
         Ok(())
     }
 
-    fn receive(held: &ServiceHandle<Self>, given: &mut SessionState, message: FromAgent) {
+    fn receive(
+        held: &ServiceHandle<Self>,
+        given: &mut SessionState,
+        message: FromAgent,
+        _unwanted: Option<OwnedFd>,
+    ) {
         match message.kind {
             Some(from_agent::Kind::Ready(Ready { engine, place, problems, full })) => {
                 if !given.ready {

@@ -37,11 +37,12 @@ fn agent_peer(uid: u32, gid: u32, pid: u32) -> Peer {
         rights: Some((Role::Call, Origin::Model)),
         allowed: None,
         service: Some(OwnService::Agent),
+        delegation: None,
     }
 }
 
 /// The peer for the uid, gid and pid of a service.
-pub(crate) type ServicePeer = fn(u32, u32, u32) -> Peer;
+type ServicePeer = Box<dyn Fn(u32, u32, u32) -> Peer + Send + Sync>;
 
 /// The current connection, if any.
 pub(crate) struct HostLink {
@@ -63,8 +64,14 @@ struct Inner {
 
 impl HostLink {
     /// The link of a service that calls as this peer.
-    pub(crate) fn new(peer: ServicePeer) -> Self {
-        Self { peer, inner: Mutex::default() }
+    pub(crate) fn new(peer: impl Fn(u32, u32, u32) -> Peer + Send + Sync + 'static) -> Self {
+        Self { peer: Box::new(peer), inner: Mutex::default() }
+    }
+
+    /// The gid of the service's process; the supervisor's own without an endpoint.
+    pub(crate) fn gid(&self) -> u32 {
+        let own = || rustix::process::getegid().as_raw();
+        self.inner.lock().endpoint.as_ref().map_or_else(own, |endpoint| endpoint.gid)
     }
 
     /// Serves connections by this endpoint from now on.

@@ -98,7 +98,7 @@ impl AgentSupervisor {
     }
 
     /// Passes a client's connection to it. The connection is closed if too many wait.
-    pub(super) fn attach(
+    pub(crate) fn attach(
         &self,
         about: AttachClient,
         connection: OwnedFd,
@@ -136,6 +136,7 @@ fn supervisor_client() -> AttachClient {
         sender: "uid:talon".to_owned(),
         role: "operate".to_owned(),
         origin: "program".to_owned(),
+        delegates: false,
     }
 }
 

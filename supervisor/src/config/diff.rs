@@ -6,7 +6,7 @@ use serde_json::Value;
 use talon_agent_settings::AgentKeys;
 use talon_plugin_config::document::origin::KeyPath;
 
-use super::types::{Config, Grants, Host, Log, Plugins, Sandbox, Tools};
+use super::types::{Config, Gateway, GatewayLimits, Grants, Host, Log, Plugins, Sandbox, Tools};
 
 impl Config {
     /// This configuration as far as a supervisor that runs with `running` can apply it: keys that are fixed
@@ -33,6 +33,7 @@ impl Config {
             agent,
             models,
             orchestrator,
+            gateway,
             extensions,
         } = self.clone();
         let tools = &running.plugins.tools;
@@ -66,6 +67,19 @@ impl Config {
             },
             models,
             orchestrator,
+            // It is told the rest again; connections to come meet other limits, and get another certificate.
+            gateway: Gateway {
+                enabled: running.gateway.enabled,
+                address: running.gateway.address,
+                max_role: running.gateway.max_role,
+                program: running.gateway.program.clone(),
+                limits: GatewayLimits {
+                    // Its descriptors are fixed at its start.
+                    connections: running.gateway.limits.connections,
+                    ..gateway.limits
+                },
+                ..gateway
+            },
             // Host and agent take another list at once; a turn keeps the one that it began with.
             extensions,
             // Locations, and everything that is opened once.

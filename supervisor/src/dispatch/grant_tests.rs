@@ -9,6 +9,7 @@ fn peer(agent: bool) -> Peer {
         rights: None,
         allowed: None,
         service: agent.then_some(crate::peer::OwnService::Agent),
+        delegation: None,
     }
 }
 

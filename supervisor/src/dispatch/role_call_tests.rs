@@ -8,7 +8,7 @@ use crate::config::{DefaultPath, DefaultPaths, PluginStorage, PluginStorageEngin
 fn peer(agent: bool) -> Peer {
     let rights = Some((PeerRole::Admin, Origin::Person));
     let service = agent.then_some(OwnService::Agent);
-    Peer { uid: 1000, gid: 1000, pid: 1, rights, allowed: None, service }
+    Peer { uid: 1000, gid: 1000, pid: 1, rights, allowed: None, service, delegation: None }
 }
 
 fn config() -> Arc<Config> {

@@ -119,7 +119,16 @@ impl<H: Host> ConnectionService<H> {
             let Some(accepted) = accepted else { return Ok(()) };
             let (mut request, respond) = accepted?;
             load.request();
-            request.extensions_mut().insert(peer.clone());
+            let metadata = MetadataMap::from_headers(std::mem::take(request.headers_mut()));
+            let asked = peer.of_request(&metadata);
+            *request.headers_mut() = metadata.into_headers();
+            match asked {
+                Ok(peer) => drop(request.extensions_mut().insert(peer)),
+                Err(status) => {
+                    requests.spawn(answer(respond, None, async { Err(status) }));
+                    continue;
+                }
+            }
             if peer.rights.is_none() {
                 requests_left = requests_left.saturating_sub(1);
                 if requests_left == 0 {

@@ -32,7 +32,7 @@ impl Fixture {
     async fn connect(&self, uid: u32, window: u32) -> SendRequest<Bytes> {
         let (ours, theirs) = UnixStream::pair().unwrap();
         let rights = Some((Role::Call, Origin::Program));
-        let peer = Peer { uid, gid: uid, pid: 1, rights, allowed: None, service: None };
+        let peer = Peer { uid, gid: uid, pid: 1, rights, allowed: None, service: None, delegation: None };
         let served = self.serving.clone().connection(
             serve_client(ours, FrameLimits::default(), ConnectedClient::new(peer, ())).unwrap(),
             CancellationToken::new(),

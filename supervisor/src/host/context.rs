@@ -15,8 +15,10 @@ use super::closing::StreamCloser;
 use super::exit_requests::ExitSender;
 use crate::agent;
 use crate::audit::{Audit, OperationRecording};
+use crate::credentials::Credentials;
 use crate::dispatch::Dispatcher;
 use crate::events::EventRecorder;
+use crate::gateway::GatewaySupervisor;
 use crate::peer::Peer;
 use crate::receipts::Receipts;
 use crate::reload::Reloader;
@@ -53,6 +55,10 @@ pub struct SupervisorInfo {
     pub receipts: Receipts,
     /// The events for an operator.
     pub recorder: EventRecorder,
+    /// The gateway; `None` if there is none.
+    pub gateway: Option<GatewaySupervisor>,
+    /// Access to the gateway; `None` if state is off.
+    pub credentials: Option<Credentials>,
 }
 
 /// The supervisor's parts as the handlers use them. Cheap to clone.

@@ -21,14 +21,14 @@ use tower::Service;
 use super::limits::{MAX_REQUESTS, MAX_REQUESTS_PER_UID};
 use super::state_proxy;
 use crate::config::Role;
-use crate::peer::authorize;
+use crate::peer::{Principal, authorize};
 
 type Request = http::Request<Body>;
 type Response = http::Response<Body>;
 
 /// Limits the concurrent requests of one server. Clones share state.
 #[derive(Clone)]
-pub(super) struct RequestLimiter(Arc<ConnectionLimiter>);
+pub(super) struct RequestLimiter(Arc<ConnectionLimiter<Principal>>);
 
 impl Default for RequestLimiter {
     fn default() -> Self {
@@ -40,7 +40,7 @@ impl RequestLimiter {
     /// Admits a request; the permit is held until the client has received the answer.
     pub(super) fn admit(&self, extensions: &http::Extensions) -> Result<ConnectionPermit, Status> {
         let peer = authorize(extensions, Role::Call)?.peer;
-        self.0.acquire(peer.uid).ok_or_else(|| {
+        self.0.acquire(peer.principal()).ok_or_else(|| {
             Status::resource_exhausted(format!(
                 "{MAX_REQUESTS_PER_UID} requests of one user, {MAX_REQUESTS} of all, are the most at once: wait for \
                  some to be answered"

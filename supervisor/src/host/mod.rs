@@ -8,6 +8,7 @@ mod agent_connection;
 mod closing;
 mod connection;
 mod context;
+mod credentials;
 mod events;
 mod exit_requests;
 mod extensions;

@@ -33,6 +33,7 @@ fn everybody(rights: Option<(Role, Origin)>) -> PeerClassifier {
             rights,
             allowed: None,
             service: None,
+            delegation: None,
         })
     })
 }
@@ -242,6 +243,7 @@ async fn alone(seen: mpsc::UnboundedSender<CallEvent>) -> (AgentConnection, Host
         rights: Some((Role::Call, Origin::Model)),
         allowed: None,
         service: Some(crate::peer::OwnService::Agent),
+        delegation: None,
     };
     let alone = serve_agent(ours, peer, PendingHost { seen }, MAX_ARGUMENT_BYTES).unwrap();
     let connector = tower::service_fn(move |_| {

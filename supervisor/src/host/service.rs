@@ -6,14 +6,15 @@ use futures_util::stream::BoxStream;
 use talon_plugin::{Events, Registry};
 use talon_proto::host::host_server::Host;
 use talon_proto::host::{
-    AckEventsRequest, AckEventsResponse, ApproveRequest, ApproveResponse, Event, ExecuteRequest,
+    AckEventsRequest, AckEventsResponse, ApproveRequest, ApproveResponse, CheckCredentialRequest,
+    CheckCredentialResponse, CreateTokenRequest, CreateTokenResponse, CredentialChange, Event, ExecuteRequest,
     ExecuteResponse, ExecuteUpdate, GetPluginRequest, GetPluginResponse, GetRawAnswerRequest,
     GetRawAnswerResponse, GetStatusRequest, GetStatusResponse, HandOverRequest, HandOverResponse, HostEvent,
-    ListPluginsRequest, ListPluginsResponse, ListRawAnswersRequest, ListRawAnswersResponse, LogLine,
-    LogsRequest, RefreshCapabilitiesRequest, RefreshCapabilitiesResponse, ReloadPluginRequest,
-    ReloadPluginResponse, ReloadRequest, ReloadResponse, RestartRequest, RestartResponse, ShutdownRequest,
+    ListPluginsRequest, ListPluginsResponse, ListRawAnswersRequest, ListRawAnswersResponse, ListTokensRequest, ListTokensResponse, LogLine,
+    LogsRequest, OpenGatewayRequest, OpenGatewayResponse, RedeemLinkRequest, RedeemLinkResponse, RefreshCapabilitiesRequest, RefreshCapabilitiesResponse, ReloadPluginRequest,
+    ReloadPluginResponse, ReloadRequest, ReloadResponse, RestartRequest, RestartResponse, RevokeTokenRequest, RevokeTokenResponse, ShutdownRequest,
     ShutdownResponse, StartRequest, StartResponse, StopRequest, StopResponse, SubscribeRequest,
-    VerifyReceiptsRequest, VerifyReceiptsResponse, WatchEventsRequest,
+    VerifyReceiptsRequest, VerifyReceiptsResponse, WatchCredentialsRequest, WatchEventsRequest,
 };
 use tokio::sync::Semaphore;
 use tonic::{Request, Response, Status};
@@ -22,7 +23,7 @@ use super::closing::StreamCloser;
 use super::context::{HostContext, SupervisorInfo};
 use super::exit_requests::ExitSender;
 use super::limits::MAX_FOLLOWERS;
-use super::{events, exit_requests, operate, plugins, raw_answers, receipts, reload, status, streams};
+use super::{credentials, events, exit_requests, operate, plugins, raw_answers, receipts, reload, status, streams};
 use crate::dispatch::{self, Dispatcher};
 
 /// `talon.host.v1.Host`. Cheap to clone.
@@ -68,6 +69,7 @@ impl Host for HostService {
     type ExecuteStreamingStream = BoxStream<'static, Result<ExecuteUpdate, Status>>;
     type WatchEventsStream = BoxStream<'static, Result<Event, Status>>;
     type LogsStream = BoxStream<'static, Result<LogLine, Status>>;
+    type WatchCredentialsStream = BoxStream<'static, Result<CredentialChange, Status>>;
     type SubscribeStream = BoxStream<'static, Result<HostEvent, Status>>;
 
     async fn execute(&self, request: Request<ExecuteRequest>) -> Result<Response<ExecuteResponse>, Status> {
@@ -236,5 +238,63 @@ impl Host for HostService {
 
     async fn logs(&self, request: Request<LogsRequest>) -> Result<Response<Self::LogsStream>, Status> {
         streams::logs(&self.context, request)
+    }
+
+    async fn create_token(
+        &self,
+        request: Request<CreateTokenRequest>,
+    ) -> Result<Response<CreateTokenResponse>, Status> {
+        let recording = self.context.record(&request, "create_token", &request.get_ref().name);
+        let result = credentials::create(&self.context, request).await;
+        recording.finish(&result);
+        result
+    }
+
+    async fn list_tokens(
+        &self,
+        request: Request<ListTokensRequest>,
+    ) -> Result<Response<ListTokensResponse>, Status> {
+        credentials::list(&self.context, request).await
+    }
+
+    async fn revoke_token(
+        &self,
+        request: Request<RevokeTokenRequest>,
+    ) -> Result<Response<RevokeTokenResponse>, Status> {
+        let recording = self.context.record(&request, "revoke_token", &request.get_ref().id);
+        let result = credentials::revoke(&self.context, request).await;
+        recording.finish(&result);
+        result
+    }
+
+    async fn open_gateway(
+        &self,
+        request: Request<OpenGatewayRequest>,
+    ) -> Result<Response<OpenGatewayResponse>, Status> {
+        let recording = self.context.record(&request, "open_gateway", "");
+        let result = credentials::open(&self.context, request).await;
+        recording.finish(&result);
+        result
+    }
+
+    async fn check_credential(
+        &self,
+        request: Request<CheckCredentialRequest>,
+    ) -> Result<Response<CheckCredentialResponse>, Status> {
+        credentials::check(&self.context, request).await
+    }
+
+    async fn redeem_link(
+        &self,
+        request: Request<RedeemLinkRequest>,
+    ) -> Result<Response<RedeemLinkResponse>, Status> {
+        credentials::redeem(&self.context, request).await
+    }
+
+    async fn watch_credentials(
+        &self,
+        request: Request<WatchCredentialsRequest>,
+    ) -> Result<Response<Self::WatchCredentialsStream>, Status> {
+        credentials::watch(&self.context, &request)
     }
 }

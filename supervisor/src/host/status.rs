@@ -5,7 +5,7 @@ use std::path::Path;
 use talon_plugin_config::discover::RejectedPlugin;
 use talon_proto::agent;
 use talon_proto::host::{
-    self, AgentProvider, AgentStatus, GetStatusRequest, GetStatusResponse, RefusedPlugin, StateStatus,
+    self, AgentProvider, AgentStatus, GatewayStatus, GetStatusRequest, GetStatusResponse, RefusedPlugin, StateStatus,
 };
 use talon_sanitize::Raw;
 use tonic::{Request, Response, Status};
@@ -13,6 +13,7 @@ use tonic::{Request, Response, Status};
 use super::context::HostContext;
 use crate::agent::{AgentReport, MemoryVectors, Provider};
 use crate::config::Role;
+use crate::gateway::GatewaySupervisor;
 use crate::peer::require;
 use crate::service::ManagedServiceStatus;
 use crate::to_wire::{unix_ms, wire};
@@ -65,6 +66,7 @@ pub(super) fn status(
                 .map_or_else(no_agent, |keeper| agent_status(keeper.status(), keeper.report())),
         ),
         extensions: context.extensions(permitted.visibility(), None),
+        gateway: Some(about.gateway.as_ref().map_or_else(no_gateway, gateway_status)),
     }))
 }
 
@@ -139,6 +141,25 @@ fn vectors(told: MemoryVectors) -> host::MemoryVectors {
 
 fn no_agent() -> AgentStatus {
     AgentStatus { state: "off".to_owned(), ..AgentStatus::default() }
+}
+
+fn gateway_status(gateway: &GatewaySupervisor) -> GatewayStatus {
+    let (status, told) = (gateway.status(), gateway.report());
+    GatewayStatus {
+        state: status.state.as_str().to_owned(),
+        pid: status.pid,
+        uid: status.uid,
+        restarts: status.restarts,
+        problems: status.problem.into_iter().chain(status.complaints).map(wire).collect(),
+        url: gateway.url().unwrap_or_default(),
+        connections: told.map(|told| told.connections),
+        requests: told.map(|told| told.requests),
+        refused: told.map(|told| told.refused),
+    }
+}
+
+fn no_gateway() -> GatewayStatus {
+    GatewayStatus { state: "off".to_owned(), ..GatewayStatus::default() }
 }
 
 fn path(path: &Path) -> String {

@@ -1,9 +1,13 @@
 //! The peer of a connection, from kernel credentials.
 
+use std::fmt;
 use std::sync::Arc;
 
 use talon_guard::Origin;
+use talon_listen::delegation::{DelegatedOrigin, DelegatedRole, Delegation};
 use talon_proto::host;
+use tonic::Status;
+use tonic::metadata::MetadataMap;
 
 use crate::config::{AllowedActions, Role};
 
@@ -22,6 +26,8 @@ pub struct Peer {
     pub allowed: Option<Arc<AllowedActions>>,
     /// Which service of the supervisor's own it is, on the connection that the supervisor gave it.
     pub service: Option<OwnService>,
+    /// For whom a request is, on the connection of a service that makes requests for others; `None` on all other connections.
+    pub delegation: Option<Arc<Delegation>>,
 }
 
 /// A service of the supervisor's own.
@@ -31,6 +37,26 @@ pub enum OwnService {
     Agent,
     /// `talon-state`. It calls the storage backend, and nothing else.
     State,
+    /// `talon-gateway`. Each of its requests says for whom it is, within the ceiling of its connection.
+    Gateway,
+}
+
+/// By what a request's limits, pages and fingerprints are kept.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Principal {
+    /// A user of this machine.
+    Uid(u32),
+    /// Somebody for whom the gateway asks.
+    Subject(Arc<str>),
+}
+
+impl fmt::Display for Principal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Uid(uid) => write!(f, "{uid}"),
+            Self::Subject(subject) => f.write_str(subject),
+        }
+    }
 }
 
 impl Peer {
@@ -38,6 +64,46 @@ impl Peer {
     #[must_use]
     pub fn is_agent(&self) -> bool {
         self.service == Some(OwnService::Agent)
+    }
+
+    /// Whether it is the gateway.
+    #[must_use]
+    pub fn is_gateway(&self) -> bool {
+        self.service == Some(OwnService::Gateway)
+    }
+
+    /// By what its limits, pages and fingerprints are kept.
+    #[must_use]
+    pub fn principal(&self) -> Principal {
+        match &self.delegation {
+            Some(delegation) => Principal::Subject(Arc::clone(&delegation.subject)),
+            None => Principal::Uid(self.uid),
+        }
+    }
+
+    /// The peer of one request of this connection: on the gateway's the one that the metadata names.
+    ///
+    /// # Errors
+    /// `Unauthenticated` if the gateway does not say for whom it asks.
+    pub(crate) fn of_request(&self, metadata: &MetadataMap) -> Result<Self, Status> {
+        let (true, Some((ceiling, _))) = (self.is_gateway(), self.rights) else { return Ok(self.clone()) };
+        let ceiling = match ceiling {
+            Role::Call => DelegatedRole::Call,
+            Role::Operate => DelegatedRole::Operate,
+            Role::Admin => DelegatedRole::Admin,
+        };
+        let delegation = Delegation::of(metadata, ceiling)?;
+        let role = match delegation.role {
+            DelegatedRole::Call => Role::Call,
+            DelegatedRole::Operate => Role::Operate,
+            DelegatedRole::Admin => Role::Admin,
+        };
+        let origin = match delegation.origin {
+            DelegatedOrigin::Person => Origin::Person,
+            DelegatedOrigin::Model => Origin::Model,
+            DelegatedOrigin::Program => Origin::Program,
+        };
+        Ok(Self { rights: Some((role, origin)), delegation: Some(Arc::new(delegation)), ..self.clone() })
     }
 
     /// The role's name.

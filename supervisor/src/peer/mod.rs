@@ -8,5 +8,5 @@
 mod credentials;
 mod rights;
 
-pub use credentials::{OwnService, Peer};
-pub(crate) use rights::{Visibility, authorize, require};
+pub use credentials::{OwnService, Peer, Principal};
+pub(crate) use rights::{AuthorizedPeer, Visibility, authorize, require};

@@ -103,6 +103,7 @@ mod tests {
             rights,
             allowed: None,
             service: None,
+            delegation: None,
         });
         request
     }

@@ -16,6 +16,7 @@ fn agent(agent: bool) -> Peer {
         rights: None,
         allowed: None,
         service: agent.then_some(crate::peer::OwnService::Agent),
+        delegation: None,
     }
 }
 

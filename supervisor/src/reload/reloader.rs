@@ -22,7 +22,8 @@ use crate::dispatch::Dispatcher;
 use crate::notify::Manager;
 use crate::socket::{HOST_SOCKET_NAME, grant_peers, set_group};
 use crate::state::StateSupervisor;
-use crate::{agent, discover};
+use crate::gateway::GatewaySupervisor;
+use crate::{agent, discover, gateway};
 
 /// How many plugins a refusal names; the others are counted.
 const MAX_NAMED: usize = 8;
@@ -47,6 +48,8 @@ pub(crate) struct ReloaderParts {
     pub(crate) state: Option<StateSupervisor>,
     /// Receives its part of the configuration.
     pub(crate) agent: Option<agent::AgentSupervisor>,
+    /// The gateway, which is told again.
+    pub(crate) gateway: Option<GatewaySupervisor>,
     /// The plugins that were refused at the start.
     pub(crate) refused: Vec<RejectedPlugin>,
     /// The largest arguments that `host.sock` accepts, which is fixed when it starts to serve.
@@ -345,6 +348,9 @@ impl Reloader {
         }
         if let Some(agent) = &self.parts().agent {
             warnings.extend(agent::configure(wanted, agent, trigger.is_by_operator()).await);
+        }
+        if let Some(gateway) = &self.parts().gateway {
+            warnings.extend(gateway::configure(wanted, gateway).await);
         }
         let needed = self.parts().dispatcher.largest_arguments();
         if needed > self.parts().largest_arguments {

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `host` | becomes `host.sock`: a listening unix stream socket, at any path. Its mode and owner are set by the unit |
 //! | `admin` | a listener for metrics and health: a unix stream socket, or TCP on loopback. There may be several |
+//! | `gateway` | becomes the gateway's listener: TCP at any address. It is passed on, and nothing is read from it |
 //! | `handover` | what the previous supervisor left in the manager's store |
 //!
 //! Sockets of other names are not used, which is logged.
@@ -25,6 +26,8 @@ use crate::notify::STORED_FD_NAME;
 const HOST: &str = "host";
 /// The name of listeners for metrics and health.
 const ADMIN: &str = "admin";
+/// The name of the socket that becomes the gateway's listener.
+const GATEWAY: &str = "gateway";
 
 /// Maximum number of sockets; further ones are not used, which is logged.
 const MAX_SOCKETS: usize = 16;
@@ -36,6 +39,8 @@ pub struct InheritedSockets {
     pub host: Option<UnixListener>,
     /// Listeners for metrics and health.
     pub admin: Vec<AdminListener>,
+    /// The gateway's listener.
+    pub gateway: Option<OwnedFd>,
     /// Sealed bundles of the previous supervisor, the latest last.
     pub handover: Vec<OwnedFd>,
     /// Messages about unused sockets, because the log is not initialized yet.
@@ -70,6 +75,15 @@ pub enum InheritedError {
          ({0}): use ListenStream= with a path or with 127.0.0.1 or [::1], and FileDescriptorName=admin"
     )]
     Admin(io::Error),
+    /// The socket named `gateway` cannot be the gateway's.
+    #[error(
+        "the socket that was handed in as \"gateway\" is no TCP listener ({0}): use ListenStream= with an address and port, \
+         and FileDescriptorName=gateway"
+    )]
+    Gateway(io::Error),
+    /// There are several sockets named `gateway`.
+    #[error("more than one socket was handed in as \"gateway\": leave one ListenStream= in the socket unit")]
+    MultipleGateways,
 }
 
 impl InheritedSockets {
@@ -93,6 +107,12 @@ impl InheritedSockets {
                 }
                 ADMIN if place < MAX_SOCKETS => {
                     sockets.admin.push(admin(&mut handed, place).map_err(InheritedError::Admin)?);
+                }
+                GATEWAY if place < MAX_SOCKETS && sockets.gateway.is_some() => {
+                    return Err(InheritedError::MultipleGateways);
+                }
+                GATEWAY if place < MAX_SOCKETS => {
+                    sockets.gateway = Some(gateway(&mut handed, place).map_err(InheritedError::Gateway)?);
                 }
                 STORED_FD_NAME if place < MAX_SOCKETS => match parcel(&mut handed, place) {
                     Ok(parcel) => sockets.handover.push(parcel),
@@ -132,6 +152,14 @@ fn admin(handed: &mut ListenFd, place: usize) -> io::Result<AdminListener> {
     }
     listener.set_nonblocking(true)?;
     Ok(AdminListener::Tcp(listener))
+}
+
+/// The address is the unit's choice; the gateway's own checks hold for it as for a bound one.
+fn gateway(handed: &mut ListenFd, place: usize) -> io::Result<OwnedFd> {
+    let listener = handed.take_tcp_listener(place)?.ok_or(io::ErrorKind::NotFound)?;
+    listens(&listener)?;
+    listener.set_nonblocking(true)?;
+    Ok(listener.into())
 }
 
 fn parcel(handed: &mut ListenFd, place: usize) -> io::Result<OwnedFd> {

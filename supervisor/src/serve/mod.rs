@@ -15,6 +15,7 @@
 //! | `machine` | what this machine can enforce |
 //! | `state_service` | the service that stores the plugins' state |
 //! | `agent` | the agent, and `agent.sock` |
+//! | `gateway` | the gateway, and its listener |
 //! | `peers`, `process_tree` | identifies clients of `host.sock` |
 //! | `start` | the start, step by step |
 //! | `ready` | the end of the start |
@@ -34,6 +35,7 @@ mod agent;
 mod descriptors;
 mod failure;
 mod files;
+mod gateway;
 mod handover;
 mod hardening;
 mod idle;

@@ -34,7 +34,7 @@ pub(super) fn peer_classifier(policy: Arc<ArcSwap<PeerPolicy>>, registry: Regist
         let rights = found.map(|rights| (rights.role, rights.origin));
         let allowed = found.and_then(|rights| rights.allowed.clone());
         let pid = credentials.pid().and_then(|pid| u32::try_from(pid).ok()).unwrap_or_default();
-        Some(Peer { uid, gid, pid, rights, allowed, service: None })
+        Some(Peer { uid, gid, pid, rights, allowed, service: None, delegation: None })
     })
 }
 

@@ -12,6 +12,7 @@ use tokio::time::Instant;
 use super::admin_listeners::AdminListeners;
 use super::agent::AgentRuntime;
 use super::failure::ServeFailure;
+use super::gateway::GatewayRuntime;
 use super::idle::ClientConnections;
 use super::peers;
 use super::shutdown_cause::ShutdownCause;
@@ -43,6 +44,8 @@ pub(super) struct RunningSupervisor {
     pub(super) socket: HostSocket,
     /// The agent with its clients.
     pub(super) agent: AgentRuntime,
+    /// The gateway with its listener.
+    pub(super) gateway: GatewayRuntime,
     /// `None` while no clients are accepted.
     pub(super) server: Option<Server>,
     /// The listeners for health and metrics.
@@ -94,7 +97,8 @@ impl RunningSupervisor {
         if let Some(state) = &self.state {
             state.set_endpoint(Arc::new(serve.clone()));
         }
-        self.agent.open(&config, &self.registry, recognise, serve).await;
+        self.agent.open(&config, &self.registry, recognise, serve.clone()).await;
+        self.gateway.open(&config, &self.registry, Arc::new(serve)).await;
         self.clients.count_with([server.connections()].into_iter().chain(self.agent.connections()).collect());
         self.liveness.send_replace(Some(server.liveness()));
         self.server = Some(server);
@@ -213,6 +217,11 @@ impl RunningSupervisor {
             self.registry.shutdown(grace.saturating_sub(began.elapsed())).await;
         };
         // The agent stops concurrently: its turns are most of what is waited for.
-        tokio::join!(plugins, self.agent.close(grace));
+        // The gateway first, since what it has begun is the agent's.
+        let services = async {
+            self.gateway.close(grace).await;
+            self.agent.close(grace).await;
+        };
+        tokio::join!(plugins, services);
     }
 }

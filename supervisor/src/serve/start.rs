@@ -14,6 +14,7 @@ use tokio::sync::mpsc;
 use super::admin_listeners::AdminListeners;
 use super::agent::{self, AgentRuntime};
 use super::failure::ServeFailure;
+use super::gateway::{self, GatewayRuntime};
 use super::handover::{AcquiredState, acquire};
 use super::idle::ClientConnections;
 use super::inherited::InheritedSockets;
@@ -26,9 +27,11 @@ use crate::admin::{self, Sources};
 use crate::agent::AgentSupervisor;
 use crate::audit::Audit;
 use crate::config::{Config, Loaded, PeerPolicy, Problem};
+use crate::credentials::{Credentials, StateStore};
 use crate::discover;
 use crate::dispatch::Dispatcher;
 use crate::events::EventRecorder;
+use crate::gateway::GatewaySupervisor;
 use crate::host::{ExitRequest, HostService, StreamCloser, SupervisorInfo, exit_channel};
 use crate::notify::Manager;
 use crate::receipts::Receipts;
@@ -84,6 +87,7 @@ pub async fn serve(loaded: Loaded, beginning: StartOptions) -> Result<(), ServeF
     let unrecorded = events.subscribe_without_calls();
     let state = state_service::supervisor(&config, &events);
     let agent = agent::supervisor(&config, &events);
+    let gateway = gateway::supervisor(&config, agent.as_ref(), &events);
     let (registry, state_service) = match start_plugins(
         &config,
         stage,
@@ -115,6 +119,7 @@ pub async fn serve(loaded: Loaded, beginning: StartOptions) -> Result<(), ServeF
     log_warnings(&discover::unknown_overrides(&loaded, &names), &mut sockets);
     arrival.quarantine(&dispatcher);
 
+    let limits_ports = machine.limits_ports;
     let idle_exit = for_user.then(|| config.user.idle_exit.get());
     let parts = Parts {
         started,
@@ -126,11 +131,12 @@ pub async fn serve(loaded: Loaded, beginning: StartOptions) -> Result<(), ServeF
         events,
         state,
         agent,
+        gateway,
         audit,
         recorder,
     };
     let HostApi { service, reloader, peers, exit_requests } = parts.host_api(refused, &manager);
-    let Parts { config, registry, dispatcher, events, state, agent, audit, recorder, .. } = parts;
+    let Parts { config, registry, dispatcher, events, state, agent, gateway, audit, recorder, .. } = parts;
     let liveness = tokio::sync::watch::Sender::new(None);
     let _fed = watchdog::feed(&manager, &registry, liveness.subscribe());
     // Tasks that run as long as the supervisor: one line each.
@@ -149,6 +155,7 @@ pub async fn serve(loaded: Loaded, beginning: StartOptions) -> Result<(), ServeF
         peers,
         socket,
         agent: AgentRuntime::new(agent, arrival.agent_socket.take(), service_mode),
+        gateway: GatewayRuntime::new(gateway, arrival.gateway_listener.take(), service_mode, limits_ports),
         server: None,
         admin: AdminListeners::new(sockets.admin, sources),
         audit,
@@ -209,6 +216,7 @@ struct Parts {
     events: Events,
     state: Option<StateSupervisor>,
     agent: Option<AgentSupervisor>,
+    gateway: Option<GatewaySupervisor>,
     audit: Audit,
     recorder: EventRecorder,
 }
@@ -237,6 +245,7 @@ impl Parts {
             peers: Arc::clone(&peers),
             state: self.state.clone(),
             agent: self.agent.clone(),
+            gateway: self.gateway.clone(),
             refused,
             largest_arguments: dispatcher.largest_arguments(),
             audit: self.audit.clone(),
@@ -256,6 +265,8 @@ impl Parts {
             audit: self.audit.clone(),
             receipts: Receipts::open(&config.state.data_dir),
             recorder: self.recorder.clone(),
+            gateway: self.gateway.clone(),
+            credentials: self.state.as_ref().map(|state| Credentials::new(StateStore::new(state))),
         };
         machine::log_protections(&self.machine, config.sandbox.mode.into(), &info.not_enforced);
         let (exit_sender, exit_requests) = exit_channel();

@@ -1,6 +1,7 @@
 //! The trait that each managed service implements.
 
 use std::future::Future;
+use std::os::fd::OwnedFd;
 
 use prost::Message;
 use talon_control::{Control, ControlError};
@@ -32,7 +33,13 @@ pub(crate) trait ManagedService: Send + Sync + Sized + 'static {
     ) -> impl Future<Output = Result<(), ControlError>> + Send;
 
     /// Handles a message from the service.
-    fn receive(held: &ServiceHandle<Self>, given: &mut Self::Session, said: Self::Incoming);
+    /// Most messages have no descriptor; one that is not wanted is closed.
+    fn receive(
+        held: &ServiceHandle<Self>,
+        given: &mut Self::Session,
+        said: Self::Incoming,
+        descriptor: Option<OwnedFd>,
+    );
 
     /// The process has ended. Whatever waited for it is dropped, so that the callers learn it now.
     fn process_ended(&self);

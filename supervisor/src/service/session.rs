@@ -86,7 +86,7 @@ async fn exchange<K: ManagedService>(
                     tracing::error!("the {} says too much; it is ended", K::NAME);
                     return Ok(());
                 }
-                Some(packet) => K::receive(held, &mut given, packet.message),
+                Some(packet) => K::receive(held, &mut given, packet.message, packet.descriptor),
             },
             () = held.wait_changed() => {}
         }

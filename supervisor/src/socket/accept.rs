@@ -136,7 +136,7 @@ mod tests {
             let (role, uid) = &mut *next.lock();
             *uid += 1;
             let rights = Some((*role, Origin::Program));
-            Some(Peer { uid: *uid, gid: 0, pid: 1, rights, allowed: None, service: None })
+            Some(Peer { uid: *uid, gid: 0, pid: 1, rights, allowed: None, service: None, delegation: None })
         });
         let most = RESERVED_FOR_ADMINISTRATORS + 1;
         let acceptor = Acceptor::new("test.sock", classifier, ConnectionLimiter::new(most, most));

@@ -193,7 +193,12 @@ impl ManagedService for StateService {
         Ok(())
     }
 
-    fn receive(held: &ServiceHandle<Self>, given: &mut SessionState, message: FromState) {
+    fn receive(
+        held: &ServiceHandle<Self>,
+        given: &mut SessionState,
+        message: FromState,
+        _unwanted: Option<OwnedFd>,
+    ) {
         match message.kind {
             Some(from_state::Kind::Ready(Ready { engine, place, problem, .. })) => {
                 tracing::info!(engine = %sanitize_report(&engine), place = %sanitize_report(&place), "state is kept");
@@ -240,6 +245,7 @@ fn state_peer(uid: u32, gid: u32, pid: u32) -> Peer {
         rights: Some((Role::Call, Origin::System)),
         allowed: Some(Arc::new(AllowedActions::new(&[]))),
         service: Some(OwnService::State),
+        delegation: None,
     }
 }
 

@@ -1,28 +1,29 @@
 //! Limits the number of concurrent connections or requests, in total and per user.
 
 use std::collections::HashMap;
+use std::hash::Hash;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 
-/// Counts connections, or requests, in total and per uid.
+/// Counts connections, or requests, in total and per uid, or per another key that stands for one user.
 #[derive(Debug)]
-pub struct ConnectionLimiter {
+pub struct ConnectionLimiter<K: Hash + Eq + Clone = u32> {
     max: usize,
     max_per_uid: usize,
-    by_uid: Mutex<HashMap<u32, usize>>,
+    by_uid: Mutex<HashMap<K, usize>>,
     acquired: AtomicU64,
 }
 
 /// A permit, released on drop.
 #[derive(Debug)]
-pub struct ConnectionPermit {
-    limiter: Arc<ConnectionLimiter>,
-    uid: u32,
+pub struct ConnectionPermit<K: Hash + Eq + Clone = u32> {
+    limiter: Arc<ConnectionLimiter<K>>,
+    uid: K,
 }
 
-impl ConnectionLimiter {
+impl<K: Hash + Eq + Clone> ConnectionLimiter<K> {
     /// A limiter with a total limit and a limit per uid.
     #[must_use]
     pub fn new(most: usize, most_per_uid: usize) -> Arc<Self> {
@@ -48,25 +49,25 @@ impl ConnectionLimiter {
     }
 
     /// Acquires a permit; `None` if a limit is reached.
-    pub fn acquire(self: &Arc<Self>, uid: u32) -> Option<ConnectionPermit> {
+    pub fn acquire(self: &Arc<Self>, uid: K) -> Option<ConnectionPermit<K>> {
         self.acquire_beside(uid, 0)
     }
 
     /// The same for a user who must leave this many of all permits to others.
-    pub fn acquire_beside(self: &Arc<Self>, uid: u32, reserved: usize) -> Option<ConnectionPermit> {
+    pub fn acquire_beside(self: &Arc<Self>, uid: K, reserved: usize) -> Option<ConnectionPermit<K>> {
         let mut by_uid = self.by_uid.lock();
         let all: usize = by_uid.values().sum();
         let own = by_uid.get(&uid).copied().unwrap_or(0);
         if all.saturating_add(reserved) >= self.max || own >= self.max_per_uid {
             return None;
         }
-        by_uid.insert(uid, own + 1);
+        by_uid.insert(uid.clone(), own + 1);
         self.acquired.fetch_add(1, Ordering::Relaxed);
         Some(ConnectionPermit { limiter: Arc::clone(self), uid })
     }
 }
 
-impl Drop for ConnectionPermit {
+impl<K: Hash + Eq + Clone> Drop for ConnectionPermit<K> {
     fn drop(&mut self) {
         let mut by_uid = self.limiter.by_uid.lock();
         if let Some(own) = by_uid.get_mut(&self.uid) {

@@ -13,11 +13,14 @@
 //! | [`PermitBody`] | answers that the client does not receive: each holds its permit until then |
 //! | [`LogThrottle`] | repeated log lines |
 //!
+//! On connections of the supervisor's own making, [`delegation`] says for whom a request is.
+//!
 //! For clients: `trust` checks who listens on a socket, [`ShortPath`] connects to long paths, and
 //! [`DRAINING`] is the error of a supervisor that is stopping.
 
 mod body_timeout;
 mod connection_limiter;
+pub mod delegation;
 mod path;
 mod permit_body;
 mod preface_timeout;

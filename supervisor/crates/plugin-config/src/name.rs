@@ -22,7 +22,7 @@ pub const RESERVED_NAME: &str = "talon";
 
 /// The names of Talon's own parts: its actions, and its services, which have uids, homes and logs by these
 /// names like plugins. No plugin can have one.
-pub const RESERVED_NAMES: [&str; 3] = [RESERVED_NAME, "talon-state", "talon-agent"];
+pub const RESERVED_NAMES: [&str; 4] = [RESERVED_NAME, "talon-state", "talon-agent", "talon-gateway"];
 
 /// Why a text is not a plugin name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -6,6 +6,7 @@ mod admin;
 mod audit;
 mod events;
 mod frames;
+mod gateway;
 mod guard;
 mod host;
 mod log;
@@ -25,6 +26,7 @@ pub use self::admin::Admin;
 pub use self::audit::{Audit, AuditArguments};
 pub use self::events::Events;
 pub use self::frames::Frames;
+pub use self::gateway::{BehindProxy, Gateway, GatewayLimits, GatewayTls};
 pub use self::guard::{Breaker, Envelope, Guard, Oversize, Pages, Quarantine};
 pub use self::host::{Host, Origin, Peer, Role};
 pub use self::log::{Log, LogFormat};
@@ -97,6 +99,8 @@ pub struct Config {
     pub models: ModelKeys,
     /// Instructions for the model.
     pub orchestrator: OrchestratorKeys,
+    /// HTTP and WebSocket for browsers, channels and programs: [the gateway](gateway.md).
+    pub gateway: Gateway,
     /// Actions that extend the system, each in a role: [extensions](extensions/README.md).
     ///
     /// A plugin can only propose a role; without an entry here it plays none.
@@ -120,7 +124,7 @@ impl Config {
     #[must_use]
     pub fn runs_agent(&self) -> bool {
         let has_work =
-            !self.models.providers.0.is_empty() || !self.extensions.is_empty() || self.plugins.lua.is_some();
+            !self.models.providers.0.is_empty() || !self.extensions.is_empty() || self.plugins.lua.is_some() || self.gateway.enabled;
         self.agent.enabled.runs(has_work)
     }
 
@@ -144,6 +148,7 @@ impl Config {
             agent: AgentKeys::default(),
             models: ModelKeys::default(),
             orchestrator: OrchestratorKeys::default(),
+            gateway: Gateway::default(),
             extensions: Extensions::default(),
         }
     }

@@ -54,6 +54,7 @@ pub enum TakeoverError {
 pub(in crate::serve) struct AcquiredState {
     pub(in crate::serve) socket: Option<HostSocket>,
     pub(in crate::serve) agent_socket: Option<HostSocket>,
+    pub(in crate::serve) gateway_listener: Option<OwnedFd>,
     processes: Option<ReceivedHandover>,
     quarantined: Vec<(String, u32)>,
     source: HandoverSource,
@@ -99,6 +100,9 @@ pub(in crate::serve) async fn acquire(
                 tracing::warn!("there is no supervisor to take over from: this is a start like any other")
             }
         }
+    }
+    if let Some(listener) = sockets.gateway.take() {
+        arrival.gateway_listener = Some(listener);
     }
     if let Some(listener) = sockets.host.take() {
         arrival.socket = Some(HostSocket { listener, file: None });
@@ -175,7 +179,7 @@ impl AcquiredState {
     }
 
     fn take(&mut self, received: SupervisorHandover, runtime_dir: &Path) {
-        let SupervisorHandover { pid, talon, host, file, agent, quarantined, processes } = received;
+        let SupervisorHandover { pid, talon, host, file, agent, gateway, quarantined, processes } = received;
         tracing::info!(pid, version = %talon_sanitize::Raw::from(talon.as_str()).line(), "an earlier supervisor handed over");
         // If the file cannot be found, the next supervisor removes the dead socket.
         let adopt = |name, file: Option<FileIdentity>| {
@@ -186,6 +190,7 @@ impl AcquiredState {
             let file = adopt(agent::SOCKET_NAME, file);
             HostSocket { listener, file }
         });
+        self.gateway_listener = gateway;
         self.quarantined = quarantined;
         self.processes = Some(processes);
     }

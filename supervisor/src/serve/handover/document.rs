@@ -26,6 +26,9 @@ pub(super) struct Document {
     /// `agent.sock`, if there is an agent.
     #[serde(default)]
     agent: Option<SocketRecord>,
+    /// The gateway's listener, if there is one.
+    #[serde(default)]
+    gateway: Option<FdIndex>,
     /// Quarantined plugins, each with its amount of neutralized syntax.
     #[serde(default)]
     quarantined: Vec<(String, u32)>,
@@ -45,6 +48,7 @@ pub(super) struct HandoverContents {
     pub(super) host: OwnedFd,
     pub(super) file: Option<FileIdentity>,
     pub(super) agent: Option<(OwnedFd, Option<FileIdentity>)>,
+    pub(super) gateway: Option<OwnedFd>,
     pub(super) quarantined: Vec<(PluginName, u32)>,
     pub(super) processes: HandoverDocument,
 }
@@ -59,6 +63,7 @@ pub(super) struct SupervisorHandover {
     pub(super) host: UnixListener,
     pub(super) file: Option<FileIdentity>,
     pub(super) agent: Option<(UnixListener, Option<FileIdentity>)>,
+    pub(super) gateway: Option<OwnedFd>,
     pub(super) quarantined: Vec<(String, u32)>,
     pub(super) processes: ReceivedHandover,
 }
@@ -72,6 +77,8 @@ pub(super) enum PackError {
     Host(#[source] std::io::Error),
     #[error("agent.sock cannot be duplicated: {0}")]
     Agent(#[source] std::io::Error),
+    #[error("the gateway's listener cannot be duplicated: {0}")]
+    Gateway(#[source] std::io::Error),
     #[error("what is handed over cannot be written down: {0}")]
     Write(#[from] serde_json::Error),
     #[error(transparent)]
@@ -113,6 +120,7 @@ impl HandoverContents {
             talon: env!("CARGO_PKG_VERSION").to_owned(),
             host,
             agent,
+            gateway: self.gateway.map(|listener| packer.add(listener)),
             quarantined: quarantined.collect(),
             processes: self.processes,
         };
@@ -128,7 +136,7 @@ impl SupervisorHandover {
         if version != VERSION {
             return Err(UnpackError::Version(version));
         }
-        let Document { pid, talon, host, agent, quarantined, processes, .. } =
+        let Document { pid, talon, host, agent, gateway, quarantined, processes, .. } =
             serde_json::from_slice(&document)?;
         let listener = UnixListener::from(unpacker.take(host.listener)?);
         listener.set_nonblocking(true).map_err(UnpackError::Host)?;
@@ -140,7 +148,8 @@ impl SupervisorHandover {
             }
             None => None,
         };
+        let gateway = gateway.map(|listener| unpacker.take(listener)).transpose()?;
         let processes = ReceivedHandover { document: processes, unpacker };
-        Ok(Self { pid, talon, host: listener, file: host.file, agent, quarantined, processes })
+        Ok(Self { pid, talon, host: listener, file: host.file, agent, gateway, quarantined, processes })
     }
 }

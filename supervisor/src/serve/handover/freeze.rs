@@ -29,7 +29,11 @@ impl RunningSupervisor {
                 None => true,
             }
         };
-        let (all_answered, ()) = tokio::join!(served, self.agent.close(grace));
+        let services = async {
+            self.gateway.close(grace).await;
+            self.agent.close(grace).await;
+        };
+        let (all_answered, ()) = tokio::join!(served, services);
         if !all_answered {
             tracing::warn!("not all requests were answered within the grace period; they are cut off");
         }
@@ -56,6 +60,7 @@ impl RunningSupervisor {
             host: self.socket.listener.as_fd().try_clone_to_owned().map_err(PackError::Host)?,
             file: self.socket.file.as_ref().map(SocketFile::identity),
             agent: self.agent.socket().map(duplicate).transpose().map_err(PackError::Agent)?,
+            gateway: self.gateway.listener().map_err(PackError::Gateway)?,
             quarantined: self.dispatcher.quarantined(),
             processes,
         };

@@ -33,6 +33,8 @@ pub struct Machine {
     pub kernel: String,
     /// Each protection, in the order and by the names of a program's [`Report`].
     pub protections: Vec<ProtectionSupport>,
+    /// Whether a program's TCP ports can be limited to a list.
+    pub limits_ports: bool,
 }
 
 /// Probes this machine; what only an attempt can show is tried in a child of `stage`. Blocks for some
@@ -44,7 +46,8 @@ pub fn probe(stage: &Stage) -> Machine {
 impl Machine {
     fn from_facts(facts: &MachineFacts) -> Self {
         let tier = Tier::of(facts);
-        Self { tier, kernel: facts.kernel.clone(), protections: protections::for_machine(facts, tier) }
+        let limits_ports = facts.landlock.as_ref().is_ok_and(|abi| *abi >= crate::network::PORTS_LANDLOCK_ABI);
+        Self { tier, kernel: facts.kernel.clone(), protections: protections::for_machine(facts, tier), limits_ports }
     }
 
     /// Whether `sandbox.mode: enforce` starts plugins here.

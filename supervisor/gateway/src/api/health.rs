@@ -1,0 +1,113 @@
+//! `GET /api/health`, `/api/ready`, `/api/health/deep`.
+
+use std::time::Duration;
+
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use axum::{Json, Router};
+use http::StatusCode;
+use serde::Serialize;
+use talon_proto::agent::GetSessionRequest;
+use talon_proto::host::GetStatusRequest;
+use tokio::time::{Instant, timeout};
+use tonic::{Code, Status};
+
+use crate::app::App;
+use crate::backends::Backends;
+use crate::identity::Caller;
+
+/// How long host and agent may take to show that they live. Both answer at once unless they hang or start.
+const WITHIN: Duration = Duration::from_secs(2);
+
+pub(super) fn open_routes() -> Router<App> {
+    Router::new().route("/api/health", get(health)).route("/api/ready", get(ready))
+}
+
+pub(super) fn routes() -> Router<App> {
+    Router::new().route("/api/health/deep", get(deep))
+}
+
+/// What `/api/health` and `/api/ready` answer.
+#[derive(Debug, Serialize)]
+struct Health {
+    status: HealthStatus,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum HealthStatus {
+    Ok,
+    Unavailable,
+}
+
+/// What `/api/health/deep` answers.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct DeepHealth {
+    status: HealthStatus,
+    version: &'static str,
+    host: BackendHealth,
+    agent: BackendHealth,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct BackendHealth {
+    status: HealthStatus,
+    latency_ms: f64,
+}
+
+/// The process lives.
+async fn health() -> Json<Health> {
+    Json(Health { status: HealthStatus::Ok })
+}
+
+/// Host and agent answer, so that requests can be served.
+async fn ready(State(app): State<App>) -> Response {
+    let (host, agent) = look(&app.backends).await;
+    let status = both(&host, &agent);
+    (status_code(status), Json(Health { status })).into_response()
+}
+
+/// The same, with each of both and its time.
+async fn deep(State(app): State<App>) -> Response {
+    let (host, agent) = look(&app.backends).await;
+    let status = both(&host, &agent);
+    let health = DeepHealth { status, version: env!("CARGO_PKG_VERSION"), host, agent };
+    (status_code(status), Json(health)).into_response()
+}
+
+async fn look(backends: &Backends) -> (BackendHealth, BackendHealth) {
+    let caller = Caller::gateway();
+    let (mut host, mut agent) = (backends.host(&caller), backends.agent(&caller));
+    tokio::join!(
+        look_at(async { host.get_status(GetStatusRequest {}).await.map(drop) }),
+        // No session has an empty id: it refuses that at once, without its database.
+        look_at(async { agent.get_session(GetSessionRequest::default()).await.map(drop) }),
+    )
+}
+
+/// A refusal is an answer, too.
+async fn look_at(ask: impl Future<Output = Result<(), Status>>) -> BackendHealth {
+    let asked = Instant::now();
+    let answered = match timeout(WITHIN, ask).await {
+        Ok(Ok(())) => true,
+        Ok(Err(status)) => !matches!(status.code(), Code::Unavailable | Code::Cancelled | Code::Unknown),
+        Err(_) => false,
+    };
+    let status = if answered { HealthStatus::Ok } else { HealthStatus::Unavailable };
+    BackendHealth { status, latency_ms: asked.elapsed().as_secs_f64() * 1e3 }
+}
+
+fn both(host: &BackendHealth, agent: &BackendHealth) -> HealthStatus {
+    let all_ok = host.status == HealthStatus::Ok && agent.status == HealthStatus::Ok;
+    if all_ok { HealthStatus::Ok } else { HealthStatus::Unavailable }
+}
+
+fn status_code(status: HealthStatus) -> StatusCode {
+    match status {
+        HealthStatus::Ok => StatusCode::OK,
+        HealthStatus::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+    }
+}

@@ -1,0 +1,21 @@
+//! The routes under `/api`.
+//!
+//! | module | routes |
+//! |---|---|
+//! | `health` | whether the gateway, the host and the agent answer |
+
+mod health;
+
+use axum::Router;
+
+use crate::app::App;
+
+/// Routes for everybody: they say that the process lives, and no more.
+pub fn open_routes() -> Router<App> {
+    health::open_routes()
+}
+
+/// Routes for callers.
+pub fn routes() -> Router<App> {
+    health::routes()
+}

@@ -1,0 +1,86 @@
+//! Host and agent, as clients of them: each request is made for a [`Caller`], which travels as metadata.
+//!
+//! | module | contents |
+//! |---|---|
+//! | `delegation` | the metadata that says whom a request is for |
+//! | `connector` | where connections come from: the supervisor, or sockets at a path |
+//!
+//! A broken connection is replaced at the next request. Host and agent believe the metadata on connections that the supervisor handed
+//! to the gateway, and on no other.
+
+mod connector;
+mod delegation;
+
+use std::sync::Arc;
+
+use talon_listen::{FRAME_BYTES, WINDOW_BYTES};
+use talon_proto::agent::agent_client::AgentClient;
+use talon_proto::host::host_client::HostClient;
+use talon_wire::Connector;
+use tonic::service::interceptor::InterceptedService;
+use tonic::transport::{Channel, Endpoint};
+
+use crate::identity::{Caller, Scope};
+use crate::problem::Problem;
+
+pub use connector::{Backend, ConnectBackend, SocketPaths};
+pub use delegation::Delegation;
+
+/// The largest message from host or agent: as they limit them.
+const MAX_ANSWER_BYTES: usize = 16 << 20;
+
+/// A channel whose requests are for one caller.
+pub type CallerChannel = InterceptedService<Channel, Delegation>;
+
+/// Host and agent. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Backends {
+    host: Channel,
+    agent: Channel,
+}
+
+impl Backends {
+    /// Connects at the first request, and again whenever it needs to. Must be called within a tokio runtime.
+    #[must_use]
+    pub fn new(connector: &Arc<dyn ConnectBackend>) -> Self {
+        Self { host: channel(connector, Backend::Host), agent: channel(connector, Backend::Agent) }
+    }
+
+    /// The supervisor, for this caller.
+    #[must_use]
+    pub fn host(&self, caller: &Caller) -> HostClient<CallerChannel> {
+        HostClient::with_interceptor(self.host.clone(), Delegation::of(caller))
+            .max_decoding_message_size(MAX_ANSWER_BYTES)
+    }
+
+    /// The agent, for this caller.
+    #[must_use]
+    pub fn agent(&self, caller: &Caller) -> AgentClient<CallerChannel> {
+        AgentClient::with_interceptor(self.agent.clone(), Delegation::of(caller))
+            .max_decoding_message_size(MAX_ANSWER_BYTES)
+    }
+
+    /// The agent, for a decision of this caller about an approval: it counts as a person's. For that alone: message text, `/v1` and
+    /// what a model or plugin wrote never come here.
+    ///
+    /// # Errors
+    /// A [`Problem`] without the scope `approve`.
+    pub fn agent_as_person(&self, caller: &Caller) -> Result<AgentClient<CallerChannel>, Problem> {
+        caller.require(Scope::Approve)?;
+        Ok(AgentClient::with_interceptor(self.agent.clone(), Delegation::of(caller).as_person())
+            .max_decoding_message_size(MAX_ANSWER_BYTES))
+    }
+}
+
+fn channel(connector: &Arc<dyn ConnectBackend>, backend: Backend) -> Channel {
+    let connector = Arc::clone(connector);
+    let endpoint = Endpoint::from_static("http://backend.invalid")
+        .initial_stream_window_size(WINDOW_BYTES)
+        .initial_connection_window_size(WINDOW_BYTES)
+        .max_frame_size(FRAME_BYTES);
+    Connector::new(move || {
+        let connector = Arc::clone(&connector);
+        async move { connector.connect(backend).await }
+    })
+    .connect_lazy(&endpoint)
+}

@@ -1,0 +1,79 @@
+//! Credentials, as the supervisor knows them.
+
+use async_trait::async_trait;
+use talon_proto::host::{self, CheckCredentialRequest};
+use tonic::Code;
+
+use crate::backends::Backends;
+use crate::identity::{Authenticate, AuthenticateError, Caller, Credential, Scope, Scopes, Subject, Via};
+
+/// Asks the supervisor for each request: a credential that was revoked a moment ago holds no more.
+pub(crate) struct HostCredentials {
+    backends: Backends,
+}
+
+impl HostCredentials {
+    pub(crate) fn new(backends: Backends) -> Self {
+        Self { backends }
+    }
+}
+
+#[async_trait]
+impl Authenticate for HostCredentials {
+    async fn caller(&self, credential: &Credential) -> Result<Caller, AuthenticateError> {
+        let request = CheckCredentialRequest {
+            id: credential.id().to_owned(),
+            digest: credential.digest().to_vec(),
+        };
+        let answer = self.backends.host(&Caller::gateway()).check_credential(request).await;
+        match answer {
+            Ok(answer) => caller(answer.into_inner().credential.unwrap_or_default()),
+            Err(status) if status.code() == Code::Unauthenticated => Err(AuthenticateError::Invalid),
+            Err(status) => Err(AuthenticateError::Backend(status)),
+        }
+    }
+}
+
+fn caller(known: host::Credential) -> Result<Caller, AuthenticateError> {
+    let scope = |name: &String| {
+        Scope::parse(name).ok_or_else(|| AuthenticateError::Answer(format!("the scope {name:?}")))
+    };
+    let via = match known.kind.as_str() {
+        "token" => Via::Token(known.id.as_str().into()),
+        "session" => Via::BrowserSession(known.id.as_str().into()),
+        kind => return Err(AuthenticateError::Answer(format!("the kind {kind:?}"))),
+    };
+    Ok(Caller {
+        subject: Subject::parse(&known.subject).map_err(|error| AuthenticateError::Answer(error.to_string()))?,
+        scopes: known.scopes.iter().map(scope).collect::<Result<Scopes, _>>()?,
+        channel: known.channel.as_str().into(),
+        session: Some(known.session_id.as_str()).filter(|id| !id.is_empty()).map(Into::into),
+        via,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_understood_is_nobody() {
+        let known = host::Credential {
+            id: "t1".to_owned(),
+            kind: "token".to_owned(),
+            subject: "gw:token/t1".to_owned(),
+            scopes: vec!["chat".to_owned()],
+            channel: "api".to_owned(),
+            ..host::Credential::default()
+        };
+        let found = caller(known.clone()).unwrap();
+        assert_eq!((found.channel.as_ref(), found.session.clone()), ("api", None));
+        for wrong in [
+            host::Credential { kind: "x".to_owned(), ..known.clone() },
+            host::Credential { subject: "root".to_owned(), ..known.clone() },
+            host::Credential { scopes: vec!["all".to_owned()], ..known.clone() },
+        ] {
+            assert!(matches!(caller(wrong), Err(AuthenticateError::Answer(_))));
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! The gateway: HTTP between the network and the agent.
+//!
+//! An unprivileged, jailed child of the supervisor. It reads what comes from the network, holds no model key and no database, and
+//! is a client of host and agent over connections that are handed to it. Every request is made for a [`Caller`](identity::Caller).
+//!
+//! ```text
+//! client ─ TCP ─► listener: limits, TLS ─► router: request id, site, rate, identity, body ─► api
+//!                                                                                            │ backends: for this caller
+//! talon serve ══ control: Configure, Listener, HostConnection, AgentConnection ══► gateway ──┴─► host, agent
+//! ```
+//!
+//! | module | contents |
+//! |---|---|
+//! | `run` | the life cycle of the process |
+//! | `control` | the control socket to the supervisor |
+//! | `settings` | what the operator set |
+//! | [`listener`] | connections: accepted within limits, with TLS if set |
+//! | `credentials` | whom the supervisor knows by a token |
+//! | [`backends`] | requests to host and agent, each for a caller |
+//! | [`identity`] | who a request is for, and from which address it came |
+//! | [`problem`] | errors as RFC 9457 has them, and the id of a request |
+//! | `layers` | what every request passes: site, rates, identity, body |
+//! | [`router`] | all layers and routes, as a list |
+//! | [`api`] | the routes under `/api` |
+//! | [`app`] | what all routes share |
+//! | [`testing`] | the router over given connections, without a supervisor |
+
+pub mod api;
+pub mod app;
+pub mod backends;
+mod control;
+mod credentials;
+pub mod identity;
+mod layers;
+pub mod listener;
+pub mod problem;
+mod random;
+pub mod router;
+mod run;
+pub mod settings;
+pub mod testing;
+
+pub use app::App;
+pub use run::run;

@@ -1,0 +1,142 @@
+//! What the gateway is told: its settings, with the certificate that they name.
+
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use talon_proto::gateway::{Configure, Limits, Tls};
+
+use super::supervisor::GatewaySupervisor;
+use crate::blocking::blocking;
+use crate::config::{Config, GatewayTls, Role};
+
+/// The largest file of a certificate or key: a chain has some kilobytes.
+const MAX_FILE_BYTES: u64 = 512 << 10;
+
+/// Why a certificate is not handed over. The texts end with what to do next.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum CertificateError {
+    #[error("gateway.tls: {} cannot be read: {source}", path.display())]
+    Read { path: PathBuf, source: io::Error },
+    #[error("gateway.tls: {} has more than {MAX_FILE_BYTES} bytes, which no certificate has", path.display())]
+    TooLarge { path: PathBuf },
+    #[error("gateway.tls.key: others may read {}: chmod 600 it", path.display())]
+    Exposed { path: PathBuf },
+}
+
+/// Everything for a `Configure`: the message, and the certificate with its key.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct GatewayConfiguration {
+    pub(super) message: Configure,
+    pub(super) tls: Vec<u8>,
+}
+
+/// Hands the configuration to the gateway. Returns the problems, each with what to do: with a certificate that cannot be read it keeps
+/// the one before, and without one before it does not start.
+pub(crate) async fn configure(config: &Arc<Config>, gateway: &GatewaySupervisor) -> Vec<String> {
+    let read = {
+        let config = Arc::clone(config);
+        blocking(move || collect(&config)).await
+    };
+    match read {
+        Ok(configuration) => {
+            gateway.configure(configuration);
+            Vec::new()
+        }
+        Err(error) => vec![error.to_string()],
+    }
+}
+
+/// Blocking: it reads files.
+fn collect(config: &Config) -> Result<GatewayConfiguration, CertificateError> {
+    let gateway = &config.gateway;
+    let (tls, bytes) = match &gateway.tls {
+        Some(GatewayTls { certificate, key }) => {
+            let mut bytes = read(certificate, false)?;
+            let certificate_bytes = length(bytes.len());
+            let key = read(key, true)?;
+            let key_bytes = length(key.len());
+            bytes.extend(key);
+            (Some(Tls { certificate_bytes, key_bytes }), bytes)
+        }
+        None => (None, Vec::new()),
+    };
+    let limits = &gateway.limits;
+    let milliseconds = |time: std::time::Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+    let message = Configure {
+        address: gateway.address.to_string(),
+        // Known when it is sent.
+        listener_follows: false,
+        tls,
+        hosts: gateway.hosts.clone(),
+        origins: gateway.origins.clone(),
+        proxies: gateway.behind_proxy.as_ref().map(|proxy| proxy.addresses.clone()).unwrap_or_default(),
+        max_role: role_name(gateway.max_role).to_owned(),
+        tokens: gateway.tokens,
+        limits: Some(Limits {
+            connections: limits.connections,
+            connections_per_address: limits.connections_per_address,
+            header_timeout_ms: milliseconds(limits.header_timeout.get()),
+            body_timeout_ms: milliseconds(limits.body_timeout.get()),
+            body_bytes: length(limits.body.as_usize()),
+            requests_per_minute: limits.requests_per_minute,
+            requests_per_minute_per_address: limits.requests_per_minute_per_address,
+        }),
+    };
+    Ok(GatewayConfiguration { message, tls: bytes })
+}
+
+pub(super) fn role_name(role: Role) -> &'static str {
+    match role {
+        Role::Call => "call",
+        Role::Operate => "operate",
+        Role::Admin => "admin",
+    }
+}
+
+fn length(bytes: usize) -> u64 {
+    u64::try_from(bytes).unwrap_or(u64::MAX)
+}
+
+fn read(path: &Path, is_secret: bool) -> Result<Vec<u8>, CertificateError> {
+    let failed = |source| CertificateError::Read { path: path.to_owned(), source };
+    let file = File::open(path).map_err(failed)?;
+    let metadata = file.metadata().map_err(failed)?;
+    if !metadata.is_file() {
+        return Err(failed(io::Error::other("it is no file")));
+    }
+    if is_secret && metadata.mode() & 0o077 != 0 {
+        return Err(CertificateError::Exposed { path: path.to_owned() });
+    }
+    let mut bytes = Vec::new();
+    file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(failed)?;
+    if length(bytes.len()) > MAX_FILE_BYTES {
+        return Err(CertificateError::TooLarge { path: path.to_owned() });
+    }
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    // Promises: GW-8
+    #[test]
+    fn a_key_that_others_may_read_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("key.pem");
+        std::fs::write(&path, "secret").unwrap();
+        for (mode, fits) in [(0o600, true), (0o400, true), (0o640, false), (0o604, false)] {
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+            assert_eq!(read(&path, true).is_ok(), fits, "{mode:o}");
+        }
+        assert_eq!(read(&path, false).unwrap(), b"secret");
+        std::fs::write(dir.path().join("large"), vec![0; 600 << 10]).unwrap();
+        assert!(matches!(read(&dir.path().join("large"), false), Err(CertificateError::TooLarge { .. })));
+        assert!(matches!(read(dir.path(), false), Err(CertificateError::Read { .. })));
+    }
+}
