@@ -6,7 +6,7 @@ use arc_swap::ArcSwap;
 use tokio_util::sync::CancellationToken;
 
 use crate::backends::Backends;
-use crate::identity::{Authenticate, Rates};
+use crate::identity::{Authenticate, Rates, Revocations};
 use crate::settings::Settings;
 
 /// The state of the router. Cheap to clone.
@@ -17,6 +17,8 @@ pub struct App {
     settings: Arc<ArcSwap<Settings>>,
     pub(crate) credentials: Arc<dyn Authenticate>,
     pub(crate) rates: Arc<Rates>,
+    /// What is open for long (WebSocket, SSE) watches its caller's credential here.
+    pub revocations: Revocations,
     ending: CancellationToken,
 }
 
@@ -34,6 +36,7 @@ impl App {
             settings: Arc::new(ArcSwap::from_pointee(settings)),
             credentials,
             rates: Arc::default(),
+            revocations: Revocations::default(),
             ending,
         }
     }

@@ -14,9 +14,7 @@ use crate::problem::{Problem, ProblemKind, panics_as_problems, problems_of_libra
 /// The router. A route is for callers alone, unless it is among the open ones; one that a plugin serves comes no earlier.
 pub fn router(app: App) -> Router {
     let open = Router::new().merge(api::open_routes());
-    let routes = Router::new()
-        .merge(api::routes())
-        .route_layer(from_fn(require_caller));
+    let routes = Router::new().merge(api::routes()).route_layer(from_fn(require_caller));
     open.merge(routes)
         .fallback(nothing_there)
         .layer(
