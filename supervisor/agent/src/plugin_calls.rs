@@ -170,7 +170,6 @@ pub struct PluginCalls(Mutex<HashMap<String, Arc<PluginCall>>>);
 
 impl PluginCalls {
     /// Begins a call, whose span this is; it is in flight until the guard is dropped.
-    #[must_use]
     pub fn begin(
         self: &Arc<Self>,
         plugin: &str,

@@ -372,7 +372,7 @@ async fn a_backup_in_a_storage_backend_is_restored_whole_or_not_at_all() {
     let after = store(&supervisor, scan).await;
     let keys = |page: &Value| -> Vec<String> {
         assert_eq!(page["outcome"], "page", "{page}");
-        // A page without keys has no list of them.
+        // An empty page has no items.
         let items = page["items"].as_array().into_iter().flatten();
         items.map(|item| item["key"]["data"].to_string()).collect()
     };
