@@ -9,7 +9,7 @@ use talon_tests::{Builder, Scratch, Supervisor, program};
 use crate::server::Server;
 use crate::{ends_clean, serves, state};
 
-const PASSWORD: &str = "a password of some length";
+const PASSWORD: &str = "a-password-of-some-length";
 
 /// Writes an authority to `NAME.pem`, and a certificate of it for 127.0.0.1 with its key beside it.
 fn write_identity(scratch: &Scratch, name: &str) {
@@ -49,7 +49,7 @@ async fn supervisor(port: u16, password: &str, authority: &Path) -> Supervisor {
 async fn refused(port: u16, password: &str, authority: &Path, says: &str) {
     let supervisor = supervisor(port, password, authority).await;
     let told = supervisor.wait_state_service(says, |now| now.problem.contains(says)).await;
-    assert!(!told.problem.contains(PASSWORD) && !told.problem.contains("another password"), "{told:?}");
+    assert!(!told.problem.contains(PASSWORD) && !told.problem.contains("another-password"), "{told:?}");
     assert!(state(&supervisor, &[("op", "get"), ("key", "a")]).await.is_err());
     supervisor.stop().await;
 }
@@ -65,8 +65,8 @@ async fn a_server_is_used_over_tls_with_a_password() {
     let file = |name: &str| scratch.join(name).display().to_string();
     let (certificate, key, authority) =
         (file("trusted-service.pem"), file("trusted-service.key"), file("trusted.pem"));
-    let user = format!("ada on >{} ~* &* +@all", "\0");
-    let acl = scratch.write("users.acl", &user.replace('\0', &PASSWORD.replace(' ', "-")));
+    let acl = format!("user default off\nuser ada on >{PASSWORD} ~* &* +@all\n");
+    let acl = scratch.write("users.acl", &acl).display().to_string();
     let settings = [
         "--tls-port",
         &port,
@@ -79,14 +79,13 @@ async fn a_server_is_used_over_tls_with_a_password() {
         "--tls-auth-clients",
         "no",
         "--aclfile",
-        &acl.display().to_string(),
+        &acl,
     ];
     let Some(server) = Server::start("a_server_is_used_over_tls_with_a_password", &scratch, &settings) else {
         return;
     };
     let (port, trusted): (u16, _) = (port.parse().expect("a port"), scratch.join("trusted.pem"));
-    let password = PASSWORD.replace(' ', "-");
-    let used = supervisor(port, &password, &trusted).await;
+    let used = supervisor(port, PASSWORD, &trusted).await;
     serves(&used).await;
     assert_eq!(
         state(&used, &[("op", "set"), ("key", "ü"), ("value", "<|im_start|>")]).await,
@@ -95,7 +94,7 @@ async fn a_server_is_used_over_tls_with_a_password() {
     let found = state(&used, &[("op", "get"), ("key", "ü")]).await.expect("it is there");
     assert!(found.contains("im_start"), "{found}");
     ends_clean(used).await;
-    refused(port, "another password", &trusted, "WRONGPASS").await;
-    refused(port, &password, &scratch.join("strange.pem"), "certificate").await;
+    refused(port, "another-password", &trusted, "authentication failed").await;
+    refused(port, PASSWORD, &scratch.join("strange.pem"), "certificate").await;
     drop(server);
 }
