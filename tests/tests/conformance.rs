@@ -152,6 +152,11 @@ lies! {
     hangs_after_a_deadline: ["--wrong", "deadline-blocks"] "" fails ["execute.deadline"] warns [];
     ignores_a_deadline: ["--wrong", "deadline-ignored"] "" fails [] warns ["execute.deadline"];
     says_too_much: ["--wrong", "large-answers"] "" fails ["execute.large-answer"] warns [];
+    storage_that_forgets: ["--wrong", "storage-forgets"] "" fails ["execute.storage-durable"] warns [];
+    storage_without_revisions: ["--wrong", "storage-last-wins"] "" fails ["execute.storage-revisions", "execute.storage-durable"] warns [];
+    storage_that_skips: ["--wrong", "storage-skips"] "" fails ["execute.storage-scans", "execute.storage-durable"] warns [];
+    storage_of_texts: ["--wrong", "storage-texts"] "" fails ["execute.storage-bytes", "execute.storage-durable"] warns [];
+    storage_that_obeys: ["--wrong", "storage-obeys"] "" fails ["execute.storage-refusals", "execute.storage-durable"] warns [];
     every_call_is_a_fault: ["--hostile", "calls"] "" fails [
         "execute.echo-id", "execute.unknown-action", "execute.missing-arguments", "execute.unknown-argument",
         "execute.hostile-arguments", "execute.concurrent"

@@ -11,6 +11,7 @@ use talon_proto::plugin::{Action, Parameter, PluginCapabilities, ToolCallRequest
 use crate::fault_kinds::Fault;
 use crate::reply::Reply;
 use crate::shared::Shared;
+use crate::storage;
 
 /// Longer than any description may be.
 const LONG_DESCRIPTION_BYTES: usize = 20 << 10;
@@ -50,6 +51,9 @@ pub(crate) fn declare(shared: &Shared, declared: &mut PluginCapabilities) {
             echo.roles = vec!["tool".to_owned(), "request_hook".to_owned()];
             echo.takes_further_arguments = true;
         }
+    }
+    if storage::is_backend(shared.options.wrong) {
+        declared.actions.push(storage::action());
     }
     let Some(last) = declared.actions.last_mut() else { return };
     match shared.options.wrong {
@@ -106,6 +110,9 @@ pub(crate) async fn execute(
     };
     let fault = |message: &str| Some(Reply::Status { code: 13, message: message.to_owned() });
     let is_short = time.is_some_and(|time| time < SHORT);
+    if storage::is_backend(shared.options.wrong) && call.action == storage::ACTION {
+        return Some(storage::execute(shared.options.wrong, call));
+    }
     match shared.options.wrong? {
         Fault::AnotherId if good => answer("another-call", "stolen".to_owned()),
         Fault::Garbage if good => Some(Reply::Message(Bytes::from_static(b"\xff\xff\xff\xff"))),

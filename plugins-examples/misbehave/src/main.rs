@@ -17,6 +17,7 @@ mod reply;
 mod serve;
 mod shared;
 mod state;
+mod storage;
 
 use clap::Parser;
 

@@ -129,7 +129,6 @@ pub struct PluginCalls(Mutex<HashMap<String, Arc<PluginCall>>>);
 
 impl PluginCalls {
     /// Begins a call, which is in flight until the guard is dropped.
-    #[must_use]
     pub fn begin(self: &Arc<Self>, plugin: &str, turn: &Arc<TurnModelUse>) -> PluginCallGuard {
         let id = Ulid::generate().to_string();
         let call = Arc::new(PluginCall {

@@ -7,8 +7,7 @@ use talon_lua_engine::{CallError, Context, FailureKind, Limits, Outcome, Point};
 use tokio::time::{Instant, sleep_until, timeout_at};
 use tokio_util::sync::CancellationToken;
 
-use super::START_LIMIT;
-use super::process::{ExitCause, Process};
+use super::process::{ExitCause, Process, START_LIMIT};
 use super::workers::Place;
 use crate::host_requests::HostRequests;
 use crate::message::{Answer, Question, ToWorker, WorkerMessage};

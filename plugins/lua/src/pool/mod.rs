@@ -17,7 +17,7 @@ use talon_lua_engine::{CallError, FailureKind, LoadError, TestReport};
 use tokio::time::{Instant, sleep_until};
 
 pub(crate) use machine::Machine;
-use process::ExitCause;
+use process::{ExitCause, START_LIMIT};
 use workers::{Place, Workers};
 
 use crate::counters::Counters;
@@ -28,9 +28,6 @@ use crate::message::{Definition, ScriptSource, ToWorker, WorkerMessage};
 pub(crate) const KILL_GRACE: Duration = Duration::from_millis(50);
 /// How long all tests of one script may take together. 60 seconds: somebody waits for the reload.
 const TESTS_LIMIT: Duration = Duration::from_secs(60);
-/// How long a worker may take to begin what it was told to: it may have to start, and to compile other scripts. 30 seconds: on a busy
-/// machine 256 scripts take a few. A worker that passes it is started again.
-const START_LIMIT: Duration = Duration::from_secs(30);
 /// How often a script is loaded again because its worker was ended for another one meanwhile.
 const MAX_LOADS: usize = 3;
 

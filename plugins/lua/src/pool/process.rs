@@ -6,6 +6,7 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::process::Stdio;
 use std::sync::Arc;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use talon_sdk::tracing;
@@ -19,6 +20,10 @@ use crate::counters::Counters;
 use crate::frame;
 use crate::message::{FromWorker, MachineId, ToWorker, WorkerMessage};
 use crate::worker;
+
+/// How long a worker may take to begin what it was told to: it may have to start, and to compile other scripts. 30 seconds: on a busy
+/// machine 256 scripts take a few. A worker that passes it is started again.
+pub(super) const START_LIMIT: Duration = Duration::from_secs(30);
 
 /// How many messages of one machine may wait. More than one call logs; a worker that sends more waits itself.
 const ROUTE_MESSAGES: usize = 256;

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use crate::arc_by_id::ArcById;
 use crate::envelope::QUOTE_MARK;
-use crate::sanitize::Findings;
+use crate::findings::Findings;
 
 /// How much of a line is kept: fifty lines of a terminal. The rest counts as left out.
 pub const MAX_LINE_BYTES: usize = 4096;

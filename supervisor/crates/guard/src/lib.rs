@@ -182,6 +182,7 @@ mod digest;
 mod error;
 mod executor;
 mod fair_store;
+mod findings;
 mod layer_timings;
 mod random;
 mod raw_store;

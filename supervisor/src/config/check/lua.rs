@@ -32,6 +32,13 @@ impl Check<'_> {
             }
         }
         let Some(there) = scripts(lua) else { return };
+        if lua.default_model.is_some() && config.models.catalog.0.is_empty() {
+            self.found.warning(
+                &path.key("default_model"),
+                "there is no model, so ctx.llm gives scripts an error",
+                "list one under models.catalog, or remove the key",
+            );
+        }
         let named = lua.order.iter().map(|name| (path.key("order"), name));
         let named = named.chain(lua.scripts.keys().map(|name| (path.key("scripts").key(name), name)));
         for (key, name) in named.filter(|(_, name)| !there.contains(name)) {

@@ -23,8 +23,10 @@ impl Check<'_> {
             })
             .collect();
         let of_scripts = config.plugins.lua.as_ref().and_then(|lua| lua.default_model.as_deref());
+        // Without any model this is a warning (`Check::lua`): scripts go on, and only `ctx.llm` fails.
+        let models = catalog.filter(|catalog| !catalog.entries().is_empty());
         if let Some(model) = of_scripts.filter(|model| *model != AUTO) {
-            self.model(model, catalog, &KeyPath::of(&["plugins", "lua", "default_model"]));
+            self.model(model, models, &KeyPath::of(&["plugins", "lua", "default_model"]));
         }
         for (path, grant) in granted {
             self.model_grant(grant, catalog, &path);

@@ -22,7 +22,10 @@ fn limits(expect: Expect) -> Limits {
     Limits { memory_bytes: 4 << 20, execution, llm_calls: 3 }
 }
 
-fn run(source: &[u8], limits: &Limits) -> Result<Result<(Outcome, usize), (CallError, usize)>, String> {
+/// What a call ended with, and the bytes that its machine used then; the error of a source that does not load.
+type CallRun = Result<Result<(Outcome, usize), (CallError, usize)>, String>;
+
+fn run(source: &[u8], limits: &Limits) -> CallRun {
     // As an operator who allows everything.
     let mut script =
         Script::load("case.lua", source, limits, &Library::ALL).map_err(|error| error.to_string())?;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use talon_proto::agent::{ToolResult, ToolStream};
 use talon_sanitize::{Raw, sanitized};
 
-use super::render::DIM;
+use super::styles::DIM;
 use crate::line::Line;
 
 /// How many lines of a call are shown; the others are counted. Fits a terminal beside the rest of the turn.
