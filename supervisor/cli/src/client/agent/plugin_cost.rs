@@ -1,14 +1,27 @@
 //! What a plugin asked of models today, for `talon plugin show`.
 
+use std::time::Duration;
+
 use talon_proto::agent::{Cost, GetCostsRequest};
+use tokio::time::{error::Elapsed, timeout};
 
 use super::connection::AgentConnection;
 use super::formatting::{count, usd};
+use crate::exit;
 use crate::failure::Failure;
 use crate::host_socket::HostSocket;
 
+/// How long the agent may take: the rest of what is shown does not need it.
+const PATIENCE: Duration = Duration::from_secs(5);
+
 /// What a plugin asked of models today, in the calls of turns and on its own account. Only operators are told; others see nothing.
 pub(in crate::client) async fn today(socket: &HostSocket<'_>, plugin: &str) -> Result<Cost, Failure> {
+    let late =
+        |_: Elapsed| Failure::new(exit::HOST_FAULT, format!("the agent did not answer within {PATIENCE:?}"));
+    timeout(PATIENCE, ask(socket, plugin)).await.unwrap_or_else(|elapsed| Err(late(elapsed)))
+}
+
+async fn ask(socket: &HostSocket<'_>, plugin: &str) -> Result<Cost, Failure> {
     let reach = AgentConnection::connect(socket).await?;
     let costs =
         reach.query(|mut agent| async move { agent.get_costs(GetCostsRequest::default()).await }).await?;

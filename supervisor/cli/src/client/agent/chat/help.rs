@@ -11,6 +11,7 @@ use crate::wrap::wrapped_on;
 const HELP_GAP: usize = 2;
 /// The room beside the commands from which on what they do stands there: four or five words.
 const MIN_HELP_COLUMNS: usize = 30;
+
 /// Shows the commands.
 pub(super) fn print_help(out: &mut Output) {
     for line in help_lines(out.columns()) {
