@@ -122,6 +122,7 @@ if [ "$1" = test ]; then
   (cd "$mcp/node22/bin" && ln -sf ../node_modules/node-linux-*/bin/node node)
   python_packages python requirements.txt "two MCP servers and the official client"
   python_packages python-old requirements-old.txt "the official client before its version 2"
+  python_packages fastmcp requirements-fastmcp.txt "FastMCP 2, for a server that samples"
 fi
 
 # What the times of schedules are compared with.

@@ -129,7 +129,7 @@ impl Host for HostClient {
             within,
             takes_input_requests,
             input_response,
-            trace_parent,
+            trace,
             call_id,
         } = call;
         let request = ExecuteRequest {
@@ -155,6 +155,7 @@ impl Host for HostClient {
             }
             talon_client::CallUpdate::Output(output) => watch(CallUpdate::Output(output.clone())),
         };
+        let trace_parent = trace.map(|position| position.header());
         let answer = self.client.execute_traced(request, trace_parent.as_deref(), Some(&mut convert)).await;
         answer.map_err(failed)
     }

@@ -222,7 +222,7 @@ pub use answer::{Answer, Outcome, RawAnswer};
 pub use arc_by_id::ArcById;
 pub use breaker::{Breaker, BreakerError, BreakerGauge, BreakerLayer, BreakerSettings, BreakerState};
 pub use call::{Call, CallFields, Grant, Origin, ProgressObserver, SESSION_KEY, TraceContext};
-pub use call_output::{LeftOut, OutputObserver, RawOutput};
+pub use call_output::{Omitted, OutputObserver, RawOutput};
 pub use deadline::{Deadline, DeadlineError, DeadlineLayer, Timeouts};
 pub use digest::Digest;
 pub use envelope::{EnvelopeMode, QUOTE_MARK, Wrapped};
