@@ -8,8 +8,9 @@ use anyhow::{Context as _, Result};
 
 use super::SCRIPT;
 
-/// Calls the hook with a new `ctx` each time, as `talon-lua` does, and writes the microseconds of a call.
-const HARNESS: &str = include_str!("harness.lua");
+/// Calls the hook with a new `ctx` each time, as `talon-lua` does, and writes the microseconds of a call. It begins with a line end,
+/// because Lua 5.4 takes no text that begins as an option does.
+const HARNESS: &str = concat!("\n", include_str!("harness.lua"));
 
 /// A process of an interpreter.
 pub(super) struct Interpreter {
