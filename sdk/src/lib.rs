@@ -54,7 +54,7 @@
 //! | know the deadline, cancel, block | [`Context`] |
 //! | report the progress of a call | [`Context::progress`] |
 //! | show what a call puts out while it runs | [`Context::output`] |
-//! | notify the host of changed tools | [`Notifier`] |
+//! | notify the host of changed tools, or of what runs of a script | [`Notifier`] |
 //! | keep something between calls | [`Context::state`] |
 //! | ask a language model | [`Context::model`], [`model`] |
 //! | log | the `tracing` macros; `TALON_LOG=debug` shows more than `info` |
@@ -96,6 +96,8 @@ mod progress;
 mod random;
 mod scheduled_run;
 mod schema;
+mod script_board;
+mod script_status;
 mod serve;
 mod settings;
 mod state;
@@ -116,6 +118,7 @@ pub use notification::{Delivery, Event, Notification, Severity};
 pub use output::{IntoOutput, IntoToolResult, Json, Output};
 pub use plugin::{DEFAULT_GRACE, Defects, Plugin};
 pub use scheduled_run::ScheduledRun;
+pub use script_status::ScriptStatus;
 pub use serve::{DescriptorError, ServeError};
 pub use state::{State, StateError, StateResource, Swap};
 pub use storage::{StorageBytes, StorageCommand, StorageItem, StorageReply, StorageRequest};

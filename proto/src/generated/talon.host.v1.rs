@@ -487,6 +487,36 @@ pub struct Plugin {
         ::prost::alloc::string::String,
         u64,
     >,
+    /// The scripts that it runs, as it says itself, by name; for operators.
+    #[prost(message, repeated, tag = "1130")]
+    pub scripts: ::prost::alloc::vec::Vec<Script>,
+}
+/// A script of a plugin that runs scripts.
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Script {
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    /// The functions that are called.
+    #[prost(string, repeated, tag = "2")]
+    pub functions: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// SHA-256 of the source that runs; empty while none runs.
+    #[prost(string, tag = "3")]
+    pub sha256: ::prost::alloc::string::String,
+    /// loaded; outdated: a newer version was refused, and the last good one runs; or failed: none runs
+    #[prost(string, tag = "4")]
+    pub state: ::prost::alloc::string::String,
+    /// Why the newest version does not run, with line and traceback.
+    #[prost(string, tag = "5")]
+    pub problem: ::prost::alloc::string::String,
+    /// How many versions were loaded since the plugin's process started.
+    #[prost(uint64, tag = "6")]
+    pub loads: u64,
+    /// Calls that passed their time limit: ended by an interrupt, and ended with the process that ran them.
+    #[prost(uint64, tag = "7")]
+    pub ended_by_interrupt: u64,
+    #[prost(uint64, tag = "8")]
+    pub ended_with_process: u64,
 }
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -981,7 +1011,8 @@ pub struct Event {
     #[prost(uint32, tag = "4")]
     pub instance: u32,
     /// state_changed, call_finished, plugin_exited, health_failed, capabilities_changed, refused,
-    /// log_lines_dropped, call_progress, tools_changed, lists_changed, resource_updated, supervisor
+    /// log_lines_dropped, call_progress, tools_changed, lists_changed, resource_updated, script_loaded, script_refused,
+    /// script_removed, supervisor
     #[prost(string, tag = "5")]
     pub kind: ::prost::alloc::string::String,
     #[prost(string, tag = "6")]
@@ -1010,7 +1041,8 @@ pub struct HostEvent {
     /// that a number is not given twice even if the directory of events is lost.
     #[prost(uint64, tag = "1")]
     pub number: u64,
-    /// plugin.failed, plugin.restarting, plugin.quarantined, plugin.ready, state.unavailable, state.available, config.refused, or
+    /// plugin.failed, plugin.restarting, plugin.quarantined, plugin.ready, script.refused, script.loaded, state.unavailable, state.available,
+    /// config.refused, or
     /// events.gap: events that the caller had not acknowledged are gone. Its number is that of the last one that is gone; its fields
     /// say how many (dropped) and which (from, through).
     #[prost(string, tag = "2")]

@@ -3,7 +3,7 @@
 pub struct ListenRequest {}
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Notice {
-    #[prost(oneof = "notice::Kind", tags = "1, 2, 3, 4, 1100")]
+    #[prost(oneof = "notice::Kind", tags = "1, 2, 3, 4, 1100, 1130")]
     pub kind: ::core::option::Option<notice::Kind>,
 }
 /// Nested message and enum types in `Notice`.
@@ -20,6 +20,8 @@ pub mod notice {
         ResourcesUpdated(super::ResourcesUpdated),
         #[prost(message, tag = "1100")]
         Output(super::CallOutput),
+        #[prost(message, tag = "1130")]
+        Script(super::ScriptStatus),
     }
 }
 /// How far a call has come. Of a call that is not in flight it is dropped.
@@ -69,6 +71,35 @@ pub struct ResourcesUpdated {
     /// Their addresses, as the plugin names them. One of more than 2 KiB is dropped; a notice has 16 KiB at most.
     #[prost(string, repeated, tag = "1")]
     pub uris: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+}
+/// What runs of one script, from a plugin that runs scripts. Each is sent when the host begins to listen, and again when it changes;
+/// what the host has not taken yet is replaced by what is newer. A notice has 16 KiB at most.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ScriptStatus {
+    /// 1 to 64 of A-Z, a-z, 0-9, _, - and the point. A status with another name is dropped, and so is one of more than 256 scripts of a
+    /// process.
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    /// The functions that are called. At most 16, and 32 bytes of each, are kept.
+    #[prost(string, repeated, tag = "2")]
+    pub functions: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// SHA-256 of the source that runs, in lower-case hex; empty while none runs.
+    #[prost(string, tag = "3")]
+    pub sha256: ::prost::alloc::string::String,
+    /// How many versions of it were loaded since the process started.
+    #[prost(uint64, tag = "4")]
+    pub loads: u64,
+    /// Why the newest version does not run, with line and traceback; empty if it does. At most 4 KiB are kept.
+    #[prost(string, tag = "5")]
+    pub problem: ::prost::alloc::string::String,
+    /// Calls that passed their time limit since the process started: ended by an interrupt, and ended with the process that ran them.
+    #[prost(uint64, tag = "6")]
+    pub ended_by_interrupt: u64,
+    #[prost(uint64, tag = "7")]
+    pub ended_with_process: u64,
+    /// It is gone, and nothing of it runs any more.
+    #[prost(bool, tag = "8")]
+    pub removed: bool,
 }
 /// Generated client implementations.
 pub mod notices_client {

@@ -153,8 +153,8 @@ pub(crate) fn state(state: &str, desired: &str) -> Cell {
 /// The colour of a state.
 pub(crate) fn state_style(state: &str) -> Option<Style> {
     match state {
-        "ready" | "serving" => Some(AnsiColor::Green.on_default()),
-        "failed" | "failing" | "refused" | "unhealthy" | "full" | "unresponsive" => {
+        "ready" | "serving" | "loaded" => Some(AnsiColor::Green.on_default()),
+        "failed" | "failing" | "outdated" | "refused" | "unhealthy" | "full" | "unresponsive" => {
             Some(AnsiColor::Red.on_default())
         }
         "backoff" | "waiting" | "starting" | "handshaking" | "draining" | "unavailable" => {

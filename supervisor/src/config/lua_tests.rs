@@ -73,6 +73,19 @@ fn the_founding_block_alone_registers_every_script() {
     assert_eq!(models.timeout.get().as_secs(), 10);
 }
 
+// Promises: LUA-80
+#[test]
+fn what_is_shown_can_be_read_as_the_same_configuration() {
+    let (dir, loaded) = load_with(&["a.lua"], FOUNDING);
+    let loaded = loaded.expect("it is valid");
+    let shown = loaded.show_yaml();
+    assert!(!shown.contains("talon-lua") && shown.contains("default_model: small"), "{shown}");
+    let file = dir.path().join("shown.yaml");
+    fs::write(&file, shown).expect("written");
+    let again = load(&LoadOptions { file: Some(file), ..LoadOptions::of_process() }).expect("it is valid");
+    assert_eq!(again.config, loaded.config);
+}
+
 // Promises: LUA-41
 #[test]
 fn order_and_single_scripts_are_as_the_operator_says() {

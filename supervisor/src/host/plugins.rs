@@ -1,7 +1,7 @@
 //! `ListPlugins` and `GetPlugin`: plugins as clients see them.
 
 use talon_agent_settings::PICOS_PER_MICRO;
-use talon_plugin::{Desired, InstanceSnapshot, Plugin, ReviewedCapability, State};
+use talon_plugin::{Desired, InstanceSnapshot, Plugin, ReviewedCapability, Script, State};
 use talon_plugin_config::entry::SandboxMode;
 use talon_plugin_config::name::RESERVED_NAME;
 use talon_plugin_config::spec::{ChangedTools, Dialect};
@@ -115,6 +115,10 @@ impl HostContext {
     /// One plugin as a peer sees it that may not call all of its actions.
     fn view_for(&self, plugin: &Plugin, seen: Visibility<'_>) -> host::Plugin {
         let mut view = self.view(plugin);
+        if !seen.is_operator {
+            // What scripts look for, and why one does not run, is nothing for those that they look at.
+            view.scripts.clear();
+        }
         if !seen.sees_all() {
             let may = |action: &str| seen.can_see_action(plugin.name().as_str(), action);
             let known = plugin.capability();
@@ -163,7 +167,21 @@ impl HostContext {
                 .iter()
                 .map(|(reason, count)| ((*reason).to_owned(), *count))
                 .collect(),
+            scripts: snapshot.scripts.into_iter().map(script).collect(),
         }
+    }
+}
+
+fn script(script: Script) -> host::Script {
+    host::Script {
+        state: script.state().to_owned(),
+        name: script.name,
+        functions: script.functions.into_iter().map(wire).collect(),
+        sha256: script.sha256.unwrap_or_default(),
+        problem: script.problem.map(wire).unwrap_or_default(),
+        loads: script.loads,
+        ended_by_interrupt: script.ended_by_interrupt,
+        ended_with_process: script.ended_with_process,
     }
 }
 

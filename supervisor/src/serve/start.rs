@@ -33,6 +33,7 @@ use crate::host::{ExitRequest, HostService, StreamCloser, SupervisorInfo, exit_c
 use crate::notify::Manager;
 use crate::receipts::Receipts;
 use crate::reload::{ReloadSignals, Reloader, ReloaderParts};
+use crate::script_audit;
 use crate::socket::{HOST_SOCKET_NAME, bind_host, grant_peers};
 use crate::state::StateSupervisor;
 use crate::usage::UsageReader;
@@ -104,6 +105,8 @@ pub async fn serve(loaded: Loaded, beginning: StartOptions) -> Result<(), ServeF
     };
     let recorder = EventRecorder::start(&config, &events, unrecorded);
     let audit = Audit::start(&config, &events).map_err(ServeFailure::Audit)?;
+    // Before there is a plugin.
+    let scripts = script_audit::record(&audit, events.subscribe_without_calls());
     let socket = match arrival.socket.take() {
         Some(socket) => socket,
         None => bind_host(&config.runtime_dir, config.host_gid())?,
@@ -164,7 +167,7 @@ pub async fn serve(loaded: Loaded, beginning: StartOptions) -> Result<(), ServeF
     let socket_path = config.runtime_dir.join(HOST_SOCKET_NAME);
     let end = run(&mut running, &mut signals, exit_requests, &manager, arrival, &socket_path).await;
     // No more changes while it stops.
-    drop((hangups, files, status));
+    drop((hangups, files, status, scripts));
     running.end(end, &mut signals, &manager).await
 }
 

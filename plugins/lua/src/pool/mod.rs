@@ -20,7 +20,7 @@ pub(crate) use machine::Machine;
 use process::{ExitCause, START_LIMIT};
 use workers::{Place, Workers};
 
-use crate::counters::Counters;
+use crate::counters::{Counters, EndCounters};
 use crate::message::{Definition, ScriptSource, ToWorker, WorkerMessage};
 
 /// How long after a script's deadline its worker is ended. 50 milliseconds: an interrupt comes within microseconds, so what goes on
@@ -46,8 +46,12 @@ impl Pool {
         Self(Arc::new(Workers::new(program, workers, grace, counters)))
     }
 
-    /// Loads a script.
-    pub(crate) async fn load(&self, script: ScriptSource) -> Result<(Arc<Machine>, Definition), LoadError> {
+    /// Loads a script. Its calls that pass their time limit are counted in `ends`.
+    pub(crate) async fn load(
+        &self,
+        script: ScriptSource,
+        ends: &Arc<EndCounters>,
+    ) -> Result<(Arc<Machine>, Definition), LoadError> {
         let limits = script.limits;
         for _ in 0..MAX_LOADS {
             // Dropped on every way out but the good one.
@@ -57,7 +61,7 @@ impl Pool {
                 Exchanged::Answered(WorkerMessage::Loaded(Ok(definition))) => {
                     // A worker that was started before this does not know it, says so when it is called, and loads it then.
                     place.keep(script);
-                    return Ok((Arc::new(Machine::new(place, limits)), definition));
+                    return Ok((Arc::new(Machine::new(place, limits, Arc::clone(ends))), definition));
                 }
                 Exchanged::Answered(WorkerMessage::Loaded(Err(error))) => return Err(error),
                 Exchanged::Answered(_) => "the worker answered something else".to_owned(),
@@ -69,7 +73,7 @@ impl Pool {
                 }
                 Exchanged::NotBegun => not_begun(),
                 Exchanged::Ended(ExitCause::Killed(_)) => continue,
-                Exchanged::Ended(ExitCause::ByItself) => {
+                Exchanged::Ended(ExitCause::ByItself { .. }) => {
                     "the worker process that loaded it crashed".to_owned()
                 }
                 Exchanged::NotStarted(error) => format!("no worker process can be started: {error}"),
@@ -118,7 +122,7 @@ async fn exchange(place: &Place, order: &ToWorker, limit: Duration) -> Exchanged
             message = route.messages.recv() => match message {
                 Some(WorkerMessage::Begun { .. }) => (begun, deadline) = (true, Instant::now() + limit),
                 Some(message) => return Exchanged::Answered(message),
-                None => return Exchanged::Ended(process.exit_cause().unwrap_or(ExitCause::ByItself)),
+                None => return Exchanged::Ended(process.exit_cause().unwrap_or(ExitCause::ByItself { alone: true })),
             },
             () = sleep_until(deadline) => {
                 place.replace_worker(&process);

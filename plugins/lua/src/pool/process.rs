@@ -33,7 +33,8 @@ const ROUTE_MESSAGES: usize = 256;
 pub(super) enum ExitCause {
     /// It was ended for this machine.
     Killed(MachineId),
-    ByItself,
+    /// It crashed. With more than one machine at work, nobody knows whose work it was.
+    ByItself { alone: bool },
 }
 
 /// A worker process. Dropping the last handle ends it.
@@ -166,9 +167,10 @@ async fn read_answers(
     }
     let by_itself = {
         let mut routes = routes.lock();
-        let exit_cause = *routes.exit_cause.get_or_insert(ExitCause::ByItself);
+        let alone = routes.by_machine.len() <= 1;
+        let exit_cause = *routes.exit_cause.get_or_insert(ExitCause::ByItself { alone });
         routes.by_machine.clear();
-        exit_cause == ExitCause::ByItself
+        matches!(exit_cause, ExitCause::ByItself { .. })
     };
     // It may be gone already.
     let _ = child.start_kill();

@@ -38,6 +38,8 @@ mod registry;
 mod resources_throttle;
 mod rundir;
 mod safe_display;
+mod script_throttle;
+mod scripts;
 pub mod service;
 mod service_spec;
 mod settings;
@@ -61,6 +63,7 @@ pub use plugin::{ApproveFailure, OperateError, Plugin, ReviewedCapability};
 pub use registry::{
     DownPolicy, MAX_PLUGINS, RegisterError, Registry, ReplaceError, ReplaceOutcome, Replacement,
 };
+pub use scripts::Script;
 pub use service::{Home, Service, ServiceHooks, ServiceSpec, ServiceStatus};
 pub use settings::{LogLimits, Settings, SetupError, default_start_concurrency};
 pub use snapshot::{InstanceSnapshot, Snapshot};

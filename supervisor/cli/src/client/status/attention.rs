@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use talon_proto::host::{AgentStatus, GetStatusResponse, Plugin, StateStatus};
 
-use crate::show;
+use crate::{script_table, show};
 
 /// One problem.
 #[derive(Debug, PartialEq, Eq)]
@@ -149,6 +149,8 @@ fn of_plugin(plugin: &Plugin, items: &mut Vec<AttentionItem>) {
     if let Some(says) = show::changed(plugin) {
         push(says);
     }
+    items
+        .extend(script_table::problems(plugin).iter().map(|(script, says)| AttentionItem::new(script, says)));
 }
 
 #[cfg(test)]

@@ -25,7 +25,7 @@ use crate::failure::Failure;
 use crate::host_socket::HostSocket;
 use crate::output::Output;
 use crate::table::Table;
-use crate::{json, show};
+use crate::{json, script_table, show};
 
 /// Show one plugin in full: its state, instances, settings and actions.
 #[derive(Debug, Args)]
@@ -86,6 +86,11 @@ fn print(response: &GetPluginResponse, models_today: Option<&str>, out: &mut Out
         let (settings, capabilities) = (response.settings.as_ref(), response.capabilities.as_ref());
         out.table(&facts::table(plugin, settings, capabilities, models_today));
         instances(plugin, out);
+        if let Some(mut scripts) = script_table::table([plugin]) {
+            scripts.fit(out.columns());
+            out.line("");
+            out.table(&scripts);
+        }
     }
     if !response.extensions.is_empty() {
         out.line("");

@@ -11,18 +11,20 @@ class ListenRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class Notice(_message.Message):
-    __slots__ = ("progress", "capabilities_changed", "lists_changed", "resources_updated", "output")
+    __slots__ = ("progress", "capabilities_changed", "lists_changed", "resources_updated", "output", "script")
     PROGRESS_FIELD_NUMBER: _ClassVar[int]
     CAPABILITIES_CHANGED_FIELD_NUMBER: _ClassVar[int]
     LISTS_CHANGED_FIELD_NUMBER: _ClassVar[int]
     RESOURCES_UPDATED_FIELD_NUMBER: _ClassVar[int]
     OUTPUT_FIELD_NUMBER: _ClassVar[int]
+    SCRIPT_FIELD_NUMBER: _ClassVar[int]
     progress: Progress
     capabilities_changed: CapabilitiesChanged
     lists_changed: ListsChanged
     resources_updated: ResourcesUpdated
     output: CallOutput
-    def __init__(self, progress: _Optional[_Union[Progress, _Mapping]] = ..., capabilities_changed: _Optional[_Union[CapabilitiesChanged, _Mapping]] = ..., lists_changed: _Optional[_Union[ListsChanged, _Mapping]] = ..., resources_updated: _Optional[_Union[ResourcesUpdated, _Mapping]] = ..., output: _Optional[_Union[CallOutput, _Mapping]] = ...) -> None: ...
+    script: ScriptStatus
+    def __init__(self, progress: _Optional[_Union[Progress, _Mapping]] = ..., capabilities_changed: _Optional[_Union[CapabilitiesChanged, _Mapping]] = ..., lists_changed: _Optional[_Union[ListsChanged, _Mapping]] = ..., resources_updated: _Optional[_Union[ResourcesUpdated, _Mapping]] = ..., output: _Optional[_Union[CallOutput, _Mapping]] = ..., script: _Optional[_Union[ScriptStatus, _Mapping]] = ...) -> None: ...
 
 class Progress(_message.Message):
     __slots__ = ("call_id", "progress", "total", "message")
@@ -63,3 +65,23 @@ class ResourcesUpdated(_message.Message):
     URIS_FIELD_NUMBER: _ClassVar[int]
     uris: _containers.RepeatedScalarFieldContainer[str]
     def __init__(self, uris: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class ScriptStatus(_message.Message):
+    __slots__ = ("name", "functions", "sha256", "loads", "problem", "ended_by_interrupt", "ended_with_process", "removed")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    FUNCTIONS_FIELD_NUMBER: _ClassVar[int]
+    SHA256_FIELD_NUMBER: _ClassVar[int]
+    LOADS_FIELD_NUMBER: _ClassVar[int]
+    PROBLEM_FIELD_NUMBER: _ClassVar[int]
+    ENDED_BY_INTERRUPT_FIELD_NUMBER: _ClassVar[int]
+    ENDED_WITH_PROCESS_FIELD_NUMBER: _ClassVar[int]
+    REMOVED_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    functions: _containers.RepeatedScalarFieldContainer[str]
+    sha256: str
+    loads: int
+    problem: str
+    ended_by_interrupt: int
+    ended_with_process: int
+    removed: bool
+    def __init__(self, name: _Optional[str] = ..., functions: _Optional[_Iterable[str]] = ..., sha256: _Optional[str] = ..., loads: _Optional[int] = ..., problem: _Optional[str] = ..., ended_by_interrupt: _Optional[int] = ..., ended_with_process: _Optional[int] = ..., removed: _Optional[bool] = ...) -> None: ...
