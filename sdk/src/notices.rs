@@ -117,6 +117,23 @@ struct State {
     /// In the order of each call's first pending report, each call once.
     progress: VecDeque<Progress>,
     output: OutputQueue,
+    /// What came last of calls.
+    was_output: bool,
+}
+
+impl State {
+    /// Progress and output take turns, so that neither holds up the other.
+    fn next_of_calls(&mut self) -> Option<Notice> {
+        self.was_output = !self.was_output;
+        let progress = |state: &mut Self| state.progress.pop_front().map(Kind::Progress);
+        let output = |state: &mut Self| state.output.pop().map(Kind::Output);
+        let kind = if self.was_output {
+            output(self).or_else(|| progress(self))
+        } else {
+            progress(self).or_else(|| output(self))
+        };
+        kind.map(|kind| Notice { kind: Some(kind) })
+    }
 }
 
 impl PendingNotices {
@@ -196,11 +213,8 @@ impl Listener {
                 if let Some(updated) = take_updated(&mut state.updated) {
                     return Some(Notice { kind: Some(Kind::ResourcesUpdated(updated)) });
                 }
-                if let Some(output) = state.output.pop() {
-                    return Some(Notice { kind: Some(Kind::Output(output)) });
-                }
-                if let Some(progress) = state.progress.pop_front() {
-                    return Some(Notice { kind: Some(Kind::Progress(progress)) });
+                if let Some(notice) = state.next_of_calls() {
+                    return Some(notice);
                 }
             }
             notified.await;

@@ -165,6 +165,8 @@ pub(crate) enum Fault {
     DeadlineIgnored,
     /// Answers good calls with 100 KiB, whatever limit was announced.
     LargeAnswers,
+    /// Puts out lines that hold line ends while a call runs.
+    OutputLines,
     /// Accepts the shutdown, but does not end.
     ShutdownIgnored,
 }

@@ -24,8 +24,11 @@ use http::HeaderMap;
 use http::uri::{PathAndQuery, Uri};
 use prost::Message;
 use talon_proto::goplugin;
+use talon_proto::notices::event_source_client::EventSourceClient;
 use talon_proto::notices::notices_client::NoticesClient;
-use talon_proto::notices::{ListenRequest, Notice};
+use talon_proto::notices::{
+    AcknowledgeEventsRequest, ListenRequest, Notice, PluginEvent, SubscribeEventsRequest,
+};
 use talon_proto::plugin::{PluginInitRequest, ToolCallRequest};
 use talon_sanitize::{Sanitized, sanitized};
 use talon_wire::frames::FrameFloodError;
@@ -54,6 +57,9 @@ use crate::execute_error::ExecuteError;
 /// The largest accepted notice, in bytes: a message of 1 KiB, a call's id, and enough for later fields. A
 /// larger one ends the stream, which is then reopened after a pause.
 const MAX_NOTICE_BYTES: usize = 16 << 10;
+
+/// The largest accepted event, in bytes (`talon.plugin.v1`). A larger one ends the stream.
+const MAX_EVENT_BYTES: usize = 64 << 10;
 
 /// The largest answer of methods with small answers.
 const SMALL_ANSWER_BYTES: usize = 64 << 10;
@@ -322,6 +328,42 @@ impl Client {
             Err(status) if status.code() == Code::Unimplemented => None,
             Err(_) => Some(futures_util::stream::empty().boxed()),
         }
+    }
+
+    /// The events of the process, as [`Client::notices`]; an error is the last item.
+    pub async fn events(&self) -> Option<BoxStream<'static, Result<PluginEvent, Status>>> {
+        if self.inner.shutting_down.is_cancelled() {
+            return None;
+        }
+        match self.event_source().subscribe(SubscribeEventsRequest {}).await {
+            Ok(stream) => {
+                let ending = self.inner.shutting_down.clone().cancelled_owned();
+                Some(stream.into_inner().take_until(Box::pin(ending)).boxed())
+            }
+            Err(status) if status.code() == Code::Unimplemented => None,
+            Err(status) => Some(futures_util::stream::iter([Err(status)]).boxed()),
+        }
+    }
+
+    /// Acknowledges events.
+    ///
+    /// # Errors
+    /// The process's answer, or that there is none within the timeout.
+    pub async fn acknowledge_events(
+        &self,
+        acknowledged: AcknowledgeEventsRequest,
+        timeout: Duration,
+    ) -> Result<(), Status> {
+        let mut source = self.event_source();
+        match tokio::time::timeout(timeout, source.acknowledge(acknowledged)).await {
+            Ok(answer) => answer.map(drop),
+            Err(_) => Err(Status::deadline_exceeded("it does not answer")),
+        }
+    }
+
+    fn event_source(&self) -> EventSourceClient<LinkService> {
+        let call = LinkService::new(self.inner.pool.first());
+        EventSourceClient::with_origin(call, ORIGIN.clone()).max_decoding_message_size(MAX_EVENT_BYTES)
     }
 
     /// One call whose stream has no other holder.
