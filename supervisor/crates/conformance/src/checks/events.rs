@@ -5,9 +5,11 @@ use std::time::Duration;
 use futures_util::StreamExt as _;
 use futures_util::stream::BoxStream;
 use talon_plugin::SourceEvent;
+use talon_plugin_client::describe_status;
 use talon_proto::notices::PluginEvent;
 use talon_sanitize::{Raw, Sanitized, sanitized};
 use tokio::time::timeout;
+use tonic::{Code, Status};
 
 use crate::harness::{ANSWER_TIMEOUT, Finding, Harness, Session};
 
@@ -18,7 +20,7 @@ const MAX_EVENTS: usize = 64;
 /// An id that no plugin sent.
 const UNKNOWN: &str = "talon.conformance/nothing";
 
-type Stream = BoxStream<'static, Result<PluginEvent, Sanitized>>;
+type Stream = BoxStream<'static, Result<PluginEvent, Status>>;
 
 pub(super) async fn resent(harness: &mut Harness<'_>) -> Result<Finding, Finding> {
     let session = harness.ensure_session().await?;
@@ -31,7 +33,9 @@ pub(super) async fn resent(harness: &mut Harness<'_>) -> Result<Finding, Finding
             Ok(Some(Ok(other))) => {
                 return Err(fail(sanitized!("it sent {} in place of {}", id(&other), id(event))));
             }
-            Ok(Some(Err(why))) => return Err(fail(sanitized!("its second stream broke: {}", why))),
+            Ok(Some(Err(why))) => {
+                return Err(fail(sanitized!("its second stream broke: {}", describe_status(&why))));
+            }
             Ok(None) | Err(_) => return Err(fail(sanitized!("it did not send {} again", id(event)))),
         }
     }
@@ -64,8 +68,12 @@ fn id(event: &PluginEvent) -> Sanitized {
     Raw::from(event.id.as_str()).line_within(64)
 }
 
+fn tells_none() -> Finding {
+    Finding::Skip("it tells no events".into())
+}
+
 async fn open(session: &Session) -> Result<Stream, Finding> {
-    session.client.events().await.ok_or_else(|| Finding::Skip("it tells no events".into()))
+    session.client.events().await.ok_or_else(tells_none)
 }
 
 async fn acknowledge(session: &Session, id: &str) -> Result<(), Finding> {
@@ -80,7 +88,10 @@ async fn listen(stream: &mut Stream, idle: Duration) -> Result<Vec<PluginEvent>,
         match timeout(idle, stream.next()).await {
             Err(_) => break,
             Ok(None) => return Err(fail("its stream of events ended by itself".into())),
-            Ok(Some(Err(why))) => return Err(fail(sanitized!("its stream of events broke: {}", why))),
+            Ok(Some(Err(status))) if status.code() == Code::Unimplemented => return Err(tells_none()),
+            Ok(Some(Err(why))) => {
+                return Err(fail(sanitized!("its stream of events broke: {}", describe_status(&why))));
+            }
             Ok(Some(Ok(event))) => {
                 if let Err(why) = SourceEvent::check(&event, std::time::SystemTime::now()) {
                     return Err(fail(sanitized!("no host takes an event of it: {}", Raw::of(why).line())));

@@ -3,10 +3,12 @@
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
+use talon_plugin_client::describe_status;
 use talon_proto::notices::CallOutput;
 use talon_proto::notices::notice::Kind;
 use talon_sanitize::{Raw, Sanitized, sanitized};
 use tokio::time::timeout;
+use tonic::Code;
 
 use super::execute::NOTHING_TO_CALL;
 use crate::harness::{Finding, Harness};
@@ -24,7 +26,7 @@ pub(super) async fn calls(harness: &mut Harness<'_>) -> Result<Finding, Finding>
         return Ok(Finding::Skip(NOTHING_TO_CALL.into()));
     }
     let Some(mut notices) = session.client.notices().await else {
-        return Ok(Finding::Skip("it has no notices".into()));
+        return Ok(has_none());
     };
     for (at, target) in targets.iter().enumerate() {
         // Other checks judge the answer.
@@ -33,10 +35,16 @@ pub(super) async fn calls(harness: &mut Harness<'_>) -> Result<Finding, Finding>
     let mut lines = 0;
     // What they put out is on its way.
     while let Ok(notice) = timeout(LISTEN, notices.next()).await {
-        let Some(notice) = notice else {
-            return Ok(Finding::Fail(
-                "its stream of notices ended: one has more than 16 KiB, or is none".into(),
-            ));
+        let notice = match notice {
+            Some(Ok(notice)) => notice,
+            Some(Err(status)) if status.code() == Code::Unimplemented => return Ok(has_none()),
+            Some(Err(why)) => {
+                return Ok(Finding::Fail(sanitized!(
+                    "its stream of notices broke: {}",
+                    describe_status(&why)
+                )));
+            }
+            None => return Ok(Finding::Fail("its stream of notices ended by itself".into())),
         };
         let Some(Kind::Output(output)) = notice.kind else { continue };
         lines += output.lines.len();
@@ -45,6 +53,10 @@ pub(super) async fn calls(harness: &mut Harness<'_>) -> Result<Finding, Finding>
         }
     }
     Ok(Finding::Pass(sanitized!("{} lines", lines)))
+}
+
+fn has_none() -> Finding {
+    Finding::Skip("it has no notices".into())
 }
 
 /// The id of a call.

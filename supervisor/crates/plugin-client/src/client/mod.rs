@@ -308,34 +308,35 @@ impl Client {
     /// The notices of the process, until it is asked to end, the connection ends, or an invalid message
     /// comes. `None`: it does not serve notices, or was asked to end.
     pub async fn notices(&self) -> Option<BoxStream<'static, Notice>> {
+        let valid = self.notice_results().await?.take_while(|notice| std::future::ready(notice.is_ok()));
+        Some(valid.filter_map(|notice| std::future::ready(notice.ok())).boxed())
+    }
+
+    /// The same with the error that ends them as the last item. Some servers send UNIMPLEMENTED after they have opened the stream.
+    pub async fn notice_results(&self) -> Option<BoxStream<'static, Result<Notice, Status>>> {
         if self.inner.shutting_down.is_cancelled() {
             return None;
         }
         let call = LinkService::new(self.inner.pool.first());
         let mut client =
             NoticesClient::with_origin(call, ORIGIN.clone()).max_decoding_message_size(MAX_NOTICE_BYTES);
-        match client.listen(ListenRequest {}).await {
-            Ok(stream) => {
-                let notices = stream.into_inner().take_while(|notice| std::future::ready(notice.is_ok()));
-                let ending = self.inner.shutting_down.clone().cancelled_owned();
-                Some(
-                    notices
-                        .filter_map(|notice| std::future::ready(notice.ok()))
-                        .take_until(Box::pin(ending))
-                        .boxed(),
-                )
-            }
-            Err(status) if status.code() == Code::Unimplemented => None,
-            Err(_) => Some(futures_util::stream::empty().boxed()),
-        }
+        self.until_shutdown(client.listen(ListenRequest {}).await)
     }
 
-    /// The events of the process, as [`Client::notices`]; an error is the last item.
+    /// The events of the process, as [`Client::notice_results`].
     pub async fn events(&self) -> Option<BoxStream<'static, Result<PluginEvent, Status>>> {
         if self.inner.shutting_down.is_cancelled() {
             return None;
         }
-        match self.event_source().subscribe(SubscribeEventsRequest {}).await {
+        self.until_shutdown(self.event_source().subscribe(SubscribeEventsRequest {}).await)
+    }
+
+    /// A stream until the process is asked to end; `None` if it is not served.
+    fn until_shutdown<T: Send + 'static>(
+        &self,
+        opened: Result<tonic::Response<tonic::Streaming<T>>, Status>,
+    ) -> Option<BoxStream<'static, Result<T, Status>>> {
+        match opened {
             Ok(stream) => {
                 let ending = self.inner.shutting_down.clone().cancelled_owned();
                 Some(stream.into_inner().take_until(Box::pin(ending)).boxed())

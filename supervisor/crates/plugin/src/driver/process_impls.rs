@@ -156,7 +156,12 @@ impl PluginClient for Client {
     fn events(&self) -> BoxFuture<'_, Option<BoxStream<'static, Result<PluginEvent, Sanitized>>>> {
         let described =
             |event: Result<PluginEvent, tonic::Status>| event.map_err(|status| describe_status(&status));
-        async move { Some(Client::events(self).await?.map(described).boxed()) }.boxed()
+        // One that serves none may say so after it has opened the stream.
+        let served = |event: &Result<PluginEvent, tonic::Status>| {
+            let is_served = !matches!(event, Err(status) if status.code() == tonic::Code::Unimplemented);
+            std::future::ready(is_served)
+        };
+        async move { Some(Client::events(self).await?.take_while(served).map(described).boxed()) }.boxed()
     }
     fn acknowledge_events(
         &self,

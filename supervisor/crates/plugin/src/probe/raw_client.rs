@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures_util::stream::{BoxStream, StreamExt as _};
+use futures_util::stream::BoxStream;
 use http::uri::PathAndQuery;
 use talon_proto::notices::{AcknowledgeEventsRequest, Notice, PluginEvent};
 use talon_sanitize::{Sanitized, sanitized};
@@ -67,15 +67,14 @@ impl RawClient {
         self.client.raw(RawCall { path, message, timeout, patience, max_answer_bytes }).await
     }
 
-    /// Its notices from now on, until a message is invalid; `None` if it has none.
-    pub async fn notices(&self) -> Option<BoxStream<'static, Notice>> {
-        self.client.notices().await
+    /// Its notices from now on; an error is the last item. `None` if it has none.
+    pub async fn notices(&self) -> Option<BoxStream<'static, Result<Notice, Status>>> {
+        self.client.notice_results().await
     }
 
     /// The events that it tells; an error is the last item. `None` if it tells none.
-    pub async fn events(&self) -> Option<BoxStream<'static, Result<PluginEvent, Sanitized>>> {
-        let described = |event: Result<PluginEvent, Status>| event.map_err(|status| describe_status(&status));
-        Some(self.client.events().await?.map(described).boxed())
+    pub async fn events(&self) -> Option<BoxStream<'static, Result<PluginEvent, Status>>> {
+        self.client.events().await
     }
 
     /// Acknowledges events.
