@@ -54,6 +54,7 @@
 //! | know the deadline, cancel, block | [`Context`] |
 //! | report the progress of a call | [`Context::progress`] |
 //! | show what a call puts out while it runs | [`Context::output`] |
+//! | tell events | [`EventSource`] |
 //! | notify the host of changed tools, or of what runs of a script | [`Notifier`] |
 //! | keep something between calls | [`Context::state`] |
 //! | ask a language model | [`Context::model`], [`model`] |
@@ -84,6 +85,7 @@ mod auth;
 mod context;
 mod dispatch;
 mod error;
+mod event_source;
 mod hook;
 mod logging;
 pub mod model;
@@ -112,6 +114,7 @@ pub use auth::{AuthPeer, AuthRequest, Authentication};
 pub use context::{Context, Credential};
 pub use dispatch::MAX_RESULT_BYTES;
 pub use error::{OrToolError, ToolError};
+pub use event_source::{EventQueueFullError, EventReceipt, EventRefusedError, EventSource, SourceEvent};
 pub use hook::{HookRequest, HookSession, Verdict};
 pub use notices::Notifier;
 pub use notification::{Delivery, Event, Notification, Severity};

@@ -138,6 +138,23 @@ struct State {
     progress: VecDeque<Progress>,
     output: OutputQueue,
     scripts: ScriptBoard,
+    /// What came last of calls.
+    was_output: bool,
+}
+
+impl State {
+    /// Progress and output take turns, so that neither holds up the other.
+    fn next_of_calls(&mut self) -> Option<Notice> {
+        self.was_output = !self.was_output;
+        let progress = |state: &mut Self| state.progress.pop_front().map(Kind::Progress);
+        let output = |state: &mut Self| state.output.pop().map(Kind::Output);
+        let kind = if self.was_output {
+            output(self).or_else(|| progress(self))
+        } else {
+            progress(self).or_else(|| output(self))
+        };
+        kind.map(|kind| Notice { kind: Some(kind) })
+    }
 }
 
 impl PendingNotices {
@@ -221,11 +238,8 @@ impl Listener {
                 if let Some(script) = state.scripts.take() {
                     return Some(Notice { kind: Some(Kind::Script(script)) });
                 }
-                if let Some(output) = state.output.pop() {
-                    return Some(Notice { kind: Some(Kind::Output(output)) });
-                }
-                if let Some(progress) = state.progress.pop_front() {
-                    return Some(Notice { kind: Some(Kind::Progress(progress)) });
+                if let Some(notice) = state.next_of_calls() {
+                    return Some(notice);
                 }
             }
             notified.await;

@@ -175,6 +175,8 @@ pub(crate) enum Fault {
     StorageTexts,
     /// Stores whatever it is asked to.
     StorageObeys,
+    /// Puts out lines that hold line ends while a call runs.
+    OutputLines,
     /// Accepts the shutdown, but does not end.
     ShutdownIgnored,
 }

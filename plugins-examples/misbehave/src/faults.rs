@@ -6,8 +6,11 @@ use std::time::Duration;
 use bytes::Bytes;
 use parking_lot::Mutex;
 use prost::Message;
+use talon_proto::notices::notice::Kind;
+use talon_proto::notices::{CallOutput, Notice};
 use talon_proto::plugin::{Action, Parameter, PluginCapabilities, ToolCallRequest, ToolResultResponse};
 
+use crate::events::framed;
 use crate::fault_kinds::Fault;
 use crate::reply::Reply;
 use crate::shared::Shared;
@@ -162,6 +165,13 @@ pub(crate) async fn execute(
             }
         }
         Fault::DeadlineIgnored if is_short => Some(Reply::Never),
+        Fault::OutputLines if good => {
+            let output =
+                CallOutput { call_id: call.id.clone(), lines: vec!["one\ntwo".into()], left_out_lines: 0 };
+            // Nobody may listen.
+            let _ = shared.notices.send(framed(Notice { kind: Some(Kind::Output(output)) }));
+            None
+        }
         Fault::LargeAnswers if good => answer(&call.id, "x".repeat(LARGE_ANSWER_BYTES)),
         _ => None,
     }

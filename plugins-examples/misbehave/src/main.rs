@@ -5,6 +5,7 @@
 mod actions;
 mod capabilities;
 mod deferred;
+mod events;
 mod fault_kinds;
 mod faults;
 mod flood;

@@ -1,5 +1,6 @@
 """A program as a host meets it."""
 
+import concurrent.futures
 import json
 import os
 import pathlib
@@ -115,6 +116,25 @@ class Served(unittest.TestCase):
             output = next(listen).output
             counted += len(output.lines) + output.left_out_lines
         self.assertEqual(self.host.shutdown(), 0)
+
+    def test_an_event_is_told_until_it_is_acknowledged(self):
+        first = self.host.events()
+        with concurrent.futures.ThreadPoolExecutor(2) as threads:
+            answers = [threads.submit(self.host.call, "tell", id="a")]
+            told = next(first)
+            self.assertEqual((told.id, told.topic, told.summary, told.severity), ("a", "told", "event a", "warning"))
+            self.assertEqual(dict(told.fields), {"from": "ada"})
+            answers.append(threads.submit(self.host.call, "tell", id="b"))
+            self.assertEqual(next(first).id, "b")
+            second = self.host.events()
+            self.assertEqual(next(second).id, "a")
+            self.assertEqual(list(first), [])
+            self.host.acknowledge("a", "of nothing")
+            self.assertEqual(answers[0].result().content, "1 wait")
+            self.host.acknowledge(refused={"b": "bad"})
+            self.assertEqual(answers[1].result().content, "refused: bad")
+        self.assertEqual(self.host.shutdown(), 0)
+        self.assertEqual([event.id for event in second], ["b"])
 
 
 class Started(unittest.TestCase):

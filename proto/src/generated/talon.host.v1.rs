@@ -490,6 +490,9 @@ pub struct Plugin {
     /// The scripts that it runs, as it says itself, by name; for operators.
     #[prost(message, repeated, tag = "1130")]
     pub scripts: ::prost::alloc::vec::Vec<Script>,
+    /// The events that it told.
+    #[prost(message, optional, tag = "1101")]
+    pub events: ::core::option::Option<PluginEventCounts>,
 }
 /// A script of a plugin that runs scripts.
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
@@ -517,6 +520,29 @@ pub struct Script {
     pub ended_by_interrupt: u64,
     #[prost(uint64, tag = "8")]
     pub ended_with_process: u64,
+}
+/// Since the supervisor started.
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct PluginEventCounts {
+    /// Its operator lets it tell events.
+    #[prost(bool, tag = "1")]
+    pub granted: bool,
+    /// It tells more than it may, or the disk refuses: the rest waits in the plugin.
+    #[prost(bool, tag = "2")]
+    pub waiting: bool,
+    /// On the disk, and acknowledged.
+    #[prost(uint64, tag = "3")]
+    pub recorded: u64,
+    /// Acknowledged again: the id was known.
+    #[prost(uint64, tag = "4")]
+    pub repeated_ids: u64,
+    /// Not within the limits of an event.
+    #[prost(uint64, tag = "5")]
+    pub refused: u64,
+    /// Why its events are not read at present, such as one that is too large; empty while they are.
+    #[prost(string, tag = "6")]
+    pub problem: ::prost::alloc::string::String,
 }
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -1024,7 +1050,7 @@ pub struct Event {
     >,
 }
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
-#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct SubscribeRequest {
     /// The number of the last event that the caller has; 0 for none: then it gets all that are kept. A number that was never given
     /// out is refused as OUT_OF_RANGE: the caller's events are of another log.
@@ -1033,6 +1059,10 @@ pub struct SubscribeRequest {
     /// The stream ends after the events that are kept, and waits for no others.
     #[prost(bool, tag = "2")]
     pub kept_only: bool,
+    /// Empty: the supervisor's own events. plugins: those that plugins tell, of the kind source.event, which have a log and numbers of
+    /// their own.
+    #[prost(string, tag = "1100")]
+    pub source: ::prost::alloc::string::String,
 }
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -1066,12 +1096,15 @@ pub struct HostEvent {
     >,
 }
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
-#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct AckEventsRequest {
     /// This event and all before it. One that was never given out is refused as OUT_OF_RANGE; one before what was acknowledged
     /// earlier changes nothing.
     #[prost(uint64, tag = "1")]
     pub through: u64,
+    /// SubscribeRequest.source.
+    #[prost(string, tag = "1100")]
+    pub source: ::prost::alloc::string::String,
 }
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]

@@ -83,6 +83,7 @@ pub(crate) fn plugin(plugin: &Plugin) -> Value {
         "replacement_problem": plugin.replacement_problem,
         "restarts": plugin.restarts,
         "scripts": plugin.scripts,
+        "events": plugin.events.as_ref().map(fields),
         "counters": counters(&plugin.counters.clone().unwrap_or_default()),
     })
 }

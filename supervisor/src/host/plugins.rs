@@ -7,7 +7,8 @@ use talon_plugin_config::name::RESERVED_NAME;
 use talon_plugin_config::spec::{ChangedTools, Dialect};
 use talon_proto::host;
 use talon_proto::host::{
-    GetPluginRequest, GetPluginResponse, ListPluginsRequest, ListPluginsResponse, PluginCounters, Settings,
+    GetPluginRequest, GetPluginResponse, ListPluginsRequest, ListPluginsResponse, PluginCounters,
+    PluginEventCounts, Settings,
 };
 use talon_proto::plugin::{Action, PluginCapabilities};
 use talon_proto::roles::is_tool;
@@ -129,6 +130,18 @@ impl HostContext {
         view
     }
 
+    fn event_counts(&self, plugin: &Plugin) -> PluginEventCounts {
+        let counted = plugin.event_counters();
+        PluginEventCounts {
+            granted: self.dispatcher.config().event_limits(plugin.name().as_str()).is_some(),
+            waiting: counted.is_waiting(),
+            recorded: counted.recorded(),
+            repeated_ids: counted.repeated(),
+            refused: counted.refused(),
+            problem: counted.problem().map(wire).unwrap_or_default(),
+        }
+    }
+
     /// One plugin with everything that clients can see of it.
     pub(super) fn view(&self, plugin: &Plugin) -> host::Plugin {
         let snapshot = plugin.snapshot();
@@ -161,6 +174,7 @@ impl HostContext {
                 log_lines_dropped: snapshot.log_lines_dropped,
                 ..gauge.counters
             }),
+            events: Some(self.event_counts(plugin)),
             replacement_problem: snapshot.replacement_problem.map(wire).unwrap_or_default(),
             restarts: snapshot
                 .restarts

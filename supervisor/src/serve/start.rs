@@ -28,7 +28,7 @@ use crate::audit::Audit;
 use crate::config::{Config, Loaded, PeerPolicy, Problem};
 use crate::discover;
 use crate::dispatch::Dispatcher;
-use crate::events::EventRecorder;
+use crate::events::{EventRecorder, PluginEventSink};
 use crate::host::{ExitRequest, HostService, StreamCloser, SupervisorInfo, exit_channel};
 use crate::notify::Manager;
 use crate::receipts::Receipts;
@@ -114,6 +114,7 @@ pub async fn serve(loaded: Loaded, beginning: StartOptions) -> Result<(), ServeF
     grant_peers(&config, HOST_SOCKET_NAME)?;
     let dispatcher =
         Arc::new(Dispatcher::new(registry.clone(), Arc::clone(&config), sanitizer, events.clone()));
+    registry.set_event_sink(Arc::new(PluginEventSink::new(&dispatcher, &recorder)));
     let (refused, names) = discover::register_all(&config, &registry, &events).await;
     log_warnings(&discover::unknown_overrides(&loaded, &names), &mut sockets);
     arrival.quarantine(&dispatcher);

@@ -599,6 +599,298 @@ func (x *ScriptStatus) GetRemoved() bool {
 	return false
 }
 
+type SubscribeEventsRequest struct {
+	state         protoimpl.MessageState
+	sizeCache     protoimpl.SizeCache
+	unknownFields protoimpl.UnknownFields
+}
+
+func (x *SubscribeEventsRequest) Reset() {
+	*x = SubscribeEventsRequest{}
+	if protoimpl.UnsafeEnabled {
+		mi := &file_talon_plugin_v1_notices_proto_msgTypes[8]
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		ms.StoreMessageInfo(mi)
+	}
+}
+
+func (x *SubscribeEventsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SubscribeEventsRequest) ProtoMessage() {}
+
+func (x *SubscribeEventsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_talon_plugin_v1_notices_proto_msgTypes[8]
+	if protoimpl.UnsafeEnabled && x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SubscribeEventsRequest.ProtoReflect.Descriptor instead.
+func (*SubscribeEventsRequest) Descriptor() ([]byte, []int) {
+	return file_talon_plugin_v1_notices_proto_rawDescGZIP(), []int{8}
+}
+
+// 64 KiB at most.
+type PluginEvent struct {
+	state         protoimpl.MessageState
+	sizeCache     protoimpl.SizeCache
+	unknownFields protoimpl.UnknownFields
+
+	// 1 to 128 letters, digits and -_.:/ of ASCII; another one for each event of the plugin. The host drops one that it has.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// 1 to 64 of a-z, 0-9 and -_.; the plugin's own word for what it is about.
+	Topic string `protobuf:"bytes,2,opt,name=topic,proto3" json:"topic,omitempty"`
+	// info, warning or critical; empty is info.
+	Severity string `protobuf:"bytes,3,opt,name=severity,proto3" json:"severity,omitempty"`
+	// One line; 490 bytes are kept.
+	Summary string `protobuf:"bytes,4,opt,name=summary,proto3" json:"summary,omitempty"`
+	// 16 KiB are kept.
+	Details string `protobuf:"bytes,5,opt,name=details,proto3" json:"details,omitempty"`
+	// At most 16; a name is 1 to 32 of a-z, 0-9 and _, and none of plugin, topic, event_id, count, dropped. 512 bytes of a value are
+	// kept.
+	Fields map[string]string `protobuf:"bytes,6,rep,name=fields,proto3" json:"fields,omitempty" protobuf_key:"bytes,1,opt,name=key,proto3" protobuf_val:"bytes,2,opt,name=value,proto3"`
+	// When it happened, in milliseconds since 1970; 0: now.
+	TimeUnixMs int64 `protobuf:"varint,7,opt,name=time_unix_ms,json=timeUnixMs,proto3" json:"time_unix_ms,omitempty"`
+}
+
+func (x *PluginEvent) Reset() {
+	*x = PluginEvent{}
+	if protoimpl.UnsafeEnabled {
+		mi := &file_talon_plugin_v1_notices_proto_msgTypes[9]
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		ms.StoreMessageInfo(mi)
+	}
+}
+
+func (x *PluginEvent) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PluginEvent) ProtoMessage() {}
+
+func (x *PluginEvent) ProtoReflect() protoreflect.Message {
+	mi := &file_talon_plugin_v1_notices_proto_msgTypes[9]
+	if protoimpl.UnsafeEnabled && x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PluginEvent.ProtoReflect.Descriptor instead.
+func (*PluginEvent) Descriptor() ([]byte, []int) {
+	return file_talon_plugin_v1_notices_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *PluginEvent) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *PluginEvent) GetTopic() string {
+	if x != nil {
+		return x.Topic
+	}
+	return ""
+}
+
+func (x *PluginEvent) GetSeverity() string {
+	if x != nil {
+		return x.Severity
+	}
+	return ""
+}
+
+func (x *PluginEvent) GetSummary() string {
+	if x != nil {
+		return x.Summary
+	}
+	return ""
+}
+
+func (x *PluginEvent) GetDetails() string {
+	if x != nil {
+		return x.Details
+	}
+	return ""
+}
+
+func (x *PluginEvent) GetFields() map[string]string {
+	if x != nil {
+		return x.Fields
+	}
+	return nil
+}
+
+func (x *PluginEvent) GetTimeUnixMs() int64 {
+	if x != nil {
+		return x.TimeUnixMs
+	}
+	return 0
+}
+
+type AcknowledgeEventsRequest struct {
+	state         protoimpl.MessageState
+	sizeCache     protoimpl.SizeCache
+	unknownFields protoimpl.UnknownFields
+
+	// They need not be sent again. Ids that were never sent are passed over.
+	Ids []string `protobuf:"bytes,1,rep,name=ids,proto3" json:"ids,omitempty"`
+	// They are never taken, and need not be sent again either.
+	Refused []*RefusedEvent `protobuf:"bytes,2,rep,name=refused,proto3" json:"refused,omitempty"`
+}
+
+func (x *AcknowledgeEventsRequest) Reset() {
+	*x = AcknowledgeEventsRequest{}
+	if protoimpl.UnsafeEnabled {
+		mi := &file_talon_plugin_v1_notices_proto_msgTypes[10]
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		ms.StoreMessageInfo(mi)
+	}
+}
+
+func (x *AcknowledgeEventsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AcknowledgeEventsRequest) ProtoMessage() {}
+
+func (x *AcknowledgeEventsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_talon_plugin_v1_notices_proto_msgTypes[10]
+	if protoimpl.UnsafeEnabled && x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AcknowledgeEventsRequest.ProtoReflect.Descriptor instead.
+func (*AcknowledgeEventsRequest) Descriptor() ([]byte, []int) {
+	return file_talon_plugin_v1_notices_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *AcknowledgeEventsRequest) GetIds() []string {
+	if x != nil {
+		return x.Ids
+	}
+	return nil
+}
+
+func (x *AcknowledgeEventsRequest) GetRefused() []*RefusedEvent {
+	if x != nil {
+		return x.Refused
+	}
+	return nil
+}
+
+type RefusedEvent struct {
+	state         protoimpl.MessageState
+	sizeCache     protoimpl.SizeCache
+	unknownFields protoimpl.UnknownFields
+
+	Id     string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Reason string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+}
+
+func (x *RefusedEvent) Reset() {
+	*x = RefusedEvent{}
+	if protoimpl.UnsafeEnabled {
+		mi := &file_talon_plugin_v1_notices_proto_msgTypes[11]
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		ms.StoreMessageInfo(mi)
+	}
+}
+
+func (x *RefusedEvent) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RefusedEvent) ProtoMessage() {}
+
+func (x *RefusedEvent) ProtoReflect() protoreflect.Message {
+	mi := &file_talon_plugin_v1_notices_proto_msgTypes[11]
+	if protoimpl.UnsafeEnabled && x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RefusedEvent.ProtoReflect.Descriptor instead.
+func (*RefusedEvent) Descriptor() ([]byte, []int) {
+	return file_talon_plugin_v1_notices_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *RefusedEvent) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *RefusedEvent) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+type AcknowledgeEventsResponse struct {
+	state         protoimpl.MessageState
+	sizeCache     protoimpl.SizeCache
+	unknownFields protoimpl.UnknownFields
+}
+
+func (x *AcknowledgeEventsResponse) Reset() {
+	*x = AcknowledgeEventsResponse{}
+	if protoimpl.UnsafeEnabled {
+		mi := &file_talon_plugin_v1_notices_proto_msgTypes[12]
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		ms.StoreMessageInfo(mi)
+	}
+}
+
+func (x *AcknowledgeEventsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AcknowledgeEventsResponse) ProtoMessage() {}
+
+func (x *AcknowledgeEventsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_talon_plugin_v1_notices_proto_msgTypes[12]
+	if protoimpl.UnsafeEnabled && x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AcknowledgeEventsResponse.ProtoReflect.Descriptor instead.
+func (*AcknowledgeEventsResponse) Descriptor() ([]byte, []int) {
+	return file_talon_plugin_v1_notices_proto_rawDescGZIP(), []int{12}
+}
+
 var File_talon_plugin_v1_notices_proto protoreflect.FileDescriptor
 
 var file_talon_plugin_v1_notices_proto_rawDesc = []byte{
@@ -671,13 +963,57 @@ var file_talon_plugin_v1_notices_proto_rawDesc = []byte{
 	0x69, 0x74, 0x68, 0x5f, 0x70, 0x72, 0x6f, 0x63, 0x65, 0x73, 0x73, 0x18, 0x07, 0x20, 0x01, 0x28,
 	0x04, 0x52, 0x10, 0x65, 0x6e, 0x64, 0x65, 0x64, 0x57, 0x69, 0x74, 0x68, 0x50, 0x72, 0x6f, 0x63,
 	0x65, 0x73, 0x73, 0x12, 0x18, 0x0a, 0x07, 0x72, 0x65, 0x6d, 0x6f, 0x76, 0x65, 0x64, 0x18, 0x08,
-	0x20, 0x01, 0x28, 0x08, 0x52, 0x07, 0x72, 0x65, 0x6d, 0x6f, 0x76, 0x65, 0x64, 0x32, 0x4e, 0x0a,
-	0x07, 0x4e, 0x6f, 0x74, 0x69, 0x63, 0x65, 0x73, 0x12, 0x43, 0x0a, 0x06, 0x4c, 0x69, 0x73, 0x74,
-	0x65, 0x6e, 0x12, 0x1e, 0x2e, 0x74, 0x61, 0x6c, 0x6f, 0x6e, 0x2e, 0x70, 0x6c, 0x75, 0x67, 0x69,
-	0x6e, 0x2e, 0x76, 0x31, 0x2e, 0x4c, 0x69, 0x73, 0x74, 0x65, 0x6e, 0x52, 0x65, 0x71, 0x75, 0x65,
-	0x73, 0x74, 0x1a, 0x17, 0x2e, 0x74, 0x61, 0x6c, 0x6f, 0x6e, 0x2e, 0x70, 0x6c, 0x75, 0x67, 0x69,
-	0x6e, 0x2e, 0x76, 0x31, 0x2e, 0x4e, 0x6f, 0x74, 0x69, 0x63, 0x65, 0x30, 0x01, 0x62, 0x06, 0x70,
-	0x72, 0x6f, 0x74, 0x6f, 0x33,
+	0x20, 0x01, 0x28, 0x08, 0x52, 0x07, 0x72, 0x65, 0x6d, 0x6f, 0x76, 0x65, 0x64, 0x22, 0x18, 0x0a,
+	0x16, 0x53, 0x75, 0x62, 0x73, 0x63, 0x72, 0x69, 0x62, 0x65, 0x45, 0x76, 0x65, 0x6e, 0x74, 0x73,
+	0x52, 0x65, 0x71, 0x75, 0x65, 0x73, 0x74, 0x22, 0xa2, 0x02, 0x0a, 0x0b, 0x50, 0x6c, 0x75, 0x67,
+	0x69, 0x6e, 0x45, 0x76, 0x65, 0x6e, 0x74, 0x12, 0x0e, 0x0a, 0x02, 0x69, 0x64, 0x18, 0x01, 0x20,
+	0x01, 0x28, 0x09, 0x52, 0x02, 0x69, 0x64, 0x12, 0x14, 0x0a, 0x05, 0x74, 0x6f, 0x70, 0x69, 0x63,
+	0x18, 0x02, 0x20, 0x01, 0x28, 0x09, 0x52, 0x05, 0x74, 0x6f, 0x70, 0x69, 0x63, 0x12, 0x1a, 0x0a,
+	0x08, 0x73, 0x65, 0x76, 0x65, 0x72, 0x69, 0x74, 0x79, 0x18, 0x03, 0x20, 0x01, 0x28, 0x09, 0x52,
+	0x08, 0x73, 0x65, 0x76, 0x65, 0x72, 0x69, 0x74, 0x79, 0x12, 0x18, 0x0a, 0x07, 0x73, 0x75, 0x6d,
+	0x6d, 0x61, 0x72, 0x79, 0x18, 0x04, 0x20, 0x01, 0x28, 0x09, 0x52, 0x07, 0x73, 0x75, 0x6d, 0x6d,
+	0x61, 0x72, 0x79, 0x12, 0x18, 0x0a, 0x07, 0x64, 0x65, 0x74, 0x61, 0x69, 0x6c, 0x73, 0x18, 0x05,
+	0x20, 0x01, 0x28, 0x09, 0x52, 0x07, 0x64, 0x65, 0x74, 0x61, 0x69, 0x6c, 0x73, 0x12, 0x40, 0x0a,
+	0x06, 0x66, 0x69, 0x65, 0x6c, 0x64, 0x73, 0x18, 0x06, 0x20, 0x03, 0x28, 0x0b, 0x32, 0x28, 0x2e,
+	0x74, 0x61, 0x6c, 0x6f, 0x6e, 0x2e, 0x70, 0x6c, 0x75, 0x67, 0x69, 0x6e, 0x2e, 0x76, 0x31, 0x2e,
+	0x50, 0x6c, 0x75, 0x67, 0x69, 0x6e, 0x45, 0x76, 0x65, 0x6e, 0x74, 0x2e, 0x46, 0x69, 0x65, 0x6c,
+	0x64, 0x73, 0x45, 0x6e, 0x74, 0x72, 0x79, 0x52, 0x06, 0x66, 0x69, 0x65, 0x6c, 0x64, 0x73, 0x12,
+	0x20, 0x0a, 0x0c, 0x74, 0x69, 0x6d, 0x65, 0x5f, 0x75, 0x6e, 0x69, 0x78, 0x5f, 0x6d, 0x73, 0x18,
+	0x07, 0x20, 0x01, 0x28, 0x03, 0x52, 0x0a, 0x74, 0x69, 0x6d, 0x65, 0x55, 0x6e, 0x69, 0x78, 0x4d,
+	0x73, 0x1a, 0x39, 0x0a, 0x0b, 0x46, 0x69, 0x65, 0x6c, 0x64, 0x73, 0x45, 0x6e, 0x74, 0x72, 0x79,
+	0x12, 0x10, 0x0a, 0x03, 0x6b, 0x65, 0x79, 0x18, 0x01, 0x20, 0x01, 0x28, 0x09, 0x52, 0x03, 0x6b,
+	0x65, 0x79, 0x12, 0x14, 0x0a, 0x05, 0x76, 0x61, 0x6c, 0x75, 0x65, 0x18, 0x02, 0x20, 0x01, 0x28,
+	0x09, 0x52, 0x05, 0x76, 0x61, 0x6c, 0x75, 0x65, 0x3a, 0x02, 0x38, 0x01, 0x22, 0x65, 0x0a, 0x18,
+	0x41, 0x63, 0x6b, 0x6e, 0x6f, 0x77, 0x6c, 0x65, 0x64, 0x67, 0x65, 0x45, 0x76, 0x65, 0x6e, 0x74,
+	0x73, 0x52, 0x65, 0x71, 0x75, 0x65, 0x73, 0x74, 0x12, 0x10, 0x0a, 0x03, 0x69, 0x64, 0x73, 0x18,
+	0x01, 0x20, 0x03, 0x28, 0x09, 0x52, 0x03, 0x69, 0x64, 0x73, 0x12, 0x37, 0x0a, 0x07, 0x72, 0x65,
+	0x66, 0x75, 0x73, 0x65, 0x64, 0x18, 0x02, 0x20, 0x03, 0x28, 0x0b, 0x32, 0x1d, 0x2e, 0x74, 0x61,
+	0x6c, 0x6f, 0x6e, 0x2e, 0x70, 0x6c, 0x75, 0x67, 0x69, 0x6e, 0x2e, 0x76, 0x31, 0x2e, 0x52, 0x65,
+	0x66, 0x75, 0x73, 0x65, 0x64, 0x45, 0x76, 0x65, 0x6e, 0x74, 0x52, 0x07, 0x72, 0x65, 0x66, 0x75,
+	0x73, 0x65, 0x64, 0x22, 0x36, 0x0a, 0x0c, 0x52, 0x65, 0x66, 0x75, 0x73, 0x65, 0x64, 0x45, 0x76,
+	0x65, 0x6e, 0x74, 0x12, 0x0e, 0x0a, 0x02, 0x69, 0x64, 0x18, 0x01, 0x20, 0x01, 0x28, 0x09, 0x52,
+	0x02, 0x69, 0x64, 0x12, 0x16, 0x0a, 0x06, 0x72, 0x65, 0x61, 0x73, 0x6f, 0x6e, 0x18, 0x02, 0x20,
+	0x01, 0x28, 0x09, 0x52, 0x06, 0x72, 0x65, 0x61, 0x73, 0x6f, 0x6e, 0x22, 0x1b, 0x0a, 0x19, 0x41,
+	0x63, 0x6b, 0x6e, 0x6f, 0x77, 0x6c, 0x65, 0x64, 0x67, 0x65, 0x45, 0x76, 0x65, 0x6e, 0x74, 0x73,
+	0x52, 0x65, 0x73, 0x70, 0x6f, 0x6e, 0x73, 0x65, 0x32, 0x4e, 0x0a, 0x07, 0x4e, 0x6f, 0x74, 0x69,
+	0x63, 0x65, 0x73, 0x12, 0x43, 0x0a, 0x06, 0x4c, 0x69, 0x73, 0x74, 0x65, 0x6e, 0x12, 0x1e, 0x2e,
+	0x74, 0x61, 0x6c, 0x6f, 0x6e, 0x2e, 0x70, 0x6c, 0x75, 0x67, 0x69, 0x6e, 0x2e, 0x76, 0x31, 0x2e,
+	0x4c, 0x69, 0x73, 0x74, 0x65, 0x6e, 0x52, 0x65, 0x71, 0x75, 0x65, 0x73, 0x74, 0x1a, 0x17, 0x2e,
+	0x74, 0x61, 0x6c, 0x6f, 0x6e, 0x2e, 0x70, 0x6c, 0x75, 0x67, 0x69, 0x6e, 0x2e, 0x76, 0x31, 0x2e,
+	0x4e, 0x6f, 0x74, 0x69, 0x63, 0x65, 0x30, 0x01, 0x32, 0xc9, 0x01, 0x0a, 0x0b, 0x45, 0x76, 0x65,
+	0x6e, 0x74, 0x53, 0x6f, 0x75, 0x72, 0x63, 0x65, 0x12, 0x54, 0x0a, 0x09, 0x53, 0x75, 0x62, 0x73,
+	0x63, 0x72, 0x69, 0x62, 0x65, 0x12, 0x27, 0x2e, 0x74, 0x61, 0x6c, 0x6f, 0x6e, 0x2e, 0x70, 0x6c,
+	0x75, 0x67, 0x69, 0x6e, 0x2e, 0x76, 0x31, 0x2e, 0x53, 0x75, 0x62, 0x73, 0x63, 0x72, 0x69, 0x62,
+	0x65, 0x45, 0x76, 0x65, 0x6e, 0x74, 0x73, 0x52, 0x65, 0x71, 0x75, 0x65, 0x73, 0x74, 0x1a, 0x1c,
+	0x2e, 0x74, 0x61, 0x6c, 0x6f, 0x6e, 0x2e, 0x70, 0x6c, 0x75, 0x67, 0x69, 0x6e, 0x2e, 0x76, 0x31,
+	0x2e, 0x50, 0x6c, 0x75, 0x67, 0x69, 0x6e, 0x45, 0x76, 0x65, 0x6e, 0x74, 0x30, 0x01, 0x12, 0x64,
+	0x0a, 0x0b, 0x41, 0x63, 0x6b, 0x6e, 0x6f, 0x77, 0x6c, 0x65, 0x64, 0x67, 0x65, 0x12, 0x29, 0x2e,
+	0x74, 0x61, 0x6c, 0x6f, 0x6e, 0x2e, 0x70, 0x6c, 0x75, 0x67, 0x69, 0x6e, 0x2e, 0x76, 0x31, 0x2e,
+	0x41, 0x63, 0x6b, 0x6e, 0x6f, 0x77, 0x6c, 0x65, 0x64, 0x67, 0x65, 0x45, 0x76, 0x65, 0x6e, 0x74,
+	0x73, 0x52, 0x65, 0x71, 0x75, 0x65, 0x73, 0x74, 0x1a, 0x2a, 0x2e, 0x74, 0x61, 0x6c, 0x6f, 0x6e,
+	0x2e, 0x70, 0x6c, 0x75, 0x67, 0x69, 0x6e, 0x2e, 0x76, 0x31, 0x2e, 0x41, 0x63, 0x6b, 0x6e, 0x6f,
+	0x77, 0x6c, 0x65, 0x64, 0x67, 0x65, 0x45, 0x76, 0x65, 0x6e, 0x74, 0x73, 0x52, 0x65, 0x73, 0x70,
+	0x6f, 0x6e, 0x73, 0x65, 0x62, 0x06, 0x70, 0x72, 0x6f, 0x74, 0x6f, 0x33,
 }
 
 var (
@@ -692,31 +1028,43 @@ func file_talon_plugin_v1_notices_proto_rawDescGZIP() []byte {
 	return file_talon_plugin_v1_notices_proto_rawDescData
 }
 
-var file_talon_plugin_v1_notices_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
+var file_talon_plugin_v1_notices_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
 var file_talon_plugin_v1_notices_proto_goTypes = []interface{}{
-	(*ListenRequest)(nil),       // 0: talon.plugin.v1.ListenRequest
-	(*Notice)(nil),              // 1: talon.plugin.v1.Notice
-	(*Progress)(nil),            // 2: talon.plugin.v1.Progress
-	(*CallOutput)(nil),          // 3: talon.plugin.v1.CallOutput
-	(*CapabilitiesChanged)(nil), // 4: talon.plugin.v1.CapabilitiesChanged
-	(*ListsChanged)(nil),        // 5: talon.plugin.v1.ListsChanged
-	(*ResourcesUpdated)(nil),    // 6: talon.plugin.v1.ResourcesUpdated
-	(*ScriptStatus)(nil),        // 7: talon.plugin.v1.ScriptStatus
+	(*ListenRequest)(nil),             // 0: talon.plugin.v1.ListenRequest
+	(*Notice)(nil),                    // 1: talon.plugin.v1.Notice
+	(*Progress)(nil),                  // 2: talon.plugin.v1.Progress
+	(*CallOutput)(nil),                // 3: talon.plugin.v1.CallOutput
+	(*CapabilitiesChanged)(nil),       // 4: talon.plugin.v1.CapabilitiesChanged
+	(*ListsChanged)(nil),              // 5: talon.plugin.v1.ListsChanged
+	(*ResourcesUpdated)(nil),          // 6: talon.plugin.v1.ResourcesUpdated
+	(*ScriptStatus)(nil),              // 7: talon.plugin.v1.ScriptStatus
+	(*SubscribeEventsRequest)(nil),    // 8: talon.plugin.v1.SubscribeEventsRequest
+	(*PluginEvent)(nil),               // 9: talon.plugin.v1.PluginEvent
+	(*AcknowledgeEventsRequest)(nil),  // 10: talon.plugin.v1.AcknowledgeEventsRequest
+	(*RefusedEvent)(nil),              // 11: talon.plugin.v1.RefusedEvent
+	(*AcknowledgeEventsResponse)(nil), // 12: talon.plugin.v1.AcknowledgeEventsResponse
+	nil,                               // 13: talon.plugin.v1.PluginEvent.FieldsEntry
 }
 var file_talon_plugin_v1_notices_proto_depIdxs = []int32{
-	2, // 0: talon.plugin.v1.Notice.progress:type_name -> talon.plugin.v1.Progress
-	4, // 1: talon.plugin.v1.Notice.capabilities_changed:type_name -> talon.plugin.v1.CapabilitiesChanged
-	5, // 2: talon.plugin.v1.Notice.lists_changed:type_name -> talon.plugin.v1.ListsChanged
-	6, // 3: talon.plugin.v1.Notice.resources_updated:type_name -> talon.plugin.v1.ResourcesUpdated
-	3, // 4: talon.plugin.v1.Notice.output:type_name -> talon.plugin.v1.CallOutput
-	7, // 5: talon.plugin.v1.Notice.script:type_name -> talon.plugin.v1.ScriptStatus
-	0, // 6: talon.plugin.v1.Notices.Listen:input_type -> talon.plugin.v1.ListenRequest
-	1, // 7: talon.plugin.v1.Notices.Listen:output_type -> talon.plugin.v1.Notice
-	7, // [7:8] is the sub-list for method output_type
-	6, // [6:7] is the sub-list for method input_type
-	6, // [6:6] is the sub-list for extension type_name
-	6, // [6:6] is the sub-list for extension extendee
-	0, // [0:6] is the sub-list for field type_name
+	2,  // 0: talon.plugin.v1.Notice.progress:type_name -> talon.plugin.v1.Progress
+	4,  // 1: talon.plugin.v1.Notice.capabilities_changed:type_name -> talon.plugin.v1.CapabilitiesChanged
+	5,  // 2: talon.plugin.v1.Notice.lists_changed:type_name -> talon.plugin.v1.ListsChanged
+	6,  // 3: talon.plugin.v1.Notice.resources_updated:type_name -> talon.plugin.v1.ResourcesUpdated
+	3,  // 4: talon.plugin.v1.Notice.output:type_name -> talon.plugin.v1.CallOutput
+	7,  // 5: talon.plugin.v1.Notice.script:type_name -> talon.plugin.v1.ScriptStatus
+	13, // 6: talon.plugin.v1.PluginEvent.fields:type_name -> talon.plugin.v1.PluginEvent.FieldsEntry
+	11, // 7: talon.plugin.v1.AcknowledgeEventsRequest.refused:type_name -> talon.plugin.v1.RefusedEvent
+	0,  // 8: talon.plugin.v1.Notices.Listen:input_type -> talon.plugin.v1.ListenRequest
+	8,  // 9: talon.plugin.v1.EventSource.Subscribe:input_type -> talon.plugin.v1.SubscribeEventsRequest
+	10, // 10: talon.plugin.v1.EventSource.Acknowledge:input_type -> talon.plugin.v1.AcknowledgeEventsRequest
+	1,  // 11: talon.plugin.v1.Notices.Listen:output_type -> talon.plugin.v1.Notice
+	9,  // 12: talon.plugin.v1.EventSource.Subscribe:output_type -> talon.plugin.v1.PluginEvent
+	12, // 13: talon.plugin.v1.EventSource.Acknowledge:output_type -> talon.plugin.v1.AcknowledgeEventsResponse
+	11, // [11:14] is the sub-list for method output_type
+	8,  // [8:11] is the sub-list for method input_type
+	8,  // [8:8] is the sub-list for extension type_name
+	8,  // [8:8] is the sub-list for extension extendee
+	0,  // [0:8] is the sub-list for field type_name
 }
 
 func init() { file_talon_plugin_v1_notices_proto_init() }
@@ -821,6 +1169,66 @@ func file_talon_plugin_v1_notices_proto_init() {
 				return nil
 			}
 		}
+		file_talon_plugin_v1_notices_proto_msgTypes[8].Exporter = func(v interface{}, i int) interface{} {
+			switch v := v.(*SubscribeEventsRequest); i {
+			case 0:
+				return &v.state
+			case 1:
+				return &v.sizeCache
+			case 2:
+				return &v.unknownFields
+			default:
+				return nil
+			}
+		}
+		file_talon_plugin_v1_notices_proto_msgTypes[9].Exporter = func(v interface{}, i int) interface{} {
+			switch v := v.(*PluginEvent); i {
+			case 0:
+				return &v.state
+			case 1:
+				return &v.sizeCache
+			case 2:
+				return &v.unknownFields
+			default:
+				return nil
+			}
+		}
+		file_talon_plugin_v1_notices_proto_msgTypes[10].Exporter = func(v interface{}, i int) interface{} {
+			switch v := v.(*AcknowledgeEventsRequest); i {
+			case 0:
+				return &v.state
+			case 1:
+				return &v.sizeCache
+			case 2:
+				return &v.unknownFields
+			default:
+				return nil
+			}
+		}
+		file_talon_plugin_v1_notices_proto_msgTypes[11].Exporter = func(v interface{}, i int) interface{} {
+			switch v := v.(*RefusedEvent); i {
+			case 0:
+				return &v.state
+			case 1:
+				return &v.sizeCache
+			case 2:
+				return &v.unknownFields
+			default:
+				return nil
+			}
+		}
+		file_talon_plugin_v1_notices_proto_msgTypes[12].Exporter = func(v interface{}, i int) interface{} {
+			switch v := v.(*AcknowledgeEventsResponse); i {
+			case 0:
+				return &v.state
+			case 1:
+				return &v.sizeCache
+			case 2:
+				return &v.unknownFields
+			default:
+				return nil
+			}
+		}
 	}
 	file_talon_plugin_v1_notices_proto_msgTypes[1].OneofWrappers = []interface{}{
 		(*Notice_Progress)(nil),
@@ -837,9 +1245,9 @@ func file_talon_plugin_v1_notices_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: file_talon_plugin_v1_notices_proto_rawDesc,
 			NumEnums:      0,
-			NumMessages:   8,
+			NumMessages:   14,
 			NumExtensions: 0,
-			NumServices:   1,
+			NumServices:   2,
 		},
 		GoTypes:           file_talon_plugin_v1_notices_proto_goTypes,
 		DependencyIndexes: file_talon_plugin_v1_notices_proto_depIdxs,

@@ -78,6 +78,7 @@ kinds! {
     ScheduleFailed = "schedule.failed", Warning, ["job", "run", "reason"], "A run of a job failed, and is not tried again.";
     ShadowGhost = "shadow.ghost", Info, ["session", "sender"], "The agent has a proposal. Nothing sends this yet.";
     Answer = "answer", Info, ["job", "run", "session", "sender"], "The answer of a job that names the entry with `deliver`.";
+    SourceEvent = "source.event", Info, ["plugin", "topic", "event_id"], "A plugin tells what happened. It has the fields of the plugin, too; entries name the plugin and the fields.";
     EventsGap = "events.gap", Warning, ["first", "last"], "Events were lost at a limit.";
     Test = "test", Info, ["entry"], "Somebody tries an entry.";
 }

@@ -107,6 +107,12 @@ impl NotificationEntry {
         self.on.iter().any(|word| kind.is_selected_by(word)) && self.conditions.iter().all(fits)
     }
 
+    /// Whether it takes events that plugins tell.
+    #[must_use]
+    pub fn takes_source_events(&self) -> bool {
+        self.on.iter().any(|word| EventKind::SourceEvent.is_selected_by(word))
+    }
+
     /// Whether events of this kind are sent in quiet hours.
     #[must_use]
     pub fn is_never_quiet_for(&self, kind: EventKind) -> bool {

@@ -44,6 +44,7 @@ pub mod service;
 mod service_spec;
 mod settings;
 mod snapshot;
+mod source_events;
 pub mod state_sockets;
 mod stdio;
 mod traits;
@@ -67,5 +68,8 @@ pub use scripts::Script;
 pub use service::{Home, Service, ServiceHooks, ServiceSpec, ServiceStatus};
 pub use settings::{LogLimits, Settings, SetupError, default_start_concurrency};
 pub use snapshot::{InstanceSnapshot, Snapshot};
+pub use source_events::{
+    EventCounters, EventError, EventLimits, EventSeverity, EventSink, RecordedEvents, SourceEvent,
+};
 pub use state_sockets::{AttachedSocket, StateSockets};
 pub use usage::{InstanceReading, Reading};

@@ -69,7 +69,7 @@ impl Check<'_> {
         }
     }
 
-    fn bounded(&mut self, number: u32, most: u32, path: &KeyPath) {
+    pub(super) fn bounded(&mut self, number: u32, most: u32, path: &KeyPath) {
         if !(1..=most).contains(&number) {
             let message = format!("{number} is not between 1 and {most}");
             self.problem(path, message, "leave the key out for the default");

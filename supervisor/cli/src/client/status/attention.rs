@@ -151,11 +151,14 @@ fn of_plugin(plugin: &Plugin, items: &mut Vec<AttentionItem>) {
     }
     items
         .extend(script_table::problems(plugin).iter().map(|(script, says)| AttentionItem::new(script, says)));
+    if let Some(says) = show::events(plugin) {
+        push(says);
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use talon_proto::host::{AuditStatus, Extension, RefusedPlugin};
+    use talon_proto::host::{AuditStatus, Extension, PluginEventCounts, RefusedPlugin};
 
     use super::*;
 
@@ -188,6 +191,8 @@ mod tests {
         (held.quarantined, held.breaker) = (true, "open".to_owned());
         held.replacement_problem = "it exited with 3".to_owned();
         held.changed_actions = vec!["search".to_owned()];
+        held.events =
+            Some(PluginEventCounts { granted: true, waiting: true, ..PluginEventCounts::default() });
         let wrong = GetStatusResponse {
             plugins: vec![plugin("failed"), plugin("backoff"), held],
             config_problem: "line 3: no such key".to_owned(),
@@ -223,7 +228,7 @@ mod tests {
             assert!(item.message.contains("why") && item.message.contains(word), "{item:?}");
         }
         let items = attention(&wrong);
-        assert_eq!(items.len(), 14, "{items:#?}");
+        assert_eq!(items.len(), 15, "{items:#?}");
         for AttentionItem { subject: who, message: says } in items {
             let next =
                 says.contains('`') || says.contains("docs/") || says.contains("audit.wait") || who == "twin";

@@ -3,11 +3,13 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::stream::BoxStream;
 use http::uri::PathAndQuery;
-use talon_sanitize::sanitized;
-use tonic::Code;
+use talon_proto::notices::{AcknowledgeEventsRequest, Notice, PluginEvent};
+use talon_sanitize::{Sanitized, sanitized};
+use tonic::{Code, Status};
 
-use talon_plugin_client::{Client, ExecuteError, RawCall};
+use talon_plugin_client::{Client, ExecuteError, RawCall, describe_status};
 use talon_plugin_config::spec::PluginSpec;
 
 /// The connections to one process. Cheap to clone.
@@ -63,6 +65,26 @@ impl RawClient {
         };
         let CallOptions { timeout, response_timeout: patience, max_answer_bytes } = call;
         self.client.raw(RawCall { path, message, timeout, patience, max_answer_bytes }).await
+    }
+
+    /// Its notices from now on; an error is the last item. `None` if it has none.
+    pub async fn notices(&self) -> Option<BoxStream<'static, Result<Notice, Status>>> {
+        self.client.notice_results().await
+    }
+
+    /// The events that it tells; an error is the last item. `None` if it tells none.
+    pub async fn events(&self) -> Option<BoxStream<'static, Result<PluginEvent, Status>>> {
+        self.client.events().await
+    }
+
+    /// Acknowledges events.
+    ///
+    /// # Errors
+    /// Its answer, or that there is none within the timeout.
+    pub async fn acknowledge_events(&self, ids: Vec<String>, timeout: Duration) -> Result<(), Sanitized> {
+        let acknowledged = AcknowledgeEventsRequest { ids, refused: Vec::new() };
+        let answer = self.client.acknowledge_events(acknowledged, timeout).await;
+        answer.map_err(|status| describe_status(&status))
     }
 
     /// Asks it to stop with go-plugin's `Shutdown`; false if it does not implement that.
