@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::{Value, json};
-use talon_tests::{Scratch, ServerScript, Supervisor, repository};
+use talon_tests::{Scratch, ServerScript, repository};
 
 use crate::{Identity, entry, event, identities, lines, reason, send, send_event, sinks, source};
 

@@ -13,7 +13,7 @@ async fn with_hostile_backend() -> Supervisor {
     let script = scratch.install(&repository().join("tests/storage/hostile_backend.py"), "backend/main.py");
     let data = scratch.join("kept");
     std::fs::create_dir_all(&data).expect("the scratch directory takes directories");
-    std::fs::set_permissions(&data, PermissionsExt::from_mode(0o777)).expect("it is ours");
+    std::fs::set_permissions(&data, std::fs::Permissions::from_mode(0o777)).expect("it is ours");
     let environment = target().join("python").canonicalize().expect("it is there");
     let helper = repository().join("plugins-examples/python").canonicalize().expect("it is there");
     let (here, python) = (script.parent().expect("it is in a directory"), environment.join("bin/python"));

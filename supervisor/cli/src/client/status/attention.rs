@@ -149,11 +149,11 @@ fn of_plugin(plugin: &Plugin, items: &mut Vec<AttentionItem>) {
     if let Some(says) = show::changed(plugin) {
         push(says);
     }
-    items
-        .extend(script_table::problems(plugin).iter().map(|(script, says)| AttentionItem::new(script, says)));
     if let Some(says) = show::events(plugin) {
         push(says);
     }
+    items
+        .extend(script_table::problems(plugin).iter().map(|(script, says)| AttentionItem::new(script, says)));
 }
 
 #[cfg(test)]
