@@ -270,7 +270,11 @@ mod tests {
             (
                 Language::Go,
                 "go/talonplugin",
-                &["go/talonplugin/output_test.go", "go/talonplugin/plugin_test.go"],
+                &[
+                    "go/talonplugin/events_test.go",
+                    "go/talonplugin/output_test.go",
+                    "go/talonplugin/plugin_test.go",
+                ],
             ),
             (Language::Node, "node/talon-plugin", &[]),
         ] {
