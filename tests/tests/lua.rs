@@ -119,7 +119,7 @@ async fn script_status(supervisor: &Supervisor, name: &str) -> serde_json::Value
     let status: serde_json::Value = serde_json::from_slice(&status.stdout).expect("it is JSON");
     let plugins = status["plugins"].as_array().expect("a list");
     let scripts = plugins.iter().filter_map(|plugin| plugin["scripts"].as_array()).flatten();
-    scripts.filter(|script| script["name"] == name).cloned().next().unwrap_or_default()
+    scripts.filter(|script| script["name"] == name).next().cloned().unwrap_or_default()
 }
 
 /// Waits until the status says of a script what is wanted.

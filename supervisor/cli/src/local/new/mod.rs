@@ -148,7 +148,7 @@ impl NewArgs {
                 (_, Some(role)) => ("Let it play its role with:", role.section()),
             };
             out.line(what);
-            out.line(sanitized_line(&format!("  {section}:")));
+            out.line(sanitized_line(format!("  {section}:")));
             out.line(Line::from("    ").and(sanitized_line(entry)));
         }
         out.line("Test it with:");
