@@ -100,7 +100,7 @@ class Served(unittest.TestCase):
             "/talon.plugin.v1.Notices/Listen",
             notices_pb2.ListenRequest.SerializeToString,
             notices_pb2.Notice.FromString,
-        )(notices_pb2.ListenRequest(), timeout=30)
+        )(notices_pb2.ListenRequest(), timeout=110)
         self.host.call("word")
         self.host.call("prints", text="one\r\ntwo\n" + "ä" * 4096 + "\nlast")
         told = [next(listen).output for _ in range(1)]
