@@ -6,7 +6,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use anyhow::{Context as _, Result};
 
-use super::SCRIPT;
+use super::script::SCRIPT;
 
 /// Calls the hook with a new `ctx` each time, as `talon-lua` does, and writes the microseconds of a call. It begins with a line end,
 /// because Lua 5.4 takes no text that begins as an option does.

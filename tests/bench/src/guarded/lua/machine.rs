@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, ensure};
 use talon_lua_engine::{Context, Host, KvValue, Limits, LogLevel, Outcome, Phase, Point, Script};
 
-use super::SCRIPT;
+use super::script::SCRIPT;
 
 /// The least time that is measured in a turn: more than a thousand calls.
 const TURN: Duration = Duration::from_millis(40);

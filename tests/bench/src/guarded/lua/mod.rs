@@ -3,6 +3,7 @@
 mod interpreter;
 mod machine;
 mod plugin;
+mod script;
 
 use std::path::PathBuf;
 
@@ -18,9 +19,6 @@ use crate::turns::{self, Measurement};
 const RULE_HOOK: &str = "lua/rule hook, 1 KiB";
 /// The length of the message: a page of text.
 const MESSAGE_BYTES: usize = 1 << 10;
-
-/// The script that is measured: rules, of which none fits, so that all of them are looked at.
-const SCRIPT: &str = include_str!("../../../../../plugins-examples/lua/expert_classify.lua");
 
 /// Measures the machine in turns, with `rivals`: the programs of other interpreters.
 pub(super) async fn serve_machine(rivals: Vec<PathBuf>) -> Result<()> {

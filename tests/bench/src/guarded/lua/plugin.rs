@@ -12,7 +12,7 @@ use talon_sanitize::{Sanitizer, Settings};
 use talon_supervisor::config::{LoadOptions, load};
 use talon_supervisor::dispatch::Dispatcher;
 
-use super::SCRIPT;
+use super::script::SCRIPT;
 use crate::figures::Unit;
 use crate::guarded::CALL_ID;
 use crate::process_stats::memory_mib;
