@@ -10,6 +10,7 @@ use talon_proto::notices::notice::Kind;
 use talon_proto::notices::{CallOutput, Notice};
 use talon_proto::plugin::{Action, Parameter, PluginCapabilities, ToolCallRequest, ToolResultResponse};
 
+use crate::capabilities::role_parameter;
 use crate::events::framed;
 use crate::fault_kinds::Fault;
 use crate::reply::Reply;
@@ -82,17 +83,11 @@ pub(crate) fn refresh(shared: &Shared, declared: &mut PluginCapabilities) {
 
 /// A hook that lets every message pass.
 fn judge(roles: &[&str]) -> Action {
-    let parameter = |(name, kind): (&str, &str)| Parameter {
-        name: name.to_owned(),
-        r#type: kind.to_owned(),
-        required: name == "message",
-        ..Parameter::default()
-    };
     Action {
         name: "judge".to_owned(),
         description: "Lets every message pass".to_owned(),
         parameters: [("message", "string"), ("session", "object"), ("metadata", "object")]
-            .map(parameter)
+            .map(|(name, kind)| role_parameter(name, kind, name == "message"))
             .into(),
         roles: roles.iter().map(|role| (*role).to_owned()).collect(),
         ..Action::default()

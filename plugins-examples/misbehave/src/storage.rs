@@ -9,8 +9,9 @@ use talon_extensions::contract::{
     StorageBytes, StorageItem, StorageOp, StorageOutcome, StorageReply, StorageRequest,
 };
 use talon_extensions::{MAX_STORAGE_VALUE_BYTES, Role};
-use talon_proto::plugin::{Action, Parameter, ToolCallRequest, ToolResultResponse};
+use talon_proto::plugin::{Action, ToolCallRequest, ToolResultResponse};
 
+use crate::capabilities::role_parameter;
 use crate::fault_kinds::Fault;
 use crate::reply::Reply;
 
@@ -52,16 +53,10 @@ pub(crate) fn is_backend(wrong: Option<Fault>) -> bool {
 
 /// The declared action.
 pub(crate) fn action() -> Action {
-    let parameter = |(name, kind): (&str, &str)| Parameter {
-        name: name.to_owned(),
-        r#type: kind.to_owned(),
-        required: name == "op",
-        ..Parameter::default()
-    };
     Action {
         name: ACTION.to_owned(),
         description: "Keeps keys and values until the process ends".to_owned(),
-        parameters: PARAMETERS.map(parameter).into(),
+        parameters: PARAMETERS.map(|(name, kind)| role_parameter(name, kind, name == "op")).into(),
         // Only such actions are called without a question.
         read_only: true,
         roles: vec![Role::StorageBackend.as_str().to_owned()],

@@ -56,7 +56,7 @@ pub(crate) fn check<'o>(config: &Config, around: &Environment, origins: &'o Orig
     check.agent(config, catalog.as_ref(), &top.key("agent"));
     check.orchestrator(&config.orchestrator, &top.key("orchestrator"));
     check.extensions(config, &top.key("extensions"));
-    check.lua(config, &KeyPath::of(&["plugins", "lua"]));
+    check.lua(config, catalog.as_ref(), &KeyPath::of(&["plugins", "lua"]));
     check.found
 }
 

@@ -2,12 +2,20 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
 
 use talon_extensions::FailurePolicy;
 use tempfile::TempDir;
 
 use super::*;
 use crate::config::{LoadOptions, Loaded, load};
+
+fn options_for(file: PathBuf) -> LoadOptions {
+    let mut options = LoadOptions { file: Some(file), ..LoadOptions::of_process() };
+    // Whoever runs the tests may set variables of ours.
+    options.environment.env.retain(|name, _| !name.starts_with("TALON_"));
+    options
+}
 
 fn load_with(files: &[&str], yaml: &str) -> (TempDir, Result<Loaded, String>) {
     let dir = TempDir::new().expect("a directory");
@@ -21,10 +29,7 @@ fn load_with(files: &[&str], yaml: &str) -> (TempDir, Result<Loaded, String>) {
     }
     let file = dir.path().join("talon.yaml");
     fs::write(&file, yaml).expect("written");
-    let mut options = LoadOptions { file: Some(file), ..LoadOptions::of_process() };
-    // Whoever runs the tests may set variables of ours.
-    options.environment.env.retain(|name, _| !name.starts_with("TALON_"));
-    let loaded = load(&options).map_err(|errors| errors.to_string());
+    let loaded = load(&options_for(file)).map_err(|errors| errors.to_string());
     (dir, loaded)
 }
 
@@ -151,9 +156,6 @@ fn a_directory_that_is_there_and_cannot_be_read_is_a_problem() {
     fs::write(dir.path().join("scripts"), "").expect("written");
     let file = dir.path().join("talon.yaml");
     fs::write(&file, "plugins: { lua: { scripts_dir: ./scripts } }").expect("written");
-    let mut options = LoadOptions { file: Some(file), ..LoadOptions::of_process() };
-    // Whoever runs the tests may set variables of ours.
-    options.environment.env.retain(|name, _| !name.starts_with("TALON_"));
-    let errors = load(&options).expect_err("it is refused").to_string();
+    let errors = load(&options_for(file)).expect_err("it is refused").to_string();
     assert!(errors.contains("is there and cannot be read"), "{errors}");
 }

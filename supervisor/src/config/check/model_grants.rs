@@ -7,7 +7,7 @@ use super::Check;
 use crate::config::types::{Config, MAX_ALLOWED, MAX_CALLS, MAX_CONCURRENCY, ModelGrant};
 
 /// Leaves the choice to the router.
-const AUTO: &str = "auto";
+pub(super) const AUTO: &str = "auto";
 
 impl Check<'_> {
     /// Checks the grants of all plugins.
@@ -22,12 +22,6 @@ impl Check<'_> {
                 Some((path.key(list).key(name).key("models"), grants.models.as_ref()?))
             })
             .collect();
-        let of_scripts = config.plugins.lua.as_ref().and_then(|lua| lua.default_model.as_deref());
-        // Without any model this is a warning (`Check::lua`): scripts go on, and only `ctx.llm` fails.
-        let models = catalog.filter(|catalog| !catalog.entries().is_empty());
-        if let Some(model) = of_scripts.filter(|model| *model != AUTO) {
-            self.model(model, models, &KeyPath::of(&["plugins", "lua", "default_model"]));
-        }
         for (path, grant) in granted {
             self.model_grant(grant, catalog, &path);
             if !config.runs_agent() {
