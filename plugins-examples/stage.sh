@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 profile=${1:-debug}
 [ $# -eq 0 ] || shift
 rust="hello code-search web-fetch notes files shell forge tracker text-policy oidc"
-plugins=${*:-$rust csv-query counter-py hello-py language-py counter-go hello-go length-go counter-node hello-node redact-node}
+plugins=${*:-$rust csv-query counter-py hello-py language-py inbox-py counter-go hello-go length-go counter-node hello-node redact-node}
 out=target/plugins
 mkdir -p "$out"
 
@@ -84,6 +84,7 @@ if wanted csv-query; then cp -R plugins-examples/csv-query/data "$out/csv-query/
 python_plugin counter-py counter-py
 python_plugin hello-py python/hello
 python_plugin language-py language-py
+python_plugin inbox-py inbox-py
 
 # lacks NAME PROGRAM …: whether a program is missing that is needed to build the plugin, which is then skipped.
 lacks() {

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use serde::Deserialize;
-use talon_sdk::{Context, Json, OrToolError, Output, Plugin, ToolError};
+use talon_sdk::{Context, EventSource, Json, OrToolError, Output, Plugin, SourceEvent, ToolError};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -16,6 +16,7 @@ struct Config {
 /// What all calls share; built from the config once.
 struct Shared {
     prefix: String,
+    events: EventSource,
 }
 
 #[talon_sdk::args]
@@ -92,15 +93,37 @@ async fn fail() -> Result<String, ToolError> {
     Ok(std::fs::read_to_string("/nonexistent/private")?)
 }
 
+#[talon_sdk::args]
+struct Happened {
+    /// The event's id.
+    id: String,
+}
+
+/// Tells an event, and waits until the host has it.
+#[talon_sdk::tool]
+async fn tell(args: Happened, cx: Context) -> Result<String, ToolError> {
+    let event = SourceEvent::new(args.id, "everything", "It happened").field("by", "tell");
+    match cx.shared::<Shared>()?.events.deliver(event).await {
+        Ok(()) => Ok("the host has it".to_owned()),
+        Err(error) => Err(ToolError::new(error.to_string())),
+    }
+}
+
 fn main() -> ExitCode {
+    let events = EventSource::new();
+    let shared = events.clone();
     Plugin::new("everything")
         .description("One of each.")
-        .tools([keep(), recall(), print(), wait(), fall(), fail()])
-        .init(|config: Config| async move {
-            if config.prefix.contains('\n') {
-                return Err(ToolError::new("prefix must be one line"));
+        .tools([keep(), recall(), print(), wait(), fall(), fail(), tell()])
+        .events(events)
+        .init(move |config: Config| {
+            let events = shared.clone();
+            async move {
+                if config.prefix.contains('\n') {
+                    return Err(ToolError::new("prefix must be one line"));
+                }
+                Ok(Shared { prefix: config.prefix, events })
             }
-            Ok(Shared { prefix: config.prefix })
         })
         .serve()
 }

@@ -54,7 +54,8 @@
 //! | know the deadline, cancel, block | [`Context`] |
 //! | report the progress of a call | [`Context::progress`] |
 //! | show what a call puts out while it runs | [`Context::output`] |
-//! | notify the host of changed tools | [`Notifier`] |
+//! | tell events | [`EventSource`] |
+//! | notify the host of changed tools, or of what runs of a script | [`Notifier`] |
 //! | keep something between calls | [`Context::state`] |
 //! | ask a language model | [`Context::model`], [`model`] |
 //! | log | the `tracing` macros; `TALON_LOG=debug` shows more than `info` |
@@ -84,6 +85,7 @@ mod auth;
 mod context;
 mod dispatch;
 mod error;
+mod event_source;
 mod hook;
 mod logging;
 pub mod model;
@@ -96,6 +98,8 @@ mod progress;
 mod random;
 mod scheduled_run;
 mod schema;
+mod script_board;
+mod script_status;
 mod serve;
 mod settings;
 mod state;
@@ -110,12 +114,14 @@ pub use auth::{AuthPeer, AuthRequest, Authentication};
 pub use context::{Context, Credential};
 pub use dispatch::MAX_RESULT_BYTES;
 pub use error::{OrToolError, ToolError};
+pub use event_source::{EventQueueFullError, EventReceipt, EventRefusedError, EventSource, SourceEvent};
 pub use hook::{HookRequest, HookSession, Verdict};
 pub use notices::Notifier;
 pub use notification::{Delivery, Event, Notification, Severity};
 pub use output::{IntoOutput, IntoToolResult, Json, Output};
 pub use plugin::{DEFAULT_GRACE, Defects, Plugin};
 pub use scheduled_run::ScheduledRun;
+pub use script_status::ScriptStatus;
 pub use serve::{DescriptorError, ServeError};
 pub use state::{State, StateError, StateResource, Swap};
 pub use storage::{StorageBytes, StorageCommand, StorageItem, StorageReply, StorageRequest};

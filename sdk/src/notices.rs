@@ -1,8 +1,9 @@
-//! Notices that a plugin sends without a request: the progress and output of calls, and that its capabilities, lists or resources changed.
+//! Notices that a plugin sends without a request: the progress and output of calls, which scripts it runs, and that its capabilities,
+//! lists or resources changed.
 //!
 //! A tool must never wait for the host to take a notice, so there is no queue. Instead there is one slot for
-//! each call, which the next progress report overwrites, one for each changed resource, and one for changed capabilities. A
-//! listener takes from the slots as fast as it can.
+//! each call, which the next progress report overwrites, one for each changed resource, one for each script, and one for changed
+//! capabilities. A listener takes from the slots as fast as it can.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -14,6 +15,8 @@ use talon_proto::notices::{CapabilitiesChanged, ListsChanged, Notice, Progress, 
 use tokio::sync::Notify;
 
 use crate::output_queue::OutputQueue;
+use crate::script_board::ScriptBoard;
+use crate::script_status::ScriptStatus;
 use crate::text::cut;
 
 /// How many calls may have a pending progress report; beyond that the oldest report is dropped. By default no
@@ -91,6 +94,23 @@ impl Notifier {
     }
 }
 
+impl Notifier {
+    /// Tells the host what runs of a script, for plugins that run scripts: hosts show it, make an event of a version that is loaded
+    /// or refused, and record its SHA-256. Never waits. The latest status of a script counts, and a host that begins to listen gets
+    /// those of all. Of more than 256 scripts the further ones are dropped, and so is a name that is not 1 to 64 of `A-Z`, `a-z`,
+    /// `0-9`, `_`, `-` and the point.
+    pub fn script(&self, status: ScriptStatus) {
+        self.board.state.lock().scripts.put(status.into());
+        self.board.wakeup.notify_one();
+    }
+
+    /// Tells the host that a script is gone, and nothing of it runs any more. Never waits.
+    pub fn script_removed(&self, name: &str) {
+        self.board.state.lock().scripts.remove(name);
+        self.board.wakeup.notify_one();
+    }
+}
+
 impl std::fmt::Debug for Notifier {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Notifier").finish_non_exhaustive()
@@ -117,6 +137,24 @@ struct State {
     /// In the order of each call's first pending report, each call once.
     progress: VecDeque<Progress>,
     output: OutputQueue,
+    scripts: ScriptBoard,
+    /// What came last of calls.
+    was_output: bool,
+}
+
+impl State {
+    /// Progress and output take turns, so that neither holds up the other.
+    fn next_of_calls(&mut self) -> Option<Notice> {
+        self.was_output = !self.was_output;
+        let progress = |state: &mut Self| state.progress.pop_front().map(Kind::Progress);
+        let output = |state: &mut Self| state.output.pop().map(Kind::Output);
+        let kind = if self.was_output {
+            output(self).or_else(|| progress(self))
+        } else {
+            progress(self).or_else(|| output(self))
+        };
+        kind.map(|kind| Notice { kind: Some(kind) })
+    }
 }
 
 impl PendingNotices {
@@ -158,6 +196,7 @@ impl PendingNotices {
         let mut state = self.state.lock();
         state.turn += 1;
         let turn = state.turn;
+        state.scripts.tell_all();
         self.has_listener.store(true, Ordering::Relaxed);
         drop(state);
         self.wakeup.notify_waiters();
@@ -196,11 +235,11 @@ impl Listener {
                 if let Some(updated) = take_updated(&mut state.updated) {
                     return Some(Notice { kind: Some(Kind::ResourcesUpdated(updated)) });
                 }
-                if let Some(output) = state.output.pop() {
-                    return Some(Notice { kind: Some(Kind::Output(output)) });
+                if let Some(script) = state.scripts.take() {
+                    return Some(Notice { kind: Some(Kind::Script(script)) });
                 }
-                if let Some(progress) = state.progress.pop_front() {
-                    return Some(Notice { kind: Some(Kind::Progress(progress)) });
+                if let Some(notice) = state.next_of_calls() {
+                    return Some(notice);
                 }
             }
             notified.await;

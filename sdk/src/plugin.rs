@@ -9,6 +9,7 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 use talon_proto::plugin::{GlossaryEntry, KnowledgeArticle, PluginCapabilities};
 
+use crate::event_source::EventSource;
 use crate::settings::Init;
 use crate::{Notifier, Tool, ToolError};
 
@@ -40,6 +41,7 @@ pub struct Plugin {
     pub(crate) init: Init,
     pub(crate) refresh: Option<Arc<Refresh>>,
     pub(crate) notifier: Notifier,
+    pub(crate) events: Option<EventSource>,
     pub(crate) grace: Duration,
     /// `None`: the thread that called [`Plugin::serve`].
     pub(crate) threads: Option<NonZeroUsize>,
@@ -70,6 +72,7 @@ impl Plugin {
             init: Init::default(),
             refresh: None,
             notifier: Notifier::new(),
+            events: None,
             grace: DEFAULT_GRACE,
             threads: None,
             logging: true,
@@ -140,6 +143,12 @@ impl Plugin {
     /// [`refresh`](Plugin::refresh), which returns the new tools.
     pub fn notifier(mut self, notifier: Notifier) -> Self {
         self.notifier = notifier;
+        self
+    }
+
+    /// Lets `events` tell the host what happens elsewhere.
+    pub fn events(mut self, events: EventSource) -> Self {
+        self.events = Some(events);
         self
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use talon_sdk::proto::ToolCallRequest;
-use talon_sdk::testing::{Host, LaunchError, MemoryState};
+use talon_sdk::testing::{Events, Host, LaunchError, MemoryState};
 
 /// Cargo builds examples beside the tests and tells no path to them.
 fn program() -> PathBuf {
@@ -25,7 +25,7 @@ async fn a_plugin_serves_and_ends_when_asked() {
     assert!(host.is_serving().await.expect("answers"));
     let told = host.capabilities().await.expect("answers");
     let names: Vec<&str> = told.actions.iter().map(|action| action.name.as_str()).collect();
-    assert_eq!(names, ["keep", "recall", "print-lines", "wait", "fall", "fail"]);
+    assert_eq!(names, ["keep", "recall", "print-lines", "wait", "fall", "fail", "tell"]);
     assert_eq!(told.actions[0].description, "Keeps a note for later.");
     assert_eq!(told.actions[0].parameters[1].description, "What to keep.");
     let socket = host.socket().to_owned();
@@ -165,4 +165,33 @@ async fn a_program_that_is_no_plugin_is_told_apart() {
     let silent = Host::builder("/bin/sleep").arg("600").start_timeout(Duration::from_millis(50));
     let silent = silent.launch().await.expect_err("no plugin").to_string();
     assert!(silent.contains("no handshake line within 50ms"), "{silent}");
+}
+
+// Promises: EXT-153
+#[tokio::test]
+async fn an_event_comes_again_until_it_is_acknowledged() {
+    let host = launch().await;
+    let mut first = host.events().await.expect("it tells events");
+    let tell = |id: &'static str| host.call("tell", json!({"id": id}));
+    let next = async |events: &mut Events| events.next().await.expect("it is whole").expect("there is one");
+    let hosts_side = async {
+        let (one, two) = (next(&mut first).await, next(&mut first).await);
+        let mut second = host.events().await.expect("it tells events");
+        assert_eq!([next(&mut second).await.id(), next(&mut second).await.id()], [one.id(), two.id()]);
+        assert!(first.next().await.expect("it ends in order").is_none(), "another one subscribed");
+        second.acknowledge("of nothing").await.expect("it is passed over");
+        second.acknowledge("a").await.expect("it is taken");
+        second.refuse("b", "too loud").await.expect("it is taken");
+        (one, two)
+    };
+    let (a, b, (one, two)) = tokio::join!(tell("a"), tell("b"), hosts_side);
+    assert_eq!(a.expect("answers").content, "the host has it");
+    assert_eq!(b.expect("answers").error.as_deref(), Some("the host refuses the event: too loud"));
+    for told in [one, two] {
+        assert_eq!(
+            (told.topic(), told.summary(), told.value("by")),
+            ("everything", "It happened", Some("tell"))
+        );
+    }
+    assert!(host.shutdown().await.expect("ends").success());
 }

@@ -12,3 +12,5 @@ mod hook;
 mod notification_sink;
 #[path = "../../plugins-examples/roles/rust/scheduled_task.rs"]
 mod scheduled_task;
+#[path = "../../plugins-examples/roles/rust/storage_backend.rs"]
+mod storage_backend;

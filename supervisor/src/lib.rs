@@ -40,6 +40,7 @@ pub mod peer;
 pub mod program_lookup;
 pub mod receipts;
 pub mod reload;
+mod script_audit;
 pub mod serve;
 pub mod service;
 pub mod socket;

@@ -2,7 +2,7 @@
 # Installs what a fresh Debian 12 lacks if it runs as root; otherwise prints the exact command and exits.
 #   deps.sh build   for building and the demo
 #   deps.sh test    for the tests, in addition
-#   deps.sh bench   what Talon is compared with: bubblewrap, and go-plugin with its Go
+#   deps.sh bench   what Talon is compared with: bubblewrap, go-plugin with its Go, and two interpreters of Lua
 set -eu
 cd "$(dirname "$0")/../.."
 
@@ -28,6 +28,10 @@ if [ "$1" = test ] || [ "$1" = bench ]; then
   need protoc protobuf-compiler
   need protoc-gen-go protoc-gen-go
   need protoc-gen-go-grpc protoc-gen-go-grpc
+fi
+if [ "$1" = bench ]; then
+  need lua5.4 lua5.4
+  need luajit luajit
 fi
 if [ "$1" = test ]; then
   # setpriv, setsid and unshare: tests use them to run commands as another user, or in a new session or namespace.
@@ -122,6 +126,7 @@ if [ "$1" = test ]; then
   (cd "$mcp/node22/bin" && ln -sf ../node_modules/node-linux-*/bin/node node)
   python_packages python requirements.txt "two MCP servers and the official client"
   python_packages python-old requirements-old.txt "the official client before its version 2"
+  python_packages fastmcp requirements-fastmcp.txt "FastMCP 2, for a server that samples"
 fi
 
 # What the times of schedules are compared with.

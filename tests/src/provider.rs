@@ -36,6 +36,30 @@ pub enum ScriptedReply {
     RetryAfter(u16, u32),
     /// This text again and again until the client disconnects.
     Endless(String),
+    /// This text once the gate is open.
+    Gated(Gate, String),
+}
+
+/// Holds replies back until it is opened.
+#[derive(Debug, Clone)]
+pub struct Gate(Arc<watch::Sender<bool>>);
+
+impl Gate {
+    /// A closed one.
+    #[must_use]
+    pub fn closed() -> Self {
+        Self(Arc::new(watch::Sender::new(false)))
+    }
+
+    /// Lets everything through.
+    pub fn open(&self) {
+        self.0.send_replace(true);
+    }
+
+    async fn passed(&self) {
+        // The sender is this value's own.
+        let _ = self.0.subscribe().wait_for(|open| *open).await;
+    }
 }
 
 /// Chooses the reply to a request by what it asks.
@@ -188,6 +212,11 @@ async fn answer(mut stream: TcpStream, kept: &ScriptState) -> std::io::Result<()
             let delta = event(&json!({"content": text}), Value::Null);
             stream.write_all(format!("{EVENTS}{delta}").as_bytes()).await
         }
+        ScriptedReply::Gated(gate, text) => {
+            gate.passed().await;
+            let whole = events(&ScriptedReply::Text(text));
+            stream.write_all(format!("{EVENTS}{whole}").as_bytes()).await
+        }
         whole => stream.write_all(format!("{EVENTS}{}", events(&whole)).as_bytes()).await,
     }
 }
@@ -213,7 +242,8 @@ fn events(says: &ScriptedReply) -> String {
         | ScriptedReply::Hang
         | ScriptedReply::Computed(_)
         | ScriptedReply::RetryAfter(..)
-        | ScriptedReply::Endless(_) => (json!({}), "stop"),
+        | ScriptedReply::Endless(_)
+        | ScriptedReply::Gated(..) => (json!({}), "stop"),
     };
     let usage = json!({"id": "x", "model": "test", "choices": [], "usage": {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}});
     let first = event(&delta, Value::Null);

@@ -5,9 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use serde_json::Value;
+use serde_json::{Value, json};
 use talon_proto::host::AgentStatus;
-use talon_tests::{Builder, Supervisor};
+use talon_tests::ask::ask;
+use talon_tests::provider::{Provider, ScriptedReply};
+use talon_tests::{Builder, Postgres, Supervisor, skip};
 
 /// How often the agent is killed.
 const KILLS: usize = 10;
@@ -146,5 +148,92 @@ async fn an_agent_that_is_killed_loses_nothing_and_keeps_each_id() {
     assert!(kept.is_subset(&ids), "{kept:?} {ids:?}");
     let told: BTreeSet<String> = told(&supervisor).await.into_keys().collect();
     assert_eq!(told, ids, "each with the id that is kept, and no other");
+    supervisor.stop().await;
+}
+
+/// A rule whose sink writes the kind and a field of each event.
+fn telling(kinds: &str, field: &str) -> String {
+    format!(
+        "[{{ on: [{kinds}], name: ops, action: misbehave.log,\n      args: {{ text: '{MARK} {{{{ event.kind }}}} {{{{ event.fields.{field} }}}}', \
+         json: '{{\"status\":\"delivered\"}}' }} }}]"
+    )
+}
+
+// Promises: EXT-178
+#[tokio::test]
+async fn a_job_that_fails_for_good_is_told_to_a_sink() {
+    let entries = telling("schedule.failed", "job");
+    let jobs = "\n  schedule:\n    - { id: paper, at: '2199-01-01T00:00:00Z', action: misbehave.error, args: { text: no paper }, retries: 0 }";
+    let supervisor = serving(&format!("{entries}{jobs}")).await;
+    let ran = supervisor.cli(&["schedule", "run", "paper"]).await;
+    assert!(ran.status.success(), "{ran:?}");
+    supervisor.client.wait_log("misbehave", &format!("{MARK} schedule.failed paper")).await;
+    let all =
+        until(&supervisor, "the delivery", |all| all.len() == 1 && all[0]["state"] == "delivered").await;
+    assert!(text(&all[0]["summary"]).contains("paper"), "{all:?}");
+    supervisor.stop().await;
+}
+
+// Promises: EXT-178
+#[tokio::test]
+async fn a_sub_agents_task_that_fails_is_told_to_a_sink() {
+    let provider = Provider::responding(|question| {
+        let last = question["messages"].as_array().and_then(|all| all.last()).cloned().unwrap_or_default();
+        let said = last["content"].as_str().unwrap_or_default();
+        match last["role"].as_str() {
+            Some("tool") => ScriptedReply::Text("It failed.".to_owned()),
+            _ if said.contains("count the stars") => {
+                ScriptedReply::Raw(400, "application/json", r#"{"error": {"message": "no"}}"#.to_owned())
+            }
+            _ => ScriptedReply::ToolCalls(vec![(
+                "subagent__run".to_owned(),
+                json!({"agent": "ResearchAgent", "task": "count the stars"}),
+            )]),
+        }
+    })
+    .await;
+    let url = provider.url();
+    let config = format!(
+        "agent:\n  enabled: true\n  confirm: {{ default: never }}\nmodels:\n  providers:\n    local: {{ kind: openai, base_url: \"{url}\" }}\n  catalog:\n    \
+         local/test: {{ tier: mid, context_window: 128000, tools: true, free: true }}\nextensions:\n  notifications: {}\n",
+        telling("task.failed", "subagent")
+    );
+    let supervisor = Builder::new().misbehave(&[], "").config(&config).start().await;
+    supervisor.wait_agent("an agent that serves", serves).await;
+    let asked = ask(&supervisor, "How many stars are there?", &[]).await;
+    assert_eq!(asked.code, Some(0), "{asked:?}");
+    supervisor.client.wait_log("misbehave", &format!("{MARK} task.failed ResearchAgent")).await;
+    supervisor.stop().await;
+}
+
+// Promises: EXT-178
+#[tokio::test]
+async fn a_database_that_cannot_be_reached_is_told_to_a_sink_and_so_is_its_return() {
+    let test = "a_database_that_cannot_be_reached_is_told_to_a_sink_and_so_is_its_return";
+    let mut server = match Postgres::prepare() {
+        Ok(server) => server,
+        Err(reason) => return skip(test, reason),
+    };
+    server.run();
+    // The agent's own database is another one, so that it can tell.
+    let state = format!("engine: sqlite\nurl: {}\nplugins: {{ engine: postgres }}", server.url());
+    let config = format!(
+        "agent:\n  enabled: true\nextensions:\n  notifications: {}\n",
+        telling("\"state.*\"", "reason")
+    );
+    let supervisor = Builder::new().misbehave(&[], "").state(&state).config(&config).start().await;
+    supervisor.wait_agent("an agent that serves", serves).await;
+    supervisor.wait_state_service("a server that answers", |now| now.state == "serving").await;
+    server.stop();
+    supervisor
+        .client
+        .wait_until("an error", async |client| {
+            let answer = client.call("misbehave", "state", &[("op", "get"), ("key", "k")]).await;
+            answer.error.starts_with("Unavailable")
+        })
+        .await;
+    supervisor.client.wait_log("misbehave", &format!("{MARK} state.unavailable")).await;
+    server.run();
+    supervisor.client.wait_log("misbehave", &format!("{MARK} state.available")).await;
     supervisor.stop().await;
 }

@@ -201,7 +201,7 @@ async fn a_damaged_record_approves_nothing() {
     let client = &supervisor.client;
     assert_eq!(client.call("tools", "echo", &[]).await.reason, "changed");
     let plugin = client.plugin("tools").await;
-    assert_eq!((plugin.state.as_str(), plugin.changed_actions.len()), ("ready", 10), "{plugin:?}");
+    assert_eq!((plugin.state.as_str(), plugin.changed_actions.len()), ("ready", 12), "{plugin:?}");
     for part in ["tools.json is damaged", "talon plugin approve tools"] {
         assert!(plugin.reason.contains(part), "{part} in {plugin:?}");
         supervisor.wait_log(part).await;

@@ -152,11 +152,23 @@ lies! {
     hangs_after_a_deadline: ["--wrong", "deadline-blocks"] "" fails ["execute.deadline"] warns [];
     ignores_a_deadline: ["--wrong", "deadline-ignored"] "" fails [] warns ["execute.deadline"];
     says_too_much: ["--wrong", "large-answers"] "" fails ["execute.large-answer"] warns [];
+    storage_that_forgets: ["--wrong", "storage-forgets"] "" fails ["execute.storage-durable"] warns [];
+    storage_without_revisions: ["--wrong", "storage-last-wins"] "" fails ["execute.storage-revisions", "execute.storage-durable"] warns [];
+    storage_that_skips: ["--wrong", "storage-skips"] "" fails ["execute.storage-scans", "execute.storage-durable"] warns [];
+    storage_of_texts: ["--wrong", "storage-texts"] "" fails ["execute.storage-bytes", "execute.storage-durable"] warns [];
+    storage_that_obeys: ["--wrong", "storage-obeys"] "" fails ["execute.storage-refusals", "execute.storage-durable"] warns [];
     every_call_is_a_fault: ["--hostile", "calls"] "" fails [
         "execute.echo-id", "execute.unknown-action", "execute.missing-arguments", "execute.unknown-argument",
         "execute.hostile-arguments", "execute.concurrent"
     ] warns [];
 
+    tells_events_as_it_should: ["--events", "none"] "" fails [] warns [];
+    forgets_what_it_told: ["--events", "forgetful"] "" fails ["events.resent"] warns [];
+    tells_what_was_acknowledged: ["--events", "deaf"] "" fails ["events.resent"] warns [];
+    takes_no_acknowledgement: ["--events", "silent"] "" fails ["events.resent"] warns [];
+    is_picky_about_acknowledgements: ["--events", "picky"] "" fails ["events.resent"] warns [];
+    tells_too_large_an_event: ["--events", "huge"] "" fails ["events.resent"] warns [];
+    puts_out_line_ends: ["--wrong", "output-lines"] "" fails ["output.calls"] warns [];
     logs_too_much: ["--lie", "floods"] "" fails ["output.flood"] warns [];
     agrees_and_stays: ["--wrong", "shutdown-ignored"] "" fails ["stop.shutdown"] warns [];
     survives_signals: ["--ignore-signals"] "" fails ["stop.sigterm"] warns ["stop.shutdown"];
@@ -164,7 +176,7 @@ lies! {
     needs_more_than_strict: ["--lie", "syncs"] "sandbox: { profile: wide }" fails ["jail.strict"] warns [];
 }
 
-// Promises: EXT-47, KIT-1
+// Promises: EXT-47, EXT-157, KIT-1
 #[tokio::test]
 async fn every_check_was_seen_failing() {
     let list = cli(&["conformance", "--list", "--output", "json"]).await;
@@ -222,6 +234,7 @@ examples! {
     forge_passes: "forge", "config: { root: SCRATCH }\nsandbox: { fs: { read: [SCRATCH] } }", ["--action", "create_pr title=conformance body=none"];
     tracker_passes: "tracker", "", ["--action", "create_issue title=conformance"];
     oidc_passes: "oidc", "config: { issuer: 'https://login.example.org', audience: [talon] }", [];
+    inbox_py_passes: "inbox-py", "config: { directory: SCRATCH }\nsandbox: { fs: { write: [SCRATCH] } }", [];
     csv_query_passes: "csv-query", "", [];
     hello_py_passes: "hello-py", "", [];
     hello_go_passes: "hello-go", "", [];

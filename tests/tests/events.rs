@@ -27,7 +27,7 @@ fn crashing(builder: Builder) -> Builder {
 }
 
 async fn subscribe(supervisor: &Supervisor, after: u64) -> Streaming<HostEvent> {
-    let request = SubscribeRequest { after, kept_only: false };
+    let request = SubscribeRequest { after, kept_only: false, ..SubscribeRequest::default() };
     supervisor.client.clone().raw().subscribe(request).await.expect("it is allowed").into_inner()
 }
 
@@ -46,7 +46,7 @@ async fn next_of(events: &mut Streaming<HostEvent>, kind: &str) -> HostEvent {
 }
 
 async fn kept(supervisor: &Supervisor, after: u64) -> Vec<HostEvent> {
-    let request = SubscribeRequest { after, kept_only: true };
+    let request = SubscribeRequest { after, kept_only: true, ..SubscribeRequest::default() };
     let mut events =
         supervisor.client.clone().raw().subscribe(request).await.expect("it is allowed").into_inner();
     let mut found = Vec::new();
@@ -199,7 +199,12 @@ async fn a_plugin_that_crashes_all_the_time_is_a_few_events() {
 #[tokio::test]
 async fn who_has_no_role_gets_no_events_and_people_acknowledge_none() {
     let supervisor = Builder::new().start().await;
-    let ack = supervisor.client.clone().raw().ack_events(AckEventsRequest { through: 1 }).await;
+    let ack = supervisor
+        .client
+        .clone()
+        .raw()
+        .ack_events(AckEventsRequest { through: 1, ..AckEventsRequest::default() })
+        .await;
     assert_eq!(ack.expect_err("an operator is no service").code(), Code::PermissionDenied);
 
     let builder = Builder::new()
@@ -209,7 +214,12 @@ async fn who_has_no_role_gets_no_events_and_people_acknowledge_none() {
     let denied = denied.expect_err("the role call is too little");
     assert_eq!(denied.code(), Code::PermissionDenied);
     assert!(denied.message().contains("needs the role operate"), "{denied:?}");
-    let ack = supervisor.client.clone().raw().ack_events(AckEventsRequest { through: 1 }).await;
+    let ack = supervisor
+        .client
+        .clone()
+        .raw()
+        .ack_events(AckEventsRequest { through: 1, ..AckEventsRequest::default() })
+        .await;
     assert_eq!(ack.expect_err("nor is a caller").code(), Code::PermissionDenied);
 }
 

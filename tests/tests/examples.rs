@@ -283,7 +283,7 @@ fn what_is_generated_for_go_is_fresh() {
     let scratch = Scratch::new();
     let made = scratch.join("generated");
     ran(Command::new(sdk("go").join("generate.sh")).arg(&made));
-    for package in ["pluginpb", "noticespb", "statepb"] {
+    for package in ["pluginpb", "noticespb", "statepb", "modelpb"] {
         let committed = sdk("go").join("talonplugin").join(package);
         let made = made.join("talonplugin").join(package);
         assert_eq!(files(&made).len(), 2, "{package}");

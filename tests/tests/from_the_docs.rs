@@ -284,9 +284,9 @@ fn the_page_and_the_proto_files_agree() {
         tables += 1;
     }
     assert_eq!(
-        tables, 12,
+        tables, 16,
         "Init, Capabilities, Action, Parameter, Execute and its answer, Media, a question and its answer, Notice, \
-         Progress and CallOutput"
+         Progress, CallOutput, ScriptStatus, PluginEvent, its acknowledgement and its refusal"
     );
 }
 

@@ -65,7 +65,7 @@ async fn what_is_not_granted_is_not_shown() {
     client.call("three", "echo", &[]).await;
     let listed = client.list().await;
     let names: Vec<(&str, u32)> = listed.iter().map(|p| (p.name.as_str(), p.actions)).collect();
-    assert_eq!(names, [("one", 3), ("three", 10)]);
+    assert_eq!(names, [("one", 3), ("three", 12)]);
     let status = client.status().await;
     assert!(status.plugins.iter().all(|plugin| plugin.name != "two"), "{status:?}");
     let shown = client.show("one").await.capabilities.expect("it has capabilities");
@@ -91,7 +91,7 @@ async fn who_operates_sees_all_plugins_and_calls_what_is_granted() {
     client.wait_state("two", "ready").await;
     assert_eq!(client.call("two", "echo", &[]).await.reason, "not_granted");
     assert_eq!(client.list().await.len(), 3);
-    assert_eq!(client.show("two").await.capabilities.expect("capabilities").actions.len(), 10);
+    assert_eq!(client.show("two").await.capabilities.expect("capabilities").actions.len(), 12);
     client.stop("two").await.expect("it operates it");
 }
 

@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::process::{Output, Stdio};
 
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use talon_tests::ask::{ask, with_agent};
 use talon_tests::provider::{Provider, ScriptedReply};
 use talon_tests::{Builder, Scratch, Supervisor, cli, program, repository};
@@ -109,6 +111,143 @@ async fn a_script_that_hangs_or_is_broken_fails_its_turn_and_leaves_the_jail_alo
     let status = String::from_utf8_lossy(&status.stdout).into_owned();
     assert!(status.contains("sha256"), "{status}");
     supervisor.stop().await;
+}
+
+/// What `talon status` says of a script.
+async fn script_status(supervisor: &Supervisor, name: &str) -> serde_json::Value {
+    let status = supervisor.cli(&["status", "--output", "json"]).await;
+    let status: serde_json::Value = serde_json::from_slice(&status.stdout).expect("it is JSON");
+    let plugins = status["plugins"].as_array().expect("a list");
+    let scripts = plugins.iter().filter_map(|plugin| plugin["scripts"].as_array()).flatten();
+    scripts.filter(|script| script["name"] == name).next().cloned().unwrap_or_default()
+}
+
+/// Waits until the status says of a script what is wanted.
+async fn wait_for_script(
+    supervisor: &Supervisor,
+    name: &str,
+    what: &str,
+    wanted: impl Fn(&serde_json::Value) -> bool,
+) -> serde_json::Value {
+    supervisor.client.wait_until(what, async |_| wanted(&script_status(supervisor, name).await)).await;
+    script_status(supervisor, name).await
+}
+
+// Promises: LUA-71, LUA-72, LUA-73
+#[tokio::test]
+async fn status_events_and_audit_say_what_runs_of_each_script() {
+    let provider = Provider::responding(|_| says("yes")).await;
+    let good = "function pre_hook(ctx) ctx.metadata.seen = 'first' end";
+    let hangs = "function filter(ctx) if ctx.message == 'hang' then while true do end end end";
+    let supervisor =
+        with_scripts(&provider, &[("a.lua", good), ("b.lua", hangs)], "limits: { timeout_seconds: 1 }").await;
+    let first = wait_for_script(&supervisor, "a", "it is loaded", |script| script["state"] == "loaded").await;
+    assert_eq!(first["functions"], serde_json::json!(["pre_hook"]), "{first}");
+    let digest = first["sha256"].as_str().expect("a digest").to_owned();
+    assert_eq!(digest.len(), 64, "{first}");
+
+    // A version that is broken: the good one runs on, and all say so.
+    let dir = supervisor.scratch.join("scripts");
+    write(&dir, "a.lua", "function pre_hook(ctx)\n  ctx.message = = 1\nend");
+    let refused =
+        wait_for_script(&supervisor, "a", "it is refused", |script| script["state"] == "outdated").await;
+    assert_eq!(refused["sha256"], first["sha256"]);
+    assert!(refused["problem"].as_str().is_some_and(|text| text.contains("a.lua:2:")), "{refused}");
+    let shown = supervisor.cli(&["status"]).await;
+    let shown = text(&shown.stdout);
+    assert!(shown.contains("lua/a") && shown.contains("outdated") && shown.contains("a.lua:2:"), "{shown}");
+    assert_eq!(supervisor.cli(&["status", "--check"]).await.status.code(), Some(1), "it needs attention");
+    write(&dir, "a.lua", "function pre_hook(ctx) ctx.metadata.seen = 'mended' end");
+    let mended = wait_for_script(&supervisor, "a", "it is mended", |script| {
+        script["state"] == "loaded" && script["sha256"] != first["sha256"]
+    })
+    .await;
+    assert_eq!(mended["loads"], 2, "{mended}");
+    let listed = async |kind: &str| {
+        let listed = supervisor.cli(&["event", "list", "--output", "json"]).await;
+        let listed = text(&listed.stdout);
+        let events = listed.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+        events.filter(|event| event["kind"] == kind).collect::<Vec<_>>()
+    };
+    supervisor.client.wait_until("the event", async |_| listed("script.loaded").await.len() == 1).await;
+    let events = listed("script.refused").await;
+    assert_eq!((events.len(), &events[0]["fields"]["script"]), (1, &"a".into()), "{events:?}");
+
+    // Calls that pass their time limit are counted.
+    let hung = ask(&supervisor, "hang", &[]).await;
+    assert_ne!(hung.code, Some(0), "{hung:?}");
+    let counted = wait_for_script(&supervisor, "b", "it is counted", |script| {
+        let count = |name: &str| script[name].as_u64().unwrap_or_default();
+        count("ended_by_interrupt") + count("ended_with_process") == 1
+    })
+    .await;
+    assert_eq!(counted["loads"], 1, "{counted}");
+
+    // Each load is in the audit log, with its digest.
+    std::fs::remove_file(dir.join("b.lua")).expect("removed");
+    let records = async || {
+        let shown = supervisor.cli(&["audit", "show", "--output", "json"]).await;
+        text(&shown.stdout)
+    };
+    supervisor.client.wait_until("the record", async |_| records().await.contains("remove_script")).await;
+    let records = records().await;
+    for digest in [&digest, mended["sha256"].as_str().expect("a digest")] {
+        assert!(records.contains(&format!("lua/a sha256:{digest}")), "{digest} is missing in {records}");
+    }
+    assert!(records.contains("load_script") && records.contains("a.lua:2:"), "{records}");
+    supervisor.stop().await;
+}
+
+// Promises: LUA-78
+#[tokio::test]
+async fn a_plugin_that_dies_is_started_again_with_its_scripts() {
+    let provider = Provider::responding(|_| says("yes")).await;
+    let script = "function post_hook(ctx) ctx.message = ctx.message:upper() end";
+    let supervisor = with_scripts(&provider, &[("a.lua", script)], "").await;
+    let pid = supervisor.client.plugin("lua").await.instances[0].pid;
+    kill(Pid::from_raw(pid.cast_signed()), Signal::SIGABRT).expect("it runs");
+    supervisor
+        .client
+        .wait_for("lua", "started again", |plugin| {
+            plugin.state == "ready" && plugin.instances[0].pid != pid && !plugin.restarts.is_empty()
+        })
+        .await;
+    wait_for_answer(&supervisor, "YES").await;
+    let again = wait_for_script(&supervisor, "a", "it is loaded", |script| script["state"] == "loaded").await;
+    assert_eq!(again["loads"], 1, "{again}");
+    supervisor.stop().await;
+}
+
+// Promises: LUA-79
+#[tokio::test]
+async fn the_tools_obey_the_limits_of_the_configuration() {
+    let scratch = Scratch::new();
+    let slow = "function filter(ctx) local t = {} for i = 1, 4e5 do t[i] = { i } end end";
+    scratch.write("s/slow.lua", slow);
+    scratch.write("elsewhere/slow.lua", slow);
+    let dir = scratch.join("s").display().to_string();
+    let block = "limits: { memory_mb: 8 }, scripts: { more: { libraries: [utf8] } }";
+    let config = format!("plugins: {{ lua: {{ scripts_dir: {dir}, {block} }} }}");
+    let config = scratch.write("talon.yaml", &config).display().to_string();
+    let run = async |file: &Path| {
+        let file = file.display().to_string();
+        cli(&["lua", "run", &file, "filter", "--config", &config]).await
+    };
+    let limited = run(&scratch.join("s/slow.lua")).await;
+    assert_eq!(limited.status.code(), Some(1), "{limited:?}");
+    assert!(text(&limited.stderr).contains("memory: the script passed its memory limit"), "{limited:?}");
+    // A script elsewhere is none of the configuration's.
+    let other = run(&scratch.join("elsewhere/slow.lua")).await;
+    assert_eq!(other.status.code(), Some(0), "{other:?}");
+    // What one script may have, it alone has.
+    let utf8 = "local char = utf8.char function filter(ctx) end";
+    scratch.write("s/more.lua", utf8);
+    let checked = cli(&["lua", "check", "--config", &config]).await;
+    assert_eq!(checked.status.code(), Some(0), "{checked:?}");
+    scratch.write("s/less.lua", utf8);
+    let checked = cli(&["lua", "check", "--config", &config]).await;
+    assert_eq!(checked.status.code(), Some(1), "{checked:?}");
+    assert!(text(&checked.stderr).contains("less.lua"), "{checked:?}");
 }
 
 fn text(bytes: &[u8]) -> String {

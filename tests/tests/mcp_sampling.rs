@@ -36,12 +36,23 @@ fn with_models(builder: Builder, provider: &Provider) -> Builder {
     ))
 }
 
-/// A supervisor with the Python server as the plugin `fly`.
+/// A supervisor with the server of the official Python library as the plugin `fly`.
 async fn python(provider: &Provider, revision: &str, more: &str) -> Supervisor {
+    python_server(provider, "sampling_server.py", &mcp_packages(), revision, more).await
+}
+
+/// A supervisor with a server in Python, with these packages, as the plugin `fly`.
+async fn python_server(
+    provider: &Provider,
+    server: &str,
+    packages: &Path,
+    revision: &str,
+    more: &str,
+) -> Supervisor {
     let builder = Builder::new();
-    let script = builder.scratch().install(&repository().join("tests/mcp/sampling_server.py"), "server/s.py");
+    let script = builder.scratch().install(&repository().join("tests/mcp").join(server), "server/s.py");
     let reads = script.parent().expect("a file is in a directory").display().to_string();
-    let packages = mcp_packages().canonicalize().expect("it is there");
+    let packages = packages.canonicalize().expect("it is there");
     let entry = format!(
         "dialect: mcp\nstart_timeout: 120s\nconfig: {{ protocol: \"{revision}\" }}\n\
          sandbox: {{ fs: {{ read: [{reads}], execute: [{}] }} }}\n{more}",
@@ -76,6 +87,25 @@ async fn a_server_asks_the_granted_model_in_both_ways() {
         assert!(sampled.contains("Be brief."), "{sampled}");
         supervisor.stop().await;
     }
+}
+
+// Promises: EXT-130
+#[tokio::test]
+async fn a_server_of_fastmcp_samples() {
+    let packages = target().join("mcp/fastmcp");
+    if !packages.join("bin/python").exists() {
+        let why = format!("there is no {} (tests/scripts/deps.sh test installs it)", packages.display());
+        return skip("a_server_of_fastmcp_samples", &why);
+    }
+    let provider = provider("fly__summarize", json!({"text": "rain"})).await;
+    let supervisor = python_server(&provider, "fastmcp_server.py", &packages, REVISIONS[0], GRANT).await;
+    let asked = ask(&supervisor, "go", &[]).await;
+    assert!(text(&asked).contains("FastMCP got <P:rain>"), "{asked:?}");
+    let sampled =
+        provider.bodies().into_iter().find(|body| body.contains("\"P:rain\"")).expect("it was asked");
+    assert!(sampled.contains("Be brief."), "{sampled}");
+    assert_eq!(asked.said["cost_pico_usd"], json!(1_100_000_000), "the granted model answered: {asked:?}");
+    supervisor.stop().await;
 }
 
 // Promises: EXT-131

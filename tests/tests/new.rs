@@ -146,7 +146,7 @@ fn a_new_plugin_in_rust_works() {
     answers(&scratch, &report);
 }
 
-const ROLES: [&str; 7] = [
+const ROLES: [&str; 8] = [
     "filter",
     "request_hook",
     "response_hook",
@@ -154,6 +154,7 @@ const ROLES: [&str; 7] = [
     "scheduled_task",
     "auth_provider",
     "api_route",
+    "storage_backend",
 ];
 
 /// Writes a plugin of a role, and sets it up by what is staged: nothing is downloaded.
@@ -167,9 +168,9 @@ fn of_role(scratch: &Scratch, language: &str, role: &str) -> Value {
     let report = report(&talon(scratch, &args).output().expect("talon starts"));
     assert_eq!(word(&report, "role"), role);
     // The entry is one that a configuration takes.
-    let entry = word(&report, "entry");
+    let (section, entry) = (word(&report, "section"), word(&report, "entry"));
     let config = format!(
-        "plugins: {{ tools: {{ plugins: {{ my-role: {{ command: /bin/true }} }} }} }}\nextensions:\n  {entry}\n"
+        "plugins: {{ tools: {{ plugins: {{ my-role: {{ command: /bin/true }} }} }} }}\n{section}:\n  {entry}\n"
     );
     let config = scratch.write("entry.yaml", &config).display().to_string();
     let args = ["config", "check", "--skip-plugins", "--config", &config];

@@ -33,6 +33,7 @@ type Plugin struct {
 	init              func(json.RawMessage) error
 	state             *State
 	model             *Model
+	events            *EventSource
 }
 
 type tool struct {

@@ -134,6 +134,9 @@ type registered struct {
 func (r *registered) GRPCServer(_ *goplugin.GRPCBroker, to *grpc.Server) error {
 	pluginpb.RegisterPluginServiceServer(to, r.server)
 	noticespb.RegisterNoticesServer(to, r.server)
+	if source := r.server.plugin.events; source != nil {
+		noticespb.RegisterEventSourceServer(to, &eventServer{source: source})
+	}
 	return nil
 }
 

@@ -284,7 +284,12 @@ async fn on_the_machine(call: &Call<'_>) -> Option<Reply> {
             let times = call.number("times", 1);
             let done = match call.text("how").as_str() {
                 "text" => model::text(asked).await,
-                "leave" => model::leave(asked).await,
+                "leave" => model::leave(asked, times).await,
+                // Asks, and goes on until it is let go: so a completion has begun when its call ends.
+                "leave_and_hold" => match model::leave(asked, times).await {
+                    Ok(_) => model::hold(&call.request.id).await,
+                    Err(error) => Err(error),
+                },
                 "left" => Ok(model::left()),
                 "list" => model::list().await,
                 "hold" => model::hold(&call.request.id).await,

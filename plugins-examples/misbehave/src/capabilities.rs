@@ -66,6 +66,11 @@ const ACTIONS: &[(&str, &str, &[&str])] = &[
     ("credentials", "Answers with the names of the credentials it was given", &[]),
 ];
 
+/// A parameter without a description, as actions in a role declare it.
+pub(crate) fn role_parameter(name: &str, kind: &str, required: bool) -> Parameter {
+    Parameter { name: name.to_owned(), r#type: kind.to_owned(), required, ..Parameter::default() }
+}
+
 pub(crate) fn capabilities(options: &Options) -> PluginCapabilities {
     let action = |action: &str, description: &str, parameters: &[&str]| Action {
         name: action.to_owned(),

@@ -165,6 +165,18 @@ pub(crate) enum Fault {
     DeadlineIgnored,
     /// Answers good calls with 100 KiB, whatever limit was announced.
     LargeAnswers,
+    /// Stores plugins' state, and forgets it when it ends.
+    StorageForgets,
+    /// Stores plugins' state, whatever revision was expected.
+    StorageLastWins,
+    /// Stores plugins' state, and leaves a key out of each page but the first.
+    StorageSkips,
+    /// Stores plugins' state as text.
+    StorageTexts,
+    /// Stores whatever it is asked to.
+    StorageObeys,
+    /// Puts out lines that hold line ends while a call runs.
+    OutputLines,
     /// Accepts the shutdown, but does not end.
     ShutdownIgnored,
 }

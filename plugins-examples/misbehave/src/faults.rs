@@ -6,11 +6,16 @@ use std::time::Duration;
 use bytes::Bytes;
 use parking_lot::Mutex;
 use prost::Message;
+use talon_proto::notices::notice::Kind;
+use talon_proto::notices::{CallOutput, Notice};
 use talon_proto::plugin::{Action, Parameter, PluginCapabilities, ToolCallRequest, ToolResultResponse};
 
+use crate::capabilities::role_parameter;
+use crate::events::framed;
 use crate::fault_kinds::Fault;
 use crate::reply::Reply;
 use crate::shared::Shared;
+use crate::storage;
 
 /// Longer than any description may be.
 const LONG_DESCRIPTION_BYTES: usize = 20 << 10;
@@ -51,6 +56,9 @@ pub(crate) fn declare(shared: &Shared, declared: &mut PluginCapabilities) {
             echo.takes_further_arguments = true;
         }
     }
+    if storage::is_backend(shared.options.wrong) {
+        declared.actions.push(storage::action());
+    }
     let Some(last) = declared.actions.last_mut() else { return };
     match shared.options.wrong {
         Some(Fault::BrokenSchema) => last.parameters.push(parameter("{\"type\": ", "string")),
@@ -75,17 +83,11 @@ pub(crate) fn refresh(shared: &Shared, declared: &mut PluginCapabilities) {
 
 /// A hook that lets every message pass.
 fn judge(roles: &[&str]) -> Action {
-    let parameter = |(name, kind): (&str, &str)| Parameter {
-        name: name.to_owned(),
-        r#type: kind.to_owned(),
-        required: name == "message",
-        ..Parameter::default()
-    };
     Action {
         name: "judge".to_owned(),
         description: "Lets every message pass".to_owned(),
         parameters: [("message", "string"), ("session", "object"), ("metadata", "object")]
-            .map(parameter)
+            .map(|(name, kind)| role_parameter(name, kind, name == "message"))
             .into(),
         roles: roles.iter().map(|role| (*role).to_owned()).collect(),
         ..Action::default()
@@ -106,6 +108,9 @@ pub(crate) async fn execute(
     };
     let fault = |message: &str| Some(Reply::Status { code: 13, message: message.to_owned() });
     let is_short = time.is_some_and(|time| time < SHORT);
+    if storage::is_backend(shared.options.wrong) && call.action == storage::ACTION {
+        return Some(storage::execute(shared.options.wrong, call));
+    }
     match shared.options.wrong? {
         Fault::AnotherId if good => answer("another-call", "stolen".to_owned()),
         Fault::Garbage if good => Some(Reply::Message(Bytes::from_static(b"\xff\xff\xff\xff"))),
@@ -155,6 +160,13 @@ pub(crate) async fn execute(
             }
         }
         Fault::DeadlineIgnored if is_short => Some(Reply::Never),
+        Fault::OutputLines if good => {
+            let output =
+                CallOutput { call_id: call.id.clone(), lines: vec!["one\ntwo".into()], left_out_lines: 0 };
+            // Nobody may listen.
+            let _ = shared.notices.send(framed(Notice { kind: Some(Kind::Output(output)) }));
+            None
+        }
         Fault::LargeAnswers if good => answer(&call.id, "x".repeat(LARGE_ANSWER_BYTES)),
         _ => None,
     }

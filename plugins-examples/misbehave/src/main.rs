@@ -5,6 +5,7 @@
 mod actions;
 mod capabilities;
 mod deferred;
+mod events;
 mod fault_kinds;
 mod faults;
 mod flood;
@@ -17,6 +18,7 @@ mod reply;
 mod serve;
 mod shared;
 mod state;
+mod storage;
 
 use clap::Parser;
 

@@ -10,6 +10,7 @@ use hyper_util::rt::TokioIo;
 use parking_lot::Mutex;
 use talon_proto::model::model_client::ModelClient;
 use talon_proto::model::{CompleteRequest, ListRequest, Message, Refusal};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::UnixStream;
 use tokio::sync::Notify;
 use tonic::Status;
@@ -17,6 +18,9 @@ use tonic::transport::{Channel, Endpoint};
 
 /// Longer than any completion that is answered, so that a missing answer differs from a refusal.
 const TIMEOUT: Duration = Duration::from_secs(50);
+
+/// What a client of HTTP/2 says first: the preface, and settings without a change.
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
 
 /// Lets go of calls that are held.
 static RELEASED: Notify = Notify::const_new();
@@ -82,13 +86,16 @@ pub(crate) async fn text(asked: Completion) -> anyhow::Result<String> {
     said.map(|(text, _)| text.to_owned()).ok_or_else(|| anyhow::anyhow!("{result}"))
 }
 
-/// Asks, and does not wait for the answer.
-pub(crate) async fn leave(asked: Completion) -> anyhow::Result<String> {
+/// Asks so many times at once, and does not wait for the answers.
+pub(crate) async fn leave(asked: Completion, times: usize) -> anyhow::Result<String> {
     let client = client().await?;
-    tokio::spawn(async move {
-        let result = one(client, asked).await;
-        LEFT.lock().push(result);
-    });
+    for _ in 0..times.max(1) {
+        let (client, asked) = (client.clone(), asked.clone());
+        tokio::spawn(async move {
+            let result = one(client, asked).await;
+            LEFT.lock().push(result);
+        });
+    }
     Ok("left".to_owned())
 }
 
@@ -122,13 +129,23 @@ pub(crate) async fn list() -> anyhow::Result<String> {
     }
 }
 
-/// Tries to connect so many times at once, says nothing, and lets go. Some attempts find the socket's queue full.
+/// Connects so many times at once, and says how many connections were served and how many were closed at once. Some attempts
+/// find the socket's queue full.
 pub(crate) async fn connect(times: usize) -> anyhow::Result<String> {
     let path = socket()?;
     let mut open = Vec::new();
     for _ in 0..times {
-        open.extend(UnixStream::connect(&path).await.ok());
+        if let Ok(mut stream) = UnixStream::connect(&path).await {
+            // The begin of a request, so that a server that serves it answers.
+            let _ = stream.write_all(PREFACE).await;
+            open.push(stream);
+        }
     }
-    anyhow::ensure!(!open.is_empty(), "nobody accepts");
-    Ok(format!("tried {times}"))
+    let answers = join_all(open.iter_mut().map(async |stream| {
+        let answer = tokio::time::timeout(TIMEOUT, stream.read_u8()).await;
+        matches!(answer, Ok(Ok(_)))
+    }));
+    let answers = answers.await;
+    let served = answers.iter().filter(|served| **served).count();
+    Ok(format!("served {served} closed {}", answers.len() - served))
 }

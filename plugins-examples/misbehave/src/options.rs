@@ -2,6 +2,7 @@
 
 use clap::{Parser, ValueEnum};
 
+use crate::events::EventFault;
 use crate::fault_kinds::{Fault, Hostile, StartFault};
 use crate::flood::Flood;
 
@@ -35,6 +36,9 @@ pub(crate) struct Options {
     /// What goes wrong in every call.
     #[arg(long, value_enum)]
     pub(crate) wrong: Option<Fault>,
+    /// Tells events, and what is wrong with them.
+    #[arg(long, value_enum)]
+    pub(crate) events: Option<EventFault>,
     /// Survives SIGTERM and SIGINT.
     #[arg(long)]
     pub(crate) ignore_signals: bool,

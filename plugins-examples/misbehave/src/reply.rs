@@ -11,6 +11,8 @@ pub(crate) enum Reply {
     Message(Bytes),
     /// A message whose length prefix is `claimed` and whose body comes from the stream.
     Raw { claimed: u32, body: Pin<Box<dyn Stream<Item = Bytes> + Send>> },
+    /// A stream of framed messages.
+    Messages(Pin<Box<dyn Stream<Item = Bytes> + Send>>),
     /// A gRPC error.
     Status { code: u16, message: String },
     /// The stream is reset.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
-use futures_util::Stream;
+use futures_util::{Stream, StreamExt as _};
 use http::{HeaderMap, HeaderValue, Request, Response};
 use http_body_util::{BodyExt, StreamBody};
 use hyper::body::{Frame, Incoming};
@@ -14,10 +14,12 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use prost::Message;
 use talon_proto::plugin::{PluginInitRequest, ToolCallRequest};
 use tokio::net::UnixListener;
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, broadcast};
+use tokio_stream::wrappers::BroadcastStream;
 
 use crate::capabilities::capabilities;
 use crate::deferred::DeferredResults;
+use crate::events::Events;
 use crate::fault_kinds::{Fault, StartFault};
 use crate::headers::Headers;
 use crate::options::Options;
@@ -25,10 +27,16 @@ use crate::reply::Reply;
 use crate::shared::Shared;
 use crate::{actions, faults, flood, hostile};
 
+/// How many lines of calls wait for who listens.
+const NOTICES: usize = 64;
+
 type Body = StreamBody<Pin<Box<dyn Stream<Item = Result<Frame<Bytes>, Infallible>> + Send>>>;
 
 pub(crate) async fn serve(listener: UnixListener, options: Options) -> anyhow::Result<()> {
+    let events = options.events.map(Events::new);
     let shared = Arc::new(Shared {
+        events,
+        notices: broadcast::Sender::new(NOTICES),
         options,
         calls: AtomicU64::new(0),
         declared: AtomicU64::new(0),
@@ -84,11 +92,14 @@ async fn answer(shared: Arc<Shared>, request: Request<Incoming>) -> Result<Respo
             let mut prefix = BytesMut::with_capacity(5);
             prefix.put_u8(0);
             prefix.put_u32(claimed);
-            use futures_util::StreamExt;
             let frames = futures_util::stream::iter([Ok(Frame::data(prefix.freeze()))])
                 .chain(body.map(|piece| Ok(Frame::data(piece))))
                 .chain(futures_util::stream::iter([Ok(Frame::trailers(status(0, "")))]));
             Ok(response(Box::pin(frames)))
+        }
+        Reply::Messages(messages) => {
+            let end = futures_util::stream::iter([Ok(Frame::trailers(status(0, "")))]);
+            Ok(response(Box::pin(messages.map(|message| Ok(Frame::data(message))).chain(end))))
         }
         Reply::Status { code, message } => {
             Ok(response(Box::pin(futures_util::stream::iter([Ok(Frame::trailers(status(code, &message)))]))))
@@ -178,6 +189,17 @@ async fn route(shared: &Arc<Shared>, path: &str, message: Bytes, headers: &Heade
             }
             _ => Reply::Status { code: 5, message: "there is no such service".into() },
         },
+        "/talon.plugin.v1.EventSource/Subscribe" => {
+            shared.events.as_ref().map_or_else(|| unimplemented_rpc(path), Events::subscribe)
+        }
+        "/talon.plugin.v1.EventSource/Acknowledge" => match &shared.events {
+            Some(events) => events.acknowledge(message),
+            None => unimplemented_rpc(path),
+        },
+        "/talon.plugin.v1.Notices/Listen" if options.wrong == Some(Fault::OutputLines) => {
+            let notices = BroadcastStream::new(shared.notices.subscribe());
+            Reply::Messages(Box::pin(notices.filter_map(|notice| std::future::ready(notice.ok()))))
+        }
         "/plugin.GRPCStdio/StreamStdio" if options.flood_on_stdio => {
             shared.called.notify_waiters();
             Reply::Never

@@ -25,6 +25,12 @@ class QuotaExceeded extends StateError {
   }
 }
 
+// Too many events wait for the host. Tell this one again later.
+class EventQueueFull extends ToolError {}
+
+// The host never takes the event; the text is its reason.
+class EventRefused extends ToolError {}
+
 // There is no completion. `reason` is not_granted, invalid, unknown_model, no_call, too_many_calls, over_budget, busy, no_model,
 // timed_out, cancelled or unavailable.
 class ModelError extends ToolError {
@@ -34,4 +40,4 @@ class ModelError extends ToolError {
   }
 }
 
-module.exports = { ToolError, ModelError, StateError, NotServed, Unavailable, Invalid, Contended, QuotaExceeded };
+module.exports = { ToolError, ModelError, StateError, NotServed, Unavailable, Invalid, Contended, QuotaExceeded, EventQueueFull, EventRefused };

@@ -135,10 +135,35 @@ export class Plugin {
   ): this;
   /** Makes a function the reader of the settings; what it throws refuses them, and the operator reads its text. */
   init(read: (config: Record<string, any>) => void | Promise<void>): this;
+  /** Lets a source tell the host what happens elsewhere. */
+  events(source: EventSource): this;
   /** The operator's settings. */
   readonly config: Record<string, any>;
   /** Serves until the host is done, and ends the process. */
   serve(): void;
+}
+
+/**
+ * Tells the host events. Each is kept in memory and sent again until the host has it on its disk, so a host that restarts loses
+ * none. A plugin that must not lose events over its own end keeps them itself, and tells those again with the same id that were not
+ * acknowledged. The operator has to let the plugin tell events (`events` in its entry).
+ */
+export class EventSource {
+  /**
+   * Tells an event; never waits, and throws EventQueueFull when too many wait. `id` is 1 to 128 letters, digits and -_.:/, another one
+   * for each event; one that waits already is the same event. `topic` is 1 to 64 of a-z, 0-9 and -_. The promise is kept once the
+   * host has the event on its disk, and broken by EventRefused. Nobody has to wait for it.
+   */
+  tell(event: {
+    id: string;
+    topic: string;
+    summary: string;
+    details?: string;
+    severity?: 'info' | 'warning' | 'critical';
+    fields?: Record<string, string>;
+  }): Promise<void>;
+  /** How many events the host has not acknowledged. */
+  readonly waiting: number;
 }
 
 export class Output {
@@ -214,6 +239,8 @@ export class ToolError extends Error {}
 export class ModelError extends ToolError {
   readonly reason: string;
 }
+export class EventQueueFull extends ToolError {}
+export class EventRefused extends ToolError {}
 export class StateError extends ToolError {}
 export class NotServed extends StateError {}
 export class Unavailable extends StateError {}

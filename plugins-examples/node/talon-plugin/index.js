@@ -11,6 +11,7 @@
 
 const { Plugin, Output } = require('./plugin');
 const { Context } = require('./context');
+const { EventSource } = require('./events');
 const { Model } = require('./model');
 const { State } = require('./state');
 const errors = require('./errors');
@@ -18,4 +19,4 @@ const log = require('./log');
 const { roles } = require('./roles');
 const storage = require('./storage');
 
-module.exports = { Plugin, Output, Context, Model, State, log, roles, ...storage, ...errors };
+module.exports = { Plugin, Output, Context, EventSource, Model, State, log, roles, ...storage, ...errors };

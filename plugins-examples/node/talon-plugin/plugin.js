@@ -53,6 +53,12 @@ class Plugin {
     return this;
   }
 
+  // Lets a source tell the host what happens elsewhere.
+  events(source) {
+    this.eventSource = source;
+    return this;
+  }
+
   init(read) {
     this.#init = read;
     return this;

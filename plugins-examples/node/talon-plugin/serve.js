@@ -59,6 +59,7 @@ function serve(plugin) {
     // The connection is left alone until every call has its answer: clients drop what they wait for with it.
     calls.whenNone(() => {
       for (const listener of listeners) listener.end();
+      plugin.eventSource?._stop();
       server.tryShutdown(() => process.exit(0));
     });
   };
@@ -106,7 +107,7 @@ function fail(text) {
 
 function add(server, plugin, listeners, stop) {
   const { PluginService } = load('opentalon/plugin/v1/plugin.proto').opentalon.plugin.v1;
-  const { Notices } = load('talon/plugin/v1/notices.proto').talon.plugin.v1;
+  const { Notices, EventSource } = load('talon/plugin/v1/notices.proto').talon.plugin.v1;
   const state = process.env.TALON_STATE_SOCKET && hostState(process.env.TALON_STATE_SOCKET);
   const model = process.env.TALON_MODEL_SOCKET && hostModel(process.env.TALON_MODEL_SOCKET);
   const largest = Number(process.env.OPENTALON_GRPC_MAX_MSG_BYTES) || DEFAULT_ANSWER_BYTES;
@@ -143,6 +144,15 @@ function add(server, plugin, listeners, stop) {
       });
     },
   });
+  if (plugin.eventSource) {
+    server.addService(EventSource.service, {
+      Subscribe: (stream) => plugin.eventSource._subscribe(stream),
+      Acknowledge: ({ request }, reply) => {
+        plugin.eventSource._acknowledge(request);
+        reply(null, {});
+      },
+    });
+  }
   // Two services whose messages are so small that they are written here by hand.
   const unary = (path, answer) => ({
     path,

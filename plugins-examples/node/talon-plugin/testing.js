@@ -94,6 +94,8 @@ exports.Host = class Host {
     const address = `unix:${fields[3]}`;
     const { PluginService } = load('opentalon/plugin/v1/plugin.proto').opentalon.plugin.v1;
     host.client = new PluginService(address, grpc.credentials.createInsecure());
+    const { EventSource } = load('talon/plugin/v1/notices.proto').talon.plugin.v1;
+    host.source = new EventSource(address, grpc.credentials.createInsecure());
     host.controller = new grpc.Client(address, grpc.credentials.createInsecure());
     try {
       await host.ask('Init', { config_json: JSON.stringify(config) });
@@ -118,6 +120,18 @@ exports.Host = class Host {
     return this.ask('Execute', { id: 'call', plugin: 'test', action, args: texts(args), arguments_json: JSON.stringify(args) }, timeout);
   }
 
+  // The events that the program tells, as a stream: first those that were not acknowledged. An earlier subscriber gets no more.
+  events() {
+    return this.source.Subscribe({});
+  }
+
+  // Acknowledges events, as a host that has them on its disk, and refuses others: { id, reason }.
+  acknowledge(ids, refused = []) {
+    return new Promise((resolve, reject) => {
+      this.source.Acknowledge({ ids, refused }, { deadline: Date.now() + PATIENCE }, (error, answer) => (error ? reject(error) : resolve(answer)));
+    });
+  }
+
   // A call of a service whose messages are bytes here.
   raw(method, request = Buffer.alloc(0)) {
     return new Promise((resolve, reject) => {
@@ -139,6 +153,7 @@ exports.Host = class Host {
 
   async kill() {
     this.client.close();
+    this.source.close();
     this.controller.close();
     this.process.kill('SIGKILL');
     await this.ended;

@@ -1,7 +1,7 @@
 // A program for serve.test.js.
 'use strict';
 
-const { Plugin, Output, ToolError } = require('../talon-plugin');
+const { EventSource, Plugin, Output, ToolError } = require('../talon-plugin');
 
 const plugin = new Plugin('program', 'Of the tests.');
 plugin.init((config) => {
@@ -16,6 +16,14 @@ plugin.tool('steps', 'Tells how far it has come.', { count: { type: 'integer' } 
   for (let step = 1; step <= count; step++) context.progress(step, count, `step ${step}`);
 });
 plugin.tool('prints', 'Puts out a text while it runs.', { text: { type: 'string' } }, ({ text }, context) => context.output(text));
+const events = new EventSource();
+plugin.events(events);
+plugin.tool('tell', 'Tells an event, and waits until the host has it.', { id: { type: 'string' } }, ({ id }) =>
+  events.tell({ id, topic: 'told', summary: `event ${id}`, severity: 'warning', fields: { from: 'ada' } }).then(
+    () => `${events.waiting} wait`,
+    (why) => `refused: ${why.message}`,
+  ),
+);
 plugin.tool('fails', 'Has a defect.', {}, () => {
   throw new TypeError('a secret of mine');
 });

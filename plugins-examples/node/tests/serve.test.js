@@ -88,6 +88,23 @@ test('output reaches who listens', () =>
     listener.close();
   }));
 
+test('an event is told until it is acknowledged', () =>
+  served({}, async (host) => {
+    const first = host.events();
+    first.on('error', () => {});
+    const next = (stream) => new Promise((resolve) => stream.once('data', resolve));
+    const answers = [host.call('tell', { id: 'a' }), host.call('tell', { id: 'b' })];
+    const told = await next(first);
+    assert.deepEqual([told.id, told.topic, told.summary, told.severity, told.fields.from], ['a', 'told', 'event a', 'warning', 'ada']);
+    const second = host.events();
+    second.on('error', () => {});
+    assert.equal((await next(second)).id, 'a');
+    await host.acknowledge(['a', 'of nothing']);
+    await host.acknowledge([], [{ id: 'b', reason: 'bad' }]);
+    assert.deepEqual((await Promise.all(answers)).map((answer) => answer.content), ['1 wait', 'refused: bad']);
+    assert.equal(await host.shutdown(), 0);
+  }));
+
 test('by hand it says what to do', () => {
   const { status, stdout, stderr } = spawnSync(process.execPath, [PROGRAM], { env: {}, encoding: 'utf8' });
   assert.deepEqual([status, stdout], [1, '']);

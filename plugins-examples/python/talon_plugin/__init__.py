@@ -27,6 +27,7 @@ from .errors import (
     ToolError,
     Unavailable,
 )
+from .events import EventQueueFull, EventRefused, EventSource
 from .model import Completion, Model
 from .plugin import Plugin
 from .state import State
@@ -36,6 +37,9 @@ __all__ = [
     "Completion",
     "Contended",
     "Context",
+    "EventQueueFull",
+    "EventRefused",
+    "EventSource",
     "Invalid",
     "Model",
     "ModelError",

@@ -101,6 +101,8 @@ class _Server:
         await self.stop.wait()
         for queue in self.listeners:
             queue.put_nowait(None)
+        if self.plugin.event_source is not None:
+            self.plugin.event_source._stop()
         await server.stop(GRACE_SECONDS)
 
     def handlers(self) -> tuple:
@@ -115,6 +117,14 @@ class _Server:
         listen = grpc.unary_stream_rpc_method_handler(
             self.listen, notices_pb2.ListenRequest.FromString, notices_pb2.Notice.SerializeToString
         )
+        events = {
+            "Subscribe": grpc.unary_stream_rpc_method_handler(
+                self.subscribe, notices_pb2.SubscribeEventsRequest.FromString, notices_pb2.PluginEvent.SerializeToString
+            ),
+            "Acknowledge": unary(
+                self.acknowledge, notices_pb2.AcknowledgeEventsRequest, notices_pb2.AcknowledgeEventsResponse
+            ),
+        }
         # Two services whose messages are so small that they are written here by hand.
         check = grpc.unary_unary_rpc_method_handler(self.check)
         shutdown = grpc.unary_unary_rpc_method_handler(self.shutdown)
@@ -123,6 +133,7 @@ class _Server:
             for name, methods in (
                 ("opentalon.plugin.v1.PluginService", plugin_service),
                 ("talon.plugin.v1.Notices", {"Listen": listen}),
+                *([("talon.plugin.v1.EventSource", events)] if self.plugin.event_source else []),
                 ("grpc.health.v1.Health", {"Check": check}),
                 ("plugin.GRPCController", {"Shutdown": shutdown}),
             )
@@ -160,6 +171,16 @@ class _Server:
                 yield notice
         finally:
             self.listeners.discard(queue)
+
+    async def subscribe(self, _: Any, __: aio.ServicerContext) -> Any:
+        async for event in self.plugin.event_source._subscribe():
+            yield event
+
+    async def acknowledge(
+        self, request: notices_pb2.AcknowledgeEventsRequest, _: aio.ServicerContext
+    ) -> notices_pb2.AcknowledgeEventsResponse:
+        self.plugin.event_source._acknowledge(request)
+        return notices_pb2.AcknowledgeEventsResponse()
 
     def notify(self, notice: notices_pb2.Notice) -> None:
         for queue in self.listeners:

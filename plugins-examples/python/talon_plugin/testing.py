@@ -15,6 +15,7 @@ from .context import Context
 from .errors import Invalid, ModelError, QuotaExceeded, ToolError
 from .generated.opentalon.plugin.v1 import plugin_pb2 as pb
 from .generated.talon.model.v1 import model_pb2 as model_pb
+from .generated.talon.plugin.v1 import notices_pb2
 from .plugin import Plugin
 from .serve import COOKIE
 from .state import State
@@ -149,6 +150,22 @@ class Host:
             id="call", plugin="test", action=action, args=_texts(args), arguments_json=json.dumps(args)
         )
         return self.ask("Execute", request, pb.ToolResultResponse)
+
+    def events(self) -> Any:
+        """The events that the program tells: first those that were not acknowledged. Ends when another one subscribes."""
+        rpc = self._channel.unary_stream(
+            "/talon.plugin.v1.EventSource/Subscribe",
+            request_serializer=notices_pb2.SubscribeEventsRequest.SerializeToString,
+            response_deserializer=notices_pb2.PluginEvent.FromString,
+        )
+        return rpc(notices_pb2.SubscribeEventsRequest(), timeout=PATIENCE_SECONDS)
+
+    def acknowledge(self, *ids: str, refused: dict[str, str] | None = None) -> None:
+        """Acknowledges events, as a host that has them on its disk, and refuses others with a reason."""
+        request = notices_pb2.AcknowledgeEventsRequest(
+            ids=ids, refused=[notices_pb2.RefusedEvent(id=id, reason=why) for id, why in (refused or {}).items()]
+        )
+        self.ask("/talon.plugin.v1.EventSource/Acknowledge", request, notices_pb2.AcknowledgeEventsResponse)
 
     def shutdown(self) -> int:
         """Asks the program to end; gives its exit code."""

@@ -12,6 +12,7 @@ from typing import Any
 from . import types
 from .context import Context
 from .errors import ToolError
+from .events import EventSource
 from .generated.opentalon.plugin.v1 import plugin_pb2 as pb
 
 log = logging.getLogger("talon_plugin")
@@ -81,9 +82,11 @@ class Tool:
 class ToolSet:
     """What a plugin declares: a name, a description, and tools."""
 
-    def __init__(self, name: str, description: str = ""):
+    def __init__(self, name: str, description: str = "", *, events: EventSource | None = None):
         self.name = name
         self.description = description
+        # Tells the host what happens elsewhere.
+        self.event_source = events
         self.tools: dict[str, Tool] = {}
         self.config: dict[str, Any] = {}
         self._init: Callable[[dict[str, Any]], Any] | None = None

@@ -5,9 +5,10 @@ import logging
 import sys
 import time
 
-from talon_plugin import Context, Plugin, ToolError
+from talon_plugin import Context, EventRefused, EventSource, Plugin, ToolError
 
-plugin = Plugin("program", "Of the tests.")
+events = EventSource()
+plugin = Plugin("program", "Of the tests.", events=events)
 
 
 @plugin.init
@@ -42,6 +43,16 @@ def prints(text: str, ctx: Context) -> str:
     """Puts out a text while it runs."""
     ctx.output(text)
     return "printed"
+
+
+@plugin.tool
+def tell(id: str) -> str:
+    """Tells an event, and waits until the host has it."""
+    try:
+        events.tell(id, "told", f"event {id}", severity="warning", fields={"from": "ada"}).result()
+    except EventRefused as why:
+        return f"refused: {why}"
+    return f"{events.waiting} wait"
 
 
 @plugin.tool

@@ -1,5 +1,6 @@
 """A program as a host meets it."""
 
+import concurrent.futures
 import json
 import os
 import pathlib
@@ -100,7 +101,7 @@ class Served(unittest.TestCase):
             "/talon.plugin.v1.Notices/Listen",
             notices_pb2.ListenRequest.SerializeToString,
             notices_pb2.Notice.FromString,
-        )(notices_pb2.ListenRequest(), timeout=30)
+        )(notices_pb2.ListenRequest(), timeout=110)
         self.host.call("word")
         self.host.call("prints", text="one\r\ntwo\n" + "ä" * 4096 + "\nlast")
         told = [next(listen).output for _ in range(1)]
@@ -108,13 +109,32 @@ class Served(unittest.TestCase):
         self.assertEqual(lines, ["one", "two", "ä" * 2048, "last"])
         self.assertEqual((told[0].call_id, told[0].left_out_lines), ("call", 0))
         # More than waits for a host that reads nothing meanwhile is counted in the next message.
-        self.host.call("prints", text="x\n" * 100_000)
+        self.host.call("prints", text="x\n" * 20_000)
         counted = 0
-        while counted < 100_000:
+        while counted < 20_000:
             self.host.call("prints", text="more")
             output = next(listen).output
             counted += len(output.lines) + output.left_out_lines
         self.assertEqual(self.host.shutdown(), 0)
+
+    def test_an_event_is_told_until_it_is_acknowledged(self):
+        first = self.host.events()
+        with concurrent.futures.ThreadPoolExecutor(2) as threads:
+            answers = [threads.submit(self.host.call, "tell", id="a")]
+            told = next(first)
+            self.assertEqual((told.id, told.topic, told.summary, told.severity), ("a", "told", "event a", "warning"))
+            self.assertEqual(dict(told.fields), {"from": "ada"})
+            answers.append(threads.submit(self.host.call, "tell", id="b"))
+            self.assertEqual(next(first).id, "b")
+            second = self.host.events()
+            self.assertEqual(next(second).id, "a")
+            self.assertEqual(list(first), [])
+            self.host.acknowledge("a", "of nothing")
+            self.assertEqual(answers[0].result().content, "1 wait")
+            self.host.acknowledge(refused={"b": "bad"})
+            self.assertEqual(answers[1].result().content, "refused: bad")
+        self.assertEqual(self.host.shutdown(), 0)
+        self.assertEqual([event.id for event in second], ["b"])
 
 
 class Started(unittest.TestCase):

@@ -14,9 +14,18 @@ impl Counter {
         let _ = self.0.fetch_add(1, Ordering::Relaxed);
     }
 
-    fn get(&self) -> u64 {
+    pub(crate) fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
+}
+
+/// Calls of one script that passed their time limit.
+#[derive(Debug, Default)]
+pub(crate) struct EndCounters {
+    /// Ended by an interrupt.
+    pub(crate) interrupted: Counter,
+    /// Ended with the worker.
+    pub(crate) killed: Counter,
 }
 
 /// The counters.

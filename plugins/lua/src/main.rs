@@ -12,6 +12,7 @@
 //! | `scripts` | the directory: what is read, what is loaded, what replaces what |
 //! | `host_requests` | what scripts ask for: key-values, a model, the log |
 //! | `plugin`, `service` | what the host sees; what it stands on |
+//! | `reporter` | what runs of each script, told to the host |
 //! | `actions` | the scripts' functions as actions in roles |
 //! | `tools` | the commands for authors: `check`, `run`, `test`, `repl` |
 
@@ -22,6 +23,7 @@ mod host_requests;
 mod message;
 mod plugin;
 mod pool;
+mod reporter;
 mod scripts;
 mod service;
 mod settings;

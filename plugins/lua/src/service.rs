@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use crate::counters::{Counters, Counts};
 use crate::host_requests::{HostRequests, Models};
 use crate::pool::{KILL_GRACE, Pool};
+use crate::reporter::Reporter;
 use crate::scripts::{Loaded, Scripts};
 use crate::settings::Settings;
 
@@ -44,7 +45,9 @@ impl Service {
             state: State::from_env().ok(),
         });
         let _ = service.scripts.look().await;
-        let _watching = tokio::spawn(watch(Arc::downgrade(&service), notifier));
+        let reporter = Reporter::new(notifier.clone());
+        reporter.report(&service.scripts);
+        let _watching = tokio::spawn(watch(Arc::downgrade(&service), notifier, reporter));
         Ok(service)
     }
 
@@ -89,8 +92,9 @@ impl Service {
     }
 }
 
-/// Looks at the directory again and again if the settings say so, and loads again what is due, as long as the service is there.
-async fn watch(service: Weak<Service>, notifier: Notifier) {
+/// Looks at the directory again and again if the settings say so, loads again what is due, and tells the host what changed, as long
+/// as the service is there.
+async fn watch(service: Weak<Service>, notifier: Notifier, reporter: Reporter) {
     loop {
         tokio::time::sleep(LOOK_INTERVAL).await;
         let Some(service) = service.upgrade() else { return };
@@ -99,5 +103,6 @@ async fn watch(service: Weak<Service>, notifier: Notifier) {
             tracing::debug!("what the scripts offer has changed");
             notifier.capabilities_changed();
         }
+        reporter.report(&service.scripts);
     }
 }

@@ -2,80 +2,16 @@
 
 #[path = "../crates/engine/tests/corpus/mod.rs"]
 mod corpus;
+mod support;
 
 use std::fs;
-use std::path::Path;
-use std::time::Duration;
+use std::os::unix::fs::PermissionsExt as _;
 
-use corpus::{Expect, corpus};
-use serde_json::{Value, json};
-use talon_sdk::testing::{Answer, CannedModel, Host, MemoryState};
-use tempfile::TempDir;
-
-const PROGRAM: &str = env!("CARGO_BIN_EXE_talon-lua");
-
-/// Writes a script as editors do: beside, and then in its place.
-fn write(dir: &Path, name: &str, source: impl AsRef<[u8]>) {
-    let beside = dir.join(format!("{name}.new"));
-    fs::write(&beside, source).expect("written");
-    fs::rename(beside, dir.join(name)).expect("renamed");
-}
-
-fn scripts(files: &[(&str, &str)]) -> TempDir {
-    let dir = TempDir::new().expect("a directory");
-    for (name, source) in files {
-        write(dir.path(), name, source);
-    }
-    dir
-}
-
-async fn launch(dir: &Path, further: Value) -> Host {
-    let mut config = json!({ "scripts_dir": dir });
-    let (Value::Object(config_members), Value::Object(further)) = (&mut config, further) else {
-        panic!("objects")
-    };
-    config_members.extend(further);
-    let host =
-        Host::builder(PROGRAM).config(config).state(&MemoryState::new()).launch().await.expect("it launches");
-    // What it offers depends on its settings, and is made when a host asks.
-    let _ = host.capabilities().await.expect("it has some");
-    host
-}
-
-async fn hook(host: &Host, action: &str, message: &str) -> Answer {
-    host.call_within(action, json!({ "message": message }), Duration::from_secs(60))
-        .await
-        .expect("it answers")
-}
-
-/// What it says is wrong; nothing if nothing is.
-fn error(answer: &Answer) -> &str {
-    answer.error.as_deref().unwrap_or_default()
-}
-
-async fn status(host: &Host) -> Value {
-    host.call("status", json!({})).await.expect("it answers").structured.expect("data")
-}
-
-/// How long a condition is waited for.
-const WAIT: Duration = Duration::from_secs(60);
-
-/// Asks until the answer is as wanted, and shows the last one if it never is.
-async fn until<T: std::fmt::Debug>(ask: impl AsyncFn() -> T, wanted: impl Fn(&T) -> bool) -> T {
-    let end = tokio::time::Instant::now() + WAIT;
-    loop {
-        let answer = ask().await;
-        if wanted(&answer) {
-            return answer;
-        }
-        assert!(tokio::time::Instant::now() < end, "not within {WAIT:?}; the last answer: {answer:?}");
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
-}
-
-async fn wait_for(host: &Host, wanted: impl Fn(&Value) -> bool) -> Value {
-    until(async || status(host).await, wanted).await
-}
+use corpus::{Expect, FILES, corpus};
+use serde_json::json;
+use support::{PROGRAM, error, hook, launch, scripts, status, wait_for, write};
+use talon_sdk::ScriptStatus;
+use talon_sdk::testing::{Answer, CannedModel, Host, MemoryState, Notice};
 
 /// One operation that takes long, and that no interrupt reaches.
 const LONG: &str = "function pre_hook(ctx) local s, n = ('a'):rep(2e6), ('a'):rep(1e6) .. 'b' while true do s:find(n, 1, true) end end";
@@ -246,6 +182,43 @@ async fn a_saved_file_takes_its_place_and_a_broken_one_does_not() {
     assert!(error(&hook(&host, "v-pre_hook", "x").await).contains("there is no script v.lua any more"));
 }
 
+// Promises: LUA-70
+#[tokio::test]
+async fn the_host_is_told_what_runs_of_each_script() {
+    let dir = scripts(&[("a.lua", UPPER), ("b.lua", "function filter(ctx) return = end")]);
+    let host = launch(dir.path(), json!({})).await;
+    let mut notices = host.listen().await.expect("it listens");
+    let mut next = async || loop {
+        match notices.next().await.expect("the stream is whole").expect("the stream goes on") {
+            Notice::Script(status) => return status,
+            Notice::ScriptRemoved(name) => return ScriptStatus { name, ..ScriptStatus::default() },
+            _ => {}
+        }
+    };
+    let (first, second) = (next().await, next().await);
+    assert_eq!((first.name.as_str(), first.loads, first.sha256.len()), ("a", 1, 64), "{first:?}");
+    assert_eq!(first.functions, ["pre_hook"]);
+    assert!(
+        second.name == "b" && second.sha256.is_empty() && second.problem.contains("b.lua:1:"),
+        "{second:?}"
+    );
+    write(dir.path(), "a.lua", "function pre_hook(ctx) while true do end end");
+    let changed = next().await;
+    assert!(changed.loads == 2 && changed.sha256 != first.sha256, "{changed:?}");
+    assert!(error(&hook(&host, "a-pre_hook", "x").await).contains("time limit"));
+    let counted = next().await;
+    // On a busy machine the worker may be ended before its interrupt comes.
+    assert_eq!(counted.ended_by_interrupt + counted.ended_with_process, 1, "{counted:?}");
+    fs::remove_file(dir.path().join("b.lua")).expect("removed");
+    let gone = next().await;
+    assert_eq!((gone.name.as_str(), gone.problem.as_str()), ("b", ""), "{gone:?}");
+    // Another listener gets what there is.
+    let mut again = host.listen().await.expect("it listens");
+    assert!(matches!(again.next().await, Ok(Some(Notice::Script(status))) if status == counted));
+    let Ok(Some(Notice::ScriptRemoved(name))) = again.next().await else { panic!("of what is gone, too") };
+    assert_eq!(name, "b");
+}
+
 // Promises: LUA-23
 #[tokio::test]
 async fn what_is_no_script_is_refused_by_name() {
@@ -264,6 +237,9 @@ async fn what_is_no_script_is_refused_by_name() {
         0,
     )
     .expect("a FIFO");
+    write(dir.path(), "open.lua", UPPER);
+    fs::set_permissions(path("open.lua"), fs::Permissions::from_mode(0o666)).expect("set");
+    let _socket = std::os::unix::net::UnixListener::bind(path("socket.lua")).expect("bound");
     let host = launch(dir.path(), json!({})).await;
     let status = status(&host).await;
     let failures: Vec<(&str, &str)> = status["scripts"]
@@ -274,15 +250,7 @@ async fn what_is_no_script_is_refused_by_name() {
             (script["name"].as_str().unwrap_or_default(), script["failure"].as_str().unwrap_or_default())
         })
         .collect();
-    for (name, says) in [
-        ("bytes", "not UTF-8 from byte 11"),
-        ("directory", "no regular file"),
-        ("fifo", "no regular file"),
-        ("good", ""),
-        ("huge", "more than 1048576 bytes"),
-        ("out", "a link out of the directory"),
-        ("within", ""),
-    ] {
+    for (name, _, says) in FILES {
         let (_, failure) = failures.iter().find(|(of, _)| *of == name).expect("it is listed");
         assert!(failure.contains(says) && failure.is_empty() == says.is_empty(), "{name}: {failure}");
     }
@@ -375,39 +343,6 @@ async fn who_goes_away_ends_a_call_that_waits_for_its_turn_or_for_a_model() {
     let answer = hook(&host, "ask-pre_hook", "x").await;
     assert_eq!(answer.structured, Some(json!({"verdict": "replace", "message": "done"})));
     drop(over);
-}
-
-// Promises: LUA-24
-#[tokio::test]
-async fn each_message_meets_exactly_one_version_while_the_script_changes() {
-    const MESSAGES: usize = 2000;
-    const CHANGES: usize = 40;
-    let version = |n: usize| format!("function pre_hook(ctx) ctx.message = ctx.message .. ' v{n}' end");
-    let dir = scripts(&[("v.lua", &version(0))]);
-    let host = launch(dir.path(), json!({})).await;
-    let changes = async {
-        for n in 1..=CHANGES {
-            write(dir.path(), "v.lua", version(n));
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    };
-    let messages = async {
-        let mut last = 0;
-        for n in 0..MESSAGES {
-            let answer = hook(&host, "v-pre_hook", &n.to_string()).await;
-            let data =
-                answer.structured.clone().unwrap_or_else(|| panic!("message {n} was lost: {answer:?}"));
-            let text = data["message"].as_str().expect("a text").to_owned();
-            let seen: usize =
-                text.strip_prefix(&format!("{n} v")).and_then(|v| v.parse().ok()).expect("one version");
-            assert!(seen >= last, "version {seen} after {last}");
-            last = seen;
-        }
-    };
-    let ((), ()) = tokio::join!(changes, messages);
-    let _ = wait_for(&host, |status| status["counts"]["reloads"].as_u64() >= Some(2)).await;
-    let last = Some(json!({"verdict": "replace", "message": format!("x v{CHANGES}")}));
-    let _ = until(async || hook(&host, "v-pre_hook", "x").await, |answer| answer.structured == last).await;
 }
 
 #[tokio::test]

@@ -11,6 +11,7 @@ use tokio::net::UnixStream;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::durability::{self, DurabilityError};
+use crate::loading::{Loading, is_loading};
 use crate::settings::{Durability, Server, ServerAddress};
 
 /// How long the server's settings are believed: somebody may change them while it runs.
@@ -27,6 +28,8 @@ pub(crate) enum OpenError {
     Socket(#[from] std::io::Error),
     #[error("{0}")]
     Tls(#[from] TlsError),
+    #[error("{0}")]
+    Loading(#[from] Loading),
     #[error("the server refuses the connection: {}", one_line(&.0.to_string()))]
     Login(RedisError),
     #[error("{0}")]
@@ -69,7 +72,10 @@ impl Connection {
         let config = AsyncConnectionConfig::new().set_response_timeout(None).set_connection_timeout(None);
         // The driver has to run while the login waits for answers: `new` drives both.
         let opened = MultiplexedConnection::new_with_config(&info, stream, config).await;
-        let (redis, driver) = opened.map_err(OpenError::Login)?;
+        let (redis, driver) = opened.map_err(|error| match is_loading(&error) {
+            true => OpenError::Loading(Loading),
+            false => OpenError::Login(error),
+        })?;
         let driver = AbortOnDropHandle::new(tokio::spawn(driver));
         let mut connection = Self { redis, checked: Instant::now(), _driver: driver };
         connection.check(server).await?;
@@ -83,7 +89,10 @@ impl Connection {
 
     async fn check(&mut self, server: &Server) -> Result<(), OpenError> {
         if server.durability == Durability::Strict {
-            durability::check(&mut self.redis).await?;
+            match durability::check(&mut self.redis).await {
+                Err(DurabilityError::Unknown(error)) if is_loading(&error) => return Err(Loading.into()),
+                checked => checked?,
+            }
         }
         self.checked = Instant::now();
         Ok(())

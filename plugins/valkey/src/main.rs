@@ -5,6 +5,7 @@
 //! | `settings` | what an operator writes, checked |
 //! | `connection` | a connection whose server keeps what it acknowledges |
 //! | `durability` | whether it does |
+//! | `loading` | a server that still reads its data |
 //! | `pool` | connections that wait for the next operation |
 //! | `keys` | names of keys in the server |
 //! | `operations` | the operations |
@@ -13,6 +14,7 @@
 mod connection;
 mod durability;
 mod keys;
+mod loading;
 mod operations;
 mod pool;
 mod settings;

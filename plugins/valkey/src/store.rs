@@ -6,6 +6,7 @@ use talon_sink::trust::Trust;
 use tokio::time::timeout;
 
 use crate::connection::Connection;
+use crate::loading::{Loading, is_loading};
 use crate::operations::{self, OperationError};
 use crate::pool::Pool;
 use crate::settings::{Server, Settings};
@@ -52,6 +53,10 @@ impl Valkey {
             Ok(Ok(reply)) => {
                 self.pool.put(connection, password);
                 Ok(reply)
+            }
+            Ok(Err(OperationError::NotDone(error))) if is_loading(&error) => {
+                self.pool.clear();
+                Ok(StorageReply::unavailable(Loading.to_string()))
             }
             Ok(Err(OperationError::NotDone(error))) => {
                 self.pool.clear();

@@ -487,6 +487,62 @@ pub struct Plugin {
         ::prost::alloc::string::String,
         u64,
     >,
+    /// The scripts that it runs, as it says itself, by name; for operators.
+    #[prost(message, repeated, tag = "1130")]
+    pub scripts: ::prost::alloc::vec::Vec<Script>,
+    /// The events that it told.
+    #[prost(message, optional, tag = "1101")]
+    pub events: ::core::option::Option<PluginEventCounts>,
+}
+/// A script of a plugin that runs scripts.
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Script {
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    /// The functions that are called.
+    #[prost(string, repeated, tag = "2")]
+    pub functions: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// SHA-256 of the source that runs; empty while none runs.
+    #[prost(string, tag = "3")]
+    pub sha256: ::prost::alloc::string::String,
+    /// loaded; outdated: a newer version was refused, and the last good one runs; or failed: none runs
+    #[prost(string, tag = "4")]
+    pub state: ::prost::alloc::string::String,
+    /// Why the newest version does not run, with line and traceback.
+    #[prost(string, tag = "5")]
+    pub problem: ::prost::alloc::string::String,
+    /// How many versions were loaded since the plugin's process started.
+    #[prost(uint64, tag = "6")]
+    pub loads: u64,
+    /// Calls that passed their time limit: ended by an interrupt, and ended with the process that ran them.
+    #[prost(uint64, tag = "7")]
+    pub ended_by_interrupt: u64,
+    #[prost(uint64, tag = "8")]
+    pub ended_with_process: u64,
+}
+/// Since the supervisor started.
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct PluginEventCounts {
+    /// Its operator lets it tell events.
+    #[prost(bool, tag = "1")]
+    pub granted: bool,
+    /// It tells more than it may, or the disk refuses: the rest waits in the plugin.
+    #[prost(bool, tag = "2")]
+    pub waiting: bool,
+    /// On the disk, and acknowledged.
+    #[prost(uint64, tag = "3")]
+    pub recorded: u64,
+    /// Acknowledged again: the id was known.
+    #[prost(uint64, tag = "4")]
+    pub repeated_ids: u64,
+    /// Not within the limits of an event.
+    #[prost(uint64, tag = "5")]
+    pub refused: u64,
+    /// Why its events are not read at present, such as one that is too large; empty while they are.
+    #[prost(string, tag = "6")]
+    pub problem: ::prost::alloc::string::String,
 }
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -1012,7 +1068,8 @@ pub struct Event {
     #[prost(uint32, tag = "4")]
     pub instance: u32,
     /// state_changed, call_finished, plugin_exited, health_failed, capabilities_changed, refused,
-    /// log_lines_dropped, call_progress, tools_changed, lists_changed, resource_updated, supervisor
+    /// log_lines_dropped, call_progress, tools_changed, lists_changed, resource_updated, script_loaded, script_refused,
+    /// script_removed, supervisor
     #[prost(string, tag = "5")]
     pub kind: ::prost::alloc::string::String,
     #[prost(string, tag = "6")]
@@ -1024,7 +1081,7 @@ pub struct Event {
     >,
 }
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
-#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct SubscribeRequest {
     /// The number of the last event that the caller has; 0 for none: then it gets all that are kept. A number that was never given
     /// out is refused as OUT_OF_RANGE: the caller's events are of another log.
@@ -1033,6 +1090,10 @@ pub struct SubscribeRequest {
     /// The stream ends after the events that are kept, and waits for no others.
     #[prost(bool, tag = "2")]
     pub kept_only: bool,
+    /// Empty: the supervisor's own events. plugins: those that plugins tell, of the kind source.event, which have a log and numbers of
+    /// their own.
+    #[prost(string, tag = "1100")]
+    pub source: ::prost::alloc::string::String,
 }
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -1041,7 +1102,8 @@ pub struct HostEvent {
     /// that a number is not given twice even if the directory of events is lost.
     #[prost(uint64, tag = "1")]
     pub number: u64,
-    /// plugin.failed, plugin.restarting, plugin.quarantined, plugin.ready, state.unavailable, state.available, config.refused, or
+    /// plugin.failed, plugin.restarting, plugin.quarantined, plugin.ready, script.refused, script.loaded, state.unavailable, state.available,
+    /// config.refused, or
     /// events.gap: events that the caller had not acknowledged are gone. Its number is that of the last one that is gone; its fields
     /// say how many (dropped) and which (from, through).
     #[prost(string, tag = "2")]
@@ -1065,12 +1127,15 @@ pub struct HostEvent {
     >,
 }
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
-#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct AckEventsRequest {
     /// This event and all before it. One that was never given out is refused as OUT_OF_RANGE; one before what was acknowledged
     /// earlier changes nothing.
     #[prost(uint64, tag = "1")]
     pub through: u64,
+    /// SubscribeRequest.source.
+    #[prost(string, tag = "1100")]
+    pub source: ::prost::alloc::string::String,
 }
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]

@@ -3,7 +3,7 @@
 pub struct ListenRequest {}
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Notice {
-    #[prost(oneof = "notice::Kind", tags = "1, 2, 3, 4, 1100")]
+    #[prost(oneof = "notice::Kind", tags = "1, 2, 3, 4, 1100, 1130")]
     pub kind: ::core::option::Option<notice::Kind>,
 }
 /// Nested message and enum types in `Notice`.
@@ -20,6 +20,8 @@ pub mod notice {
         ResourcesUpdated(super::ResourcesUpdated),
         #[prost(message, tag = "1100")]
         Output(super::CallOutput),
+        #[prost(message, tag = "1130")]
+        Script(super::ScriptStatus),
     }
 }
 /// How far a call has come. Of a call that is not in flight it is dropped.
@@ -70,6 +72,84 @@ pub struct ResourcesUpdated {
     #[prost(string, repeated, tag = "1")]
     pub uris: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
+/// What runs of one script, from a plugin that runs scripts. Each is sent when the host begins to listen, and again when it changes;
+/// what the host has not taken yet is replaced by what is newer. A notice has 16 KiB at most.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ScriptStatus {
+    /// 1 to 64 of A-Z, a-z, 0-9, _, - and the point. A status with another name is dropped, and so is one of more than 256 scripts of a
+    /// process.
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    /// The functions that are called. At most 16, and 32 bytes of each, are kept.
+    #[prost(string, repeated, tag = "2")]
+    pub functions: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// SHA-256 of the source that runs, in lower-case hex; empty while none runs.
+    #[prost(string, tag = "3")]
+    pub sha256: ::prost::alloc::string::String,
+    /// How many versions of it were loaded since the process started.
+    #[prost(uint64, tag = "4")]
+    pub loads: u64,
+    /// Why the newest version does not run, with line and traceback; empty if it does. At most 4 KiB are kept.
+    #[prost(string, tag = "5")]
+    pub problem: ::prost::alloc::string::String,
+    /// Calls that passed their time limit since the process started: ended by an interrupt, and ended with the process that ran them.
+    #[prost(uint64, tag = "6")]
+    pub ended_by_interrupt: u64,
+    #[prost(uint64, tag = "7")]
+    pub ended_with_process: u64,
+    /// It is gone, and nothing of it runs any more.
+    #[prost(bool, tag = "8")]
+    pub removed: bool,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct SubscribeEventsRequest {}
+/// 64 KiB at most.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct PluginEvent {
+    /// 1 to 128 letters, digits and -_.:/ of ASCII; another one for each event of the plugin. The host drops one that it has.
+    #[prost(string, tag = "1")]
+    pub id: ::prost::alloc::string::String,
+    /// 1 to 64 of a-z, 0-9 and -_.; the plugin's own word for what it is about.
+    #[prost(string, tag = "2")]
+    pub topic: ::prost::alloc::string::String,
+    /// info, warning or critical; empty is info.
+    #[prost(string, tag = "3")]
+    pub severity: ::prost::alloc::string::String,
+    /// One line; 490 bytes are kept.
+    #[prost(string, tag = "4")]
+    pub summary: ::prost::alloc::string::String,
+    /// 16 KiB are kept.
+    #[prost(string, tag = "5")]
+    pub details: ::prost::alloc::string::String,
+    /// At most 16; a name is 1 to 32 of a-z, 0-9 and _, and none of plugin, topic, event_id, count, dropped. 512 bytes of a value are
+    /// kept.
+    #[prost(btree_map = "string, string", tag = "6")]
+    pub fields: ::prost::alloc::collections::BTreeMap<
+        ::prost::alloc::string::String,
+        ::prost::alloc::string::String,
+    >,
+    /// When it happened, in milliseconds since 1970; 0: now.
+    #[prost(int64, tag = "7")]
+    pub time_unix_ms: i64,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct AcknowledgeEventsRequest {
+    /// They need not be sent again. Ids that were never sent are passed over.
+    #[prost(string, repeated, tag = "1")]
+    pub ids: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// They are never taken, and need not be sent again either.
+    #[prost(message, repeated, tag = "2")]
+    pub refused: ::prost::alloc::vec::Vec<RefusedEvent>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RefusedEvent {
+    #[prost(string, tag = "1")]
+    pub id: ::prost::alloc::string::String,
+    #[prost(string, tag = "2")]
+    pub reason: ::prost::alloc::string::String,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct AcknowledgeEventsResponse {}
 /// Generated client implementations.
 pub mod notices_client {
     #![allow(
@@ -363,6 +443,387 @@ pub mod notices_server {
     /// Generated gRPC service name
     pub const SERVICE_NAME: &str = "talon.plugin.v1.Notices";
     impl<T> tonic::server::NamedService for NoticesServer<T> {
+        const NAME: &'static str = SERVICE_NAME;
+    }
+}
+/// Generated client implementations.
+pub mod event_source_client {
+    #![allow(
+        unused_variables,
+        dead_code,
+        missing_docs,
+        clippy::wildcard_imports,
+        clippy::let_unit_value,
+    )]
+    use tonic::codegen::*;
+    use tonic::codegen::http::Uri;
+    /// A plugin that tells what happened elsewhere: a mail came, a build failed. Optional. Every event is told at least once: it is sent
+    /// again, with the same id, over each new stream, until it was acknowledged.
+    #[derive(Debug, Clone)]
+    pub struct EventSourceClient<T> {
+        inner: tonic::client::Grpc<T>,
+    }
+    impl<T> EventSourceClient<T>
+    where
+        T: tonic::client::GrpcService<tonic::body::Body>,
+        T::Error: Into<StdError>,
+        T::ResponseBody: Body<Data = Bytes> + std::marker::Send + 'static,
+        <T::ResponseBody as Body>::Error: Into<StdError> + std::marker::Send,
+    {
+        pub fn new(inner: T) -> Self {
+            let inner = tonic::client::Grpc::new(inner);
+            Self { inner }
+        }
+        pub fn with_origin(inner: T, origin: Uri) -> Self {
+            let inner = tonic::client::Grpc::with_origin(inner, origin);
+            Self { inner }
+        }
+        pub fn with_interceptor<F>(
+            inner: T,
+            interceptor: F,
+        ) -> EventSourceClient<InterceptedService<T, F>>
+        where
+            F: tonic::service::Interceptor,
+            T::ResponseBody: Default,
+            T: tonic::codegen::Service<
+                http::Request<tonic::body::Body>,
+                Response = http::Response<
+                    <T as tonic::client::GrpcService<tonic::body::Body>>::ResponseBody,
+                >,
+            >,
+            <T as tonic::codegen::Service<
+                http::Request<tonic::body::Body>,
+            >>::Error: Into<StdError> + std::marker::Send + std::marker::Sync,
+        {
+            EventSourceClient::new(InterceptedService::new(inner, interceptor))
+        }
+        /// Compress requests with the given encoding.
+        ///
+        /// This requires the server to support it otherwise it might respond with an
+        /// error.
+        #[must_use]
+        pub fn send_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.inner = self.inner.send_compressed(encoding);
+            self
+        }
+        /// Enable decompressing responses.
+        #[must_use]
+        pub fn accept_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.inner = self.inner.accept_compressed(encoding);
+            self
+        }
+        /// Limits the maximum size of a decoded message.
+        ///
+        /// Default: `4MB`
+        #[must_use]
+        pub fn max_decoding_message_size(mut self, limit: usize) -> Self {
+            self.inner = self.inner.max_decoding_message_size(limit);
+            self
+        }
+        /// Limits the maximum size of an encoded message.
+        ///
+        /// Default: `usize::MAX`
+        #[must_use]
+        pub fn max_encoding_message_size(mut self, limit: usize) -> Self {
+            self.inner = self.inner.max_encoding_message_size(limit);
+            self
+        }
+        /// Opened by the host where its operator lets the plugin tell events, once, and kept open: first what was not acknowledged, the
+        /// oldest first, then what happens. A new stream takes the place of an older one. The host reads no faster than it may take
+        /// events: the rest waits in the plugin. UNIMPLEMENTED: the plugin tells none.
+        pub async fn subscribe(
+            &mut self,
+            request: impl tonic::IntoRequest<super::SubscribeEventsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<tonic::codec::Streaming<super::PluginEvent>>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = crate::lasting::LastingCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/talon.plugin.v1.EventSource/Subscribe",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("talon.plugin.v1.EventSource", "Subscribe"));
+            self.inner.server_streaming(req, path, codec).await
+        }
+        /// What the host has on its disk. A call of its own, so that it has an answer and a deadline.
+        pub async fn acknowledge(
+            &mut self,
+            request: impl tonic::IntoRequest<super::AcknowledgeEventsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::AcknowledgeEventsResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = crate::lasting::LastingCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/talon.plugin.v1.EventSource/Acknowledge",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("talon.plugin.v1.EventSource", "Acknowledge"));
+            self.inner.unary(req, path, codec).await
+        }
+    }
+}
+/// Generated server implementations.
+pub mod event_source_server {
+    #![allow(
+        unused_variables,
+        dead_code,
+        missing_docs,
+        clippy::wildcard_imports,
+        clippy::let_unit_value,
+    )]
+    use tonic::codegen::*;
+    /// Generated trait containing gRPC methods that should be implemented for use with EventSourceServer.
+    #[async_trait]
+    pub trait EventSource: std::marker::Send + std::marker::Sync + 'static {
+        /// Server streaming response type for the Subscribe method.
+        type SubscribeStream: tonic::codegen::tokio_stream::Stream<
+                Item = std::result::Result<super::PluginEvent, tonic::Status>,
+            >
+            + std::marker::Send
+            + 'static;
+        /// Opened by the host where its operator lets the plugin tell events, once, and kept open: first what was not acknowledged, the
+        /// oldest first, then what happens. A new stream takes the place of an older one. The host reads no faster than it may take
+        /// events: the rest waits in the plugin. UNIMPLEMENTED: the plugin tells none.
+        async fn subscribe(
+            &self,
+            request: tonic::Request<super::SubscribeEventsRequest>,
+        ) -> std::result::Result<tonic::Response<Self::SubscribeStream>, tonic::Status>;
+        /// What the host has on its disk. A call of its own, so that it has an answer and a deadline.
+        async fn acknowledge(
+            &self,
+            request: tonic::Request<super::AcknowledgeEventsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::AcknowledgeEventsResponse>,
+            tonic::Status,
+        >;
+    }
+    /// A plugin that tells what happened elsewhere: a mail came, a build failed. Optional. Every event is told at least once: it is sent
+    /// again, with the same id, over each new stream, until it was acknowledged.
+    #[derive(Debug)]
+    pub struct EventSourceServer<T> {
+        inner: Arc<T>,
+        accept_compression_encodings: EnabledCompressionEncodings,
+        send_compression_encodings: EnabledCompressionEncodings,
+        max_decoding_message_size: Option<usize>,
+        max_encoding_message_size: Option<usize>,
+    }
+    impl<T> EventSourceServer<T> {
+        pub fn new(inner: T) -> Self {
+            Self::from_arc(Arc::new(inner))
+        }
+        pub fn from_arc(inner: Arc<T>) -> Self {
+            Self {
+                inner,
+                accept_compression_encodings: Default::default(),
+                send_compression_encodings: Default::default(),
+                max_decoding_message_size: None,
+                max_encoding_message_size: None,
+            }
+        }
+        pub fn with_interceptor<F>(
+            inner: T,
+            interceptor: F,
+        ) -> InterceptedService<Self, F>
+        where
+            F: tonic::service::Interceptor,
+        {
+            InterceptedService::new(Self::new(inner), interceptor)
+        }
+        /// Enable decompressing requests with the given encoding.
+        #[must_use]
+        pub fn accept_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.accept_compression_encodings.enable(encoding);
+            self
+        }
+        /// Compress responses with the given encoding, if the client supports it.
+        #[must_use]
+        pub fn send_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.send_compression_encodings.enable(encoding);
+            self
+        }
+        /// Limits the maximum size of a decoded message.
+        ///
+        /// Default: `4MB`
+        #[must_use]
+        pub fn max_decoding_message_size(mut self, limit: usize) -> Self {
+            self.max_decoding_message_size = Some(limit);
+            self
+        }
+        /// Limits the maximum size of an encoded message.
+        ///
+        /// Default: `usize::MAX`
+        #[must_use]
+        pub fn max_encoding_message_size(mut self, limit: usize) -> Self {
+            self.max_encoding_message_size = Some(limit);
+            self
+        }
+    }
+    impl<T, B> tonic::codegen::Service<http::Request<B>> for EventSourceServer<T>
+    where
+        T: EventSource,
+        B: Body + std::marker::Send + 'static,
+        B::Error: Into<StdError> + std::marker::Send + 'static,
+    {
+        type Response = http::Response<tonic::body::Body>;
+        type Error = std::convert::Infallible;
+        type Future = BoxFuture<Self::Response, Self::Error>;
+        fn poll_ready(
+            &mut self,
+            _cx: &mut Context<'_>,
+        ) -> Poll<std::result::Result<(), Self::Error>> {
+            Poll::Ready(Ok(()))
+        }
+        fn call(&mut self, req: http::Request<B>) -> Self::Future {
+            match req.uri().path() {
+                "/talon.plugin.v1.EventSource/Subscribe" => {
+                    #[allow(non_camel_case_types)]
+                    struct SubscribeSvc<T: EventSource>(pub Arc<T>);
+                    impl<
+                        T: EventSource,
+                    > tonic::server::ServerStreamingService<
+                        super::SubscribeEventsRequest,
+                    > for SubscribeSvc<T> {
+                        type Response = super::PluginEvent;
+                        type ResponseStream = T::SubscribeStream;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::ResponseStream>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::SubscribeEventsRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as EventSource>::subscribe(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = SubscribeSvc(inner);
+                        let codec = crate::lasting::LastingCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.server_streaming(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/talon.plugin.v1.EventSource/Acknowledge" => {
+                    #[allow(non_camel_case_types)]
+                    struct AcknowledgeSvc<T: EventSource>(pub Arc<T>);
+                    impl<
+                        T: EventSource,
+                    > tonic::server::UnaryService<super::AcknowledgeEventsRequest>
+                    for AcknowledgeSvc<T> {
+                        type Response = super::AcknowledgeEventsResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::AcknowledgeEventsRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as EventSource>::acknowledge(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = AcknowledgeSvc(inner);
+                        let codec = crate::lasting::LastingCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                _ => {
+                    Box::pin(async move {
+                        let mut response = http::Response::new(
+                            tonic::body::Body::default(),
+                        );
+                        let headers = response.headers_mut();
+                        headers
+                            .insert(
+                                tonic::Status::GRPC_STATUS,
+                                (tonic::Code::Unimplemented as i32).into(),
+                            );
+                        headers
+                            .insert(
+                                http::header::CONTENT_TYPE,
+                                tonic::metadata::GRPC_CONTENT_TYPE,
+                            );
+                        Ok(response)
+                    })
+                }
+            }
+        }
+    }
+    impl<T> Clone for EventSourceServer<T> {
+        fn clone(&self) -> Self {
+            let inner = self.inner.clone();
+            Self {
+                inner,
+                accept_compression_encodings: self.accept_compression_encodings,
+                send_compression_encodings: self.send_compression_encodings,
+                max_decoding_message_size: self.max_decoding_message_size,
+                max_encoding_message_size: self.max_encoding_message_size,
+            }
+        }
+    }
+    /// Generated gRPC service name
+    pub const SERVICE_NAME: &str = "talon.plugin.v1.EventSource";
+    impl<T> tonic::server::NamedService for EventSourceServer<T> {
         const NAME: &'static str = SERVICE_NAME;
     }
 }

@@ -4,6 +4,7 @@ mod call;
 mod connection;
 mod drain;
 mod error;
+mod events;
 mod handshake;
 mod listen;
 mod notices;

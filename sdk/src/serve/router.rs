@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use talon_proto::goplugin::grpc_controller_server::GrpcControllerServer;
+use talon_proto::notices::event_source_server::EventSourceServer;
 use talon_proto::notices::notices_server::NoticesServer;
 use talon_proto::plugin::plugin_service_server::PluginServiceServer;
 use tonic::Status;
@@ -16,6 +17,7 @@ use tonic_health::pb::health_server::{Health, HealthServer};
 use tower::Service;
 
 use super::drain::Controller;
+use super::events::EventsService;
 use super::notices::NoticesService;
 use super::service::ServedPlugin;
 
@@ -24,6 +26,7 @@ pub(super) struct Router<H> {
     pub(super) wire: Arc<ServedPlugin>,
     pub(super) plugin: PluginServiceServer<ServedPlugin>,
     pub(super) notices: NoticesServer<NoticesService>,
+    pub(super) events: EventSourceServer<EventsService>,
     pub(super) controller: GrpcControllerServer<Controller>,
     pub(super) health: HealthServer<H>,
 }
@@ -35,6 +38,7 @@ impl<H> Clone for Router<H> {
             wire: self.wire.clone(),
             plugin: self.plugin.clone(),
             notices: self.notices.clone(),
+            events: self.events.clone(),
             controller: self.controller.clone(),
             health: self.health.clone(),
         }
@@ -58,6 +62,7 @@ impl<H: Health> Service<Request<Body>> for Router<H> {
         match service {
             Some(<PluginServiceServer<ServedPlugin> as NamedService>::NAME) => self.plugin.call(request),
             Some(<NoticesServer<NoticesService> as NamedService>::NAME) => self.notices.call(request),
+            Some(<EventSourceServer<EventsService> as NamedService>::NAME) => self.events.call(request),
             Some(<HealthServer<H> as NamedService>::NAME) => self.health.call(request),
             Some(<GrpcControllerServer<Controller> as NamedService>::NAME) => self.controller.call(request),
             _ => Box::pin(async { Ok(Status::unimplemented("no such service").into_http()) }),

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use talon_proto::HEALTH_SERVICE;
 use talon_proto::goplugin::grpc_controller_server::GrpcControllerServer;
+use talon_proto::notices::event_source_server::EventSourceServer;
 use talon_proto::notices::notices_server::NoticesServer;
 use talon_proto::plugin::plugin_service_server::PluginServiceServer;
 use talon_wire::LazyWritable;
@@ -18,6 +19,7 @@ use super::call::MAX_REQUEST_BYTES;
 use super::connection;
 use super::drain::{Controller, StopSignals};
 use super::error::ServeError;
+use super::events::EventsService;
 use super::notices::NoticesService;
 use super::router::Router;
 use super::service::ServedPlugin;
@@ -61,11 +63,13 @@ pub(super) async fn run_until(
         health_reporter.set_service_status(service, ServingStatus::Serving).await;
     }
     let notices = NoticesService { board: plugin.notifier.board.clone(), stop: stop.clone() };
+    let events = EventsService { source: plugin.events.clone(), stop: stop.clone() };
     let wire = Arc::new(ServedPlugin::new(plugin));
     let router = Router {
         plugin: PluginServiceServer::from_arc(wire.clone()).max_decoding_message_size(MAX_REQUEST_BYTES),
         wire,
         notices: NoticesServer::new(notices),
+        events: EventSourceServer::new(events),
         controller: GrpcControllerServer::new(Controller { stop: stop.clone() }),
         health,
     };

@@ -19,7 +19,7 @@ use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_check_response::ServingStatus;
 use tonic_health::pb::health_client::HealthClient;
 
-use super::Notices;
+use super::{Events, Notices};
 
 /// The largest answer that is read, as in real hosts.
 const MAX_ANSWER_BYTES: usize = 8 << 20;
@@ -111,6 +111,10 @@ impl Client {
     pub(super) async fn listen(&self) -> Result<Notices, Status> {
         let stream = NoticesClient::new(self.channel.clone()).listen(ListenRequest {}).await?;
         Ok(Notices::new(stream.into_inner()))
+    }
+
+    pub(super) async fn events(&self) -> Result<Events, Status> {
+        Events::subscribe(self.channel.clone()).await
     }
 
     pub(super) async fn execute(

@@ -19,7 +19,7 @@ use tonic::transport::Server;
 
 use super::client::{Client, accept};
 use super::launch::{LaunchError, PrivateDir, Process, launch};
-use super::{Answer, CallError, CannedModel, MemoryState, Notices, arguments, role_sample};
+use super::{Answer, CallError, CannedModel, Events, MemoryState, Notices, arguments, role_sample};
 use crate::{model, state};
 
 /// How long a plugin may take until its handshake line, unless [`Builder::start_timeout`] sets another limit.
@@ -249,6 +249,14 @@ impl Host {
     /// The gRPC status; UNIMPLEMENTED when the plugin sends no notices.
     pub async fn listen(&self) -> Result<Notices, Status> {
         self.client.listen().await
+    }
+
+    /// The events that the plugin tells: first those that were not acknowledged. A previous subscriber gets no more.
+    ///
+    /// # Errors
+    /// The gRPC status; UNIMPLEMENTED when the plugin tells none.
+    pub async fn events(&self) -> Result<Events, Status> {
+        self.client.events().await
     }
 
     /// Sends new settings.

@@ -31,6 +31,7 @@
 
 mod call;
 mod client;
+mod events;
 mod host;
 mod launch;
 mod model;
@@ -40,6 +41,7 @@ mod state;
 
 pub use call::{Call, call};
 pub use client::{Answer, CallError};
+pub use events::Events;
 pub use host::{Builder, Host};
 pub use launch::LaunchError;
 pub use model::CannedModel;

@@ -5,6 +5,7 @@ use talon_proto::notices::notice::Kind;
 use tonic::{Status, Streaming};
 
 use crate::progress::Progress;
+use crate::script_status::ScriptStatus;
 
 /// One notice of a plugin.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,6 +33,10 @@ pub enum Notice {
     },
     /// By [`Notifier::resource_updated`](crate::Notifier::resource_updated): the addresses.
     ResourcesUpdated(Vec<String>),
+    /// By [`Notifier::script`](crate::Notifier::script).
+    Script(ScriptStatus),
+    /// By [`Notifier::script_removed`](crate::Notifier::script_removed): the name.
+    ScriptRemoved(String),
 }
 
 /// A plugin's notices, in order; see [`Host::listen`](super::Host::listen).
@@ -64,6 +69,10 @@ impl Notices {
                 Some(Kind::ResourcesUpdated(updated)) => {
                     return Ok(Some(Notice::ResourcesUpdated(updated.uris)));
                 }
+                Some(Kind::Script(status)) if status.removed => {
+                    return Ok(Some(Notice::ScriptRemoved(status.name)));
+                }
+                Some(Kind::Script(status)) => return Ok(Some(Notice::Script(status.into()))),
                 None => {}
             }
         }

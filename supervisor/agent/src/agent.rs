@@ -26,7 +26,7 @@ use crate::approval::{ApprovalQueue, ConfirmSettings};
 use crate::costs::Costs;
 use crate::driver::{Driver, TurnRunner};
 use crate::hooks::{EntryStates, RoleHost};
-use crate::host_client::{HostClient, HostConnector};
+use crate::host_client::{EventStream, HostClient, HostConnector};
 use crate::jobs::ConfiguredJobs;
 use crate::media_store::MediaStore;
 use crate::metrics::Metrics;
@@ -132,7 +132,8 @@ impl Agent {
         let parts = SharedParts {
             role_host: Arc::clone(&host) as _,
             entry_states: Arc::clone(&host) as _,
-            host_events: Arc::clone(&host) as _,
+            host_events: Arc::new(EventStream::of_supervisor(Arc::clone(&host))),
+            plugin_events: Arc::new(EventStream::of_plugins(Arc::clone(&host))),
             host,
             memory: store.memory(),
             sessions: store.sessions(),
@@ -198,6 +199,11 @@ impl Agent {
     /// The supervisor's events.
     pub(crate) fn host_events(&self) -> Arc<dyn HostEvents> {
         Arc::clone(&self.parts.host_events)
+    }
+
+    /// The events that plugins tell.
+    pub(crate) fn plugin_events(&self) -> Arc<dyn HostEvents> {
+        Arc::clone(&self.parts.plugin_events)
     }
 
     /// By what the store knows the numbers of the supervisor's events: several supervisors may share a database.

@@ -82,6 +82,8 @@ pub(crate) fn plugin(plugin: &Plugin) -> Value {
         "watched": plugin.watched,
         "replacement_problem": plugin.replacement_problem,
         "restarts": plugin.restarts,
+        "scripts": plugin.scripts,
+        "events": plugin.events.as_ref().map(fields),
         "counters": counters(&plugin.counters.clone().unwrap_or_default()),
     })
 }

@@ -37,6 +37,7 @@ mod local;
 mod output;
 mod runtime;
 mod schedule;
+mod script_table;
 mod show;
 mod signals;
 mod table;

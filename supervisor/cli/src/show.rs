@@ -92,6 +92,9 @@ fn notes(plugins: &[Plugin]) -> Table {
         if let Some(text) = changed(plugin) {
             notes.row(vec![format!("{}:", plugin.name).into(), text.into()]);
         }
+        if let Some(text) = events(plugin) {
+            notes.row(vec![format!("{}:", plugin.name).into(), text.into()]);
+        }
         if plugin.quarantined {
             let text = format!(
                 "in quarantine, because its answers held too much control syntax: calls are refused until `talon plugin \
@@ -109,6 +112,20 @@ fn notes(plugins: &[Plugin]) -> Table {
         }
     }
     notes
+}
+
+/// A note if events that it tells wait, or cannot be read.
+pub(crate) fn events(plugin: &Plugin) -> Option<String> {
+    let events = plugin.events.as_ref().filter(|events| events.granted)?;
+    let name = &plugin.name;
+    if !events.problem.is_empty() {
+        return Some(format!("its events are not read: {}; see `talon plugin logs {name}`", events.problem));
+    }
+    events.waiting.then(|| {
+        "it tells more events than it may, or the disk refuses them, and they wait in it: see `talon event list --source \
+             plugins`, and raise `per_minute` of its grant `events` if it should"
+            .to_owned()
+    })
 }
 
 /// How many changed actions are listed; the others are counted.
@@ -153,8 +170,8 @@ pub(crate) fn state(state: &str, desired: &str) -> Cell {
 /// The colour of a state.
 pub(crate) fn state_style(state: &str) -> Option<Style> {
     match state {
-        "ready" | "serving" => Some(AnsiColor::Green.on_default()),
-        "failed" | "failing" | "refused" | "unhealthy" | "full" | "unresponsive" => {
+        "ready" | "serving" | "loaded" => Some(AnsiColor::Green.on_default()),
+        "failed" | "failing" | "outdated" | "refused" | "unhealthy" | "full" | "unresponsive" => {
             Some(AnsiColor::Red.on_default())
         }
         "backoff" | "waiting" | "starting" | "handshaking" | "draining" | "unavailable" => {

@@ -434,7 +434,7 @@ fn models_of_a_plugin_are_checked_against_the_catalog() {
              catalog: {{ local/qwen: {{ alias: small, tier: cheap, context_window: 32768, free: true }} }}\n{rest}"
         )
     };
-    let granted = Scene::file(&text("{ allow: [auto, small], own_budget: { per_day: 0.5 } }", "")).load();
+    let granted = Scene::file(text("{ allow: [auto, small], own_budget: { per_day: 0.5 } }", "")).load();
     assert!(granted.warnings.is_empty(), "{:?}", granted.warnings);
     let grant = granted.config.model_grant("a").expect("a grant");
     assert_eq!((grant.max_calls, grant.concurrency), (10, 4));
@@ -449,10 +449,10 @@ fn models_of_a_plugin_are_checked_against_the_catalog() {
         ("{ allow: [auto], timeout: 0s }", "timeout"),
         ("{ allow: [auto], own_budget: { per_day: 1, calls_per_day: 0 } }", "calls_per_day"),
     ] {
-        let errors = Scene::file(&text(grant, "")).errors();
+        let errors = Scene::file(text(grant, "")).errors();
         assert!(errors.contains(says), "expected {says:?} in {errors}");
     }
-    let off = Scene::file(&text("{ allow: [auto] }", "agent: { enabled: false }")).load();
+    let off = Scene::file(text("{ allow: [auto] }", "agent: { enabled: false }")).load();
     assert!(off.warnings[0].to_string().contains("the plugin gets no socket"), "{:?}", off.warnings);
     assert!(off.config.spec_defaults().granted_models.is_empty());
 }

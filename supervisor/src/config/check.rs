@@ -20,7 +20,7 @@ use talon_plugin_config::spec::LifecycleSettings;
 use talon_plugin_config::units::ByteSize;
 
 use super::environment::Environment;
-use super::types::{Config, Engine, Events, Grants, Guard, Lifecycle, State, Tools};
+use super::types::{Config, Engine, Events, Grants, Guard, Lifecycle, MAX_EVENTS_PER_MINUTE, State, Tools};
 
 /// Checks a configuration whose values are each valid for their key.
 pub(crate) fn check<'o>(config: &Config, around: &Environment, origins: &'o Origins) -> Findings<'o> {
@@ -58,7 +58,7 @@ pub(crate) fn check<'o>(config: &Config, around: &Environment, origins: &'o Orig
     check.orchestrator(&config.orchestrator, &top.key("orchestrator"));
     check.gateway(config, &top.key("gateway"));
     check.extensions(config, &top.key("extensions"));
-    check.lua(config, &KeyPath::of(&["plugins", "lua"]));
+    check.lua(config, catalog.as_ref(), &KeyPath::of(&["plugins", "lua"]));
     check.found
 }
 
@@ -196,6 +196,9 @@ impl Check<'_> {
         }
         if let Some(quota) = &grants.state_quota {
             self.quota(quota.bytes, quota.keys, &path.key("state_quota"));
+        }
+        if let Some(events) = &grants.events {
+            self.bounded(events.per_minute, MAX_EVENTS_PER_MINUTE, &path.key("events").key("per_minute"));
         }
     }
 

@@ -43,6 +43,21 @@ pub(super) fn expand(config: &mut Config) {
     let _ = config.plugins.tools.plugins.insert(PLUGIN.to_owned(), plugin(&lua));
 }
 
+/// Takes out what [`expand`] wrote: what is left can be read again as the same configuration.
+pub(super) fn without_written_out(config: &Config) -> Config {
+    let mut config = config.clone();
+    if config.plugins.lua.is_none() {
+        return config;
+    }
+    let _ = config.plugins.tools.plugins.remove(PLUGIN);
+    let extensions = &mut config.extensions;
+    for list in [&mut extensions.filters, &mut extensions.request_hooks, &mut extensions.response_hooks] {
+        // No entry of a file may have all metadata.
+        list.retain(|entry| entry.metadata != [HookEntry::ALL_METADATA]);
+    }
+    config
+}
+
 /// The scripts' names, in order; `None` without the directory.
 pub(crate) fn scripts(lua: &LuaScripts) -> Option<Vec<String>> {
     let files = std::fs::read_dir(&lua.scripts_dir).ok()?;
@@ -92,10 +107,6 @@ fn plugin(lua: &LuaScripts) -> ConfiguredPlugin {
     let program = program_lookup::find(PROGRAM);
     let longest = lua.scripts.keys().map(|script| lua.limits_of(script)).chain([lua.limits]);
     let longest = longest.map(|limits| limits.deadline_seconds()).max().unwrap_or_default();
-    let scripts = lua.scripts.iter().map(|(name, script)| {
-        let settings = json!({ "limits": script.limits, "libraries": script.libraries });
-        (name.clone(), settings)
-    });
     let settings = json!({
         // A name without a path is looked for, and its absence reported.
         "command": program.as_deref().unwrap_or(Path::new(PROGRAM)),
@@ -103,15 +114,7 @@ fn plugin(lua: &LuaScripts) -> ConfiguredPlugin {
         "max_structured_bytes": MAX_STRUCTURED,
         "models": lua.default_model.as_ref().map(|model| models(lua, model)),
         "sandbox": { "network": "none", "fs": { "read": [lua.scripts_dir] } },
-        "config": {
-            "scripts_dir": lua.scripts_dir,
-            "watch": lua.watch,
-            "default_model": lua.default_model,
-            "libraries": lua.libraries,
-            "limits": lua.limits,
-            "scripts": serde_json::Map::from_iter(scripts),
-            "workers": lua.workers,
-        },
+        "config": lua.program_settings(),
     });
     serde_json::from_value(settings).expect("these are keys of a plugin, with values that they take")
 }

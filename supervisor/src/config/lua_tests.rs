@@ -2,12 +2,20 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
 
 use talon_extensions::FailurePolicy;
 use tempfile::TempDir;
 
 use super::*;
 use crate::config::{LoadOptions, Loaded, load};
+
+fn options_for(file: PathBuf) -> LoadOptions {
+    let mut options = LoadOptions { file: Some(file), ..LoadOptions::of_process() };
+    // Whoever runs the tests may set variables of ours.
+    options.environment.env.retain(|name, _| !name.starts_with("TALON_"));
+    options
+}
 
 fn load_with(files: &[&str], yaml: &str) -> (TempDir, Result<Loaded, String>) {
     let dir = TempDir::new().expect("a directory");
@@ -21,8 +29,7 @@ fn load_with(files: &[&str], yaml: &str) -> (TempDir, Result<Loaded, String>) {
     }
     let file = dir.path().join("talon.yaml");
     fs::write(&file, yaml).expect("written");
-    let options = LoadOptions { file: Some(file), ..LoadOptions::of_process() };
-    let loaded = load(&options).map_err(|errors| errors.to_string());
+    let loaded = load(&options_for(file)).map_err(|errors| errors.to_string());
     (dir, loaded)
 }
 
@@ -69,6 +76,19 @@ fn the_founding_block_alone_registers_every_script() {
     let models = config.model_grant(PLUGIN).expect("the default model is granted");
     assert_eq!((models.allow.as_slice(), models.max_calls), (["small".to_owned()].as_slice(), 3));
     assert_eq!(models.timeout.get().as_secs(), 10);
+}
+
+// Promises: LUA-80
+#[test]
+fn what_is_shown_can_be_read_as_the_same_configuration() {
+    let (dir, loaded) = load_with(&["a.lua"], FOUNDING);
+    let loaded = loaded.expect("it is valid");
+    let shown = loaded.show_yaml();
+    assert!(!shown.contains("talon-lua") && shown.contains("default_model: small"), "{shown}");
+    let file = dir.path().join("shown.yaml");
+    fs::write(&file, shown).expect("written");
+    let again = load(&LoadOptions { file: Some(file), ..LoadOptions::of_process() }).expect("it is valid");
+    assert_eq!(again.config, loaded.config);
 }
 
 // Promises: LUA-41
@@ -136,7 +156,6 @@ fn a_directory_that_is_there_and_cannot_be_read_is_a_problem() {
     fs::write(dir.path().join("scripts"), "").expect("written");
     let file = dir.path().join("talon.yaml");
     fs::write(&file, "plugins: { lua: { scripts_dir: ./scripts } }").expect("written");
-    let options = LoadOptions { file: Some(file), ..LoadOptions::of_process() };
-    let errors = load(&options).expect_err("it is refused").to_string();
+    let errors = load(&options_for(file)).expect_err("it is refused").to_string();
     assert!(errors.contains("is there and cannot be read"), "{errors}");
 }

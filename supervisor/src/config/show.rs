@@ -8,6 +8,7 @@ use talon_plugin_config::document::scalar;
 use talon_plugin_config::document::shape::{Shape, ShapeKind};
 
 use super::load::Loaded;
+use super::lua;
 use super::schema;
 use super::secret::{REDACTED, sounds_secret};
 
@@ -32,7 +33,8 @@ impl Loaded {
 
     /// The values, with possible secrets hidden.
     fn shown_values(&self) -> Map<String, Value> {
-        let mut value = serde_json::to_value(&self.config).unwrap_or_default();
+        let as_read = lua::without_written_out(&self.config);
+        let mut value = serde_json::to_value(&as_read).unwrap_or_default();
         self.hide(&mut value, &schema::config(), &KeyPath::top());
         match value {
             Value::Object(values) => values,

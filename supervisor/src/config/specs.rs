@@ -13,7 +13,7 @@ use talon_guard::breaker::BreakerSettings;
 use talon_guard::deadline::Timeouts;
 use talon_guard::resolve::ContextGrants;
 use talon_guard::{EnvelopeMode, MediaKind, MediaPolicy, PagesSettings, QuarantineSettings, quarantine};
-use talon_plugin::{LogLimits, Settings, default_start_concurrency};
+use talon_plugin::{EventLimits, LogLimits, Settings, default_start_concurrency};
 use talon_plugin_config::Bridges;
 use talon_plugin_config::discover::{self, RejectedPlugin, SpecDefaults};
 use talon_plugin_config::name::PluginName;
@@ -230,6 +230,15 @@ impl Config {
             max_items: self.guard.max_media_items,
             max_bytes: self.guard.max_media_bytes.as_usize(),
         }
+    }
+
+    /// What a plugin may tell of events, if anything. Overrides have precedence.
+    #[must_use]
+    pub fn event_limits(&self, plugin: &str) -> Option<EventLimits> {
+        let tools = &self.plugins.tools;
+        let entry = tools.plugins.get(plugin).and_then(|entry| entry.grants.events);
+        let over = tools.overrides.get(plugin).and_then(|over| over.grants.events);
+        over.or(entry).map(|grant| EventLimits { per_minute: grant.per_minute })
     }
 
     /// What the operator grants to a plugin. Overrides have precedence; credentials of both places are

@@ -1,7 +1,7 @@
 //! The output of one call that waits for its reader.
 
 use parking_lot::Mutex;
-use talon_guard::{LeftOut, OutputObserver, Sanitized};
+use talon_guard::{Omitted, OutputObserver, Sanitized};
 use talon_proto::host::CallOutput;
 use tokio::sync::Notify;
 
@@ -21,7 +21,7 @@ pub(super) struct OutputQueue {
 struct Waiting {
     lines: Vec<String>,
     bytes: usize,
-    left_out: LeftOut,
+    left_out: Omitted,
     /// A line was left out: so are all that follow until the reader has taken these, since no line may move up to another with which
     /// it was not checked.
     full: bool,
@@ -51,14 +51,14 @@ impl OutputQueue {
 }
 
 impl OutputObserver for OutputQueue {
-    fn output(&self, lines: Vec<Sanitized>, left_out: LeftOut) {
+    fn output(&self, lines: Vec<Sanitized>, left_out: Omitted) {
         let mut waiting = self.waiting.lock();
         waiting.left_out.add(left_out);
         for line in lines {
             let bytes = waiting.bytes + line.len();
             waiting.full |= bytes > MAX_BYTES || waiting.lines.len() >= MAX_LINES;
             if waiting.full {
-                waiting.left_out.add(LeftOut::line(line.len()));
+                waiting.left_out.add(Omitted::line(line.len()));
             } else {
                 waiting.bytes = bytes;
                 waiting.lines.push(line.into_string());
@@ -79,7 +79,7 @@ mod tests {
         let queue = OutputQueue::default();
         let line = || Sanitized::literal("abc");
         for _ in 0..MAX_LINES + 3 {
-            queue.output(vec![line()], LeftOut { lines: 1, bytes: 0 });
+            queue.output(vec![line()], Omitted { lines: 1, bytes: 0 });
         }
         let output = queue.next().await;
         let lines = u64::try_from(MAX_LINES).unwrap();
@@ -96,10 +96,10 @@ mod tests {
         let queue = OutputQueue::default();
         let nearly_full = talon_sanitize::Raw::from(&"x".repeat(MAX_BYTES - 2)).text();
         let (long, short) = (Sanitized::literal("abc"), Sanitized::literal("a"));
-        queue.output(vec![nearly_full, long, short], LeftOut::default());
+        queue.output(vec![nearly_full, long, short], Omitted::default());
         let output = queue.take().expect("a line");
         assert_eq!((output.lines.len(), output.left_out_lines), (1, 2));
-        queue.output(vec![Sanitized::literal("a")], LeftOut::default());
+        queue.output(vec![Sanitized::literal("a")], Omitted::default());
         assert_eq!(queue.take().expect("a line").lines, ["a"]);
     }
 }

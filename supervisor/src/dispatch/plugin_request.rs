@@ -1,6 +1,6 @@
 //! A call in the terms of a plugin, and a plugin's failure in the terms of a call.
 
-use talon_guard::{Call, CallError, CallFields, LeftOut, reason};
+use talon_guard::{Call, CallError, CallFields, Omitted, reason};
 use talon_plugin::{ExecuteRequest, Metadata, OutputObserver, ProgressObserver};
 use talon_plugin_client::ExecuteError;
 use talon_proto::plugin::ToolCallRequest;
@@ -31,7 +31,7 @@ pub(super) fn plugin_request(call: Call) -> ExecuteRequest {
         }),
         output: call.raw_output.map(|output| {
             OutputObserver::new(move |told| {
-                let left_out = LeftOut { lines: told.left_out_lines, bytes: told.left_out_bytes };
+                let left_out = Omitted { lines: told.left_out_lines, bytes: told.left_out_bytes };
                 output.push(told.lines, left_out);
             })
         }),

@@ -10,13 +10,21 @@ use super::host_event::{HostEventKind, NewHostEvent, Severity};
 use crate::service::STATE_SERVICE;
 
 /// The fields of an event that stay with it.
-const KEPT: [&str; 6] = ["instance", "state", "deaths", "replacement", "neutralised", "problems"];
+const KEPT: [&str; 8] =
+    ["instance", "state", "deaths", "replacement", "neutralised", "problems", SCRIPT, "sha256"];
+/// The field with the name of a script.
+pub(super) const SCRIPT: &str = "script";
+
+/// The most scripts that are remembered as refused: those of sixteen plugins. That a further one runs again is not told.
+const MAX_REFUSED_SCRIPTS: usize = 4096;
 
 /// Remembers what is in trouble, since only the end of a trouble is worth an event.
 #[derive(Debug, Default)]
 pub(super) struct Classifier {
     /// Instances of plugins that failed and are not ready again. As many as there are plugins.
     failed: BTreeSet<(String, u32)>,
+    /// Scripts of which the newest version does not run, by plugin. At most [`MAX_REFUSED_SCRIPTS`].
+    refused_scripts: BTreeSet<(String, String)>,
     /// The state service does not serve.
     state_is_away: bool,
 }
@@ -31,6 +39,13 @@ impl Classifier {
                 self.failed.insert((plugin, instance));
             }
             Some(HostEventKind::PluginReady) => drop(self.failed.remove(&(plugin, instance))),
+            Some(kind @ (HostEventKind::ScriptRefused | HostEventKind::ScriptLoaded)) => {
+                let script = event.fields.get(SCRIPT).cloned().unwrap_or_default();
+                match kind {
+                    HostEventKind::ScriptRefused => self.remember_refused((plugin, script)),
+                    _ => drop(self.refused_scripts.remove(&(plugin, script))),
+                }
+            }
             Some(HostEventKind::StateUnavailable) => self.state_is_away = true,
             Some(HostEventKind::StateAvailable) => self.state_is_away = false,
             _ => {}
@@ -49,6 +64,9 @@ impl Classifier {
             EventKind::ConfigRefused => {
                 let summary = sanitized!("a configuration was {}", event.message);
                 Some(new(event, HostEventKind::ConfigRefused, Severity::Warning, summary))
+            }
+            EventKind::ScriptLoaded | EventKind::ScriptRefused | EventKind::ScriptRemoved => {
+                self.script(event)
             }
             EventKind::Supervisor if field(event, "service") == Some(STATE_SERVICE) => self.state(event),
             _ => None,
@@ -91,6 +109,34 @@ impl Classifier {
         };
         self.failed.insert(key);
         Some(new(event, kind, severity, summary))
+    }
+
+    /// A script: the first good version after a refused one is told of, and others are not.
+    fn script(&mut self, event: &Event) -> Option<NewHostEvent> {
+        let plugin = event.plugin.as_ref()?;
+        let name = event.fields.get(SCRIPT)?;
+        let key = (plugin.to_string(), name.to_string());
+        match event.kind {
+            EventKind::ScriptRefused => {
+                self.remember_refused(key);
+                let summary = sanitized!("plugin {}: {}", plugin, event.message);
+                Some(new(event, HostEventKind::ScriptRefused, Severity::Warning, summary))
+            }
+            EventKind::ScriptLoaded if self.refused_scripts.remove(&key) => {
+                let summary = sanitized!("plugin {}: its script {} runs as its file is", plugin, name);
+                Some(new(event, HostEventKind::ScriptLoaded, Severity::Info, summary))
+            }
+            _ => {
+                self.refused_scripts.remove(&key);
+                None
+            }
+        }
+    }
+
+    fn remember_refused(&mut self, script: (String, String)) {
+        if self.refused_scripts.len() < MAX_REFUSED_SCRIPTS {
+            self.refused_scripts.insert(script);
+        }
     }
 
     fn state(&mut self, event: &Event) -> Option<NewHostEvent> {

@@ -129,3 +129,41 @@ fn quarantines_and_refused_configurations_are_told_of() {
     assert_eq!(wire.fields["count"], "1");
     assert_eq!(classifier.classify(&emitted(NewEvent::new(EventKind::Supervisor, "draining"))), None);
 }
+
+// Promises: LUA-72
+#[test]
+fn a_refused_script_is_told_of_and_the_good_one_after_it() {
+    let script = |kind, name: &str| {
+        NewEvent::new(kind, format!("its script {name}"))
+            .plugin(&PluginName::new("lua").unwrap())
+            .field("script", name)
+            .field("reason", "a.lua:2: no")
+    };
+    let mut classifier = Classifier::default();
+    let events = vec![
+        script(EventKind::ScriptLoaded, "a"),
+        script(EventKind::ScriptRefused, "a"),
+        script(EventKind::ScriptLoaded, "b"),
+        script(EventKind::ScriptLoaded, "a"),
+        script(EventKind::ScriptLoaded, "a"),
+        script(EventKind::ScriptRefused, "b"),
+        script(EventKind::ScriptRemoved, "b"),
+        script(EventKind::ScriptLoaded, "b"),
+    ];
+    let expected = [
+        ("script.refused", Severity::Warning),
+        ("script.loaded", Severity::Info),
+        ("script.refused", Severity::Warning),
+    ];
+    assert_eq!(told(&mut classifier, events), expected);
+    let refused = classifier.classify(&emitted(script(EventKind::ScriptRefused, "a"))).unwrap();
+    assert_eq!((refused.fields["script"].as_str(), refused.details.as_str()), ("a", "a.lua:2: no"));
+    // What an earlier supervisor recorded counts.
+    let recorded = <host::HostEvent as prost::Message>::decode(refused.encode().as_slice()).unwrap();
+    let mut classifier = Classifier::default();
+    classifier.resume(&recorded);
+    assert_eq!(
+        told(&mut classifier, vec![script(EventKind::ScriptLoaded, "a")]),
+        [("script.loaded", Severity::Info)]
+    );
+}

@@ -1,6 +1,6 @@
 //! Repeated events become one. Pure.
 //!
-//! The first event of a kind about a plugin goes out at once and opens a window. Those that come within the window are held: the
+//! The first event of a kind about a plugin, or about one of its scripts, goes out at once and opens a window. Those that come within the window are held: the
 //! latest of them, with a count, goes out at its end and opens the next. So a plugin that crashes all the time makes a few events
 //! a minute, whatever it does. A more severe event of the same kind has a window of its own, so that it is not held. Events about one plugin keep their order: one that goes out takes the held ones that came before it
 //! along.
@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use super::classifier::SCRIPT;
 use super::host_event::{HostEventKind, NewHostEvent, Severity};
 
 /// The most pairs of kind and plugin that have a window: more than a supervisor has plugins. At the bound the oldest window is
@@ -25,8 +26,8 @@ pub(super) struct Coalescer {
     arrivals: u64,
 }
 
-/// Kind, severity and plugin.
-type Key = (HostEventKind, Severity, String);
+/// Kind, severity, plugin, and its script if it is about one.
+type Key = (HostEventKind, Severity, String, String);
 
 #[derive(Debug)]
 struct Window {
@@ -55,7 +56,8 @@ impl Coalescer {
         let mut out = self.due(now);
         self.arrivals += 1;
         let arrival = self.arrivals;
-        let key = (event.kind, event.severity, event.plugin.clone());
+        let script = event.fields.get(SCRIPT).map(ToString::to_string).unwrap_or_default();
+        let key = (event.kind, event.severity, event.plugin.clone(), script);
         if let Some(window) = self.open.get_mut(&key) {
             let before = window.held.take().map_or(0, |held| held.event.count);
             let event = NewHostEvent { count: event.count.saturating_add(before), ..event };
@@ -77,7 +79,7 @@ impl Coalescer {
             .open
             .iter()
             .filter(|(_, window)| window.ends <= now)
-            .filter_map(|((_, _, plugin), window)| Some((window.held.as_ref()?.arrival, plugin.clone())))
+            .filter_map(|((_, _, plugin, _), window)| Some((window.held.as_ref()?.arrival, plugin.clone())))
             .collect();
         ended.sort_unstable();
         let out =
@@ -102,7 +104,7 @@ impl Coalescer {
     /// The held events about a plugin up to an arrival, in their order. Their windows begin anew.
     fn release(&mut self, plugin: &str, through: u64, now: Instant) -> Vec<NewHostEvent> {
         let mut out: Vec<HeldEvent> = Vec::new();
-        for (_, window) in self.open.iter_mut().filter(|((_, _, about), _)| about == plugin) {
+        for (_, window) in self.open.iter_mut().filter(|((_, _, about, _), _)| about == plugin) {
             if let Some(held) = window.held.take_if(|held| held.arrival <= through) {
                 window.ends = now + self.window;
                 out.push(held);

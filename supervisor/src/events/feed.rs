@@ -11,7 +11,9 @@ use talon_proto::host::HostEvent;
 use tokio::sync::watch::Receiver;
 
 use super::host_event::{GapCause, gap};
-use super::recorder::{EventRecorder, LogState};
+use super::log_state::LogState;
+use super::plugin_log::PluginEventLog;
+use super::recorder::EventRecorder;
 use crate::blocking::blocking;
 
 /// Why a subscriber gets no events. The texts end with what to do next.
@@ -54,18 +56,41 @@ impl EventRecorder {
         after: u64,
         kept_only: bool,
     ) -> Result<BoxStream<'static, Result<HostEvent, FeedError>>, FeedError> {
-        let state = self.subscribe();
-        let reader = reader_of(&state.borrow())?;
-        let (position, gap) = begin(&reader, subscriber, after)?;
-        let through = kept_only.then(|| reader.last());
-        let feed = Feed { state, position, through, gap };
-        let pages = stream::try_unfold(feed, |mut feed| async move {
-            let page = feed.next_page().await?;
-            Ok::<_, FeedError>(page.map(|events| (events, feed)))
-        });
-        let events = pages.map_ok(|events| stream::iter(events.into_iter().map(Ok))).try_flatten();
-        Ok(events.boxed())
+        feed(self.subscribe(), subscriber, after, kept_only)
     }
+}
+
+impl PluginEventLog {
+    /// The same of the events that plugins tell.
+    ///
+    /// # Errors
+    /// As there.
+    pub(crate) fn feed(
+        &self,
+        subscriber: Option<&str>,
+        after: u64,
+        kept_only: bool,
+    ) -> Result<BoxStream<'static, Result<HostEvent, FeedError>>, FeedError> {
+        feed(self.subscribe(), subscriber, after, kept_only)
+    }
+}
+
+fn feed(
+    state: Receiver<LogState>,
+    subscriber: Option<&str>,
+    after: u64,
+    kept_only: bool,
+) -> Result<BoxStream<'static, Result<HostEvent, FeedError>>, FeedError> {
+    let reader = reader_of(&state.borrow())?;
+    let (position, gap) = begin(&reader, subscriber, after)?;
+    let through = kept_only.then(|| reader.last());
+    let feed = Feed { state, position, through, gap };
+    let pages = stream::try_unfold(feed, |mut feed| async move {
+        let page = feed.next_page().await?;
+        Ok::<_, FeedError>(page.map(|events| (events, feed)))
+    });
+    let events = pages.map_ok(|events| stream::iter(events.into_iter().map(Ok))).try_flatten();
+    Ok(events.boxed())
 }
 
 /// Where to begin, and what is missing before that.

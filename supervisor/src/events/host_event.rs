@@ -27,6 +27,10 @@ pub(super) enum HostEventKind {
     PluginQuarantined,
     /// It takes calls again.
     PluginReady,
+    /// A version of a plugin's script was refused.
+    ScriptRefused,
+    /// A good version runs after a refused one.
+    ScriptLoaded,
     /// The state service does not serve all requests.
     StateUnavailable,
     /// It serves all requests again.
@@ -38,11 +42,13 @@ pub(super) enum HostEventKind {
 }
 
 impl HostEventKind {
-    pub(super) const ALL: [Self; 8] = [
+    pub(super) const ALL: [Self; 10] = [
         Self::PluginFailed,
         Self::PluginRestarting,
         Self::PluginQuarantined,
         Self::PluginReady,
+        Self::ScriptRefused,
+        Self::ScriptLoaded,
         Self::StateUnavailable,
         Self::StateAvailable,
         Self::ConfigRefused,
@@ -55,6 +61,8 @@ impl HostEventKind {
             Self::PluginRestarting => "plugin.restarting",
             Self::PluginQuarantined => "plugin.quarantined",
             Self::PluginReady => "plugin.ready",
+            Self::ScriptRefused => "script.refused",
+            Self::ScriptLoaded => "script.loaded",
             Self::StateUnavailable => "state.unavailable",
             Self::StateAvailable => "state.available",
             Self::ConfigRefused => "config.refused",

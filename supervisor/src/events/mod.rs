@@ -19,14 +19,21 @@
 //! | `coalescer` | pure: repeated events become one |
 //! | `queue` | events that wait for the disk |
 //! | `recorder` | the task that does all this, and its handle |
+//! | `log_state` | a log as its subscribers see it |
 //! | `feed` | the events after a number, as a stream |
+//! | `plugin_log`, `known_ids`, `plugin_sink` | events that plugins tell: a log of their own, each id once |
 
 mod classifier;
 mod coalescer;
 mod feed;
 mod host_event;
+mod known_ids;
+mod log_state;
+mod plugin_log;
+mod plugin_sink;
 mod queue;
 mod recorder;
 
 pub(crate) use feed::FeedError;
+pub(crate) use plugin_sink::PluginEventSink;
 pub use recorder::EventRecorder;

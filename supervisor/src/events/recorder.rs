@@ -19,6 +19,8 @@ use tokio::time::{Instant, sleep_until, timeout};
 use super::classifier::Classifier;
 use super::coalescer::Coalescer;
 use super::host_event::{HostEventKind, NewHostEvent, Severity};
+use super::log_state::LogState;
+use super::plugin_log::PluginEventLog;
 use super::queue::{Encoded, Queue};
 use crate::blocking::blocking;
 use crate::config::Config;
@@ -41,6 +43,8 @@ const DROPPED: &str = "talon_host_events_dropped_total";
 #[derive(Clone)]
 pub struct EventRecorder {
     shared: Arc<Shared>,
+    /// The events that plugins tell.
+    plugins: PluginEventLog,
     commands: mpsc::Sender<Command>,
 }
 
@@ -49,15 +53,6 @@ struct Shared {
     /// `None` while it cannot be opened, or another supervisor has it.
     log: Mutex<Option<EventLog>>,
     state: watch::Sender<LogState>,
-}
-
-/// The log, as subscribers see it.
-#[derive(Clone, Default)]
-pub(super) struct LogState {
-    /// `None` while the log is not open.
-    pub(super) reader: Option<EventReader>,
-    /// Why it is not, or why nothing can be written to it.
-    pub(super) problem: Option<String>,
 }
 
 enum Command {
@@ -76,11 +71,13 @@ impl EventRecorder {
             max_events: usize::try_from(config.events.max_events).unwrap_or(usize::MAX),
             first_number: 1,
         };
-        Self::start_with(settings, config.events.window.get(), events, unrecorded)
+        let plugins = PluginEventLog::start(config);
+        Self::start_with(settings, plugins, config.events.window.get(), events, unrecorded)
     }
 
     fn start_with(
         settings: Settings,
+        plugins: PluginEventLog,
         window: Duration,
         events: &Events,
         unrecorded: Receiver<Arc<Event>>,
@@ -105,7 +102,12 @@ impl EventRecorder {
         let written = shared.write(0, Vec::new());
         task.finish_write(written);
         tokio::spawn(task.run());
-        Self { shared, commands }
+        Self { shared, plugins, commands }
+    }
+
+    /// The log of events that plugins tell.
+    pub(crate) fn plugins(&self) -> &PluginEventLog {
+        &self.plugins
     }
 
     pub(super) fn subscribe(&self) -> watch::Receiver<LogState> {
@@ -125,6 +127,7 @@ impl EventRecorder {
     /// Writes what is held and what waits, and closes the log, so that another supervisor can open it. What happens from now on
     /// waits.
     pub(crate) async fn close(&self) {
+        self.plugins.close().await;
         let (closed, wait) = oneshot::channel();
         if self.commands.send(Command::Close(closed)).await.is_ok() {
             // Errors mean that the task has ended, and the log with it, or that the disk hangs: then the log is closed when this
@@ -136,6 +139,7 @@ impl EventRecorder {
     /// Opens the log again.
     pub(crate) async fn resume(&self) {
         let _ = self.commands.send(Command::Resume).await;
+        self.plugins.resume().await;
     }
 }
 

@@ -16,7 +16,9 @@ fn settings(dir: &TempDir) -> Settings {
 }
 
 fn start(settings: Settings, window: Duration, events: &Events) -> EventRecorder {
-    EventRecorder::start_with(settings, window, events, events.subscribe_without_calls())
+    let plugins = Settings { dir: settings.dir.with_extension("plugins"), ..settings.clone() };
+    let plugins = super::super::plugin_log::PluginEventLog::with(plugins);
+    EventRecorder::start_with(settings, plugins, window, events, events.subscribe_without_calls())
 }
 
 fn quarantined(plugin: &str) -> NewEvent {

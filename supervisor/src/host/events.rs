@@ -28,8 +28,13 @@ pub(super) fn subscribe(
             Some(context.follower_permit()?)
         }
     };
-    let SubscribeRequest { after, kept_only } = request.into_inner();
-    let events = context.info.recorder.feed(service, after, kept_only).map_err(|error| status(&error))?;
+    let SubscribeRequest { after, kept_only, source } = request.into_inner();
+    let recorder = &context.info.recorder;
+    let events = match EventSource::named(&source)? {
+        EventSource::Supervisor => recorder.feed(service, after, kept_only),
+        EventSource::Plugins => recorder.plugins().feed(service, after, kept_only),
+    };
+    let events = events.map_err(|error| status(&error))?;
     Ok(Response::new(context.until_closing(events.map_err(|error| status(&error)), place)))
 }
 
@@ -42,7 +47,12 @@ pub(super) async fn acknowledge(
             "only the supervisor's own services acknowledge events: read them with `talon event list --after`",
         ));
     };
-    let acknowledged = context.info.recorder.acknowledge(service, request.into_inner().through).await;
+    let AckEventsRequest { through, source } = request.into_inner();
+    let recorder = &context.info.recorder;
+    let acknowledged = match EventSource::named(&source)? {
+        EventSource::Supervisor => recorder.acknowledge(service, through).await,
+        EventSource::Plugins => recorder.plugins().acknowledge(service, through).await,
+    };
     match acknowledged {
         Some(Ok(through)) => Ok(Response::new(AckEventsResponse { through })),
         Some(Err(error @ AcknowledgeError::Unknown { .. })) => {
@@ -50,6 +60,25 @@ pub(super) async fn acknowledge(
         }
         Some(Err(error)) => Err(Status::unavailable(status_text(error.to_string()))),
         None => Err(Status::unavailable("the event log is not open: ask again")),
+    }
+}
+
+/// Whose events are asked for.
+#[derive(Debug, Clone, Copy)]
+enum EventSource {
+    Supervisor,
+    Plugins,
+}
+
+impl EventSource {
+    fn named(name: &str) -> Result<Self, Status> {
+        match name {
+            "" => Ok(Self::Supervisor),
+            "plugins" => Ok(Self::Plugins),
+            _ => Err(Status::invalid_argument(
+                "there is no such source of events: leave it empty, or write plugins",
+            )),
+        }
     }
 }
 

@@ -1,13 +1,14 @@
 //! `ListPlugins` and `GetPlugin`: plugins as clients see them.
 
 use talon_agent_settings::PICOS_PER_MICRO;
-use talon_plugin::{Desired, InstanceSnapshot, Plugin, ReviewedCapability, State};
+use talon_plugin::{Desired, InstanceSnapshot, Plugin, ReviewedCapability, Script, State};
 use talon_plugin_config::entry::SandboxMode;
 use talon_plugin_config::name::RESERVED_NAME;
 use talon_plugin_config::spec::{ChangedTools, Dialect};
 use talon_proto::host;
 use talon_proto::host::{
-    GetPluginRequest, GetPluginResponse, ListPluginsRequest, ListPluginsResponse, PluginCounters, Settings,
+    GetPluginRequest, GetPluginResponse, ListPluginsRequest, ListPluginsResponse, PluginCounters,
+    PluginEventCounts, Settings,
 };
 use talon_proto::plugin::{Action, PluginCapabilities};
 use talon_proto::roles::is_tool;
@@ -115,6 +116,10 @@ impl HostContext {
     /// One plugin as a peer sees it that may not call all of its actions.
     fn view_for(&self, plugin: &Plugin, seen: Visibility<'_>) -> host::Plugin {
         let mut view = self.view(plugin);
+        if !seen.is_operator {
+            // What scripts look for, and why one does not run, is nothing for those that they look at.
+            view.scripts.clear();
+        }
         if !seen.sees_all() {
             let may = |action: &str| seen.can_see_action(plugin.name().as_str(), action);
             let known = plugin.capability();
@@ -123,6 +128,18 @@ impl HostContext {
             view.changed_actions.retain(|action| may(action));
         }
         view
+    }
+
+    fn event_counts(&self, plugin: &Plugin) -> PluginEventCounts {
+        let counted = plugin.event_counters();
+        PluginEventCounts {
+            granted: self.dispatcher.config().event_limits(plugin.name().as_str()).is_some(),
+            waiting: counted.is_waiting(),
+            recorded: counted.recorded(),
+            repeated_ids: counted.repeated(),
+            refused: counted.refused(),
+            problem: counted.problem().map(wire).unwrap_or_default(),
+        }
     }
 
     /// One plugin with everything that clients can see of it.
@@ -157,13 +174,28 @@ impl HostContext {
                 log_lines_dropped: snapshot.log_lines_dropped,
                 ..gauge.counters
             }),
+            events: Some(self.event_counts(plugin)),
             replacement_problem: snapshot.replacement_problem.map(wire).unwrap_or_default(),
             restarts: snapshot
                 .restarts
                 .iter()
                 .map(|(reason, count)| ((*reason).to_owned(), *count))
                 .collect(),
+            scripts: snapshot.scripts.into_iter().map(script).collect(),
         }
+    }
+}
+
+fn script(script: Script) -> host::Script {
+    host::Script {
+        state: script.state().to_owned(),
+        name: script.name,
+        functions: script.functions.into_iter().map(wire).collect(),
+        sha256: script.sha256.unwrap_or_default(),
+        problem: script.problem.map(wire).unwrap_or_default(),
+        loads: script.loads,
+        ended_by_interrupt: script.ended_by_interrupt,
+        ended_with_process: script.ended_with_process,
     }
 }
 

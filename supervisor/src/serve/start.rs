@@ -30,12 +30,13 @@ use crate::config::{Config, Loaded, PeerPolicy, Problem};
 use crate::credentials::{Credentials, StateStore};
 use crate::discover;
 use crate::dispatch::Dispatcher;
-use crate::events::EventRecorder;
+use crate::events::{EventRecorder, PluginEventSink};
 use crate::gateway::GatewaySupervisor;
 use crate::host::{ExitRequest, HostService, StreamCloser, SupervisorInfo, exit_channel};
 use crate::notify::Manager;
 use crate::receipts::Receipts;
 use crate::reload::{ReloadSignals, Reloader, ReloaderParts};
+use crate::script_audit;
 use crate::socket::{HOST_SOCKET_NAME, bind_host, grant_peers};
 use crate::state::StateSupervisor;
 use crate::usage::UsageReader;
@@ -108,6 +109,8 @@ pub async fn serve(loaded: Loaded, beginning: StartOptions) -> Result<(), ServeF
     };
     let recorder = EventRecorder::start(&config, &events, unrecorded);
     let audit = Audit::start(&config, &events).map_err(ServeFailure::Audit)?;
+    // Before there is a plugin.
+    let scripts = script_audit::record(&audit, events.subscribe_without_calls());
     let socket = match arrival.socket.take() {
         Some(socket) => socket,
         None => bind_host(&config.runtime_dir, config.host_gid())?,
@@ -115,6 +118,7 @@ pub async fn serve(loaded: Loaded, beginning: StartOptions) -> Result<(), ServeF
     grant_peers(&config, HOST_SOCKET_NAME)?;
     let dispatcher =
         Arc::new(Dispatcher::new(registry.clone(), Arc::clone(&config), sanitizer, events.clone()));
+    registry.set_event_sink(Arc::new(PluginEventSink::new(&dispatcher, &recorder)));
     let (refused, names) = discover::register_all(&config, &registry, &events).await;
     log_warnings(&discover::unknown_overrides(&loaded, &names), &mut sockets);
     arrival.quarantine(&dispatcher);
@@ -171,7 +175,7 @@ pub async fn serve(loaded: Loaded, beginning: StartOptions) -> Result<(), ServeF
     let socket_path = config.runtime_dir.join(HOST_SOCKET_NAME);
     let end = run(&mut running, &mut signals, exit_requests, &manager, arrival, &socket_path).await;
     // No more changes while it stops.
-    drop((hangups, files, status));
+    drop((hangups, files, status, scripts));
     running.end(end, &mut signals, &manager).await
 }
 

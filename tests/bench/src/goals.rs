@@ -139,6 +139,8 @@ const HOST: &str = "host.sock";
 const GO: &str = "Go host";
 
 const AGENT: &str = "talon-agent";
+const LUA: &str = "talon-lua";
+const LUA_HOOK: &str = "lua/rule hook, 1 KiB";
 
 const RATE: &str = "calls";
 const P50: &str = "p50";
@@ -371,6 +373,41 @@ pub const GOALS: &[Goal] = &[
         bound: Bound::AtMost(76.0),
         unit: "MiB",
     },
+    Goal {
+        id: "lua-machine",
+        what: "a Lua rule hook on 1 KiB in the machine: its time over that of the same script in Lua 5.4",
+        formula: Formula::Ratio(FigureRef(LUA_HOOK, LUA, "time"), FigureRef(LUA_HOOK, "lua5.4", "time")),
+        bound: Bound::AtMost(2.0),
+        unit: "",
+    },
+    Goal {
+        id: "lua-machine-jit",
+        what: "that time over that of the same script in LuaJIT",
+        formula: Formula::Ratio(FigureRef(LUA_HOOK, LUA, "time"), FigureRef(LUA_HOOK, "luajit", "time")),
+        bound: Bound::Unbounded,
+        unit: "",
+    },
+    Goal {
+        id: "lua-hook",
+        what: "the whole Lua hook on 1 KiB through guard and jail: p99",
+        formula: Formula::Value(FigureRef("lua/whole hook, 1 KiB", LUA, P99)),
+        bound: Bound::AtMost(1.0),
+        unit: "ms",
+    },
+    Goal {
+        id: "lua-memory",
+        what: "100 Lua scripts: the memory of each, of all processes of the plugin",
+        formula: Formula::Value(FigureRef("lua/100 scripts", LUA, "memory each")),
+        bound: Bound::Unbounded,
+        unit: "MiB",
+    },
+    Goal {
+        id: "lua-live",
+        what: "a saved Lua script: until it answers",
+        formula: Formula::Value(FigureRef("lua/saved file", LUA, "live")),
+        bound: Bound::AtMost(250.0),
+        unit: "ms",
+    },
 ];
 
 #[cfg(test)]
@@ -394,7 +431,7 @@ mod tests {
 
     #[test]
     fn ratios_name_the_suites_that_are_run_beside_neighbours() {
-        assert_eq!(suites_of_ratios(), ["calls", "sanitizer", "start", "restart", "many", "floods"]);
+        assert_eq!(suites_of_ratios(), ["calls", "sanitizer", "start", "restart", "many", "floods", "lua"]);
         assert!(suites_of_ratios().iter().all(|suite| crate::suites::SUITES.contains(suite)));
     }
 

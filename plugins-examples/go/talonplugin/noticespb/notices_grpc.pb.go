@@ -126,3 +126,158 @@ var _Notices_serviceDesc = grpc.ServiceDesc{
 	},
 	Metadata: "talon/plugin/v1/notices.proto",
 }
+
+// EventSourceClient is the client API for EventSource service.
+//
+// For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
+type EventSourceClient interface {
+	// Opened by the host where its operator lets the plugin tell events, once, and kept open: first what was not acknowledged, the
+	// oldest first, then what happens. A new stream takes the place of an older one. The host reads no faster than it may take
+	// events: the rest waits in the plugin. UNIMPLEMENTED: the plugin tells none.
+	Subscribe(ctx context.Context, in *SubscribeEventsRequest, opts ...grpc.CallOption) (EventSource_SubscribeClient, error)
+	// What the host has on its disk. A call of its own, so that it has an answer and a deadline.
+	Acknowledge(ctx context.Context, in *AcknowledgeEventsRequest, opts ...grpc.CallOption) (*AcknowledgeEventsResponse, error)
+}
+
+type eventSourceClient struct {
+	cc grpc.ClientConnInterface
+}
+
+func NewEventSourceClient(cc grpc.ClientConnInterface) EventSourceClient {
+	return &eventSourceClient{cc}
+}
+
+func (c *eventSourceClient) Subscribe(ctx context.Context, in *SubscribeEventsRequest, opts ...grpc.CallOption) (EventSource_SubscribeClient, error) {
+	stream, err := c.cc.NewStream(ctx, &_EventSource_serviceDesc.Streams[0], "/talon.plugin.v1.EventSource/Subscribe", opts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &eventSourceSubscribeClient{stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+type EventSource_SubscribeClient interface {
+	Recv() (*PluginEvent, error)
+	grpc.ClientStream
+}
+
+type eventSourceSubscribeClient struct {
+	grpc.ClientStream
+}
+
+func (x *eventSourceSubscribeClient) Recv() (*PluginEvent, error) {
+	m := new(PluginEvent)
+	if err := x.ClientStream.RecvMsg(m); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+func (c *eventSourceClient) Acknowledge(ctx context.Context, in *AcknowledgeEventsRequest, opts ...grpc.CallOption) (*AcknowledgeEventsResponse, error) {
+	out := new(AcknowledgeEventsResponse)
+	err := c.cc.Invoke(ctx, "/talon.plugin.v1.EventSource/Acknowledge", in, out, opts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// EventSourceServer is the server API for EventSource service.
+// All implementations must embed UnimplementedEventSourceServer
+// for forward compatibility
+type EventSourceServer interface {
+	// Opened by the host where its operator lets the plugin tell events, once, and kept open: first what was not acknowledged, the
+	// oldest first, then what happens. A new stream takes the place of an older one. The host reads no faster than it may take
+	// events: the rest waits in the plugin. UNIMPLEMENTED: the plugin tells none.
+	Subscribe(*SubscribeEventsRequest, EventSource_SubscribeServer) error
+	// What the host has on its disk. A call of its own, so that it has an answer and a deadline.
+	Acknowledge(context.Context, *AcknowledgeEventsRequest) (*AcknowledgeEventsResponse, error)
+	mustEmbedUnimplementedEventSourceServer()
+}
+
+// UnimplementedEventSourceServer must be embedded to have forward compatible implementations.
+type UnimplementedEventSourceServer struct {
+}
+
+func (UnimplementedEventSourceServer) Subscribe(*SubscribeEventsRequest, EventSource_SubscribeServer) error {
+	return status.Errorf(codes.Unimplemented, "method Subscribe not implemented")
+}
+func (UnimplementedEventSourceServer) Acknowledge(context.Context, *AcknowledgeEventsRequest) (*AcknowledgeEventsResponse, error) {
+	return nil, status.Errorf(codes.Unimplemented, "method Acknowledge not implemented")
+}
+func (UnimplementedEventSourceServer) mustEmbedUnimplementedEventSourceServer() {}
+
+// UnsafeEventSourceServer may be embedded to opt out of forward compatibility for this service.
+// Use of this interface is not recommended, as added methods to EventSourceServer will
+// result in compilation errors.
+type UnsafeEventSourceServer interface {
+	mustEmbedUnimplementedEventSourceServer()
+}
+
+func RegisterEventSourceServer(s *grpc.Server, srv EventSourceServer) {
+	s.RegisterService(&_EventSource_serviceDesc, srv)
+}
+
+func _EventSource_Subscribe_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(SubscribeEventsRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(EventSourceServer).Subscribe(m, &eventSourceSubscribeServer{stream})
+}
+
+type EventSource_SubscribeServer interface {
+	Send(*PluginEvent) error
+	grpc.ServerStream
+}
+
+type eventSourceSubscribeServer struct {
+	grpc.ServerStream
+}
+
+func (x *eventSourceSubscribeServer) Send(m *PluginEvent) error {
+	return x.ServerStream.SendMsg(m)
+}
+
+func _EventSource_Acknowledge_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(AcknowledgeEventsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(EventSourceServer).Acknowledge(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: "/talon.plugin.v1.EventSource/Acknowledge",
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(EventSourceServer).Acknowledge(ctx, req.(*AcknowledgeEventsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+var _EventSource_serviceDesc = grpc.ServiceDesc{
+	ServiceName: "talon.plugin.v1.EventSource",
+	HandlerType: (*EventSourceServer)(nil),
+	Methods: []grpc.MethodDesc{
+		{
+			MethodName: "Acknowledge",
+			Handler:    _EventSource_Acknowledge_Handler,
+		},
+	},
+	Streams: []grpc.StreamDesc{
+		{
+			StreamName:    "Subscribe",
+			Handler:       _EventSource_Subscribe_Handler,
+			ServerStreams: true,
+		},
+	},
+	Metadata: "talon/plugin/v1/notices.proto",
+}

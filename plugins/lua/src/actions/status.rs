@@ -26,6 +26,10 @@ struct ScriptStatus {
     memory_bytes: usize,
     /// Why a newer one does not run.
     failure: Option<String>,
+    /// How many versions were loaded.
+    loads: u64,
+    ended_by_interrupt: u64,
+    ended_with_worker: u64,
 }
 
 pub(super) fn tool(service: &Arc<Service>) -> Tool {
@@ -55,6 +59,9 @@ fn status(service: &Service) -> Status {
             memory_bytes: loaded
                 .map_or(0, |loaded| loaded.definition.memory_bytes.max(loaded.machine.memory_bytes())),
             failure: entry.failure,
+            loads: entry.loads,
+            ended_by_interrupt: entry.ends.interrupted.get(),
+            ended_with_worker: entry.ends.killed.get(),
         }
     });
     Status { scripts: scripts.collect(), problems: service.scripts().problems(), counts: service.counts() }

@@ -7,9 +7,9 @@ use talon_lua_engine::{CallError, Context, FailureKind, Limits, Outcome, Point};
 use tokio::time::{Instant, sleep_until, timeout_at};
 use tokio_util::sync::CancellationToken;
 
-use super::START_LIMIT;
-use super::process::{ExitCause, Process};
+use super::process::{ExitCause, Process, START_LIMIT};
 use super::workers::Place;
+use crate::counters::EndCounters;
 use crate::host_requests::HostRequests;
 use crate::message::{Answer, Question, ToWorker, WorkerMessage};
 
@@ -23,6 +23,8 @@ pub(crate) struct Machine {
     turn: tokio::sync::Mutex<()>,
     next_call: AtomicU64,
     memory_bytes: AtomicUsize,
+    /// The script's, also of its earlier versions.
+    ends: Arc<EndCounters>,
 }
 
 /// How following a call ended.
@@ -44,13 +46,14 @@ struct Request<'a> {
 }
 
 impl Machine {
-    pub(super) fn new(place: Place, limits: Limits) -> Self {
+    pub(super) fn new(place: Place, limits: Limits, ends: Arc<EndCounters>) -> Self {
         Self {
             place,
             limits,
             turn: tokio::sync::Mutex::new(()),
             next_call: AtomicU64::new(1),
             memory_bytes: AtomicUsize::new(0),
+            ends,
         }
     }
 
@@ -72,6 +75,8 @@ impl Machine {
         let Some(_turn) = cancelled.run_until_cancelled(self.turn.lock()).await else {
             return Err(was_cancelled());
         };
+        // Held by a call that is made again after a crash.
+        let mut suspect = None;
         for _ in 0..MAX_ATTEMPTS {
             if cancelled.is_cancelled() {
                 return Err(was_cancelled());
@@ -88,7 +93,13 @@ impl Machine {
                         "its worker process was ended for another script, after this one had asked for something",
                     ));
                 }
-                CallEnd::WorkerEnded { exit_cause: ExitCause::ByItself, .. } => {
+                CallEnd::WorkerEnded { exit_cause: ExitCause::ByItself { alone: false }, harmless: true }
+                    if suspect.is_none() =>
+                {
+                    let turn = cancelled.run_until_cancelled(self.place.suspect_turn()).await;
+                    suspect = Some(turn.ok_or_else(was_cancelled)?);
+                }
+                CallEnd::WorkerEnded { exit_cause: ExitCause::ByItself { .. }, .. } => {
                     return Err(CallError::new(FailureKind::Worker, "its worker process crashed"));
                 }
             }
@@ -116,6 +127,7 @@ impl Machine {
                 () = sleep_until(deadline) => {
                     self.place.replace_worker(process);
                     workers.counters().count_killed();
+                    self.ends.killed.add();
                     return CallEnd::Done(Err(late(begun)));
                 }
                 () = request.cancelled.cancelled(), if !cancel_sent => {
@@ -127,7 +139,7 @@ impl Machine {
             };
             match message {
                 None => {
-                    let exit_cause = process.exit_cause().unwrap_or(ExitCause::ByItself);
+                    let exit_cause = process.exit_cause().unwrap_or(ExitCause::ByItself { alone: true });
                     return CallEnd::WorkerEnded { exit_cause, harmless };
                 }
                 Some(WorkerMessage::Begun { call: Some(of) }) if of == call => {
@@ -162,6 +174,9 @@ impl Machine {
                 Some(WorkerMessage::Done { call: of, outcome, memory_bytes }) if of == call => {
                     self.memory_bytes.store(memory_bytes, Ordering::Relaxed);
                     workers.counters().count(&outcome);
+                    if outcome.as_ref().is_err_and(|error| error.kind == FailureKind::Deadline) {
+                        self.ends.interrupted.add();
+                    }
                     return CallEnd::Done(outcome);
                 }
                 // Of a worker that loaded it again, or of an earlier call.

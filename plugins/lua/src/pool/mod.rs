@@ -17,10 +17,10 @@ use talon_lua_engine::{CallError, FailureKind, LoadError, TestReport};
 use tokio::time::{Instant, sleep_until};
 
 pub(crate) use machine::Machine;
-use process::ExitCause;
+use process::{ExitCause, START_LIMIT};
 use workers::{Place, Workers};
 
-use crate::counters::Counters;
+use crate::counters::{Counters, EndCounters};
 use crate::message::{Definition, ScriptSource, ToWorker, WorkerMessage};
 
 /// How long after a script's deadline its worker is ended. 50 milliseconds: an interrupt comes within microseconds, so what goes on
@@ -28,9 +28,6 @@ use crate::message::{Definition, ScriptSource, ToWorker, WorkerMessage};
 pub(crate) const KILL_GRACE: Duration = Duration::from_millis(50);
 /// How long all tests of one script may take together. 60 seconds: somebody waits for the reload.
 const TESTS_LIMIT: Duration = Duration::from_secs(60);
-/// How long a worker may take to begin what it was told to: it may have to start, and to compile other scripts. 30 seconds: on a busy
-/// machine 256 scripts take a few. A worker that passes it is started again.
-const START_LIMIT: Duration = Duration::from_secs(30);
 /// How often a script is loaded again because its worker was ended for another one meanwhile.
 const MAX_LOADS: usize = 3;
 
@@ -49,8 +46,12 @@ impl Pool {
         Self(Arc::new(Workers::new(program, workers, grace, counters)))
     }
 
-    /// Loads a script.
-    pub(crate) async fn load(&self, script: ScriptSource) -> Result<(Arc<Machine>, Definition), LoadError> {
+    /// Loads a script. Its calls that pass their time limit are counted in `ends`.
+    pub(crate) async fn load(
+        &self,
+        script: ScriptSource,
+        ends: &Arc<EndCounters>,
+    ) -> Result<(Arc<Machine>, Definition), LoadError> {
         let limits = script.limits;
         for _ in 0..MAX_LOADS {
             // Dropped on every way out but the good one.
@@ -60,7 +61,7 @@ impl Pool {
                 Exchanged::Answered(WorkerMessage::Loaded(Ok(definition))) => {
                     // A worker that was started before this does not know it, says so when it is called, and loads it then.
                     place.keep(script);
-                    return Ok((Arc::new(Machine::new(place, limits)), definition));
+                    return Ok((Arc::new(Machine::new(place, limits, Arc::clone(ends))), definition));
                 }
                 Exchanged::Answered(WorkerMessage::Loaded(Err(error))) => return Err(error),
                 Exchanged::Answered(_) => "the worker answered something else".to_owned(),
@@ -72,7 +73,7 @@ impl Pool {
                 }
                 Exchanged::NotBegun => not_begun(),
                 Exchanged::Ended(ExitCause::Killed(_)) => continue,
-                Exchanged::Ended(ExitCause::ByItself) => {
+                Exchanged::Ended(ExitCause::ByItself { .. }) => {
                     "the worker process that loaded it crashed".to_owned()
                 }
                 Exchanged::NotStarted(error) => format!("no worker process can be started: {error}"),
@@ -121,7 +122,7 @@ async fn exchange(place: &Place, order: &ToWorker, limit: Duration) -> Exchanged
             message = route.messages.recv() => match message {
                 Some(WorkerMessage::Begun { .. }) => (begun, deadline) = (true, Instant::now() + limit),
                 Some(message) => return Exchanged::Answered(message),
-                None => return Exchanged::Ended(process.exit_cause().unwrap_or(ExitCause::ByItself)),
+                None => return Exchanged::Ended(process.exit_cause().unwrap_or(ExitCause::ByItself { alone: true })),
             },
             () = sleep_until(deadline) => {
                 place.replace_worker(&process);

@@ -6,6 +6,7 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::process::Stdio;
 use std::sync::Arc;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use talon_sdk::tracing;
@@ -20,6 +21,10 @@ use crate::frame;
 use crate::message::{FromWorker, MachineId, ToWorker, WorkerMessage};
 use crate::worker;
 
+/// How long a worker may take to begin what it was told to: it may have to start, and to compile other scripts. 30 seconds: on a busy
+/// machine 256 scripts take a few. A worker that passes it is started again.
+pub(super) const START_LIMIT: Duration = Duration::from_secs(30);
+
 /// How many messages of one machine may wait. More than one call logs; a worker that sends more waits itself.
 const ROUTE_MESSAGES: usize = 256;
 
@@ -28,7 +33,8 @@ const ROUTE_MESSAGES: usize = 256;
 pub(super) enum ExitCause {
     /// It was ended for this machine.
     Killed(MachineId),
-    ByItself,
+    /// It crashed. With more than one machine at work, nobody knows whose work it was.
+    ByItself { alone: bool },
 }
 
 /// A worker process. Dropping the last handle ends it.
@@ -161,9 +167,10 @@ async fn read_answers(
     }
     let by_itself = {
         let mut routes = routes.lock();
-        let exit_cause = *routes.exit_cause.get_or_insert(ExitCause::ByItself);
+        let alone = routes.by_machine.len() <= 1;
+        let exit_cause = *routes.exit_cause.get_or_insert(ExitCause::ByItself { alone });
         routes.by_machine.clear();
-        exit_cause == ExitCause::ByItself
+        matches!(exit_cause, ExitCause::ByItself { .. })
     };
     // It may be gone already.
     let _ = child.start_kill();

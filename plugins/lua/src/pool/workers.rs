@@ -21,6 +21,9 @@ pub(super) struct Workers {
     processes: Vec<Mutex<Option<Arc<Process>>>>,
     /// The scripts of each slot. One lock for all slots: who chooses one has taken it before anybody else chooses.
     scripts: Mutex<Vec<BTreeMap<MachineId, PlaceContent>>>,
+    /// For each slot, the turn of calls that are made again after a crash: one after the other, so that the one that makes its
+    /// worker crash is lost alone.
+    suspects: Vec<tokio::sync::Mutex<()>>,
     next_machine: AtomicU64,
     counters: Arc<Counters>,
 }
@@ -60,6 +63,11 @@ impl Place {
         self.workers.worker(self.slot)
     }
 
+    /// Waits until no other call of the slot is made again after a crash.
+    pub(super) async fn suspect_turn(&self) -> tokio::sync::MutexGuard<'_, ()> {
+        self.workers.suspects[self.slot].lock().await
+    }
+
     /// Ends the worker of its slot for this machine, and starts it again at once.
     pub(super) fn replace_worker(&self, process: &Process) {
         process.kill(self.machine);
@@ -89,7 +97,8 @@ impl Workers {
     ) -> Self {
         let processes = (0..workers.get()).map(|_| Mutex::default()).collect();
         let scripts = Mutex::new((0..workers.get()).map(|_| BTreeMap::new()).collect());
-        Self { program, grace, processes, scripts, next_machine: AtomicU64::new(1), counters }
+        let suspects = (0..workers.get()).map(|_| tokio::sync::Mutex::default()).collect();
+        Self { program, grace, processes, scripts, suspects, next_machine: AtomicU64::new(1), counters }
     }
 
     /// The worker of a slot: the one that runs, or a new one with all scripts of the slot.

@@ -200,6 +200,7 @@ fn remedy(error: &io::Error, path: &Path) -> String {
         }
         Some(Errno::XDEV | Errno::LOOP) => "it is a link out of the directory: copy the file".to_owned(),
         Some(Errno::NOENT) => "it is not there".to_owned(),
+        Some(Errno::NXIO) => "it is no regular file: put a file of text there".to_owned(),
         _ => error.to_string(),
     }
 }

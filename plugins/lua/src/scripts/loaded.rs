@@ -8,6 +8,7 @@ use talon_lua_engine::{CallError, FailureKind, LoadError};
 use tokio::task::spawn_blocking;
 
 use super::directory::{self, ReadError, Texts};
+use crate::counters::EndCounters;
 use crate::message::{Definition, ScriptSource};
 use crate::pool::{Machine, Pool};
 use crate::settings::Settings;
@@ -55,7 +56,7 @@ pub(super) async fn load(
     dir: &Path,
     name: &str,
     has_tests: bool,
-    running: Option<&Loaded>,
+    (running, ends): (Option<&Loaded>, &Arc<EndCounters>),
     settings: &Settings,
     pool: &Pool,
 ) -> Result<Option<Loaded>, LoadFailure> {
@@ -72,7 +73,7 @@ pub(super) async fn load(
         libraries: settings.libraries_of(name),
     };
     let (machine, definition) =
-        pool.load(source.clone()).await.map_err(|error| LoadFailure::of(&error, error.to_string()))?;
+        pool.load(source.clone(), ends).await.map_err(|error| LoadFailure::of(&error, error.to_string()))?;
     let mut tests = 0;
     if let Some(text) = &texts.tests {
         let tests_name = format!("{name}_test.lua");

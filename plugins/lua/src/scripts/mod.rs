@@ -17,7 +17,7 @@ use talon_sdk::tracing;
 use tokio::task::{JoinSet, spawn_blocking};
 use tokio::time::Instant;
 
-use crate::counters::Counters;
+use crate::counters::{Counters, EndCounters};
 use crate::pool::Pool;
 use crate::settings::Settings;
 use directory::{Listing, ScriptFiles};
@@ -52,12 +52,34 @@ pub(crate) struct Entry {
     pub(crate) loaded: Option<Arc<Loaded>>,
     /// Why a newer one does not.
     pub(crate) failure: Option<String>,
+    /// How many versions were loaded.
+    pub(crate) loads: u64,
+    /// Calls of all its versions that passed their time limit.
+    pub(crate) ends: Arc<EndCounters>,
     /// When it is tried again although its files are the same.
     retry: Option<Retry>,
 }
 
-/// A script to load: its name, its files, and the one that runs.
-type Load = (String, ScriptFiles, Option<Arc<Loaded>>);
+/// A script to load.
+struct Load {
+    name: String,
+    files: ScriptFiles,
+    /// The one that runs.
+    running: Option<Arc<Loaded>>,
+    ends: Arc<EndCounters>,
+}
+
+impl Load {
+    /// Of these files, and of what is known of the script.
+    fn of(name: &str, files: &ScriptFiles, entry: Option<&Entry>) -> Self {
+        Self {
+            name: name.to_owned(),
+            files: files.clone(),
+            running: entry.and_then(|entry| entry.loaded.clone()),
+            ends: entry.map(|entry| Arc::clone(&entry.ends)).unwrap_or_default(),
+        }
+    }
+}
 
 impl Scripts {
     pub(crate) fn new(settings: Arc<Settings>, pool: Pool, counters: Arc<Counters>) -> Self {
@@ -111,11 +133,7 @@ impl Scripts {
             let of = |name: &str| table.scripts.get(name);
             let other =
                 scripts.iter().filter(|(name, files)| of(name).is_none_or(|entry| entry.files != **files));
-            other
-                .map(|(name, files)| {
-                    (name.clone(), files.clone(), of(name).and_then(|entry| entry.loaded.clone()))
-                })
-                .collect()
+            other.map(|(name, files)| Load::of(name, files, of(name))).collect()
         };
         self.load(changed).await | self.forget(&scripts)
     }
@@ -128,25 +146,26 @@ impl Scripts {
             let table = self.table.read();
             let due =
                 table.scripts.iter().filter(|(_, entry)| entry.retry.is_some_and(|retry| retry.is_due(now)));
-            due.map(|(name, entry)| (name.clone(), entry.files.clone(), entry.loaded.clone())).collect()
+            due.map(|(name, entry)| Load::of(name, &entry.files, Some(entry))).collect()
         };
         self.load(due).await
     }
 
     async fn load(&self, changed: Vec<Load>) -> bool {
         let mut loading = JoinSet::new();
-        for (name, files, running) in changed {
+        for load in changed {
             let (dir, settings, pool) = (self.dir.clone(), Arc::clone(&self.settings), self.pool.clone());
             let _task = loading.spawn(async move {
-                let loaded =
-                    loaded::load(&dir, &name, files.has_tests, running.as_deref(), &settings, &pool).await;
-                (name, files, loaded)
+                let Load { name, files, running, ends } = &load;
+                let known = (running.as_deref(), ends);
+                let loaded = loaded::load(&dir, name, files.has_tests, known, &settings, &pool).await;
+                (load, loaded)
             });
         }
         let mut offers_changed = false;
         while let Some(loaded) = loading.join_next().await {
             match loaded {
-                Ok((name, files, loaded)) => offers_changed |= self.keep(name, files, loaded),
+                Ok((load, loaded)) => offers_changed |= self.keep(load, loaded),
                 Err(error) => {
                     tracing::error!(%error, "a script could not be loaded: this is a defect of talon-lua")
                 }
@@ -156,9 +175,10 @@ impl Scripts {
     }
 
     /// Takes the result of loading a script over.
-    fn keep(&self, name: String, files: ScriptFiles, loaded: Result<Option<Loaded>, LoadFailure>) -> bool {
+    fn keep(&self, load: Load, loaded: Result<Option<Loaded>, LoadFailure>) -> bool {
+        let Load { name, files, ends, .. } = load;
         let mut table = self.table.write();
-        let entry = table.scripts.entry(name.clone()).or_default();
+        let entry = table.scripts.entry(name.clone()).or_insert_with(|| Entry { ends, ..Entry::default() });
         // Other files start anew.
         let retry = entry.retry.take().filter(|_| entry.files == files);
         entry.files = files;
@@ -171,6 +191,7 @@ impl Scripts {
                 tracing::info!(script = name, sha256 = loaded.sha256, tests = loaded.tests, "loaded");
                 self.counters.reloads.add();
                 entry.failure = None;
+                entry.loads += 1;
                 let before = entry.loaded.replace(Arc::new(loaded));
                 let points = |loaded: &Option<Arc<Loaded>>| {
                     loaded.as_ref().map(|loaded| loaded.definition.points.clone())

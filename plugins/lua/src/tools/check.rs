@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use serde_json::json;
-use talon_lua_engine::{Limits, Point, Script};
+use talon_lua_engine::{Point, Script};
 
 use super::files::{name, read, scripts};
-use super::libraries::Libraries;
+use super::script_options::ScriptOptions;
 use super::watchdog::Watchdog;
 
 #[derive(Debug, Args)]
@@ -19,7 +19,7 @@ pub(super) struct CheckArgs {
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
     #[command(flatten)]
-    libraries: Libraries,
+    options: ScriptOptions,
 }
 
 /// How `check` and `run` write their result.
@@ -37,8 +37,8 @@ pub(super) fn run(args: &CheckArgs) -> Result<bool, String> {
     let mut good = true;
     let mut list = Vec::new();
     for path in scripts(&args.paths)? {
-        watchdog.begin(&name(&path), 1);
-        let loaded = points(&path, &args.libraries);
+        watchdog.begin(&name(&path), args.options.limits(&path).execution);
+        let loaded = points(&path, &args.options);
         good &= loaded.is_ok();
         let shown = path.display();
         match (args.format, loaded) {
@@ -57,8 +57,9 @@ pub(super) fn run(args: &CheckArgs) -> Result<bool, String> {
 }
 
 /// The functions of a script that are called.
-fn points(path: &Path, libraries: &Libraries) -> Result<Vec<&'static str>, String> {
-    let script = Script::load(&name(path), &read(path)?, &Limits::default(), &libraries.names)
-        .map_err(|error| error.to_string())?;
+fn points(path: &Path, options: &ScriptOptions) -> Result<Vec<&'static str>, String> {
+    let (limits, libraries) = (options.limits(path), options.libraries(path));
+    let script =
+        Script::load(&name(path), &read(path)?, &limits, &libraries).map_err(|error| error.to_string())?;
     Ok(script.points().iter().copied().map(Point::as_str).collect())
 }

@@ -1,12 +1,12 @@
-//! The commands for authors: `check`, `run`, `test`, `repl`. They run scripts in this process, with the limits that scripts have by default.
+//! The commands for authors: `check`, `run`, `test`, `repl`. They run scripts in this process, with the limits that the plugin gives them.
 
 mod canned_host;
 mod check;
 mod diff;
 mod files;
-mod libraries;
 mod repl;
 mod run;
+mod script_options;
 mod test;
 mod watchdog;
 

@@ -1,14 +1,14 @@
 //! `repl`: a session, as lines of JSON from stdin and to stdout. `talon lua repl` is what people type into.
 
 use std::io::{BufRead as _, Read as _, Write as _, stdin, stdout};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde::{Deserialize, Serialize};
-use talon_lua_engine::{Evaluation, Limits, Point, Session};
+use talon_lua_engine::{Evaluation, Point, Session};
 
 use super::files::{name, read};
-use super::libraries::Libraries;
+use super::script_options::ScriptOptions;
 
 /// The longest question: 64 KiB of text, of which JSON may make six times as much.
 const MAX_QUESTION_BYTES: u64 = 512 << 10;
@@ -22,7 +22,7 @@ pub(super) struct ReplArgs {
     #[arg(long, default_value = "", allow_hyphen_values = true)]
     message: String,
     #[command(flatten)]
-    libraries: Libraries,
+    options: ScriptOptions,
 }
 
 /// A line of stdin.
@@ -51,8 +51,10 @@ pub(super) fn run(args: &ReplArgs) -> Result<bool, String> {
     let script =
         args.file.as_deref().map(|file| read(file).map(|source| (name(file), source))).transpose()?;
     let script = script.as_ref().map(|(name, source)| (name.as_str(), source.as_slice()));
-    let mut session = Session::begin(script, &args.message, &Limits::default(), &args.libraries.names)
-        .map_err(|error| error.to_string())?;
+    let file = args.file.as_deref().unwrap_or(Path::new(""));
+    let (limits, libraries) = (args.options.limits(file), args.options.libraries(file));
+    let mut session =
+        Session::begin(script, &args.message, &limits, &libraries).map_err(|error| error.to_string())?;
     let points: Vec<&str> = session.points().into_iter().map(Point::as_str).collect();
     write(&Reply::Ready(points.join(", ")))?;
     let mut from = stdin().lock();

@@ -4,13 +4,13 @@ use std::path::PathBuf;
 use std::rc::Rc;
 
 use clap::Args;
-use talon_lua_engine::{CallError, Context, KvValue, Limits, Outcome, Phase, Point, Script};
+use talon_lua_engine::{CallError, Context, KvValue, Outcome, Phase, Point, Script};
 
 use super::canned_host::CannedHost;
 use super::check::Format;
 use super::diff;
 use super::files::{name, read};
-use super::libraries::Libraries;
+use super::script_options::ScriptOptions;
 use super::watchdog::Watchdog;
 
 #[derive(Debug, Args)]
@@ -40,7 +40,7 @@ pub(super) struct RunArgs {
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
     #[command(flatten)]
-    libraries: Libraries,
+    options: ScriptOptions,
 }
 
 fn point(word: &str) -> Result<Point, String> {
@@ -68,8 +68,9 @@ fn value(text: String) -> KvValue {
 pub(super) fn run(args: &RunArgs) -> Result<bool, String> {
     let source = read(&args.file)?;
     let watchdog = Watchdog::start()?;
-    watchdog.begin(&name(&args.file), 1);
-    let script = Script::load(&name(&args.file), &source, &Limits::default(), &args.libraries.names);
+    let limits = args.options.limits(&args.file);
+    watchdog.begin(&name(&args.file), limits.execution);
+    let script = Script::load(&name(&args.file), &source, &limits, &args.options.libraries(&args.file));
     let mut script = script.map_err(|error| error.to_string())?;
     let phase = if args.phase == "post" || args.point == Point::PostHook { Phase::Post } else { Phase::Pre };
     let context = Context {
@@ -85,7 +86,7 @@ pub(super) fn run(args: &RunArgs) -> Result<bool, String> {
     host.values.borrow_mut().extend(args.kv.iter().map(|(key, text)| (key.clone(), value(text.clone()))));
     host.answers.borrow_mut().extend(args.llm.iter().cloned());
     let before = host.values.borrow().clone();
-    watchdog.begin(args.point.as_str(), 1);
+    watchdog.begin(args.point.as_str(), limits.execution);
     let outcome = script.call(args.point, &context, host.clone());
     if args.format == Format::Json {
         println!("{:#}", as_json(&host, outcome.as_ref()));

@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use talon_lua_engine::{Library, Limits, LoadError, TestResult, TestSuite};
 
 use super::files::{ENDING, TESTS_ENDING, name, read, scripts};
-use super::libraries::Libraries;
+use super::script_options::ScriptOptions;
 use super::watchdog::Watchdog;
 
 #[derive(Debug, Args)]
@@ -19,7 +19,7 @@ pub(super) struct TestArgs {
     #[arg(long, value_enum, default_value_t = Format::Tap)]
     format: Format,
     #[command(flatten)]
-    libraries: Libraries,
+    options: ScriptOptions,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -53,8 +53,9 @@ pub(super) fn run(args: &TestArgs) -> Result<bool, String> {
         let (source, tests_source) = (read(&path)?, read(&tests)?);
         let script = name(&path);
         let tests_name = name(&tests);
+        let (limits, libraries) = (args.options.limits(&path), args.options.libraries(&path));
         let results =
-            results((&script, &source), (&tests_name, &tests_source), &args.libraries.names, &watchdog)
+            results((&script, &source), (&tests_name, &tests_source), (&limits, &libraries), &watchdog)
                 .unwrap_or_else(|error| {
                     vec![TestResult { name: "load".to_owned(), failure: Some(error.to_string()) }]
                 });
@@ -75,14 +76,14 @@ pub(super) fn run(args: &TestArgs) -> Result<bool, String> {
 fn results(
     script: (&str, &[u8]),
     tests: (&str, &[u8]),
-    libraries: &[Library],
+    (limits, libraries): (&Limits, &[Library]),
     watchdog: &Watchdog,
 ) -> Result<Vec<TestResult>, LoadError> {
-    let limits = Limits::default();
-    watchdog.begin(tests.0, CALLS_OF_LOAD);
-    let suite = TestSuite::load(script, tests, &limits, libraries)?;
+    watchdog.begin(tests.0, limits.execution.saturating_mul(CALLS_OF_LOAD));
+    let suite = TestSuite::load(script, tests, limits, libraries)?;
     let run = |name: &String| {
-        watchdog.begin(&format!("{}: {name}", tests.0), CALLS_OF_LOAD + 1);
+        let limit = limits.execution.saturating_mul(CALLS_OF_LOAD + 1);
+        watchdog.begin(&format!("{}: {name}", tests.0), limit);
         suite.run(name)
     };
     suite.names().iter().map(run).collect()

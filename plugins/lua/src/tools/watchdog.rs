@@ -5,8 +5,6 @@ use std::process;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::time::Duration;
 
-use talon_lua_engine::Limits;
-
 /// How much longer than its limits a step may take. What the machine ends itself is over some milliseconds after the limit; a second
 /// is for a busy computer.
 const GRACE: Duration = Duration::from_secs(1);
@@ -44,9 +42,9 @@ impl Watchdog {
         Ok(Self(steps))
     }
 
-    /// A step begins, in which so many calls of a machine follow each other, each with the limit that scripts have by default.
-    pub(super) fn begin(&self, what: &str, calls: u32) {
-        let limit = Limits::default().execution.saturating_mul(calls).saturating_add(GRACE);
+    /// A step begins, whose limits of time are so long together.
+    pub(super) fn begin(&self, what: &str, limits: Duration) {
+        let limit = limits.saturating_add(GRACE);
         // Without the thread there is nobody to tell.
         let _ = self.0.send(Step { what: what.to_owned(), limit });
     }

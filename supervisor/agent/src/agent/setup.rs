@@ -39,6 +39,7 @@ pub(super) struct SharedParts {
     pub(super) role_host: Arc<dyn RoleHost>,
     pub(super) entry_states: Arc<dyn EntryStates>,
     pub(super) host_events: Arc<dyn HostEvents>,
+    pub(super) plugin_events: Arc<dyn HostEvents>,
     pub(super) memory: Arc<dyn Memory>,
     pub(super) sessions: Arc<dyn Sessions>,
     pub(super) vectors: Arc<dyn MemoryVectors>,

@@ -3,22 +3,20 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use talon_llm::model::{Finish, Usage};
+use talon_llm::model::Finish;
 use talon_llm::route::Task;
-use talon_llm::route::cost::Day;
-use talon_llm::route::fallback::{
-    AnswerEvent, Answered, Attempt, ChainRequest, ExhaustedError, ExhaustedReason,
-};
+use talon_llm::route::cost::{AccountError, Day};
+use talon_llm::route::fallback::{AnswerEvent, Answered, ChainRequest, ExhaustedError, ExhaustedReason};
 use talon_proto::model::{self, CompleteRequest, CompleteResponse};
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use super::payer::Payer;
 use super::plugin::{Limits, PluginModels};
+use super::record::CompletionRecord;
 use super::refusal::RefusalError;
 use super::request::Prompt;
 use crate::agent::{Agent, Setup};
-use crate::plugin_calls::ModelUse;
 
 /// Makes a completion. Dropping the future cancels it, as do the end of its call and `closed`.
 pub(super) async fn complete(
@@ -27,12 +25,27 @@ pub(super) async fn complete(
     request: CompleteRequest,
     closed: &CancellationToken,
 ) -> Result<CompleteResponse, RefusalError> {
+    let mut record =
+        CompletionRecord::begin(Arc::clone(&agent.metrics), Arc::clone(&agent.tracer), &plugin.name);
+    let made = answer(agent, plugin, request, closed, &mut record).await;
+    record.finish(&made);
+    made
+}
+
+async fn answer(
+    agent: &Agent,
+    plugin: &Arc<PluginModels>,
+    request: CompleteRequest,
+    closed: &CancellationToken,
+    record: &mut CompletionRecord,
+) -> Result<CompleteResponse, RefusalError> {
     let (limits, setup) = (plugin.limits(), agent.setup());
     let prompt = Prompt::parse(request, &limits.grant, &setup.environment.sanitizer)?;
     let local_only = setup.settings.models.local_only;
     let calls = &setup.environment.plugin_calls;
     let payer = Payer::find(plugin, &limits.grant, &prompt.call_id, calls, &agent.costs, local_only).await?;
-    let ended = payer.ended();
+    let (ended, session) = (payer.ended(), payer.session());
+    record.trace(payer.trace(), session);
     let made = ask(&setup, plugin, &limits, &prompt, &payer);
     let made = tokio::select! {
         biased;
@@ -40,16 +53,17 @@ pub(super) async fn complete(
         () = closed.cancelled() => Err(RefusalError::Ending),
         made = made => made,
     };
-    let session = payer.session();
     match &made {
-        Ok(response) => tracing::info!(
-            target: "agent", plugin = plugin.name, session, model = response.model, "a plugin's completion was made"
-        ),
+        Ok(answered) => {
+            record.answered(answered);
+            let model = answered.model.to_string();
+            tracing::info!(target: "agent", plugin = plugin.name, session, model, "a plugin's completion was made");
+        }
         Err(error) => {
             tracing::info!(target: "agent", plugin = plugin.name, session, %error, "a plugin's completion was not made");
         }
     }
-    made
+    made.map(|answered| response(*answered, &prompt))
 }
 
 /// Waits for a place, and asks the models.
@@ -59,7 +73,7 @@ async fn ask(
     limits: &Limits,
     prompt: &Prompt,
     payer: &Payer,
-) -> Result<CompleteResponse, RefusalError> {
+) -> Result<Box<Answered>, RefusalError> {
     let timeout = limits.grant.timeout;
     let deadline = Instant::now() + timeout;
     // The semaphore is never closed, so an error is a missed deadline.
@@ -78,27 +92,16 @@ async fn ask(
         pins: &pins,
         session: payer.session(),
         plugin: Some(&plugin.name),
+        account: Some(payer),
         day: Day::of(SystemTime::now()),
         deadline: Some(deadline),
     };
     match setup.environment.chain.ask(&ask, &mut |_: AnswerEvent| {}).await {
-        Ok(answered) => {
-            payer.charge(&used(&answered.attempts, answered.charge.usage));
-            Ok(response(answered, prompt))
-        }
+        Ok(answered) => Ok(Box::new(answered)),
         Err(exhausted) => {
-            payer.charge(&used(&exhausted.attempts, Usage::default()));
             tracing::warn!(target: "agent", plugin = plugin.name, %exhausted, "no model answered a plugin");
             Err(refused(&exhausted, timeout))
         }
-    }
-}
-
-fn used(attempts: &[Attempt], usage: Usage) -> ModelUse {
-    ModelUse {
-        pico_usd: attempts.iter().map(|attempt| attempt.cost.picodollars()).sum(),
-        usage,
-        models: attempts.iter().map(|attempt| format!("{}/{}", attempt.provider, attempt.model)).collect(),
     }
 }
 
@@ -125,6 +128,12 @@ fn response(answered: Answered, prompt: &Prompt) -> CompleteResponse {
 fn refused(exhausted: &ExhaustedError, timeout: std::time::Duration) -> RefusalError {
     match exhausted.reason {
         ExhaustedReason::OverBudget(_) => RefusalError::SharedBudget,
+        ExhaustedReason::Account(AccountError::OverBudget { budget, left, most }) => {
+            RefusalError::OwnBudget { budget, left, most }
+        }
+        ExhaustedReason::Account(AccountError::TooManyRequests { most }) => {
+            RefusalError::TooManyToday { most }
+        }
         ExhaustedReason::DeadlineExceeded { .. } => RefusalError::TimedOut(timeout),
         ExhaustedReason::NoRoute(_)
         | ExhaustedReason::Final(_)

@@ -14,7 +14,8 @@
 //! | `plugin` | what all sockets of a plugin share |
 //! | `request` | reads what a plugin asks |
 //! | `payer` | the turn or the plugin that a completion is charged to |
-//! | `complete` | one completion |
+//! | `own_account` | what a plugin spends without a turn |
+//! | `complete`, `record` | one completion; what is counted and traced of it |
 //! | `service`, `gate`, `sockets` | the gRPC service, its limits, its connections |
 //! | `refusal` | why there is no completion |
 
@@ -22,8 +23,10 @@ mod complete;
 mod gate;
 mod grant;
 mod limits;
+mod own_account;
 mod payer;
 mod plugin;
+mod record;
 mod refusal;
 mod request;
 mod service;

@@ -1,23 +1,27 @@
 //! Who pays for a completion: the turn of a call that is in flight, or the plugin itself.
 
+use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use talon_agent_settings::PICOS_PER_MICRO;
 use talon_llm::route::Money;
+use talon_llm::route::catalog::ModelRef;
+use talon_llm::route::cost::{Account, AccountError, Charge};
 use talon_llm::route::router::Pins;
+use talon_proto::agent::OwnBudget;
 use tokio_util::sync::CancellationToken;
 
 use super::grant::{AUTO, Grant};
 use super::plugin::PluginModels;
 use super::refusal::RefusalError;
 use crate::costs::{Costs, own_session, today};
-use crate::plugin_calls::{ModelUse, PluginCall, PluginCalls};
+use crate::plugin_calls::{CallCompletion, ModelUse, PluginCalls};
+use crate::traces::SpanContext;
 
 /// Who pays.
 pub(super) enum Payer {
     /// The turn of a call.
-    Turn(Arc<PluginCall>),
+    Turn(CallCompletion),
     /// The plugin's own budget.
     Own(OwnPayer),
 }
@@ -25,14 +29,9 @@ pub(super) enum Payer {
 /// A completion of a plugin without a call of a turn.
 pub(super) struct OwnPayer {
     plugin: Arc<PluginModels>,
+    budget: OwnBudget,
     session: String,
     local_only: bool,
-}
-
-impl Drop for OwnPayer {
-    fn drop(&mut self) {
-        self.plugin.own_running.fetch_sub(1, Ordering::Relaxed);
-    }
 }
 
 impl Payer {
@@ -47,37 +46,28 @@ impl Payer {
         local_only: bool,
     ) -> Result<Self, RefusalError> {
         if let Some(call) = calls.find(&plugin.name, call_id) {
-            return match call.count_completion(grant.max_calls) {
+            return match call.count(grant.max_calls) {
                 true => Ok(Self::Turn(call)),
                 false => Err(RefusalError::TooManyCalls { most: grant.max_calls }),
             };
         }
-        let Some(budget) = &grant.own_budget else { return Err(RefusalError::NoCall) };
-        let running = plugin.own_running.fetch_add(1, Ordering::Relaxed);
+        let Some(budget) = grant.own_budget else { return Err(RefusalError::NoCall) };
         let day = today();
+        if !plugin.own.is_open(day) {
+            let spent = costs.own_totals(&plugin.name, day).await.map_err(|error| {
+                tracing::warn!(
+                    target: "agent", plugin = plugin.name, error = talon_error_chain::error_chain(&error),
+                    "a plugin's own budget cannot be read"
+                );
+                RefusalError::Unknown
+            })?;
+            plugin.own.open(day, &spent.total());
+        }
         let session = own_session(&plugin.name, day);
-        let own = OwnPayer { plugin: Arc::clone(plugin), session, local_only };
-        let spent = costs.own_totals(&plugin.name, day).await.map_err(|error| {
-            tracing::warn!(
-                target: "agent", plugin = plugin.name, error = talon_error_chain::error_chain(&error),
-                "a plugin's own budget cannot be read"
-            );
-            RefusalError::Unknown
-        })?;
-        let spent = spent.total();
-        let made = spent.answers.saturating_add(spent.failures);
-        if made.saturating_add(u64::try_from(running).unwrap_or(u64::MAX)) >= budget.calls_per_day.into() {
-            return Err(RefusalError::TooManyToday { most: budget.calls_per_day });
-        }
-        let most = Money::from_picodollars(u128::from(budget.micro_usd_per_day) * PICOS_PER_MICRO);
-        // A budget of nothing is for models that cost nothing.
-        if spent.cost >= most && spent.cost > Money::ZERO {
-            return Err(RefusalError::OwnBudget { budget: most });
-        }
-        Ok(Self::Own(own))
+        Ok(Self::Own(OwnPayer { plugin: Arc::clone(plugin), budget, session, local_only }))
     }
 
-    /// Whether there is money left. Asked when the completion has its place.
+    /// Whether there is money left. Asked when the completion has its place. A plugin's own budget is asked at each attempt.
     pub(super) fn check_budget(&self) -> Result<(), RefusalError> {
         let Self::Turn(call) = self else { return Ok(()) };
         match call.turn().exhausted_budget() {
@@ -106,6 +96,14 @@ impl Payer {
         }
     }
 
+    /// The span of the call that it is for.
+    pub(super) fn trace(&self) -> Option<SpanContext> {
+        match self {
+            Self::Turn(call) => call.trace(),
+            Self::Own(_) => None,
+        }
+    }
+
     /// Cancelled when nobody needs the answer any more.
     pub(super) fn ended(&self) -> CancellationToken {
         match self {
@@ -113,11 +111,31 @@ impl Payer {
             Self::Own(_) => CancellationToken::new(),
         }
     }
+}
 
-    /// Adds to the account of the turn. The plugin's own is kept by [`Costs`].
-    pub(super) fn charge(&self, used: &ModelUse) {
-        if let Self::Turn(call) = self {
-            call.turn().add(used);
+impl fmt::Debug for Payer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Payer").field(&self.session()).finish()
+    }
+}
+
+/// Told of each attempt as it ends, also of one that is cancelled.
+impl Account for Payer {
+    fn reserve(&self, most: Money) -> Result<(), AccountError> {
+        match self {
+            Self::Turn(_) => Ok(()),
+            Self::Own(own) => own.plugin.own.reserve(own.budget, most),
+        }
+    }
+
+    fn settle(&self, most: Money, model: &ModelRef, charge: &Charge) {
+        match self {
+            Self::Turn(call) => call.turn().add(&ModelUse {
+                pico_usd: charge.cost.picodollars(),
+                usage: charge.usage,
+                models: [model.to_string()].into(),
+            }),
+            Self::Own(own) => own.plugin.own.settle(most, charge.cost),
         }
     }
 }

@@ -9,6 +9,7 @@ use tokio::sync::Semaphore;
 
 use super::grant::Grant;
 use super::limits::{MORE_REQUESTS, REQUESTS_PER_PLACE};
+use super::own_account::OwnAccount;
 use super::refusal::RefusalError;
 
 /// The plugins that have sockets.
@@ -36,8 +37,8 @@ pub(super) struct PluginModels {
     pub(super) name: String,
     limits: RwLock<Arc<Limits>>,
     requests: AtomicUsize,
-    /// Completions without a call of a turn, at once.
-    pub(super) own_running: AtomicUsize,
+    /// What it spends without a call of a turn.
+    pub(super) own: OwnAccount,
 }
 
 /// A grant, and places for as many completions as it permits at once.
@@ -59,7 +60,7 @@ impl PluginModels {
             name: name.to_owned(),
             limits: RwLock::new(Limits::new(grant)),
             requests: AtomicUsize::new(0),
-            own_running: AtomicUsize::new(0),
+            own: OwnAccount::default(),
         }
     }
 

@@ -31,8 +31,11 @@ pub(super) enum RefusalError {
         "this plugin has made its {most} completions of today, the most that models.own_budget grants: try after midnight UTC"
     )]
     TooManyToday { most: u32 },
-    #[error("this plugin has spent its ${budget} of today (models.own_budget): try after midnight UTC")]
-    OwnBudget { budget: Money },
+    #[error(
+        "${left} of this plugin's ${budget} of today are left (models.own_budget), and this could cost ${most}: ask with fewer \
+         max_tokens, or try after midnight UTC"
+    )]
+    OwnBudget { budget: Money, left: Money, most: Money },
     #[error("the turn has spent its budget of ${budget}: answer with what there is")]
     TurnBudget { budget: Money },
     #[error("the budget of the session or of the day is used up: answer with what there is")]
@@ -70,6 +73,13 @@ impl RefusalError {
             Self::CallEnded => ("cancelled", Code::Cancelled),
             Self::Ending | Self::Unknown => ("unavailable", Code::Unavailable),
         }
+    }
+}
+
+impl RefusalError {
+    /// The word for programs.
+    pub(super) fn word(&self) -> &'static str {
+        self.reason().0
     }
 }
 

@@ -124,6 +124,7 @@ fn summary_request<'a>(request: &'a Request, scope: SummaryScope<'a>, input_toke
         pins,
         session,
         plugin: None,
+        account: None,
         day,
         deadline,
     }

@@ -50,6 +50,12 @@ pub fn own_session(plugin: &str, day: Day) -> String {
     format!("{OWN_SESSION}{plugin}/{}", day.0)
 }
 
+/// Whether a session is that of a plugin's own completions.
+#[must_use]
+pub fn is_own_session(session: &str) -> bool {
+    session.starts_with(OWN_SESSION)
+}
+
 /// Charges since the last write.
 #[derive(Default)]
 struct PendingCharges {
@@ -314,7 +320,7 @@ impl Costs {
     ) {
         let day = today();
         let mut waiting = self.waiting.lock();
-        let own = session.starts_with(OWN_SESSION);
+        let own = is_own_session(session);
         if let Some(plugin) = plugin {
             let key = (day, plugin.to_owned());
             if own {

@@ -188,7 +188,7 @@ impl TurnRun<'_> {
     fn exhausted(&mut self, exhausted: ExhaustedError) -> Failure {
         let word = match &exhausted.reason {
             ExhaustedReason::NoRoute(error) => route_error_word(error),
-            ExhaustedReason::OverBudget(_) => "over_budget",
+            ExhaustedReason::OverBudget(_) | ExhaustedReason::Account(_) => "over_budget",
             ExhaustedReason::Final(error) => final_error_word(error.class),
             ExhaustedReason::AllFailed
             | ExhaustedReason::DeadlineExceeded { .. }

@@ -65,7 +65,7 @@ impl TurnRun<'_> {
         let progress = BatchProgress::new(tools::earlier_calls(&tools, self.spec.parallel));
         self.model_use.set_before(self.account.pico_usd);
         let made = self.make_calls(calls, run, interrupted, &costs, &progress, &mut batch).await;
-        self.account.record_model_use(self.model_use.take());
+        self.account.record_model_use(self.model_use.settle().await);
         self.account.record_cost(costs.pico_usd());
         self.account.models.extend(costs.models());
         self.account.models.append(&mut self.embedding_models.lock());

@@ -129,7 +129,7 @@ impl TurnRun<'_> {
         let hooks = self.environment.hooks.for_turn(calls, model_use);
         self.model_use.set_before(self.account.pico_usd);
         let outcome = self.unless_stopped(hooks.run(stage, message, &session, self.metadata.clone())).await;
-        self.account.record_model_use(self.model_use.take());
+        self.account.record_model_use(self.model_use.settle().await);
         outcome
     }
 

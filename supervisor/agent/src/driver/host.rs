@@ -6,6 +6,8 @@ use async_trait::async_trait;
 use talon_proto::host::{CallOutput, ExecuteResponse};
 use talon_proto::plugin::{InputResponse, PluginCapabilities};
 
+use crate::traces::SpanContext;
+
 /// A call of an action, as the plugin receives it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostCall {
@@ -28,8 +30,8 @@ pub struct HostCall {
     pub takes_input_requests: bool,
     /// The person's answer to the question of an earlier call with these arguments.
     pub input_response: Option<InputResponse>,
-    /// The call's position in a trace, as a `traceparent`.
-    pub trace_parent: Option<String>,
+    /// The call's position in a trace.
+    pub trace: Option<SpanContext>,
     /// The call's id for the supervisor, which a plugin's completions name. Empty: the supervisor chooses one.
     pub call_id: String,
 }

@@ -35,7 +35,7 @@ impl TurnRun<'_> {
             arguments_json: json.to_json(),
             context: self.host_context(tool),
             within: self.spec.within.clone(),
-            trace_parent: trace.map(|position| position.header()),
+            trace,
             takes_input_requests: self.takes_plugin_questions(),
             input_response: None,
             call_id: String::new(),
@@ -60,7 +60,8 @@ impl TurnRun<'_> {
                     Err(error) => return (tools::denied(&format!("error: not continued: {error}")), false),
                 }
             }
-            let in_flight = self.environment.plugin_calls.begin(&tool.plugin, &self.model_use);
+            let in_flight =
+                self.environment.plugin_calls.begin(&tool.plugin, &self.model_use, host_call.trace);
             in_flight.id().clone_into(&mut host_call.call_id);
             let (response, mut result, truncated) = self.call_host_once(call, tool, &host_call).await;
             drop(in_flight);

@@ -19,6 +19,7 @@
 //! | [`TurnObserver`] | metrics |
 //! | [`TurnRunner`] | the driver itself, for tools that start turns within turns |
 
+mod account;
 mod allowed;
 mod ask;
 mod attachment_source;

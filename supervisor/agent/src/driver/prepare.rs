@@ -183,6 +183,7 @@ impl TurnRun<'_> {
             pins: &self.spec.pins,
             session: &self.spec.caller.session,
             plugin: None,
+            account: None,
             day: Day::of(SystemTime::now()),
             deadline: Some(Instant::now() + self.time_left()),
         }

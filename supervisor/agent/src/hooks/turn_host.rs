@@ -18,7 +18,7 @@ pub(super) struct TurnRoleHost {
 #[async_trait]
 impl RoleHost for TurnRoleHost {
     async fn call(&self, call: &RoleCall) -> Result<ExecuteResponse, RoleCallError> {
-        let in_flight = self.calls.begin(&call.plugin, &self.turn);
+        let in_flight = self.calls.begin(&call.plugin, &self.turn, None);
         self.inner.call(&RoleCall { call_id: in_flight.id().to_owned(), ..call.clone() }).await
     }
 }

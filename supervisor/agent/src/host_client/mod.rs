@@ -129,7 +129,7 @@ impl Host for HostClient {
             within,
             takes_input_requests,
             input_response,
-            trace_parent,
+            trace,
             call_id,
         } = call;
         let request = ExecuteRequest {
@@ -155,6 +155,7 @@ impl Host for HostClient {
             }
             talon_client::CallUpdate::Output(output) => watch(CallUpdate::Output(output.clone())),
         };
+        let trace_parent = trace.map(|position| position.header());
         let answer = self.client.execute_traced(request, trace_parent.as_deref(), Some(&mut convert)).await;
         answer.map_err(failed)
     }
@@ -197,17 +198,44 @@ impl EntryStates for HostClient {
     }
 }
 
+/// The supervisor's events of one source.
+pub(crate) struct EventStream {
+    host: Arc<HostClient>,
+    source: &'static str,
+}
+
+impl EventStream {
+    /// The supervisor's own events.
+    pub(crate) fn of_supervisor(host: Arc<HostClient>) -> Self {
+        Self { host, source: "" }
+    }
+
+    /// The events that plugins tell.
+    pub(crate) fn of_plugins(host: Arc<HostClient>) -> Self {
+        Self { host, source: "plugins" }
+    }
+}
+
 #[async_trait]
-impl HostEvents for HostClient {
+impl HostEvents for EventStream {
     async fn subscribe(&self, after: u64) -> Result<BoxStream<'static, Result<HostEvent, Status>>, Status> {
-        let request = SubscribeRequest { after, kept_only: false };
-        let stream = self.client.ask(|mut host| async move { host.subscribe(request).await }).await?;
-        Ok(stream.into_inner().boxed())
+        let request = SubscribeRequest { after, kept_only: false, source: self.source.to_owned() };
+        let client = &self.host.client;
+        let stream = client.ask(|mut host| {
+            let request = request.clone();
+            async move { host.subscribe(request).await }
+        });
+        Ok(stream.await?.into_inner().boxed())
     }
 
     async fn acknowledge(&self, through: u64) -> Result<(), Status> {
-        let request = AckEventsRequest { through };
-        self.client.ask(|mut host| async move { host.ack_events(request).await }).await.map(drop)
+        let request = AckEventsRequest { through, source: self.source.to_owned() };
+        let client = &self.host.client;
+        let answer = client.ask(|mut host| {
+            let request = request.clone();
+            async move { host.ack_events(request).await }
+        });
+        answer.await.map(drop)
     }
 }
 

@@ -152,7 +152,7 @@ fn call(action: &str) -> HostCall {
         within: vec!["files.*".to_owned()],
         takes_input_requests: false,
         input_response: None,
-        trace_parent: None,
+        trace: None,
         call_id: String::new(),
     }
 }

@@ -39,6 +39,9 @@ pub struct Metrics {
     tool_seconds: Family,
     approvals: Family,
     approvals_pending: Family,
+    plugin_completions: Family,
+    plugin_completion_seconds: Family,
+    plugin_completion_cost: Family,
     subagents: Family,
     subagent_seconds: Family,
     recalls: Family,
@@ -124,6 +127,12 @@ families! {
         from_zero [&["pending"], &["approved"], &["denied"], &["expired"], &["cancelled"]];
     approvals_pending: Gauge "talon_agent_approvals_pending" []
         "Calls that wait for a person.";
+    plugin_completions: Counter "talon_agent_plugin_completions_total" ["plugin", "outcome"]
+        "Completions that plugins asked for: ok, or why there is none.";
+    plugin_completion_seconds: Histogram "talon_agent_plugin_completion_seconds" ["plugin", "outcome"]
+        "Time from a plugin's request for a completion to its answer.";
+    plugin_completion_cost: Counter "talon_agent_plugin_completion_cost_usd_total" ["plugin", "account"]
+        "What completions of plugins cost, in US dollars, by who pays: turn or own.";
     subagents: Counter "talon_agent_subagents_total" ["agent", "outcome"]
         "Tasks that were given to sub-agents.";
     subagent_seconds: Histogram "talon_agent_subagent_seconds" ["agent"]

@@ -10,6 +10,7 @@ use talon_llm::route::retry;
 use talon_llm::route::router::Pins;
 
 use super::Metrics;
+use crate::costs::is_own_session;
 use crate::driver::{Caller, CompletedTurn, Recall, Recollection};
 
 impl EventObserver for Metrics {
@@ -36,7 +37,7 @@ impl EventObserver for Metrics {
             Event::FellBack { from, to, class } => {
                 self.fallbacks.increment(&[&from.provider, &to.model.provider, retry::word(*class)]);
             }
-            Event::Charged { model, charge, .. } => {
+            Event::Charged { session, plugin, model, charge, .. } => {
                 let usage = charge.usage;
                 for (kind, tokens) in [
                     ("input", usage.input_tokens),
@@ -48,6 +49,10 @@ impl EventObserver for Metrics {
                 }
                 let dollars = charge.cost.picodollars() as f64 / PICOS_PER_DOLLAR as f64;
                 self.cost.add(&[&model.provider, &model.name], dollars);
+                if let Some(plugin) = plugin {
+                    let account = if is_own_session(session) { "own" } else { "turn" };
+                    self.plugin_completion_cost.add(&[plugin, account], dollars);
+                }
             }
             Event::OverBudget { over, .. } => self.over_budget.increment(&[match over.limit {
                 BudgetScope::Session => "session",
@@ -59,6 +64,14 @@ impl EventObserver for Metrics {
             }
             _ => {}
         }
+    }
+}
+
+impl Metrics {
+    /// Counts a completion of a plugin.
+    pub(crate) fn count_plugin_completion(&self, plugin: &str, outcome: &str, seconds: f64) {
+        self.plugin_completions.increment(&[plugin, outcome]);
+        self.plugin_completion_seconds.observe_seconds(&[plugin, outcome], seconds);
     }
 }
 

@@ -70,7 +70,7 @@ fn arguments(
     request: &NotificationRequest,
 ) -> Result<Map<String, Value>, TemplateError> {
     match (&entry.args, serde_json::to_value(request)) {
-        (Some(args), _) => template::render(args, &request.variables()),
+        (Some(args), _) => template::render(args, &request.variables_for(args)),
         (None, Ok(Value::Object(values))) => Ok(values),
         // The type is an object with string keys.
         (None, _) => Ok(Map::new()),

@@ -85,12 +85,13 @@ pub async fn run(control: OwnedFd) -> ExitReason {
     let scheduler = tokio::spawn(scheduler.run(ending.clone()));
     let lanes = Lanes::new(Arc::clone(&agent.notifier), agent.store.outbox(), agent.role_host());
     let lanes = tokio::spawn(lanes.run(ending.clone()));
-    tokio::spawn(follow_host(
-        Arc::clone(&agent.notifier),
-        agent.host_events(),
-        agent.event_source(),
-        ending.clone(),
-    ));
+    let sources = [
+        (agent.host_events(), agent.event_source()),
+        (agent.plugin_events(), format!("plugins of {}", agent.event_source())),
+    ];
+    for (events, source) in sources {
+        tokio::spawn(follow_host(Arc::clone(&agent.notifier), events, source, ending.clone()));
+    }
     let server = Server::start(&agent, ending.clone());
     let models = ModelSockets::new(Arc::clone(&agent), ending.clone());
     let mut serving = RunningService { server, models, agent, connector, control, scheduler, lanes };

@@ -256,8 +256,12 @@ impl Host for PluginHost {
         &self,
         request: Request<SubscribeRequest>,
     ) -> Result<Response<Self::SubscribeStream>, Status> {
+        let SubscribeRequest { after, source, .. } = request.into_inner();
+        if !source.is_empty() {
+            return Err(Status::unimplemented("no plugin tells events"));
+        }
         let sink = self.0.sink().ok_or_else(|| Status::unimplemented("there are no events"))?;
-        Ok(Response::new(sink.events_after(request.into_inner().after)))
+        Ok(Response::new(sink.events_after(after)))
     }
 
     async fn ack_events(

@@ -1,7 +1,7 @@
 //! `talon event`: what an operator wants to be told of, as it is kept.
 
 use anstyle::AnsiColor;
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 use talon_proto::host::{HostEvent, SubscribeRequest};
 use talon_sanitize::sanitized;
 use tonic::Status;
@@ -36,15 +36,35 @@ pub(crate) enum EventVerb {
   talon event list
   talon event list --follow
   talon event list --after 1780000000042
+  talon event list --source plugins --follow
   talon event list --output json | jq -r 'select(.severity == \"critical\") | .summary'"
 )]
 pub(crate) struct ListArgs {
     /// Only events after this number.
     #[arg(long, value_name = "NUMBER", default_value_t = 0, hide_default_value = true)]
     after: u64,
+    /// Whose events: the supervisor's own, or those that plugins tell. Each has numbers of its own.
+    #[arg(long, value_name = "SOURCE", default_value = "supervisor")]
+    source: EventSource,
     /// Go on with events as they come, also when the supervisor is restarted.
     #[arg(short, long)]
     follow: bool,
+}
+
+/// Whose events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum EventSource {
+    Supervisor,
+    Plugins,
+}
+
+impl EventSource {
+    fn on_wire(self) -> &'static str {
+        match self {
+            Self::Supervisor => "",
+            Self::Plugins => "plugins",
+        }
+    }
 }
 
 impl EventVerb {
@@ -60,7 +80,7 @@ impl ListArgs {
         let mut client = Client::connect(socket).await?;
         let mut after = self.after;
         loop {
-            let ended = stream(&mut client, &mut after, !self.follow, out).await;
+            let ended = stream(&mut client, &mut after, self.source, !self.follow, out).await;
             if out.is_closed() {
                 return Ok(exit::OK);
             }
@@ -85,10 +105,11 @@ impl ListArgs {
 async fn stream(
     client: &mut Client,
     after: &mut u64,
+    source: EventSource,
     kept_only: bool,
     out: &mut Output,
 ) -> Result<(), Status> {
-    let request = SubscribeRequest { after: *after, kept_only };
+    let request = SubscribeRequest { after: *after, kept_only, source: source.on_wire().to_owned() };
     let mut events = client.host.subscribe(request).await?.into_inner();
     while !out.is_closed() {
         let Some(event) = events.message().await? else { return Ok(()) };

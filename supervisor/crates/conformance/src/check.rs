@@ -134,6 +134,8 @@ pub(crate) enum Test {
     ExecuteDeadline,
     ExecuteLargeAnswer,
     HealthAfterCalls,
+    EventsResent,
+    OutputCalls,
     OutputFlood,
     StopShutdown,
     StopSigterm,

@@ -66,6 +66,8 @@ kinds! {
     PluginRestarting = "plugin.restarting", Warning, ["plugin", "reason", "restarts"], "A plugin was restarted too often within a short time.";
     PluginQuarantined = "plugin.quarantined", Critical, ["plugin", "reason"], "A plugin is in quarantine: it kept sending control syntax.";
     PluginReady = "plugin.ready", Info, ["plugin"], "A plugin works again.";
+    ScriptRefused = "script.refused", Warning, ["plugin", "script", "sha256"], "A saved script does not load; the version before it runs on, or none.";
+    ScriptLoaded = "script.loaded", Info, ["plugin", "script", "sha256"], "A script runs again as its file is, after one that was refused.";
     ApprovalWaiting = "approval.waiting", Warning, ["approval", "session", "sender", "plugin", "action"], "A call waits for a person's decision.";
     BudgetWarning = "budget.warning", Warning, ["budget", "spent", "limit", "session", "sender"], "Most of a budget is spent.";
     BudgetExceeded = "budget.exceeded", Critical, ["budget", "spent", "limit", "session", "sender"], "A budget is spent.";
@@ -76,6 +78,7 @@ kinds! {
     ScheduleFailed = "schedule.failed", Warning, ["job", "run", "reason"], "A run of a job failed, and is not tried again.";
     ShadowGhost = "shadow.ghost", Info, ["session", "sender"], "The agent has a proposal. Nothing sends this yet.";
     Answer = "answer", Info, ["job", "run", "session", "sender"], "The answer of a job that names the entry with `deliver`.";
+    SourceEvent = "source.event", Info, ["plugin", "topic", "event_id"], "A plugin tells what happened. It has the fields of the plugin, too; entries name the plugin and the fields.";
     EventsGap = "events.gap", Warning, ["first", "last"], "Events were lost at a limit.";
     Test = "test", Info, ["entry"], "Somebody tries an entry.";
 }

@@ -12,6 +12,9 @@ use talon_schedule::Interval;
 use crate::event::EventKind;
 use crate::quiet::QuietHours;
 
+/// A name, since `schemars` reads a list only where another crate switches on `full` of `syn`.
+const EXAMPLE_KINDS: [&str; 2] = ["plugin.failed", "approval.*"];
+
 /// A rule: which events go to which action.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -19,7 +22,7 @@ pub struct NotificationEntry {
     /// The kinds of events that it takes; `plugin.*` stands for all that begin so. Without any, it takes only what names it:
     /// a job's `deliver`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(example = ["plugin.failed", "approval.*"])]
+    #[schemars(example = EXAMPLE_KINDS)]
     pub on: Vec<String>,
     /// The values that fields of an event must have, one of each list: `{ plugin: [search, files] }`.
     #[serde(default, rename = "where", skip_serializing_if = "BTreeMap::is_empty")]
@@ -102,6 +105,12 @@ impl NotificationEntry {
             fields.get(name).is_some_and(|value| values.contains(value))
         };
         self.on.iter().any(|word| kind.is_selected_by(word)) && self.conditions.iter().all(fits)
+    }
+
+    /// Whether it takes events that plugins tell.
+    #[must_use]
+    pub fn takes_source_events(&self) -> bool {
+        self.on.iter().any(|word| EventKind::SourceEvent.is_selected_by(word))
     }
 
     /// Whether events of this kind are sent in quiet hours.

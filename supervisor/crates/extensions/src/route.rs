@@ -10,6 +10,9 @@ use talon_agent_settings::TimeSpan;
 
 use crate::scope::AccessScope;
 
+/// A name, since `schemars` reads a list only where another crate switches on `full` of `syn`.
+const EXAMPLE_HEADERS: [&str; 1] = ["content-type"];
+
 /// A method of HTTP that a route may answer.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
@@ -61,7 +64,7 @@ pub struct RouteEntry {
     pub scope: AccessScope,
     /// Headers of the request that the action gets. `authorization`, `cookie` and the like are never passed on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(example = ["content-type"])]
+    #[schemars(example = EXAMPLE_HEADERS)]
     pub headers: Vec<String>,
     /// The largest body of a request in bytes; a larger one is answered with 413.
     #[serde(default = "default_max_body_bytes")]

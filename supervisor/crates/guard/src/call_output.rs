@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use crate::arc_by_id::ArcById;
 use crate::envelope::QUOTE_MARK;
-use crate::sanitize::Findings;
+use crate::findings::Findings;
 
 /// How much of a line is kept: fifty lines of a terminal. The rest counts as left out.
 pub const MAX_LINE_BYTES: usize = 4096;
@@ -29,14 +29,14 @@ pub const WINDOW: Duration = Duration::from_secs(1);
 
 /// What was left out of a call's output.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct LeftOut {
+pub struct Omitted {
     /// Whole lines.
     pub lines: u64,
     /// Bytes of whole lines, as far as they are known, and of lines that were cut.
     pub bytes: u64,
 }
 
-impl LeftOut {
+impl Omitted {
     /// Adds what else was left out.
     pub fn add(&mut self, more: Self) {
         self.lines = self.lines.saturating_add(more.lines);
@@ -59,7 +59,7 @@ impl LeftOut {
 /// Receives a call's output.
 pub trait OutputObserver: Send + Sync {
     /// Receives lines without their line ends, and what was left out since the last time. Must not block.
-    fn output(&self, lines: Vec<Sanitized>, left_out: LeftOut);
+    fn output(&self, lines: Vec<Sanitized>, left_out: Omitted);
 }
 
 /// Takes what a plugin puts out during a call: limits it, sanitizes it, and passes it on.
@@ -82,7 +82,7 @@ impl RawOutput {
     }
 
     /// Takes lines, and what the plugin and its transport left out. A text with line breaks counts as several lines.
-    pub fn push<'t>(&self, lines: impl IntoIterator<Item = Raw<'t>>, mut left_out: LeftOut) {
+    pub fn push<'t>(&self, lines: impl IntoIterator<Item = Raw<'t>>, mut left_out: Omitted) {
         let mut passed = Vec::new();
         {
             let mut state = self.state.lock();
@@ -93,14 +93,14 @@ impl RawOutput {
                     let mut kept = Raw::from(line);
                     let cut = kept.truncate(MAX_LINE_BYTES);
                     if !state.budget.take(kept.len()) {
-                        left_out.add(LeftOut::line(line.len()));
+                        left_out.add(Omitted::line(line.len()));
                         continue;
                     }
                     match self.sanitize_below(&mut state.above, kept) {
                         Some(clean) => passed.push(clean),
-                        None => left_out.add(LeftOut::line(line.len() - cut)),
+                        None => left_out.add(Omitted::line(line.len() - cut)),
                     }
-                    left_out.bytes = left_out.bytes.saturating_add(LeftOut::line(cut).bytes);
+                    left_out.bytes = left_out.bytes.saturating_add(Omitted::line(cut).bytes);
                 }
             }
         }

@@ -5,10 +5,10 @@ use proptest::prelude::*;
 use super::*;
 
 #[derive(Default)]
-struct Log(Mutex<(Vec<String>, LeftOut)>);
+struct Log(Mutex<(Vec<String>, Omitted)>);
 
 impl OutputObserver for Log {
-    fn output(&self, lines: Vec<Sanitized>, left_out: LeftOut) {
+    fn output(&self, lines: Vec<Sanitized>, left_out: Omitted) {
         let mut log = self.0.lock();
         log.0.extend(lines.into_iter().map(Sanitized::into_string));
         log.1.add(left_out);
@@ -29,14 +29,14 @@ fn lines(count: usize, text: &str) -> Vec<Raw<'_>> {
 #[tokio::test(start_paused = true)]
 async fn what_a_second_takes_is_passed_on_and_the_rest_is_counted() {
     let (output, log) = output();
-    output.push(lines(MAX_LINES_IN_WINDOW + 7, "abc"), LeftOut { lines: 5, bytes: 0 });
+    output.push(lines(MAX_LINES_IN_WINDOW + 7, "abc"), Omitted { lines: 5, bytes: 0 });
     assert_eq!(log.0.lock().0.len(), MAX_LINES_IN_WINDOW);
-    assert_eq!(log.0.lock().1, LeftOut { lines: 12, bytes: 21 });
+    assert_eq!(log.0.lock().1, Omitted { lines: 12, bytes: 21 });
     tokio::time::advance(WINDOW).await;
     let long = "x".repeat(MAX_LINE_BYTES + 100);
-    output.push([Raw::from(long.as_str())], LeftOut::default());
+    output.push([Raw::from(long.as_str())], Omitted::default());
     assert_eq!(log.0.lock().0.last().map(String::len), Some(MAX_LINE_BYTES));
-    assert_eq!(log.0.lock().1, LeftOut { lines: 12, bytes: 121 });
+    assert_eq!(log.0.lock().1, Omitted { lines: 12, bytes: 121 });
 }
 
 // Promises: EXT-141
@@ -45,7 +45,7 @@ async fn a_call_has_a_total() {
     let (output, log) = output();
     let line = "x".repeat(MAX_LINE_BYTES);
     for _ in 0..2 * MAX_BYTES / MAX_BYTES_IN_WINDOW {
-        output.push(lines(MAX_BYTES_IN_WINDOW / MAX_LINE_BYTES, &line), LeftOut::default());
+        output.push(lines(MAX_BYTES_IN_WINDOW / MAX_LINE_BYTES, &line), Omitted::default());
         tokio::time::advance(WINDOW).await;
     }
     let log = log.0.lock();
@@ -56,7 +56,7 @@ async fn a_call_has_a_total() {
 #[tokio::test(start_paused = true)]
 async fn a_text_of_several_lines_is_several_lines() {
     let (output, log) = output();
-    output.push([Raw::from("a\r\nb\n\nc")], LeftOut::default());
+    output.push([Raw::from("a\r\nb\n\nc")], Omitted::default());
     assert_eq!(log.0.lock().0, ["a", "b", "", "c"]);
 }
 
@@ -107,7 +107,7 @@ proptest! {
         }
         given.push(rest.iter().map(|piece| PIECES[*piece]).collect());
         for line in &given {
-            output.push([Raw::from(line.as_str())], LeftOut::default());
+            output.push([Raw::from(line.as_str())], Omitted::default());
         }
         let log = log.0.lock();
         for line in &log.0 {

@@ -23,7 +23,7 @@ use std::task::{Context, Poll, ready};
 
 use pin_project_lite::pin_project;
 use talon_proto::plugin::{InputRequest, Media};
-use talon_sanitize::{FamilyCounts, Flags, MarkedSpans, Raw, Sanitized, Sanitizer};
+use talon_sanitize::{Raw, Sanitized, Sanitizer};
 use tower_layer::Layer;
 use tower_service::Service;
 
@@ -33,6 +33,7 @@ use crate::body::Body;
 use crate::call::Call;
 use crate::call_output::RawOutput;
 use crate::executor::Executor;
+use crate::findings::Findings;
 use crate::media::MAX_LABEL_BYTES;
 use crate::quarantine::Quarantine;
 use crate::report::Report;
@@ -211,7 +212,7 @@ impl SanitizeLayer {
             digest,
             ..Report::default()
         };
-        let mut found = Findings { originals: wants_originals.then(Box::default), ..Findings::default() };
+        let mut found = Findings::new(wants_originals);
         let structured_content = self.structured(structured_content, &mut content, &mut found, &mut report);
         let (content, content_left) = self.text(content, &mut found);
         let (error, error_left) = self.text(error, &mut found);
@@ -220,7 +221,7 @@ impl SanitizeLayer {
         report.bytes_left_out += content_left + error_left;
         report.bytes_out = content.len() + error.len() + structured_content.whole().len();
         found.write_to(&mut report);
-        let originals = found.originals.filter(|originals| !originals.is_empty() || originals.left_out() > 0);
+        let originals = found.into_originals();
         SanitizedAnswer(Box::new(Fields {
             outcome,
             content: Body::from_plugin(content),
@@ -291,43 +292,6 @@ impl SanitizeLayer {
         }
         let left_out = text.truncate(self.coarse_bytes);
         (found.text(&self.sanitizer, text), left_out)
-    }
-}
-
-/// The counts and flags of the sanitized texts. The only place where the guard calls the sanitizer.
-#[derive(Debug, Default)]
-pub(crate) struct Findings {
-    tally: FamilyCounts,
-    flags: Flags,
-    /// What marked pieces were before, if that is wanted.
-    originals: Option<Box<MarkedSpans>>,
-}
-
-impl Findings {
-    pub(crate) fn text(&mut self, sanitizer: &Sanitizer, raw: Raw<'_>) -> Sanitized {
-        self.flags.merge(sanitizer.flags(raw.expose()));
-        let Some(originals) = &mut self.originals else { return sanitizer.sanitize(raw, &mut self.tally) };
-        let original = raw.expose().to_owned();
-        let sanitized = sanitizer.sanitize(raw, &mut self.tally);
-        originals.add_text(&original, &sanitized);
-        sanitized
-    }
-
-    /// `None` if it is not valid JSON within the limits. Then nothing is counted here, because it is counted
-    /// as text.
-    pub(crate) fn json(&mut self, sanitizer: &Sanitizer, raw: &Raw<'_>) -> Option<Sanitized> {
-        let mut seen = FamilyCounts::default();
-        let inert = sanitizer.sanitize_json(raw.expose(), &mut seen)?;
-        self.tally.merge(&seen);
-        self.flags.merge(sanitizer.flags(raw.expose()));
-        if let Some(originals) = &mut self.originals {
-            originals.add_json(raw.expose(), &inert);
-        }
-        Some(inert)
-    }
-
-    pub(crate) fn write_to(&self, report: &mut Report) {
-        report.record(&self.tally, self.flags);
     }
 }
 

@@ -40,6 +40,12 @@ pub enum EventKind {
     ListsChanged,
     /// A resource of a plugin changed that somebody follows: `uri`.
     ResourceUpdated,
+    /// Another version of a plugin's script runs, as the plugin says: `script`, `sha256`, `loads`.
+    ScriptLoaded,
+    /// A version of a plugin's script does not run: `script`, `sha256` of the one that does, if one does, and `reason`.
+    ScriptRefused,
+    /// A script of a plugin is gone: `script`.
+    ScriptRemoved,
     /// A plugin's processes were replaced without losing a call: `old_digest`, `new_digest`.
     PluginReplaced,
     /// The processes that should have replaced a plugin's did not become ready; the old ones keep serving:
@@ -73,6 +79,9 @@ impl EventKind {
             Self::ToolsChanged => "tools_changed",
             Self::ListsChanged => "lists_changed",
             Self::ResourceUpdated => "resource_updated",
+            Self::ScriptLoaded => "script_loaded",
+            Self::ScriptRefused => "script_refused",
+            Self::ScriptRemoved => "script_removed",
             Self::PluginReplaced => "plugin_replaced",
             Self::ReplacementFailed => "replacement_failed",
             Self::ConfigReloaded => "config_reloaded",

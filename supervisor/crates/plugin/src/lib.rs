@@ -38,10 +38,13 @@ mod registry;
 mod resources_throttle;
 mod rundir;
 mod safe_display;
+mod script_throttle;
+mod scripts;
 pub mod service;
 mod service_spec;
 mod settings;
 mod snapshot;
+mod source_events;
 pub mod state_sockets;
 mod stdio;
 mod traits;
@@ -61,8 +64,12 @@ pub use plugin::{ApproveFailure, OperateError, Plugin, ReviewedCapability};
 pub use registry::{
     DownPolicy, MAX_PLUGINS, RegisterError, Registry, ReplaceError, ReplaceOutcome, Replacement,
 };
+pub use scripts::Script;
 pub use service::{Home, Service, ServiceHooks, ServiceSpec, ServiceStatus};
 pub use settings::{LogLimits, Settings, SetupError, default_start_concurrency};
 pub use snapshot::{InstanceSnapshot, Snapshot};
+pub use source_events::{
+    EventCounters, EventError, EventLimits, EventSeverity, EventSink, RecordedEvents, SourceEvent,
+};
 pub use state_sockets::{AttachedSocket, StateSockets};
 pub use usage::{InstanceReading, Reading};

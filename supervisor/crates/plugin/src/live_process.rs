@@ -21,6 +21,7 @@ use crate::execute::{ExecuteRequest, OutputObserver};
 use crate::lifecycle::event::CallFailure;
 use crate::overdue_call::{OverdueCall, StreamGuard};
 use crate::progress_throttle::{ProgressThrottle, ProgressUpdate};
+use crate::scripts::ScriptTable;
 use crate::traits::client::PluginClient;
 
 /// How long a call whose connection broke waits for the report that its process died: the kernel closes a
@@ -45,6 +46,8 @@ pub(crate) struct LiveProcess {
     notices_enabled: AtomicBool,
     /// Receives calls whose deadline passed; `None` resets them at the deadline.
     overdue_calls: Option<mpsc::Sender<Box<OverdueCall>>>,
+    /// The scripts that it says it runs.
+    pub(crate) scripts: Mutex<ScriptTable>,
 }
 
 struct CallTable {
@@ -81,6 +84,7 @@ impl LiveProcess {
             generation,
             notices_enabled: AtomicBool::new(false),
             overdue_calls,
+            scripts: Mutex::default(),
         }
     }
 

@@ -1,5 +1,5 @@
-//! Unrequested messages from a process (`talon.plugin.v1.Notices`): progress and output of its calls, and that its
-//! capabilities, what it lists besides, or a resource that somebody follows changed.
+//! Unrequested messages from a process (`talon.plugin.v1.Notices`): progress and output of its calls, which scripts it runs, and
+//! that its capabilities, what it lists besides, or a resource that somebody follows changed.
 //!
 //! The stream is opened once the process takes calls, for plugins with go-plugin's dialect, and reopened when
 //! it breaks. A flood of notices costs little and affects only the plugin's own callers: messages are small,
@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::stream::{BoxStream, StreamExt};
-use talon_proto::notices::Notice;
 use talon_proto::notices::notice::Kind;
+use talon_proto::notices::{Notice, ScriptStatus};
 use talon_sanitize::{Raw, sanitized};
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -23,6 +23,8 @@ use crate::logs::Level;
 use crate::plugin_context::{PluginContext, REFRESH_TIMEOUT};
 use crate::progress_throttle::ProgressUpdate;
 use crate::resources_throttle::ResourcesThrottle;
+use crate::script_throttle::ScriptThrottle;
+use crate::scripts::ScriptChange;
 
 /// How many notices of one process are handled within a [`WINDOW`]: ten a second for each of some twenty
 /// calls, which is more than a plugin may run at once by default. Further ones are dropped and counted.
@@ -108,13 +110,19 @@ impl NoticeListener {
                     self.publish_resources(&mut throttles.resources);
                     continue;
                 }
+                () = sleep_until(throttles.scripts.due(Instant::now())) => {
+                    for status in throttles.scripts.take_due(Instant::now()) {
+                        budget.dropped += u64::from(!self.take_up(&status));
+                    }
+                    continue;
+                }
             };
             let Some(notice) = notice else { return any };
             any = true;
             let heard = budget.spend().await;
             if let Some(dropped) = budget.take_dropped() {
                 let text = sanitized!(
-                    "{} notices were dropped: it sends more than {} a second, or changed resources that nobody can follow",
+                    "{} notices were dropped: it sends more than {} a second, changed resources that nobody can follow, or more scripts than there is room for",
                     dropped,
                     MAX_HANDLED
                 );
@@ -134,6 +142,7 @@ impl NoticeListener {
                 Some(Kind::ResourcesUpdated(updated)) => {
                     budget.dropped += throttles.resources.record(updated)
                 }
+                Some(Kind::Script(status)) => budget.dropped += u64::from(!throttles.scripts.record(status)),
                 Some(Kind::Output(output)) => self.pass_on(&output),
                 Some(Kind::Progress(told)) => {
                     if let Some(progress) = parse_progress(&told) {
@@ -166,6 +175,38 @@ impl NoticeListener {
                 left_out_bytes: size(output.lines.iter().map(String::len).sum()),
             });
         }
+    }
+
+    /// Takes up what runs of a script; returns whether there was room.
+    fn take_up(&self, status: &ScriptStatus) -> bool {
+        let Some((script, changes)) = self.live.scripts.lock().apply(status) else { return false };
+        let (name, digest) = (&script.name, script.sha256.as_deref().unwrap_or_default());
+        for change in changes {
+            let (kind, message) = match change {
+                ScriptChange::Loaded => {
+                    (EventKind::ScriptLoaded, format!("its script {name} runs: SHA-256 {digest}"))
+                }
+                ScriptChange::Refused => {
+                    let problem = script.problem.as_deref().unwrap_or_default();
+                    let runs = if digest.is_empty() { "none of it runs" } else { "the one before runs on" };
+                    let message =
+                        format!("a version of its script {name} was refused, and {runs}: {problem}");
+                    (EventKind::ScriptRefused, message)
+                }
+                ScriptChange::Removed => (EventKind::ScriptRemoved, format!("its script {name} is gone")),
+            };
+            let mut event = NewEvent::new(kind, message)
+                .plugin(&self.common.spec.name)
+                .instance(self.instance)
+                .field("script", name)
+                .field("sha256", digest)
+                .field("loads", script.loads);
+            if let Some(problem) = &script.problem {
+                event = event.field("reason", problem);
+            }
+            self.common.events.emit(event);
+        }
+        true
     }
 
     fn publish_lists(&self, lists: &mut ListsThrottle) {
@@ -279,6 +320,7 @@ fn parse_progress(told: &talon_proto::notices::Progress) -> Option<CallProgress>
 struct Throttles {
     lists: ListsThrottle,
     resources: ResourcesThrottle,
+    scripts: ScriptThrottle,
 }
 
 /// Limits how many notices are handled.

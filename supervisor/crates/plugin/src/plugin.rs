@@ -23,6 +23,7 @@ use crate::lifecycle::{Desired, State};
 use crate::logs::LogTail;
 use crate::plugin_context::PluginContext;
 use crate::snapshot::Snapshot;
+use crate::source_events::EventCounters;
 use crate::usage::InstanceReading;
 
 /// A declared capability and how it compares with what was approved.
@@ -124,6 +125,12 @@ impl Plugin {
     #[must_use]
     pub fn readings(&self) -> Vec<InstanceReading> {
         self.inner.context.pool.slots.iter().filter_map(|slot| slot.reading()).collect()
+    }
+
+    /// What is counted of the events that it tells.
+    #[must_use]
+    pub fn event_counters(&self) -> Arc<EventCounters> {
+        Arc::clone(&self.newest().inner.context.event_counters)
     }
 
     /// Its last declaration. It stays known while the plugin restarts or is stopped. `None` before its first

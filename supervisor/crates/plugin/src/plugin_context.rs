@@ -17,6 +17,7 @@ use crate::events::{EventKind, Events, NewEvent};
 use crate::instances::{InstancePool, total_restarts};
 use crate::launch::LastGoodCache;
 use crate::logs::LogSink;
+use crate::source_events::{EventCounters, SinkSlot};
 
 /// Timeout for a refresh of capabilities. They are a small message; if a plugin is busy for longer than this,
 /// the caller retries.
@@ -49,6 +50,10 @@ pub(crate) struct PluginContext {
     pub(crate) last_good: LastGoodCache,
     /// Why the last replacement failed.
     pub(crate) replacement_problem: ArcSwapOption<Sanitized>,
+    /// Where its events go.
+    pub(crate) event_sink: SinkSlot,
+    /// What is counted of its events.
+    pub(crate) event_counters: Arc<EventCounters>,
     /// How many processes were started for its predecessors.
     pub(crate) starts_before: u64,
     /// How many processes of its predecessors ended, by reason.
@@ -89,6 +94,8 @@ impl PluginContext {
             replace_lock: self.replace_lock.clone(),
             last_good: LastGoodCache::default(),
             replacement_problem: ArcSwapOption::empty(),
+            event_sink: self.event_sink.clone(),
+            event_counters: self.event_counters.clone(),
             starts_before: self.starts_before + starts_before,
             restarts_before,
         }

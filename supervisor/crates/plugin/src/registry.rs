@@ -29,6 +29,7 @@ use crate::plugin_context::{PluginContext, PluginRole};
 use crate::service::{Service, ServiceHooks};
 use crate::service_spec::ServiceSpec;
 use crate::settings::{Settings, SetupError};
+use crate::source_events::{EventSink, SinkSlot};
 
 /// The most plugins of one supervisor: each has a task, a uid and a log, and a longer list is unreadable.
 /// More are refused when they are registered.
@@ -106,6 +107,8 @@ struct Inner {
     paused: watch::Sender<bool>,
     /// Where approvals are stored; if unset, they are lost with this registry.
     approved: OnceLock<PathBuf>,
+    /// Where events of plugins go; without it they stay in the plugins.
+    event_sink: SinkSlot,
 }
 
 impl Registry {
@@ -136,6 +139,7 @@ impl Registry {
                 services: Mutex::default(),
                 closing: AtomicBool::new(false),
                 paused: watch::Sender::new(false),
+                event_sink: SinkSlot::default(),
                 approved: OnceLock::new(),
             }),
         }
@@ -200,6 +204,8 @@ impl Registry {
             replace_lock: Arc::default(),
             last_good: LastGoodCache::default(),
             replacement_problem: ArcSwapOption::empty(),
+            event_sink: inner.event_sink.clone(),
+            event_counters: Arc::default(),
             starts_before: 0,
             restarts_before: BTreeMap::new(),
         });
@@ -208,6 +214,11 @@ impl Registry {
         drop(plugins);
         self.notify_change();
         Ok(plugin)
+    }
+
+    /// Sets where events of plugins go, before plugins are registered. Only the first one counts.
+    pub fn set_event_sink(&self, sink: Arc<dyn EventSink>) {
+        let _ = self.inner.event_sink.set(sink);
     }
 
     /// Starts a Talon service and keeps it running until it is stopped or the registry is shut down; does not

@@ -11,6 +11,7 @@ use crate::instances::{summary, total_restarts};
 use crate::jail_report::not_enforced;
 use crate::lifecycle::{Desired, State};
 use crate::plugin_context::PluginContext;
+use crate::scripts::Script;
 
 /// The state of a plugin. Text that the plugin wrote is sanitized.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,6 +61,8 @@ pub struct Snapshot {
     pub digest: Option<String>,
     /// The dialect of its handshake.
     pub dialect: Option<Dialect>,
+    /// The scripts that it says it runs, by name; of the first process that says so.
+    pub scripts: Vec<Script>,
 }
 
 /// The state of one instance.
@@ -157,7 +160,13 @@ impl Snapshot {
             replacement_problem: common.replacement_problem.load().as_deref().cloned(),
             digest: last_start.as_ref().map(|start| start.digest.clone()),
             dialect: last_start.as_ref().map(|start| start.dialect),
+            scripts: scripts(common),
             instances,
         }
     }
+}
+
+fn scripts(common: &PluginContext) -> Vec<Script> {
+    let live = common.pool.slots.iter().filter_map(|slot| slot.live.load_full());
+    live.map(|live| live.scripts.lock().all()).find(|scripts| !scripts.is_empty()).unwrap_or_default()
 }

@@ -90,7 +90,10 @@ proptest! {
         };
         let after: Value = serde_json::from_str(&out).expect("still JSON");
         prop_assert!(same_shape(&value, &after), "{text} became {out}");
-        prop_assert!(survivors(&out).is_empty(), "{:?} in {out}", survivors(&out));
+        // The properties of a schema keep their names, which the patterns take for a call's.
+        let renamed = without_schemas(&after);
+        let judged = if renamed == after { out.to_string() } else { renamed.to_string() };
+        prop_assert!(survivors(&judged).is_empty(), "{:?} in {out}", survivors(&judged));
         prop_assert_eq!(sanitizer.json(&out, &mut FamilyCounts::default()), Some(Cow::Borrowed(&*out)));
         strings(&after, &mut |string| {
             let inside = format!("x{string}x");
@@ -119,6 +122,31 @@ fn json_that_cannot_keep_its_shape_is_refused() {
     let large = |size: usize| format!("\"{}\"", "x".repeat(size - 2));
     assert!(json(&large(talon_sanitize::MAX_JSON_BYTES)).is_some());
     assert_eq!(json(&large(talon_sanitize::MAX_JSON_BYTES + 1)), None);
+}
+
+/// The value with other names for what is described by a schema.
+fn without_schemas(value: &Value) -> Value {
+    match value {
+        Value::Array(items) => items.iter().map(without_schemas).collect(),
+        Value::Object(members) => members
+            .iter()
+            .enumerate()
+            .map(|(at, (key, value))| {
+                let name = if is_schema(value) { format!("property {at}") } else { key.clone() };
+                (name, without_schemas(value))
+            })
+            .collect(),
+        _ => value.clone(),
+    }
+}
+
+fn is_schema(value: &Value) -> bool {
+    const SAYS_WHAT: [&str; 9] =
+        ["type", "$ref", "properties", "items", "enum", "const", "oneOf", "anyOf", "allOf"];
+    const BESIDE: [&str; 6] = ["title", "description", "default", "required", "format", "pattern"];
+    let says_what = |key: &String| SAYS_WHAT.contains(&key.as_str());
+    let known = |key: &String| says_what(key) || BESIDE.contains(&key.as_str());
+    value.as_object().is_some_and(|members| members.keys().all(known) && members.keys().any(says_what))
 }
 
 fn json() -> impl Strategy<Value = Value> {

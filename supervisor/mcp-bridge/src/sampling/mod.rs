@@ -70,11 +70,11 @@ impl Sampling {
     }
 
     /// Notes a call as under way until the value is dropped.
-    pub(crate) fn enter(&self, call_id: &str) -> UnderWay {
+    pub(crate) fn enter(&self, call_id: &str) -> CallInFlight {
         if let Some(granted) = &self.0 {
             granted.calls.lock().push(call_id.to_owned());
         }
-        UnderWay { sampling: self.clone(), call_id: call_id.to_owned() }
+        CallInFlight { sampling: self.clone(), call_id: call_id.to_owned() }
     }
 
     /// Answers `sampling/createMessage` of a server that does not say for which call it asks.
@@ -107,12 +107,12 @@ impl Sampling {
 
 /// A call that is under way.
 #[must_use = "the call is over when it is dropped"]
-pub(crate) struct UnderWay {
+pub(crate) struct CallInFlight {
     sampling: Sampling,
     call_id: String,
 }
 
-impl Drop for UnderWay {
+impl Drop for CallInFlight {
     fn drop(&mut self) {
         if let Some(granted) = &self.sampling.0 {
             let mut calls = granted.calls.lock();

@@ -3,21 +3,24 @@
 use std::io;
 
 use rustix::io::Errno;
+use talon_agent_settings::catalog::Catalog;
 use talon_extensions::MAX_DEADLINE;
 use talon_plugin_config::document::origin::KeyPath;
 use talon_plugin_config::files::trust::{is_owned_by_root_or_us, others_may_write};
 
 use super::Check;
+use super::model_grants::AUTO;
 use crate::config::lua::{PLUGIN, scripts};
 use crate::config::types::{Config, LuaScripts};
 
 impl Check<'_> {
-    pub(super) fn lua(&mut self, config: &Config, path: &KeyPath) {
+    pub(super) fn lua(&mut self, config: &Config, catalog: Option<&Catalog>, path: &KeyPath) {
         let Some(lua) = &config.plugins.lua else { return };
         if config.plugins.tools.plugins.contains_key(PLUGIN) {
             let tools = KeyPath::of(&["plugins", "tools", "plugins"]).key(PLUGIN);
             self.problem(&tools, "has the name of the plugin that runs plugins.lua", "give it another name");
         }
+        self.default_model(lua, config, catalog, &path.key("default_model"));
         self.scripts_dir(lua, &path.key("scripts_dir"));
         let limits = lua.scripts.keys().map(|name| (Some(name), lua.limits_of(name)));
         for (name, limits) in [(None, lua.limits)].into_iter().chain(limits) {
@@ -40,6 +43,22 @@ impl Check<'_> {
                 &key,
                 format!("there is no script {shown}.lua"),
                 "put it there, or remove the name",
+            );
+        }
+    }
+
+    /// Without any model scripts run, and only `ctx.llm` fails: a warning, where there are scripts.
+    fn default_model(&mut self, lua: &LuaScripts, config: &Config, catalog: Option<&Catalog>, key: &KeyPath) {
+        let Some(model) = lua.default_model.as_deref() else { return };
+        if !config.models.catalog.0.is_empty() {
+            if model != AUTO {
+                self.model(model, catalog, key);
+            }
+        } else if scripts(lua).is_some() {
+            self.found.warning(
+                key,
+                "there is no model, so ctx.llm gives scripts an error",
+                "list one under models.catalog, or remove the key",
             );
         }
     }

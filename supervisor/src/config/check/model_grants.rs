@@ -7,7 +7,7 @@ use super::Check;
 use crate::config::types::{Config, MAX_ALLOWED, MAX_CALLS, MAX_CONCURRENCY, ModelGrant};
 
 /// Leaves the choice to the router.
-const AUTO: &str = "auto";
+pub(super) const AUTO: &str = "auto";
 
 impl Check<'_> {
     /// Checks the grants of all plugins.
@@ -22,10 +22,6 @@ impl Check<'_> {
                 Some((path.key(list).key(name).key("models"), grants.models.as_ref()?))
             })
             .collect();
-        let of_scripts = config.plugins.lua.as_ref().and_then(|lua| lua.default_model.as_deref());
-        if let Some(model) = of_scripts.filter(|model| *model != AUTO) {
-            self.model(model, catalog, &KeyPath::of(&["plugins", "lua", "default_model"]));
-        }
         for (path, grant) in granted {
             self.model_grant(grant, catalog, &path);
             if !config.runs_agent() {
@@ -67,7 +63,7 @@ impl Check<'_> {
         }
     }
 
-    fn bounded(&mut self, number: u32, most: u32, path: &KeyPath) {
+    pub(super) fn bounded(&mut self, number: u32, most: u32, path: &KeyPath) {
         if !(1..=most).contains(&number) {
             let message = format!("{number} is not between 1 and {most}");
             self.problem(path, message, "leave the key out for the default");

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 use talon_extensions::{Effect, FailurePolicy};
 
 /// Lua scripts that look at messages and answers: [scripts](lua.md).
@@ -140,6 +141,24 @@ fn two() -> u64 {
 }
 
 impl LuaScripts {
+    /// The settings of `talon-lua`: where the scripts are, and what each may use.
+    #[must_use]
+    pub fn program_settings(&self) -> serde_json::Value {
+        let scripts = self.scripts.iter().map(|(name, script)| {
+            let settings = json!({ "limits": script.limits, "libraries": script.libraries });
+            (name.clone(), settings)
+        });
+        json!({
+            "scripts_dir": self.scripts_dir,
+            "watch": self.watch,
+            "default_model": self.default_model,
+            "libraries": self.libraries,
+            "limits": self.limits,
+            "scripts": serde_json::Map::from_iter(scripts),
+            "workers": self.workers,
+        })
+    }
+
     /// The limits of one script.
     #[must_use]
     pub fn limits_of(&self, script: &str) -> LuaLimits {

@@ -4,6 +4,7 @@
 
 mod admin;
 mod audit;
+mod event_grant;
 mod events;
 mod frames;
 mod gateway;
@@ -24,6 +25,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::admin::Admin;
 pub use self::audit::{Audit, AuditArguments};
+pub(crate) use self::event_grant::MAX_EVENTS_PER_MINUTE;
 pub use self::events::Events;
 pub use self::frames::Frames;
 pub use self::gateway::{BehindProxy, Gateway, GatewayLimits, GatewayTls};

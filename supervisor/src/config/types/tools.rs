@@ -10,6 +10,7 @@ use talon_plugin_config::entry::{self, CallLimits, PluginSettings};
 use talon_plugin_config::spec::LifecycleSettings;
 use talon_plugin_config::units::Duration;
 
+use super::event_grant::EventGrant;
 use super::frames::Frames;
 use super::model_grant::ModelGrant;
 use super::state::QuotaOverride;
@@ -195,6 +196,13 @@ pub struct Grants {
     #[schemars(example = serde_json::json!({ "allow": ["auto"] }))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub models: Option<ModelGrant>,
+    /// Lets it tell events: what happens elsewhere, such as a mail that came.
+    ///
+    /// Not unless given. They are numbered and kept apart from the supervisor's own (`talon event list --source plugins`), and go to
+    /// notifications by entries that name this plugin. A reload counts within seconds.
+    #[schemars(example = serde_json::json!({ "per_minute": 60 }))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub events: Option<EventGrant>,
 }
 
 /// What an answer can hold besides text.

@@ -20,11 +20,14 @@ enum Fault {
     Unknown,
 }
 
+/// Each key with its revision and value.
+type Rows = BTreeMap<Vec<u8>, (u64, Vec<u8>)>;
+
 #[derive(Default)]
 struct FakeBackend {
     /// While it is set, no call is answered.
     hangs: tokio::sync::watch::Sender<bool>,
-    rows: SyncMutex<BTreeMap<Vec<u8>, (u64, Vec<u8>)>>,
+    rows: SyncMutex<Rows>,
     revisions: AtomicU64,
     /// The faults of the next calls, the last one first; `None`: none.
     faults: SyncMutex<Vec<Option<Fault>>>,
@@ -111,9 +114,8 @@ fn key(text: &str) -> Key {
 async fn increment(store: &PluginKeyValues) {
     loop {
         let old = store.get(&namespace().plugin, &key("n")).await.expect("read");
-        let count = old
-            .as_ref()
-            .map_or(0, |old| u64::from_str_radix(&String::from_utf8_lossy(old), 10).expect("a number"));
+        let count =
+            old.as_ref().map_or(0, |old| String::from_utf8_lossy(old).parse::<u64>().expect("a number"));
         let new = Some((count + 1).to_string().into_bytes());
         match store.compare_and_set(&namespace(), &key("n"), old, new).await.expect("written") {
             SwapResult::Swapped => return,

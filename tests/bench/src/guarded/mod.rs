@@ -8,6 +8,7 @@ mod in_process;
 mod layers;
 mod lines;
 mod listeners;
+mod lua;
 mod many;
 mod part;
 mod sanitizer;

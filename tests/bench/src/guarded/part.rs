@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use talon_telemetry::{Format, Settings};
 
-use super::{echo, host, in_process, layers, lines, listeners, many, sanitizer, start, start_true};
+use super::{echo, host, in_process, layers, lines, listeners, lua, many, sanitizer, start, start_true};
 
 /// The role of one process.
 #[derive(Debug, Clone, clap::Subcommand)]
@@ -48,6 +48,21 @@ pub enum Part {
     Lines {
         /// Its socket.
         socket: PathBuf,
+    },
+    /// Measures a Lua hook in the machine of `talon-lua`, and in other interpreters, in turns.
+    LuaMachine {
+        /// The programs of the interpreters.
+        rivals: Vec<PathBuf>,
+    },
+    /// Measures a Lua hook through guard and jail, and what scripts take, in turns.
+    LuaPlugin {
+        /// A configuration with `plugins.lua`.
+        config: PathBuf,
+        /// Its directory of scripts.
+        scripts_dir: PathBuf,
+        /// Fewer calls.
+        #[arg(long)]
+        quick: bool,
     },
     /// Measures the guard's stack and each of its layers in turns.
     Layers {
@@ -99,6 +114,10 @@ impl Part {
                     crate::worker::serve(listeners::EventFanOut::of(socket, count).await?).await
                 }
                 Self::Lines { socket } => crate::worker::serve(lines::LogCaller::of(socket).await?).await,
+                Self::LuaMachine { rivals } => lua::serve_machine(rivals).await,
+                Self::LuaPlugin { config, scripts_dir, quick } => {
+                    Box::pin(lua::serve_plugin(config, scripts_dir, quick)).await
+                }
                 Self::Layers { recorded } => {
                     let _log = recorded.then(recording).transpose()?;
                     let sheets =

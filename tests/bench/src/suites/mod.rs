@@ -7,6 +7,7 @@ mod calls;
 mod floods;
 mod guard;
 mod intake;
+mod lua;
 mod many;
 mod restart;
 mod sanitizer;
@@ -23,7 +24,7 @@ pub use bench::{Bench, Plan};
 
 /// The suites by name, in their order.
 pub const SUITES: &[&str] =
-    &["calls", "guard", "sanitizer", "start", "restart", "many", "floods", "intake", "agent"];
+    &["calls", "guard", "sanitizer", "start", "restart", "many", "floods", "intake", "agent", "lua"];
 
 /// Runs a suite beside busy neighbours, and returns how many cores these took.
 ///
@@ -57,6 +58,7 @@ pub async fn run(suite: &str, bench: &mut Bench<'_>) -> Result<()> {
         "floods" => floods::run(bench).await,
         "intake" => intake::run(bench).await,
         "agent" => agent::run(bench).await,
+        "lua" => lua::run(bench).await,
         "guard" => guard::run(bench).await,
         "sanitizer" => sanitizer::run(bench).await,
         "start" => start::run(bench).await,

@@ -165,8 +165,11 @@ fn waiting_for_a_model_does_not_count() {
         fn kv_delete(&self, _: &str) -> Result<bool, String> {
             Ok(false)
         }
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "time that passes is what is tested: more than the whole call may run"
+        )]
         fn llm(&self, _: &str, _: Option<&str>) -> Result<String, String> {
-            // Longer than the whole call may run.
             std::thread::sleep(Duration::from_millis(2500));
             Ok("late".to_owned())
         }

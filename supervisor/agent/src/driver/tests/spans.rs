@@ -38,7 +38,7 @@ async fn a_turn_has_a_span_for_each_state_question_and_call_and_none_has_what_is
     assert_eq!(tools.len(), 1);
     assert_eq!(tools[0].texts["gen_ai.tool.name"], "files.read");
     let calls = setting.host.calls.lock().clone();
-    let parent = calls[0].trace_parent.clone().expect("the call continues the trace");
+    let parent = calls[0].trace.expect("the call continues the trace").header();
     let id: String = tools[0].span_id.iter().map(|byte| format!("{byte:02x}")).collect();
     assert!(parent.contains(&id), "{parent} {id}");
 }

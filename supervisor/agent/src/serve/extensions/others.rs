@@ -80,7 +80,7 @@ fn arguments(entry: &Entry<'_>, asked: &Value) -> Result<Map<String, Value>, Str
     let variables = match entry.role {
         Role::NotificationSink => serde_json::from_value::<NotificationRequest>(asked.clone())
             .map_err(|error| error.to_string())?
-            .variables(),
+            .variables_for(args),
         _ => asked.clone(),
     };
     template::render(args, &variables).map_err(|error| format!("its arguments cannot be made: {error}"))

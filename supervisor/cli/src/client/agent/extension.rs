@@ -10,6 +10,7 @@ use talon_proto::host::GetStatusRequest;
 
 use super::connection::AgentConnection;
 use super::formatting::single_line;
+use super::storage_sample;
 use crate::client::connection::Client;
 use crate::exit;
 use crate::failure::Failure;
@@ -20,6 +21,8 @@ use crate::output::Output;
 use crate::show;
 use crate::table::Table;
 
+/// The role that needs no agent: talon-state calls it, and an administrator may.
+const STORAGE_BACKEND: &str = "storage_backend";
 /// The largest sample, as the agent takes it.
 const MAX_SAMPLE_BYTES: u64 = 512 << 10;
 
@@ -45,18 +48,20 @@ pub(crate) struct ListArgs {}
 /// Call the action of one entry with a sample, and show what would come of its answer.
 ///
 /// No turn begins, and nothing is stored; what the action does, it does. The exit code is 1 if the entry fails. A job is tried with
-/// `talon schedule run`.
+/// `talon schedule run`. A storage backend is asked for a key, or for a page: a sample that writes is refused.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   talon extension test request_hook pii.scan
   talon extension test request_hook pii.scan --message 'my card is 4111 1111 1111 1111'
   talon extension test response_hook words.polish --sample sample.json
   talon extension test notification_sink webhook.send
-  talon extension test api_route jira.create --sample request.json")]
+  talon extension test api_route jira.create --sample request.json
+  talon extension test storage_backend valkey.store")]
 pub(crate) struct TestArgs {
     /// The role of the entry.
     #[arg(value_parser = [
         "filter", "request_hook", "response_hook", "notification_sink", "auth_provider", "api_route",
+        "storage_backend",
     ])]
     role: String,
     /// The entry's name, or its action.
@@ -101,9 +106,13 @@ impl TestArgs {
             (None, Some(message)) => json!({ "message": message }).to_string(),
             (None, None) => String::new(),
         };
-        let reach = AgentConnection::connect(socket).await?;
-        let request = TestExtensionRequest { role: self.role, entry: self.entry, sample_json };
-        let answer = reach.send_once(async |mut agent| agent.test_extension(request).await).await?;
+        let answer = if self.role == STORAGE_BACKEND {
+            storage_sample::call(socket, &self.entry, &sample_json).await?
+        } else {
+            let reach = AgentConnection::connect(socket).await?;
+            let request = TestExtensionRequest { role: self.role, entry: self.entry, sample_json };
+            reach.send_once(async |mut agent| agent.test_extension(request).await).await?
+        };
         if out.is_json() {
             out.json(&fields(&answer));
         } else {

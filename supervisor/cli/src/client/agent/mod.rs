@@ -31,9 +31,11 @@ mod memory;
 mod model;
 mod notification;
 mod plan;
+pub(in crate::client) mod plugin_cost;
 mod schedule;
 mod session;
 mod session_overrides;
+mod storage_sample;
 mod turn;
 mod turn_error;
 

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use talon_proto::host::{AgentStatus, GatewayStatus, GetStatusResponse, Plugin, StateStatus};
 
-use crate::show;
+use crate::{script_table, show};
 
 /// One problem.
 #[derive(Debug, PartialEq, Eq)]
@@ -163,11 +163,16 @@ fn of_plugin(plugin: &Plugin, items: &mut Vec<AttentionItem>) {
     if let Some(says) = show::changed(plugin) {
         push(says);
     }
+    if let Some(says) = show::events(plugin) {
+        push(says);
+    }
+    items
+        .extend(script_table::problems(plugin).iter().map(|(script, says)| AttentionItem::new(script, says)));
 }
 
 #[cfg(test)]
 mod tests {
-    use talon_proto::host::{AuditStatus, Extension, RefusedPlugin};
+    use talon_proto::host::{AuditStatus, Extension, PluginEventCounts, RefusedPlugin};
 
     use super::*;
 
@@ -200,6 +205,8 @@ mod tests {
         (held.quarantined, held.breaker) = (true, "open".to_owned());
         held.replacement_problem = "it exited with 3".to_owned();
         held.changed_actions = vec!["search".to_owned()];
+        held.events =
+            Some(PluginEventCounts { granted: true, waiting: true, ..PluginEventCounts::default() });
         let wrong = GetStatusResponse {
             plugins: vec![plugin("failed"), plugin("backoff"), held],
             config_problem: "line 3: no such key".to_owned(),
@@ -235,7 +242,7 @@ mod tests {
             assert!(item.message.contains("why") && item.message.contains(word), "{item:?}");
         }
         let items = attention(&wrong);
-        assert_eq!(items.len(), 14, "{items:#?}");
+        assert_eq!(items.len(), 15, "{items:#?}");
         for AttentionItem { subject: who, message: says } in items {
             let next =
                 says.contains('`') || says.contains("docs/") || says.contains("audit.wait") || who == "twin";

@@ -21,7 +21,7 @@ use crate::line::{Line, sanitized_line};
 use crate::output::Output;
 use crate::table::Table;
 use crate::wrap::wrapped_on;
-use crate::{json, show};
+use crate::{json, script_table, show};
 
 /// Show the supervisor's state, its plugins (the worst first), what needs attention, and which protections
 /// are missing.
@@ -81,6 +81,11 @@ fn print(status: &GetStatusResponse, attention: &[attention::AttentionItem], out
         let mut table = plugins::table(&status.plugins);
         table.fit(out.columns());
         out.table(&table);
+    }
+    if let Some(mut scripts) = script_table::table(&status.plugins) {
+        scripts.fit(out.columns());
+        out.line("");
+        out.table(&scripts);
     }
     items("NEEDS ATTENTION", attention, out);
     items("TO KNOW", &attention::notes(status), out);

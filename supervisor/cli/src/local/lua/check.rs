@@ -11,13 +11,15 @@ use crate::global::Global;
 use crate::output::Output;
 
 /// Compile scripts, run their top level, and name the functions that are called.
+///
+/// Types are not looked at: luau-lsp and luau-analyze check them against talon.d.luau, which `talon new lua` writes.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   talon lua check
   talon lua check ./scripts
   talon lua check filter.lua --output json")]
 pub(crate) struct CheckArgs {
-    /// Scripts, and directories of scripts. Without any, `plugins.lua.scripts_dir` of the configuration, with its libraries.
+    /// Scripts, and directories of scripts. Without any, `plugins.lua.scripts_dir` of the configuration.
     #[arg(value_name = "PATH")]
     paths: Vec<PathBuf>,
     #[command(flatten)]
@@ -31,7 +33,7 @@ impl CheckArgs {
         if out.is_json() {
             tool.option("format", "json");
         }
-        tool.scripts(&self.paths, !self.libraries.is_empty(), global)?;
+        tool.scripts(&self.paths, global)?;
         tool.run(out)
     }
 }

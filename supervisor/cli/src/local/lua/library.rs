@@ -37,11 +37,6 @@ impl LibraryName {
 }
 
 impl Libraries {
-    /// Whether none is named.
-    pub(super) fn is_empty(&self) -> bool {
-        self.names.is_empty()
-    }
-
     pub(super) fn add_to(&self, tool: &mut Tool) {
         for name in &self.names {
             tool.option("library", name.as_str());

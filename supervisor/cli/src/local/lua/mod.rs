@@ -17,7 +17,8 @@ use crate::output::Output;
 /// Check, run and test Lua scripts, in the jail that they run in.
 ///
 /// `talon-lua` does the work, as it does for `plugins.lua`: in a jail that sees the scripts, read-only, and no network. No
-/// supervisor has to run. Scripts have the limits that they have by default: 64 MB, and 5 s a call.
+/// supervisor has to run. Scripts in `plugins.lua.scripts_dir` of the configuration have the limits and libraries that it says;
+/// others have those of scripts by default: 64 MB, and 5 s a call.
 ///
 /// Exits with 1 if a script or a test fails, 125 if the jail could not be built, 127 if talon-lua is not installed.
 #[derive(Debug, Subcommand)]
@@ -38,9 +39,9 @@ impl LuaVerb {
     pub(crate) fn run(self, global: &Global, out: &mut Output) -> Result<u8, Failure> {
         match self {
             Self::Check(args) => args.run(global, out),
-            Self::Run(args) => args.run(out),
+            Self::Run(args) => args.run(global, out),
             Self::Test(args) => args.run(global, out),
-            Self::Repl(args) => args.run(out),
+            Self::Repl(args) => args.run(global, out),
         }
     }
 }

@@ -14,6 +14,7 @@ use super::session::{MAX_TEXT_BYTES, Reply, Session};
 use super::tool::Tool;
 use crate::exit;
 use crate::failure::Failure;
+use crate::global::Global;
 use crate::history_file;
 use crate::output::Output;
 
@@ -45,12 +46,12 @@ pub(crate) struct ReplArgs {
 }
 
 impl ReplArgs {
-    pub(super) fn run(self, out: &mut Output) -> Result<u8, Failure> {
+    pub(super) fn run(self, global: &Global, out: &mut Output) -> Result<u8, Failure> {
         let mut tool = Tool::new("repl")?;
         self.libraries.add_to(&mut tool);
         tool.option("message", &self.message);
-        if let Some(file) = &self.file {
-            tool.script(file)?;
+        if let Some(file) = self.file {
+            tool.scripts(&[file], global)?;
         }
         let (mut session, functions) = Session::begin(tool)?;
         let mut lines = Lines::open()?;

@@ -8,6 +8,7 @@ use super::library::Libraries;
 use super::tool::Tool;
 use crate::arguments::key_value;
 use crate::failure::Failure;
+use crate::global::Global;
 use crate::output::Output;
 
 /// Call one function of a script, and show what it changed.
@@ -85,7 +86,7 @@ enum PhaseName {
 }
 
 impl RunArgs {
-    pub(super) fn run(self, out: &mut Output) -> Result<u8, Failure> {
+    pub(super) fn run(self, global: &Global, out: &mut Output) -> Result<u8, Failure> {
         let mut tool = Tool::new("run")?;
         self.libraries.add_to(&mut tool);
         if out.is_json() {
@@ -102,7 +103,7 @@ impl RunArgs {
             tool.option("llm", answer);
         }
         tool.option("phase", if self.phase == PhaseName::Post { "post" } else { "pre" });
-        tool.script(&self.file)?;
+        tool.scripts(&[self.file], global)?;
         tool.word(self.function.as_str());
         tool.run(out)
     }

@@ -21,9 +21,10 @@ use crate::local::jail::relay;
 pub(super) const MAX_TEXT_BYTES: usize = 64 << 10;
 /// The longest reply: 16 KiB of text, of which JSON may make six times as much.
 const MAX_REPLY_BYTES: usize = 256 << 10;
-/// How long a reply may take. A line has 5 s, and the machine of a script that is built again as much; longer works only what no
-/// time limit reaches, and then the session is over.
-const REPLY_TIMEOUT: Duration = Duration::from_secs(15);
+/// How many times the limit of a call a reply may take, and how much longer: a line has the limit, and so has the machine of a script
+/// that is built again. Longer works only what no time limit reaches, and then the session is over.
+const CALLS_OF_A_LINE: u32 = 2;
+const REPLY_GRACE: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Serialize)]
 struct Question<'t> {
@@ -52,17 +53,25 @@ pub(super) struct Session {
     /// What was read beyond the last reply.
     pending: Vec<u8>,
     errors: JoinHandle<()>,
+    reply_timeout: Duration,
 }
 
 impl Session {
     /// Starts the program; the functions of its script.
     pub(super) fn begin(tool: Tool) -> Result<(Self, String), Failure> {
         let failed = |error: io::Error| Failure::new(JAIL_FAILED, error.to_string());
+        let reply_timeout = tool.execution().saturating_mul(CALLS_OF_A_LINE).saturating_add(REPLY_GRACE);
         let (theirs, questions) = io::pipe().map_err(failed)?;
         let JailedProgram { stdout, stderr: errors, monitor, .. } = tool.start(Some(theirs.as_fd()))?;
         let errors = relay::copy_text(errors, stderr()).map_err(failed)?;
-        let mut session =
-            Self { monitor, questions, replies: File::from(stdout), pending: Vec::new(), errors };
+        let mut session = Self {
+            monitor,
+            questions,
+            replies: File::from(stdout),
+            pending: Vec::new(),
+            errors,
+            reply_timeout,
+        };
         match session.reply()? {
             Some(Reply::Ready(functions)) => Ok((session, functions)),
             Some(_) => {
@@ -105,7 +114,7 @@ impl Session {
 
     /// The next reply; `None` if the program has ended.
     fn reply(&mut self) -> Result<Option<Reply>, Failure> {
-        let deadline = Instant::now() + REPLY_TIMEOUT;
+        let deadline = Instant::now() + self.reply_timeout;
         loop {
             if let Some(end) = self.pending.iter().position(|byte| *byte == b'\n') {
                 let line: Vec<u8> = self.pending.drain(..=end).collect();
@@ -124,7 +133,7 @@ impl Session {
                     exit::TOOL_ERROR,
                     format!(
                         "the line ran for more than {} s in one long operation, which ends the session: let it do less, and begin again",
-                        REPLY_TIMEOUT.as_secs()
+                        self.reply_timeout.as_secs()
                     ),
                 ));
             }

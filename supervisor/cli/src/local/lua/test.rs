@@ -18,7 +18,7 @@ use crate::output::Output;
   talon lua test ./scripts --report junit > report.xml")]
 pub(crate) struct TestArgs {
     /// Scripts, and directories of scripts; one without tests is passed over. Without any, `plugins.lua.scripts_dir` of the
-    /// configuration, with its libraries.
+    /// configuration.
     #[arg(value_name = "PATH")]
     paths: Vec<PathBuf>,
     /// The format of the result; --output json means the same as json here.
@@ -58,7 +58,7 @@ impl TestArgs {
             None => ReportFormat::Tap,
         };
         tool.option("format", format.as_str());
-        tool.scripts(&self.paths, !self.libraries.is_empty(), global)?;
+        tool.scripts(&self.paths, global)?;
         tool.run(out)
     }
 }

@@ -4,8 +4,10 @@ use std::ffi::OsString;
 use std::io::{stderr, stdout};
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use talon_jail::{Access, JailedProgram, Limits, Mode, Network, Profile};
+use talon_supervisor::config::{LuaLimits, LuaScripts};
 use talon_supervisor::program_lookup;
 
 use crate::failure::Failure;
@@ -29,6 +31,8 @@ const TESTS_ENDING: &str = "_test.lua";
 pub(super) struct Tool {
     argv: Vec<OsString>,
     read: Vec<PathBuf>,
+    /// How long a call of the script may take.
+    execution: Duration,
 }
 
 impl Tool {
@@ -37,7 +41,13 @@ impl Tool {
         let program = program_lookup::find(PROGRAM).map_err(|error| {
             Failure::new(NOT_FOUND, format!("{error}, or install the package of Talon, which has it"))
         })?;
-        Ok(Self { argv: vec![program.into(), command.into()], read: Vec::new() })
+        let execution = Duration::from_secs(LuaLimits::default().timeout_seconds);
+        Ok(Self { argv: vec![program.into(), command.into()], read: Vec::new(), execution })
+    }
+
+    /// How long a call of the script may take, as far as its paths are known.
+    pub(super) fn execution(&self) -> Duration {
+        self.execution
     }
 
     /// Adds an option with its value, as one word: the value may begin with `-`.
@@ -65,21 +75,29 @@ impl Tool {
         Ok(())
     }
 
-    /// Adds these scripts and directories, or without any the directory that the configuration names, with its libraries.
-    pub(super) fn scripts(
-        &mut self,
-        paths: &[PathBuf],
-        has_libraries: bool,
-        global: &Global,
-    ) -> Result<(), Failure> {
-        if !paths.is_empty() {
-            return paths.iter().try_for_each(|path| self.script(path));
+    /// Adds these scripts and directories, or without any the directory that the configuration names. What is in that directory has
+    /// the limits and libraries of the configuration.
+    pub(super) fn scripts(&mut self, paths: &[PathBuf], global: &Global) -> Result<(), Failure> {
+        let lua = match configured(global) {
+            // What is named needs no configuration, unless one is named as well.
+            Err(_) if !paths.is_empty() && global.config.is_none() => None,
+            configured => configured?,
+        };
+        match (paths, &lua) {
+            ([], None) => {
+                return Err(Failure::usage(
+                    "the configuration has no plugins.lua: name scripts, or a directory of scripts",
+                ));
+            }
+            ([], Some(lua)) => self.script(&lua.scripts_dir)?,
+            (paths, _) => paths.iter().try_for_each(|path| self.script(path))?,
         }
-        let (scripts_dir, libraries) = configured(global)?;
-        for library in libraries.iter().filter(|_| !has_libraries) {
-            self.option("library", library);
+        if let Some(lua) = lua.filter(|lua| paths.iter().all(|path| is_within(path, &lua.scripts_dir))) {
+            let script = paths.first().and_then(|path| path.file_stem()).unwrap_or_default();
+            self.execution = Duration::from_secs(lua.limits_of(&script.to_string_lossy()).timeout_seconds);
+            self.option("settings", &lua.program_settings().to_string());
         }
-        self.script(&scripts_dir)
+        Ok(())
     }
 
     /// Runs it to its end: its output is this program's, and so is its exit code.
@@ -123,14 +141,19 @@ fn tests_of(script: &Path) -> Option<PathBuf> {
     Some(script.with_file_name(format!("{name}{TESTS_ENDING}")))
 }
 
-/// The directory of `plugins.lua`, and the libraries of its scripts.
-fn configured(global: &Global) -> Result<(PathBuf, Vec<String>), Failure> {
+/// `plugins.lua` of the configuration.
+fn configured(global: &Global) -> Result<Option<LuaScripts>, Failure> {
     let loaded = configuration::load(&configuration::load_options(global))?;
-    let lua = loaded.config.plugins.lua.ok_or_else(|| {
-        Failure::usage("the configuration has no plugins.lua: name scripts, or a directory of scripts")
-    })?;
-    let names = serde_json::to_value(&lua.libraries).and_then(serde_json::from_value);
-    Ok((lua.scripts_dir, names.expect("libraries are written as their names")))
+    Ok(loaded.config.plugins.lua)
+}
+
+/// Whether a path is this directory, or in it.
+fn is_within(path: &Path, dir: &Path) -> bool {
+    let real = |path: &Path| path.canonicalize().ok();
+    match (real(path), real(dir)) {
+        (Some(path), Some(dir)) => path.starts_with(dir),
+        _ => false,
+    }
 }
 
 #[cfg(test)]

@@ -170,6 +170,7 @@ static PYTHON_HELPER: &[Template] = &[
         "python/talon_plugin/generated/talon/model/v1/model_pb2.pyi"
     ),
     example!("talon_plugin/model.py", "python/talon_plugin/model.py"),
+    example!("talon_plugin/events.py", "python/talon_plugin/events.py"),
     example!("talon_plugin/storage.py", "python/talon_plugin/storage.py"),
     example!("talon_plugin/plugin.py", "python/talon_plugin/plugin.py"),
     example!("talon_plugin/py.typed", "python/talon_plugin/py.typed"),
@@ -198,6 +199,7 @@ static GO_HELPER: &[Template] = &[
     example!("gopath/src/talonplugin/model.go", "go/talonplugin/model.go"),
     example!("gopath/src/talonplugin/modelpb/model.pb.go", "go/talonplugin/modelpb/model.pb.go"),
     example!("gopath/src/talonplugin/modelpb/model_grpc.pb.go", "go/talonplugin/modelpb/model_grpc.pb.go"),
+    example!("gopath/src/talonplugin/events.go", "go/talonplugin/events.go"),
     example!("gopath/src/talonplugin/output.go", "go/talonplugin/output.go"),
     example!("gopath/src/talonplugin/storage.go", "go/talonplugin/storage.go"),
     example!("gopath/src/talonplugin/roles.go", "go/talonplugin/roles.go"),
@@ -219,6 +221,7 @@ static NODE_HELPER: &[Template] = &[
         "talon-plugin/proto/talon/model/v1/model.proto",
         "node/talon-plugin/proto/talon/model/v1/model.proto"
     ),
+    example!("talon-plugin/events.js", "node/talon-plugin/events.js"),
     example!("talon-plugin/storage.js", "node/talon-plugin/storage.js"),
     example!("talon-plugin/plugin.js", "node/talon-plugin/plugin.js"),
     example!("talon-plugin/proto.js", "node/talon-plugin/proto.js"),
@@ -267,7 +270,11 @@ mod tests {
             (
                 Language::Go,
                 "go/talonplugin",
-                &["go/talonplugin/output_test.go", "go/talonplugin/plugin_test.go"],
+                &[
+                    "go/talonplugin/events_test.go",
+                    "go/talonplugin/output_test.go",
+                    "go/talonplugin/plugin_test.go",
+                ],
             ),
             (Language::Node, "node/talon-plugin", &[]),
         ] {

@@ -129,6 +129,7 @@ impl NewArgs {
                 "set_up": !self.no_install,
                 "setup": setup,
                 "role": self.role.map(NewRole::as_str),
+                "section": self.role.map(NewRole::section),
                 "entry": entry,
                 "try": call,
                 "test": tests,
@@ -142,12 +143,12 @@ impl NewArgs {
             }
         }
         if let Some(entry) = &entry {
-            let (what, block) = match self.language {
-                Language::Lua => ("Let it look at messages with:", "  plugins:"),
-                _ => ("Let it play its role with:", "  extensions:"),
+            let (what, section) = match (self.language, self.role) {
+                (Language::Lua, _) | (_, None) => ("Let it look at messages with:", "plugins"),
+                (_, Some(role)) => ("Let it play its role with:", role.section()),
             };
             out.line(what);
-            out.line(block);
+            out.line(sanitized_line(format!("  {section}:")));
             out.line(Line::from("    ").and(sanitized_line(entry)));
         }
         out.line("Test it with:");

@@ -18,6 +18,7 @@ macro_rules! program {
                 NewRole::ScheduledTask => program!(@one $main, $directory, "scheduled_task", $extension),
                 NewRole::AuthProvider => program!(@one $main, $directory, "auth_provider", $extension),
                 NewRole::ApiRoute => program!(@one $main, $directory, "api_route", $extension),
+                NewRole::StorageBackend => program!(@one $main, $directory, "storage_backend", $extension),
             },
             Template {
                 path: $test,
@@ -54,6 +55,8 @@ pub(super) enum NewRole {
     AuthProvider,
     /// Answers HTTP requests.
     ApiRoute,
+    /// Keeps the plugins' state.
+    StorageBackend,
 }
 
 impl NewRole {
@@ -67,6 +70,7 @@ impl NewRole {
             Self::ScheduledTask => "scheduled_task",
             Self::AuthProvider => "auth_provider",
             Self::ApiRoute => "api_route",
+            Self::StorageBackend => "storage_backend",
         }
     }
 
@@ -89,6 +93,7 @@ impl NewRole {
             Self::ScheduledTask => "run",
             Self::AuthProvider => "authenticate",
             Self::ApiRoute => "reply",
+            Self::StorageBackend => "store",
         }
     }
 
@@ -109,6 +114,9 @@ impl NewRole {
             }
             Self::ApiRoute => {
                 r#"{"method": "GET", "path": "/x/hello", "query": {}, "headers": {}, "body": "", "body_encoding": "text", "subject": "gw:local/ada"}"#
+            }
+            Self::StorageBackend => {
+                r#"{"op": "get", "key": {"data": "YQ", "sha256": "ypeBEsobvcr6wjGzmiPcTaeG7_gUfE5yuYB3ha_uSLs"}}"#
             }
         }
     }
@@ -139,10 +147,19 @@ impl NewRole {
             Self::ApiRoute => {
                 r#"{"status": 200, "headers": {"content-type": "text/plain; charset=utf-8"}, "body": "Hello, gw:local/ada!"}"#
             }
+            Self::StorageBackend => r#"{"outcome": "absent"}"#,
         }
     }
 
-    /// The entry that makes it so, below `extensions`, with the plugin's name.
+    /// The section of the configuration with [`entry`](Self::entry).
+    pub(super) const fn section(self) -> &'static str {
+        match self {
+            Self::StorageBackend => "state",
+            _ => "extensions",
+        }
+    }
+
+    /// The entry that makes it so, below [`section`](Self::section), with the plugin's name.
     pub(super) fn entry(self, name: &str) -> String {
         let action = format!("{name}.{}", self.action());
         match self {
@@ -157,6 +174,7 @@ impl NewRole {
             }
             Self::AuthProvider => format!("auth: [{{ action: {action}, scopes: {{ user: [chat] }} }}]"),
             Self::ApiRoute => format!("routes: [{{ path: /x/{name}, action: {action}, scope: chat }}]"),
+            Self::StorageBackend => format!("plugins: {{ engine: plugin, action: {action} }}"),
         }
     }
 }

@@ -162,11 +162,12 @@ mod tests {
             let mut named = 0;
             for path in &written {
                 let text = fs::read_to_string(dir.path().join(path)).unwrap();
-                assert!(!text.contains("{{"), "{path}: {text}");
                 let helper = path.contains("talon_plugin")
                     || path.contains("talonplugin")
                     || path.contains("talon-plugin");
+                // The helpers are copied as they are; a literal of Go has two braces.
                 if !helper {
+                    assert!(!text.contains("{{"), "{path}: {text}");
                     assert!(!text.contains("hello-") && !text.contains("smallest"), "{path}: {text}");
                     assert!(role.is_none() || !text.contains("greet "), "{path}: {text}");
                     named += usize::from(text.contains("my-tool"));

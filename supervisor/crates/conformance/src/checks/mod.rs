@@ -1,10 +1,12 @@
 //! The implementations of the checks, one file per group.
 
 mod capabilities;
+mod events;
 mod execute;
 mod handshake;
 mod health;
 mod init;
+mod output;
 mod start;
 mod stop;
 
@@ -59,6 +61,8 @@ pub(crate) async fn perform(check: &Check, harness: &mut Harness<'_>) -> Finding
         Test::ExecuteDeadline => execute::concurrency::deadline(harness).await,
         Test::ExecuteLargeAnswer => execute::answers::large_answer(harness).await,
         Test::HealthAfterCalls => health::after_calls(harness).await,
+        Test::EventsResent => Box::pin(events::resent(harness)).await,
+        Test::OutputCalls => output::calls(harness).await,
         Test::OutputFlood => start::flood(harness),
         Test::StopShutdown => stop::shutdown(harness).await,
         Test::StopSigterm => stop::sigterm(harness).await,

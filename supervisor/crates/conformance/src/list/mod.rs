@@ -1,6 +1,7 @@
 //! All checks, in the order in which they are performed.
 
 mod capabilities;
+mod events;
 mod execute;
 mod handshake;
 mod health;
@@ -54,6 +55,8 @@ pub const CHECKS: &[Check] = &[
     execute::DEADLINE,
     execute::LARGE_ANSWER,
     health::AFTER_CALLS,
+    events::RESENT,
+    output::CALLS,
     output::FLOOD,
     stop::SHUTDOWN,
     stop::SIGTERM,

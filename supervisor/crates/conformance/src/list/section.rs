@@ -7,4 +7,6 @@ pub(super) const INIT: &str = "init";
 pub(super) const CAPABILITIES: &str = "capabilities";
 pub(super) const EXECUTE: &str = "execute";
 pub(super) const HEALTH: &str = "health";
+pub(super) const NOTICES: &str = "notices";
+pub(super) const EVENTS: &str = "events";
 pub(super) const END: &str = "5-the-end";

@@ -15,9 +15,9 @@ use talon_sanitize::nearest;
 pub use findings::Environment;
 use findings::{EntryFindings, Findings, shown};
 
-use crate::contract::sample_variables;
+use crate::contract::{add_named_fields, sample_variables};
 use crate::finding::{Finding, Severity};
-use crate::{Entry, Extensions, MAX_NAME_CHARS, Role, schedule, template};
+use crate::{Entry, Extensions, MAX_NAME_CHARS, NotificationEntry, Role, schedule, template};
 
 /// Checks the configuration.
 #[must_use]
@@ -119,7 +119,13 @@ fn variables(extensions: &Extensions, entry: &Entry<'_>, args: &serde_json::Map<
                 variables["query"][first] = json!(["text"]);
             }
         }
-        Role::NotificationSink | Role::ScheduledTask | Role::AuthProvider | Role::StorageBackend => {}
+        Role::NotificationSink => {
+            let entry = extensions.notifications.get(entry.index);
+            if entry.is_some_and(NotificationEntry::takes_source_events) {
+                add_named_fields(&mut variables, args);
+            }
+        }
+        Role::ScheduledTask | Role::AuthProvider | Role::StorageBackend => {}
     }
     variables
 }

@@ -5,7 +5,7 @@ use talon_schedule::Zone;
 
 use super::findings::{EntryFindings, Findings, shown};
 use crate::limits::{MAX_CONDITIONS, MAX_FIELD_CHARS, MAX_GIVE_UP_AFTER, MAX_NOTIFICATIONS, MAX_RETRIES};
-use crate::{EventKind, Extensions, NotificationEntry, Role};
+use crate::{EventKind, Extensions, NotificationEntry, Role, template};
 
 pub(super) fn check(found: &mut Findings, extensions: &Extensions) {
     let entries = &extensions.notifications;
@@ -27,6 +27,7 @@ pub(super) fn check(found: &mut Findings, extensions: &Extensions) {
         }
         check_conditions(&mut of, entry);
         check_quiet(&mut of, entry);
+        check_source(&mut of, entry);
         of.check_deadline(entry.deadline);
         if entry.retries.is_some_and(|retries| retries > MAX_RETRIES) {
             let message = format!("is more than {MAX_RETRIES}");
@@ -77,13 +78,41 @@ fn check_conditions(of: &mut EntryFindings<'_>, entry: &NotificationEntry) {
         if values.is_empty() {
             of.problem("where", format!("{} has no values, so nothing fits", shown(name)), "list some");
         }
-        if !entry.on.is_empty() && !taken().any(|field| field == name) {
+        // The fields of plugins' events are theirs.
+        let is_known = entry.takes_source_events() || taken().any(|field| field == name);
+        if !entry.on.is_empty() && !is_known {
             let help = match nearest(name, taken()).first() {
                 Some(near) => format!("did you mean {near}?"),
                 None => "see the fields in docs/extensions/notification-sink.md".to_owned(),
             };
             of.problem("where", format!("no event of these kinds has a field {}", shown(name)), help);
         }
+    }
+}
+
+/// Plugins share no bus of events: an event of a plugin goes to another plugin only by an entry that names the one, the other, and
+/// each value that goes on.
+fn check_source(of: &mut EntryFindings<'_>, entry: &NotificationEntry) {
+    if !entry.takes_source_events() {
+        return;
+    }
+    if entry.on.len() > 1 || entry.on.iter().any(|word| word != EventKind::SourceEvent.as_str()) {
+        let message = "takes events of plugins by a pattern, or together with other kinds";
+        of.problem("on", message, "write on: [source.event], and an entry of its own for other kinds");
+    }
+    let plugins = entry.conditions.get("plugin").map(Vec::as_slice).unwrap_or_default();
+    if plugins.is_empty() || plugins.iter().any(|name| name.contains('*')) {
+        let message = "does not name the plugins whose events it takes";
+        of.problem("where", message, "write where: { plugin: [NAME] }");
+    }
+    let Some(args) = &entry.args else {
+        let message = "does not say what of a plugin's event goes to another plugin";
+        return of.problem("args", message, "write each value, as in text: \"{{ event.summary }}\"");
+    };
+    let whole = |name: &String| matches!(name.as_str(), "event" | "events" | "event.fields");
+    if template::names(args).iter().any(whole) {
+        let message = "passes a plugin's event on as a whole";
+        of.problem("args", message, "write each value, as in {{ event.fields.NAME }}");
     }
 }
 

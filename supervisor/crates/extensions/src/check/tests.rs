@@ -144,3 +144,29 @@ routes:
         assert!(found.len() == 1 && found[0].contains(says), "{yaml}: {found:?}");
     }
 }
+
+// Promises: EXT-155
+#[test]
+fn an_event_of_a_plugin_goes_on_only_by_an_entry_that_names_plugin_and_values() {
+    let problems = |entry: &str| {
+        let yaml = format!("notifications: [{entry}]");
+        let extensions: Extensions = serde_saphyr::from_str(&yaml).expect("it is YAML of the types");
+        let around = Environment { plugins: &["mail", "web"], has_plugin_dir: false, subagents: &[] };
+        check(&extensions, around).into_iter().filter_map(|found| found.key).collect::<Vec<_>>()
+    };
+    let args = "args: { text: '{{ event.fields.sender }} {{ event.summary }}' }";
+    let good =
+        format!("{{ on: [source.event], where: {{ plugin: [mail], kind: [x] }}, action: web.send, {args} }}");
+    assert_eq!(problems(&good), [""; 0]);
+    for (bad, key) in [
+        (format!("{{ on: ['source.*'], where: {{ plugin: [mail] }}, action: web.send, {args} }}"), "on"),
+        (format!("{{ on: [source.event, plugin.failed], where: {{ plugin: [mail] }}, action: web.send, {args} }}"), "on"),
+        (format!("{{ on: [source.event], action: web.send, {args} }}"), "where"),
+        (format!("{{ on: [source.event], where: {{ plugin: ['*'] }}, action: web.send, {args} }}"), "where"),
+        ("{ on: [source.event], where: { plugin: [mail] }, action: web.send }".to_owned(), "args"),
+        ("{ on: [source.event], where: { plugin: [mail] }, action: web.send, args: { all: '{{ event }}' } }".to_owned(), "args"),
+        ("{ on: [source.event], where: { plugin: [mail] }, action: web.send, args: { all: '{{ event.fields }}' } }".to_owned(), "args"),
+    ] {
+        assert_eq!(problems(&bad), [key], "{bad}");
+    }
+}

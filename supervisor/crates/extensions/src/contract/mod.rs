@@ -14,6 +14,7 @@ pub(crate) use api_route::is_header_name;
 pub use api_route::{ApiReply, ApiReplyError, ApiRequest, BodyEncoding};
 pub use auth_provider::{AuthError, AuthOutcome, AuthPeer, AuthReply, AuthRequest, AuthenticatedSubject};
 pub use hook::{HookRequest, HookSession};
+pub(crate) use notification::add_named_fields;
 pub use notification::{
     DeliveryStatus, Event, NotificationReply, NotificationReplyError, NotificationRequest,
 };

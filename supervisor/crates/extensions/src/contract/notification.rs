@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::text::cut;
 use crate::limits::{MAX_REASON_CHARS, MAX_RETRY_AFTER};
-use crate::{EventKind, EventSeverity};
+use crate::{EventKind, EventSeverity, template};
 
 /// The arguments of a notification sink.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -83,6 +83,17 @@ pub struct NotificationReply {
 pub struct NotificationReplyError(String);
 
 impl NotificationRequest {
+    /// The same for these arguments: of an event of a plugin, each field that they name has a value, since its fields are the
+    /// plugin's own.
+    #[must_use]
+    pub fn variables_for(&self, args: &Map<String, Value>) -> Value {
+        let mut variables = self.variables();
+        if self.event.kind == EventKind::SourceEvent {
+            add_named_fields(&mut variables, args);
+        }
+        variables
+    }
+
     /// What placeholders find: the request, with an empty value for each field that the event does not have.
     #[must_use]
     pub fn variables(&self) -> Value {
@@ -94,6 +105,16 @@ impl NotificationRequest {
             }
         }
         variables
+    }
+}
+
+/// Adds an empty value for each field of the event that placeholders name and that is not there.
+pub(crate) fn add_named_fields(variables: &mut Value, args: &Map<String, Value>) {
+    let Some(fields) = variables["event"]["fields"].as_object_mut() else { return };
+    for name in template::names(args) {
+        if let Some(name) = name.strip_prefix("event.fields.") {
+            fields.entry(name).or_insert_with(|| Value::String(String::new()));
+        }
     }
 }
 

@@ -105,7 +105,10 @@ A plugin's read or write is answered by what the backend says, and by nothing el
 plugins are talon-state's: a key begins with the plugin's name, and the value begins with a number of the write and a digest of key
 and value, so that damage and another key's value are noticed. Its plugin has no state socket of its own.
 
-`talon conformance` checks such an action; `talon extension test` does not call it.";
+What cannot be noticed while it runs: a backend that acknowledges a write and forgets it, or that gives an older value of a key together
+with the revision that it had. Nobody else has a copy to compare. `talon conformance` finds one that does so always.
+
+`talon conformance` checks such an action; `talon extension test storage_backend ACTION` reads a key of it, as an administrator.";
 
 fn kinds() -> String {
     let mut table = DELIVERY.to_owned();

@@ -24,8 +24,11 @@ use http::HeaderMap;
 use http::uri::{PathAndQuery, Uri};
 use prost::Message;
 use talon_proto::goplugin;
+use talon_proto::notices::event_source_client::EventSourceClient;
 use talon_proto::notices::notices_client::NoticesClient;
-use talon_proto::notices::{ListenRequest, Notice};
+use talon_proto::notices::{
+    AcknowledgeEventsRequest, ListenRequest, Notice, PluginEvent, SubscribeEventsRequest,
+};
 use talon_proto::plugin::{PluginInitRequest, ToolCallRequest};
 use talon_sanitize::{Sanitized, sanitized};
 use talon_wire::frames::FrameFloodError;
@@ -54,6 +57,9 @@ use crate::execute_error::ExecuteError;
 /// The largest accepted notice, in bytes: a message of 1 KiB, a call's id, and enough for later fields. A
 /// larger one ends the stream, which is then reopened after a pause.
 const MAX_NOTICE_BYTES: usize = 16 << 10;
+
+/// The largest accepted event, in bytes (`talon.plugin.v1`). A larger one ends the stream.
+const MAX_EVENT_BYTES: usize = 64 << 10;
 
 /// The largest answer of methods with small answers.
 const SMALL_ANSWER_BYTES: usize = 64 << 10;
@@ -302,26 +308,63 @@ impl Client {
     /// The notices of the process, until it is asked to end, the connection ends, or an invalid message
     /// comes. `None`: it does not serve notices, or was asked to end.
     pub async fn notices(&self) -> Option<BoxStream<'static, Notice>> {
+        let valid = self.notice_results().await?.take_while(|notice| std::future::ready(notice.is_ok()));
+        Some(valid.filter_map(|notice| std::future::ready(notice.ok())).boxed())
+    }
+
+    /// The same with the error that ends them as the last item. Some servers send UNIMPLEMENTED after they have opened the stream.
+    pub async fn notice_results(&self) -> Option<BoxStream<'static, Result<Notice, Status>>> {
         if self.inner.shutting_down.is_cancelled() {
             return None;
         }
         let call = LinkService::new(self.inner.pool.first());
         let mut client =
             NoticesClient::with_origin(call, ORIGIN.clone()).max_decoding_message_size(MAX_NOTICE_BYTES);
-        match client.listen(ListenRequest {}).await {
+        self.until_shutdown(client.listen(ListenRequest {}).await)
+    }
+
+    /// The events of the process, as [`Client::notice_results`].
+    pub async fn events(&self) -> Option<BoxStream<'static, Result<PluginEvent, Status>>> {
+        if self.inner.shutting_down.is_cancelled() {
+            return None;
+        }
+        self.until_shutdown(self.event_source().subscribe(SubscribeEventsRequest {}).await)
+    }
+
+    /// A stream until the process is asked to end; `None` if it is not served.
+    fn until_shutdown<T: Send + 'static>(
+        &self,
+        opened: Result<tonic::Response<tonic::Streaming<T>>, Status>,
+    ) -> Option<BoxStream<'static, Result<T, Status>>> {
+        match opened {
             Ok(stream) => {
-                let notices = stream.into_inner().take_while(|notice| std::future::ready(notice.is_ok()));
                 let ending = self.inner.shutting_down.clone().cancelled_owned();
-                Some(
-                    notices
-                        .filter_map(|notice| std::future::ready(notice.ok()))
-                        .take_until(Box::pin(ending))
-                        .boxed(),
-                )
+                Some(stream.into_inner().take_until(Box::pin(ending)).boxed())
             }
             Err(status) if status.code() == Code::Unimplemented => None,
-            Err(_) => Some(futures_util::stream::empty().boxed()),
+            Err(status) => Some(futures_util::stream::iter([Err(status)]).boxed()),
         }
+    }
+
+    /// Acknowledges events.
+    ///
+    /// # Errors
+    /// The process's answer, or that there is none within the timeout.
+    pub async fn acknowledge_events(
+        &self,
+        acknowledged: AcknowledgeEventsRequest,
+        timeout: Duration,
+    ) -> Result<(), Status> {
+        let mut source = self.event_source();
+        match tokio::time::timeout(timeout, source.acknowledge(acknowledged)).await {
+            Ok(answer) => answer.map(drop),
+            Err(_) => Err(Status::deadline_exceeded("it does not answer")),
+        }
+    }
+
+    fn event_source(&self) -> EventSourceClient<LinkService> {
+        let call = LinkService::new(self.inner.pool.first());
+        EventSourceClient::with_origin(call, ORIGIN.clone()).max_decoding_message_size(MAX_EVENT_BYTES)
     }
 
     /// One call whose stream has no other holder.

@@ -118,6 +118,7 @@ impl Driver {
         let Some(running) = &mut self.running else { return };
         // A server that shuts down in order waits for its streams.
         drop(running.notice_task.take());
+        drop(running.event_task.take());
         // OpenTalon has no Shutdown: its plugins end on SIGINT, as in a terminal.
         if running.dialect == Dialect::OpenTalon {
             running.process.interrupt();

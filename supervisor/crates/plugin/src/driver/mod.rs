@@ -72,6 +72,8 @@ struct RunningProcess {
     awaiting_end: bool,
     /// Reads its notices until this is dropped.
     notice_task: Option<AbortOnDropHandle<()>>,
+    /// Reads its events until this is dropped.
+    event_task: Option<AbortOnDropHandle<()>>,
 }
 
 pub(crate) struct Driver {

@@ -17,6 +17,7 @@ use crate::lifecycle::event::{MachineEvent, ProcessReport};
 use crate::live_process::LiveProcess;
 use crate::logs::Level;
 use crate::notices::NoticeListener;
+use crate::source_events::EventIntake;
 use crate::traits::start::{LaunchProgress, StartFailure, StartedProcess};
 
 impl Driver {
@@ -118,6 +119,11 @@ impl Driver {
                 NoticeListener { common: self.common.clone(), instance: self.slot.index, live: live.clone() };
             AbortOnDropHandle::new(tokio::spawn(ear.listen()))
         });
+        let telling = tells.then(|| {
+            let intake =
+                EventIntake { common: self.common.clone(), instance: self.slot.index, live: live.clone() };
+            AbortOnDropHandle::new(tokio::spawn(intake.run()))
+        });
         let watched = process.clone();
         self.push_work(async move { ProcessReport::Exited { how: watched.exited().await } });
         self.watch_frames(&process, &live);
@@ -128,6 +134,7 @@ impl Driver {
             since: Instant::now(),
             awaiting_end: false,
             notice_task: hearing,
+            event_task: telling,
         });
     }
 

@@ -5,14 +5,14 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
+use futures_util::{FutureExt, StreamExt as _, TryFutureExt as _};
 use talon_control::fd_bundle::Packer;
-use talon_plugin_client::{Capability, Client, HealthStatus, PendingCall};
+use talon_plugin_client::{Capability, Client, HealthStatus, PendingCall, describe_status};
 use talon_plugin_config::name::PluginName;
 use talon_plugin_config::spec::PluginSpec;
-use talon_proto::notices::Notice;
+use talon_proto::notices::{AcknowledgeEventsRequest, Notice, PluginEvent};
 use talon_proto::plugin::ToolCallRequest;
 use talon_sanitize::{Raw, Sanitized, sanitized};
 use talon_wire::frames::FrameFloodError;
@@ -152,6 +152,24 @@ impl PluginClient for Client {
     }
     fn notices(&self) -> BoxFuture<'_, Option<BoxStream<'static, Notice>>> {
         Client::notices(self).boxed()
+    }
+    fn events(&self) -> BoxFuture<'_, Option<BoxStream<'static, Result<PluginEvent, Sanitized>>>> {
+        let described =
+            |event: Result<PluginEvent, tonic::Status>| event.map_err(|status| describe_status(&status));
+        // One that serves none may say so after it has opened the stream.
+        let served = |event: &Result<PluginEvent, tonic::Status>| {
+            let is_served = !matches!(event, Err(status) if status.code() == tonic::Code::Unimplemented);
+            std::future::ready(is_served)
+        };
+        async move { Some(Client::events(self).await?.take_while(served).map(described).boxed()) }.boxed()
+    }
+    fn acknowledge_events(
+        &self,
+        acknowledged: AcknowledgeEventsRequest,
+        timeout: Duration,
+    ) -> BoxFuture<'_, Result<(), Sanitized>> {
+        let answered = Client::acknowledge_events(self, acknowledged, timeout);
+        answered.map_err(|status| describe_status(&status)).boxed()
     }
     fn flood(&self) -> BoxFuture<'_, FrameFloodError> {
         Client::flood(self).boxed()

@@ -1,14 +1,23 @@
 //! Calls whose answers are returned as undecoded bytes.
 
+use std::future::Future;
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::StreamExt as _;
+use futures_util::stream::{self, BoxStream};
 use http::uri::PathAndQuery;
-use talon_sanitize::sanitized;
-use tonic::Code;
+use talon_proto::notices::{AcknowledgeEventsRequest, Notice, PluginEvent};
+use talon_sanitize::{Sanitized, sanitized};
+use tonic::{Code, Status};
 
-use talon_plugin_client::{Client, ExecuteError, RawCall};
+use talon_plugin_client::{Client, ExecuteError, RawCall, describe_status};
 use talon_plugin_config::spec::PluginSpec;
+
+/// How long the head of a stream is waited for. Some servers, such as gRPC's for Python, send it with the first message.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(1);
+
+type ResultStream<T> = BoxStream<'static, Result<T, Status>>;
 
 /// The connections to one process. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -65,8 +74,42 @@ impl RawClient {
         self.client.raw(RawCall { path, message, timeout, patience, max_answer_bytes }).await
     }
 
+    /// Its notices from now on; an error is the last item. `None` if it has none.
+    pub async fn notices(&self) -> Option<ResultStream<Notice>> {
+        let client = self.client.clone();
+        opened(async move { client.notice_results().await }).await
+    }
+
+    /// The events that it tells; an error is the last item. `None` if it tells none.
+    pub async fn events(&self) -> Option<ResultStream<PluginEvent>> {
+        let client = self.client.clone();
+        opened(async move { client.events().await }).await
+    }
+
+    /// Acknowledges events.
+    ///
+    /// # Errors
+    /// Its answer, or that there is none within the timeout.
+    pub async fn acknowledge_events(&self, ids: Vec<String>, timeout: Duration) -> Result<(), Sanitized> {
+        let acknowledged = AcknowledgeEventsRequest { ids, refused: Vec::new() };
+        let answer = self.client.acknowledge_events(acknowledged, timeout).await;
+        answer.map_err(|status| describe_status(&status))
+    }
+
     /// Asks it to stop with go-plugin's `Shutdown`; false if it does not implement that.
     pub async fn shutdown(&self, within: Duration) -> bool {
         self.client.shutdown(within).await
     }
+}
+
+/// The stream, as soon as its head is there, and otherwise after [`HEAD_TIMEOUT`]: then its items wait for the head.
+async fn opened<T: Send + 'static>(
+    opening: impl Future<Output = Option<ResultStream<T>>> + Send + 'static,
+) -> Option<ResultStream<T>> {
+    let mut opening = Box::pin(opening);
+    if let Ok(stream) = tokio::time::timeout(HEAD_TIMEOUT, &mut opening).await {
+        return stream;
+    }
+    let none = || stream::iter([Err(Status::unimplemented("it has no such stream"))]).boxed();
+    Some(stream::once(opening).flat_map(move |stream| stream.unwrap_or_else(none)).boxed())
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
 use talon_plugin_client::{Capability, HealthStatus, PendingCall};
-use talon_proto::notices::Notice;
+use talon_proto::notices::{AcknowledgeEventsRequest, Notice, PluginEvent};
 use talon_proto::plugin::ToolCallRequest;
 use talon_sanitize::Sanitized;
 use talon_wire::frames::FrameFloodError;
@@ -33,6 +33,14 @@ pub(crate) trait PluginClient: Send + Sync + 'static {
     /// The notices that the process sends, from now on. The stream ends with the connection. `None`: the
     /// plugin does not serve notices.
     fn notices(&self) -> BoxFuture<'_, Option<BoxStream<'static, Notice>>>;
+    /// The events that the process tells, as [`PluginClient::notices`]. An error is the last item.
+    fn events(&self) -> BoxFuture<'_, Option<BoxStream<'static, Result<PluginEvent, Sanitized>>>>;
+    /// Acknowledges events.
+    fn acknowledge_events(
+        &self,
+        acknowledged: AcknowledgeEventsRequest,
+        timeout: Duration,
+    ) -> BoxFuture<'_, Result<(), Sanitized>>;
     /// Resolves once the process has exceeded the budget of frames of one of its connections.
     fn flood(&self) -> BoxFuture<'_, FrameFloodError>;
     /// Asks the plugin to end itself. Returns whether it agreed.

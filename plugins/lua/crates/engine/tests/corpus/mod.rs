@@ -44,17 +44,35 @@ const READ_ONLY: Expect = Fails("raised", "attempt to modify a readonly table");
 
 /// All of them.
 pub(crate) fn corpus() -> Vec<Case> {
-    let mut all = Vec::new();
-    all.extend(loops());
-    all.extend(memory());
-    all.extend(compile_bombs());
-    all.extend(escapes());
-    all.extend(errors());
-    all.extend(returns());
-    all.extend(host_abuse());
-    all.extend(uninterruptible());
-    all
+    sections().into_iter().flat_map(|(_, cases)| cases).collect()
 }
+
+/// All of them, by what they try.
+pub(crate) fn sections() -> [(&'static str, Vec<Case>); 8] {
+    [
+        ("Loops", loops()),
+        ("Memory and depth", memory()),
+        ("The compiler, and what is no script", compile_bombs()),
+        ("Ways out", escapes()),
+        ("Errors", errors()),
+        ("What is returned", returns()),
+        ("What is asked of the host", host_abuse()),
+        ("Long operations without an interrupt", uninterruptible()),
+    ]
+}
+
+/// Files in the directory of scripts: the script's name, what is there, and what is said of it; nothing if it runs.
+pub(crate) const FILES: [(&str, &str, &str); 9] = [
+    ("bytes", "bytes that are no UTF-8", "not UTF-8 from byte 11"),
+    ("directory", "a directory", "no regular file"),
+    ("fifo", "a FIFO that nobody writes to", "no regular file"),
+    ("good", "a script", ""),
+    ("huge", "a sparse file of 1 GB", "more than 1048576 bytes"),
+    ("open", "a script that everybody may write to", "everybody may write to it"),
+    ("out", "a link out of the directory", "a link out of the directory"),
+    ("socket", "a socket", "no regular file"),
+    ("within", "a link to another script of the directory", ""),
+];
 
 fn loops() -> Vec<Case> {
     vec![

@@ -96,6 +96,7 @@ pub fn chains(chain: &Chain) -> Vec<ChainRow> {
             pins: &Pins::default(),
             session: "",
             plugin: None,
+            account: None,
             day: Day::default(),
             deadline: None,
         };

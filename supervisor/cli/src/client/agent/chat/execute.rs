@@ -1,37 +1,23 @@
 //! Executes the commands of a chat.
 
-use std::time::SystemTime;
-
 use talon_proto::agent::{
-    Approval, CompactSessionRequest, Cost, DecideRequest, GetCostsRequest, GetCostsResponse,
-    ListModelsRequest, ListToolsRequest, NamedCost, Tool, ToolList, UndoTurnsRequest, UpdateSessionRequest,
+    CompactSessionRequest, Cost, DecideRequest, GetCostsRequest, GetCostsResponse, ListModelsRequest,
+    ListToolsRequest, NamedCost, Tool, ToolList, UndoTurnsRequest, UpdateSessionRequest,
 };
 use talon_sanitize::sanitized;
-use tokio::signal::unix::{SignalKind, signal};
-use unicode_width::UnicodeWidthStr as _;
 
-use super::command::{COMMANDS, Command, Thinking};
+use super::command::{Command, Thinking};
 use super::context;
 use super::conversation::Conversation;
+use super::help::print_help;
 use super::setting_command::DEFAULT;
-use crate::client::agent::approval::find;
 use crate::client::agent::formatting::{bounded_line, count, count_of, single_line, usd};
 use crate::client::agent::model;
 use crate::client::agent::session::{compact, show};
-use crate::client::agent::turn::approval::{lines, rule_line};
-use crate::client::agent::turn::reply::ApprovalReply;
-use crate::client::agent::turn::{LineInput, discard_pending_input};
-use crate::confirm;
-use crate::exit;
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::table::{Column, Table};
-use crate::wrap::wrapped_on;
 
-/// The space between a command of the help and what it does.
-const HELP_GAP: usize = 2;
-/// The room beside the commands from which on what they do stands there: four or five words.
-const MIN_HELP_COLUMNS: usize = 30;
 /// Bytes of a tool's description in the table.
 const DESCRIPTION_BYTES: usize = 100;
 /// Stands for all tools that the sender may use.
@@ -204,106 +190,6 @@ impl Conversation<'_> {
         self.typed.draft = undone.text;
         Ok(())
     }
-
-    /// Decides the named call, or the only pending one, and follows the turn that continues after it.
-    pub(super) async fn decide(
-        &mut self,
-        id: Option<String>,
-        decision: DecideRequest,
-    ) -> Result<(), Failure> {
-        let approval = match id {
-            Some(id) => find::fetch_one(self.connection, &id).await?,
-            None => self.single_pending(decision.approve).await?,
-        };
-        // A person may only approve what this chat has shown; anything else is shown first.
-        if decision.approve && !self.shown_approvals.contains(&approval) {
-            for line in lines(&approval, SystemTime::now()) {
-                self.out.err_line(line);
-            }
-            self.shown_approvals.record([&approval]);
-            if confirm::is_interactive() && !self.confirm().await? {
-                self.out.err_line("nothing was decided");
-                return Ok(());
-            }
-        }
-        let plan_revision = approval.plan.as_ref().map_or(0, |plan| plan.revision);
-        let request = DecideRequest { id: approval.id, digest: approval.digest, plan_revision, ..decision };
-        let decided = self.connection.send_once(async move |mut agent| agent.decide(request).await).await?;
-        self.out.err_line(sanitized!("{} {}", single_line(&decided.state), single_line(&decided.id)));
-        if !decided.rule_id.is_empty() {
-            self.out.err_line(rule_line(&decided));
-        }
-        if self.session_id.as_deref() == Some(decided.session_id.as_str()) {
-            self.attach(decided.session_id).await?;
-        }
-        Ok(())
-    }
-
-    /// Asks for confirmation of what was just shown.
-    async fn confirm(&mut self) -> Result<bool, Failure> {
-        let failed = |error| Failure::failed(format!("cannot ask: {error}"));
-        let mut interrupts = signal(SignalKind::interrupt()).map_err(failed)?;
-        discard_pending_input();
-        self.out.err_line("Run it, exactly as shown? [y/N]");
-        self.out.flush();
-        let mut typed = LineInput::start().map_err(failed)?;
-        let line = tokio::select! {
-            line = typed.line() => line.map_err(failed)?,
-            _ = interrupts.recv() => None,
-        };
-        Ok(line.is_some_and(|line| ApprovalReply::parse(&line) == ApprovalReply::Approve))
-    }
-
-    async fn single_pending(&self, approve: bool) -> Result<Approval, Failure> {
-        let mut waiting = match &self.session_id {
-            Some(id) => self.pending_approvals(id).await?,
-            None => Vec::new(),
-        };
-        let command = if approve { "approve" } else { "deny" };
-        match waiting.len() {
-            1 => Ok(waiting.remove(0)),
-            0 => Err(Failure::new(exit::REFUSED, "no call of this session waits for an approval")),
-            _ => {
-                let ids: Vec<String> = waiting.iter().map(|one| format!("  /{command} {}", one.id)).collect();
-                Err(Failure::new(
-                    exit::REFUSED,
-                    format!("several calls wait, so say which:\n{}", ids.join("\n")),
-                ))
-            }
-        }
-    }
-}
-
-fn print_help(out: &mut Output) {
-    for line in help_lines(out.columns()) {
-        out.line(single_line(&line));
-    }
-}
-
-/// The commands, with what they do beside them; or below them, where that leaves no room for words.
-fn help_lines(columns: usize) -> Vec<String> {
-    let shown = |name: &str, takes: &str| match name.starts_with('…') {
-        true => name.to_owned(),
-        false => format!("/{name} {takes}").trim_end().to_owned(),
-    };
-    let width = COMMANDS.iter().map(|(name, takes, _)| shown(name, takes).width()).max().unwrap_or_default();
-    let is_beside = columns >= width + MIN_HELP_COLUMNS;
-    let used = if is_beside { width + HELP_GAP } else { HELP_GAP };
-    let mut lines = Vec::new();
-    for (name, takes, does) in COMMANDS {
-        let mut head = shown(name, takes);
-        if !is_beside {
-            lines.push(std::mem::take(&mut head));
-        }
-        for text in wrapped_on(columns, does, used) {
-            let space = used - head.width();
-            lines.push(format!("{}{:space$}{text}", std::mem::take(&mut head), ""));
-        }
-    }
-    let more =
-        "A line that ends in \\ continues on the next line, and so does text between two lines of ```.";
-    lines.extend(wrapped_on(columns, more, 0));
-    lines
 }
 
 fn print_tools(tools: &[Tool], out: &mut Output) {
@@ -382,23 +268,6 @@ fn print_costs(costs: &GetCostsResponse, out: &mut Output) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    // Promises: CLI-70
-    #[test]
-    fn the_help_breaks_lines_between_words_at_every_width() {
-        let words = |lines: &[String]| {
-            lines.iter().flat_map(|line| line.split_whitespace()).map(str::to_owned).collect::<Vec<_>>()
-        };
-        let all = words(&help_lines(1000));
-        for columns in [200, 80, 40, 30] {
-            let lines = help_lines(columns);
-            assert_eq!(words(&lines), all, "{columns}");
-            // Only the words of a command are longer.
-            let long = lines.iter().filter(|line| line.width() > columns && !line.starts_with('/'));
-            assert_eq!(long.collect::<Vec<_>>(), Vec::<&String>::new(), "{columns}");
-        }
-        assert!(help_lines(80)[0].contains("  this help") && help_lines(40)[1] == "  this help");
-    }
 
     #[test]
     fn whether_a_tool_asks_first_is_a_word_for_people() {

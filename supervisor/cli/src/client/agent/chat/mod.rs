@@ -8,7 +8,7 @@
 //! | `greeting` | the first lines of a chat | yes |
 //! | `message_reader`, `editor` | where messages come from | |
 //! | `conversation` | the conversation: messages and commands | |
-//! | `execute` | executes the commands | |
+//! | `execute`, `decide`, `help` | executes the commands | |
 //! | `plan_command`, `plan` | `/plan`: parses it; executes it | |
 //! | `setting_command`, `session_settings` | `/temperature` and other settings of the session, likewise | |
 //! | `session_picker` | which session a chat continues | |
@@ -17,9 +17,11 @@ mod command;
 mod context;
 mod continuation;
 mod conversation;
+mod decide;
 mod editor;
 mod execute;
 mod greeting;
+mod help;
 mod message_reader;
 mod plan;
 mod plan_command;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use talon_proto::agent::{ToolResult, ToolStream};
 use talon_sanitize::{Raw, sanitized};
 
-use super::render::DIM;
+use super::styles::DIM;
 use crate::line::Line;
 
 /// How many lines of a call are shown; the others are counted. Fits a terminal beside the rest of the turn.
@@ -17,10 +17,10 @@ const MAX_CALLS: usize = 64;
 
 /// How much of each running call was shown.
 #[derive(Debug, Default)]
-pub(super) struct CallOutputs(HashMap<String, Shown>);
+pub(super) struct CallOutputs(HashMap<String, LineCounts>);
 
 #[derive(Debug, Default, Clone, Copy)]
-struct Shown {
+struct LineCounts {
     lines: u64,
     left_out: u64,
 }
@@ -50,7 +50,7 @@ impl CallOutputs {
 
     /// Forgets a call that ended, and says what was not shown of it.
     pub(super) fn finish(&mut self, result: &ToolResult) -> Option<Line> {
-        let Shown { left_out, .. } = self.0.remove(&result.call_id)?;
+        let LineCounts { left_out, .. } = self.0.remove(&result.call_id)?;
         (left_out > 0).then(|| Line::styled(DIM, sanitized!("  │ … {} lines are not shown", left_out)))
     }
 }

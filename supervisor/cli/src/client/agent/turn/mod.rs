@@ -29,6 +29,7 @@ mod render;
 pub(super) mod reply;
 mod running_calls;
 mod screen;
+mod styles;
 mod terminal_stream;
 mod turn_follower;
 mod typed_line;

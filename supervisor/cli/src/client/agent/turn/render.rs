@@ -2,7 +2,6 @@
 
 use std::time::SystemTime;
 
-use anstyle::{AnsiColor, Style};
 use talon_proto::agent::{
     Done, LoopState, Notice, PlanStep, SubagentResult, ToolCall, ToolProgress, ToolResult, chunk,
 };
@@ -10,6 +9,7 @@ use talon_sanitize::{Sanitized, TerminalText, sanitized};
 
 use super::call_output::CallOutputs;
 use super::running_calls::{call_name, progress_note};
+use super::styles::{BAD, CALL, DIM, GOOD, WARN};
 use super::terminal_stream::TerminalStream;
 use super::{approval, plan_question};
 use crate::client::agent::formatting::{
@@ -22,13 +22,6 @@ use crate::line::Line;
 const PREVIEW_BYTES: usize = 160;
 /// The tool by which a model writes the plan.
 const PLAN_TOOL: &str = "talon__plan";
-
-const CALL: Style = AnsiColor::Cyan.on_default();
-const GOOD: Style = AnsiColor::Green.on_default();
-const BAD: Style = AnsiColor::Red.on_default();
-const WARN: Style = AnsiColor::Yellow.on_default();
-/// For secondary information.
-pub(super) const DIM: Style = Style::new().dimmed();
 
 /// Something to show.
 #[derive(Debug)]

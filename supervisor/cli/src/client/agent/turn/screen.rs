@@ -3,8 +3,9 @@
 use std::io::IsTerminal as _;
 
 use super::markdown::{MarkdownStream, Span};
-use super::render::{DIM, DisplayItem, TextStream};
+use super::render::{DisplayItem, TextStream};
 use super::running_calls::RunningCalls;
+use super::styles::DIM;
 use crate::output::Output;
 use crate::terminal_style;
 use crate::transient_bar::{SpinnerGroup, TransientBar};

@@ -18,12 +18,16 @@ pub(super) fn table(
     plugin: &Plugin,
     settings: Option<&Settings>,
     capabilities: Option<&PluginCapabilities>,
+    models_today: Option<&str>,
 ) -> Table {
     let mut table = Table::new(&[]);
     let row: &mut Row<'_> = &mut |key, value| table.row(vec![key.into(), value]);
     identity(plugin, capabilities.map_or("", |capabilities| &capabilities.description), row);
     if let Some(settings) = settings {
         configuration(plugin, settings, row);
+        if let Some(used) = models_today {
+            row("models today", used.into());
+        }
         context(settings, capabilities.map_or(&[], |capabilities| &capabilities.actions), row);
     }
     let counters = plugin.counters.clone().unwrap_or_default();

@@ -11,19 +11,21 @@ mod facts;
 use std::time::{Duration, SystemTime};
 
 use clap::Args;
+use serde_json::json;
 use talon_proto::host::{GetPluginRequest, GetPluginResponse, Plugin};
 use tonic::{Code, Status};
 
 pub(crate) use self::declaration::actions;
 pub(super) use self::declaration::texts;
 use super::refused::refused_plugins;
+use crate::client::agent::plugin_cost;
 use crate::client::connection::Client;
 use crate::exit;
 use crate::failure::Failure;
 use crate::host_socket::HostSocket;
 use crate::output::Output;
 use crate::table::Table;
-use crate::{json, show};
+use crate::{json, script_table, show};
 
 /// Show one plugin in full: its state, instances, settings and actions.
 #[derive(Debug, Args)]
@@ -47,10 +49,21 @@ impl ShowArgs {
                 GetPluginResponse { plugin: Some(plugin), ..GetPluginResponse::default() }
             }
         };
+        // Whoever may not see settings, or has no agent, sees the rest.
+        let is_granted = response.settings.as_ref().is_some_and(|settings| settings.models.is_some());
+        let models_today = if is_granted { Some(plugin_cost::today(socket, &self.name).await) } else { None };
         if out.is_json() {
-            out.json(&json::plugin_details(&response));
+            let mut details = json::plugin_details(&response);
+            if let Some(Ok(cost)) = &models_today {
+                details["models_today"] = json!(cost);
+            }
+            out.json(&details);
         } else {
-            print(&response, out);
+            let models_today = models_today.map(|used| match used {
+                Ok(cost) => plugin_cost::line(&cost),
+                Err(failure) => format!("not known: {failure}"),
+            });
+            print(&response, models_today.as_deref(), out);
         }
         Ok(exit::OK)
     }
@@ -68,11 +81,16 @@ impl ShowArgs {
     }
 }
 
-fn print(response: &GetPluginResponse, out: &mut Output) {
+fn print(response: &GetPluginResponse, models_today: Option<&str>, out: &mut Output) {
     if let Some(plugin) = &response.plugin {
         let (settings, capabilities) = (response.settings.as_ref(), response.capabilities.as_ref());
-        out.table(&facts::table(plugin, settings, capabilities));
+        out.table(&facts::table(plugin, settings, capabilities, models_today));
         instances(plugin, out);
+        if let Some(mut scripts) = script_table::table([plugin]) {
+            scripts.fit(out.columns());
+            out.line("");
+            out.table(&scripts);
+        }
     }
     if !response.extensions.is_empty() {
         out.line("");

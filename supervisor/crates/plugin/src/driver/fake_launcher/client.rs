@@ -11,7 +11,7 @@ use futures_util::stream::{BoxStream, StreamExt};
 use parking_lot::Mutex;
 use talon_plugin_client::{Capability, ExecuteError, HealthStatus, PendingCall};
 use talon_plugin_config::name::PluginName;
-use talon_proto::notices::Notice;
+use talon_proto::notices::{AcknowledgeEventsRequest, Notice, PluginEvent};
 use talon_proto::plugin::{Action, PluginCapabilities, ToolCallRequest};
 use talon_sanitize::Sanitized;
 use talon_wire::frames::{FrameFloodError, FrameLimits};
@@ -101,6 +101,16 @@ impl PluginClient for FakeClient {
             .boxed()
         });
         std::future::ready(stream).boxed()
+    }
+    fn events(&self) -> BoxFuture<'_, Option<BoxStream<'static, Result<PluginEvent, Sanitized>>>> {
+        std::future::ready(None).boxed()
+    }
+    fn acknowledge_events(
+        &self,
+        _acknowledged: AcknowledgeEventsRequest,
+        _timeout: Duration,
+    ) -> BoxFuture<'_, Result<(), Sanitized>> {
+        std::future::ready(Ok(())).boxed()
     }
     fn flood(&self) -> BoxFuture<'_, FrameFloodError> {
         let mut flood = self.process.flood.subscribe();

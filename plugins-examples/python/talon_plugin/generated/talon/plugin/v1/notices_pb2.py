@@ -24,27 +24,45 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dtalon/plugin/v1/notices.proto\x12\x0ftalon.plugin.v1\"\x0f\n\rListenRequest\"\xad\x02\n\x06Notice\x12-\n\x08progress\x18\x01 \x01(\x0b\x32\x19.talon.plugin.v1.ProgressH\x00\x12\x44\n\x14\x63\x61pabilities_changed\x18\x02 \x01(\x0b\x32$.talon.plugin.v1.CapabilitiesChangedH\x00\x12\x36\n\rlists_changed\x18\x03 \x01(\x0b\x32\x1d.talon.plugin.v1.ListsChangedH\x00\x12>\n\x11resources_updated\x18\x04 \x01(\x0b\x32!.talon.plugin.v1.ResourcesUpdatedH\x00\x12.\n\x06output\x18\xcc\x08 \x01(\x0b\x32\x1b.talon.plugin.v1.CallOutputH\x00\x42\x06\n\x04kind\"\\\n\x08Progress\x12\x0f\n\x07\x63\x61ll_id\x18\x01 \x01(\t\x12\x10\n\x08progress\x18\x02 \x01(\x01\x12\x12\n\x05total\x18\x03 \x01(\x01H\x00\x88\x01\x01\x12\x0f\n\x07message\x18\x04 \x01(\tB\x08\n\x06_total\"D\n\nCallOutput\x12\x0f\n\x07\x63\x61ll_id\x18\x01 \x01(\t\x12\r\n\x05lines\x18\x02 \x03(\t\x12\x16\n\x0eleft_out_lines\x18\x03 \x01(\x04\"\x15\n\x13\x43\x61pabilitiesChanged\"2\n\x0cListsChanged\x12\x11\n\tresources\x18\x01 \x01(\x08\x12\x0f\n\x07prompts\x18\x02 \x01(\x08\" \n\x10ResourcesUpdated\x12\x0c\n\x04uris\x18\x01 \x03(\t2N\n\x07Notices\x12\x43\n\x06Listen\x12\x1e.talon.plugin.v1.ListenRequest\x1a\x17.talon.plugin.v1.Notice0\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dtalon/plugin/v1/notices.proto\x12\x0ftalon.plugin.v1\"\x0f\n\rListenRequest\"\xdf\x02\n\x06Notice\x12-\n\x08progress\x18\x01 \x01(\x0b\x32\x19.talon.plugin.v1.ProgressH\x00\x12\x44\n\x14\x63\x61pabilities_changed\x18\x02 \x01(\x0b\x32$.talon.plugin.v1.CapabilitiesChangedH\x00\x12\x36\n\rlists_changed\x18\x03 \x01(\x0b\x32\x1d.talon.plugin.v1.ListsChangedH\x00\x12>\n\x11resources_updated\x18\x04 \x01(\x0b\x32!.talon.plugin.v1.ResourcesUpdatedH\x00\x12.\n\x06output\x18\xcc\x08 \x01(\x0b\x32\x1b.talon.plugin.v1.CallOutputH\x00\x12\x30\n\x06script\x18\xea\x08 \x01(\x0b\x32\x1d.talon.plugin.v1.ScriptStatusH\x00\x42\x06\n\x04kind\"\\\n\x08Progress\x12\x0f\n\x07\x63\x61ll_id\x18\x01 \x01(\t\x12\x10\n\x08progress\x18\x02 \x01(\x01\x12\x12\n\x05total\x18\x03 \x01(\x01H\x00\x88\x01\x01\x12\x0f\n\x07message\x18\x04 \x01(\tB\x08\n\x06_total\"D\n\nCallOutput\x12\x0f\n\x07\x63\x61ll_id\x18\x01 \x01(\t\x12\r\n\x05lines\x18\x02 \x03(\t\x12\x16\n\x0eleft_out_lines\x18\x03 \x01(\x04\"\x15\n\x13\x43\x61pabilitiesChanged\"2\n\x0cListsChanged\x12\x11\n\tresources\x18\x01 \x01(\x08\x12\x0f\n\x07prompts\x18\x02 \x01(\x08\" \n\x10ResourcesUpdated\x12\x0c\n\x04uris\x18\x01 \x03(\t\"\xa8\x01\n\x0cScriptStatus\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x11\n\tfunctions\x18\x02 \x03(\t\x12\x0e\n\x06sha256\x18\x03 \x01(\t\x12\r\n\x05loads\x18\x04 \x01(\x04\x12\x0f\n\x07problem\x18\x05 \x01(\t\x12\x1a\n\x12\x65nded_by_interrupt\x18\x06 \x01(\x04\x12\x1a\n\x12\x65nded_with_process\x18\x07 \x01(\x04\x12\x0f\n\x07removed\x18\x08 \x01(\x08\"\x18\n\x16SubscribeEventsRequest\"\xdb\x01\n\x0bPluginEvent\x12\n\n\x02id\x18\x01 \x01(\t\x12\r\n\x05topic\x18\x02 \x01(\t\x12\x10\n\x08severity\x18\x03 \x01(\t\x12\x0f\n\x07summary\x18\x04 \x01(\t\x12\x0f\n\x07\x64\x65tails\x18\x05 \x01(\t\x12\x38\n\x06\x66ields\x18\x06 \x03(\x0b\x32(.talon.plugin.v1.PluginEvent.FieldsEntry\x12\x14\n\x0ctime_unix_ms\x18\x07 \x01(\x03\x1a-\n\x0b\x46ieldsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"W\n\x18\x41\x63knowledgeEventsRequest\x12\x0b\n\x03ids\x18\x01 \x03(\t\x12.\n\x07refused\x18\x02 \x03(\x0b\x32\x1d.talon.plugin.v1.RefusedEvent\"*\n\x0cRefusedEvent\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\"\x1b\n\x19\x41\x63knowledgeEventsResponse2N\n\x07Notices\x12\x43\n\x06Listen\x12\x1e.talon.plugin.v1.ListenRequest\x1a\x17.talon.plugin.v1.Notice0\x01\x32\xc9\x01\n\x0b\x45ventSource\x12T\n\tSubscribe\x12\'.talon.plugin.v1.SubscribeEventsRequest\x1a\x1c.talon.plugin.v1.PluginEvent0\x01\x12\x64\n\x0b\x41\x63knowledge\x12).talon.plugin.v1.AcknowledgeEventsRequest\x1a*.talon.plugin.v1.AcknowledgeEventsResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'talon.plugin.v1.notices_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
+  _globals['_PLUGINEVENT_FIELDSENTRY']._loaded_options = None
+  _globals['_PLUGINEVENT_FIELDSENTRY']._serialized_options = b'8\001'
   _globals['_LISTENREQUEST']._serialized_start=50
   _globals['_LISTENREQUEST']._serialized_end=65
   _globals['_NOTICE']._serialized_start=68
-  _globals['_NOTICE']._serialized_end=369
-  _globals['_PROGRESS']._serialized_start=371
-  _globals['_PROGRESS']._serialized_end=463
-  _globals['_CALLOUTPUT']._serialized_start=465
-  _globals['_CALLOUTPUT']._serialized_end=533
-  _globals['_CAPABILITIESCHANGED']._serialized_start=535
-  _globals['_CAPABILITIESCHANGED']._serialized_end=556
-  _globals['_LISTSCHANGED']._serialized_start=558
-  _globals['_LISTSCHANGED']._serialized_end=608
-  _globals['_RESOURCESUPDATED']._serialized_start=610
-  _globals['_RESOURCESUPDATED']._serialized_end=642
-  _globals['_NOTICES']._serialized_start=644
-  _globals['_NOTICES']._serialized_end=722
+  _globals['_NOTICE']._serialized_end=419
+  _globals['_PROGRESS']._serialized_start=421
+  _globals['_PROGRESS']._serialized_end=513
+  _globals['_CALLOUTPUT']._serialized_start=515
+  _globals['_CALLOUTPUT']._serialized_end=583
+  _globals['_CAPABILITIESCHANGED']._serialized_start=585
+  _globals['_CAPABILITIESCHANGED']._serialized_end=606
+  _globals['_LISTSCHANGED']._serialized_start=608
+  _globals['_LISTSCHANGED']._serialized_end=658
+  _globals['_RESOURCESUPDATED']._serialized_start=660
+  _globals['_RESOURCESUPDATED']._serialized_end=692
+  _globals['_SCRIPTSTATUS']._serialized_start=695
+  _globals['_SCRIPTSTATUS']._serialized_end=863
+  _globals['_SUBSCRIBEEVENTSREQUEST']._serialized_start=865
+  _globals['_SUBSCRIBEEVENTSREQUEST']._serialized_end=889
+  _globals['_PLUGINEVENT']._serialized_start=892
+  _globals['_PLUGINEVENT']._serialized_end=1111
+  _globals['_PLUGINEVENT_FIELDSENTRY']._serialized_start=1066
+  _globals['_PLUGINEVENT_FIELDSENTRY']._serialized_end=1111
+  _globals['_ACKNOWLEDGEEVENTSREQUEST']._serialized_start=1113
+  _globals['_ACKNOWLEDGEEVENTSREQUEST']._serialized_end=1200
+  _globals['_REFUSEDEVENT']._serialized_start=1202
+  _globals['_REFUSEDEVENT']._serialized_end=1244
+  _globals['_ACKNOWLEDGEEVENTSRESPONSE']._serialized_start=1246
+  _globals['_ACKNOWLEDGEEVENTSRESPONSE']._serialized_end=1273
+  _globals['_NOTICES']._serialized_start=1275
+  _globals['_NOTICES']._serialized_end=1353
+  _globals['_EVENTSOURCE']._serialized_start=1356
+  _globals['_EVENTSOURCE']._serialized_end=1557
 # @@protoc_insertion_point(module_scope)

@@ -4,11 +4,14 @@
 //! not, or if the answer broke off, the cost is an estimate and marked as such: [`Charge::estimated`]. A
 //! failed attempt without any piece of an answer is free, as far as providers say.
 
+mod account;
 mod budget;
 mod ledger;
 
 use serde::{Deserialize, Serialize};
 
+pub(crate) use self::account::AccountReservation;
+pub use self::account::{Account, AccountError};
 pub use self::budget::{Budget, BudgetScope, OverBudgetError};
 pub use self::ledger::{Day, Ledger, Ledgers, MAX_SESSIONS, Reservation, UsageTotals};
 use super::catalog::Model;
@@ -34,6 +37,14 @@ pub fn estimate(model: &Model, needs: Requirements) -> Estimate {
     let prices = model.prices();
     let cost = prices.input.of(needs.input_tokens).plus(prices.output.of(output_tokens));
     Estimate { input_tokens: needs.input_tokens, output_tokens, cost }
+}
+
+/// The most that an attempt with these limits costs: nothing from a cache, everything written to one, the longest answer.
+#[must_use]
+pub fn most(model: &Model, input_tokens: u64, max_output_tokens: u64) -> Money {
+    let prices = model.prices();
+    let input = prices.input.max(prices.cache_write.unwrap_or(prices.input));
+    input.of(input_tokens).plus(prices.output.of(max_output_tokens.min(model.output_limit())))
 }
 
 /// Usage and cost of an attempt.

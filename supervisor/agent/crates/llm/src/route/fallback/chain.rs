@@ -13,7 +13,7 @@ use crate::provider::Provider;
 use crate::route::breaker::BreakerSettings;
 use crate::route::catalog::{Catalog, ModelRef};
 use crate::route::complexity::{self, ComplexityEstimate};
-use crate::route::cost::{Day, Ledgers};
+use crate::route::cost::{Account, Day, Ledgers};
 use crate::route::requirements::Requirements;
 use crate::route::retry::RetrySettings;
 use crate::route::router::{self, Availability, Outage, Pins, Route, RouteError, RouteQuery, Routing};
@@ -79,6 +79,8 @@ pub struct ChainRequest<'a> {
     pub session: &'a str,
     /// The plugin that asks, for its totals.
     pub plugin: Option<&'a str>,
+    /// What pays beside the ledger.
+    pub account: Option<&'a dyn Account>,
     /// Today, for the budget of the day.
     pub day: Day,
     /// When the answer is of no use any more, if that is before the chain's patience ends.

@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::model::{ErrorClass, ProviderError};
-use crate::route::cost::OverBudgetError;
+use crate::route::cost::{AccountError, OverBudgetError};
 use crate::route::retry;
 use crate::route::router::{RouteError, SkippedCandidate, WholeSeconds, reasons};
 
@@ -30,6 +30,8 @@ pub enum ExhaustedReason {
     NoRoute(Box<RouteError>),
     /// It would exceed a budget.
     OverBudget(Box<OverBudgetError>),
+    /// The request's own account does not pay for it.
+    Account(AccountError),
     /// An error that another model would only hide: wrong key, transcript too long, wrong request.
     Final(ProviderError),
     /// All models that could be asked failed.
@@ -52,7 +54,9 @@ impl ExhaustedError {
             ExhaustedReason::AllFailed | ExhaustedReason::DeadlineExceeded { .. } => {
                 self.attempts.last()?.error.as_ref().map(|error| error.class)
             }
-            ExhaustedReason::NoRoute(_) | ExhaustedReason::OverBudget(_) => None,
+            ExhaustedReason::NoRoute(_) | ExhaustedReason::OverBudget(_) | ExhaustedReason::Account(_) => {
+                None
+            }
         }
     }
 }
@@ -68,6 +72,10 @@ impl fmt::Display for ExhaustedError {
                 &self.attempts[..]
             }
             ExhaustedReason::OverBudget(error) => {
+                write!(f, "{error}")?;
+                &self.attempts[..]
+            }
+            ExhaustedReason::Account(error) => {
                 write!(f, "{error}")?;
                 &self.attempts[..]
             }

@@ -5,7 +5,7 @@ use super::event::Event;
 use super::listener::AttemptProgress;
 use crate::model::Answer;
 use crate::route::catalog::CatalogEntry;
-use crate::route::cost::{Charge, Reservation};
+use crate::route::cost::{AccountReservation, Charge, Reservation};
 
 /// An attempt with a reservation. If it is dropped after its first piece, its pieces are charged.
 pub(super) struct InFlightAttempt<'a> {
@@ -16,6 +16,8 @@ pub(super) struct InFlightAttempt<'a> {
     pub(super) input_tokens: u64,
     pub(super) signs: &'a AttemptProgress,
     pub(super) reservation: Option<Reservation>,
+    /// That of the request's own account, if it has one.
+    pub(super) account: Option<AccountReservation<'a>>,
 }
 
 impl InFlightAttempt<'_> {
@@ -49,6 +51,10 @@ impl InFlightAttempt<'_> {
             reservation.charge(model, charge, answered);
             let Self { session, plugin, .. } = *self;
             self.chain.observer.on_event(&Event::Charged { session, plugin, model, charge, answered });
+            // After the observer: what the account is opened with later may hold this charge as well, and never lacks it.
+            if let Some(reservation) = self.account.take() {
+                reservation.settle(model, charge);
+            }
         }
     }
 }

@@ -19,6 +19,7 @@ use crate::model::{ErrorClass, ProviderError, Request, ShownImages};
 use crate::provider::Provider;
 use crate::route::breaker::Verdict;
 use crate::route::catalog::{CatalogEntry, ModelRef};
+use crate::route::cost::{self, AccountReservation};
 use crate::route::retry::{self, FallbackTarget, JitterDraw};
 use crate::route::router::{Availability, Candidate, Outage, RejectionReason, Route, SkippedCandidate};
 use crate::route::task::Complexity;
@@ -285,13 +286,17 @@ impl<'a> Run<'a> {
         entry: &CatalogEntry,
         provider: &Arc<dyn Provider>,
     ) -> Result<Answered, AttemptFailure> {
-        let ChainRequest { session, plugin, day, input_tokens, .. } = *self.ask;
+        let ChainRequest { session, plugin, account, day, input_tokens, .. } = *self.ask;
         let Candidate { model, estimate, tier, .. } = candidate;
         let chain = self.chain;
         let reservation = chain.ledgers.reserve(session, day, *estimate).map_err(|over| {
             chain.observer.on_event(&Event::OverBudget { session, over: &over });
             AttemptFailure::OverBudget(ExhaustedReason::OverBudget(Box::new(over)))
         })?;
+        let most_tokens = self.request.max_output_tokens.map_or(u64::MAX, u64::from);
+        let most = cost::most(&entry.model, input_tokens, most_tokens);
+        let account = account.map(|account| AccountReservation::reserve(account, most)).transpose();
+        let account = account.map_err(|error| AttemptFailure::OverBudget(ExhaustedReason::Account(error)))?;
         if let Some((from, class)) = self.last.as_ref().filter(|(from, _)| from != model) {
             chain.observer.on_event(&Event::FellBack { from, to: candidate, class: *class });
         }
@@ -305,6 +310,7 @@ impl<'a> Run<'a> {
             input_tokens,
             signs: &signs,
             reservation: Some(reservation),
+            account,
         };
         let bounds = Bounds {
             silence: chain.settings.silence,

@@ -2,11 +2,14 @@
 
 use std::time::Duration;
 
+use parking_lot::Mutex;
+
 use super::provider::Fault;
 use super::setting::{Setting, TODAY};
 use crate::route::Money;
-use crate::route::cost::{Budget, BudgetScope};
-use crate::route::fallback::{AnswerEvent, ChainSettings, ExhaustedReason};
+use crate::route::catalog::ModelRef;
+use crate::route::cost::{Account, AccountError, Budget, BudgetScope, Charge};
+use crate::route::fallback::{AnswerEvent, ChainRequest, ChainSettings, ExhaustedReason};
 
 fn money(text: &str) -> Money {
     text.parse().expect("an amount")
@@ -88,4 +91,57 @@ async fn many_requests_at_once_do_not_each_spend_what_is_left() {
     let answered =
         [results.0, results.1, results.2, results.3].iter().filter(|result| result.is_ok()).count();
     assert_eq!(answered, 2);
+}
+
+/// Takes everything, and notes what it is told.
+#[derive(Debug, Default)]
+struct Noting {
+    reserved: Mutex<Vec<Money>>,
+    settled: Mutex<Vec<(Money, String, Money)>>,
+    refuses: bool,
+}
+
+impl Account for Noting {
+    fn reserve(&self, most: Money) -> Result<(), AccountError> {
+        if self.refuses {
+            return Err(AccountError::TooManyRequests { most: 0 });
+        }
+        self.reserved.lock().push(most);
+        Ok(())
+    }
+
+    fn settle(&self, most: Money, model: &ModelRef, charge: &Charge) {
+        self.settled.lock().push((most, model.to_string(), charge.cost));
+    }
+}
+
+// Promises: EXT-171
+#[tokio::test(start_paused = true)]
+async fn an_account_is_told_of_each_attempt_also_of_a_dropped_one() {
+    let setting = Setting::first([Fault::BreaksOff, Fault::None, Fault::Slow(10, 10)]);
+    let account = Noting::default();
+    let question = ChainRequest { account: Some(&account), ..setting.question() };
+    let mut listener = |_: AnswerEvent| {};
+    setting.chain.ask(&question, &mut listener).await.expect("an answer");
+    // 1,000 tokens in, and 100 out at most: 0.001 and 0.001.
+    let most = money("0.002");
+    let attempt = |cost: &str| (most, "first/a".to_owned(), money(cost));
+    assert_eq!(*account.settled.lock(), [attempt("0.00104"), attempt("0.002")]);
+    let asked = setting.chain.ask(&question, &mut listener);
+    assert!(tokio::time::timeout(Duration::from_secs(25), asked).await.is_err());
+    assert_eq!(account.settled.lock().last(), Some(&attempt("0.00103")));
+    assert_eq!(*account.reserved.lock(), [most; 3]);
+}
+
+// Promises: EXT-172
+#[tokio::test(start_paused = true)]
+async fn an_account_that_does_not_pay_ends_the_request_before_anybody_is_asked() {
+    let setting = Setting::first([]);
+    let account = Noting { refuses: true, ..Noting::default() };
+    let question = ChainRequest { account: Some(&account), ..setting.question() };
+    let error = setting.chain.ask(&question, &mut |_: AnswerEvent| {}).await.expect_err("it refuses");
+    assert!(matches!(error.reason, ExhaustedReason::Account(_)), "{error}");
+    assert_eq!(setting.times_asked(), [0, 0, 0]);
+    assert_eq!(setting.chain.ledgers().lock().total(), Default::default());
+    assert!(account.settled.lock().is_empty());
 }

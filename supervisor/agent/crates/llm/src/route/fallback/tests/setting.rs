@@ -98,6 +98,7 @@ impl Setting {
             pins: &self.pins,
             session: "s",
             plugin: None,
+            account: None,
             day: TODAY,
             deadline: None,
         }

@@ -3,96 +3,30 @@
 //!
 //! `tests/scripts/deps.sh test` installs the server; without it the tests are skipped by name.
 
-use std::io::{Read as _, Write as _};
+mod hostile;
+mod server;
+mod tls;
+
 use std::os::unix::fs::PermissionsExt as _;
-use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::path::Path;
+use std::process::{Output, Stdio};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
+use server::Server;
 use talon_proto::host::ExecuteRequest;
 use talon_tests::state::{OnDisconnect, ValueNumbers, Writer, assert_kept, socket_of, sockets};
-use talon_tests::{Builder, Scratch, Supervisor, cli, is_root, program, skip};
+use talon_tests::{Builder, Scratch, Supervisor, cli, is_root, program};
 
 /// How often one of the four is killed; `make long` says more with `TALON_TEST_KILLS`.
 const KILLS: u32 = 10;
 /// How many numbers the writer has between two kills.
 const NUMBERS_PER_ROUND: u32 = 1 << 20;
+/// How many commands a server has to load, each for a millisecond.
+const LOADED_COMMANDS: usize = 15_000;
 /// How many writes are acknowledged between two kills.
 const WRITES_PER_ROUND: usize = 20;
-
-/// The server, if this machine has one.
-fn server_program() -> Option<PathBuf> {
-    let dirs = ["/usr/bin", "/usr/sbin", "/usr/local/bin"];
-    let programs = ["valkey-server", "redis-server"];
-    let paths = programs.iter().flat_map(|name| dirs.map(|dir| Path::new(dir).join(name)));
-    paths.into_iter().find(|path| path.is_file())
-}
-
-/// A server on a unix socket, with its data in a directory.
-struct Server {
-    child: Child,
-    program: PathBuf,
-    dir: PathBuf,
-    settings: Vec<String>,
-}
-
-impl Server {
-    /// One that keeps what it acknowledges, or says so otherwise with other `settings`.
-    fn start(test: &str, scratch: &Scratch, settings: &[&str]) -> Option<Self> {
-        let Some(program) = server_program() else {
-            skip(test, "no valkey-server or redis-server: tests/scripts/deps.sh test installs one");
-            return None;
-        };
-        let dir = scratch.join("valkey");
-        std::fs::create_dir_all(&dir).expect("the scratch directory takes directories");
-        let settings: Vec<String> = settings.iter().map(|word| (*word).to_owned()).collect();
-        let child = Self::run(&program, &dir, &settings);
-        Some(Self { child, program, dir, settings })
-    }
-
-    fn run(program: &Path, dir: &Path, settings: &[String]) -> Child {
-        let log = std::fs::File::create(dir.join("log")).expect("the directory takes files");
-        Command::new(program)
-            .current_dir(dir)
-            .args(["--port", "0", "--unixsocketperm", "777", "--save", "", "--appendonly", "yes"])
-            .args(["--appendfsync", "always", "--unixsocket"])
-            .arg(dir.join("socket"))
-            .arg("--dir")
-            .arg(dir)
-            .args(settings)
-            .stdin(Stdio::null())
-            .stdout(log)
-            .spawn()
-            .expect("the server starts")
-    }
-
-    /// Limits its memory: with a limit of one byte it takes no further writes, with 0 all.
-    fn limit_memory(&self, bytes: u64) {
-        let mut stream = UnixStream::connect(self.dir.join("socket")).expect("it listens");
-        stream.write_all(format!("CONFIG SET maxmemory {bytes}\r\n").as_bytes()).expect("it reads");
-        let mut answer = [0; 5];
-        stream.read_exact(&mut answer).expect("it answers");
-        assert_eq!(&answer, b"+OK\r\n");
-    }
-
-    /// Kills it and starts it again on its data.
-    fn kill_and_restart(&mut self) {
-        self.child.kill().expect("it is ours");
-        self.child.wait().expect("it is ours");
-        self.child = Self::run(&self.program, &self.dir, &self.settings);
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        // It may have ended.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
 
 /// A supervisor whose plugins' state is in the server of this directory.
 fn with_valkey(builder: Builder, dir: &Path, config: &str) -> Builder {
@@ -181,14 +115,17 @@ async fn plugins_keep_their_state_in_a_storage_backend() {
     let output = supervisor.cli(&["--output", "json", "extension", "list"]).await;
     let listed = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(listed.contains("storage_backend") && listed.contains("ready"), "{listed}");
+    let output = supervisor.cli(&["extension", "test", "storage_backend", "valkey.store"]).await;
+    let tried = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success() && tried.contains("there is no such key"), "{output:?}");
     let output = supervisor.cli(&["state", "get", "misbehave", "ü"]).await;
     assert!(String::from_utf8_lossy(&output.stdout).contains("im_start"), "{output:?}");
     // Nobody below an administrator calls it, and the database is not a second place.
     if is_root() {
-        let output = call_as(&supervisor, "54322", &["call", "valkey", "store", "op=get"]).await;
+        let output = call_as(&supervisor, "54322", &["call", "valkey.store", "op=get"]).await;
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(!output.status.success() && said.contains("call it with the role admin"), "{output:?}");
-        let output = call_as(&supervisor, "54322", &["call", "misbehave", "state", "op=keys"]).await;
+        let output = call_as(&supervisor, "54322", &["call", "misbehave.state", "op=keys"]).await;
         assert!(output.status.success(), "{output:?}");
     }
     let scan = json!({"op": "scan", "limit": 9});
@@ -267,6 +204,32 @@ fn kill_pid(pid: u32) {
     // 0 is the group of this test, -1 every process.
     assert!(pid > 1 && pid.cast_signed() > 1, "{pid} is no process of ours");
     kill(Pid::from_raw(pid.cast_signed()), Signal::SIGKILL).expect("it runs");
+}
+
+// Promises: EXT-176
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_still_loads_its_data_is_waited_for() {
+    let builder = Builder::new();
+    let test = "a_server_that_still_loads_its_data_is_waited_for";
+    let Some(mut server) = Server::start(test, builder.scratch(), &[]) else { return };
+    let dir = server.dir.clone();
+    let supervisor = with_valkey(builder, &dir, "").start().await;
+    serves(&supervisor).await;
+    assert_eq!(state(&supervisor, &[("op", "set"), ("key", "a"), ("value", "kept")]).await, Ok("set".into()));
+    // Some data, and a millisecond for each command of it: it loads for some seconds, and answers once a second meanwhile.
+    let lines: String = (0..LOADED_COMMANDS).map(|number| format!("SET other:{number} x\r\n")).collect();
+    server.say(&format!("{lines}PING\r\n"), "+PONG\r\n");
+    server.add_settings(&["--key-load-delay", "1000"]);
+    server.kill_and_restart();
+    // The read is given up after 12 seconds, before the server is done.
+    let early = state(&supervisor, &[("op", "get"), ("key", "a")]).await;
+    assert!(early.is_err(), "{early:?}");
+    let told =
+        supervisor.wait_state_service("a server that loads", |now| now.problem.contains("loading")).await;
+    assert!(told.problem.contains("asked again until it is done"), "{told:?}");
+    serves(&supervisor).await;
+    assert_eq!(state(&supervisor, &[("op", "get"), ("key", "a")]).await, Ok("kept".into()));
+    ends_clean(supervisor).await;
 }
 
 // Promises: EXT-108
@@ -408,7 +371,9 @@ async fn a_backup_in_a_storage_backend_is_restored_whole_or_not_at_all() {
     assert_eq!(state(&supervisor, &[("op", "get"), ("key", "a")]).await, Ok("newer".into()));
     let after = store(&supervisor, scan).await;
     let keys = |page: &Value| -> Vec<String> {
-        let items = page["items"].as_array().expect("a page").iter();
+        assert_eq!(page["outcome"], "page", "{page}");
+        // An empty page has no items.
+        let items = page["items"].as_array().into_iter().flatten();
         items.map(|item| item["key"]["data"].to_string()).collect()
     };
     let same: Vec<String> = keys(&before).into_iter().filter(|key| keys(&after).contains(key)).collect();
