@@ -3,11 +3,14 @@
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
+use crate::api::sessions::send::MAX_BACKGROUND_TURNS;
 use crate::backends::Backends;
 use crate::identity::{Authenticate, Rates};
 use crate::settings::Settings;
+use crate::ws::SocketCounters;
 
 /// The state of the router. Cheap to clone.
 #[derive(Clone)]
@@ -17,6 +20,10 @@ pub struct App {
     settings: Arc<ArcSwap<Settings>>,
     pub(crate) credentials: Arc<dyn Authenticate>,
     pub(crate) rates: Arc<Rates>,
+    /// WebSocket connections, counted.
+    pub(crate) sockets: Arc<SocketCounters>,
+    /// Places of turns that nobody waits for.
+    pub(crate) background_turns: Arc<Semaphore>,
     ending: CancellationToken,
 }
 
@@ -34,6 +41,8 @@ impl App {
             settings: Arc::new(ArcSwap::from_pointee(settings)),
             credentials,
             rates: Arc::default(),
+            sockets: Arc::default(),
+            background_turns: Arc::new(Semaphore::new(MAX_BACKGROUND_TURNS)),
             ending,
         }
     }

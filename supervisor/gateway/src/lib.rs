@@ -22,6 +22,10 @@
 //! | `layers` | what every request passes: site, rates, identity, body |
 //! | [`router`] | all layers and routes, as a list |
 //! | [`api`] | the routes under `/api` |
+//! | `ws` | the WebSocket |
+//! | `sse` | events over HTTP |
+//! | `openai` | the routes under `/v1`, in OpenAI's dialect |
+//! | `events` | what both carry: pure types, and what a message of the agent becomes |
 //! | [`app`] | what all routes share |
 //! | [`testing`] | the router over given connections, without a supervisor |
 
@@ -30,15 +34,19 @@ pub mod app;
 pub mod backends;
 mod control;
 mod credentials;
+mod events;
 pub mod identity;
 mod layers;
 pub mod listener;
+mod openai;
 pub mod problem;
 mod random;
 pub mod router;
 mod run;
 pub mod settings;
+mod sse;
 pub mod testing;
+mod ws;
 
 pub use app::App;
 pub use run::run;

@@ -1,0 +1,69 @@
+//! Events over HTTP: `text/event-stream`.
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use axum::response::sse::{Event, KeepAlive, Sse};
+use futures_util::{Stream, StreamExt as _, stream};
+use talon_proto::host;
+use tonic::Streaming;
+
+use crate::api::plugins::LogLine;
+use crate::api::sessions::turn::{Turn, unix_ms};
+use crate::app::App;
+use crate::events::agent::ErrorEvent;
+use crate::events::{Envelope, ServerEvent};
+use crate::problem::Problem;
+
+/// How often a comment is sent where nothing happens: below the time after which proxies forget an idle connection.
+pub(crate) const KEEP_ALIVE: Duration = Duration::from_secs(15);
+
+/// The events of a turn, and then the end of the stream. Letting go of it cancels the turn.
+pub(crate) fn turn(app: &App, turn: Turn) -> Sse<impl Stream<Item = Result<Event, Infallible>> + use<>> {
+    let session = crate::events::ids::session_id(&turn.started.session_id);
+    let events = turn.events().map(move |event| {
+        let envelope = event.unwrap_or_else(|status| lost(&session, status.into()));
+        Ok(sent(&envelope))
+    });
+    serve(app, events)
+}
+
+/// Lines of a plugin's log, as they come.
+pub(crate) fn lines(
+    app: &App,
+    lines: Streaming<host::LogLine>,
+) -> Sse<impl Stream<Item = Result<Event, Infallible>> + use<>> {
+    let lines = stream::unfold(lines, |mut lines| async move {
+        let line = lines.message().await.ok()??;
+        let text = serde_json::to_string(&LogLine::from(line)).expect("it is texts and numbers");
+        Some((Ok(Event::default().event("log.line").data(text)), lines))
+    });
+    serve(app, lines)
+}
+
+/// A stream that ends with the gateway.
+fn serve<S>(app: &App, events: S) -> Sse<impl Stream<Item = Result<Event, Infallible>> + use<S>>
+where
+    S: Stream<Item = Result<Event, Infallible>> + Send + 'static,
+{
+    let ending = app.ending();
+    let events = events.take_until(ending.cancelled_owned());
+    Sse::new(events.boxed()).keep_alive(KeepAlive::new().interval(KEEP_ALIVE))
+}
+
+fn sent(envelope: &Envelope) -> Event {
+    Event::default().event(envelope.event.type_name()).data(envelope.to_json())
+}
+
+/// The stream to the agent broke: the client is told so before its own ends.
+fn lost(session: &str, problem: Problem) -> Envelope {
+    let event = ErrorEvent {
+        session_id: Some(session.to_owned()),
+        reply_to: None,
+        reason: problem.kind().name().replace('-', "_"),
+        message: problem.detail().to_owned(),
+        partial: None,
+        retry_after: None,
+    };
+    Envelope::now(ServerEvent::Error(event), unix_ms())
+}
