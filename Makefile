@@ -11,7 +11,7 @@ help: ## lists these commands
 
 demo: deps ## builds, starts a supervisor with the example plugins in a scratch directory, and shows the main job
 	@tests/scripts/progress.sh "Building Talon and the plugins of the demo" cargo build --locked --bins \
-	  -p talon -p talon-state -p talon-agent -p talon-demo -p hello -p code-search -p misbehave
+	  -p talon -p talon-state -p talon-agent -p talon-gateway -p talon-demo -p hello -p code-search -p misbehave
 	@plugins-examples/stage.sh debug hello code-search csv-query
 	@target/debug/talon-demo
 
@@ -28,7 +28,7 @@ test-vm: deps ## runs the tests of cgroups in a virtual machine that has all con
 long: deps deps-test ## runs the tests that take minutes and are left out of `make test`: a session of 300 turns, 200 kills of the agent in turns with hooks and in jobs, and of all that write state, schedules at every change of every clock, and every test of real processes as a user without rights
 	@cargo build --quiet --locked --bins -p talon -p talon-state -p talon-agent
 	@cargo nextest run --locked -p talon-tests --test agent_long_session --run-ignored all
-	@TALON_TEST_KILLS=200 cargo nextest run --locked -p talon-agent --test service killed_
+	@TALON_TEST_KILLS=200 cargo nextest run --locked -p talon-agent -p talon-gateway --test service killed_
 	@TALON_TEST_KILLS=200 cargo nextest run --locked -p talon-tests --test state_crash
 	@cargo nextest run --locked --release -p talon-schedule every_change --run-ignored all
 	@cargo build --quiet --locked --workspace --bins --tests
@@ -36,20 +36,20 @@ long: deps deps-test ## runs the tests that take minutes and are left out of `ma
 
 hostile: deps deps-test ## attacks the jail and writes the table of what came of it to docs/hostile.md (1 to 2 minutes), and floods connections
 	@cargo run --quiet --locked -p talon-tests --bin talon-hostile -- --table docs/hostile.md
-	@cargo build --quiet --locked --bins -p talon -p talon-state -p talon-agent -p misbehave -p hello
+	@cargo build --quiet --locked --bins -p talon -p talon-state -p talon-agent -p talon-gateway -p misbehave -p hello
 	@cargo test --quiet --locked -p talon-tests --test hostile --test jail_faults flood
 
 interop: deps deps-test ## tries other people's MCP servers and clients and writes docs/interop.md (10 minutes, longer the first time: it installs them below target/interop)
-	@cargo build --quiet --locked --bins -p talon -p talon-state -p talon-agent -p talon-mcp -p talon-mcp-bridge -p talon-framed-bridge -p talon-service-bridge -p hello -p talon-tests
+	@cargo build --quiet --locked --bins -p talon -p talon-state -p talon-agent -p talon-gateway -p talon-mcp -p talon-mcp-bridge -p talon-framed-bridge -p talon-service-bridge -p hello -p talon-tests
 	@TALON_TEST_EVERY_REVISION=1 cargo nextest run --locked -p talon-tests --test go_plugin --test go_plugin_service --test opentalon --test opentalon_v0 --test mcp_conformance
 	@target/debug/talon-interop --table docs/interop.md
 
 PREFIX ?= /usr/local
 install: ## builds and installs Talon below PREFIX (/usr/local): `talon` in bin, what it starts and its plugins in libexec/talon, the SDK in share/talon
-	cargo build --release --locked -p talon -p talon-state -p talon-agent -p talon-mcp -p talon-mcp-bridge -p talon-framed-bridge -p talon-service-bridge -p talon-top -p talon-lua -p webhook -p mail -p valkey
+	cargo build --release --locked -p talon -p talon-state -p talon-agent -p talon-gateway -p talon-mcp -p talon-mcp-bridge -p talon-framed-bridge -p talon-service-bridge -p talon-top -p talon-lua -p webhook -p mail -p valkey
 	install -d "$(DESTDIR)$(PREFIX)/bin" "$(DESTDIR)$(PREFIX)/libexec/talon/plugins"
 	install -m 0755 target/release/talon "$(DESTDIR)$(PREFIX)/bin/"
-	install -m 0755 $(addprefix target/release/,talon-state talon-agent talon-mcp talon-mcp-bridge talon-framed-bridge talon-service-bridge talon-top talon-lua) "$(DESTDIR)$(PREFIX)/libexec/talon/"
+	install -m 0755 $(addprefix target/release/,talon-state talon-agent talon-gateway talon-mcp talon-mcp-bridge talon-framed-bridge talon-service-bridge talon-top talon-lua) "$(DESTDIR)$(PREFIX)/libexec/talon/"
 	install -m 0755 $(addprefix target/release/,webhook mail valkey) "$(DESTDIR)$(PREFIX)/libexec/talon/plugins/"
 	deploy/package/install-sdk.sh "$(DESTDIR)$(PREFIX)/share/talon"
 

@@ -17,7 +17,7 @@ program() { # from, to: without symbols, which a crash's addresses can be looked
 }
 
 program "$built/talon" usr/bin/talon
-for name in talon-state talon-agent talon-mcp talon-mcp-bridge talon-framed-bridge talon-service-bridge talon-top talon-lua; do
+for name in talon-state talon-agent talon-gateway talon-mcp talon-mcp-bridge talon-framed-bridge talon-service-bridge talon-top talon-lua; do
   program "$built/$name" "usr/libexec/talon/$name"
 done
 for name in webhook mail valkey; do
@@ -25,7 +25,7 @@ for name in webhook mail valkey; do
 done
 file 0755 deploy/systemd/talon-clear-up usr/libexec/talon/talon-clear-up
 
-for unit in talon.service talon.socket talon-admin.socket; do
+for unit in talon.service talon.socket talon-admin.socket talon-gateway.socket; do
   file 0644 "deploy/systemd/$unit" "usr/lib/systemd/system/$unit"
 done
 file 0644 deploy/systemd/talon.sysusers usr/lib/sysusers.d/talon.conf

@@ -186,12 +186,19 @@ pub(crate) fn arguments_json(call: &Call) -> String {
 }
 
 fn principal(peer: &Peer) -> Caller {
-    Caller { uid: peer.uid, gid: peer.gid, pid: peer.pid, role: peer.role_name(), origin: peer.origin_name() }
+    Caller {
+        uid: peer.uid,
+        gid: peer.gid,
+        pid: peer.pid,
+        role: peer.role_name(),
+        origin: peer.origin_name(),
+        subject: peer.delegation.as_ref().map(|delegation| delegation.subject.to_string()),
+    }
 }
 
-/// A value of the call's context, if it comes from the agent. Other clients could claim anything.
+/// A value of the call's context, if it comes from the agent, or was set for the gateway. Other clients could claim anything.
 fn trusted_context(peer: &Peer, call: &Call, key: &str) -> String {
-    call.context.get(key).filter(|_| peer.is_agent()).cloned().unwrap_or_default()
+    call.context.get(key).filter(|_| peer.is_agent() || peer.is_gateway()).cloned().unwrap_or_default()
 }
 
 /// The recording of one call in flight.

@@ -1,9 +1,10 @@
-//! One HTTP request over a unix socket.
+//! One HTTP request over a unix socket, or TCP.
 
+use std::net::SocketAddr;
 use std::path::Path;
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::UnixStream;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::{TcpStream, UnixStream};
 
 /// An answer.
 #[derive(Debug)]
@@ -29,7 +30,18 @@ pub async fn get(socket: &Path, path: &str) -> Answer {
 /// # Panics
 /// When that is no answer.
 pub async fn send(socket: &Path, request: &str) -> Answer {
-    let mut stream = UnixStream::connect(socket).await.expect("somebody listens");
+    exchange(UnixStream::connect(socket).await.expect("somebody listens"), request).await
+}
+
+/// The same over TCP. The request has to ask for the end of the connection.
+///
+/// # Panics
+/// When that is no answer.
+pub async fn send_tcp(address: SocketAddr, request: &str) -> Answer {
+    exchange(TcpStream::connect(address).await.expect("somebody listens"), request).await
+}
+
+async fn exchange(mut stream: impl AsyncRead + AsyncWrite + Unpin, request: &str) -> Answer {
     // A server that refuses a request early closes before all is sent.
     let _ = stream.write_all(request.as_bytes()).await;
     let mut answer = Vec::new();

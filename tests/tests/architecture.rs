@@ -75,6 +75,21 @@ fn crates_depend_in_one_direction() {
         "talon-listen",
         &["talon-proto", "talon-plugin", "talon-guard", "talon-store", "talon-supervisor", "talon"],
     );
+    never(
+        "talon-gateway",
+        &[
+            "talon-plugin",
+            "talon-guard",
+            "talon-jail",
+            "talon-llm",
+            "talon-agent",
+            "talon-store",
+            "talon-supervisor",
+            "talon",
+            "rusqlite",
+            "tokio-postgres",
+        ],
+    );
     never("talon-store", &["talon-plugin", "talon-guard", "talon-jail", "talon-supervisor", "talon"]);
     never("talon-sdk", &["talon-plugin", "talon-guard", "talon-jail", "talon-supervisor", "talon"]);
     never(

@@ -158,6 +158,7 @@ async fn doctor_says_of_each_thing_whether_it_is_well_and_what_to_do() {
     for program in [
         "talon-state",
         "talon-agent",
+        "talon-gateway",
         "talon-top",
         "talon-mcp",
         "talon-mcp-bridge",

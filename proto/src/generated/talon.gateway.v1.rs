@@ -18,7 +18,8 @@ pub mod to_gateway {
         /// With a descriptor: a connected stream socket, on which `talon.host.v1.Host` is served. An answer to `NeedHost`.
         #[prost(message, tag = "3")]
         HostConnection(super::HostConnection),
-        /// With a descriptor: a connected stream socket, on which `talon.agent.v1.Agent` is served. An answer to `NeedAgent`.
+        /// With a descriptor: a connected stream socket, on which `talon.agent.v1.Agent` is served. An answer to `NeedAgent`; without a
+        /// descriptor there is no agent.
         #[prost(message, tag = "4")]
         AgentConnection(super::AgentConnection),
         /// Whether it lives. It answers with `Pong` at once.

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use crate::client::{agent, call, event, events, plugin, reload, status, stop};
+use crate::client::{agent, call, event, events, gateway, plugin, reload, status, stop, token};
 use crate::exit;
 use crate::failure::Failure;
 use crate::global::Global;
@@ -58,6 +58,10 @@ enum Verb {
     Plugin(plugin::PluginVerb),
     #[command(subcommand)]
     Extension(agent::ExtensionVerb),
+    #[command(subcommand)]
+    Gateway(gateway::GatewayVerb),
+    #[command(subcommand)]
+    Token(token::TokenVerb),
     #[command(subcommand)]
     Event(event::EventVerb),
     Events(events::EventsArgs),
@@ -135,6 +139,8 @@ impl Verb {
             Self::Notification(verb) => block_on(verb.run(socket, out)),
             Self::Plugin(verb) => block_on(verb.run(socket, out)),
             Self::Extension(verb) => block_on(verb.run(socket, out)),
+            Self::Gateway(verb) => block_on(verb.run(socket, out)),
+            Self::Token(verb) => block_on(verb.run(socket, out)),
             Self::Event(verb) => block_on(verb.run(socket, out)),
             Self::Events(args) => block_on(args.run(socket, out)),
             Self::Status(args) => block_on(args.run(socket, out)),

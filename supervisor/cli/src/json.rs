@@ -141,6 +141,7 @@ pub(crate) fn status(status: &GetStatusResponse) -> Value {
         "you": status.you,
         "state_service": status.state_service,
         "agent": status.agent,
+        "gateway": status.gateway,
         "taken_over": status.taken_over,
         "audit": status.audit,
         "usage": status.usage,

@@ -342,6 +342,17 @@ fn get_status_response() -> GetStatusResponse {
         usage: Some(Usage { cpu_us: 86, memory_bytes: 87, processes: 88, source: text("source") }),
         tier: text("tier"),
         log_lines_dropped: 89,
+        gateway: Some(GatewayStatus {
+            state: text("state"),
+            pid: 200,
+            uid: 201,
+            restarts: 202,
+            problems: vec![text("problems")],
+            url: text("url"),
+            connections: Some(203),
+            requests: Some(204),
+            refused: Some(205),
+        }),
         agent: Some(AgentStatus {
             schedule: Some(talon_proto::host::ScheduleStatus {
                 jobs: 984,

@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::api::sessions::send::MAX_BACKGROUND_TURNS;
 use crate::backends::Backends;
-use crate::identity::{Authenticate, Rates};
+use crate::identity::{Authenticate, Rates, Revocations};
 use crate::settings::Settings;
 use crate::ws::SocketCounters;
 
@@ -24,6 +24,8 @@ pub struct App {
     pub(crate) sockets: Arc<SocketCounters>,
     /// Places of turns that nobody waits for.
     pub(crate) background_turns: Arc<Semaphore>,
+    /// What is open for long (WebSocket, SSE) watches its caller's credential here.
+    pub revocations: Revocations,
     ending: CancellationToken,
 }
 
@@ -43,6 +45,7 @@ impl App {
             rates: Arc::default(),
             sockets: Arc::default(),
             background_turns: Arc::new(Semaphore::new(MAX_BACKGROUND_TURNS)),
+            revocations: Revocations::default(),
             ending,
         }
     }

@@ -1,11 +1,18 @@
 //! Credentials, as the supervisor knows them.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
-use talon_proto::host::{self, CheckCredentialRequest};
+use talon_proto::host::{self, CheckCredentialRequest, CredentialChange, WatchCredentialsRequest};
 use tonic::Code;
 
 use crate::backends::Backends;
-use crate::identity::{Authenticate, AuthenticateError, Caller, Credential, Scope, Scopes, Subject, Via};
+use crate::identity::{
+    Authenticate, AuthenticateError, Caller, Credential, Revocations, Scope, Scopes, Subject, Via,
+};
+
+/// The wait before the supervisor is asked again for revocations: it is being replaced, or has no state.
+const ASK_AGAIN_AFTER: Duration = Duration::from_secs(2);
 
 /// Asks the supervisor for each request: a credential that was revoked a moment ago holds no more.
 pub(crate) struct HostCredentials {
@@ -21,16 +28,30 @@ impl HostCredentials {
 #[async_trait]
 impl Authenticate for HostCredentials {
     async fn caller(&self, credential: &Credential) -> Result<Caller, AuthenticateError> {
-        let request = CheckCredentialRequest {
-            id: credential.id().to_owned(),
-            digest: credential.digest().to_vec(),
-        };
+        let request =
+            CheckCredentialRequest { id: credential.id().to_owned(), digest: credential.digest().to_vec() };
         let answer = self.backends.host(&Caller::gateway()).check_credential(request).await;
         match answer {
             Ok(answer) => caller(answer.into_inner().credential.unwrap_or_default()),
             Err(status) if status.code() == Code::Unauthenticated => Err(AuthenticateError::Invalid),
             Err(status) => Err(AuthenticateError::Backend(status)),
         }
+    }
+}
+
+/// Tells of revocations for as long as it is polled. While nobody can be asked, what is open is closed: its clients show their
+/// credentials anew.
+pub(crate) async fn follow_revocations(backends: Backends, revocations: Revocations) {
+    loop {
+        let watched = backends.host(&Caller::gateway()).watch_credentials(WatchCredentialsRequest {}).await;
+        if let Ok(changes) = watched {
+            let mut changes = changes.into_inner();
+            while let Ok(Some(CredentialChange { revoked_id })) = changes.message().await {
+                revocations.revoke(&revoked_id);
+            }
+        }
+        revocations.revoke_all();
+        tokio::time::sleep(ASK_AGAIN_AFTER).await;
     }
 }
 
@@ -44,7 +65,8 @@ fn caller(known: host::Credential) -> Result<Caller, AuthenticateError> {
         kind => return Err(AuthenticateError::Answer(format!("the kind {kind:?}"))),
     };
     Ok(Caller {
-        subject: Subject::parse(&known.subject).map_err(|error| AuthenticateError::Answer(error.to_string()))?,
+        subject: Subject::parse(&known.subject)
+            .map_err(|error| AuthenticateError::Answer(error.to_string()))?,
         scopes: known.scopes.iter().map(scope).collect::<Result<Scopes, _>>()?,
         channel: known.channel.as_str().into(),
         session: Some(known.session_id.as_str()).filter(|id| !id.is_empty()).map(Into::into),

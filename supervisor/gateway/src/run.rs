@@ -8,8 +8,8 @@ use talon_child::ExitReason;
 use talon_child::signals::Signals;
 use talon_control::{Control, ControlError, Packet, memfd};
 use talon_proto::gateway::{
-    AgentConnection, Configure, HostConnection, Listening, Ping, Pong, Ready, Refused, ToGateway, from_gateway,
-    to_gateway,
+    AgentConnection, Configure, HostConnection, Listening, Ping, Pong, Ready, Refused, ToGateway,
+    from_gateway, to_gateway,
 };
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use crate::app::App;
 use crate::backends::Backends;
 use crate::control::{ConnectionError, SupervisorConnector, SupervisorControl, message};
-use crate::credentials::HostCredentials;
+use crate::credentials::{HostCredentials, follow_revocations};
 use crate::listener::{Certificates, ListenError, Server, TlsError, Traffic, bind, handed_in, serve};
 use crate::router::router;
 use crate::settings::{Settings, SettingsError};
@@ -174,6 +174,9 @@ impl RunningGateway {
         let app = App::new(settings, backends, credentials, CancellationToken::new());
         let server = Server::new(router(app.clone()), app.clone(), Arc::clone(&certificates));
         tokio::spawn(serve(listener, server.clone()));
+        let following = follow_revocations(app.backends.clone(), app.revocations.clone());
+        let ending = app.ending();
+        tokio::spawn(async move { ending.run_until_cancelled(following).await });
         let traffic = server.traffic();
         Self { app, server, certificates, connector, traffic }
     }
@@ -221,7 +224,9 @@ impl RunningGateway {
                     }
                     Err(error) => {
                         tracing::error!(%error, "a changed configuration is not taken over");
-                        vec![format!("the changed configuration was not taken over, and the one before stays: {error}")]
+                        vec![format!(
+                            "the changed configuration was not taken over, and the one before stays: {error}"
+                        )]
                     }
                 };
                 self.send_ready(control, problems).await.map(Ok)
@@ -240,7 +245,11 @@ impl RunningGateway {
         }
     }
 
-    async fn send_ready(&self, control: &SupervisorControl, problems: Vec<String>) -> Result<(), ControlError> {
+    async fn send_ready(
+        &self,
+        control: &SupervisorControl,
+        problems: Vec<String>,
+    ) -> Result<(), ControlError> {
         let address = self.app.settings().address.to_string();
         control.send(&message(from_gateway::Kind::Ready(Ready { address, problems })), None).await
     }

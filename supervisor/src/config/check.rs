@@ -3,6 +3,7 @@
 
 mod agent;
 mod extensions;
+mod gateway;
 mod lua;
 mod machine;
 mod model_grants;
@@ -55,6 +56,7 @@ pub(crate) fn check<'o>(config: &Config, around: &Environment, origins: &'o Orig
     check.model_grants(config, catalog.as_ref());
     check.agent(config, catalog.as_ref(), &top.key("agent"));
     check.orchestrator(&config.orchestrator, &top.key("orchestrator"));
+    check.gateway(config, &top.key("gateway"));
     check.extensions(config, &top.key("extensions"));
     check.lua(config, &KeyPath::of(&["plugins", "lua"]));
     check.found

@@ -46,11 +46,12 @@ pub use self::schema::json_schema;
 pub use self::secret::{REDACTED, Secret, sounds_secret};
 pub use self::specs::{CallPolicy, GuardStores};
 pub use self::types::{
-    Admin, Audit, AuditArguments, Breaker, Config, ConfiguredPlugin, Credential, Engine, Envelope, Events,
-    Frames, Grants, Guard, Host, Lifecycle, Log, LogFormat, LuaLibrary, LuaLimits, LuaScript,
-    LuaScriptLimits, LuaScripts, Media, ModelGrant, Origin as PeerOrigin, Override as PluginOverride,
-    Oversize, OwnBudget, Pages, Peer, PluginStorage, PluginStorageEngine, Plugins, Quarantine, Quota,
-    QuotaOverride, Reload, Role, Sandbox, State, Tools, Traces, User,
+    Admin, Audit, AuditArguments, BehindProxy, Breaker, Config, ConfiguredPlugin, Credential, Engine,
+    Envelope, Events, Frames, Gateway, GatewayLimits, GatewayTls, Grants, Guard, Host, Lifecycle, Log,
+    LogFormat, LuaLibrary, LuaLimits, LuaScript, LuaScriptLimits, LuaScripts, Media, ModelGrant,
+    Origin as PeerOrigin, Override as PluginOverride, Oversize, OwnBudget, Pages, Peer, PluginStorage,
+    PluginStorageEngine, Plugins, Quarantine, Quota, QuotaOverride, Reload, Role, Sandbox, State, Tools,
+    Traces, User,
 };
 pub use talon_plugin_config::document::origin::{KeyPath, Source};
 pub use talon_plugin_config::document::problem::{Problem, Problems as ConfigErrors};
@@ -58,5 +59,7 @@ pub use talon_plugin_config::entry::SandboxMode;
 
 #[cfg(test)]
 mod agent_tests;
+#[cfg(test)]
+mod gateway_tests;
 #[cfg(test)]
 mod tests;

@@ -24,15 +24,17 @@ const DEFAULT_CHANNEL: &str = "api";
 pub(crate) enum GrantError {
     #[error("a token needs a scope: give some of {}", SCOPES.join(", "))]
     NoScope,
-    #[error("{0} is no scope: give some of {}", SCOPES.join(", "))]
-    Scope(String),
+    #[error("{name} is no scope: give some of {}", SCOPES.join(", "))]
+    Scope { name: String },
     #[error("the name has more than {MAX_NAME_BYTES} bytes, or a control character: write a few words")]
     Name,
     #[error("a subject is gw:ISSUER/SUBJECT in visible ASCII: leave it out for gw:token/ID")]
     Subject,
     #[error("a channel is a word of letters, digits, '-', '_', '.' and ':'")]
     Channel,
-    #[error("a token with the scope channel speaks for the senders of one channel: name it (--channel telegram)")]
+    #[error(
+        "a token with the scope channel speaks for the senders of one channel: name it (--channel telegram)"
+    )]
     NoChannel,
     #[error("a session's id has at most {MAX_SESSION_BYTES} visible letters: see `talon session list`")]
     Session,
@@ -59,11 +61,16 @@ impl TryFrom<CreateTokenRequest> for TokenGrant {
             return Err(GrantError::Name);
         }
         if let Some(unknown) = scopes.iter().find(|scope| !SCOPES.contains(&scope.as_str())) {
-            return Err(GrantError::Scope(Raw::from(unknown).line_within(MAX_NAME_BYTES).into_string()));
+            return Err(GrantError::Scope {
+                name: Raw::from(unknown).line_within(MAX_NAME_BYTES).into_string(),
+            });
         }
         // In one order, each once.
-        let scopes: Vec<String> =
-            SCOPES.into_iter().filter(|scope| scopes.iter().any(|one| one == scope)).map(str::to_owned).collect();
+        let scopes: Vec<String> = SCOPES
+            .into_iter()
+            .filter(|scope| scopes.iter().any(|one| one == scope))
+            .map(str::to_owned)
+            .collect();
         if scopes.is_empty() {
             return Err(GrantError::NoScope);
         }
@@ -114,11 +121,20 @@ mod tests {
         let scopes = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
         let with = |names: &[&str]| CreateTokenRequest { scopes: scopes(names), ..request() };
         assert_eq!(refused(with(&[])), GrantError::NoScope);
-        assert_eq!(refused(with(&["root"])), GrantError::Scope("root".to_owned()));
+        assert_eq!(refused(with(&["root"])), GrantError::Scope { name: "root".to_owned() });
         assert_eq!(refused(with(&["channel"])), GrantError::NoChannel);
-        assert_eq!(refused(CreateTokenRequest { subject: "root".to_owned(), ..request() }), GrantError::Subject);
-        assert_eq!(refused(CreateTokenRequest { channel: "a b".to_owned(), ..request() }), GrantError::Channel);
-        assert_eq!(refused(CreateTokenRequest { session_id: "a b".to_owned(), ..request() }), GrantError::Session);
+        assert_eq!(
+            refused(CreateTokenRequest { subject: "root".to_owned(), ..request() }),
+            GrantError::Subject
+        );
+        assert_eq!(
+            refused(CreateTokenRequest { channel: "a b".to_owned(), ..request() }),
+            GrantError::Channel
+        );
+        assert_eq!(
+            refused(CreateTokenRequest { session_id: "a b".to_owned(), ..request() }),
+            GrantError::Session
+        );
         assert_eq!(refused(CreateTokenRequest { name: "a\n".to_owned(), ..request() }), GrantError::Name);
         assert_eq!(refused(CreateTokenRequest { lifetime_ms: u64::MAX, ..request() }), GrantError::Lifetime);
         let granted = TokenGrant::try_from(with(&["admin", "chat", "chat"])).ok().unwrap().record("i1");

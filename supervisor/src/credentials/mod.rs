@@ -23,8 +23,7 @@ mod secret;
 mod store;
 mod table;
 
-pub(crate) use grant::{GrantError, TokenGrant};
-pub(crate) use record::CredentialRecord;
+pub(crate) use grant::TokenGrant;
 pub(crate) use secret::Digest;
 pub use store::StateStore;
 pub(crate) use table::CredentialError;

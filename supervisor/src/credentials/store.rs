@@ -63,11 +63,16 @@ impl StateStore {
 
     async fn get(&self, key: &str) -> Result<Option<CredentialRecord>, Status> {
         let request = GetEntryRequest { plugin: NAMESPACE.to_owned(), key: key.to_owned() };
-        let Some(value) = within(self.client.clone().get_entry(request)).await?.value else { return Ok(None) };
+        let Some(value) = within(self.client.clone().get_entry(request)).await?.value else {
+            return Ok(None);
+        };
         match serde_json::from_slice::<CredentialRecord>(&value) {
             Ok(record) if key.strip_prefix(PREFIX) == Some(&record.id) => Ok(Some(record)),
             Ok(_) => {
-                tracing::error!(key, "a credential that was stored is that of another key, and holds no more");
+                tracing::error!(
+                    key,
+                    "a credential that was stored is that of another key, and holds no more"
+                );
                 Ok(None)
             }
             Err(error) => {

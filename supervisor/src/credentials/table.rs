@@ -28,7 +28,9 @@ const REVOCATIONS: usize = 256;
 /// Why something was not done with a credential.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CredentialError {
-    #[error("there are {MAX_CREDENTIALS} tokens and browser sessions, which is the most: revoke some (`talon token list`)")]
+    #[error(
+        "there are {MAX_CREDENTIALS} tokens and browser sessions, which is the most: revoke some (`talon token list`)"
+    )]
     Full,
     #[error("there is no token {0}: see `talon token list`")]
     Unknown(String),
@@ -64,14 +66,21 @@ impl Credentials {
     }
 
     /// Issues a token. Returns its secret, which is stored nowhere, and what is known of it.
-    pub(crate) async fn issue(&self, grant: TokenGrant) -> Result<(String, CredentialRecord), CredentialError> {
+    pub(crate) async fn issue(
+        &self,
+        grant: TokenGrant,
+    ) -> Result<(String, CredentialRecord), CredentialError> {
         let (secret, lifetime) = (NewSecret::generate()?, grant.lifetime);
         let record = grant.record(&secret.id);
         self.add(secret, record, lifetime).await
     }
 
     /// Makes a link. Returns its code.
-    pub(crate) fn link(&self, subject: String, scopes: Vec<String>) -> Result<(String, u64), CredentialError> {
+    pub(crate) fn link(
+        &self,
+        subject: String,
+        scopes: Vec<String>,
+    ) -> Result<(String, u64), CredentialError> {
         let secret = NewSecret::generate()?;
         let until = Instant::now() + LINK_LIFETIME;
         self.0.links.insert(secret.id, Link { subject, scopes, digest: secret.digest, until });
@@ -100,15 +109,16 @@ impl Credentials {
     pub(crate) async fn check(&self, id: &str, digest: Digest) -> Result<CredentialRecord, CredentialError> {
         self.load().await?;
         let now = unix_ms(SystemTime::now());
-        let (record, used) = self.with(|table| {
-            let record = table.get_mut(id).filter(|record| record.matches(digest))?;
-            let used = now.saturating_sub(record.last_used_unix_ms) >= USE_RESOLUTION_MS;
-            if used {
-                record.last_used_unix_ms = now;
-            }
-            Some((record.clone(), used)).filter(|(record, _)| !record.has_expired(now))
-        })
-        .ok_or(CredentialError::Invalid)?;
+        let (record, used) = self
+            .with(|table| {
+                let record = table.get_mut(id).filter(|record| record.matches(digest))?;
+                let used = now.saturating_sub(record.last_used_unix_ms) >= USE_RESOLUTION_MS;
+                if used {
+                    record.last_used_unix_ms = now;
+                }
+                Some((record.clone(), used)).filter(|(record, _)| !record.has_expired(now))
+            })
+            .ok_or(CredentialError::Invalid)?;
         if used {
             self.store_use(record.clone());
         }
@@ -131,7 +141,9 @@ impl Credentials {
         self.load().await?;
         let _ordered = self.0.writes.lock().await;
         let Some(record) = self.with(|table| table.remove(id)) else {
-            return Err(CredentialError::Unknown(talon_sanitize::Raw::from(id).line_within(64).into_string()));
+            return Err(CredentialError::Unknown(
+                talon_sanitize::Raw::from(id).line_within(64).into_string(),
+            ));
         };
         // An error means that nobody watches.
         let _ = self.0.revoked.send(id.to_owned());
@@ -190,7 +202,8 @@ impl Credentials {
         let _ordered = self.0.writes.lock().await;
         if self.0.table.lock().is_none() {
             let records = self.0.store.load().await.map_err(CredentialError::Store)?;
-            *self.0.table.lock() = Some(records.into_iter().map(|record| (record.id.clone(), record)).collect());
+            *self.0.table.lock() =
+                Some(records.into_iter().map(|record| (record.id.clone(), record)).collect());
         }
         Ok(())
     }
@@ -209,7 +222,11 @@ impl Credentials {
                 return;
             }
             if let Err(status) = this.0.store.put(&record).await {
-                tracing::warn!(id = record.id, problem = status.message(), "the last use of a token is not stored");
+                tracing::warn!(
+                    id = record.id,
+                    problem = status.message(),
+                    "the last use of a token is not stored"
+                );
             }
         });
     }

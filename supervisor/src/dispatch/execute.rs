@@ -14,6 +14,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use talon_agent_settings::{CHANNEL_KEY, SENDER_KEY};
 use talon_extensions::Role as ExtensionRole;
 use talon_guard::input_request::check_response;
 use talon_guard::{
@@ -112,7 +113,12 @@ pub(super) fn accept(
     }
     call.trace = trace;
     call.context = request.context;
-    call.scope = scope(permitted.peer.uid, &call.context);
+    if let Some(delegation) = &permitted.peer.delegation {
+        // Whatever the gateway wrote there.
+        call.context.insert(SENDER_KEY.to_owned(), delegation.subject.to_string());
+        call.context.insert(CHANNEL_KEY.to_owned(), delegation.channel.to_string());
+    }
+    call.scope = scope(&permitted.peer.principal(), &call.context);
     if let Some(role) = &role {
         // In place of session and sender.
         (call.origin, call.role) = (Origin::System, Some(role.role.as_str()));

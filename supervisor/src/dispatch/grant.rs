@@ -11,6 +11,7 @@ use talon_agent_settings::{
     AllowKeys, CHANNEL_KEY, SENDER_KEY, SUBAGENT_KEY, ToolPattern, covers, covers_some, is_pattern,
 };
 use talon_guard::{ArcById, Grant, SESSION_KEY};
+use talon_listen::delegation::Delegation;
 use talon_plugin_config::name::RESERVED_NAME;
 use talon_proto::host::ExecuteRequest;
 use tonic::Status;
@@ -40,6 +41,8 @@ pub(super) fn grant_for(
     }
     if peer.is_agent() {
         layers.extend(operator_limits(request, &config())?);
+    } else if let Some(delegation) = &peer.delegation {
+        layers.extend(delegated_limits(delegation, &config()));
     }
     Ok((!layers.is_empty()).then(|| ArcById::<dyn Grant>::new(Arc::new(CombinedGrant(layers)))))
 }
@@ -83,6 +86,15 @@ fn operator_limits(request: &ExecuteRequest, config: &Arc<Config>) -> Result<Vec
         }
     }
     Ok(layers)
+}
+
+/// The operator's restrictions that apply to whom the gateway calls for: nobody may call more directly than through the agent.
+fn delegated_limits(delegation: &Delegation, config: &Arc<Config>) -> Vec<GrantLayer> {
+    let named = [(AllowScope::Senders, &delegation.subject), (AllowScope::Channels, &delegation.channel)];
+    let listed = named.into_iter().filter(|(list, name)| list.of(&config.agent.allow).contains_key(&***name));
+    listed
+        .map(|(list, name)| GrantLayer::Listed { config: Arc::clone(config), list, name: name.to_string() })
+        .collect()
 }
 
 /// A grant that covers what all of its layers cover.

@@ -9,7 +9,7 @@ use talon_telemetry::CallTrace;
 use tonic::Request;
 use tracing::Span;
 
-use crate::peer::Peer;
+use crate::peer::{Peer, Principal};
 
 /// Maximum length of a session id. Real ones are far shorter. It is the key of a table, so it has to be
 /// bounded.
@@ -41,8 +41,8 @@ fn truncate(text: &str) -> &str {
 
 /// Identifies the conversation of a call: the kernel states the uid, and the client states which of that
 /// user's sessions. So a client cannot name another user's session.
-pub(super) fn scope(uid: u32, context: &BTreeMap<String, String>) -> Arc<str> {
-    format!("{uid}:{}", session(context)).into()
+pub(super) fn scope(principal: &Principal, context: &BTreeMap<String, String>) -> Arc<str> {
+    format!("{principal}:{}", session(context)).into()
 }
 
 /// The session id, cut to its maximum length.

@@ -10,8 +10,8 @@ use rustix::net::sockopt::socket_acceptconn;
 use talon_control::{ControlError, memfd};
 use talon_listen::LogThrottle;
 use talon_proto::gateway::{
-    AgentConnection, Configure, FromGateway, HostConnection, Listener, Listening, NeedAgent, NeedHost, Ping, Pong,
-    Ready, Refused, ToGateway, from_gateway, to_gateway,
+    AgentConnection, Configure, FromGateway, HostConnection, Listener, Listening, NeedAgent, NeedHost, Ping,
+    Pong, Ready, Refused, ToGateway, from_gateway, to_gateway,
 };
 use tokio::sync::watch;
 use tokio_util::task::AbortOnDropHandle;
@@ -171,19 +171,20 @@ impl GatewayService {
             }
         }
         let Some(id) = given.needs_agent.take() else { return Ok(Ok(())) };
-        let Some(agent) = &self.agent else { return Ok(Ok(())) };
-        match connect_agent(agent, self.ceiling, (status.uid, self.host_link.gid(), status.pid)) {
-            Ok(theirs) => {
-                let connection = to_gateway::Kind::AgentConnection(AgentConnection { id });
-                line.send(&message(connection), Some(theirs.as_fd())).await?;
-            }
-            // It asks again with its next request.
+        let peer = (status.uid, self.host_link.gid(), status.pid);
+        let agent = self.agent.as_ref().filter(|agent| agent.can_serve());
+        let theirs = match agent.map(|agent| connect_agent(agent, self.ceiling, peer)).transpose() {
+            Ok(theirs) => theirs,
             Err(error) => {
                 if let Some(unsaid) = NO_AGENT.permit() {
                     tracing::warn!(%error, unsaid, "the gateway gets no connection to the agent");
                 }
+                None
             }
-        }
+        };
+        // Without one its requests fail now, and it asks again with its next one.
+        let connection = to_gateway::Kind::AgentConnection(AgentConnection { id });
+        line.send(&message(connection), theirs.as_ref().map(AsFd::as_fd)).await?;
         Ok(Ok(()))
     }
 }
@@ -247,16 +248,22 @@ impl ManagedService for GatewayService {
                 });
                 given.ready = true;
             }
-            Some(from_gateway::Kind::Refused(Refused { message, retryable })) => held.update_status(|status| {
-                let problem = status.set_refused(&message, retryable);
-                tracing::error!(%problem, "the gateway cannot begin");
-            }),
+            Some(from_gateway::Kind::Refused(Refused { message, retryable })) => {
+                held.update_status(|status| {
+                    let problem = status.set_refused(&message, retryable);
+                    tracing::error!(%problem, "the gateway cannot begin");
+                })
+            }
             Some(from_gateway::Kind::Listening(Listening { .. })) => match descriptor {
                 // Only the first one: a process does not replace the socket of its successors.
-                Some(socket) if gateway.listener().is_none() && socket_acceptconn(&socket).unwrap_or(false) => {
+                Some(socket)
+                    if gateway.listener().is_none() && socket_acceptconn(&socket).unwrap_or(false) =>
+                {
                     gateway.set_listener(socket);
                 }
-                _ => tracing::error!("the gateway handed up no listening socket, or a second one: it is not kept"),
+                _ => tracing::error!(
+                    "the gateway handed up no listening socket, or a second one: it is not kept"
+                ),
             },
             Some(from_gateway::Kind::NeedHost(NeedHost { id })) => given.needs_host = Some(id),
             Some(from_gateway::Kind::NeedAgent(NeedAgent { id })) => given.needs_agent = Some(id),

@@ -18,7 +18,8 @@ fn listening() -> FromGateway {
 #[tokio::test]
 async fn the_first_listener_is_kept_and_given_to_the_next_process() {
     let (held, mut given) = (held(), SessionState::default());
-    let (first, second) = (TcpListener::bind("127.0.0.1:0").unwrap(), TcpListener::bind("127.0.0.1:0").unwrap());
+    let (first, second) =
+        (TcpListener::bind("127.0.0.1:0").unwrap(), TcpListener::bind("127.0.0.1:0").unwrap());
     let address = first.local_addr().unwrap();
     GatewayService::receive(&held, &mut given, listening(), None);
     assert!(held.service().listener().is_none());
@@ -31,7 +32,9 @@ async fn the_first_listener_is_kept_and_given_to_the_next_process() {
     let other = talon_control::Control::<FromGateway, ToGateway>::new(theirs).unwrap();
     GatewayService::reconcile(&held, &line, &mut SessionState::default()).await.unwrap();
     let configure = other.receive().await.unwrap().unwrap();
-    let Some(to_gateway::Kind::Configure(configure)) = configure.message.kind else { panic!("{configure:?}") };
+    let Some(to_gateway::Kind::Configure(configure)) = configure.message.kind else {
+        panic!("{configure:?}")
+    };
     assert!(configure.listener_follows);
     let listener = other.receive().await.unwrap().unwrap();
     assert_eq!(listener.message.kind, Some(to_gateway::Kind::Listener(Listener {})));
@@ -60,7 +63,10 @@ async fn a_ping_waits_until_it_serves() {
     let ready = from_gateway::Kind::Ready(Ready { address: "127.0.0.1:1".to_owned(), problems: Vec::new() });
     GatewayService::receive(&held, &mut given, FromGateway { kind: Some(ready) }, None);
     GatewayService::reconcile(&held, &line, &mut given).await.unwrap();
-    assert_eq!(other.receive().await.unwrap().unwrap().message.kind, Some(to_gateway::Kind::Ping(Ping { id })));
+    assert_eq!(
+        other.receive().await.unwrap().unwrap().message.kind,
+        Some(to_gateway::Kind::Ping(Ping { id }))
+    );
     let answer = Pong { id, connections: 3, ..Pong::default() };
     let kind = Some(from_gateway::Kind::Pong(answer));
     GatewayService::receive(&held, &mut given, FromGateway { kind }, None);

@@ -13,7 +13,9 @@ use super::configuration::GatewayConfiguration;
 use super::control::GatewayService;
 use crate::agent::{AgentEndpoint, AgentSupervisor};
 use crate::config::Role;
-use crate::service::{ManagedService, ManagedServiceState, ManagedServiceStatus, ServiceHandle, sanitize_report};
+use crate::service::{
+    ManagedService, ManagedServiceState, ManagedServiceStatus, ServiceHandle, sanitize_report,
+};
 
 /// Supervises `talon-gateway`. Clones share state.
 #[derive(Clone)]

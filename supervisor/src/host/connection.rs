@@ -20,6 +20,7 @@ use talon_wire::{
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use tonic::Status;
 use tonic::metadata::MetadataMap;
 use tonic::transport::server::Connected as _;
 use tower::Service as _;
@@ -29,6 +30,7 @@ use super::gate::{Gate, RequestLimiter};
 use super::limits::{CLOSE_TIMEOUT, MAX_STREAMS_PER_CONNECTION, REQUEST_SLACK_BYTES};
 use super::state_proxy::{HostRoutes, StateProxy};
 use super::{FRAME_BYTES, WINDOW_BYTES};
+use crate::peer::Peer;
 
 /// Maximum size of a request's headers; usual ones have a few hundred bytes.
 const MAX_HEADER_BYTES: u32 = 16 << 10;
@@ -119,10 +121,7 @@ impl<H: Host> ConnectionService<H> {
             let Some(accepted) = accepted else { return Ok(()) };
             let (mut request, respond) = accepted?;
             load.request();
-            let metadata = MetadataMap::from_headers(std::mem::take(request.headers_mut()));
-            let asked = peer.of_request(&metadata);
-            *request.headers_mut() = metadata.into_headers();
-            match asked {
+            match peer_of(&peer, &mut request) {
                 Ok(peer) => drop(request.extensions_mut().insert(peer)),
                 Err(status) => {
                     requests.spawn(answer(respond, None, async { Err(status) }));
@@ -185,6 +184,17 @@ impl<H: Host> ConnectionService<H> {
         };
         answer(respond, deadline, work).await;
     }
+}
+
+/// Whom a request is for: on the gateway's connection each says so itself.
+fn peer_of(peer: &Peer, request: &mut Request<RecvStream>) -> Result<Peer, Status> {
+    if !peer.is_gateway() {
+        return Ok(peer.clone());
+    }
+    let metadata = MetadataMap::from_headers(std::mem::take(request.headers_mut()));
+    let asked = peer.of_request(&metadata);
+    *request.headers_mut() = metadata.into_headers();
+    asked
 }
 
 #[cfg(test)]

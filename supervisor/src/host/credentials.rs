@@ -1,13 +1,13 @@
 //! Tokens and browser sessions: issued and revoked by administrators, checked for the gateway.
 
-use futures_util::stream::{self, BoxStream};
 use futures_util::StreamExt as _;
+use futures_util::stream::{self, BoxStream};
 use talon_guard::Origin;
 use talon_listen::delegation::is_subject;
 use talon_proto::host::{
-    CheckCredentialRequest, CheckCredentialResponse, CreateTokenRequest, CreateTokenResponse, CredentialChange,
-    ListTokensRequest, ListTokensResponse, OpenGatewayRequest, OpenGatewayResponse, RedeemLinkRequest, RedeemLinkResponse, RevokeTokenRequest,
-    RevokeTokenResponse, WatchCredentialsRequest,
+    CheckCredentialRequest, CheckCredentialResponse, CreateTokenRequest, CreateTokenResponse,
+    CredentialChange, ListTokensRequest, ListTokensResponse, OpenGatewayRequest, OpenGatewayResponse,
+    RedeemLinkRequest, RedeemLinkResponse, RevokeTokenRequest, RevokeTokenResponse, WatchCredentialsRequest,
 };
 use tokio::sync::broadcast::error::RecvError;
 use tonic::{Request, Response, Status};
@@ -72,10 +72,16 @@ pub(super) async fn open(
             "chat" | "approve" => continue,
             "operate" => Role::Operate,
             "admin" => Role::Admin,
-            _ => return Err(Status::invalid_argument("a browser's session has the scopes chat, approve, operate and admin")),
+            _ => {
+                return Err(Status::invalid_argument(
+                    "a browser's session has the scopes chat, approve, operate and admin",
+                ));
+            }
         };
         if role < Some(needed) {
-            return Err(Status::permission_denied(status_text(format!("the scope {scope} needs that role: leave it out"))));
+            return Err(Status::permission_denied(status_text(format!(
+                "the scope {scope} needs that role: leave it out"
+            ))));
         }
         scopes.push(scope);
     }
@@ -138,7 +144,9 @@ fn require_gateway<T>(request: &Request<T>) -> Result<(), Status> {
     if request.extensions().get::<Peer>().is_some_and(Peer::is_gateway) {
         return Ok(());
     }
-    Err(Status::permission_denied("only the gateway asks this, on the connection that the supervisor gave it"))
+    Err(Status::permission_denied(
+        "only the gateway asks this, on the connection that the supervisor gave it",
+    ))
 }
 
 fn digest_of(bytes: &[u8]) -> Result<Digest, Status> {

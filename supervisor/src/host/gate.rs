@@ -38,7 +38,7 @@ impl Default for RequestLimiter {
 
 impl RequestLimiter {
     /// Admits a request; the permit is held until the client has received the answer.
-    pub(super) fn admit(&self, extensions: &http::Extensions) -> Result<ConnectionPermit, Status> {
+    pub(super) fn admit(&self, extensions: &http::Extensions) -> Result<ConnectionPermit<Principal>, Status> {
         let peer = authorize(extensions, Role::Call)?.peer;
         self.0.acquire(peer.principal()).ok_or_else(|| {
             Status::resource_exhausted(format!(
@@ -95,7 +95,7 @@ pin_project! {
         Admitted {
             #[pin]
             answer: F,
-            place: Option<ConnectionPermit>,
+            place: Option<ConnectionPermit<Principal>>,
         },
     }
 }

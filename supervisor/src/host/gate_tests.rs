@@ -46,7 +46,15 @@ impl Service<Request> for Reader {
 
 fn request(body: Body, uid: u32, rights: Option<(Role, Origin)>) -> Request {
     let mut request = http::Request::new(body);
-    request.extensions_mut().insert(Peer { uid, gid: uid, pid: 1, rights, allowed: None, service: None, delegation: None });
+    request.extensions_mut().insert(Peer {
+        uid,
+        gid: uid,
+        pid: 1,
+        rights,
+        allowed: None,
+        service: None,
+        delegation: None,
+    });
     request
 }
 

@@ -4,14 +4,17 @@ use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
 use talon_proto::host::host_server::Host;
 use talon_proto::host::{
-    AckEventsRequest, AckEventsResponse, ApproveRequest, ApproveResponse, Event, ExecuteRequest,
-    ExecuteResponse, ExecuteUpdate, GetPluginRequest, GetPluginResponse, GetRawAnswerRequest,
+    AckEventsRequest, AckEventsResponse, ApproveRequest, ApproveResponse, CheckCredentialRequest,
+    CheckCredentialResponse, CreateTokenRequest, CreateTokenResponse, CredentialChange, Event,
+    ExecuteRequest, ExecuteResponse, ExecuteUpdate, GetPluginRequest, GetPluginResponse, GetRawAnswerRequest,
     GetRawAnswerResponse, GetStatusRequest, GetStatusResponse, HandOverRequest, HandOverResponse, HostEvent,
-    ListPluginsRequest, ListPluginsResponse, ListRawAnswersRequest, ListRawAnswersResponse, LogLine,
-    LogsRequest, RefreshCapabilitiesRequest, RefreshCapabilitiesResponse, ReloadPluginRequest,
-    ReloadPluginResponse, ReloadRequest, ReloadResponse, RestartRequest, RestartResponse, ShutdownRequest,
-    ShutdownResponse, StartRequest, StartResponse, StopRequest, StopResponse, SubscribeRequest,
-    VerifyReceiptsRequest, VerifyReceiptsResponse, WatchEventsRequest,
+    ListPluginsRequest, ListPluginsResponse, ListRawAnswersRequest, ListRawAnswersResponse,
+    ListTokensRequest, ListTokensResponse, LogLine, LogsRequest, OpenGatewayRequest, OpenGatewayResponse,
+    RedeemLinkRequest, RedeemLinkResponse, RefreshCapabilitiesRequest, RefreshCapabilitiesResponse,
+    ReloadPluginRequest, ReloadPluginResponse, ReloadRequest, ReloadResponse, RestartRequest,
+    RestartResponse, RevokeTokenRequest, RevokeTokenResponse, ShutdownRequest, ShutdownResponse,
+    StartRequest, StartResponse, StopRequest, StopResponse, SubscribeRequest, VerifyReceiptsRequest,
+    VerifyReceiptsResponse, WatchCredentialsRequest, WatchEventsRequest,
 };
 use tokio::sync::mpsc;
 use tonic::{Request, Response, Status};
@@ -51,6 +54,7 @@ impl Host for PendingHost {
     type ExecuteStreamingStream = BoxStream<'static, Result<ExecuteUpdate, Status>>;
     type WatchEventsStream = BoxStream<'static, Result<Event, Status>>;
     type LogsStream = BoxStream<'static, Result<LogLine, Status>>;
+    type WatchCredentialsStream = BoxStream<'static, Result<CredentialChange, Status>>;
     type SubscribeStream = BoxStream<'static, Result<HostEvent, Status>>;
 
     async fn execute(&self, request: Request<ExecuteRequest>) -> Result<Response<ExecuteResponse>, Status> {
@@ -153,6 +157,48 @@ impl Host for PendingHost {
         unimplemented()
     }
     async fn logs(&self, _: Request<LogsRequest>) -> Result<Response<Self::LogsStream>, Status> {
+        unimplemented()
+    }
+    async fn check_credential(
+        &self,
+        _: Request<CheckCredentialRequest>,
+    ) -> Result<Response<CheckCredentialResponse>, Status> {
+        unimplemented()
+    }
+    async fn create_token(
+        &self,
+        _: Request<CreateTokenRequest>,
+    ) -> Result<Response<CreateTokenResponse>, Status> {
+        unimplemented()
+    }
+    async fn list_tokens(
+        &self,
+        _: Request<ListTokensRequest>,
+    ) -> Result<Response<ListTokensResponse>, Status> {
+        unimplemented()
+    }
+    async fn open_gateway(
+        &self,
+        _: Request<OpenGatewayRequest>,
+    ) -> Result<Response<OpenGatewayResponse>, Status> {
+        unimplemented()
+    }
+    async fn redeem_link(
+        &self,
+        _: Request<RedeemLinkRequest>,
+    ) -> Result<Response<RedeemLinkResponse>, Status> {
+        unimplemented()
+    }
+    async fn revoke_token(
+        &self,
+        _: Request<RevokeTokenRequest>,
+    ) -> Result<Response<RevokeTokenResponse>, Status> {
+        unimplemented()
+    }
+    async fn watch_credentials(
+        &self,
+        _: Request<WatchCredentialsRequest>,
+    ) -> Result<Response<Self::WatchCredentialsStream>, Status> {
         unimplemented()
     }
 }

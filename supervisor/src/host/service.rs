@@ -7,14 +7,16 @@ use talon_plugin::{Events, Registry};
 use talon_proto::host::host_server::Host;
 use talon_proto::host::{
     AckEventsRequest, AckEventsResponse, ApproveRequest, ApproveResponse, CheckCredentialRequest,
-    CheckCredentialResponse, CreateTokenRequest, CreateTokenResponse, CredentialChange, Event, ExecuteRequest,
-    ExecuteResponse, ExecuteUpdate, GetPluginRequest, GetPluginResponse, GetRawAnswerRequest,
+    CheckCredentialResponse, CreateTokenRequest, CreateTokenResponse, CredentialChange, Event,
+    ExecuteRequest, ExecuteResponse, ExecuteUpdate, GetPluginRequest, GetPluginResponse, GetRawAnswerRequest,
     GetRawAnswerResponse, GetStatusRequest, GetStatusResponse, HandOverRequest, HandOverResponse, HostEvent,
-    ListPluginsRequest, ListPluginsResponse, ListRawAnswersRequest, ListRawAnswersResponse, ListTokensRequest, ListTokensResponse, LogLine,
-    LogsRequest, OpenGatewayRequest, OpenGatewayResponse, RedeemLinkRequest, RedeemLinkResponse, RefreshCapabilitiesRequest, RefreshCapabilitiesResponse, ReloadPluginRequest,
-    ReloadPluginResponse, ReloadRequest, ReloadResponse, RestartRequest, RestartResponse, RevokeTokenRequest, RevokeTokenResponse, ShutdownRequest,
-    ShutdownResponse, StartRequest, StartResponse, StopRequest, StopResponse, SubscribeRequest,
-    VerifyReceiptsRequest, VerifyReceiptsResponse, WatchCredentialsRequest, WatchEventsRequest,
+    ListPluginsRequest, ListPluginsResponse, ListRawAnswersRequest, ListRawAnswersResponse,
+    ListTokensRequest, ListTokensResponse, LogLine, LogsRequest, OpenGatewayRequest, OpenGatewayResponse,
+    RedeemLinkRequest, RedeemLinkResponse, RefreshCapabilitiesRequest, RefreshCapabilitiesResponse,
+    ReloadPluginRequest, ReloadPluginResponse, ReloadRequest, ReloadResponse, RestartRequest,
+    RestartResponse, RevokeTokenRequest, RevokeTokenResponse, ShutdownRequest, ShutdownResponse,
+    StartRequest, StartResponse, StopRequest, StopResponse, SubscribeRequest, VerifyReceiptsRequest,
+    VerifyReceiptsResponse, WatchCredentialsRequest, WatchEventsRequest,
 };
 use tokio::sync::Semaphore;
 use tonic::{Request, Response, Status};
@@ -23,7 +25,9 @@ use super::closing::StreamCloser;
 use super::context::{HostContext, SupervisorInfo};
 use super::exit_requests::ExitSender;
 use super::limits::MAX_FOLLOWERS;
-use super::{credentials, events, exit_requests, operate, plugins, raw_answers, receipts, reload, status, streams};
+use super::{
+    credentials, events, exit_requests, operate, plugins, raw_answers, receipts, reload, status, streams,
+};
 use crate::dispatch::{self, Dispatcher};
 
 /// `talon.host.v1.Host`. Cheap to clone.

@@ -5,7 +5,8 @@ use std::path::Path;
 use talon_plugin_config::discover::RejectedPlugin;
 use talon_proto::agent;
 use talon_proto::host::{
-    self, AgentProvider, AgentStatus, GatewayStatus, GetStatusRequest, GetStatusResponse, RefusedPlugin, StateStatus,
+    self, AgentProvider, AgentStatus, GatewayStatus, GetStatusRequest, GetStatusResponse, RefusedPlugin,
+    StateStatus,
 };
 use talon_sanitize::Raw;
 use tonic::{Request, Response, Status};

@@ -138,3 +138,41 @@ pub(super) fn role_name(role: Role) -> &'static str {
         Role::Admin => "admin",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn metadata() -> MetadataMap {
+        let mut metadata = MetadataMap::new();
+        for (name, value) in [
+            ("talon-subject", "gw:telegram/42"),
+            ("talon-channel", "telegram"),
+            ("talon-role", "admin"),
+            ("talon-origin", "program"),
+        ] {
+            metadata.insert(name, value.parse().unwrap());
+        }
+        metadata
+    }
+
+    fn peer(service: Option<OwnService>) -> Peer {
+        let rights = Some((Role::Operate, Origin::Person));
+        Peer { uid: 7, gid: 7, pid: 7, rights, allowed: None, service, delegation: None }
+    }
+
+    // Promises: GW-11, GW-12, GW-13
+    #[test]
+    fn only_the_gateway_asks_for_others_and_within_its_ceiling() {
+        let gateway = peer(Some(OwnService::Gateway));
+        let asked = gateway.of_request(&metadata()).unwrap();
+        assert_eq!(asked.rights, Some((Role::Operate, Origin::Program)));
+        assert_eq!(asked.principal().to_string(), "gw:telegram/42");
+        assert_eq!(gateway.of_request(&MetadataMap::new()).unwrap_err().code(), tonic::Code::Unauthenticated);
+        for service in [None, Some(OwnService::Agent), Some(OwnService::State)] {
+            let other = peer(service);
+            assert_eq!(other.of_request(&metadata()).unwrap(), other);
+            assert_eq!(other.principal(), Principal::Uid(7));
+        }
+    }
+}

@@ -19,10 +19,10 @@ use crate::audit::Audit;
 use crate::blocking::blocking;
 use crate::config::{self, Config, ConfigErrors, LoadOptions, Loaded, PeerPolicy};
 use crate::dispatch::Dispatcher;
+use crate::gateway::GatewaySupervisor;
 use crate::notify::Manager;
 use crate::socket::{HOST_SOCKET_NAME, grant_peers, set_group};
 use crate::state::StateSupervisor;
-use crate::gateway::GatewaySupervisor;
 use crate::{agent, discover, gateway};
 
 /// How many plugins a refusal names; the others are counted.

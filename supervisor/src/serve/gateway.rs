@@ -64,7 +64,9 @@ impl GatewayRuntime {
         match (&supervisor, listener) {
             (Some(gateway), Some(listener)) => gateway.set_listener(listener),
             (None, Some(_)) => {
-                tracing::warn!("a listener for the gateway was handed in, and gateway.enabled is false: it is closed");
+                tracing::warn!(
+                    "a listener for the gateway was handed in, and gateway.enabled is false: it is closed"
+                );
             }
             (_, None) => {}
         }
@@ -77,7 +79,9 @@ impl GatewayRuntime {
         gateway.reopen();
         match self.start(config, registry, &gateway, serve).await {
             Ok(service) => self.service = Some(service),
-            Err(error) => gateway.set_failed(&format!("{error}; then start talon again (all else runs on meanwhile)")),
+            Err(error) => {
+                gateway.set_failed(&format!("{error}; then start talon again (all else runs on meanwhile)"))
+            }
         }
     }
 

@@ -1,6 +1,6 @@
-//! The status of a supervisor's services: the state and the agent.
+//! The status of a supervisor's services: the state, the agent and the gateway.
 
-use talon_proto::host::{AgentStatus, StateStatus};
+use talon_proto::host::{AgentStatus, GatewayStatus, StateStatus};
 
 use crate::client::Client;
 use crate::supervisor::Supervisor;
@@ -41,5 +41,23 @@ impl Supervisor {
         let looked = async |client: &Client| client.status().await.agent.as_ref().is_some_and(&wanted);
         self.client.wait_until(what, looked).await;
         self.agent_status().await
+    }
+
+    /// The status of its gateway.
+    ///
+    /// # Panics
+    /// When the supervisor does not report it.
+    pub async fn gateway_status(&self) -> GatewayStatus {
+        self.client.status().await.gateway.expect("it is always told")
+    }
+
+    /// Waits until the status of its gateway satisfies the predicate.
+    ///
+    /// # Panics
+    /// When that does not come.
+    pub async fn wait_gateway(&self, what: &str, wanted: impl Fn(&GatewayStatus) -> bool) -> GatewayStatus {
+        let looked = async |client: &Client| client.status().await.gateway.as_ref().is_some_and(&wanted);
+        self.client.wait_until(what, looked).await;
+        self.gateway_status().await
     }
 }

@@ -180,7 +180,7 @@ impl Supervisor {
         let service = |pid: u32| {
             matches!(
                 crate::processes::name(pid).as_deref(),
-                Some("talon-state" | "talon-agent" | "talon-test-agent" | "talon-zygote")
+                Some("talon-state" | "talon-agent" | "talon-gateway" | "talon-test-agent" | "talon-zygote")
             )
         };
         let monitors = |pid: u32| descendants(pid).into_iter().any(service);

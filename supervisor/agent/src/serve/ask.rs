@@ -170,6 +170,16 @@ const CLI: &str = "cli";
 /// The channel of a request. `agent.allow.channels` restricts what may be called on it, so restricted clients
 /// cannot choose it.
 fn channel_of(client: &Client, channel: &str) -> Result<String, Status> {
+    if let Some(own) = &client.channel {
+        // Where it comes from is known already.
+        return if channel.is_empty() || *channel == **own {
+            Ok(own.to_string())
+        } else {
+            Err(Status::permission_denied(format!(
+                "this request comes from the channel {own}: leave the channel out"
+            )))
+        };
+    }
     let channel = known_channel(channel)?;
     if channel == CLI || client.is_operator() {
         return Ok(channel);

@@ -15,10 +15,11 @@ use tokio::sync::Semaphore;
 use tonic::Status;
 use tonic::body::Body;
 use tonic::codegen::http;
+use tonic::metadata::MetadataMap;
 use tonic::server::NamedService;
 use tower::Service;
 
-use super::client::Client;
+use super::client::{Client, Principal};
 use super::large_body::{LargeBody, LargeSlot};
 use super::limits::{MAX_LARGE_REQUESTS, MAX_REQUESTS, MAX_REQUESTS_PER_UID};
 
@@ -29,7 +30,7 @@ type Response = http::Response<Body>;
 #[derive(Debug, Clone)]
 pub(super) struct RequestLimiter<S> {
     inner: S,
-    requests: Arc<ConnectionLimiter>,
+    requests: Arc<ConnectionLimiter<Principal>>,
     large: Arc<Semaphore>,
 }
 
@@ -39,11 +40,17 @@ impl<S> RequestLimiter<S> {
         Self { inner, requests: ConnectionLimiter::new(MAX_REQUESTS, MAX_REQUESTS_PER_UID), large }
     }
 
-    /// Admits a request, which keeps its slot until its answer is read.
-    fn admit(&self, request: &Request) -> Result<ConnectionPermit, Status> {
-        let client = request.extensions().get::<Client>();
-        let client = client.ok_or_else(|| Status::internal("a request without a client"))?;
-        self.requests.acquire(client.uid).ok_or_else(|| {
+    /// Admits a request, which keeps its slot until its answer is read. From here on it carries the client that it is for.
+    fn admit(&self, request: &mut Request) -> Result<ConnectionPermit<Principal>, Status> {
+        let connected = request.extensions().get::<Client>().cloned();
+        let connected = connected.ok_or_else(|| Status::internal("a request without a client"))?;
+        let metadata = MetadataMap::from_headers(std::mem::take(request.headers_mut()));
+        let client = connected.of_request(&metadata);
+        *request.headers_mut() = metadata.into_headers();
+        let client = client?;
+        let principal = client.principal();
+        request.extensions_mut().insert(client);
+        self.requests.acquire(principal).ok_or_else(|| {
             Status::resource_exhausted(format!(
                 "{MAX_REQUESTS_PER_UID} requests of one user, {MAX_REQUESTS} of all, are the most at once: wait for some to be \
                  answered"
@@ -69,8 +76,8 @@ where
         self.inner.poll_ready(cx)
     }
 
-    fn call(&mut self, request: Request) -> Self::Future {
-        let place = match self.admit(&request) {
+    fn call(&mut self, mut request: Request) -> Self::Future {
+        let place = match self.admit(&mut request) {
             Ok(place) => place,
             Err(status) => return std::future::ready(Ok(status.into_http())).boxed(),
         };

@@ -13,14 +13,17 @@ use talon_arguments::Arguments;
 use talon_guard::{Answer, EnvelopeMode, Guard, GuardSettings};
 use talon_proto::host::host_server::{Host, HostServer};
 use talon_proto::host::{
-    AckEventsRequest, AckEventsResponse, ApproveRequest, ApproveResponse, Event, ExecuteRequest,
-    ExecuteResponse, ExecuteUpdate, Extension, GetPluginRequest, GetPluginResponse, GetRawAnswerRequest,
-    GetRawAnswerResponse, GetStatusRequest, GetStatusResponse, HandOverRequest, HandOverResponse, HostEvent,
-    ListPluginsRequest, ListPluginsResponse, ListRawAnswersRequest, ListRawAnswersResponse, LogLine,
-    LogsRequest, Outcome, Plugin, RefreshCapabilitiesRequest, RefreshCapabilitiesResponse,
-    ReloadPluginRequest, ReloadPluginResponse, ReloadRequest, ReloadResponse, RestartRequest,
-    RestartResponse, ShutdownRequest, ShutdownResponse, StartRequest, StartResponse, StopRequest,
-    StopResponse, SubscribeRequest, VerifyReceiptsRequest, VerifyReceiptsResponse, WatchEventsRequest,
+    AckEventsRequest, AckEventsResponse, ApproveRequest, ApproveResponse, CheckCredentialRequest,
+    CheckCredentialResponse, CreateTokenRequest, CreateTokenResponse, CredentialChange, Event,
+    ExecuteRequest, ExecuteResponse, ExecuteUpdate, Extension, GetPluginRequest, GetPluginResponse,
+    GetRawAnswerRequest, GetRawAnswerResponse, GetStatusRequest, GetStatusResponse, HandOverRequest,
+    HandOverResponse, HostEvent, ListPluginsRequest, ListPluginsResponse, ListRawAnswersRequest,
+    ListRawAnswersResponse, ListTokensRequest, ListTokensResponse, LogLine, LogsRequest, OpenGatewayRequest,
+    OpenGatewayResponse, Outcome, Plugin, RedeemLinkRequest, RedeemLinkResponse, RefreshCapabilitiesRequest,
+    RefreshCapabilitiesResponse, ReloadPluginRequest, ReloadPluginResponse, ReloadRequest, ReloadResponse,
+    RestartRequest, RestartResponse, RevokeTokenRequest, RevokeTokenResponse, ShutdownRequest,
+    ShutdownResponse, StartRequest, StartResponse, StopRequest, StopResponse, SubscribeRequest,
+    VerifyReceiptsRequest, VerifyReceiptsResponse, WatchCredentialsRequest, WatchEventsRequest,
     execute_update,
 };
 use talon_proto::plugin::{Action, Parameter, PluginCapabilities};
@@ -276,6 +279,15 @@ impl Host for PluginHost {
         Ok(Response::new(GetStatusResponse { extensions: entries(), ..GetStatusResponse::default() }))
     }
 
+    type WatchCredentialsStream = BoxStream<'static, Result<CredentialChange, Status>>;
+
+    async fn watch_credentials(
+        &self,
+        _: Request<WatchCredentialsRequest>,
+    ) -> Result<Response<Self::WatchCredentialsStream>, Status> {
+        Err(Status::unimplemented("an agent asks for no such thing"))
+    }
+
     never! {
         refresh_capabilities: RefreshCapabilitiesRequest => RefreshCapabilitiesResponse;
         approve: ApproveRequest => ApproveResponse;
@@ -289,5 +301,11 @@ impl Host for PluginHost {
         list_raw_answers: ListRawAnswersRequest => ListRawAnswersResponse;
         verify_receipts: VerifyReceiptsRequest => VerifyReceiptsResponse;
         get_raw_answer: GetRawAnswerRequest => GetRawAnswerResponse;
+        check_credential: CheckCredentialRequest => CheckCredentialResponse;
+        create_token: CreateTokenRequest => CreateTokenResponse;
+        list_tokens: ListTokensRequest => ListTokensResponse;
+        open_gateway: OpenGatewayRequest => OpenGatewayResponse;
+        redeem_link: RedeemLinkRequest => RedeemLinkResponse;
+        revoke_token: RevokeTokenRequest => RevokeTokenResponse;
     }
 }

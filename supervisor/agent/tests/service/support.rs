@@ -223,6 +223,15 @@ impl Agent {
     }
 
     pub(crate) async fn client_with(&self, sender: &str, role: &str, origin: &str) -> Client {
+        self.connect(sender, role, origin, false).await
+    }
+
+    /// The gateway, with this ceiling.
+    pub(crate) async fn gateway(&self, ceiling: &str) -> Client {
+        self.connect("gw:talon/gateway", ceiling, "program", true).await
+    }
+
+    async fn connect(&self, sender: &str, role: &str, origin: &str, delegates: bool) -> Client {
         let (ours, theirs) = net::UnixStream::pair().unwrap();
         let attach = AttachClient {
             uid: 1000,
@@ -231,6 +240,7 @@ impl Agent {
             sender: sender.to_owned(),
             role: role.to_owned(),
             origin: origin.to_owned(),
+            delegates,
         };
         self.send(to_agent::Kind::AttachClient(attach), Some(theirs.into())).await;
         ours.set_nonblocking(true).unwrap();

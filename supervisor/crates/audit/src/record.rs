@@ -26,6 +26,9 @@ pub struct Caller {
     pub role: &'static str,
     /// `person`, `model`, `program` or `system`.
     pub origin: &'static str,
+    /// For whom the gateway asked; absent for others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subject: Option<String>,
 }
 
 /// The arguments of a call.

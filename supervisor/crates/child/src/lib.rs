@@ -11,11 +11,12 @@
 //! | [`signals`] | signal handling |
 //! | [`exit`] | the exit of the process, as the supervisor sees it |
 //! | [`inherited`] | descriptors that came with a control message, checked before they are served |
-//! | [`open_request`] | the request to open a store, and why it was refused |
+//! | `open_request` | with the feature `store`: the request to open a store, and why it was refused |
 
 pub mod exit;
 pub mod inherited;
 pub mod log;
+#[cfg(feature = "store")]
 pub mod open_request;
 pub mod program;
 pub mod signals;

@@ -176,7 +176,10 @@ mod tests {
                 wrong[at].1 = none;
                 // A word may be a channel.
                 if name != CHANNEL || !is_channel(none) {
-                    assert!(Delegation::of(&metadata(&wrong), DelegatedRole::Admin).is_err(), "{name} {none}");
+                    assert!(
+                        Delegation::of(&metadata(&wrong), DelegatedRole::Admin).is_err(),
+                        "{name} {none}"
+                    );
                 }
             }
         }

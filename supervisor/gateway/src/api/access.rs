@@ -30,7 +30,8 @@ pub(crate) fn require_operate(caller: &Caller) -> Result<(), Problem> {
 pub(crate) fn session<'i>(caller: &Caller, id: &'i str) -> Result<&'i str, Problem> {
     require_chat(caller)?;
     let id = agent_session_id(id);
-    let is_id = !id.is_empty() && id.len() <= MAX_ID_BYTES && id.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    let is_id =
+        !id.is_empty() && id.len() <= MAX_ID_BYTES && id.bytes().all(|byte| byte.is_ascii_alphanumeric());
     let is_open = caller.session.as_deref().is_none_or(|only| agent_session_id(only) == id);
     if is_id && is_open { Ok(id) } else { Err(no_session()) }
 }

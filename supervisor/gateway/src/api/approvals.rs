@@ -127,7 +127,8 @@ async fn list(
     };
     let only = caller.session.as_deref().map(crate::events::ids::agent_session_id);
     let answer = app.backends.agent(&caller).list_approvals(request).await.map_err(of_session)?.into_inner();
-    let seen = answer.approvals.into_iter().filter(|approval| only.is_none_or(|only| approval.session_id == only));
+    let seen =
+        answer.approvals.into_iter().filter(|approval| only.is_none_or(|only| approval.session_id == only));
     Ok(Json(Page::new(seen.map(Approval::from), String::new())))
 }
 
@@ -156,7 +157,12 @@ pub(crate) async fn decide_as(
     decision: Decision,
 ) -> Result<agent::Approval, Problem> {
     let mut agent = app.backends.agent_as_person(caller)?;
-    let gone = || Problem::new(ProblemKind::NotFound, "nothing of this id waits for you: GET /api/approvals lists what does");
+    let gone = || {
+        Problem::new(
+            ProblemKind::NotFound,
+            "nothing of this id waits for you: GET /api/approvals lists what does",
+        )
+    };
     if let Some(only) = caller.session.as_deref() {
         let session_id = crate::events::ids::agent_session_id(only).to_owned();
         let request = ListApprovalsRequest { session_id, ..ListApprovalsRequest::default() };

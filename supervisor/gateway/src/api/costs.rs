@@ -80,7 +80,8 @@ impl From<agent::Cost> for Cost {
 }
 
 fn named(costs: Vec<agent::NamedCost>) -> Vec<NamedCost> {
-    let one = |named: agent::NamedCost| NamedCost { name: named.name, cost: named.cost.unwrap_or_default().into() };
+    let one =
+        |named: agent::NamedCost| NamedCost { name: named.name, cost: named.cost.unwrap_or_default().into() };
     costs.into_iter().map(one).collect()
 }
 
@@ -96,7 +97,8 @@ async fn get(
         Some(id) => session(&caller, id)?.to_owned(),
         None => String::new(),
     };
-    let answer = app.backends.agent(&caller).get_costs(GetCostsRequest { session_id }).await.map_err(of_session)?;
+    let answer =
+        app.backends.agent(&caller).get_costs(GetCostsRequest { session_id }).await.map_err(of_session)?;
     let answer = answer.into_inner();
     Ok(Json(Costs {
         session: query.session_id.and(answer.session).map(Cost::from),

@@ -1,4 +1,4 @@
-//! `GET /api/openapi.json`: the description of the routes, from the same types as the routes.
+//! `GET /api/openapi.json`, `GET /api/asyncapi.json`: the descriptions of routes and of the WebSocket, from the same types as these.
 
 use std::sync::LazyLock;
 
@@ -6,6 +6,7 @@ use axum::Router;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use http::header::CONTENT_TYPE;
+use serde_json::{Map, Value, json};
 use utoipa::OpenApi as _;
 use utoipa::openapi::OpenApi;
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
@@ -28,12 +29,14 @@ struct Frame;
 static DOCUMENT: LazyLock<String> =
     LazyLock::new(|| openapi().to_json().expect("a description is texts and numbers"));
 
+static EVENTS: LazyLock<String> = LazyLock::new(|| asyncapi().to_string());
+
 pub(super) fn routes() -> Router<App> {
-    Router::new().route("/api/openapi.json", get(document))
+    Router::new().route("/api/openapi.json", get(document)).route("/api/asyncapi.json", get(events))
 }
 
 /// The description of all routes.
-pub(crate) fn openapi() -> OpenApi {
+pub(super) fn openapi() -> OpenApi {
     let mut openapi = Frame::openapi();
     openapi.merge(super::described().into_openapi());
     openapi.info.version = env!("CARGO_PKG_VERSION").to_owned();
@@ -45,3 +48,70 @@ pub(crate) fn openapi() -> OpenApi {
 async fn document() -> Response {
     ([(CONTENT_TYPE, "application/json")], DOCUMENT.as_str()).into_response()
 }
+
+async fn events() -> Response {
+    ([(CONTENT_TYPE, "application/json")], EVENTS.as_str()).into_response()
+}
+
+/// What the client sends, by type.
+const CLIENT_PAYLOADS: [(&str, &str); 5] = [
+    ("channel.message", "ChannelMessage"),
+    ("confirmation.answer", "ConfirmationAnswer"),
+    ("clarification.answer", "ClarificationAnswer"),
+    ("resume", "Resume"),
+    ("turn.cancel", "TurnCancel"),
+];
+
+/// The description of the WebSocket, as AsyncAPI 3.0.
+pub(super) fn asyncapi() -> Value {
+    let openapi = serde_json::to_value(openapi()).expect("a description is texts and numbers");
+    let schemas = &openapi["components"]["schemas"];
+    let sent = schemas["ServerEvent"]["oneOf"].as_array().into_iter().flatten().filter_map(|variant| {
+        let kind = variant["properties"]["type"]["enum"][0].as_str()?;
+        Some((kind.to_owned(), message(kind, &variant["properties"]["payload"])))
+    });
+    let received = CLIENT_PAYLOADS.into_iter().map(|(kind, schema)| {
+        let payload = json!({"$ref": format!("#/components/schemas/{schema}")});
+        (format!("client.{kind}"), message(kind, &payload))
+    });
+    let messages: Map<String, Value> = sent.chain(received).collect();
+    let refer = |is_client: bool| -> Vec<Value> {
+        let names = messages.keys().filter(|name| name.starts_with("client.") == is_client);
+        names.map(|name| json!({"$ref": format!("#/channels/websocket/messages/{name}")})).collect()
+    };
+    let operations = json!({
+        "receiveEvents": {"action": "send", "channel": {"$ref": "#/channels/websocket"}, "messages": refer(false)},
+        "sendMessages": {"action": "receive", "channel": {"$ref": "#/channels/websocket"}, "messages": refer(true)},
+    });
+    let listed: Map<String, Value> = messages
+        .keys()
+        .map(|name| (name.clone(), json!({"$ref": format!("#/components/messages/{name}")})))
+        .collect();
+    json!({
+        "asyncapi": "3.0.0",
+        "info": {"title": "Talon's gateway", "version": env!("CARGO_PKG_VERSION")},
+        "defaultContentType": "application/json",
+        "channels": {"websocket": {"address": "/ws", "messages": listed}},
+        "operations": operations,
+        "components": {"messages": messages, "schemas": schemas},
+    })
+}
+
+/// A message of this type around this payload.
+fn message(kind: &str, payload: &Value) -> Value {
+    json!({"name": kind, "payload": {
+        "type": "object",
+        "required": ["id", "type", "timestamp", "payload"],
+        "properties": {
+            "id": {"type": "string"},
+            "type": {"type": "string", "const": kind},
+            "timestamp": {"type": "integer", "minimum": 0},
+            "sequence": {"type": "integer", "minimum": 0},
+            "payload": payload,
+        },
+    }})
+}
+
+#[cfg(test)]
+#[path = "document_tests.rs"]
+mod tests;

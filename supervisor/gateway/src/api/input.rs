@@ -43,10 +43,14 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonBody<T> {
 /// Reads JSON of a client.
 pub(crate) fn read<T: DeserializeOwned>(text: &str) -> Result<T, Problem> {
     talon_strict_json::check(text).map_err(|error| {
-        Problem::new(ProblemKind::BadRequest, format!("the body is no JSON that is read here: {}", shown(&error)))
+        Problem::new(
+            ProblemKind::BadRequest,
+            format!("the body is no JSON that is read here: {}", shown(&error)),
+        )
     })?;
     serde_json::from_str(text).map_err(|error| {
-        let detail = format!("the body does not fit: {}. GET /api/openapi.json says what does", shown(&error));
+        let detail =
+            format!("the body does not fit: {}. GET /api/openapi.json says what does", shown(&error));
         Problem::new(ProblemKind::Unprocessable, detail)
     })
 }
@@ -60,9 +64,8 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Path<T>
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         let path = axum::extract::Path::from_request_parts(parts, state).await;
-        path.map(|axum::extract::Path(path)| Self(path)).map_err(|_: PathRejection| {
-            Problem::new(ProblemKind::NotFound, "there is nothing at this path")
-        })
+        path.map(|axum::extract::Path(path)| Self(path))
+            .map_err(|_: PathRejection| Problem::new(ProblemKind::NotFound, "there is nothing at this path"))
     }
 }
 

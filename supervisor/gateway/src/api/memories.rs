@@ -68,7 +68,8 @@ impl From<agent::Memory> for Memory {
 fn require_memories(caller: &Caller) -> Result<(), Problem> {
     require_chat(caller)?;
     if caller.session.is_some() {
-        let detail = "this credential is for one session, and memories are of all: use another (`talon token create`)";
+        let detail =
+            "this credential is for one session, and memories are of all: use another (`talon token create`)";
         return Err(Problem::new(ProblemKind::Forbidden, detail));
     }
     Ok(())
@@ -94,7 +95,11 @@ async fn list(
 
 /// One memory.
 #[utoipa::path(get, path = "/api/memories/{id}", tag = "agent", params(("id" = String, Path)), responses((status = OK, body = Memory)))]
-async fn get(State(app): State<App>, caller: Caller, Path(id): Path<String>) -> Result<Json<Memory>, Problem> {
+async fn get(
+    State(app): State<App>,
+    caller: Caller,
+    Path(id): Path<String>,
+) -> Result<Json<Memory>, Problem> {
     require_memories(&caller)?;
     let answer = app.backends.agent(&caller).get_memory(GetMemoryRequest { id }).await?.into_inner();
     Ok(Json(answer.into()))
@@ -102,12 +107,19 @@ async fn get(State(app): State<App>, caller: Caller, Path(id): Path<String>) -> 
 
 /// Forgets one memory.
 #[utoipa::path(delete, path = "/api/memories/{id}", tag = "agent", params(("id" = String, Path)), responses((status = NO_CONTENT)))]
-async fn forget(State(app): State<App>, caller: Caller, Path(id): Path<String>) -> Result<StatusCode, Problem> {
+async fn forget(
+    State(app): State<App>,
+    caller: Caller,
+    Path(id): Path<String>,
+) -> Result<StatusCode, Problem> {
     require_memories(&caller)?;
     let request = ForgetMemoriesRequest { kind: Some(Kind::Id(id)) };
     let forgotten = app.backends.agent(&caller).forget_memories(request).await?.into_inner().forgotten;
     if forgotten == 0 {
-        return Err(Problem::new(ProblemKind::NotFound, "there is no such memory: GET /api/memories lists them"));
+        return Err(Problem::new(
+            ProblemKind::NotFound,
+            "there is no such memory: GET /api/memories lists them",
+        ));
     }
     Ok(StatusCode::NO_CONTENT)
 }

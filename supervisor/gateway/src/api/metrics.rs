@@ -25,9 +25,24 @@ async fn metrics(State(app): State<App>, caller: Caller) -> Result<Response, Pro
     let mut text = String::new();
     for (name, kind, help, value) in [
         ("talon_gateway_websockets", "gauge", "Open WebSocket connections.", sockets.open()),
-        ("talon_gateway_websocket_messages_total", "counter", "Messages of clients over WebSocket.", sockets.messages()),
-        ("talon_gateway_websocket_cut_total", "counter", "WebSocket connections cut off because their clients read too slowly.", sockets.cut()),
-        ("talon_gateway_background_turns", "gauge", "Turns that go on without a client that waits.", background as u64),
+        (
+            "talon_gateway_websocket_messages_total",
+            "counter",
+            "Messages of clients over WebSocket.",
+            sockets.messages(),
+        ),
+        (
+            "talon_gateway_websocket_cut_total",
+            "counter",
+            "WebSocket connections cut off because their clients read too slowly.",
+            sockets.cut(),
+        ),
+        (
+            "talon_gateway_background_turns",
+            "gauge",
+            "Turns that go on without a client that waits.",
+            background as u64,
+        ),
     ] {
         // Writing to a text cannot fail.
         let _ = write!(text, "# HELP {name} {help}\n# TYPE {name} {kind}\n{name} {value}\n");

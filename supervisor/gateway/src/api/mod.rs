@@ -3,6 +3,7 @@
 //! | module | routes |
 //! |---|---|
 //! | `health` | whether the gateway, the host and the agent answer |
+//! | `session` | a browser's session: opened by a link, and who it is |
 //! | `sessions` | sessions and turns in them |
 //! | `approvals` | what waits for a person |
 //! | `memories` | what the agent remembers |
@@ -33,6 +34,7 @@ mod notifications;
 mod page;
 pub(crate) mod plugins;
 mod schedule;
+mod session;
 pub(crate) mod sessions;
 mod tools;
 
@@ -41,17 +43,19 @@ use utoipa_axum::router::OpenApiRouter;
 
 use crate::app::App;
 
-pub(crate) use document::openapi;
-
 /// Routes for everybody: they say that the process lives, and no more.
 pub fn open_routes() -> Router<App> {
-    health::open_routes()
+    health::open_routes().merge(session::open_routes())
 }
 
 /// Routes for callers.
 pub fn routes() -> Router<App> {
     let (described, _) = described().split_for_parts();
-    health::routes().merge(described).merge(document::routes()).merge(metrics::routes())
+    health::routes()
+        .merge(session::routes())
+        .merge(described)
+        .merge(document::routes())
+        .merge(metrics::routes())
 }
 
 /// The routes that stand in the description.

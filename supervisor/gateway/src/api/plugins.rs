@@ -6,7 +6,8 @@ use axum::response::{IntoResponse, Response};
 use http::header::{ACCEPT, HeaderMap};
 use serde::{Deserialize, Serialize};
 use talon_proto::host::{
-    self, GetPluginRequest, ListPluginsRequest, LogsRequest, ReloadPluginRequest, RestartRequest, StartRequest, StopRequest,
+    self, GetPluginRequest, ListPluginsRequest, LogsRequest, ReloadPluginRequest, RestartRequest,
+    StartRequest, StopRequest,
 };
 use tonic::Code;
 use utoipa::{IntoParams, ToSchema};
@@ -153,7 +154,9 @@ struct Parameter {
 
 fn no_plugin(status: tonic::Status) -> Problem {
     match status.code() {
-        Code::NotFound => Problem::new(ProblemKind::NotFound, "there is no such plugin: GET /api/plugins lists them"),
+        Code::NotFound => {
+            Problem::new(ProblemKind::NotFound, "there is no such plugin: GET /api/plugins lists them")
+        }
         _ => status.into(),
     }
 }
@@ -253,7 +256,7 @@ async fn logs(
     let request = LogsRequest { plugin: name, follow, tail };
     let mut lines = app.backends.host(&caller).logs(request).await.map_err(no_plugin)?.into_inner();
     if follow {
-        return Ok(sse::lines(&app, lines).into_response());
+        return Ok(sse::lines(&app, &caller, lines).into_response());
     }
     let mut kept = Vec::new();
     // It ends by itself: nothing is followed, and it has `tail` lines at most.
@@ -289,7 +292,9 @@ async fn operate(
     let plugin = match operation {
         Operation::Start => host.start(StartRequest { name }).await.map(|answer| answer.into_inner().plugin),
         Operation::Stop => host.stop(StopRequest { name }).await.map(|answer| answer.into_inner().plugin),
-        Operation::Restart => host.restart(RestartRequest { name }).await.map(|answer| answer.into_inner().plugin),
+        Operation::Restart => {
+            host.restart(RestartRequest { name }).await.map(|answer| answer.into_inner().plugin)
+        }
         Operation::Reload => {
             host.reload_plugin(ReloadPluginRequest { name }).await.map(|answer| answer.into_inner().plugin)
         }

@@ -143,7 +143,11 @@ async fn history(
 
 /// Has a job run now, beside its planned times (scope operate).
 #[utoipa::path(post, path = "/api/schedule/{job}/run", tag = "operation", params(("job" = String, Path)), responses((status = OK, body = Occurrence)))]
-async fn run(State(app): State<App>, caller: Caller, Path(job): Path<String>) -> Result<Json<Occurrence>, Problem> {
+async fn run(
+    State(app): State<App>,
+    caller: Caller,
+    Path(job): Path<String>,
+) -> Result<Json<Occurrence>, Problem> {
     require_operate(&caller)?;
     let answer = app.backends.agent(&caller).run_job(RunJobRequest { job }).await?.into_inner();
     Ok(Json(answer.into()))

@@ -73,6 +73,7 @@ async fn list(
         Some(id) => session(&caller, id)?.to_owned(),
         None => String::new(),
     };
-    let answer = app.backends.agent(&caller).list_tools(ListToolsRequest { session_id }).await.map_err(of_session)?;
+    let answer =
+        app.backends.agent(&caller).list_tools(ListToolsRequest { session_id }).await.map_err(of_session)?;
     Ok(Json(Page::new(answer.into_inner().tools.into_iter().map(Tool::from), String::new())))
 }

@@ -48,7 +48,8 @@ impl Interceptor for Delegation {
 
 /// Subjects and channels are visible ASCII by their types; what is not becomes empty, which host and agent refuse.
 fn value(text: &str) -> MetadataValue<Ascii> {
-    let value = HeaderValue::from_str(text).ok().and_then(|value| MetadataValue::try_from(value.as_bytes()).ok());
+    let value =
+        HeaderValue::from_str(text).ok().and_then(|value| MetadataValue::try_from(value.as_bytes()).ok());
     value.unwrap_or_else(|| MetadataValue::from_static(""))
 }
 

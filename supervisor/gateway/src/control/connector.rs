@@ -13,12 +13,15 @@ use talon_child::inherited::{InheritedFdError, connected};
 use talon_proto::gateway::{NeedAgent, NeedHost, from_gateway};
 use tokio::net::UnixStream;
 use tokio::sync::oneshot;
+use tokio::time::{Instant, sleep_until};
 
 use super::{SupervisorControl, message};
 use crate::backends::{Backend, ConnectBackend};
 
 /// How long to wait for a connection: an agent that is started again is waited for, as on `agent.sock`.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
+/// The time between two requests: 40 in a minute, beside 36 answers to pings, are below the 100 messages that the supervisor hears.
+const INTERVAL: Duration = Duration::from_millis(1500);
 
 /// Why a connection was not taken.
 #[derive(Debug, thiserror::Error)]
@@ -35,11 +38,18 @@ pub(crate) struct SupervisorConnector {
     /// The id of the next request.
     next: AtomicU64,
     pending: Mutex<BTreeMap<u64, oneshot::Sender<UnixStream>>>,
+    /// When the next request may be sent.
+    due: tokio::sync::Mutex<Instant>,
 }
 
 impl SupervisorConnector {
     pub(crate) fn new(control: Arc<SupervisorControl>) -> Arc<Self> {
-        Arc::new(Self { control, next: AtomicU64::new(1), pending: Mutex::default() })
+        Arc::new(Self {
+            control,
+            next: AtomicU64::new(1),
+            pending: Mutex::default(),
+            due: tokio::sync::Mutex::new(Instant::now()),
+        })
     }
 
     /// Receives a connection. Must be called within a runtime.
@@ -51,6 +61,15 @@ impl SupervisorConnector {
         let stream = connected(descriptor)?;
         let taken = request.is_some_and(|request| request.send(stream).is_ok());
         if taken { Ok(()) } else { Err(ConnectionError::NotRequested { id }) }
+    }
+}
+
+impl SupervisorConnector {
+    /// Waits until one more request may be sent: clients whose requests fail must not make us say more than the supervisor hears.
+    async fn wait_due(&self) {
+        let mut due = self.due.lock().await;
+        sleep_until(*due).await;
+        *due = Instant::now() + INTERVAL;
     }
 }
 
@@ -69,6 +88,7 @@ impl Drop for PendingConnection<'_> {
 #[async_trait]
 impl ConnectBackend for SupervisorConnector {
     async fn connect(&self, backend: Backend) -> io::Result<UnixStream> {
+        self.wait_due().await;
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let (answers, answer) = oneshot::channel();
         self.pending.lock().insert(id, answers);

@@ -32,6 +32,7 @@ pub(crate) fn events(session: &str, kind: Kind) -> Vec<ServerEvent> {
 /// A phase; where the model is about to be asked, also that it thinks.
 fn phase_events(session: &str, state: agent::LoopState) -> Vec<ServerEvent> {
     let thinks = matches!(state.phase.as_str(), "planning" | "responding");
-    let thinking = thinks.then(|| ServerEvent::AgentThinking(AgentThinking { session_id: session_id(session) }));
+    let thinking =
+        thinks.then(|| ServerEvent::AgentThinking(AgentThinking { session_id: session_id(session) }));
     thinking.into_iter().chain([translate::phase(session, state)]).collect()
 }

@@ -23,7 +23,7 @@ pub(crate) mod session;
 pub(crate) mod tool;
 pub(crate) mod translate;
 
-pub(crate) use client_message::{ClientMessage, ClientMessageError};
+pub(crate) use client_message::ClientMessageError;
 pub(crate) use envelope::Envelope;
 pub(crate) use server_event::ServerEvent;
 

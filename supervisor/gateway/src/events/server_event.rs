@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::agent::{
-    AgentNotice, AgentPhase, AgentPlan, AgentResponse, AgentResponseDiscard, AgentResponseEnd, AgentThinking, AgentThought,
-    ErrorEvent, SubagentResult, SubagentStart,
+    AgentNotice, AgentPhase, AgentPlan, AgentResponse, AgentResponseDiscard, AgentResponseEnd, AgentThinking,
+    AgentThought, ErrorEvent, SubagentResult, SubagentStart,
 };
 use super::approval::{ClarificationRequest, ConfirmationRequest, DecisionEvent};
 use super::session::{ChannelMessageEvent, ConfigUpdated, SessionCreated, SessionEvent, ShadowGhost};

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use talon_proto::agent::chunk::Kind;
 use talon_proto::agent::{self, Approval};
 
-use super::client_message::{ChannelMessage, parse};
+use super::client_message::{ChannelMessage, ClientMessage, parse};
 use super::*;
 
 /// The founding documents' examples, verbatim.
@@ -99,7 +99,10 @@ fn a_confirmation_reads_as_founded_and_a_question_is_no_confirmation() {
     assert_eq!(decided.type_name(), "confirmation.decided");
     let question = Approval { question: "Which?".to_owned(), choices: vec!["a".to_owned()], ..approval };
     let question = translate::approval(question);
-    assert_eq!((question.type_name(), payload(&question)["options"].clone()), ("clarification.request", json!(["a"])));
+    assert_eq!(
+        (question.type_name(), payload(&question)["options"].clone()),
+        ("clarification.request", json!(["a"]))
+    );
 }
 
 #[test]
@@ -121,8 +124,16 @@ fn what_is_no_message_gets_a_typed_error() {
         (&deep, "malformed", None),
         (r#"{"id":"m","type":"agent.response","payload":{}}"#, "unknown_type", Some("m")),
         (r#"{"id":"m","type":"channel.message","payload":{}}"#, "bad_payload", Some("m")),
-        (r#"{"id":"m","type":"channel.message","payload":{"text":"a","role":"system"}}"#, "bad_payload", Some("m")),
-        (r#"{"id":"m","type":"resume","payload":{"cursors":[{"sessionId":"s","after":-1}]}}"#, "bad_payload", Some("m")),
+        (
+            r#"{"id":"m","type":"channel.message","payload":{"text":"a","role":"system"}}"#,
+            "bad_payload",
+            Some("m"),
+        ),
+        (
+            r#"{"id":"m","type":"resume","payload":{"cursors":[{"sessionId":"s","after":-1}]}}"#,
+            "bad_payload",
+            Some("m"),
+        ),
     ] {
         let error = parse(text).unwrap_err();
         assert_eq!((error.reason, error.reply_to.as_deref()), (reason, reply_to), "{text:.80}");
@@ -147,8 +158,16 @@ fn one_of_each() -> Vec<ServerEvent> {
         Kind::ToolProgress(agent::ToolProgress { progress: f64::NAN, ..agent::ToolProgress::default() }),
         Kind::Approval(Approval { state: "pending".to_owned(), ..Approval::default() }),
         Kind::Approval(Approval { state: "denied".to_owned(), ..Approval::default() }),
-        Kind::Approval(Approval { state: "pending".to_owned(), question: "?".to_owned(), ..Approval::default() }),
-        Kind::Approval(Approval { state: "denied".to_owned(), question: "?".to_owned(), ..Approval::default() }),
+        Kind::Approval(Approval {
+            state: "pending".to_owned(),
+            question: "?".to_owned(),
+            ..Approval::default()
+        }),
+        Kind::Approval(Approval {
+            state: "denied".to_owned(),
+            question: "?".to_owned(),
+            ..Approval::default()
+        }),
         Kind::Done(agent::Done::default()),
         Kind::Error(agent::Error::default()),
     ] {

@@ -5,8 +5,8 @@ use talon_proto::agent;
 
 use super::ServerEvent;
 use super::agent::{
-    AgentNotice, AgentPhase, AgentPlan, AgentResponse, AgentResponseDiscard, AgentResponseEnd, AgentThought, ErrorEvent,
-    PlanStep, SubagentResult, SubagentStart, TokenUsage,
+    AgentNotice, AgentPhase, AgentPlan, AgentResponse, AgentResponseDiscard, AgentResponseEnd, AgentThought,
+    ErrorEvent, PlanStep, SubagentResult, SubagentStart, TokenUsage,
 };
 use super::approval::{ClarificationRequest, ConfirmationRequest, DecisionEvent};
 use super::client_message::arguments;
@@ -140,7 +140,10 @@ pub(super) fn subagent_result(session: &str, result: agent::SubagentResult) -> S
 pub(super) fn notice(session: &str, notice: agent::Notice) -> Vec<ServerEvent> {
     let session_id = session_id(session);
     let discard = notice.discard_text.then(|| {
-        ServerEvent::AgentResponseDiscard(AgentResponseDiscard { session_id: session_id.clone(), attempt: None })
+        ServerEvent::AgentResponseDiscard(AgentResponseDiscard {
+            session_id: session_id.clone(),
+            attempt: None,
+        })
     });
     let said = ServerEvent::AgentNotice(AgentNotice { session_id, level: notice.level, text: notice.text });
     discard.into_iter().chain([said]).collect()

@@ -84,7 +84,10 @@ impl Caller {
         if self.scopes.contain(scope) {
             return Ok(());
         }
-        let detail = format!("this needs the scope {}: use a token that has it (`talon token create`)", scope.as_str());
+        let detail = format!(
+            "this needs the scope {}: use a token that has it (`talon token create`)",
+            scope.as_str()
+        );
         Err(Problem::new(ProblemKind::Forbidden, detail))
     }
 
@@ -95,7 +98,8 @@ impl Caller {
     pub fn for_sender(&self, sender: &str) -> Result<Self, Problem> {
         self.require(Scope::Channel)?;
         let wrong = |error: SubjectError| {
-            Problem::new(ProblemKind::BadRequest, format!("the sender is none: {error}")).with_fields(["senderId"])
+            Problem::new(ProblemKind::BadRequest, format!("the sender is none: {error}"))
+                .with_fields(["senderId"])
         };
         let subject = Subject::of(&self.channel, sender).map_err(wrong)?;
         Ok(Self { subject, ..self.clone() })

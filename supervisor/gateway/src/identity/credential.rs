@@ -33,7 +33,9 @@ impl Credential {
     /// # Errors
     /// [`MalformedCredentialError`]
     pub fn parse(text: &str) -> Result<Self, MalformedCredentialError> {
-        let fits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+        let fits = |part: &str| {
+            !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+        };
         let parts = text.strip_prefix(PREFIX).and_then(|rest| rest.split_once('_'));
         match parts {
             Some((id, secret)) if text.len() <= MAX_BYTES && fits(id) && fits(&secret.replace('_', "-")) => {

@@ -24,8 +24,14 @@ fn a_token_has_an_id_and_is_known_by_its_digest() {
 #[test]
 fn what_is_no_token_is_an_error_and_not_nobody() {
     assert_eq!(Credential::bearer(&HeaderMap::new()), Ok(None));
-    for wrong in [vec!["Basic YTpi"], vec!["Bearer"], vec!["Bearer x"], vec!["Bearer talon__x"], vec!["a b", "c d"]] {
-        assert_eq!(Credential::bearer(&headers(AUTHORIZATION, &wrong)), Err(MalformedCredentialError), "{wrong:?}");
+    for wrong in
+        [vec!["Basic YTpi"], vec!["Bearer"], vec!["Bearer x"], vec!["Bearer talon__x"], vec!["a b", "c d"]]
+    {
+        assert_eq!(
+            Credential::bearer(&headers(AUTHORIZATION, &wrong)),
+            Err(MalformedCredentialError),
+            "{wrong:?}"
+        );
     }
 }
 

@@ -9,12 +9,14 @@
 //! | `authenticate` | whom a secret stands for |
 //! | `address` | the address of a client, also behind a proxy |
 //! | `rates` | how many requests a client may send |
+//! | `revocations` | credentials that are revoked while something of theirs is open |
 
 mod address;
 mod authenticate;
 mod caller;
 mod credential;
 mod rates;
+mod revocations;
 mod scope;
 mod subject;
 
@@ -23,5 +25,6 @@ pub use authenticate::{Authenticate, AuthenticateError};
 pub use caller::{Caller, Via};
 pub use credential::{Credential, MalformedCredentialError, SESSION_TOKEN, session_cookie};
 pub use rates::Rates;
+pub use revocations::{CredentialWatch, Revocations};
 pub use scope::{Role, Scope, Scopes};
 pub use subject::{Subject, SubjectError};

@@ -34,7 +34,8 @@ pub(crate) async fn bounded_body(State(app): State<App>, request: Request, next:
         return closing(too_large(limits.body_bytes));
     }
     let late = Arc::new(AtomicBool::new(false));
-    let body = |body| Limited::new(TimedBody::new(body, limits.body_timeout, Arc::clone(&late)), limits.body_bytes);
+    let body =
+        |body| Limited::new(TimedBody::new(body, limits.body_timeout, Arc::clone(&late)), limits.body_bytes);
     let response = next.run(request.map(|inner| Body::new(body(inner)))).await;
     if late.load(Ordering::Relaxed) {
         let seconds = limits.body_timeout.as_secs();
@@ -48,7 +49,10 @@ pub(crate) async fn bounded_body(State(app): State<App>, request: Request, next:
 }
 
 fn too_large(most: usize) -> Problem {
-    Problem::new(ProblemKind::TooLarge, format!("the body may have {most} bytes (gateway.limits.body): send less"))
+    Problem::new(
+        ProblemKind::TooLarge,
+        format!("the body may have {most} bytes (gateway.limits.body): send less"),
+    )
 }
 
 /// The rest of the body is not read, so the connection is of no more use.
@@ -106,3 +110,7 @@ impl HttpBody for TimedBody {
         self.body.size_hint()
     }
 }
+
+#[cfg(test)]
+#[path = "body_tests.rs"]
+mod tests;

@@ -18,8 +18,11 @@ pub(crate) async fn identify(State(app): State<App>, mut request: Request, next:
         Ok(Some(caller)) => {
             let key = caller.via.credential_id().unwrap_or_else(|| caller.subject.as_str());
             if let Err(wait) = app.rates.take_credential(key, app.settings().limits.requests_per_minute) {
-                let detail = "this credential sends too many requests (gateway.limits.requests_per_minute): wait";
-                return Problem::new(ProblemKind::TooManyRequests, detail).with_retry_after(wait).into_response();
+                let detail =
+                    "this credential sends too many requests (gateway.limits.requests_per_minute): wait";
+                return Problem::new(ProblemKind::TooManyRequests, detail)
+                    .with_retry_after(wait)
+                    .into_response();
             }
             request.extensions_mut().insert(caller);
         }
@@ -29,7 +32,11 @@ pub(crate) async fn identify(State(app): State<App>, mut request: Request, next:
 }
 
 /// A layer: a route below it is for callers alone.
-pub(crate) async fn require_caller(caller: Result<Caller, Problem>, request: Request, next: Next) -> Response {
+pub(crate) async fn require_caller(
+    caller: Result<Caller, Problem>,
+    request: Request,
+    next: Next,
+) -> Response {
     match caller {
         Ok(_) => next.run(request).await,
         Err(problem) => challenged(problem),
@@ -44,7 +51,8 @@ async fn caller(app: &App, method: &Method, headers: &HeaderMap) -> Result<Optio
     // A token counts before a cookie: a program says what it means, a browser sends a cookie unasked.
     if let Some(token) = Credential::bearer(headers).map_err(malformed)? {
         if !settings.tokens {
-            let detail = "tokens are switched off (gateway.tokens: false): open a session (`talon gateway open`)";
+            let detail =
+                "tokens are switched off (gateway.tokens: false): open a session (`talon gateway open`)";
             return Err(Problem::new(ProblemKind::Unauthenticated, detail));
         }
         return Ok(Some(app.credentials.caller(&token).await?));
@@ -52,7 +60,9 @@ async fn caller(app: &App, method: &Method, headers: &HeaderMap) -> Result<Optio
     let Some(session) = Credential::cookie(headers, settings.address.port()) else { return Ok(None) };
     let reads = [Method::GET, Method::HEAD, Method::OPTIONS].contains(method);
     if !reads && !has_session_token(headers, &session) {
-        let detail = format!("a write of a browser's session carries the header {SESSION_TOKEN}: see GET /api/session");
+        let detail = format!(
+            "a write of a browser's session carries the header {SESSION_TOKEN}: see GET /api/session"
+        );
         return Err(Problem::new(ProblemKind::Forbidden, detail));
     }
     Ok(Some(app.credentials.caller(&session).await?))

@@ -18,7 +18,8 @@ pub(crate) async fn limited_by_address(State(app): State<App>, request: Request,
     match app.rates.take_address(address, settings.limits.requests_per_minute_per_address) {
         Ok(()) => next.run(request).await,
         Err(wait) => {
-            let detail = "this address sends too many requests (gateway.limits.requests_per_minute_per_address): wait";
+            let detail =
+                "this address sends too many requests (gateway.limits.requests_per_minute_per_address): wait";
             Problem::new(ProblemKind::TooManyRequests, detail).with_retry_after(wait).into_response()
         }
     }

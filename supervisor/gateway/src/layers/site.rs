@@ -50,7 +50,9 @@ fn check(settings: &Settings, uri: &Uri, headers: &HeaderMap) -> Result<(), &'st
     let host = single(headers, &HOST).ok_or("a request needs one Host header")?;
     let target = uri.authority().is_none_or(|authority| authority.as_str().eq_ignore_ascii_case(host));
     if !target || !is_own_host(settings, host) {
-        return Err("this is not the gateway's name: call it by its address, or add the name to gateway.hosts");
+        return Err(
+            "this is not the gateway's name: call it by its address, or add the name to gateway.hosts",
+        );
     }
     let origin = match headers.get_all(ORIGIN).iter().count() {
         0 => None,

@@ -28,17 +28,37 @@ fn settings(address: &str) -> Settings {
 fn verdict(pairs: &[(&str, &str)]) -> bool {
     let mut headers = HeaderMap::new();
     for (name, value) in pairs {
-        headers.append(HeaderName::from_bytes(name.as_bytes()).unwrap(), HeaderValue::from_str(value).unwrap());
+        headers
+            .append(HeaderName::from_bytes(name.as_bytes()).unwrap(), HeaderValue::from_str(value).unwrap());
     }
     check(&settings("127.0.0.1:19789"), &Uri::from_static("/api/health"), &headers).is_ok()
 }
 
 #[test]
 fn only_its_own_names_are_answered() {
-    for own in ["127.0.0.1:19789", "localhost:19789", "LOCALHOST:19789", "[::1]:19789", "talon.example", "talon.example:443", "other.example:8443"] {
+    for own in [
+        "127.0.0.1:19789",
+        "localhost:19789",
+        "LOCALHOST:19789",
+        "[::1]:19789",
+        "talon.example",
+        "talon.example:443",
+        "other.example:8443",
+    ] {
         assert!(verdict(&[("host", own)]), "{own}");
     }
-    for foreign in ["evil.example:19789", "127.0.0.1", "127.0.0.1:80", "localhost", "localhost.evil.example:19789", "127.0.0.1:19789.evil.example", "other.example:19789", "", ":19789", "10.0.0.1:19789"] {
+    for foreign in [
+        "evil.example:19789",
+        "127.0.0.1",
+        "127.0.0.1:80",
+        "localhost",
+        "localhost.evil.example:19789",
+        "127.0.0.1:19789.evil.example",
+        "other.example:19789",
+        "",
+        ":19789",
+        "10.0.0.1:19789",
+    ] {
         assert!(!verdict(&[("host", foreign)]), "{foreign}");
     }
     assert!(!verdict(&[]));
@@ -51,7 +71,14 @@ fn a_page_of_another_site_is_refused() {
     for fits in ["http://127.0.0.1:19789", "https://desk.example"] {
         assert!(verdict(&[own, ("origin", fits)]), "{fits}");
     }
-    for foreign in ["http://127.0.0.1:19790", "https://127.0.0.1:19789", "http://localhost:19789", "null", "https://desk.example.evil", "http://127.0.0.1:19789/"] {
+    for foreign in [
+        "http://127.0.0.1:19790",
+        "https://127.0.0.1:19789",
+        "http://localhost:19789",
+        "null",
+        "https://desk.example.evil",
+        "http://127.0.0.1:19789/",
+    ] {
         assert!(!verdict(&[own, ("origin", foreign)]), "{foreign}");
     }
     assert!(!verdict(&[own, ("origin", "https://desk.example"), ("origin", "http://127.0.0.1:19789")]));

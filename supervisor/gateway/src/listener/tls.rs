@@ -26,7 +26,9 @@ pub enum TlsError {
     #[error("gateway.tls.certificate has no certificate: put the server's first, then those that signed it")]
     NoCertificate,
     /// They do not fit together.
-    #[error("the certificate and its key are not usable ({0}): see whether gateway.tls.key belongs to gateway.tls.certificate")]
+    #[error(
+        "the certificate and its key are not usable ({0}): see whether gateway.tls.key belongs to gateway.tls.certificate"
+    )]
     Unusable(#[from] rustls::Error),
 }
 

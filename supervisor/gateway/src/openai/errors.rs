@@ -13,7 +13,9 @@ use crate::problem::{Problem, ProblemKind};
 pub(crate) async fn errors(request: Request, next: Next) -> Response {
     let is_dialect = request.uri().path().starts_with("/v1/");
     let response = next.run(request).await;
-    let Some(problem) = response.extensions().get::<Problem>().filter(|_| is_dialect) else { return response };
+    let Some(problem) = response.extensions().get::<Problem>().filter(|_| is_dialect) else {
+        return response;
+    };
     let mut written = Json(error(problem)).into_response();
     *written.status_mut() = response.status();
     for (name, value) in response.headers() {

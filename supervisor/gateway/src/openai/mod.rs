@@ -16,11 +16,11 @@ mod request;
 mod stateless;
 mod stream;
 
+use axum::Json;
 use axum::Router;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use axum::Json;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use talon_proto::agent::ListModelsRequest;
@@ -52,7 +52,7 @@ async fn chat(
     let request = ChatRequest::read(body)?;
     let mut turn = StatelessTurn::begin(&app, &caller, request.ask(&caller)?).await?;
     if request.stream {
-        return Ok(stream::answer(&app, turn, &request).into_response());
+        return Ok(stream::answer(&app, &caller, turn, &request).into_response());
     }
     Ok(Json(whole(turn.end().await?, &request)).into_response())
 }

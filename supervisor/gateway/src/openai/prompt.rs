@@ -61,7 +61,9 @@ impl Prompt {
                 "system" | "developer" => "instructions",
                 "user" => "user",
                 "assistant" => "assistant",
-                "tool" | "function" => return Err(wrong("tools of the client are not called here: leave out their messages")),
+                "tool" | "function" => {
+                    return Err(wrong("tools of the client are not called here: leave out their messages"));
+                }
                 _ => return Err(wrong("a role is system, developer, user or assistant")),
             };
             if message.tool_calls.as_ref().is_some_and(|calls| !calls.is_empty()) {
@@ -76,7 +78,9 @@ impl Prompt {
         let text = if told.is_empty() {
             asked
         } else {
-            format!("The conversation so far, as the client of an API tells it:\n\n{told}\nThe message to answer:\n\n{asked}")
+            format!(
+                "The conversation so far, as the client of an API tells it:\n\n{told}\nThe message to answer:\n\n{asked}"
+            )
         };
         Ok(Self { text, media })
     }

@@ -56,7 +56,8 @@ impl ChatRequest {
     pub(super) fn read(mut body: Map<String, Value>) -> Result<Self, Problem> {
         let fields = &mut body;
         let model: String = take(fields, "model")?.ok_or_else(|| wrong("model", "it is missing"))?;
-        let messages: Vec<Message> = take(fields, "messages")?.ok_or_else(|| wrong("messages", "it is missing"))?;
+        let messages: Vec<Message> =
+            take(fields, "messages")?.ok_or_else(|| wrong("messages", "it is missing"))?;
         let stream = take(fields, "stream")?.unwrap_or(false);
         let options: Option<StreamOptions> = take(fields, "stream_options")?;
         if options.is_some() && !stream {
@@ -118,7 +119,10 @@ impl ChatRequest {
 }
 
 /// Takes a field; `None` if it is absent or null.
-fn take<T: DeserializeOwned>(fields: &mut Map<String, Value>, name: &'static str) -> Result<Option<T>, Problem> {
+fn take<T: DeserializeOwned>(
+    fields: &mut Map<String, Value>,
+    name: &'static str,
+) -> Result<Option<T>, Problem> {
     match fields.remove(name) {
         None | Some(Value::Null) => Ok(None),
         Some(value) => serde_json::from_value(value).map(Some).map_err(|error| wrong(name, &shown(&error))),

@@ -36,7 +36,11 @@ fn every_field_is_honoured_neutral_or_refused_by_its_name() {
         (json!({"reasoning_effort": "most"}), "reasoning_effort"),
     ] {
         let problem = read(&refused).unwrap_err();
-        assert_eq!((problem.kind(), problem.fields()), (ProblemKind::BadRequest, &[name.to_owned()][..]), "{refused}");
+        assert_eq!(
+            (problem.kind(), problem.fields()),
+            (ProblemKind::BadRequest, &[name.to_owned()][..]),
+            "{refused}"
+        );
     }
 }
 

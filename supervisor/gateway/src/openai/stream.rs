@@ -4,7 +4,7 @@
 use std::convert::Infallible;
 
 use axum::response::sse::{Event, KeepAlive, Sse};
-use futures_util::{Stream, StreamExt as _, stream};
+use futures_util::{FutureExt as _, Stream, StreamExt as _, stream};
 use serde_json::{Value, json};
 use talon_proto::agent::chunk::Kind;
 
@@ -14,8 +14,9 @@ use super::request::ChatRequest;
 use super::stateless::StatelessTurn;
 use crate::api::sessions::turn::failed;
 use crate::app::App;
+use crate::identity::Caller;
 use crate::problem::{Problem, ProblemKind};
-use crate::sse::KEEP_ALIVE;
+use crate::sse::{KEEP_ALIVE, ended};
 
 /// What a stream writes at its end.
 const DONE: &str = "[DONE]";
@@ -23,6 +24,7 @@ const DONE: &str = "[DONE]";
 /// The stream of an answer.
 pub(super) fn answer(
     app: &App,
+    caller: &Caller,
     turn: StatelessTurn,
     request: &ChatRequest,
 ) -> Sse<impl Stream<Item = Result<Event, Infallible>> + use<>> {
@@ -49,8 +51,7 @@ pub(super) fn answer(
             }
         }
     });
-    let ending = app.ending();
-    let texts = stream::iter([vec![begin]]).chain(rest).take_until(ending.cancelled_owned());
+    let texts = stream::iter([vec![begin]]).chain(rest).take_until(ended(app, caller).boxed());
     let events = texts.flat_map(stream::iter).map(|text| Ok(Event::default().data(text)));
     Sse::new(events.boxed()).keep_alive(KeepAlive::new().interval(KEEP_ALIVE))
 }
@@ -84,7 +85,9 @@ struct Pieces {
 impl Pieces {
     fn next(&mut self, kind: Kind) -> Step {
         match kind {
-            Kind::Text(text) if text.whole && self.has_text => Step::End(vec![error(&begun_anew()).to_string()]),
+            Kind::Text(text) if text.whole && self.has_text => {
+                Step::End(vec![error(&begun_anew()).to_string()])
+            }
             Kind::Text(text) => {
                 self.has_text = true;
                 Step::More(self.piece(&json!({"content": text.text}), None))

@@ -21,8 +21,8 @@ use serde::Serialize;
 
 pub use kind::ProblemKind;
 pub(crate) use layer::{panics_as_problems, problems_of_libraries};
-pub use request_id::{RequestId, request_id};
 pub(crate) use request_id::with_request_id;
+pub use request_id::{RequestId, request_id};
 
 /// The media type of all errors.
 pub const PROBLEM_JSON: &str = "application/problem+json";

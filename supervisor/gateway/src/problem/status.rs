@@ -50,6 +50,9 @@ mod tests {
         let gone = Problem::from(Status::unavailable("connect: /run/talon/agent.sock"));
         assert!(!gone.detail().contains(".sock"), "{}", gone.detail());
         let refused = Problem::from(Status::not_found("no session s1: see `talon session list`"));
-        assert_eq!((refused.kind(), refused.detail()), (ProblemKind::NotFound, "no session s1: see `talon session list`"));
+        assert_eq!(
+            (refused.kind(), refused.detail()),
+            (ProblemKind::NotFound, "no session s1: see `talon session list`")
+        );
     }
 }

@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::time::Duration;
 
 use axum::response::sse::{Event, KeepAlive, Sse};
-use futures_util::{Stream, StreamExt as _, stream};
+use futures_util::{FutureExt as _, Stream, StreamExt as _, stream};
 use talon_proto::host;
 use tonic::Streaming;
 
@@ -13,24 +13,30 @@ use crate::api::sessions::turn::{Turn, unix_ms};
 use crate::app::App;
 use crate::events::agent::ErrorEvent;
 use crate::events::{Envelope, ServerEvent};
+use crate::identity::Caller;
 use crate::problem::Problem;
 
 /// How often a comment is sent where nothing happens: below the time after which proxies forget an idle connection.
 pub(crate) const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 /// The events of a turn, and then the end of the stream. Letting go of it cancels the turn.
-pub(crate) fn turn(app: &App, turn: Turn) -> Sse<impl Stream<Item = Result<Event, Infallible>> + use<>> {
+pub(crate) fn turn(
+    app: &App,
+    caller: &Caller,
+    turn: Turn,
+) -> Sse<impl Stream<Item = Result<Event, Infallible>> + use<>> {
     let session = crate::events::ids::session_id(&turn.started.session_id);
     let events = turn.events().map(move |event| {
         let envelope = event.unwrap_or_else(|status| lost(&session, status.into()));
         Ok(sent(&envelope))
     });
-    serve(app, events)
+    serve(app, caller, events)
 }
 
 /// Lines of a plugin's log, as they come.
 pub(crate) fn lines(
     app: &App,
+    caller: &Caller,
     lines: Streaming<host::LogLine>,
 ) -> Sse<impl Stream<Item = Result<Event, Infallible>> + use<>> {
     let lines = stream::unfold(lines, |mut lines| async move {
@@ -38,16 +44,31 @@ pub(crate) fn lines(
         let text = serde_json::to_string(&LogLine::from(line)).expect("it is texts and numbers");
         Some((Ok(Event::default().event("log.line").data(text)), lines))
     });
-    serve(app, lines)
+    serve(app, caller, lines)
 }
 
-/// A stream that ends with the gateway.
-fn serve<S>(app: &App, events: S) -> Sse<impl Stream<Item = Result<Event, Infallible>> + use<S>>
+/// When a stream to this caller ends: with the gateway, or with the credential.
+pub(crate) fn ended(app: &App, caller: &Caller) -> impl Future<Output = ()> + Send + use<> {
+    let (ending, credential) = (app.ending(), app.revocations.watch(caller));
+    async move {
+        tokio::select! {
+            () = ending.cancelled() => {}
+            () = credential.revoked() => {}
+        }
+    }
+}
+
+/// A stream that ends in time.
+fn serve<S>(
+    app: &App,
+    caller: &Caller,
+    events: S,
+) -> Sse<impl Stream<Item = Result<Event, Infallible>> + use<S>>
 where
     S: Stream<Item = Result<Event, Infallible>> + Send + 'static,
 {
-    let ending = app.ending();
-    let events = events.take_until(ending.cancelled_owned());
+    let end = ended(app, caller);
+    let events = events.take_until(end.boxed());
     Sse::new(events.boxed()).keep_alive(KeepAlive::new().interval(KEEP_ALIVE))
 }
 

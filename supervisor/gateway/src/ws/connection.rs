@@ -34,6 +34,8 @@ enum End {
     Gone,
     /// The gateway ends.
     Restart,
+    /// The client's credential holds no more.
+    Revoked,
     /// Nothing was heard for too long.
     Silent,
     /// The client reads too slowly.
@@ -50,6 +52,7 @@ impl End {
         let (code, reason) = match self {
             Self::Gone => return None,
             Self::Restart => (SERVICE_RESTART, "the gateway restarts: connect again"),
+            Self::Revoked => (close_code::POLICY, "the credential was revoked: get another"),
             Self::Silent => (close_code::POLICY, "nothing was heard for 80 s: answer pings"),
             Self::Slow => (close_code::AGAIN, "this client reads too slowly: connect again"),
             Self::TooLarge => (close_code::SIZE, "a message is larger than gateway.limits.body allows"),
@@ -64,6 +67,7 @@ pub(super) async fn serve(app: App, caller: Caller, socket: WebSocket) {
     let (mut sink, stream) = socket.split();
     let (outbox, waiting) = outbox();
     let ending = app.ending();
+    let credential = app.revocations.watch(&caller);
     let ended = CancellationToken::new();
     let dispatch = Dispatch::new(app.clone(), caller.clone(), outbox, ended.clone());
     let _ended = ended.drop_guard();
@@ -71,6 +75,7 @@ pub(super) async fn serve(app: App, caller: Caller, socket: WebSocket) {
         end = read(&app, &caller, &dispatch, stream) => end,
         end = write(&mut sink, waiting) => end,
         () = ending.cancelled() => End::Restart,
+        () = credential.revoked() => End::Revoked,
     };
     if end == End::Slow {
         app.sockets.count_cut();
@@ -105,17 +110,18 @@ async fn read(app: &App, caller: &Caller, dispatch: &Dispatch, mut stream: Split
         app.sockets.count_message();
         let key = caller.via.credential_id().unwrap_or_else(|| caller.subject.as_str());
         let taken = app.rates.take_credential(key, app.settings().limits.requests_per_minute);
-        let told = match (taken, parse(&text)) {
-            (Err(wait), _) => {
-                let detail = "this credential sends too many messages (gateway.limits.requests_per_minute): wait";
+        let told = match taken.map(|()| parse(&text)) {
+            Err(wait) => {
+                let detail =
+                    "this credential sends too many messages (gateway.limits.requests_per_minute): wait";
                 let problem = Problem::new(ProblemKind::TooManyRequests, detail).with_retry_after(wait);
                 let told = dispatch.fail(None, &problem).await;
                 // A flood is held back where it comes from: nothing is read meanwhile.
                 tokio::time::sleep(wait).await;
                 told
             }
-            (Ok(()), Ok((id, message))) => dispatch.message(id, message).await,
-            (Ok(()), Err(error)) => dispatch.refuse(error).await,
+            Ok(Ok((id, message))) => dispatch.message(id, message).await,
+            Ok(Err(error)) => dispatch.refuse(error).await,
         };
         if told.is_err() {
             return End::Gone;
@@ -126,7 +132,9 @@ async fn read(app: &App, caller: &Caller, dispatch: &Dispatch, mut stream: Split
 fn broken(error: axum::Error) -> End {
     match error.into_inner().downcast::<SocketError>().as_deref() {
         Ok(SocketError::Capacity(_)) => End::TooLarge,
-        Ok(SocketError::Protocol(tungstenite::error::ProtocolError::ResetWithoutClosingHandshake)) => End::Gone,
+        Ok(SocketError::Protocol(tungstenite::error::ProtocolError::ResetWithoutClosingHandshake)) => {
+            End::Gone
+        }
         Ok(SocketError::Protocol(_) | SocketError::Utf8(_)) => End::Protocol,
         _ => End::Gone,
     }

@@ -37,8 +37,11 @@ impl Conversations {
     pub(super) async fn main(&self, app: &App, caller: &Caller) -> Result<OwnedMutexGuard<String>, Problem> {
         let mut turn = self.get(caller.subject.as_str()).lock_owned().await;
         if turn.is_empty() {
-            let request =
-                ListSessionsRequest { channel: caller.channel.to_string(), page_size: 1, ..Default::default() };
+            let request = ListSessionsRequest {
+                channel: caller.channel.to_string(),
+                page_size: 1,
+                ..Default::default()
+            };
             let known = app.backends.agent(caller).list_sessions(request).await?.into_inner().sessions;
             *turn = known.into_iter().next().map(|session| session.id).unwrap_or_default();
         }

@@ -8,7 +8,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use super::conversations::Conversations;
-use super::outbox::{ConnectionEnded, Outbox};
+use super::outbox::{ConnectionEndedError, Outbox};
 use super::speaker::{Claim, said_by, speaker};
 use crate::api::access::{of_session, require_chat, session};
 use crate::api::approvals::{Decision, decide_as};
@@ -47,7 +47,11 @@ impl Dispatch {
     }
 
     /// Does what a message says. What comes of it goes to the outbox, also that it failed.
-    pub(super) async fn message(&self, id: String, message: ClientMessage) -> Result<(), ConnectionEnded> {
+    pub(super) async fn message(
+        &self,
+        id: String,
+        message: ClientMessage,
+    ) -> Result<(), ConnectionEndedError> {
         let done = match message {
             ClientMessage::ChannelMessage(message) => return self.begin(id, message).await,
             ClientMessage::ConfirmationAnswer(answer) => self.confirm(answer).await,
@@ -65,40 +69,45 @@ impl Dispatch {
     }
 
     /// Says that something of the client's failed. The connection stays.
-    pub(super) async fn fail(&self, reply_to: Option<String>, problem: &Problem) -> Result<(), ConnectionEnded> {
-        let retry_after = problem.retry_after().map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX));
+    pub(super) async fn fail(
+        &self,
+        reply_to: Option<String>,
+        problem: &Problem,
+    ) -> Result<(), ConnectionEndedError> {
+        let retry_after =
+            problem.retry_after().map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX));
         let reason = problem.kind().name().replace('-', "_");
         self.send_error(ErrorEvent { reply_to, retry_after, ..error(&reason, problem.detail()) }).await
     }
 
     /// Says that a message is not understood. The connection stays.
-    pub(super) async fn refuse(&self, refused: ClientMessageError) -> Result<(), ConnectionEnded> {
+    pub(super) async fn refuse(&self, refused: ClientMessageError) -> Result<(), ConnectionEndedError> {
         let ClientMessageError { reply_to, reason, message } = refused;
         self.send_error(ErrorEvent { reply_to, ..error(reason, &message) }).await
     }
 
-    async fn send_error(&self, event: ErrorEvent) -> Result<(), ConnectionEnded> {
+    async fn send_error(&self, event: ErrorEvent) -> Result<(), ConnectionEndedError> {
         self.outbox.push(&Envelope::now(ServerEvent::Error(event), unix_ms())).await
     }
 
     /// Begins a turn, in a task of its own: the connection goes on reading.
-    async fn begin(&self, id: String, message: ChannelMessage) -> Result<(), ConnectionEnded> {
+    async fn begin(&self, id: String, message: ChannelMessage) -> Result<(), ConnectionEndedError> {
         let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else {
-            let detail = format!("{MAX_TURNS} messages of this connection are not answered yet: wait for one");
+            let detail =
+                format!("{MAX_TURNS} messages of this connection are not answered yet: wait for one");
             return self.fail(Some(id), &Problem::new(ProblemKind::TooManyRequests, detail)).await;
         };
         let this = self.clone();
         tokio::spawn(async move {
             let ended = this.ended.clone();
-            let answered = ended.run_until_cancelled(this.answer(id, message)).await;
-            drop(place);
             // Of a connection that has ended nobody wants to know more.
-            drop(answered);
+            ended.run_until_cancelled(this.answer(id, message)).await;
+            drop(place);
         });
         Ok(())
     }
 
-    async fn answer(&self, id: String, message: ChannelMessage) -> Result<(), ConnectionEnded> {
+    async fn answer(&self, id: String, message: ChannelMessage) -> Result<(), ConnectionEndedError> {
         match self.turn(&id, message).await {
             Ok(ended) => ended,
             Err(problem) => self.fail(Some(id), &problem).await,
@@ -106,7 +115,11 @@ impl Dispatch {
     }
 
     /// One turn, and its events.
-    async fn turn(&self, id: &str, message: ChannelMessage) -> Result<Result<(), ConnectionEnded>, Problem> {
+    async fn turn(
+        &self,
+        id: &str,
+        message: ChannelMessage,
+    ) -> Result<Result<(), ConnectionEndedError>, Problem> {
         require_chat(&self.caller)?;
         let caller = speaker(&self.caller, Claim::from(&message))?;
         let limit = self.app.settings().limits.requests_per_minute;
@@ -143,13 +156,13 @@ impl Dispatch {
                 reply_to: Some(id.to_owned()),
             });
             if self.outbox.push(&Envelope::now(event, unix_ms())).await.is_err() {
-                return Ok(Err(ConnectionEnded));
+                return Ok(Err(ConnectionEndedError));
             }
         }
         let mut events = std::pin::pin!(turn.events());
         while let Some(event) = events.next().await {
             if self.outbox.push(&event?).await.is_err() {
-                return Ok(Err(ConnectionEnded));
+                return Ok(Err(ConnectionEndedError));
             }
         }
         Ok(Ok(()))
@@ -162,8 +175,12 @@ impl Dispatch {
 
     async fn confirm(&self, answer: ConfirmationAnswer) -> Result<(), Problem> {
         let caller = self.answerer(answer.sender_id.as_deref())?;
-        let decision =
-            Decision { allow: answer.allow, digest: answer.digest, reason: answer.reason, ..Decision::default() };
+        let decision = Decision {
+            allow: answer.allow,
+            digest: answer.digest,
+            reason: answer.reason,
+            ..Decision::default()
+        };
         decide_as(&self.app, &caller, answer.id, decision).await.map(drop)
     }
 

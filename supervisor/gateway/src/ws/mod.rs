@@ -52,7 +52,8 @@ async fn upgrade(
     }
     let Some(place) = SocketCounters::enter(&app.sockets, MAX_SOCKETS) else {
         let detail = format!("there are {MAX_SOCKETS} WebSocket connections: close some, or connect later");
-        return Err(Problem::new(ProblemKind::TooManyRequests, detail).with_retry_after(std::time::Duration::from_secs(1)));
+        return Err(Problem::new(ProblemKind::TooManyRequests, detail)
+            .with_retry_after(std::time::Duration::from_secs(1)));
     };
     let most = app.settings().limits.body_bytes;
     let upgraded = socket

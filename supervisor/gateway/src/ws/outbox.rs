@@ -33,9 +33,9 @@ pub(super) struct Outgoing {
     _room: OwnedSemaphorePermit,
 }
 
-/// The connection has ended.
+/// The connection has ended: nobody reads any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct ConnectionEnded;
+pub(super) struct ConnectionEndedError;
 
 pub(super) fn outbox() -> (Outbox, OutboxReader) {
     let room = Arc::new(Semaphore::new(MAX_WAITING_BYTES as usize));
@@ -47,12 +47,13 @@ impl Outbox {
     /// Puts an event in, once there is room.
     ///
     /// # Errors
-    /// [`ConnectionEnded`]
-    pub(super) async fn push(&self, envelope: &Envelope) -> Result<(), ConnectionEnded> {
+    /// [`ConnectionEndedError`]
+    pub(super) async fn push(&self, envelope: &Envelope) -> Result<(), ConnectionEndedError> {
         let text = envelope.to_json();
         let bytes = u32::try_from(text.len()).unwrap_or(u32::MAX).min(MAX_WAITING_BYTES);
-        let room = Arc::clone(&self.room).acquire_many_owned(bytes).await.map_err(|_| ConnectionEnded)?;
-        self.messages.send(Outgoing { text, _room: room }).map_err(|_| ConnectionEnded)
+        let room =
+            Arc::clone(&self.room).acquire_many_owned(bytes).await.map_err(|_| ConnectionEndedError)?;
+        self.messages.send(Outgoing { text, _room: room }).map_err(|_| ConnectionEndedError)
     }
 }
 
@@ -80,7 +81,13 @@ mod tests {
 
     fn piece(bytes: usize) -> Envelope {
         let session_id = "sess_1".to_owned();
-        let response = AgentResponse { session_id, content: "x".repeat(bytes), whole: false, attempt: None, offset: None };
+        let response = AgentResponse {
+            session_id,
+            content: "x".repeat(bytes),
+            whole: false,
+            attempt: None,
+            offset: None,
+        };
         Envelope::now(ServerEvent::AgentResponse(response), 1)
     }
 
@@ -93,7 +100,10 @@ mod tests {
         while outbox.push(&piece).now_or_never().is_some() {
             waiting += piece.to_json().len();
         }
-        assert!(waiting <= MAX_WAITING_BYTES as usize && waiting > MAX_WAITING_BYTES as usize - 2000, "{waiting}");
+        assert!(
+            waiting <= MAX_WAITING_BYTES as usize && waiting > MAX_WAITING_BYTES as usize - 2000,
+            "{waiting}"
+        );
         drop(reader.next().await.unwrap());
         assert_eq!(outbox.push(&piece).now_or_never(), Some(Ok(())));
     }
@@ -108,6 +118,6 @@ mod tests {
         tokio::pin!(waits);
         assert!(waits.as_mut().now_or_never().is_none());
         drop(reader);
-        assert_eq!(waits.await, Err(ConnectionEnded));
+        assert_eq!(waits.await, Err(ConnectionEndedError));
     }
 }

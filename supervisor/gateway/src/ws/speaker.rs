@@ -97,15 +97,20 @@ mod tests {
     // Promises: GW-105
     #[test]
     fn only_a_channels_token_speaks_for_others_and_only_in_its_channel() {
-        let (own, channel) = (caller(&[Scope::Chat, Scope::Admin], "api"), caller(&[Scope::Channel], "telegram"));
+        let (own, channel) =
+            (caller(&[Scope::Chat, Scope::Admin], "api"), caller(&[Scope::Channel], "telegram"));
         let claim = Claim::default();
-        let of = |caller: &Caller, claim| speaker(caller, claim).map(|caller| caller.subject.as_str().to_owned());
+        let of =
+            |caller: &Caller, claim| speaker(caller, claim).map(|caller| caller.subject.as_str().to_owned());
         let sender = Claim { sender: Some("42"), channel: Some("telegram"), ..claim };
         let group = Claim { is_group: true, group: Some("7"), ..sender };
         assert_eq!(of(&channel, sender).unwrap(), "gw:telegram/42");
         assert_eq!(of(&channel, group).unwrap(), "gw:telegram/group:7");
         assert_eq!(of(&own, claim).unwrap(), "gw:token/t1");
-        assert_eq!(of(&own, Claim { sender: Some("t1"), channel: Some("api"), ..claim }).unwrap(), "gw:token/t1");
+        assert_eq!(
+            of(&own, Claim { sender: Some("t1"), channel: Some("api"), ..claim }).unwrap(),
+            "gw:token/t1"
+        );
         for (caller, claim) in [
             (&own, sender),
             (&own, Claim { sender: Some("42"), ..claim }),

@@ -123,8 +123,10 @@ impl Config {
     /// Whether the agent runs with this configuration.
     #[must_use]
     pub fn runs_agent(&self) -> bool {
-        let has_work =
-            !self.models.providers.0.is_empty() || !self.extensions.is_empty() || self.plugins.lua.is_some() || self.gateway.enabled;
+        let has_work = !self.models.providers.0.is_empty()
+            || !self.extensions.is_empty()
+            || self.plugins.lua.is_some()
+            || self.gateway.enabled;
         self.agent.enabled.runs(has_work)
     }
 

@@ -1,7 +1,7 @@
 //! Problems that need an operator's attention, each with what to do.
 
 use serde_json::{Value, json};
-use talon_proto::host::{AgentStatus, GetStatusResponse, Plugin, StateStatus};
+use talon_proto::host::{AgentStatus, GatewayStatus, GetStatusResponse, Plugin, StateStatus};
 
 use crate::show;
 
@@ -37,6 +37,7 @@ pub(super) fn attention(status: &GetStatusResponse) -> Vec<AttentionItem> {
     }
     status.state_service.as_ref().into_iter().for_each(|state| of_state(state, &mut items));
     status.agent.as_ref().into_iter().for_each(|agent| of_agent(agent, &mut items));
+    status.gateway.as_ref().into_iter().for_each(|gateway| of_gateway(gateway, &mut items));
     if let Some(audit) = &status.audit {
         if audit.state == "failing" {
             let says = format!("calls are not recorded: {}; see docs/audit.md", audit.problem);
@@ -112,6 +113,19 @@ fn of_agent(agent: &AgentStatus, items: &mut Vec<AttentionItem>) {
     if down {
         let says = "no client can reach it: see `talon doctor`, and its lines in the supervisor's log (plugin=talon-agent)";
         items.push(AttentionItem::new("agent", says));
+    }
+}
+
+/// The gateway's problems; and if it does not run without giving a reason, that.
+fn of_gateway(gateway: &GatewayStatus, items: &mut Vec<AttentionItem>) {
+    let down = matches!(gateway.state.as_str(), "failed" | "backoff" | "unresponsive");
+    let state = if down { format!("{}: ", gateway.state) } else { String::new() };
+    for problem in &gateway.problems {
+        items.push(AttentionItem::new("gateway", format!("{state}{problem}")));
+    }
+    if down && gateway.problems.is_empty() {
+        let says = "its clients wait: see its lines in the supervisor's log (plugin=talon-gateway)";
+        items.push(AttentionItem::new("gateway", says));
     }
 }
 

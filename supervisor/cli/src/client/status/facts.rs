@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use talon_proto::host::{
-    AgentProvider, AgentStatus, AuditStatus, Extension, GetStatusResponse, StateStatus, Usage,
+    AgentProvider, AgentStatus, AuditStatus, Extension, GatewayStatus, GetStatusResponse, StateStatus, Usage,
 };
 
 use crate::show;
@@ -44,6 +44,10 @@ pub(super) fn table(status: &GetStatusResponse) -> Table {
             }
         }
     }
+    if let Some(gateway) = status.gateway.as_ref().filter(|gateway| gateway.state != "off") {
+        row("gateway", show::state(&gateway.state, ""));
+        row("", gateway_summary(gateway).into());
+    }
     if !status.extensions.is_empty() {
         row("extensions", extensions(&status.extensions).into());
     }
@@ -65,6 +69,20 @@ pub(super) fn table(status: &GetStatusResponse) -> Table {
         row("you", format!("uid {}, role {}, origin {}", you.uid, you.role, you.origin).into());
     }
     table
+}
+
+/// Where the gateway serves, its process, and what goes through it. Its problems are listed under attention.
+fn gateway_summary(gateway: &GatewayStatus) -> String {
+    let mut parts: Vec<String> =
+        Some(gateway.url.clone()).filter(|url| !url.is_empty()).into_iter().collect();
+    parts.extend(service("", "", (gateway.pid, gateway.uid), gateway.restarts));
+    if let Some(connections) = gateway.connections {
+        parts.push(counted(connections.into(), "connection"));
+    }
+    if let Some(refused) = gateway.refused.filter(|refused| *refused > 0) {
+        parts.push(format!("{refused} refused for a limit"));
+    }
+    parts.join("; ")
 }
 
 /// How many entries work, and how many do not.

@@ -10,7 +10,8 @@ use super::bounded::output_of;
 use super::check::{Check, CheckBuilder, Section};
 
 /// The programs, and what is missing without them.
-const PROGRAMS: [(&str, &str); 5] = [
+const PROGRAMS: [(&str, &str); 6] = [
+    ("talon-gateway", "nothing is served over HTTP (gateway.enabled)"),
     ("talon-top", "`talon top` cannot show anything"),
     ("talon-mcp", "`talon mcp` cannot offer actions to MCP hosts"),
     ("talon-mcp-bridge", "MCP servers cannot be plugins"),

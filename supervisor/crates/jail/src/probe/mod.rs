@@ -46,8 +46,14 @@ pub fn probe(stage: &Stage) -> Machine {
 impl Machine {
     fn from_facts(facts: &MachineFacts) -> Self {
         let tier = Tier::of(facts);
-        let limits_ports = facts.landlock.as_ref().is_ok_and(|abi| *abi >= crate::network::PORTS_LANDLOCK_ABI);
-        Self { tier, kernel: facts.kernel.clone(), protections: protections::for_machine(facts, tier), limits_ports }
+        let limits_ports =
+            facts.landlock.as_ref().is_ok_and(|abi| *abi >= crate::network::PORTS_LANDLOCK_ABI);
+        Self {
+            tier,
+            kernel: facts.kernel.clone(),
+            protections: protections::for_machine(facts, tier),
+            limits_ports,
+        }
     }
 
     /// Whether `sandbox.mode: enforce` starts plugins here.

@@ -44,7 +44,11 @@ pub(super) async fn list(
 ) -> Result<Json<Page<Session>>, Problem> {
     require_chat(&caller)?;
     if let Some(only) = caller.session.clone() {
-        let request = GetSessionRequest { session_id: session(&caller, &only)?.to_owned(), page_size: 1, ..Default::default() };
+        let request = GetSessionRequest {
+            session_id: session(&caller, &only)?.to_owned(),
+            page_size: 1,
+            ..Default::default()
+        };
         let answer = app.backends.agent(&caller).get_session(request).await.map_err(of_session)?.into_inner();
         return Ok(Json(Page::new(answer.session.map(Session::from), String::new())));
     }
@@ -163,7 +167,11 @@ pub(super) async fn delete(
     Path(id): Path<String>,
 ) -> Result<StatusCode, Problem> {
     let session_id = session(&caller, &id)?.to_owned();
-    app.backends.agent(&caller).delete_session(DeleteSessionRequest { session_id }).await.map_err(of_session)?;
+    app.backends
+        .agent(&caller)
+        .delete_session(DeleteSessionRequest { session_id })
+        .await
+        .map_err(of_session)?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -185,7 +193,8 @@ pub(super) async fn cancel(
     Path(id): Path<String>,
 ) -> Result<Json<Cancelled>, Problem> {
     let session_id = session(&caller, &id)?.to_owned();
-    let answer = app.backends.agent(&caller).cancel(CancelRequest { session_id }).await.map_err(of_session)?;
+    let answer =
+        app.backends.agent(&caller).cancel(CancelRequest { session_id }).await.map_err(of_session)?;
     Ok(Json(Cancelled { cancelled: answer.into_inner().cancelled }))
 }
 

@@ -102,7 +102,8 @@ impl Delivery {
         let mut wait = None;
         for preference in listed(PREFER) {
             background |= preference == "respond-async";
-            let seconds = preference.strip_prefix("wait=").and_then(|seconds| seconds.trim_matches('"').parse().ok());
+            let seconds =
+                preference.strip_prefix("wait=").and_then(|seconds| seconds.trim_matches('"').parse().ok());
             wait = seconds.map(Duration::from_secs).or(wait);
         }
         // Together they mean, by RFC 7240: within that time, and after it in the background.
@@ -147,7 +148,9 @@ pub(super) async fn send(
     };
     match Delivery::of(&headers) {
         Delivery::Whole => Ok(answer(&mut Turn::begin(&app, &caller, request).await?).await?.into_response()),
-        Delivery::Stream => Ok(sse::turn(&app, Turn::begin(&app, &caller, request).await?).into_response()),
+        Delivery::Stream => {
+            Ok(sse::turn(&app, &caller, Turn::begin(&app, &caller, request).await?).into_response())
+        }
         Delivery::Background => {
             let place = place(&app.background_turns)?;
             let turn = Turn::begin(&app, &caller, request).await?;
@@ -186,7 +189,8 @@ fn whole(started: &Started, done: Done) -> Answer {
 
 fn place(places: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit, Problem> {
     Arc::clone(places).try_acquire_owned().map_err(|_| {
-        let detail = format!("{MAX_BACKGROUND_TURNS} turns go on in the background: wait, or send without Prefer");
+        let detail =
+            format!("{MAX_BACKGROUND_TURNS} turns go on in the background: wait, or send without Prefer");
         Problem::new(ProblemKind::TooManyRequests, detail).with_retry_after(Duration::from_secs(1))
     })
 }
@@ -217,7 +221,8 @@ pub(crate) fn media(files: Vec<MediaFile>) -> Result<Vec<Media>, Problem> {
     let one = |file: MediaFile| match STANDARD.decode(&file.data) {
         Ok(data) => Ok(Media { data, name: file.name }),
         Err(_) => {
-            let problem = Problem::new(ProblemKind::Unprocessable, "a file's data is no base64: encode its bytes");
+            let problem =
+                Problem::new(ProblemKind::Unprocessable, "a file's data is no base64: encode its bytes");
             Err(problem.with_fields(["media"]))
         }
     };

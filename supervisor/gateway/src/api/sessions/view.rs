@@ -102,7 +102,11 @@ impl From<agent::Session> for Session {
     fn from(session: agent::Session) -> Self {
         let set = |text: String| Some(text).filter(|text| !text.is_empty());
         // Nobody said anything yet: as founded, whatever the agent calls it.
-        let state = if session.messages == 0 && session.turn == "idle" { "created".to_owned() } else { session.state };
+        let state = if session.messages == 0 && session.turn == "idle" {
+            "created".to_owned()
+        } else {
+            session.state
+        };
         Self {
             id: ids::session_id(&session.id),
             sender_id: session.sender,
