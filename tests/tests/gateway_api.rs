@@ -145,7 +145,7 @@ async fn the_founding_message_is_answered_over_websocket_in_one_session() {
 async fn a_call_waits_for_the_answer_of_a_person_and_nobody_else() {
     let call = || ScriptedReply::ToolCalls(vec![("liar__echo".to_owned(), json!({"text": "hello"}))]);
     let script = vec![call(), says("It said hello."), call(), says("I may not.")];
-    let setting = start(script, "  confirm: { default: always }").await;
+    let setting = start(script, "  confirm: { rules: [{ tool: liar.echo, ask: always }] }").await;
     let token = setting.token(&["--scope", "chat,approve"]).await;
     let mut socket = setting.socket(&token).await;
     socket.say("m1", "channel.message", json!({"text": "Ask it"})).await;

@@ -11,6 +11,7 @@ use utoipa::OpenApi as _;
 use utoipa::openapi::OpenApi;
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
 
+use super::plugins::Operation;
 use crate::app::App;
 use crate::events::Envelope;
 use crate::events::client_message::{
@@ -21,7 +22,7 @@ use crate::events::client_message::{
 #[derive(utoipa::OpenApi)]
 #[openapi(
     info(title = "Talon's gateway", description = "Sessions, events and plugins of one Talon, over HTTP."),
-    components(schemas(Envelope, ChannelMessage, ConfirmationAnswer, ClarificationAnswer, Resume, TurnCancel)),
+    components(schemas(Operation, Envelope, ChannelMessage, ConfirmationAnswer, ClarificationAnswer, Resume, TurnCancel)),
     security(("token" = []))
 )]
 struct Frame;

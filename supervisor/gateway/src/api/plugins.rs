@@ -269,7 +269,7 @@ async fn logs(
 /// What is done with a plugin.
 #[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
-enum Operation {
+pub(super) enum Operation {
     Start,
     Stop,
     Restart,

@@ -99,7 +99,8 @@ pub(crate) enum ServerEvent {
 }
 
 impl ServerEvent {
-    /// Every type, in the order of the list.
+    /// Every type, in the order of the list: what descriptions are held to.
+    #[cfg(test)]
     pub(crate) const TYPES: [&'static str; 27] = [
         "channel.message",
         "agent.response",
