@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-use crate::api::sessions::send::MAX_BACKGROUND_TURNS;
 use crate::backends::Backends;
+use crate::background::BackgroundTurns;
 use crate::identity::{Authenticate, Rates, Revocations};
 use crate::settings::Settings;
 use crate::ws::SocketCounters;
@@ -23,7 +22,7 @@ pub struct App {
     /// WebSocket connections, counted.
     pub(crate) sockets: Arc<SocketCounters>,
     /// Places of turns that nobody waits for.
-    pub(crate) background_turns: Arc<Semaphore>,
+    pub(crate) background_turns: BackgroundTurns,
     /// What is open for long (WebSocket, SSE) watches its caller's credential here.
     pub revocations: Revocations,
     ending: CancellationToken,
@@ -44,7 +43,7 @@ impl App {
             credentials,
             rates: Arc::default(),
             sockets: Arc::default(),
-            background_turns: Arc::new(Semaphore::new(MAX_BACKGROUND_TURNS)),
+            background_turns: BackgroundTurns::default(),
             revocations: Revocations::default(),
             ending,
         }

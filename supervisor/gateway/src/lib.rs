@@ -27,11 +27,13 @@
 //! | `openai` | the routes under `/v1`, in OpenAI's dialect |
 //! | `events` | what both carry: pure types, and what a message of the agent becomes |
 //! | [`app`] | what all routes share |
+//! | `background` | places of turns that nobody waits for |
 //! | [`testing`] | the router over given connections, without a supervisor |
 
 pub mod api;
 pub mod app;
 pub mod backends;
+mod background;
 mod control;
 mod credentials;
 mod events;

@@ -1,10 +1,11 @@
 //! `GET /api/openapi.json`, `GET /api/asyncapi.json`: the descriptions of routes and of the WebSocket, from the same types as these.
 
-use std::sync::LazyLock;
+use std::future::{Ready, ready};
 
 use axum::Router;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use serde_json::{Map, Value, json};
 use utoipa::OpenApi as _;
@@ -27,31 +28,28 @@ use crate::events::client_message::{
 )]
 struct Frame;
 
-static DOCUMENT: LazyLock<String> =
-    LazyLock::new(|| openapi().to_json().expect("a description is texts and numbers"));
-
-static EVENTS: LazyLock<String> = LazyLock::new(|| asyncapi().to_string());
-
-pub(super) fn routes() -> Router<App> {
-    Router::new().route("/api/openapi.json", get(document)).route("/api/asyncapi.json", get(events))
+/// The routes of the descriptions; `routes` is what is described.
+pub(super) fn routes(routes: OpenApi) -> Router<App> {
+    let openapi = openapi(routes);
+    Router::new()
+        .route("/api/asyncapi.json", get(document(asyncapi(&openapi))))
+        .route("/api/openapi.json", get(document(openapi)))
 }
 
-/// The description of all routes.
-pub(super) fn openapi() -> OpenApi {
+/// The description of these routes.
+pub(super) fn openapi(routes: OpenApi) -> Value {
     let mut openapi = Frame::openapi();
-    openapi.merge(super::described().into_openapi());
+    openapi.merge(routes);
     openapi.info.version = env!("CARGO_PKG_VERSION").to_owned();
     let bearer = SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer));
     openapi.components.get_or_insert_default().add_security_scheme("token", bearer);
-    openapi
+    serde_json::to_value(openapi).expect("a description is texts and numbers")
 }
 
-async fn document() -> Response {
-    ([(CONTENT_TYPE, "application/json")], DOCUMENT.as_str()).into_response()
-}
-
-async fn events() -> Response {
-    ([(CONTENT_TYPE, "application/json")], EVENTS.as_str()).into_response()
+/// Answers with a document that is written once.
+fn document(document: Value) -> impl Fn() -> Ready<Response> + Clone + Send + Sync + 'static {
+    let text = Bytes::from(document.to_string());
+    move || ready(([(CONTENT_TYPE, "application/json")], text.clone()).into_response())
 }
 
 /// What the client sends, by type.
@@ -64,8 +62,7 @@ const CLIENT_PAYLOADS: [(&str, &str); 5] = [
 ];
 
 /// The description of the WebSocket, as AsyncAPI 3.0.
-pub(super) fn asyncapi() -> Value {
-    let openapi = serde_json::to_value(openapi()).expect("a description is texts and numbers");
+pub(super) fn asyncapi(openapi: &Value) -> Value {
     let schemas = &openapi["components"]["schemas"];
     let sent = schemas["ServerEvent"]["oneOf"].as_array().into_iter().flatten().filter_map(|variant| {
         let kind = variant["properties"]["type"]["enum"][0].as_str()?;

@@ -9,7 +9,6 @@ use axum::routing::get;
 use http::header::CONTENT_TYPE;
 
 use super::access::require_operate;
-use super::sessions::send::MAX_BACKGROUND_TURNS;
 use crate::app::App;
 use crate::identity::Caller;
 use crate::problem::Problem;
@@ -20,7 +19,7 @@ pub(super) fn routes() -> Router<App> {
 
 async fn metrics(State(app): State<App>, caller: Caller) -> Result<Response, Problem> {
     require_operate(&caller)?;
-    let background = MAX_BACKGROUND_TURNS - app.background_turns.available_permits();
+    let background = app.background_turns.taken();
     let sockets = &app.sockets;
     let mut text = String::new();
     for (name, kind, help, value) in [

@@ -32,7 +32,7 @@ mod metrics;
 mod models;
 mod notifications;
 mod page;
-pub(crate) mod plugins;
+mod plugins;
 mod schedule;
 mod session;
 pub(crate) mod sessions;
@@ -50,11 +50,11 @@ pub fn open_routes() -> Router<App> {
 
 /// Routes for callers.
 pub fn routes() -> Router<App> {
-    let (described, _) = described().split_for_parts();
+    let (described, openapi) = described().split_for_parts();
     health::routes()
         .merge(session::routes())
         .merge(described)
-        .merge(document::routes())
+        .merge(document::routes(openapi))
         .merge(metrics::routes())
 }
 

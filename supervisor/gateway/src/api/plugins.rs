@@ -3,6 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
+use futures_util::stream;
 use http::header::{ACCEPT, HeaderMap};
 use serde::{Deserialize, Serialize};
 use talon_proto::host::{
@@ -205,7 +206,7 @@ async fn get(
 /// A line of a plugin's log.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct LogLine {
+struct LogLine {
     /// In milliseconds since 1970.
     timestamp: u64,
     instance: u32,
@@ -256,7 +257,12 @@ async fn logs(
     let request = LogsRequest { plugin: name, follow, tail };
     let mut lines = app.backends.host(&caller).logs(request).await.map_err(no_plugin)?.into_inner();
     if follow {
-        return Ok(sse::lines(&app, &caller, lines).into_response());
+        let texts = stream::unfold(lines, |mut lines| async move {
+            let line = lines.message().await.ok()??;
+            let text = serde_json::to_string(&LogLine::from(line)).expect("it is texts and numbers");
+            Some((text, lines))
+        });
+        return Ok(sse::texts(&app, &caller, "log.line", texts).into_response());
     }
     let mut kept = Vec::new();
     // It ends by itself: nothing is followed, and it has `tail` lines at most.

@@ -33,11 +33,8 @@ use crate::problem::Problem;
 
 use completion::whole;
 pub(crate) use errors::errors;
-use request::ChatRequest;
+use request::{AGENT, ChatRequest};
 use stateless::StatelessTurn;
-
-/// The model that stands for the agent as it is configured: its default, routed and with its fallbacks.
-const AGENT: &str = "talon";
 
 pub(crate) fn routes() -> Router<App> {
     Router::new().route("/v1/chat/completions", post(chat)).route("/v1/models", get(models))

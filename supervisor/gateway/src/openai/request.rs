@@ -6,11 +6,13 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use talon_proto::agent::{AskRequest, Sampling};
 
-use super::AGENT;
 use super::prompt::{Message, Prompt};
 use crate::events::client_message::shown;
 use crate::identity::Caller;
 use crate::problem::{Problem, ProblemKind};
+
+/// The model that stands for the agent as it is configured: its default, routed and with its fallbacks.
+pub(super) const AGENT: &str = "talon";
 
 /// A request, as far as it is honoured.
 #[derive(Debug)]

@@ -4,11 +4,8 @@ use std::convert::Infallible;
 use std::time::Duration;
 
 use axum::response::sse::{Event, KeepAlive, Sse};
-use futures_util::{FutureExt as _, Stream, StreamExt as _, stream};
-use talon_proto::host;
-use tonic::Streaming;
+use futures_util::{FutureExt as _, Stream, StreamExt as _};
 
-use crate::api::plugins::LogLine;
 use crate::api::sessions::turn::{Turn, unix_ms};
 use crate::app::App;
 use crate::events::agent::ErrorEvent;
@@ -33,18 +30,17 @@ pub(crate) fn turn(
     serve(app, caller, events)
 }
 
-/// Lines of a plugin's log, as they come.
-pub(crate) fn lines(
+/// Texts of one kind, as they come.
+pub(crate) fn texts<S>(
     app: &App,
     caller: &Caller,
-    lines: Streaming<host::LogLine>,
-) -> Sse<impl Stream<Item = Result<Event, Infallible>> + use<>> {
-    let lines = stream::unfold(lines, |mut lines| async move {
-        let line = lines.message().await.ok()??;
-        let text = serde_json::to_string(&LogLine::from(line)).expect("it is texts and numbers");
-        Some((Ok(Event::default().event("log.line").data(text)), lines))
-    });
-    serve(app, caller, lines)
+    kind: &'static str,
+    texts: S,
+) -> Sse<impl Stream<Item = Result<Event, Infallible>> + use<S>>
+where
+    S: Stream<Item = String> + Send + 'static,
+{
+    serve(app, caller, texts.map(move |text| Ok(Event::default().event(kind).data(text))))
 }
 
 /// When a stream to this caller ends: with the gateway, or with the credential.

@@ -1,6 +1,5 @@
 //! `POST /api/sessions/{id}/send`: a message, and what comes of it: awaited, streamed, or in the background.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Json;
@@ -13,13 +12,14 @@ use http::{HeaderValue, StatusCode};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use talon_proto::agent::{AskRequest, Done, Media, Started};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::OwnedSemaphorePermit;
 use utoipa::ToSchema;
 
 use super::turn::{Turn, TurnEnd, failed};
 use crate::api::access::session;
 use crate::api::input::{JsonBody, Path};
 use crate::app::App;
+use crate::background::{BackgroundTurns, MAX_BACKGROUND_TURNS};
 use crate::events::agent::TokenUsage;
 use crate::events::client_message::MediaFile;
 use crate::events::ids::session_id;
@@ -27,8 +27,6 @@ use crate::identity::Caller;
 use crate::problem::{Problem, ProblemKind};
 use crate::sse;
 
-/// Turns that nobody waits for, at once, of everybody: each holds a stream to the agent. One more is refused as busy.
-pub(crate) const MAX_BACKGROUND_TURNS: usize = 256;
 /// How a client wants an answer (RFC 7240), and which of it was heard.
 const PREFER: HeaderName = HeaderName::from_static("prefer");
 const PREFERENCE_APPLIED: HeaderName = HeaderName::from_static("preference-applied");
@@ -187,8 +185,8 @@ fn whole(started: &Started, done: Done) -> Answer {
     }
 }
 
-fn place(places: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit, Problem> {
-    Arc::clone(places).try_acquire_owned().map_err(|_| {
+fn place(places: &BackgroundTurns) -> Result<OwnedSemaphorePermit, Problem> {
+    places.place().ok_or_else(|| {
         let detail =
             format!("{MAX_BACKGROUND_TURNS} turns go on in the background: wait, or send without Prefer");
         Problem::new(ProblemKind::TooManyRequests, detail).with_retry_after(Duration::from_secs(1))
