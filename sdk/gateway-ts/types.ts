@@ -481,6 +481,8 @@ export interface Occurrence {
   state: string;
   structuredResult?: unknown;
 }
+/** What is done with a plugin. */
+export type Operation = "start" | "stop" | "restart" | "reload";
 /** A page of a list. */
 export interface PageApproval {
   items: Array<{
