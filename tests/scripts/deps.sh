@@ -49,6 +49,8 @@ if [ "$1" = test ]; then
   need /usr/bin/java default-jre-headless
   # Run by the MCP server for git.
   need /usr/bin/git git
+  # A third-party client of the gateway's WebSocket.
+  [ -d /usr/lib/python3/dist-packages/websockets ] || missing="$missing python3-websockets"
   # For the plugin that was written from docs/protocol.md alone: HTTP/2 in Perl, without gRPC.
   ls /usr/share/perl5/Protocol/HTTP2/Server.pm >/dev/null 2>&1 || missing="$missing libprotocol-http2-perl"
   # PyInstaller packs the interpreter's shared library, which it inspects with objdump.

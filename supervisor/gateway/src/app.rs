@@ -6,8 +6,10 @@ use arc_swap::ArcSwap;
 use tokio_util::sync::CancellationToken;
 
 use crate::backends::Backends;
+use crate::background::BackgroundTurns;
 use crate::identity::{Authenticate, Rates, Revocations};
 use crate::settings::Settings;
+use crate::ws::SocketCounters;
 
 /// The state of the router. Cheap to clone.
 #[derive(Clone)]
@@ -17,6 +19,10 @@ pub struct App {
     settings: Arc<ArcSwap<Settings>>,
     pub(crate) credentials: Arc<dyn Authenticate>,
     pub(crate) rates: Arc<Rates>,
+    /// WebSocket connections, counted.
+    pub(crate) sockets: Arc<SocketCounters>,
+    /// Places of turns that nobody waits for.
+    pub(crate) background_turns: BackgroundTurns,
     /// What is open for long (WebSocket, SSE) watches its caller's credential here.
     pub revocations: Revocations,
     ending: CancellationToken,
@@ -36,6 +42,8 @@ impl App {
             settings: Arc::new(ArcSwap::from_pointee(settings)),
             credentials,
             rates: Arc::default(),
+            sockets: Arc::default(),
+            background_turns: BackgroundTurns::default(),
             revocations: Revocations::default(),
             ending,
         }

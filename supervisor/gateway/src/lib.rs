@@ -22,23 +22,33 @@
 //! | `layers` | what every request passes: site, rates, identity, body |
 //! | [`router`] | all layers and routes, as a list |
 //! | [`api`] | the routes under `/api` |
+//! | `ws` | the WebSocket |
+//! | `sse` | events over HTTP |
+//! | `openai` | the routes under `/v1`, in OpenAI's dialect |
+//! | `events` | what both carry: pure types, and what a message of the agent becomes |
 //! | [`app`] | what all routes share |
+//! | `background` | places of turns that nobody waits for |
 //! | [`testing`] | the router over given connections, without a supervisor |
 
 pub mod api;
 pub mod app;
 pub mod backends;
+mod background;
 mod control;
 mod credentials;
+mod events;
 pub mod identity;
 mod layers;
 pub mod listener;
+mod openai;
 pub mod problem;
 mod random;
 pub mod router;
 mod run;
 pub mod settings;
+mod sse;
 pub mod testing;
+mod ws;
 
 pub use app::App;
 pub use run::run;

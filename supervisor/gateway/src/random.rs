@@ -6,10 +6,17 @@ const LETTERS: &[u8; 64] = b"useandom-26T198340PX75pxJACKVERYMINDBUSHWOLF_GQZbfg
 const LENGTH: usize = 21;
 
 /// A new id, such as `req_V1StGXR8_Z5jdHi6B-myT`.
+#[must_use]
 pub(crate) fn id(prefix: &str) -> String {
     let mut bytes = [0; LENGTH];
     getrandom::fill(&mut bytes).expect("the kernel gives random bytes once it has started");
-    let letters = bytes.iter().map(|byte| char::from(LETTERS[usize::from(byte & 63)]));
+    id_of(prefix, &bytes)
+}
+
+/// The id of these bytes, of which it takes as many as an id has letters.
+#[must_use]
+pub(crate) fn id_of(prefix: &str, bytes: &[u8]) -> String {
+    let letters = bytes.iter().take(LENGTH).map(|byte| char::from(LETTERS[usize::from(byte & 63)]));
     format!("{prefix}_{}", letters.collect::<String>())
 }
 

@@ -9,12 +9,18 @@ use crate::app::App;
 use crate::layers::{
     bounded_body, cross_origin, identify, limited_by_address, own_site, require_caller, security_headers,
 };
+use crate::openai;
 use crate::problem::{Problem, ProblemKind, panics_as_problems, problems_of_libraries, with_request_id};
+use crate::ws;
 
 /// The router. A route is for callers alone, unless it is among the open ones; one that a plugin serves comes no earlier.
 pub fn router(app: App) -> Router {
     let open = Router::new().merge(api::open_routes());
-    let routes = Router::new().merge(api::routes()).route_layer(from_fn(require_caller));
+    let routes = Router::new()
+        .merge(api::routes())
+        .merge(ws::routes())
+        .merge(openai::routes())
+        .route_layer(from_fn(require_caller));
     open.merge(routes)
         .fallback(nothing_there)
         .layer(
@@ -22,6 +28,7 @@ pub fn router(app: App) -> Router {
             ServiceBuilder::new()
                 .layer(from_fn(with_request_id)) // every answer and log line has an id
                 .layer(map_response(security_headers)) // also on refusals
+                .layer(from_fn(openai::errors)) // below /v1 errors have OpenAI's shape
                 .layer(map_response(problems_of_libraries)) // also what a layer below refuses
                 .layer(from_fn(panics_as_problems)) // a defect ends one request
                 .layer(from_fn_with_state(app.clone(), limited_by_address)) // a flood costs nothing else

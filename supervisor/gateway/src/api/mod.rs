@@ -4,11 +4,42 @@
 //! |---|---|
 //! | `health` | whether the gateway, the host and the agent answer |
 //! | `session` | a browser's session: opened by a link, and who it is |
+//! | `sessions` | sessions and turns in them |
+//! | `approvals` | what waits for a person |
+//! | `memories` | what the agent remembers |
+//! | `models`, `tools`, `costs` | what the agent has, and what it cost |
+//! | `schedule`, `notifications` | jobs, and what people are told |
+//! | `plugins` | plugins: list, actions, logs, start, stop, restart, reload |
+//! | `extensions` | actions that play a role |
+//! | `metrics` | the gateway's own numbers |
+//! | `document` | the description of all of this, as OpenAPI 3.1 |
+//!
+//! | module | what routes share |
+//! |---|---|
+//! | `access` | which caller may use which session, and what needs which scope |
+//! | `input` | bodies and queries, within bounds |
+//! | `page` | lists, page by page |
 
+pub(crate) mod access;
+pub(crate) mod approvals;
+mod costs;
+mod document;
+mod extensions;
 mod health;
+pub(crate) mod input;
+mod memories;
+mod metrics;
+mod models;
+mod notifications;
+mod page;
+mod plugins;
+mod schedule;
 mod session;
+pub(crate) mod sessions;
+mod tools;
 
 use axum::Router;
+use utoipa_axum::router::OpenApiRouter;
 
 use crate::app::App;
 
@@ -19,5 +50,25 @@ pub fn open_routes() -> Router<App> {
 
 /// Routes for callers.
 pub fn routes() -> Router<App> {
-    health::routes().merge(session::routes())
+    let (described, openapi) = described().split_for_parts();
+    health::routes()
+        .merge(session::routes())
+        .merge(described)
+        .merge(document::routes(openapi))
+        .merge(metrics::routes())
+}
+
+/// The routes that stand in the description.
+fn described() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .merge(sessions::routes())
+        .merge(approvals::routes())
+        .merge(memories::routes())
+        .merge(models::routes())
+        .merge(tools::routes())
+        .merge(costs::routes())
+        .merge(schedule::routes())
+        .merge(notifications::routes())
+        .merge(plugins::routes())
+        .merge(extensions::routes())
 }

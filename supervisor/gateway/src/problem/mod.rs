@@ -84,10 +84,22 @@ impl Problem {
         self.kind
     }
 
+    /// The fields of the request that it names.
+    #[must_use]
+    pub fn fields(&self) -> &[String] {
+        &self.fields
+    }
+
     /// Its status.
     #[must_use]
     pub fn status(&self) -> StatusCode {
         self.kind.status()
+    }
+
+    /// When a retry may succeed, if it says so.
+    #[must_use]
+    pub fn retry_after(&self) -> Option<Duration> {
+        self.retry_after
     }
 
     /// What it says to the client.
@@ -115,6 +127,8 @@ impl IntoResponse for Problem {
             // Whole seconds, and never 0, which says at once.
             headers.insert(RETRY_AFTER, HeaderValue::from(wait.as_secs().max(1)));
         }
+        // For dialects that write errors in another shape.
+        response.extensions_mut().insert(self);
         response
     }
 }

@@ -1,0 +1,81 @@
+// A small typed client of Talon's gateway, for browsers and Node 22: no dependencies. The types are generated: see types.ts.
+
+import type { ChannelMessage, ClarificationAnswer, ConfirmationAnswer, Envelope, Resume, TurnCancel } from "./types";
+
+/** What a client sends, by type. */
+export interface ClientPayloads {
+  "channel.message": Pick<ChannelMessage, "text"> & Partial<ChannelMessage>;
+  "confirmation.answer": ConfirmationAnswer;
+  "clarification.answer": ClarificationAnswer;
+  resume: Resume;
+  "turn.cancel": TurnCancel;
+}
+
+/** An error answer: RFC 9457. */
+export interface Problem {
+  type: string;
+  title: string;
+  status: number;
+  detail: string;
+  fields?: string[];
+  requestId?: string;
+}
+
+/** Thrown for an error answer. */
+export class ProblemError extends Error {
+  constructor(readonly problem: Problem) {
+    super(problem.detail);
+  }
+}
+
+/** HTTP: sends JSON, and gives JSON, or throws a ProblemError. */
+export class GatewayClient {
+  /** `token` is absent in a browser's session, which has a cookie; then writes need `sessionToken` (GET /api/session). */
+  constructor(
+    readonly url: string,
+    readonly token?: string,
+    readonly sessionToken?: string,
+  ) {}
+
+  async request<T>(method: "GET" | "POST" | "PATCH" | "DELETE", path: string, body?: unknown): Promise<T> {
+    const headers: Record<string, string> = {};
+    if (this.token !== undefined) headers.authorization = `Bearer ${this.token}`;
+    if (this.sessionToken !== undefined) headers["x-talon-session"] = this.sessionToken;
+    if (body !== undefined) headers["content-type"] = "application/json";
+    const answer = await fetch(new URL(path, this.url), {
+      method,
+      headers,
+      body: body === undefined ? undefined : JSON.stringify(body),
+    });
+    if (!answer.ok) throw new ProblemError((await answer.json()) as Problem);
+    return (answer.status === 204 ? undefined : await answer.json()) as T;
+  }
+}
+
+/** WebSocket: for a browser's session. Programs open one with their token in the header Authorization, and use `message`. */
+export class GatewaySocket {
+  private readonly socket: WebSocket;
+
+  constructor(url: string, onEvent: (event: Envelope) => void, onClose: (code: number, reason: string) => void) {
+    this.socket = new WebSocket(url);
+    this.socket.onmessage = (message) => onEvent(JSON.parse(message.data as string) as Envelope);
+    this.socket.onclose = (close) => onClose(close.code, close.reason);
+  }
+
+  /** Sends a message, and gives its id: errors about it have it as replyTo. */
+  send<K extends keyof ClientPayloads>(type: K, payload: ClientPayloads[K]): string {
+    const { id, text } = message(type, payload);
+    this.socket.send(text);
+    return id;
+  }
+
+  close(): void {
+    this.socket.close();
+  }
+}
+
+/** A message as it is sent. */
+export function message<K extends keyof ClientPayloads>(type: K, payload: ClientPayloads[K]): { id: string; text: string } {
+  const id = `msg_${crypto.randomUUID().replaceAll("-", "").slice(0, 21)}`;
+  return { id, text: JSON.stringify({ id, type, timestamp: Date.now(), payload }) };
+}

@@ -1,0 +1,1077 @@
+// Generated from the gateway's Rust types by the test the_typescript_types_are_those_of_the_gateway.
+/** A turn goes on. */
+export interface Accepted {
+  sessionId: string;
+  /** The turn's number in the session. */
+  turn: number;
+}
+export interface Action {
+  description: string;
+  name: string;
+  parameters: Array<Parameter>;
+  /** Only people may call it. */
+  userOnly: boolean;
+}
+/** Something people should know. */
+export interface AgentNotice {
+  /** warn or info */
+  level: string;
+  sessionId: string;
+  text: string;
+}
+/** Where the loop is. */
+export interface AgentPhase {
+  completed: Array<string>;
+  goal: string;
+  iteration: number;
+  maxIterations: number;
+  pending: Array<string>;
+  /** planning, deciding, executing, evaluating, compressing, responding or done */
+  phase: string;
+  sessionId: string;
+  /** In US dollars. */
+  totalCost: number;
+  totalTokensUsed: number;
+}
+/** The session's plan. */
+export interface AgentPlan {
+  approved: boolean;
+  revision: number;
+  sessionId: string;
+  steps: Array<PlanStep>;
+}
+/** A piece of the answer. */
+export interface AgentResponse {
+  /** Which attempt it belongs to, and where in it, in bytes. Absent where pieces come in order on one stream. */
+  attempt?: number | null;
+  /** Text, to be appended to what came before. */
+  content: string;
+  offset?: number | null;
+  sessionId: string;
+  /** It is the whole answer at once, and takes the place of what came before. */
+  whole?: boolean;
+}
+/** Pieces so far do not count. */
+export interface AgentResponseDiscard {
+  /** The attempt whose pieces count from now on; absent: all pieces so far are void. */
+  attempt?: number | null;
+  sessionId: string;
+}
+/** The answer is over. */
+export interface AgentResponseEnd {
+  /** How often the loop asked a model. */
+  iteration: number;
+  /** The model that answered. */
+  model: string;
+  /** The provider that answered. */
+  providerId: string;
+  sessionId: string;
+  usage: TokenUsage;
+}
+/** The model thinks. */
+export interface AgentThinking {
+  sessionId: string;
+}
+/** A piece of what the model thinks. */
+export interface AgentThought {
+  /** As in `agent.response`. */
+  attempt?: number | null;
+  content: string;
+  offset?: number | null;
+  sessionId: string;
+}
+/** What came of a message. */
+export interface Answer {
+  content: string;
+  iteration: number;
+  model: string;
+  providerId: string;
+  sessionId: string;
+  toolCalls: number;
+  /** The turn's number in the session. */
+  turn: number;
+  usage: TokenUsage;
+}
+/** Something that waits for a person: a call, a plan, or a question. */
+export interface Approval {
+  /** Exactly what the plugin gets. */
+  args: unknown;
+  /** In milliseconds since 1970. */
+  askedAt: number;
+  decidedBy: string;
+  /** Goes back with the decision. */
+  digest: string;
+  expiresAt: number;
+  id: string;
+  options: Array<string>;
+  /** The question; empty if it is none. */
+  question: string;
+  /** The JSON Schema of the answer, if it is to be one object. */
+  schema?: unknown;
+  senderId: string;
+  sessionId: string;
+  /** pending, approved, answered, denied, expired or cancelled */
+  state: string;
+  /** The call that waits, as plugin.action; empty for a plan, and for a question of the model. */
+  tool: string;
+  why: string;
+}
+/** Whether a turn was ended. */
+export interface Cancelled {
+  /** False if there was no turn. */
+  cancelled: boolean;
+}
+/** What somebody says. */
+export interface ChannelMessage {
+  /** The token's own channel, or absent. */
+  channel?: string | null;
+  /** The group, with `isGroup`. */
+  groupId?: string | null;
+  /** Whether it was said in a group. */
+  isGroup?: boolean;
+  /** Files that belong to it. */
+  media?: Array<MediaFile> | null;
+  /** Who says it: with a token of the scope `channel`, a sender of it; otherwise the caller, or absent. */
+  senderId?: string | null;
+  /** What people call the sender. Models see it in groups. */
+  senderName?: string | null;
+  /** The session; absent: the sender's main one, or the group's. */
+  sessionId?: string | null;
+  /** At most 256 KiB. */
+  text: string;
+}
+/** A message that a session got. */
+export interface ChannelMessageEvent {
+  channel: string;
+  /** The client's own id of the message, if it gave one. */
+  clientId?: string | null;
+  senderId: string;
+  senderName?: string | null;
+  sessionId: string;
+  text: string;
+}
+/** A person's answer to a question. */
+export interface ClarificationAnswer {
+  /** At most 16 KiB. Null: nobody wants to answer. */
+  answer?: string | null;
+  /** `clarification.request`'s id. */
+  id: string;
+  /** As in `confirmation.answer`. */
+  senderId?: string | null;
+}
+/** The model, or a plugin, asks a person something. */
+export interface ClarificationRequest {
+  /** In milliseconds since 1970. */
+  expiresAt: number;
+  /** The id of the question, which the answer names. */
+  id: string;
+  /** Answers that are suggested; any other is as good. */
+  options: Array<string>;
+  /** The plugin whose question it is; absent if it is the model's. */
+  plugin?: string | null;
+  question: string;
+  /** The JSON Schema of the answer, if it is to be one object. */
+  schema?: unknown;
+  sessionId: string;
+}
+/** How much is compacted. */
+export interface CompactWish {
+  /** Turns that stay as they were; without it, as configured. */
+  keepTurns?: number;
+}
+/** What was compacted. */
+export interface Compacted {
+  /** Messages that the summary stands for. */
+  messages: number;
+  summary: string;
+  tokensAfter: number;
+  tokensBefore: number;
+}
+/** The configuration changed. */
+export interface ConfigUpdated {
+  /** Keys whose value changed. */
+  keys: Array<string>;
+  /** Of these, those that hold after the next start. */
+  needsRestart: Array<string>;
+}
+/** A person's decision about a call. */
+export interface ConfirmationAnswer {
+  allow: boolean;
+  /** `confirmation.request`'s digest: nothing else is approved. */
+  digest: string;
+  /** `confirmation.request`'s id. */
+  id: string;
+  /** With a denial: told to the model. At most 500 bytes. */
+  reason?: string;
+  /** Who decides: with a token of the scope `channel`, a sender of it; otherwise absent. */
+  senderId?: string | null;
+}
+/** A call, or a plan, waits for a person. */
+export interface ConfirmationRequest {
+  /** The answers, in the order in which buttons show them. */
+  actions: Array<string>;
+  /** Exactly what the plugin would get. */
+  args: unknown;
+  /** What was seen is what is approved: goes back with the answer. */
+  digest: string;
+  /** In milliseconds since 1970. */
+  expiresAt: number;
+  /** The id of the approval, which the answer names. */
+  id: string;
+  sessionId: string;
+  /** What people read: `⚠️ The assistant wants to run: …`. */
+  text: string;
+  /** The tool that would be called, as plugin.action; empty for a plan. */
+  tool: string;
+  /** Why it asks: always, destructive or pattern. */
+  why: string;
+}
+export interface Cost {
+  answers: number;
+  cachedPromptTokens: number;
+  completionTokens: number;
+  /** In US dollars. */
+  cost: number;
+  /** Of this, what nobody counted. */
+  estimated: number;
+  failures: number;
+  promptTokens: number;
+}
+/** What models cost. */
+export interface Costs {
+  byModel: Array<NamedCost>;
+  byProvider: Array<NamedCost>;
+  dayBudget?: number | null;
+  session?: Cost | null;
+  /** What a session may cost, in US dollars; absent without a limit. */
+  sessionBudget?: number | null;
+  today: Cost;
+}
+export interface Counters {
+  calls: number;
+  faults: number;
+  /** In microseconds. */
+  p50Us: number;
+  p99Us: number;
+  refusals: number;
+  tainted: number;
+  toolErrors: number;
+  truncated: number;
+}
+/** A person's decision. */
+export interface Decision {
+  /** Whether it may run; of a question, whether it is answered. */
+  allow: boolean;
+  /** The answer to a question. At most 16 KiB. */
+  answer?: string;
+  /** What was seen: needed to allow a call. */
+  digest?: string;
+  /** To allow a plan: the revision that was seen. */
+  planRevision?: number;
+  /** With a denial: told to the model. At most 500 bytes. */
+  reason?: string;
+  /** once, session or always; without it, once. */
+  scope?: string;
+}
+/** A request that waits no more. */
+export interface DecisionEvent {
+  id: string;
+  sessionId: string;
+  /** approved, answered, denied, expired or cancelled */
+  state: string;
+}
+/** A message of the gateway: `{id, type, timestamp, payload}`, and a sequence if it is recorded. */
+export type Envelope = ServerEvent & {
+  /** The event's id; the same if it is sent again. */
+  id: string;
+  /** Its place among the recorded events of its session: what `resume` goes on from. Absent if it is not recorded. */
+  sequence?: number | null;
+  /** When it happened, in milliseconds since 1970. */
+  timestamp: number;
+};
+/** Something failed. */
+export interface ErrorEvent {
+  /** What happened, and what to do. */
+  message: string;
+  /** What there is of an answer. */
+  partial?: string | null;
+  /** A word for programs. */
+  reason: string;
+  /** The client's message that it is about; absent if it had no id that could be read. */
+  replyTo?: string | null;
+  /** When a retry may succeed, in milliseconds. */
+  retryAfter?: number | null;
+  /** The session whose turn failed; absent if a message of the client did. */
+  sessionId?: string | null;
+}
+/** An action that plays a role. */
+export interface Extension {
+  /** plugin.action */
+  action: string;
+  /** Whether the action declares the role. */
+  declared: boolean;
+  /** Its entry's name. */
+  name: string;
+  /** Why it does not work, with what to do; empty if it does. */
+  reason: string;
+  role: string;
+  /** ready, waiting or failing */
+  state: string;
+}
+/** A button of a proposal. */
+export interface GhostAction {
+  label: string;
+  payload?: unknown;
+  /** approve, dismiss or custom */
+  type: string;
+}
+export interface Instance {
+  callsInFlight: number;
+  generation: number;
+  index: number;
+  memoryBytes: number;
+  pid: number;
+  state: string;
+}
+/** A job. */
+export interface Job {
+  id: string;
+  last?: Occurrence | null;
+  /** In milliseconds since 1970; absent if it never begins. */
+  nextAt?: number | null;
+  paused: boolean;
+  /** The configuration says so: then it cannot be resumed here. */
+  pausedByConfiguration: boolean;
+  target: string;
+  timezone: string;
+  /** As it is configured: `cron 0 9 * * 1-5`, `every 6h` or `at 2026-12-24T17:00:00Z`. */
+  when: string;
+}
+/** What of a job changes. */
+export interface JobChange {
+  /** Whether it rests. */
+  paused: boolean;
+}
+/** A line of a plugin's log. */
+export interface LogLine {
+  instance: number;
+  /** trace, debug, info, warn or error */
+  level: string;
+  /** stdout, stderr, stdio or talon */
+  stream: string;
+  /** Control characters are made visible. */
+  text: string;
+  /** In milliseconds since 1970. */
+  timestamp: number;
+}
+/** A file of a message. Its type is told by its bytes. */
+export interface MediaFile {
+  /** Its bytes, in base64. */
+  data: string;
+  /** What people call it. */
+  name?: string;
+}
+/** Something that the agent remembers. */
+export interface Memory {
+  content: string;
+  /** How often it was recorded. */
+  count: number;
+  /** In milliseconds since 1970. */
+  createdAt: number;
+  id: string;
+  lastUsedAt: number;
+  source: string;
+  tags: Array<string>;
+}
+/** A message. */
+export interface Message {
+  content: string;
+  id: string;
+  /** user, assistant, system or tool */
+  role: string;
+  /** It stands for older messages. */
+  summary?: boolean;
+  /** In milliseconds since 1970. */
+  timestamp: number;
+  toolCalls?: Array<MessageToolCall>;
+  toolResults?: Array<MessageToolResult>;
+}
+export interface MessageToolCall {
+  args: unknown;
+  id: string;
+  tool: string;
+}
+export interface MessageToolResult {
+  id: string;
+  metadata: ToolResultMetadata;
+  output: string;
+  success: boolean;
+  tool: string;
+}
+/** A model that may answer. */
+export interface Model {
+  alias: string;
+  contextWindow: number;
+  /** provider/name */
+  id: string;
+  /** In US dollars for a million tokens; empty if unknown. */
+  inputPrice: string;
+  /** What it is asked stays on this machine. */
+  local: boolean;
+  outputPrice: string;
+  /** ready, resting, out or not_set_up */
+  state: string;
+  supportsTools: boolean;
+  supportsVision: boolean;
+  tier: string;
+  /** Why it is not ready. */
+  why: string;
+}
+export interface NamedCost {
+  cost: Cost;
+  name: string;
+}
+/** A new session's settings. */
+export interface NewSession {
+  /** What to note about it; at most 32 entries. */
+  labels?: Record<string, string>;
+  /** provider/name or alias; without it, as configured. */
+  model?: string;
+  /** off, low, medium or high; without it, as configured. */
+  thinkingLevel?: string;
+}
+/** What one entry is told. */
+export interface Notification {
+  attempt: number;
+  /** How many events it stands for. */
+  count: number;
+  /** In milliseconds since 1970. */
+  createdAt: number;
+  details: string;
+  endedAt?: number | null;
+  entry: string;
+  fields: Record<string, string>;
+  id: string;
+  kind: string;
+  nextAt?: number | null;
+  /** Why the last attempt failed. */
+  note: string;
+  /** info, warning or critical */
+  severity: string;
+  /** waiting, sending, delivered, refused or given_up */
+  state: string;
+  summary: string;
+}
+/** A planned time of a job. */
+export interface Occurrence {
+  attempt: number;
+  endedAt?: number | null;
+  job: string;
+  /** planned, late or manual */
+  kind: string;
+  /** Why it failed, was missed, or is tried again. */
+  note: string;
+  /** In milliseconds since 1970. */
+  plannedAt: number;
+  result: string;
+  /** Where it was asked. */
+  sessionId?: string | null;
+  startedAt?: number | null;
+  /** planned, running, done, failed or missed */
+  state: string;
+  structuredResult?: unknown;
+}
+/** What is done with a plugin. */
+export type Operation = "start" | "stop" | "restart" | "reload";
+/** A page of a list. */
+export interface PageApproval {
+  items: Array<{
+    /** Exactly what the plugin gets. */
+    args: unknown;
+    /** In milliseconds since 1970. */
+    askedAt: number;
+    decidedBy: string;
+    /** Goes back with the decision. */
+    digest: string;
+    expiresAt: number;
+    id: string;
+    options: Array<string>;
+    /** The question; empty if it is none. */
+    question: string;
+    /** The JSON Schema of the answer, if it is to be one object. */
+    schema?: unknown;
+    senderId: string;
+    sessionId: string;
+    /** pending, approved, answered, denied, expired or cancelled */
+    state: string;
+    /** The call that waits, as plugin.action; empty for a plan, and for a question of the model. */
+    tool: string;
+    why: string;
+  }>;
+  /** With which the next page is asked for; absent on the last one. */
+  nextCursor?: string | null;
+}
+/** A page of a list. */
+export interface PageExtension {
+  items: Array<{
+    /** plugin.action */
+    action: string;
+    /** Whether the action declares the role. */
+    declared: boolean;
+    /** Its entry's name. */
+    name: string;
+    /** Why it does not work, with what to do; empty if it does. */
+    reason: string;
+    role: string;
+    /** ready, waiting or failing */
+    state: string;
+  }>;
+  /** With which the next page is asked for; absent on the last one. */
+  nextCursor?: string | null;
+}
+/** A page of a list. */
+export interface PageJob {
+  items: Array<{
+    id: string;
+    last?: Occurrence | null;
+    /** In milliseconds since 1970; absent if it never begins. */
+    nextAt?: number | null;
+    paused: boolean;
+    /** The configuration says so: then it cannot be resumed here. */
+    pausedByConfiguration: boolean;
+    target: string;
+    timezone: string;
+    /** As it is configured: `cron 0 9 * * 1-5`, `every 6h` or `at 2026-12-24T17:00:00Z`. */
+    when: string;
+  }>;
+  /** With which the next page is asked for; absent on the last one. */
+  nextCursor?: string | null;
+}
+/** A page of a list. */
+export interface PageLogLine {
+  items: Array<{
+    instance: number;
+    /** trace, debug, info, warn or error */
+    level: string;
+    /** stdout, stderr, stdio or talon */
+    stream: string;
+    /** Control characters are made visible. */
+    text: string;
+    /** In milliseconds since 1970. */
+    timestamp: number;
+  }>;
+  /** With which the next page is asked for; absent on the last one. */
+  nextCursor?: string | null;
+}
+/** A page of a list. */
+export interface PageMemory {
+  items: Array<{
+    content: string;
+    /** How often it was recorded. */
+    count: number;
+    /** In milliseconds since 1970. */
+    createdAt: number;
+    id: string;
+    lastUsedAt: number;
+    source: string;
+    tags: Array<string>;
+  }>;
+  /** With which the next page is asked for; absent on the last one. */
+  nextCursor?: string | null;
+}
+/** A page of a list. */
+export interface PageModel {
+  items: Array<{
+    alias: string;
+    contextWindow: number;
+    /** provider/name */
+    id: string;
+    /** In US dollars for a million tokens; empty if unknown. */
+    inputPrice: string;
+    /** What it is asked stays on this machine. */
+    local: boolean;
+    outputPrice: string;
+    /** ready, resting, out or not_set_up */
+    state: string;
+    supportsTools: boolean;
+    supportsVision: boolean;
+    tier: string;
+    /** Why it is not ready. */
+    why: string;
+  }>;
+  /** With which the next page is asked for; absent on the last one. */
+  nextCursor?: string | null;
+}
+/** A page of a list. */
+export interface PageNotification {
+  items: Array<{
+    attempt: number;
+    /** How many events it stands for. */
+    count: number;
+    /** In milliseconds since 1970. */
+    createdAt: number;
+    details: string;
+    endedAt?: number | null;
+    entry: string;
+    fields: Record<string, string>;
+    id: string;
+    kind: string;
+    nextAt?: number | null;
+    /** Why the last attempt failed. */
+    note: string;
+    /** info, warning or critical */
+    severity: string;
+    /** waiting, sending, delivered, refused or given_up */
+    state: string;
+    summary: string;
+  }>;
+  /** With which the next page is asked for; absent on the last one. */
+  nextCursor?: string | null;
+}
+/** A page of a list. */
+export interface PageOccurrence {
+  items: Array<{
+    attempt: number;
+    endedAt?: number | null;
+    job: string;
+    /** planned, late or manual */
+    kind: string;
+    /** Why it failed, was missed, or is tried again. */
+    note: string;
+    /** In milliseconds since 1970. */
+    plannedAt: number;
+    result: string;
+    /** Where it was asked. */
+    sessionId?: string | null;
+    startedAt?: number | null;
+    /** planned, running, done, failed or missed */
+    state: string;
+    structuredResult?: unknown;
+  }>;
+  /** With which the next page is asked for; absent on the last one. */
+  nextCursor?: string | null;
+}
+/** A page of a list. */
+export interface PagePlugin {
+  items: Array<{
+    /** How many actions it has. */
+    actions: number;
+    /** Its circuit breaker. */
+    breaker: string;
+    callsInFlight: number;
+    callsWaiting: number;
+    /** Actions that declare something else than what was approved. */
+    changedActions: Array<string>;
+    counters?: Counters | null;
+    /** up or down: what is wanted. */
+    desired: string;
+    instances: Array<Instance>;
+    name: string;
+    /** Protections that are not in force, each with its reason. */
+    notEnforced: Array<string>;
+    quarantined: boolean;
+    /** Why it is where it is, with what to do next. */
+    reason: string;
+    /** discovered, starting, handshaking, ready, unhealthy, draining, stopped, backoff, failed or refused */
+    state: string;
+  }>;
+  /** With which the next page is asked for; absent on the last one. */
+  nextCursor?: string | null;
+}
+/** A page of a list. */
+export interface PageSession {
+  items: Array<{
+    channel: string;
+    config: SessionConfig;
+    /** In US dollars. */
+    cost: number;
+    id: string;
+    /** What clients noted about it. */
+    labels: Record<string, string>;
+    /** Absent in lists. */
+    messages?: Array<Message> | null;
+    metadata: SessionMetadata;
+    /** With which the next page of messages is asked for. */
+    nextCursor?: string | null;
+    /** Whose it is. */
+    senderId: string;
+    /** created (without a message), active or idle */
+    state: string;
+    /** The beginning of its first message. */
+    title: string;
+    /** idle, running, waiting (for an approval) or interrupted */
+    turn: string;
+  }>;
+  /** With which the next page is asked for; absent on the last one. */
+  nextCursor?: string | null;
+}
+/** A page of a list. */
+export interface PageTool {
+  items: Array<{
+    action: string;
+    /** never, destructive or always: whether a call asks a person first. */
+    confirm: string;
+    description: string;
+    /** Whether it declares that it destroys; absent if it does not say. */
+    destructive?: boolean | null;
+    name: string;
+    /** The JSON Schema of its arguments. */
+    parameters: unknown;
+    plugin: string;
+    readOnly: boolean;
+  }>;
+  /** With which the next page is asked for; absent on the last one. */
+  nextCursor?: string | null;
+}
+export interface Parameter {
+  description: string;
+  name: string;
+  required: boolean;
+  type: string;
+}
+/** A step of a plan. */
+export interface PlanStep {
+  /** open, active or done */
+  state: string;
+  text: string;
+}
+/** A plugin. */
+export interface Plugin {
+  /** How many actions it has. */
+  actions: number;
+  /** Its circuit breaker. */
+  breaker: string;
+  callsInFlight: number;
+  callsWaiting: number;
+  /** Actions that declare something else than what was approved. */
+  changedActions: Array<string>;
+  counters?: Counters | null;
+  /** up or down: what is wanted. */
+  desired: string;
+  instances: Array<Instance>;
+  name: string;
+  /** Protections that are not in force, each with its reason. */
+  notEnforced: Array<string>;
+  quarantined: boolean;
+  /** Why it is where it is, with what to do next. */
+  reason: string;
+  /** discovered, starting, handshaking, ready, unhealthy, draining, stopped, backoff, failed or refused */
+  state: string;
+}
+/** A plugin with its actions. */
+export interface PluginDetails {
+  actions: Array<Action>;
+  description: string;
+  plugin: Plugin;
+}
+/** Follow sessions from where an earlier connection ended. */
+export interface Resume {
+  /** At most 1024. */
+  cursors: Array<SessionCursor>;
+}
+export interface Retried {
+  /** How many are attempted again. */
+  notifications: number;
+}
+/** Which are attempted again. */
+export interface RetryWish {
+  /** One of them; without it, all that were refused, given up, or wait. */
+  id?: string;
+}
+/** A message. */
+export interface Sent {
+  /** Files that belong to it. */
+  media?: Array<MediaFile>;
+  /** For this turn alone: provider/name or alias. */
+  model?: string;
+  /** A JSON Schema that the answer has to fit. */
+  schema?: unknown;
+  /** At most 256 KiB. */
+  text: string;
+  /** For this turn alone: off, low, medium or high. */
+  thinkingLevel?: string;
+}
+/** An event, by its type. The list is closed: a misspelt one does not compile, and clients ignore those they do not know. */
+export type ServerEvent = {
+  /** A message that a session got, also over other connections. */
+  payload: ChannelMessageEvent;
+  type: "channel.message";
+} | {
+  /** A piece of the answer. */
+  payload: AgentResponse;
+  type: "agent.response";
+} | {
+  /** The answer is over. */
+  payload: AgentResponseEnd;
+  type: "agent.response.end";
+} | {
+  /** Pieces of the answer so far do not count: another attempt begins. */
+  payload: AgentResponseDiscard;
+  type: "agent.response.discard";
+} | {
+  /** Where the loop is. */
+  payload: AgentPhase;
+  type: "agent.phase";
+} | {
+  /** The model thinks: for typing indicators, without text. */
+  payload: AgentThinking;
+  type: "agent.thinking";
+} | {
+  /** A piece of what the model thinks. */
+  payload: AgentThought;
+  type: "agent.thought";
+} | {
+  /** Something people should know while the turn goes on. */
+  payload: AgentNotice;
+  type: "agent.notice";
+} | {
+  /** The session's plan, after it changed. */
+  payload: AgentPlan;
+  type: "agent.plan";
+} | {
+  /** A sub-agent begins. */
+  payload: SubagentStart;
+  type: "subagent.start";
+} | {
+  /** A sub-agent has ended. */
+  payload: SubagentResult;
+  type: "subagent.result";
+} | {
+  /** The model calls a tool. */
+  payload: ToolCallEvent;
+  type: "tool.call";
+} | {
+  /** What came of a call. */
+  payload: ToolResultEvent;
+  type: "tool.result";
+} | {
+  /** What a running call puts out. */
+  payload: ToolStreamEvent;
+  type: "tool.stream";
+} | {
+  /** How far a running call has come. */
+  payload: ToolProgressEvent;
+  type: "tool.progress";
+} | {
+  /** A call, or a plan, waits for a person. */
+  payload: ConfirmationRequest;
+  type: "confirmation.request";
+} | {
+  /** It was decided, or waits no more. */
+  payload: DecisionEvent;
+  type: "confirmation.decided";
+} | {
+  /** The model, or a plugin, asks a person something. */
+  payload: ClarificationRequest;
+  type: "clarification.request";
+} | {
+  /** It was answered, or waits no more. */
+  payload: DecisionEvent;
+  type: "clarification.decided";
+} | {
+  /** A session began, with its first message. */
+  payload: SessionCreated;
+  type: "session.created";
+} | {
+  /** A session that was idle is used again. */
+  payload: SessionEvent;
+  type: "session.resumed";
+} | {
+  /** A session has become idle. */
+  payload: SessionEvent;
+  type: "session.idle";
+} | {
+  /** A session's settings changed, or its turns were undone or compacted: read it again. */
+  payload: SessionEvent;
+  type: "session.updated";
+} | {
+  /** A session is not there, or no more. */
+  payload: SessionEvent;
+  type: "session.deleted";
+} | {
+  /** The configuration changed. */
+  payload: ConfigUpdated;
+  type: "config.updated";
+} | {
+  /** A proposal that nobody asked for. */
+  payload: ShadowGhost;
+  type: "shadow.ghost";
+} | {
+  /** Something failed: a turn, or a message of the client. */
+  payload: ErrorEvent;
+  type: "error";
+};
+/** A session. */
+export interface Session {
+  channel: string;
+  config: SessionConfig;
+  /** In US dollars. */
+  cost: number;
+  id: string;
+  /** What clients noted about it. */
+  labels: Record<string, string>;
+  /** Absent in lists. */
+  messages?: Array<Message> | null;
+  metadata: SessionMetadata;
+  /** With which the next page of messages is asked for. */
+  nextCursor?: string | null;
+  /** Whose it is. */
+  senderId: string;
+  /** created (without a message), active or idle */
+  state: string;
+  /** The beginning of its first message. */
+  title: string;
+  /** idle, running, waiting (for an approval) or interrupted */
+  turn: string;
+}
+/** What of a session changes; what is absent stays. */
+export interface SessionChange {
+  /** Entries to set; an empty value removes one. */
+  labels?: Record<string, string>;
+  /** provider/name or alias; empty: as configured. */
+  model?: string | null;
+  /** off, low, medium or high; empty: as configured. */
+  thinkingLevel?: string | null;
+}
+/** What a session wants otherwise than the configuration says. */
+export interface SessionConfig {
+  model?: string | null;
+  /** off, low, medium or high */
+  thinkingLevel?: string | null;
+}
+/** A session began. */
+export interface SessionCreated {
+  channel: string;
+  /** The client's message that began it, if that is known. */
+  replyTo?: string | null;
+  senderId: string;
+  sessionId: string;
+}
+/** The last event of a session that was seen. */
+export interface SessionCursor {
+  /** Its `sequence`; 0 for all events of the session. */
+  after: number;
+  sessionId: string;
+}
+/** Something became of a session. */
+export interface SessionEvent {
+  sessionId: string;
+}
+export interface SessionMetadata {
+  /** In milliseconds since 1970. */
+  createdAt: number;
+  lastActiveAt: number;
+  messageCount: number;
+  /** The model that answered last. */
+  model: string;
+}
+/** A proposal that nobody asked for. */
+export interface ShadowGhost {
+  actions: Array<GhostAction>;
+  /** low, medium or high */
+  confidence: string;
+  id: string;
+  /** What was noticed. */
+  observation: string;
+  /** What is suggested. */
+  proposal: string;
+  /** What caused it. */
+  trigger: string;
+}
+/** A sub-agent has ended. */
+export interface SubagentResult {
+  agent: string;
+  /** In US dollars. */
+  cost: number;
+  /** In milliseconds. */
+  duration: number;
+  error?: string | null;
+  /** The id of the call that started it. */
+  id: string;
+  /** What it found; null if it failed. */
+  result: unknown;
+  sessionId: string;
+  tokensUsed: number;
+}
+/** A sub-agent begins. */
+export interface SubagentStart {
+  agent: string;
+  /** The id of the call that started it. */
+  id: string;
+  sessionId: string;
+  task: string;
+}
+/** Tokens of a turn. */
+export interface TokenUsage {
+  completionTokens: number;
+  promptTokens: number;
+  totalTokens: number;
+}
+/** A tool that models may call. */
+export interface Tool {
+  action: string;
+  /** never, destructive or always: whether a call asks a person first. */
+  confirm: string;
+  description: string;
+  /** Whether it declares that it destroys; absent if it does not say. */
+  destructive?: boolean | null;
+  name: string;
+  /** The JSON Schema of its arguments. */
+  parameters: unknown;
+  plugin: string;
+  readOnly: boolean;
+}
+/** The model calls a tool. */
+export interface ToolCallEvent {
+  /** Its arguments, as one object with their types; what the model wrote as text if that was no object. */
+  args: unknown;
+  /** Its own id, which its result names; the event has the same. */
+  id?: string;
+  sessionId: string;
+  tool: string;
+}
+/** How far a running call has come. */
+export interface ToolProgressEvent {
+  /** The id of its `tool.call`. */
+  id: string;
+  message: string;
+  progress: number;
+  sessionId: string;
+  total?: number | null;
+}
+/** What came of a call. */
+export interface ToolResultEvent {
+  /** The id of its `tool.call`. */
+  id: string;
+  metadata: ToolResultMetadata;
+  /** The text that the model gets. */
+  output: string;
+  sessionId: string;
+  success: boolean;
+  tool: string;
+}
+/** About a result. */
+export interface ToolResultMetadata {
+  /** What came of its confirmation: approved, denied, expired or cancelled. Absent if it needed none. */
+  confirmation?: string | null;
+  /** In milliseconds. */
+  executionTime: number;
+  /** Whether a limit left anything out. */
+  truncated: boolean;
+}
+/** What a running call puts out. */
+export interface ToolStreamEvent {
+  /** The id of its `tool.call`. */
+  id: string;
+  leftOutBytes: number;
+  /** Whole lines that were left out since the last of these events, and bytes of these and of lines that were cut. */
+  leftOutLines: number;
+  lines: Array<string>;
+  sessionId: string;
+}
+/** End the turn that a session is in. */
+export interface TurnCancel {
+  /** Whose session it is: with a token of the scope `channel`, a sender of it; otherwise absent. */
+  senderId?: string | null;
+  sessionId: string;
+}

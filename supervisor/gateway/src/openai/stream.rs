@@ -1,0 +1,171 @@
+//! Answers, piece by piece. A stream cannot take back what it said: where the agent begins anew after text was sent, the stream ends with
+//! an error instead of a mixture of two answers.
+
+use std::convert::Infallible;
+
+use axum::response::sse::{Event, KeepAlive, Sse};
+use futures_util::{FutureExt as _, Stream, StreamExt as _, stream};
+use serde_json::{Value, json};
+use talon_proto::agent::chunk::Kind;
+
+use super::completion::{CompletionUsage, completion_id, created};
+use super::errors::error;
+use super::request::ChatRequest;
+use super::stateless::StatelessTurn;
+use crate::api::sessions::turn::failed;
+use crate::app::App;
+use crate::identity::Caller;
+use crate::problem::{Problem, ProblemKind};
+use crate::sse::{KEEP_ALIVE, ended};
+
+/// What a stream writes at its end.
+const DONE: &str = "[DONE]";
+
+/// The stream of an answer.
+pub(super) fn answer(
+    app: &App,
+    caller: &Caller,
+    turn: StatelessTurn,
+    request: &ChatRequest,
+) -> Sse<impl Stream<Item = Result<Event, Infallible>> + use<>> {
+    let pieces = Pieces {
+        id: completion_id(),
+        created: created(),
+        model: request.model.clone(),
+        include_usage: request.include_usage,
+        has_text: false,
+    };
+    let begin = pieces.piece(&json!({"role": "assistant", "content": ""}), None);
+    let rest = stream::unfold(Some((turn, pieces)), |state| async move {
+        let (mut turn, mut pieces) = state?;
+        loop {
+            let kind = match turn.next().await {
+                Ok(Some(kind)) => kind,
+                Ok(None) => return Some((vec![error(&lost()).to_string()], None)),
+                Err(status) => return Some((vec![error(&status.into()).to_string()], None)),
+            };
+            match pieces.next(kind) {
+                Step::Nothing => {}
+                Step::More(text) => return Some((vec![text], Some((turn, pieces)))),
+                Step::End(texts) => return Some((texts, None)),
+            }
+        }
+    });
+    let texts = stream::iter([vec![begin]]).chain(rest).take_until(ended(app, caller).boxed());
+    let events = texts.flat_map(stream::iter).map(|text| Ok(Event::default().data(text)));
+    Sse::new(events.boxed()).keep_alive(KeepAlive::new().interval(KEEP_ALIVE))
+}
+
+fn lost() -> Problem {
+    Problem::new(ProblemKind::Unavailable, "the agent ended in the middle of the answer: ask again")
+}
+
+fn begun_anew() -> Problem {
+    let detail = "the answer was begun anew after a part of it was sent: ask again, or without stream";
+    Problem::new(ProblemKind::BadGateway, detail)
+}
+
+/// What a piece of a turn becomes.
+#[derive(Debug, PartialEq)]
+enum Step {
+    Nothing,
+    More(String),
+    End(Vec<String>),
+}
+
+/// Writes the pieces of one completion.
+struct Pieces {
+    id: String,
+    created: u64,
+    model: String,
+    include_usage: bool,
+    has_text: bool,
+}
+
+impl Pieces {
+    fn next(&mut self, kind: Kind) -> Step {
+        match kind {
+            Kind::Text(text) if text.whole && self.has_text => {
+                Step::End(vec![error(&begun_anew()).to_string()])
+            }
+            Kind::Text(text) => {
+                self.has_text = true;
+                Step::More(self.piece(&json!({"content": text.text}), None))
+            }
+            Kind::Notice(notice) if notice.discard_text && self.has_text => {
+                Step::End(vec![error(&begun_anew()).to_string()])
+            }
+            Kind::Done(done) => {
+                let mut texts = vec![self.piece(&json!({}), Some("stop"))];
+                if self.include_usage {
+                    let usage = CompletionUsage::from(done.usage.as_ref());
+                    texts.push(self.chunk(&json!([]), &json!(usage)));
+                }
+                texts.push(DONE.to_owned());
+                Step::End(texts)
+            }
+            Kind::Error(failure) => Step::End(vec![error(&failed(&failure)).to_string()]),
+            _ => Step::Nothing,
+        }
+    }
+
+    fn piece(&self, delta: &Value, finish_reason: Option<&str>) -> String {
+        let choice = json!([{"index": 0, "delta": delta, "finish_reason": finish_reason, "logprobs": null}]);
+        self.chunk(&choice, &Value::Null)
+    }
+
+    fn chunk(&self, choices: &Value, usage: &Value) -> String {
+        let mut chunk = json!({
+            "id": self.id,
+            "object": "chat.completion.chunk",
+            "created": self.created,
+            "model": self.model,
+            "choices": choices,
+        });
+        if self.include_usage {
+            chunk["usage"] = usage.clone();
+        }
+        chunk.to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use talon_proto::agent::{Done, Notice, Text};
+
+    use super::*;
+
+    fn pieces() -> Pieces {
+        let (id, model) = ("chatcmpl_1".to_owned(), "talon".to_owned());
+        Pieces { id, created: 1, model, include_usage: true, has_text: false }
+    }
+
+    fn text(text: &str, whole: bool) -> Kind {
+        Kind::Text(Text { text: text.to_owned(), whole })
+    }
+
+    #[test]
+    fn a_stream_ends_with_usage_and_done() {
+        let mut pieces = pieces();
+        let Step::More(piece) = pieces.next(text("Hi", false)) else { panic!() };
+        let piece: Value = serde_json::from_str(&piece).unwrap();
+        assert_eq!((&piece["choices"][0]["delta"]["content"], &piece["usage"]), (&json!("Hi"), &Value::Null));
+        let Step::End(texts) = pieces.next(Kind::Done(Done::default())) else { panic!() };
+        assert_eq!((texts.len(), texts[2].as_str()), (3, DONE));
+        assert_eq!(serde_json::from_str::<Value>(&texts[1]).unwrap()["choices"], json!([]));
+    }
+
+    #[test]
+    fn two_answers_are_never_mixed() {
+        let discard = || Kind::Notice(Notice { discard_text: true, ..Notice::default() });
+        for second in [text("all", true), discard()] {
+            let mut pieces = pieces();
+            assert!(matches!(pieces.next(text("a", false)), Step::More(_)));
+            let Step::End(texts) = pieces.next(second) else { panic!() };
+            assert!(texts.len() == 1 && texts[0].contains("begun anew"), "{texts:?}");
+        }
+        let mut fresh = pieces();
+        assert_eq!(fresh.next(discard()), Step::Nothing);
+        assert!(matches!(fresh.next(text("all", true)), Step::More(_)));
+    }
+}

@@ -1,0 +1,160 @@
+//! One connection: reads, writes, pings, and ends.
+
+use std::time::Duration;
+
+use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket, close_code};
+use futures_util::stream::{SplitSink, SplitStream};
+use futures_util::{SinkExt as _, StreamExt as _};
+use tokio::time::{MissedTickBehavior, interval, timeout};
+use tokio_util::sync::CancellationToken;
+use tungstenite::Error as SocketError;
+
+use super::dispatch::Dispatch;
+use super::outbox::{OutboxReader, outbox};
+use crate::app::App;
+use crate::events::client_message::parse;
+use crate::identity::Caller;
+use crate::problem::{Problem, ProblemKind};
+
+/// How often a client is asked whether it is there: below the minute after which proxies forget an idle connection.
+const PING_EVERY: Duration = Duration::from_secs(25);
+/// After what silence, pongs included, a client is taken to be gone: three pings.
+const MAX_SILENCE: Duration = Duration::from_secs(80);
+/// How long one message may take to be written. Who reads nothing for so long is cut off.
+const MAX_STALL: Duration = Duration::from_secs(30);
+/// How long the last frame may take.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
+/// The program restarts: connect again (RFC 6455's registry; axum names it so).
+const SERVICE_RESTART: u16 = close_code::RESTART;
+
+/// Why a connection ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// The client closed it, or it broke.
+    Gone,
+    /// The gateway ends.
+    Restart,
+    /// The client's credential holds no more.
+    Revoked,
+    /// Nothing was heard for too long.
+    Silent,
+    /// The client reads too slowly.
+    Slow,
+    /// A message is too large.
+    TooLarge,
+    /// What was sent is no WebSocket.
+    Protocol,
+}
+
+impl End {
+    /// What the client is told; `None` if nobody is there.
+    fn frame(self) -> Option<CloseFrame> {
+        let (code, reason) = match self {
+            Self::Gone => return None,
+            Self::Restart => (SERVICE_RESTART, "the gateway restarts: connect again"),
+            Self::Revoked => (close_code::POLICY, "the credential was revoked: get another"),
+            Self::Silent => (close_code::POLICY, "nothing was heard for 80 s: answer pings"),
+            Self::Slow => (close_code::AGAIN, "this client reads too slowly: connect again"),
+            Self::TooLarge => (close_code::SIZE, "a message is larger than gateway.limits.body allows"),
+            Self::Protocol => (close_code::PROTOCOL, "what was sent is no WebSocket"),
+        };
+        Some(CloseFrame { code, reason: Utf8Bytes::from_static(reason) })
+    }
+}
+
+/// Serves a connection to its end.
+pub(super) async fn serve(app: App, caller: Caller, socket: WebSocket) {
+    let (mut sink, stream) = socket.split();
+    let (outbox, waiting) = outbox();
+    let ending = app.ending();
+    let credential = app.revocations.watch(&caller);
+    let ended = CancellationToken::new();
+    let dispatch = Dispatch::new(app.clone(), caller.clone(), outbox, ended.clone());
+    let _ended = ended.drop_guard();
+    let end = tokio::select! {
+        end = read(&app, &caller, &dispatch, stream) => end,
+        end = write(&mut sink, waiting) => end,
+        () = ending.cancelled() => End::Restart,
+        () = credential.revoked() => End::Revoked,
+    };
+    if end == End::Slow {
+        app.sockets.count_cut();
+    }
+    tracing::debug!(?end, "a WebSocket connection ended");
+    if let Some(frame) = end.frame() {
+        // Whoever does not take the last frame in time goes without.
+        let _told = timeout(CLOSE_TIMEOUT, sink.send(Message::Close(Some(frame)))).await;
+    }
+}
+
+async fn read(app: &App, caller: &Caller, dispatch: &Dispatch, mut stream: SplitStream<WebSocket>) -> End {
+    loop {
+        let message = match timeout(MAX_SILENCE, stream.next()).await {
+            Err(_) => return End::Silent,
+            Ok(None) => return End::Gone,
+            Ok(Some(Err(error))) => return broken(error),
+            Ok(Some(Ok(message))) => message,
+        };
+        let text = match message {
+            Message::Text(text) => text,
+            Message::Binary(_) => {
+                let problem = Problem::new(ProblemKind::BadRequest, "messages are text: send JSON as text");
+                if dispatch.fail(None, &problem).await.is_err() {
+                    return End::Gone;
+                }
+                continue;
+            }
+            Message::Ping(_) | Message::Pong(_) => continue,
+            Message::Close(_) => return End::Gone,
+        };
+        app.sockets.count_message();
+        let key = caller.via.credential_id().unwrap_or_else(|| caller.subject.as_str());
+        let taken = app.rates.take_credential(key, app.settings().limits.requests_per_minute);
+        let told = match taken.map(|()| parse(&text)) {
+            Err(wait) => {
+                let detail =
+                    "this credential sends too many messages (gateway.limits.requests_per_minute): wait";
+                let problem = Problem::new(ProblemKind::TooManyRequests, detail).with_retry_after(wait);
+                let told = dispatch.fail(None, &problem).await;
+                // A flood is held back where it comes from: nothing is read meanwhile.
+                tokio::time::sleep(wait).await;
+                told
+            }
+            Ok(Ok((id, message))) => dispatch.message(id, message).await,
+            Ok(Err(error)) => dispatch.refuse(error).await,
+        };
+        if told.is_err() {
+            return End::Gone;
+        }
+    }
+}
+
+fn broken(error: axum::Error) -> End {
+    match error.into_inner().downcast::<SocketError>().as_deref() {
+        Ok(SocketError::Capacity(_)) => End::TooLarge,
+        Ok(SocketError::Protocol(tungstenite::error::ProtocolError::ResetWithoutClosingHandshake)) => {
+            End::Gone
+        }
+        Ok(SocketError::Protocol(_) | SocketError::Utf8(_)) => End::Protocol,
+        _ => End::Gone,
+    }
+}
+
+async fn write(sink: &mut SplitSink<WebSocket, Message>, mut waiting: OutboxReader) -> End {
+    let mut pings = interval(PING_EVERY);
+    pings.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        let (message, _room) = tokio::select! {
+            outgoing = waiting.next() => match outgoing {
+                Some(mut outgoing) => (Message::Text(std::mem::take(&mut outgoing.text).into()), Some(outgoing)),
+                None => return End::Gone,
+            },
+            _ = pings.tick() => (Message::Ping(bytes::Bytes::new()), None),
+        };
+        match timeout(MAX_STALL, sink.send(message)).await {
+            Err(_) => return End::Slow,
+            Ok(Err(_)) => return End::Gone,
+            Ok(Ok(())) => {}
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! What a message of the client brings about.
+
+use std::sync::Arc;
+
+use futures_util::StreamExt as _;
+use talon_proto::agent::{AskRequest, CancelRequest};
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+
+use super::conversations::Conversations;
+use super::outbox::{ConnectionEndedError, Outbox};
+use super::speaker::{Claim, said_by, speaker};
+use crate::api::access::{of_session, require_chat, session};
+use crate::api::approvals::{Decision, decide_as};
+use crate::api::sessions::send::media;
+use crate::api::sessions::turn::{Turn, unix_ms};
+use crate::app::App;
+use crate::events::agent::ErrorEvent;
+use crate::events::client_message::{
+    ChannelMessage, ClarificationAnswer, ClientMessage, ConfirmationAnswer, TurnCancel,
+};
+use crate::events::ids::session_id;
+use crate::events::session::SessionCreated;
+use crate::events::{ClientMessageError, Envelope, ServerEvent};
+use crate::identity::Caller;
+use crate::problem::{Problem, ProblemKind};
+
+/// Messages of one connection that wait for their turn, or are in it. One more gets an error; the connection stays.
+const MAX_TURNS: usize = 64;
+
+/// What the messages of one connection share. Cheap to clone.
+#[derive(Clone)]
+pub(super) struct Dispatch {
+    app: App,
+    caller: Caller,
+    outbox: Outbox,
+    conversations: Arc<Conversations>,
+    places: Arc<Semaphore>,
+    ended: CancellationToken,
+}
+
+impl Dispatch {
+    /// Turns end when `ended` is cancelled.
+    pub(super) fn new(app: App, caller: Caller, outbox: Outbox, ended: CancellationToken) -> Self {
+        let (conversations, places) = (Arc::default(), Arc::new(Semaphore::new(MAX_TURNS)));
+        Self { app, caller, outbox, conversations, places, ended }
+    }
+
+    /// Does what a message says. What comes of it goes to the outbox, also that it failed.
+    pub(super) async fn message(
+        &self,
+        id: String,
+        message: ClientMessage,
+    ) -> Result<(), ConnectionEndedError> {
+        let done = match message {
+            ClientMessage::ChannelMessage(message) => return self.begin(id, message).await,
+            ClientMessage::ConfirmationAnswer(answer) => self.confirm(answer).await,
+            ClientMessage::ClarificationAnswer(answer) => self.clarify(answer).await,
+            ClientMessage::TurnCancel(cancel) => self.cancel(cancel).await,
+            ClientMessage::Resume(_) => {
+                let detail = "this agent keeps no events: read the session (GET /api/sessions/{id})";
+                Err(Problem::new(ProblemKind::NotImplemented, detail))
+            }
+        };
+        match done {
+            Ok(()) => Ok(()),
+            Err(problem) => self.fail(Some(id), &problem).await,
+        }
+    }
+
+    /// Says that something of the client's failed. The connection stays.
+    pub(super) async fn fail(
+        &self,
+        reply_to: Option<String>,
+        problem: &Problem,
+    ) -> Result<(), ConnectionEndedError> {
+        let retry_after =
+            problem.retry_after().map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX));
+        let reason = problem.kind().name().replace('-', "_");
+        self.send_error(ErrorEvent { reply_to, retry_after, ..error(&reason, problem.detail()) }).await
+    }
+
+    /// Says that a message is not understood. The connection stays.
+    pub(super) async fn refuse(&self, refused: ClientMessageError) -> Result<(), ConnectionEndedError> {
+        let ClientMessageError { reply_to, reason, message } = refused;
+        self.send_error(ErrorEvent { reply_to, ..error(reason, &message) }).await
+    }
+
+    async fn send_error(&self, event: ErrorEvent) -> Result<(), ConnectionEndedError> {
+        self.outbox.push(&Envelope::now(ServerEvent::Error(event), unix_ms())).await
+    }
+
+    /// Begins a turn, in a task of its own: the connection goes on reading.
+    async fn begin(&self, id: String, message: ChannelMessage) -> Result<(), ConnectionEndedError> {
+        let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else {
+            let detail =
+                format!("{MAX_TURNS} messages of this connection are not answered yet: wait for one");
+            return self.fail(Some(id), &Problem::new(ProblemKind::TooManyRequests, detail)).await;
+        };
+        let this = self.clone();
+        tokio::spawn(async move {
+            let ended = this.ended.clone();
+            // Of a connection that has ended nobody wants to know more.
+            ended.run_until_cancelled(this.answer(id, message)).await;
+            drop(place);
+        });
+        Ok(())
+    }
+
+    async fn answer(&self, id: String, message: ChannelMessage) -> Result<(), ConnectionEndedError> {
+        match self.turn(&id, message).await {
+            Ok(ended) => ended,
+            Err(problem) => self.fail(Some(id), &problem).await,
+        }
+    }
+
+    /// One turn, and its events.
+    async fn turn(
+        &self,
+        id: &str,
+        message: ChannelMessage,
+    ) -> Result<Result<(), ConnectionEndedError>, Problem> {
+        require_chat(&self.caller)?;
+        let caller = speaker(&self.caller, Claim::from(&message))?;
+        let limit = self.app.settings().limits.requests_per_minute;
+        if let Err(wait) = self.app.rates.take_credential(caller.subject.as_str(), limit) {
+            let detail = "this sender sends too many messages (gateway.limits.requests_per_minute): wait";
+            return Err(Problem::new(ProblemKind::TooManyRequests, detail).with_retry_after(wait));
+        }
+        let named = message.session_id.as_deref().or(caller.session.as_deref());
+        // Held to the end of the turn: the next message of this conversation begins after it.
+        let mut conversation = match named {
+            Some(named) => self.conversations.named(session(&caller, named)?).await,
+            None => self.conversations.main(&self.app, &caller).await?,
+        };
+        let is_new = conversation.is_empty();
+        let text = match message.sender_name.as_deref() {
+            Some(name) if message.is_group => said_by(name, &message.text),
+            _ => message.text,
+        };
+        let request = AskRequest {
+            session_id: conversation.clone(),
+            text,
+            channel: caller.channel.to_string(),
+            can_answer: true,
+            media: media(message.media.unwrap_or_default())?,
+            ..AskRequest::default()
+        };
+        let turn = Turn::begin(&self.app, &caller, request).await?;
+        turn.started.session_id.clone_into(&mut conversation);
+        if is_new {
+            let event = ServerEvent::SessionCreated(SessionCreated {
+                session_id: session_id(&conversation),
+                sender_id: caller.subject.to_string(),
+                channel: caller.channel.to_string(),
+                reply_to: Some(id.to_owned()),
+            });
+            if self.outbox.push(&Envelope::now(event, unix_ms())).await.is_err() {
+                return Ok(Err(ConnectionEndedError));
+            }
+        }
+        let mut events = std::pin::pin!(turn.events());
+        while let Some(event) = events.next().await {
+            if self.outbox.push(&event?).await.is_err() {
+                return Ok(Err(ConnectionEndedError));
+            }
+        }
+        Ok(Ok(()))
+    }
+
+    /// As whom an answer counts.
+    fn answerer(&self, sender: Option<&str>) -> Result<Caller, Problem> {
+        speaker(&self.caller, Claim { sender, ..Claim::default() })
+    }
+
+    async fn confirm(&self, answer: ConfirmationAnswer) -> Result<(), Problem> {
+        let caller = self.answerer(answer.sender_id.as_deref())?;
+        let decision = Decision {
+            allow: answer.allow,
+            digest: answer.digest,
+            reason: answer.reason,
+            ..Decision::default()
+        };
+        decide_as(&self.app, &caller, answer.id, decision).await.map(drop)
+    }
+
+    async fn clarify(&self, answer: ClarificationAnswer) -> Result<(), Problem> {
+        let caller = self.answerer(answer.sender_id.as_deref())?;
+        let allow = answer.answer.is_some();
+        let decision = Decision { allow, answer: answer.answer.unwrap_or_default(), ..Decision::default() };
+        decide_as(&self.app, &caller, answer.id, decision).await.map(drop)
+    }
+
+    async fn cancel(&self, cancel: TurnCancel) -> Result<(), Problem> {
+        let caller = self.answerer(cancel.sender_id.as_deref())?;
+        let session_id = session(&caller, &cancel.session_id)?.to_owned();
+        self.app.backends.agent(&caller).cancel(CancelRequest { session_id }).await.map_err(of_session)?;
+        Ok(())
+    }
+}
+
+fn error(reason: &str, message: &str) -> ErrorEvent {
+    ErrorEvent {
+        session_id: None,
+        reply_to: None,
+        reason: reason.to_owned(),
+        message: message.to_owned(),
+        partial: None,
+        retry_after: None,
+    }
+}

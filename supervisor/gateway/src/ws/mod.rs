@@ -1,0 +1,69 @@
+//! The WebSocket at `/` and `/ws`: one connection, any number of sessions of one caller.
+//!
+//! | module | contents |
+//! |---|---|
+//! | `connection` | reads, writes, pings, and ends |
+//! | `outbox` | what waits to be written: bounded in bytes |
+//! | `dispatch` | what a message of the client brings about |
+//! | `speaker` | whom a message is for |
+//! | `conversations` | which session a sender talks in, one turn at a time |
+//! | `counters` | how many connections there are, and what became of them |
+
+mod connection;
+mod conversations;
+mod counters;
+mod dispatch;
+mod outbox;
+mod speaker;
+
+use axum::Router;
+use axum::extract::State;
+use axum::extract::ws::WebSocketUpgrade;
+use axum::extract::ws::rejection::WebSocketUpgradeRejection;
+use axum::response::{IntoResponse, Response};
+use axum::routing::any;
+
+use crate::api::access::require_chat;
+use crate::app::App;
+use crate::identity::{Caller, Scope};
+use crate::problem::{Problem, ProblemKind};
+
+pub(crate) use counters::SocketCounters;
+
+/// The most WebSocket connections of everybody. Beyond it an upgrade is refused as busy. 4096 that read nothing hold 256 MiB.
+const MAX_SOCKETS: u64 = 4096;
+
+pub(crate) fn routes() -> Router<App> {
+    Router::new().route("/ws", any(upgrade)).route("/", any(upgrade))
+}
+
+/// Makes a request a WebSocket, for a caller that may talk or approve.
+async fn upgrade(
+    State(app): State<App>,
+    caller: Caller,
+    socket: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
+) -> Result<Response, Problem> {
+    let Ok(socket) = socket else {
+        let detail = "here is a WebSocket: connect with `Upgrade: websocket`";
+        return Err(Problem::new(ProblemKind::BadRequest, detail));
+    };
+    if !caller.scopes.contain(Scope::Approve) {
+        require_chat(&caller)?;
+    }
+    let Some(place) = SocketCounters::enter(&app.sockets, MAX_SOCKETS) else {
+        let detail = format!("there are {MAX_SOCKETS} WebSocket connections: close some, or connect later");
+        return Err(Problem::new(ProblemKind::TooManyRequests, detail)
+            .with_retry_after(std::time::Duration::from_secs(1)));
+    };
+    let most = app.settings().limits.body_bytes;
+    let upgraded = socket
+        .max_message_size(most)
+        .max_frame_size(most)
+        // Nothing waits in the library: what waits is in the outbox, which is bounded.
+        .write_buffer_size(0)
+        .on_upgrade(move |socket| async move {
+            connection::serve(app, caller, socket).await;
+            drop(place);
+        });
+    Ok(upgraded.into_response())
+}
