@@ -4,6 +4,7 @@
 
 mod approvals;
 mod costs;
+mod follow;
 mod hooks;
 mod host;
 mod images;
