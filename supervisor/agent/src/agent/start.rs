@@ -89,10 +89,10 @@ impl Agent {
             .await
             .map_err(|error| journal_error_status(&error))?;
         let Some(interrupted) = before.unfinished else {
-            slot.running.hub.interrupt("the session is in no turn");
             if session.metadata.contains_key(OPEN_TURN) {
                 self.mark_closed(session.id, None).await;
             }
+            slot.release("the session is in no turn");
             return Ok(None);
         };
         let UnfinishedTurn { turn, ref request, .. } = interrupted;

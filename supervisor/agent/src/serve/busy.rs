@@ -86,6 +86,8 @@ impl Service {
                 }
                 Err(status) => return Err(status),
             }
+            // A turn that has ended leaves its place a moment later.
+            tokio::task::yield_now().await;
         }
         Err(Status::aborted(
             "other messages to this session were faster again and again: ask again in a moment",

@@ -222,10 +222,26 @@ pub(crate) struct TurnSlot {
     pub(crate) running: Arc<RunningTurn>,
 }
 
+impl TurnSlot {
+    /// Gives the slot back without a turn, and then tells why: who waits for this end finds the slot free.
+    pub(crate) fn release(self, why: &str) {
+        self.free();
+        self.running.hub.interrupt(why);
+    }
+
+    fn free(&self) {
+        let mut all = self.turns.inner.running.lock();
+        // After it was released the slot may be another turn's.
+        if all.get(&self.running.session).is_some_and(|now| Arc::ptr_eq(now, &self.running)) {
+            all.remove(&self.running.session);
+        }
+    }
+}
+
 impl Drop for TurnSlot {
     fn drop(&mut self) {
-        let Self { turns, running } = self;
-        turns.inner.running.lock().remove(&running.session);
+        self.free();
+        let running = &self.running;
         if !running.hub.has_last() {
             running.hub.interrupt(ABORTED_MESSAGE);
         }

@@ -95,7 +95,7 @@ async fn a_turn_is_followed_from_its_message_to_its_end() {
     let events = until(&mut all, is_end).await;
     assert_eq!(words(&events), ["created", "message", "call", "result", "answer", "done"]);
     let Some(Kind::Done(end)) = &events[5].kind else { panic!("{events:?}") };
-    assert_eq!((end.provider.as_str(), end.model.as_str(), end.iteration), ("scripted", "small", 2));
+    assert_eq!((end.provider.as_str(), end.model.as_str(), end.iteration), ("scripted", "large", 2));
     assert!(end.usage.as_ref().unwrap().input_tokens > 0 && end.tool_calls == 1, "{end:?}");
     // The same once more, and nothing after the last.
     let mut again = follow(&mut client, &[(&session, 0)], false).await;
