@@ -44,6 +44,23 @@ pub struct AskRequest {
     /// For this turn alone: how detailed the answer is, low or high. Empty: as the session says.
     #[prost(string, tag = "14")]
     pub verbosity: ::prost::alloc::string::String,
+    /// The client's own name of this message in its session, at most 128 bytes. The same again is the same turn: it is followed, continued
+    /// if it was interrupted, or its recorded end is told again. Needs a session_id or main_session.
+    #[prost(string, tag = "1140")]
+    pub client_id: ::prost::alloc::string::String,
+    /// The turn goes on if this stream is let go, and by itself after a restart of the agent.
+    #[prost(bool, tag = "1141")]
+    pub detached: bool,
+    /// Without a session_id: in the one main session of the sender, which is made if there is none.
+    #[prost(bool, tag = "1142")]
+    pub main_session: bool,
+    /// Who speaks, where several people share a session: one line of at most 128 bytes. Models see it as data.
+    #[prost(string, tag = "1143")]
+    pub sender_name: ::prost::alloc::string::String,
+    /// If the session is in a turn: refuse, queue (it waits for the end of that one), interrupt (that one is cancelled) or merge (all that
+    /// waits becomes one turn). Empty: refuse, but with main_session or a client_id as agent.sessions.busy says.
+    #[prost(string, tag = "1144")]
+    pub busy: ::prost::alloc::string::String,
 }
 /// A file, whose type is told by its bytes. A PNG, JPEG, WebP or GIF is an image: models with vision see it. Any other is an attachment:
 /// models read it page by page if it is text, and plugins are passed it if the operator grants that.
@@ -202,6 +219,9 @@ pub struct Started {
     /// In every line of the log that belongs to this turn.
     #[prost(string, tag = "3")]
     pub correlation_id: ::prost::alloc::string::String,
+    /// It was asked before, under the same client_id.
+    #[prost(bool, tag = "1140")]
+    pub repeated: bool,
 }
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -283,6 +303,9 @@ pub struct ToolResult {
     /// In GetSession: the arguments as they were sent, as one JSON object, where they are not what the model wrote.
     #[prost(string, tag = "8")]
     pub arguments: ::prost::alloc::string::String,
+    /// In events: approved, denied, expired or cancelled, if it waited for a person; empty otherwise.
+    #[prost(string, tag = "1140")]
+    pub confirmation: ::prost::alloc::string::String,
 }
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -546,6 +569,216 @@ pub struct GetLoopRequest {
 }
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, ::prost::Message)]
+pub struct FollowRequest {
+    /// Each session, from after a sequence; at most 4096. One that is not there, or that the caller may not see, gets a `session_deleted`.
+    #[prost(message, repeated, tag = "1")]
+    pub cursors: ::prost::alloc::vec::Vec<Cursor>,
+    /// Also every other session of the caller: from now on, and new ones from their beginning.
+    #[prost(bool, tag = "2")]
+    pub all: bool,
+    /// With all: everybody's (role operate).
+    #[prost(bool, tag = "3")]
+    pub everybody: bool,
+    /// Also what is not durable.
+    #[prost(bool, tag = "4")]
+    pub live: bool,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Cursor {
+    #[prost(string, tag = "1")]
+    pub session_id: ::prost::alloc::string::String,
+    /// Event.sequence of the last event that was seen; 0 for all.
+    #[prost(uint64, tag = "2")]
+    pub after: u64,
+}
+/// Something that happened in a session. Durable events have a sequence; they are kept, exported and deleted with their session.
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Event {
+    /// Empty for caught_up.
+    #[prost(string, tag = "1")]
+    pub session_id: ::prost::alloc::string::String,
+    /// Greater than that of each earlier event of the session; gaps mean nothing. 0: it is not durable.
+    #[prost(uint64, tag = "2")]
+    pub sequence: u64,
+    #[prost(uint64, tag = "3")]
+    pub unix_ms: u64,
+    /// The turn that it belongs to; 0 for none.
+    #[prost(uint64, tag = "4")]
+    pub turn: u64,
+    #[prost(
+        oneof = "event::Kind",
+        tags = "10, 11, 12, 13, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 14, 40, 41, 42, 43, 44, 45, 46, 47"
+    )]
+    pub kind: ::core::option::Option<event::Kind>,
+}
+/// Nested message and enum types in `Event`.
+pub mod event {
+    #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+    #[derive(Clone, PartialEq, ::prost::Oneof)]
+    pub enum Kind {
+        /// Durable. With the session's first message.
+        #[prost(message, tag = "10")]
+        SessionCreated(super::SessionCreated),
+        /// It was idle, and is used again.
+        #[prost(message, tag = "11")]
+        SessionResumed(super::SessionResumed),
+        #[prost(message, tag = "12")]
+        SessionIdle(super::SessionIdle),
+        #[prost(message, tag = "13")]
+        SessionUpdated(super::SessionUpdated),
+        #[prost(message, tag = "15")]
+        Message(super::MessageReceived),
+        /// What the model says, whole; the pieces of its attempt are over.
+        #[prost(message, tag = "16")]
+        Answer(super::AnswerText),
+        /// What the model thought, whole.
+        #[prost(message, tag = "17")]
+        Thought(super::Thinking),
+        #[prost(message, tag = "18")]
+        ToolCall(super::ToolCall),
+        #[prost(message, tag = "19")]
+        ToolResult(super::ToolResult),
+        /// Something waits for a person, was decided, or expired.
+        #[prost(message, tag = "20")]
+        Approval(super::Approval),
+        #[prost(message, tag = "21")]
+        SubagentStart(super::SubagentStart),
+        #[prost(message, tag = "22")]
+        SubagentResult(super::SubagentResult),
+        #[prost(message, tag = "23")]
+        Notice(super::Notice),
+        /// The turn ended with an answer, which came before: text is empty.
+        #[prost(message, tag = "24")]
+        Done(super::Done),
+        /// The turn ended without one; pieces of its attempt are over.
+        #[prost(message, tag = "25")]
+        Error(super::Error),
+        #[prost(message, tag = "26")]
+        TurnsUndone(super::TurnsUndone),
+        #[prost(message, tag = "27")]
+        SessionCompacted(super::SessionCompacted),
+        /// Not durable. Its cursor is worth nothing any more.
+        #[prost(message, tag = "14")]
+        SessionDeleted(super::SessionDeleted),
+        #[prost(message, tag = "40")]
+        Loop(super::LoopState),
+        #[prost(message, tag = "41")]
+        Piece(super::Piece),
+        #[prost(message, tag = "42")]
+        Discard(super::Discard),
+        #[prost(message, tag = "43")]
+        ToolProgress(super::ToolProgress),
+        #[prost(message, tag = "44")]
+        ToolStream(super::ToolStream),
+        #[prost(message, tag = "45")]
+        Plan(super::Plan),
+        /// Of what goes on in a turn: a fallback, for instance.
+        #[prost(message, tag = "46")]
+        LiveNotice(super::Notice),
+        /// Once: everything that was recorded before has been sent.
+        #[prost(message, tag = "47")]
+        CaughtUp(super::CaughtUp),
+    }
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct SessionCreated {
+    #[prost(string, tag = "1")]
+    pub sender: ::prost::alloc::string::String,
+    #[prost(string, tag = "2")]
+    pub channel: ::prost::alloc::string::String,
+    #[prost(uint64, tag = "3")]
+    pub created_unix_ms: u64,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct SessionResumed {}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct SessionIdle {}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct SessionUpdated {
+    /// Which fields of the session were set.
+    #[prost(string, repeated, tag = "1")]
+    pub fields: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct SessionDeleted {}
+/// What a person, a channel or a job says.
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct MessageReceived {
+    #[prost(string, tag = "1")]
+    pub text: ::prost::alloc::string::String,
+    #[prost(string, tag = "2")]
+    pub channel: ::prost::alloc::string::String,
+    #[prost(string, tag = "3")]
+    pub sender: ::prost::alloc::string::String,
+    /// AskRequest.sender_name and client_id.
+    #[prost(string, tag = "4")]
+    pub sender_name: ::prost::alloc::string::String,
+    #[prost(string, tag = "5")]
+    pub client_id: ::prost::alloc::string::String,
+    #[prost(message, repeated, tag = "6")]
+    pub media: ::prost::alloc::vec::Vec<MediaInfo>,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct AnswerText {
+    #[prost(string, tag = "1")]
+    pub text: ::prost::alloc::string::String,
+    /// As the provider names it.
+    #[prost(string, tag = "2")]
+    pub model: ::prost::alloc::string::String,
+    /// It takes the place of the answer before, since a hook changed that.
+    #[prost(bool, tag = "3")]
+    pub replaces: bool,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct TurnsUndone {
+    /// This turn and all after it.
+    #[prost(uint64, tag = "1")]
+    pub from: u64,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct SessionCompacted {
+    #[prost(string, tag = "1")]
+    pub summary: ::prost::alloc::string::String,
+    #[prost(uint64, tag = "2")]
+    pub messages: u64,
+}
+/// More of what the model is saying. The first piece of an attempt that a follower gets begins at 0.
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Piece {
+    #[prost(uint64, tag = "1")]
+    pub attempt: u64,
+    /// Where it belongs, in bytes: text and thoughts are counted apart.
+    #[prost(uint64, tag = "2")]
+    pub offset: u64,
+    #[prost(string, tag = "3")]
+    pub text: ::prost::alloc::string::String,
+    #[prost(bool, tag = "4")]
+    pub thinking: bool,
+}
+/// Pieces of every other attempt than this one do not count; 0: of all.
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Discard {
+    #[prost(uint64, tag = "1")]
+    pub attempt: u64,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct CaughtUp {}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Session {
     #[prost(string, tag = "1")]
     pub id: ::prost::alloc::string::String,
@@ -553,7 +786,7 @@ pub struct Session {
     pub sender: ::prost::alloc::string::String,
     #[prost(string, tag = "3")]
     pub channel: ::prost::alloc::string::String,
-    /// active or idle
+    /// created (without a message), active or idle
     #[prost(string, tag = "4")]
     pub state: ::prost::alloc::string::String,
     /// What this session wants otherwise than the configuration says; empty if it does not.
@@ -599,6 +832,12 @@ pub struct Session {
     /// Absent if there never was one.
     #[prost(message, optional, tag = "19")]
     pub plan: ::core::option::Option<Plan>,
+    /// Channels show arguments and results of calls.
+    #[prost(bool, tag = "1140")]
+    pub verbose: bool,
+    /// It is its sender's main session.
+    #[prost(bool, tag = "1141")]
+    pub main: bool,
 }
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -623,6 +862,8 @@ pub struct CreateSessionRequest {
         ::prost::alloc::string::String,
         ::prost::alloc::string::String,
     >,
+    #[prost(bool, tag = "1140")]
+    pub verbose: bool,
 }
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -691,6 +932,13 @@ pub struct Message {
     /// Its images and attachments; images of a tool are with its result.
     #[prost(message, repeated, tag = "8")]
     pub media: ::prost::alloc::vec::Vec<MediaInfo>,
+    /// Of a person's message: where it was said, by whom, and the client's own name of it.
+    #[prost(string, tag = "1140")]
+    pub channel: ::prost::alloc::string::String,
+    #[prost(string, tag = "1141")]
+    pub sender_name: ::prost::alloc::string::String,
+    #[prost(string, tag = "1142")]
+    pub client_id: ::prost::alloc::string::String,
 }
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -717,6 +965,8 @@ pub struct UpdateSessionRequest {
         ::prost::alloc::string::String,
         ::prost::alloc::string::String,
     >,
+    #[prost(bool, optional, tag = "1140")]
+    pub verbose: ::core::option::Option<bool>,
 }
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -850,6 +1100,9 @@ pub struct Approval {
     /// In place of a call: a plan that is carried out once it is approved. A denial, or an answer, is for the model, which writes another.
     #[prost(message, optional, tag = "20")]
     pub plan: ::core::option::Option<Plan>,
+    /// The model's id of the call that waits, or in which the question is asked.
+    #[prost(string, tag = "1140")]
+    pub call_id: ::prost::alloc::string::String,
 }
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -1766,6 +2019,33 @@ pub mod agent_client {
                 .insert(GrpcMethod::new("talon.agent.v1.Agent", "Attach"));
             self.inner.server_streaming(req, path, codec).await
         }
+        /// What happened in sessions after a cursor each, and then what happens, for as long as it is followed. Durable events come exactly
+        /// once by their sequence, whatever is restarted meanwhile. A turn is not continued by it, and not ended by letting go. Who reads
+        /// slowly holds up nobody: its events stay in the store, and pieces of text are joined.
+        pub async fn follow(
+            &mut self,
+            request: impl tonic::IntoRequest<super::FollowRequest>,
+        ) -> std::result::Result<
+            tonic::Response<tonic::codec::Streaming<super::Event>>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/talon.agent.v1.Agent/Follow",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("talon.agent.v1.Agent", "Follow"));
+            self.inner.server_streaming(req, path, codec).await
+        }
         /// Ends the turn that a session is in. What it has done stays in the session.
         pub async fn cancel(
             &mut self,
@@ -2566,6 +2846,19 @@ pub mod agent_server {
             &self,
             request: tonic::Request<super::AttachRequest>,
         ) -> std::result::Result<tonic::Response<Self::AttachStream>, tonic::Status>;
+        /// Server streaming response type for the Follow method.
+        type FollowStream: tonic::codegen::tokio_stream::Stream<
+                Item = std::result::Result<super::Event, tonic::Status>,
+            >
+            + std::marker::Send
+            + 'static;
+        /// What happened in sessions after a cursor each, and then what happens, for as long as it is followed. Durable events come exactly
+        /// once by their sequence, whatever is restarted meanwhile. A turn is not continued by it, and not ended by letting go. Who reads
+        /// slowly holds up nobody: its events stay in the store, and pieces of text are joined.
+        async fn follow(
+            &self,
+            request: tonic::Request<super::FollowRequest>,
+        ) -> std::result::Result<tonic::Response<Self::FollowStream>, tonic::Status>;
         /// Ends the turn that a session is in. What it has done stays in the session.
         async fn cancel(
             &self,
@@ -2937,6 +3230,52 @@ pub mod agent_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = AttachSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.server_streaming(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/talon.agent.v1.Agent/Follow" => {
+                    #[allow(non_camel_case_types)]
+                    struct FollowSvc<T: Agent>(pub Arc<T>);
+                    impl<
+                        T: Agent,
+                    > tonic::server::ServerStreamingService<super::FollowRequest>
+                    for FollowSvc<T> {
+                        type Response = super::Event;
+                        type ResponseStream = T::FollowStream;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::ResponseStream>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::FollowRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Agent>::follow(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = FollowSvc(inner);
                         let codec = tonic_prost::ProstCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(

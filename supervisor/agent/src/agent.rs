@@ -4,9 +4,11 @@
 //! |---|---|
 //! | `setup` | models, host client, tools and workspace, built from a configuration |
 //! | `configuration` | what the supervisor hands over |
+//! | `main_session` | the session of a message that names none |
 //! | `limits` | the configured limits, in the types of the loop |
 //! | `delete_session` | deletes sessions, also old ones |
 //! | `start` | starts and resumes turns |
+//! | `repeat` | what became of a question that is asked again |
 //! | `spec` | the specification of a turn, from configuration, session and request |
 //! | `session_metadata` | a session's open turn, title and tools |
 
@@ -25,6 +27,7 @@ use tokio_util::sync::CancellationToken;
 use crate::approval::{ApprovalQueue, ConfirmSettings};
 use crate::costs::Costs;
 use crate::driver::{Driver, TurnRunner};
+use crate::events::{FollowedSessions, SessionFeed};
 use crate::hooks::{EntryStates, RoleHost};
 use crate::host_client::{EventStream, HostClient, HostConnector};
 use crate::jobs::ConfiguredJobs;
@@ -34,12 +37,14 @@ use crate::notify::{BudgetEvents, HostEvents, NewEvent, Notifier, ReportingRunne
 use crate::plan::PlanRegistry;
 use crate::recall::IndexReport;
 use crate::traces::Tracer;
-use crate::turns::RunningTurns;
+use crate::turns::{MessageQueues, RunningTurns};
 
 mod configuration;
 mod delete_session;
 mod limits;
+mod main_session;
 mod probe_signal;
+mod repeat;
 mod session_metadata;
 mod setup;
 mod spec;
@@ -50,8 +55,9 @@ use setup::SharedParts;
 
 pub(crate) use configuration::Configuration;
 pub(crate) use limits::CANCEL_WAIT;
+pub(crate) use repeat::EarlierTurn;
 pub(crate) use session_metadata::{
-    LOCAL_ONLY, OPEN_TURN, OWN_KEYS, SAMPLING, TITLE, TOOLS, sampling_of, tools_of,
+    CREATED, LOCAL_ONLY, MAIN, OPEN_TURN, OWN_KEYS, SAMPLING, TITLE, TOOLS, VERBOSE, sampling_of, tools_of,
 };
 pub(crate) use setup::Setup;
 pub(crate) use spec::{TurnRequest, local_only, thinking};
@@ -67,6 +73,8 @@ const ROOM_CHECK_INTERVAL: Duration = Duration::from_secs(2);
 /// The agent.
 pub(crate) struct Agent {
     pub(crate) store: Store,
+    /// What happens in sessions, for those who follow.
+    pub(crate) feed: SessionFeed,
     pub(crate) sessions: Arc<dyn Sessions>,
     pub(crate) memory: Arc<dyn Memory>,
     pub(crate) approvals: Arc<ApprovalQueue>,
@@ -76,6 +84,8 @@ pub(crate) struct Agent {
     pub(crate) costs: Arc<Costs>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) turns: RunningTurns,
+    /// Messages that wait for the end of their session's turn.
+    pub(crate) queues: MessageQueues,
     pub(crate) jobs: Arc<ConfiguredJobs>,
     pub(crate) notifier: Arc<Notifier>,
     pub(crate) runner: Arc<dyn TurnRunner>,
@@ -117,7 +127,10 @@ impl Agent {
         let tracer = Arc::<Tracer>::default();
         let (metrics, probing) = (Arc::<Metrics>::default(), Arc::<ProbeSignal>::default());
         let memory_changed = Arc::<Notify>::default();
-        let plans = PlanRegistry::new(store.sessions());
+        let feed = SessionFeed::default();
+        let sessions: Arc<dyn Sessions> = FollowedSessions::new(store.sessions(), feed.clone());
+        approvals.keep_in(Arc::clone(&sessions));
+        let plans = PlanRegistry::new(Arc::clone(&sessions));
         let notifier = Notifier::new(store.outbox());
         notifier.configure(&configuration.extensions.notifications);
         approvals.observe({
@@ -136,7 +149,7 @@ impl Agent {
             plugin_events: Arc::new(EventStream::of_plugins(Arc::clone(&host))),
             host,
             memory: store.memory(),
-            sessions: store.sessions(),
+            sessions: Arc::clone(&sessions),
             vectors: store.memory_vectors(),
             memory_changed: Arc::clone(&memory_changed),
             key_values: store.key_values(),
@@ -159,7 +172,8 @@ impl Agent {
             return Err(unreadable(&error));
         }
         Ok(Arc::new(Self {
-            sessions: store.sessions(),
+            feed,
+            sessions,
             memory: store.memory(),
             store,
             approvals,
@@ -168,7 +182,8 @@ impl Agent {
             tracer,
             costs,
             metrics,
-            turns: RunningTurns::new(ending),
+            turns: RunningTurns::new(ending, &bundle.settings.agent.limits),
+            queues: MessageQueues::default(),
             jobs,
             notifier,
             runner,
@@ -225,6 +240,7 @@ impl Agent {
         let setup = Arc::new(Setup::new(configuration, &self.parts, Some(&self.setup())));
         self.approvals.configure(ConfirmSettings::of(bundle));
         self.media.configure(bundle.settings.agent.media);
+        self.turns.configure(&bundle.settings.agent.limits);
         self.jobs.configure(&configuration.extensions.schedule);
         self.notifier.configure(&configuration.extensions.notifications);
         *self.setup.write() = setup;

@@ -25,7 +25,7 @@ pub(crate) fn store_error_status(error: &Error) -> Status {
     match error {
         Error::Invalid { .. } => return Status::invalid_argument(text),
         Error::NoSession(id) => return no_session(&id.to_string()),
-        Error::SessionExists(_) => return Status::already_exists(text),
+        Error::SessionExists(_) | Error::KeyExists { .. } => return Status::already_exists(text),
         Error::OutOfSequence { .. } => return Status::aborted(text),
         _ => {}
     }

@@ -28,6 +28,7 @@
 //! - [`workspace`]: reads the person's files for the prompt
 //! - `jobs`, `schedule`: jobs that run at planned times
 //! - `notify`: events, told to people through actions
+//! - `events`: what happens in sessions, for clients that follow
 //! - `turns`: the running turns; `agent`: the shared state, which starts them; [`costs`] and [`metrics`]
 //! - `completions`: the service for plugins that ask models
 //! - `serve`: the service for clients; [`run`]: the process
@@ -43,6 +44,7 @@ pub mod costs;
 pub mod driver;
 pub mod embeddings;
 mod error_status;
+mod events;
 pub mod fence;
 mod fusion;
 pub mod hooks;

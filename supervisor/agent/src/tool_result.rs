@@ -43,6 +43,16 @@ pub struct Provenance {
     /// The images that the tool returned, for models that can look at them.
     #[serde(default, skip_serializing_if = "PluginImages::is_empty")]
     pub images: PluginImages,
+    /// How long the call took; 0 for one that was not made.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub duration_ms: u64,
+    /// Whether a limit left anything out.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub truncated: bool,
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 /// The largest arguments that are stored beside a result, which shares a megabyte with them.

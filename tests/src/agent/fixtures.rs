@@ -60,6 +60,7 @@ pub(super) fn messages() -> Vec<Message> {
         truncated: false,
         receipt: Vec::new(),
         arguments: String::new(),
+        confirmation: String::new(),
     };
     vec![
         Message { summary: true, ..message(1, "system", "Greetings were exchanged.") },

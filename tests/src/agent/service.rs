@@ -7,18 +7,18 @@ use talon_proto::agent::forget_memories_request::Kind;
 use talon_proto::agent::{
     Approval, ApprovalRule, AskRequest, AttachRequest, CancelRequest, CancelResponse, Chunk,
     CompactSessionRequest, CompactSessionResponse, CreateSessionRequest, DecideRequest, DeleteSessionRequest,
-    DeleteSessionResponse, ForgetMemoriesRequest, ForgetMemoriesResponse, ForgetSenderRequest,
-    ForgetSenderResponse, GetCostsRequest, GetCostsResponse, GetLoopRequest, GetMemoryRequest,
-    GetMetricsRequest, GetMetricsResponse, GetSessionRequest, GetSessionResponse, GetStatusRequest,
-    GetStatusResponse, Job, ListApprovalRulesRequest, ListApprovalRulesResponse, ListApprovalsRequest,
-    ListApprovalsResponse, ListJobsRequest, ListJobsResponse, ListMemoriesRequest, ListMemoriesResponse,
-    ListModelsRequest, ListModelsResponse, ListNotificationsRequest, ListNotificationsResponse,
-    ListOccurrencesRequest, ListOccurrencesResponse, ListSessionsRequest, ListSessionsResponse,
-    ListToolsRequest, ListToolsResponse, LoopState, Memory, Notification, Occurrence, PauseJobRequest, Plan,
-    ResumeSessionRequest, ResumeSessionResponse, RetryNotificationsRequest, RetryNotificationsResponse,
-    RevokeApprovalRuleRequest, RunJobRequest, Sampling, Session, SetPlanRequest, TestExtensionRequest,
-    TestExtensionResponse, TestNotificationRequest, UndoTurnsRequest, UndoTurnsResponse,
-    UpdateSessionRequest,
+    DeleteSessionResponse, Event, FollowRequest, ForgetMemoriesRequest, ForgetMemoriesResponse,
+    ForgetSenderRequest, ForgetSenderResponse, GetCostsRequest, GetCostsResponse, GetLoopRequest,
+    GetMemoryRequest, GetMetricsRequest, GetMetricsResponse, GetSessionRequest, GetSessionResponse,
+    GetStatusRequest, GetStatusResponse, Job, ListApprovalRulesRequest, ListApprovalRulesResponse,
+    ListApprovalsRequest, ListApprovalsResponse, ListJobsRequest, ListJobsResponse, ListMemoriesRequest,
+    ListMemoriesResponse, ListModelsRequest, ListModelsResponse, ListNotificationsRequest,
+    ListNotificationsResponse, ListOccurrencesRequest, ListOccurrencesResponse, ListSessionsRequest,
+    ListSessionsResponse, ListToolsRequest, ListToolsResponse, LoopState, Memory, Notification, Occurrence,
+    PauseJobRequest, Plan, ResumeSessionRequest, ResumeSessionResponse, RetryNotificationsRequest,
+    RetryNotificationsResponse, RevokeApprovalRuleRequest, RunJobRequest, Sampling, Session, SetPlanRequest,
+    TestExtensionRequest, TestExtensionResponse, TestNotificationRequest, UndoTurnsRequest,
+    UndoTurnsResponse, UpdateSessionRequest,
 };
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status};
@@ -58,6 +58,11 @@ impl Service {
 impl Agent for Service {
     type AskStream = Chunks;
     type AttachStream = Chunks;
+    type FollowStream = tokio_stream::Pending<Result<Event, Status>>;
+
+    async fn follow(&self, _: Request<FollowRequest>) -> Answer<Self::FollowStream> {
+        Err(Status::unimplemented("the test agent keeps no events"))
+    }
 
     async fn ask(&self, request: Request<AskRequest>) -> Answer<Chunks> {
         let request = request.into_inner();

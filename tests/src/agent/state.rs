@@ -92,7 +92,7 @@ impl AgentState {
             "" => fixtures::SESSION.to_owned(),
             id => id.to_owned(),
         };
-        let started = Started { session_id, turn: 1, correlation_id: "corr-1".to_owned() };
+        let started = Started { session_id, turn: 1, correlation_id: "corr-1".to_owned(), repeated: false };
         Ok(std::iter::once(Step::Say(chunk::Kind::Started(started))).chain(steps).collect())
     }
 }

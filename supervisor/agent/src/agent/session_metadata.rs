@@ -5,12 +5,21 @@ use talon_store::Session;
 
 /// The metadata key for the number of a turn without an end.
 pub(crate) const OPEN_TURN: &str = "open_turn";
+/// The metadata key of a turn that goes on although nobody follows it.
+pub(super) const DETACHED_TURN: &str = "detached_turn";
 /// The metadata key for the title: the beginning of the first message.
 pub(crate) const TITLE: &str = "title";
 /// The metadata key for what may be called in the session, as a JSON list.
 pub(crate) const TOOLS: &str = "tools";
 /// The metadata key of a session whose text only models on this machine may see.
 pub(crate) const LOCAL_ONLY: &str = "local_only";
+
+/// The metadata key of a session whose channels show arguments and results of calls.
+pub(crate) const VERBOSE: &str = "verbose";
+/// The metadata key of a session without a message.
+pub(crate) const CREATED: &str = "created";
+/// The metadata key of its sender's main session.
+pub(crate) const MAIN: &str = "main";
 
 /// The metadata key for how its models choose their words, as JSON.
 pub(crate) const SAMPLING: &str = "sampling";
@@ -24,8 +33,19 @@ pub(super) fn said_here(session: &Session) -> bool {
 }
 
 /// All keys of the agent's own. Clients see and set none of them.
-pub(crate) const OWN_KEYS: [&str; 7] =
-    [OPEN_TURN, TITLE, TOOLS, LOCAL_ONLY, LOCAL_TURNS, SAMPLING, crate::plan::METADATA_KEY];
+pub(crate) const OWN_KEYS: [&str; 11] = [
+    CREATED,
+    OPEN_TURN,
+    DETACHED_TURN,
+    TITLE,
+    TOOLS,
+    LOCAL_ONLY,
+    LOCAL_TURNS,
+    SAMPLING,
+    VERBOSE,
+    MAIN,
+    crate::plan::METADATA_KEY,
+];
 
 /// The longest title: one line of a list.
 const MAX_TITLE_CHARS: usize = 80;

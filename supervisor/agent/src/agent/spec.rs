@@ -15,7 +15,7 @@ use super::setup::Setup;
 use crate::answer::Schema;
 use crate::budget::Budgets;
 use crate::context::ContextPlan;
-use crate::driver::{AllowedTools, Caller, TurnSpec};
+use crate::driver::{AllowedTools, Caller, Listener, MessageOrigin, TurnSpec};
 use crate::journal::{Journal, UnfinishedTurn};
 use crate::media::Attachment;
 use crate::plan::SessionPlan;
@@ -29,6 +29,10 @@ use crate::workspace::REFRESH_TIMEOUT;
 pub(crate) struct TurnRequest {
     /// The message.
     pub(crate) text: String,
+    /// Where it comes from.
+    pub(crate) origin: MessageOrigin,
+    /// Whether it goes on although nobody follows it, and by itself after a restart.
+    pub(crate) detached: bool,
     /// The images that belong to it; their bytes are stored.
     pub(crate) images: Vec<Image>,
     /// Other files that came with it; their bytes are stored.
@@ -61,10 +65,49 @@ pub(crate) struct TurnRequest {
     pub(crate) micro_usd: Option<u64>,
 }
 
+impl TurnRequest {
+    /// Whether it is a text alone, which can stand beside others in one turn.
+    pub(crate) fn may_be_merged(&self) -> bool {
+        let Self {
+            text: _,
+            origin,
+            detached: _,
+            images,
+            attachments,
+            model,
+            thinking,
+            sampling,
+            verbosity,
+            schema,
+            tools,
+            no_tools,
+            local_only,
+            can_answer: _,
+            plans_first,
+            trace: _,
+            turn,
+            micro_usd,
+        } = self;
+        let asks_otherwise = model.is_some()
+            || thinking.is_some()
+            || *sampling != Sampling::default()
+            || verbosity.is_some()
+            || schema.is_some()
+            || !tools.is_empty()
+            || *no_tools
+            || *local_only
+            || *plans_first
+            || turn.is_some()
+            || micro_usd.is_some();
+        images.is_empty() && attachments.is_empty() && origin.sender_name.is_empty() && !asks_otherwise
+    }
+}
+
 /// Where a turn keeps what is of its session.
 pub(super) struct SessionPlace {
     pub(super) journal: Arc<dyn Journal>,
     pub(super) plan: Arc<dyn SessionPlan>,
+    pub(super) listener: Arc<dyn Listener>,
 }
 
 /// Builds the specification.
@@ -93,6 +136,7 @@ pub(super) async fn spec(
             correlation_id: running.correlation_id.clone(),
         },
         request: request.text,
+        origin: request.origin,
         images: request.images,
         attachments: request.attachments,
         budgets: turn_budgets(&settings.agent.turn, request.micro_usd),
@@ -120,7 +164,7 @@ pub(super) async fn spec(
         within,
         allowed: AllowedTools::new(&settings.agent.allow, &session.sender, &session.channel),
         journal: Some(place.journal),
-        listener: Arc::clone(&running.hub) as _,
+        listener: place.listener,
         cancel: running.cancel.clone(),
         resumes,
         trace: setup.environment.tracer.begin(request.trace),

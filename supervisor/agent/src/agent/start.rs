@@ -6,19 +6,23 @@ use std::sync::Arc;
 use talon_proto::agent::Started;
 use talon_proto::agent::chunk::Kind;
 use talon_store::limits::MAX_NAME_BYTES;
-use talon_store::{Session, SessionChange, SessionId};
+use talon_store::{PageRequest, Session, SessionChange, SessionFilter, SessionId, SessionState};
 use tonic::Status;
 use tracing::Instrument as _;
 
 use super::Agent;
-use super::session_metadata::{LOCAL_TURNS, OPEN_TURN, TITLE, title};
+use super::session_metadata::{CREATED, DETACHED_TURN, LOCAL_TURNS, OPEN_TURN, TITLE, title};
 use super::setup::Setup;
 use super::spec::{SessionPlace, TurnRequest, local_only, spec};
 use crate::driver::{CallApprover as _, Caller, TurnSpec};
 use crate::error_status::{journal_error_status, store_error_status};
-use crate::journal::{StoreJournal, UnfinishedTurn, close, session_position};
+use crate::events::LiveListener;
+use crate::journal::{StoreJournal, UnfinishedTurn, close, find_request, session_position};
 use crate::subagent::{delete_tasks, has_tasks};
 use crate::turns::{RunningTurn, Subscription, TurnSlot};
+
+/// How many sessions are looked at at once for turns to go on with.
+const RESUME_PAGE: u32 = 200;
 
 /// The message for a turn that was interrupted and replaced by another question.
 const SUPERSEDED_MESSAGE: &str = "this turn was interrupted when the agent ended, and was not gone on with, since you asked something else; what it did stays";
@@ -29,13 +33,22 @@ impl Agent {
     ///
     /// # Errors
     /// As [`RunningTurns::reserve`](crate::turns::RunningTurns::reserve), and when the database cannot be
-    /// read or written.
+    /// read or written. ALREADY_EXISTS for a message that its client asked before, under the same name.
     pub(crate) async fn ask(
         self: &Arc<Self>,
         session: &Session,
         request: TurnRequest,
     ) -> Result<(Arc<RunningTurn>, Subscription), Status> {
-        let slot = self.turns.reserve(session.id, &session.sender, &self.metrics)?;
+        let client_id = request.origin.client_id.as_str();
+        let slot = self.turns.reserve_for(session.id, &session.sender, client_id, &self.metrics)?;
+        if !client_id.is_empty() {
+            let found = find_request(&*self.sessions, session, client_id).await;
+            if found.map_err(|error| journal_error_status(&error))?.is_some() {
+                return Err(Status::already_exists(
+                    "the message was asked before: its turn has its end, or goes on",
+                ));
+            }
+        }
         let journal = Arc::new(StoreJournal::new(Arc::clone(&self.sessions), session.id));
         let before = session_position(&*self.sessions, session.id)
             .await
@@ -54,11 +67,13 @@ impl Agent {
         slot.running.is_turn(before.last_turn + 1);
         let setup = self.setup();
         self.open(session, &slot, &setup, Some(&request)).await?;
-        let spec = spec(&setup, session, &slot.running, request, self.place(session, journal), None).await;
+        let place = self.place(session, journal, &slot.running);
+        let spec = spec(&setup, session, &slot.running, request, place, None).await;
         let started = Kind::Started(Started {
             session_id: session.id.to_string(),
             turn: slot.running.turn(),
             correlation_id: slot.running.correlation_id.clone(),
+            repeated: false,
         });
         let following = slot.running.hub.follow(|_| vec![started])?;
         Ok((self.run_turn(slot, setup, spec), following))
@@ -74,10 +89,10 @@ impl Agent {
             .await
             .map_err(|error| journal_error_status(&error))?;
         let Some(interrupted) = before.unfinished else {
-            slot.running.hub.interrupt("the session is in no turn");
             if session.metadata.contains_key(OPEN_TURN) {
                 self.mark_closed(session.id, None).await;
             }
+            slot.release("the session is in no turn");
             return Ok(None);
         };
         let UnfinishedTurn { turn, ref request, .. } = interrupted;
@@ -91,14 +106,16 @@ impl Agent {
         self.open(session, &slot, &setup, None).await?;
         let journal = Arc::new(StoreJournal::new(Arc::clone(&self.sessions), session.id));
         let request = TurnRequest { text: request.clone(), ..TurnRequest::default() };
-        let place = self.place(session, journal);
+        let place = self.place(session, journal, &slot.running);
         let spec = spec(&setup, session, &slot.running, request, place, Some(interrupted)).await;
         tracing::info!(session = %session.id, turn, "an interrupted turn goes on");
         Ok(Some(self.run_turn(slot, setup, spec)))
     }
 
-    fn place(&self, session: &Session, journal: Arc<StoreJournal>) -> SessionPlace {
-        SessionPlace { journal, plan: Arc::new(self.plans.of(session.id)) }
+    fn place(&self, session: &Session, journal: Arc<StoreJournal>, running: &RunningTurn) -> SessionPlace {
+        let hub = Arc::clone(&running.hub) as _;
+        let listener = LiveListener::new(hub, &self.feed, session.id, &session.sender, running.turn());
+        SessionPlace { journal, plan: Arc::new(self.plans.of(session.id)), listener: Arc::new(listener) }
     }
 
     /// The running turn of a session, after resuming it if it was interrupted; and whether it was. `None` if
@@ -120,6 +137,31 @@ impl Agent {
                 Some(running) => Ok(Some((running, false))),
                 None => Err(status),
             },
+        }
+    }
+
+    /// Resumes the interrupted turns that go on without anybody who follows them, at the agent's start.
+    pub(crate) async fn resume_detached(self: &Arc<Self>) {
+        let filter = SessionFilter { state: Some(SessionState::Active), ..SessionFilter::default() };
+        let mut page = PageRequest::first(RESUME_PAGE);
+        loop {
+            let found = match self.sessions.list(&filter, &page).await {
+                Ok(found) => found,
+                Err(error) => {
+                    let error = talon_error_chain::error_chain(&error);
+                    tracing::error!(error, "turns that nobody follows are not gone on with");
+                    return;
+                }
+            };
+            let is_left = |session: &&Session| session.metadata.contains_key(DETACHED_TURN);
+            for session in found.items.iter().filter(is_left) {
+                // A client may have resumed it already.
+                if let Err(status) = self.turn_of(session).await {
+                    tracing::warn!(session = %session.id, error = status.message(), "a turn that nobody follows is not gone on with");
+                }
+            }
+            let Some(next) = found.next else { return };
+            page = PageRequest::after(next, RESUME_PAGE);
         }
     }
 
@@ -156,9 +198,15 @@ impl Agent {
         setup: &Setup,
         request: Option<&TurnRequest>,
     ) -> Result<(), Status> {
-        let mut metadata = BTreeMap::from([(OPEN_TURN.to_owned(), Some(slot.running.turn().to_string()))]);
+        let mut metadata = BTreeMap::from([
+            (OPEN_TURN.to_owned(), Some(slot.running.turn().to_string())),
+            (CREATED.to_owned(), None),
+        ]);
         if let Some(request) = request.filter(|_| !session.metadata.contains_key(TITLE)) {
             metadata.insert(TITLE.to_owned(), Some(title(&request.text)));
+        }
+        if let Some(request) = request {
+            metadata.insert(DETACHED_TURN.to_owned(), request.detached.then(|| "true".to_owned()));
         }
         if request.is_some_and(|request| request.local_only) || local_only(&setup.settings, session) {
             metadata.insert(LOCAL_TURNS.to_owned(), Some("true".to_owned()));
@@ -174,7 +222,7 @@ impl Agent {
 
     /// Stores that no turn is running, and the model that answered.
     async fn mark_closed(&self, session: SessionId, model: Option<String>) {
-        let metadata = BTreeMap::from([(OPEN_TURN.to_owned(), None)]);
+        let metadata = BTreeMap::from([(OPEN_TURN.to_owned(), None), (DETACHED_TURN.to_owned(), None)]);
         let model = model.filter(|model| model.len() <= MAX_NAME_BYTES);
         let change = SessionChange { metadata, active_model: model.map(Some), ..SessionChange::default() };
         if let Err(error) = self.sessions.update(session, change).await {

@@ -21,6 +21,7 @@
 //! jail.
 
 mod error;
+mod journal;
 mod messages;
 mod parked_call;
 mod patterns;
@@ -35,7 +36,6 @@ pub use error::{DecideError, OpenError};
 pub use policy::{ConfirmReason, ConfirmSettings, Policy};
 pub use queue::ApprovalQueue;
 pub use record::digest;
-pub use registry::{MAX_PENDING, MAX_PENDING_PER_SENDER, MAX_PENDING_PER_SESSION};
 pub use rules::{RuleError, RuleScope};
 
 #[cfg(test)]

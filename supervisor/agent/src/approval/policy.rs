@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use talon_agent_settings::{
-    CompiledPattern, ConfirmKeys, ConfirmMode, ConfirmPatternFile, ConfirmRule, SettingsBundle,
+    CompiledPattern, ConfirmKeys, ConfirmMode, ConfirmPatternFile, ConfirmRule, LimitKeys, SettingsBundle,
     argument_texts, confirm_pattern, covers,
 };
 
@@ -92,18 +92,21 @@ pub struct ConfirmSettings {
     pub keys: ConfirmKeys,
     /// What the supervisor read in [`ConfirmKeys::pattern_file`].
     pub file: Option<ConfirmPatternFile>,
+    /// How much may wait.
+    pub limits: LimitKeys,
 }
 
 impl ConfirmSettings {
     /// Those of a bundle.
     pub(crate) fn of(bundle: &SettingsBundle) -> Self {
-        Self { keys: bundle.settings.agent.confirm.clone(), file: bundle.confirm_patterns.clone() }
+        let agent = &bundle.settings.agent;
+        Self { keys: agent.confirm.clone(), file: bundle.confirm_patterns.clone(), limits: agent.limits }
     }
 }
 
 impl From<&ConfirmKeys> for ConfirmSettings {
     fn from(keys: &ConfirmKeys) -> Self {
-        Self { keys: keys.clone(), file: None }
+        Self { keys: keys.clone(), file: None, limits: LimitKeys::default() }
     }
 }
 
@@ -122,7 +125,7 @@ impl Policy {
     /// past it, nothing is let through.
     #[must_use]
     pub fn new(confirm: &ConfirmSettings) -> Self {
-        let ConfirmSettings { keys, file } = confirm;
+        let ConfirmSettings { keys, file, limits: _ } = confirm;
         let (mut patterns, mut unreadable) = (Vec::new(), None);
         for expression in &keys.patterns {
             match confirm_pattern(expression) {

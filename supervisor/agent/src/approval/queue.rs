@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use parking_lot::RwLock;
-use talon_agent_settings::ConfirmMode;
+use talon_agent_settings::{ConfirmMode, LimitKeys};
 use talon_proto::agent;
 use talon_proto::agent::chunk::Kind;
-use talon_store::KeyValues;
+use talon_store::{KeyValues, Sessions};
 
 use super::error::{DecideError, MAX_ANSWER_BYTES, MAX_REASON_BYTES, OpenError};
 use super::messages::{allowed_by_rule, denied, too_large};
@@ -41,11 +41,13 @@ pub(crate) type ApprovalObserver = Box<dyn Fn(&agent::Approval) + Send + Sync>;
 struct Settings {
     policy: Policy,
     expires_after: Duration,
+    limits: LimitKeys,
 }
 
 impl Settings {
     fn new(confirm: &ConfirmSettings) -> Arc<Self> {
-        Arc::new(Self { policy: Policy::new(confirm), expires_after: confirm.keys.expires_after.get() })
+        let expires_after = confirm.keys.expires_after.get();
+        Arc::new(Self { policy: Policy::new(confirm), expires_after, limits: confirm.limits })
     }
 }
 
@@ -73,6 +75,11 @@ impl ApprovalQueue {
     /// Has an observer learn of what waits from now on. The first one stays.
     pub(crate) fn observe(&self, observer: ApprovalObserver) {
         let _first_stays = self.observer.set(observer);
+    }
+
+    /// Notes what is asked and decided in the journal of its session, for those who follow it.
+    pub(crate) fn keep_in(&self, sessions: Arc<dyn Sessions>) {
+        self.parking.keep_in(sessions);
     }
 
     /// Applies a new configuration to later calls. Calls that are already parked keep their terms.
@@ -251,7 +258,10 @@ impl ApprovalQueue {
         left: Duration,
         listener: &Arc<dyn Listener>,
     ) -> Result<WaiterGuard, String> {
-        let parked = self.parking.run_to_completion(|parking| async move { parking.ask(record, left).await });
+        let limits = self.settings().limits;
+        let parked = self
+            .parking
+            .run_to_completion(move |parking| async move { parking.ask(record, left, limits).await });
         let place = match parked.await {
             ParkOutcome::Refused(words) => return Err(words),
             ParkOutcome::Wait(place) => place,

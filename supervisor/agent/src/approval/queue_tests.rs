@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use talon_agent_settings::{ConfirmKeys, TimeSpan};
+use talon_agent_settings::{ConfirmKeys, LimitKeys, TimeSpan};
 use talon_arguments::Arguments;
 use talon_proto::agent::Approval;
 use talon_proto::agent::chunk::Kind;
@@ -10,10 +10,7 @@ use talon_store::{Engine, Entry, Key, Namespace, PageRequest, PluginId, Store, S
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use super::{
-    ApprovalQueue, DecideError, MAX_PENDING, MAX_PENDING_PER_SENDER, MAX_PENDING_PER_SESSION, RuleScope,
-    digest,
-};
+use super::{ApprovalQueue, DecideError, RuleScope, digest};
 use crate::driver::{
     BatchProgress, CallApprover, CallToConfirm, Caller, Confirmation, Listener, NoListener, Reply,
 };
@@ -376,19 +373,20 @@ async fn the_end_of_a_turn_cancels_what_waits_of_it_and_nothing_else() {
 #[tokio::test]
 async fn so_many_wait_and_no_more() {
     let setting = Setting::new(&keys()).await;
+    let limits = LimitKeys::default();
     let mut waiting = Vec::new();
-    for number in 0..MAX_PENDING {
-        let session = format!("S{}", number / MAX_PENDING_PER_SESSION);
+    for number in 0..limits.approvals {
+        let session = format!("S{}", number / limits.approvals_per_session);
         let call = Call::new(&format!("c{number}")).of_session(&session).of_sender(&session);
         waiting.push(setting.park(call).await);
-        if number + 1 == MAX_PENDING_PER_SESSION {
+        if number + 1 == limits.approvals_per_session {
             let Confirmation::No(words) = setting.ask(Call::new("more").of_session("S0")).await else {
                 panic!("its places are taken")
             };
             assert!(words.contains("too many calls wait"), "{words}");
         }
     }
-    let Confirmation::No(words) = setting.ask(Call::new("more").of_session("S9")).await else {
+    let Confirmation::No(words) = setting.ask(Call::new("more").of_session("S99")).await else {
         panic!("all places are taken")
     };
     assert!(words.contains("too many calls wait"), "{words}");
@@ -396,14 +394,14 @@ async fn so_many_wait_and_no_more() {
     let (asked, first) = waiting.swap_remove(0);
     setting.queue.decide(&first.id, false, "", "", "alice").await.expect("it waits");
     let _ = asked.await;
-    let (asked, _) = setting.park(Call::new("more").of_session("S9")).await;
+    let (asked, _) = setting.park(Call::new("more").of_session("S99")).await;
     asked.abort();
 }
 
 #[tokio::test]
 async fn one_sender_cannot_take_all_places() {
     let setting = Setting::new(&keys()).await;
-    for number in 0..MAX_PENDING_PER_SENDER {
+    for number in 0..LimitKeys::default().approvals_per_sender {
         let session = format!("S{}", number % 4);
         setting.park(Call::new(&format!("c{number}")).of_session(&session)).await;
     }

@@ -270,6 +270,7 @@ impl ApprovalRecord {
             rule_id: String::new(),
             form: self.form().map(|form| form.schema.clone()).unwrap_or_default(),
             plan: self.plan().map(Plan::to_wire),
+            call_id: self.call.call_id.clone(),
         }
     }
 

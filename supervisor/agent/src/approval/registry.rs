@@ -1,17 +1,19 @@
 //! All parked calls, in memory and on disk: they are added, decided, expired, cancelled and removed here.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use talon_agent_settings::LimitKeys;
 use talon_arguments::form::Form;
 use talon_guard::Raw;
 use talon_proto::agent;
-use talon_store::{Error, InvalidError, Timestamp};
+use talon_store::{Error, InvalidError, Sessions, Timestamp};
 use tokio::sync::{Mutex, MutexGuard};
 use tokio::time::Instant;
 
 use super::error::DecideError;
+use super::journal::ApprovalJournal;
 use super::messages::{denied, format_span, not_stored, not_stored_text, too_large_text};
 use super::parked_call::{ParkOutcome, ParkedCall};
 use super::record::{ApprovalRecord, ApprovalState};
@@ -19,16 +21,6 @@ use super::store::ApprovalStore;
 use crate::driver::{Caller, Confirmation, Reply};
 use crate::plan::Plan;
 
-/// The most calls that wait in total. A person does not review more than 100, and with at most 256 KiB of
-/// arguments each they fit into 25 MiB of memory and into the namespace's quota. A further call is denied at
-/// once, and the model receives the reason.
-pub const MAX_PENDING: usize = 100;
-/// The most calls of one session that wait: three answers' worth of parallel calls, so that one session
-/// cannot use every slot.
-pub const MAX_PENDING_PER_SESSION: usize = 30;
-/// The most calls of one sender that wait: neither one user with many sessions nor two users can use every
-/// slot. A further call is denied at once, and the model receives the reason. Not configurable.
-pub const MAX_PENDING_PER_SENDER: usize = 40;
 /// The most decided calls that are stored for `talon approval list --all`: the newest.
 pub(super) const MAX_DECIDED: usize = 200;
 /// The longest time for which a decided call is stored.
@@ -40,6 +32,8 @@ pub(super) struct ApprovalRegistry {
     /// By id, which sorts by age. Locked during a write: decisions are made by people, and rarely two at
     /// once.
     parked: Mutex<BTreeMap<String, ParkedCall>>,
+    /// Notes each approval in its session.
+    journal: OnceLock<ApprovalJournal>,
 }
 
 impl ApprovalRegistry {
@@ -52,7 +46,18 @@ impl ApprovalRegistry {
             let left = (expires - now.as_millis()).clamp(0, (expires - requested).max(0));
             (record.id.clone(), ParkedCall::new(record, Duration::from_millis(left.unsigned_abs())))
         });
-        Ok(Self { parked: Mutex::new(parked.collect()), store: shelf })
+        Ok(Self { parked: Mutex::new(parked.collect()), store: shelf, journal: OnceLock::new() })
+    }
+
+    /// Notes each approval in its session from now on.
+    pub(super) fn keep_in(&self, sessions: Arc<dyn Sessions>) {
+        let _first_stays = self.journal.set(ApprovalJournal(sessions));
+    }
+
+    async fn note(&self, record: &ApprovalRecord) {
+        if let Some(journal) = self.journal.get() {
+            journal.note(record).await;
+        }
     }
 
     /// Locks the calls, after expiring the ones that are overdue.
@@ -80,7 +85,7 @@ impl ApprovalRegistry {
     }
 
     /// Parks a call, or finds the one that is already parked.
-    pub(super) async fn ask(&self, record: ApprovalRecord, left: Duration) -> ParkOutcome {
+    pub(super) async fn ask(&self, record: ApprovalRecord, left: Duration, limits: LimitKeys) -> ParkOutcome {
         let mut parked = self.lock_current().await;
         let known = parked
             .values_mut()
@@ -89,10 +94,15 @@ impl ApprovalRegistry {
             if let Some(plan) = record.plan() {
                 known.record.set_plan(plan);
             }
+            // A kill may have come between.
+            self.note(&known.record).await;
             return ParkOutcome::Wait(known.wait());
         }
         let of_session = pending(&parked, Some(&record.call.session));
-        if of_session >= MAX_PENDING_PER_SESSION || pending(&parked, None) >= MAX_PENDING {
+        let most = |limit: u32| usize::try_from(limit).unwrap_or(usize::MAX);
+        if of_session >= most(limits.approvals_per_session)
+            || pending(&parked, None) >= most(limits.approvals)
+        {
             return ParkOutcome::Refused(
                 "too many calls wait for the user's word already; wait until they are decided".to_owned(),
             );
@@ -100,10 +110,11 @@ impl ApprovalRegistry {
         let is_theirs = |one: &&ParkedCall| {
             one.record.state == ApprovalState::Pending && one.record.sender == record.sender
         };
-        if parked.values().filter(is_theirs).count() >= MAX_PENDING_PER_SENDER {
+        if parked.values().filter(is_theirs).count() >= most(limits.approvals_per_sender) {
             return ParkOutcome::Refused(format!(
-                "{MAX_PENDING_PER_SENDER} calls of this user wait for a person's word in all sessions together, which is the most; wait \
-                 until some are decided"
+                "{} calls of this user wait for a person's word in all sessions together, which is the most; wait until some are \
+                 decided",
+                limits.approvals_per_sender
             ));
         }
         let Some(value) = ApprovalStore::encode(&record) else {
@@ -120,6 +131,7 @@ impl ApprovalRegistry {
             why = record.why,
             "a call waits for approval"
         );
+        self.note(&record).await;
         let id = record.id.clone();
         let one = parked.entry(id).or_insert(ParkedCall::new(record, left));
         ParkOutcome::Wait(one.wait())
@@ -347,6 +359,7 @@ impl ApprovalRegistry {
             why: "is larger than the store takes".to_owned(),
         })?;
         self.store.put(&next.id, value).await?;
+        self.note(&next).await;
         one.record = next;
         one.state.send_replace(state);
         Ok(())
@@ -357,7 +370,9 @@ impl ApprovalRegistry {
     async fn transition_best_effort(&self, one: &mut ParkedCall, state: ApprovalState) {
         if let Err(error) = self.transition(one, state, "", "").await {
             tracing::warn!(target: "agent", approval = one.record.id, %error, ?state, "the end of a parked call cannot be stored");
-            one.record = one.record.with_state(state, "", "");
+            let next = one.record.with_state(state, "", "");
+            self.note(&next).await;
+            one.record = next;
             one.state.send_replace(state);
         }
     }

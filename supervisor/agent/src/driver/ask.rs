@@ -59,6 +59,7 @@ impl TurnRun<'_> {
         let mut forward = Forward {
             listener: &*self.spec.listener,
             partial: String::new(),
+            thinking: String::new(),
             prefix: String::new(),
             withholds: self.withholds_text(),
         };
@@ -67,13 +68,14 @@ impl TurnRun<'_> {
         self.end_model_span(span, &said);
         match said {
             Ok(Ok(answers)) => {
+                let thinking = forward.thinking;
                 if let Some(first) = answers.first() {
                     self.calibrate(first, counted);
                 }
                 if let Some(answered) = answers.last() {
                     self.notify_unseen_images(answered, image_count);
                 }
-                Ok(self.answered(answers))
+                Ok(self.answered(answers, thinking))
             }
             Ok(Err(exhausted)) => Err(self.exhausted(exhausted)),
             Err(failure) => {
@@ -143,7 +145,7 @@ impl TurnRun<'_> {
     }
 
     /// Joins an answer with its continuations.
-    fn answered(&mut self, answers: Vec<Answered>) -> Fact {
+    fn answered(&mut self, answers: Vec<Answered>, thinking: String) -> Fact {
         let mut whole = Answer::default();
         for (part, answered) in answers.into_iter().enumerate() {
             self.notify_fallback(&answered);
@@ -158,7 +160,8 @@ impl TurnRun<'_> {
                 whole = answered.answer;
                 continue;
             }
-            let Answer { text, calls, cut_call, finish, usage, model, thoughts } = answered.answer;
+            let Answer { text, calls, cut_call, finish, usage, model, thoughts, thinking: _ } =
+                answered.answer;
             whole.text.push_str(&text);
             whole.calls.extend(calls);
             let mut sum = whole.usage.unwrap_or_default();
@@ -168,6 +171,7 @@ impl TurnRun<'_> {
         }
         let micro_usd = self.account.take_unreported_micro_usd();
         self.withheld = self.withholds_text();
+        whole.thinking = thinking;
         Fact::Answered { answer: super::persistence::bound_answer(whole, self.max_answer_bytes()), micro_usd }
     }
 
@@ -249,11 +253,17 @@ fn is_cut(answer: &Answer) -> bool {
         && !answer.text.trim().is_empty()
 }
 
+/// How much of the thoughts of one answer is stored for people. 16 KiB: some pages, which with the arguments of its calls and what the
+/// provider wants to see again stay below the store's megabyte. The rest is left out.
+const MAX_THINKING_BYTES: usize = 16 << 10;
+
 /// Forwards an answer's pieces to the listener.
 struct Forward<'a> {
     listener: &'a dyn Listener,
     /// The text so far: all that remains if the turn ends in the middle of an answer.
     partial: String,
+    /// What the model thought in it: at most [`MAX_THINKING_BYTES`].
+    thinking: String,
     /// What holds whatever becomes of the present attempt: the parts of a cut answer that is being continued.
     prefix: String,
     /// Whether pieces of the answer stay here, since hooks have not seen it.
@@ -272,7 +282,11 @@ impl AnswerListener for Forward<'_> {
             }
             // A thought may say what the answer must not.
             AnswerEvent::Piece(Chunk::Thinking(_)) if self.withholds => return,
-            AnswerEvent::Piece(Chunk::Thinking(text)) => Kind::Thinking(agent::Thinking { text }),
+            AnswerEvent::Piece(Chunk::Thinking(text)) => {
+                let room = MAX_THINKING_BYTES.saturating_sub(self.thinking.len());
+                self.thinking.push_str(&text[..text.floor_char_boundary(room)]);
+                Kind::Thinking(agent::Thinking { text })
+            }
             // Clients receive a call when it is made.
             AnswerEvent::Piece(Chunk::Call(_)) => return,
             AnswerEvent::Waiting { model, wait, class } => {
@@ -291,6 +305,7 @@ impl AnswerListener for Forward<'_> {
                 let notice = agent::Notice { level: "warn".to_owned(), text, discard_text: true };
                 self.listener.on_chunk(Kind::Notice(notice));
                 self.partial.clone_from(&self.prefix);
+                self.thinking.clear();
                 if self.prefix.is_empty() || self.withholds {
                     return;
                 }

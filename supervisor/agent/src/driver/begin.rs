@@ -7,7 +7,7 @@ use talon_agent_settings::covers;
 use talon_proto::plugin::{Action, PluginCapabilities};
 
 use super::drive::{TurnRun, allowed_budgets};
-use super::{Recollection, read_more, search};
+use super::{MessageOrigin, Recollection, read_more, search};
 use crate::answer::Schema;
 use crate::journal::{JournalEntry, Transcript, TurnOptions, UnfinishedTurn};
 use crate::loop_context::Failure;
@@ -103,6 +103,10 @@ impl TurnRun<'_> {
             attachments: self.spec.attachments.clone(),
             micro_usd: self.spec.budgets.micro_usd,
             hooks: self.hooked.clone(),
+            client_id: self.spec.origin.client_id.clone(),
+            channel: self.spec.origin.channel.clone(),
+            sender_name: self.spec.origin.sender_name.clone(),
+            merged: self.spec.origin.merged.clone(),
         }
     }
 
@@ -124,7 +128,12 @@ impl TurnRun<'_> {
             attachments,
             micro_usd,
             hooks,
+            client_id,
+            channel,
+            sender_name,
+            merged,
         } = with;
+        self.spec.origin = MessageOrigin { client_id, channel, sender_name, merged };
         self.spec.plans_first |= plans_first;
         // Nothing of before counts as no limit.
         self.spec.budgets.micro_usd = match (self.spec.budgets.micro_usd, micro_usd) {

@@ -282,11 +282,11 @@ impl TurnRun<'_> {
                     (result, truncated)
                 }
             };
-            (
-                super::persistence::bound_result(result, &self.environment.sanitizer),
-                truncated,
-                since.elapsed(),
-            )
+            let latency = since.elapsed();
+            let mut result = super::persistence::bound_result(result, &self.environment.sanitizer);
+            result.provenance.duration_ms = milliseconds(latency);
+            result.provenance.truncated = truncated;
+            (result, truncated, latency)
         };
         let (plugin, action) = (&tool.plugin, &tool.action);
         tracing::debug!(target: "agent", %plugin, %action, ran = ?result.outcome, ?latency, truncated, "a call ended");

@@ -75,7 +75,8 @@ pub use recall::{CompletedTurn, Recall, Recollection, ShownWorkflow};
 pub use similarity::{SimilarityError, ToolSimilarity};
 pub(crate) use similarity::{check_pins, is_confined};
 pub use spec::{
-    CallApprover, CallToConfirm, Confirmation, Reply, TurnEnd, TurnEnvironment, TurnRunner, TurnSpec,
+    CallApprover, CallToConfirm, Confirmation, MessageOrigin, Reply, TurnEnd, TurnEnvironment, TurnRunner,
+    TurnSpec,
 };
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ use super::drive::TurnRun;
 use crate::answer::AnswerError;
 use crate::budget::BudgetUse;
 use crate::context::Stats;
+use crate::journal::TurnTotals;
 use crate::loop_context::{Failure, FailureReport, FinishedTurn};
 use crate::machine::{Activity, Event, Phase, State};
 use crate::tokens::Accuracy;
@@ -130,6 +131,24 @@ impl TurnRun<'_> {
             models: self.account.models.iter().cloned().collect(),
         }));
         end_report
+    }
+
+    /// What the turn used so far, for its journal.
+    pub(super) fn totals(&self, success: bool) -> TurnTotals {
+        let end = self.end(Ok(String::new()), None);
+        let model = self.account.model.as_ref();
+        let failure = self.turn.context().failure_report().filter(|_| !success);
+        let finish = failure.map_or("stop", |end| finish(&end.reason, self.account.word));
+        TurnTotals {
+            usage: end.usage,
+            provider: model.map(|model| model.provider.clone()).unwrap_or_default(),
+            model: model.map(|model| model.name.clone()).unwrap_or_default(),
+            iteration: end.iterations,
+            cost_pico_usd: end.cost_pico_usd,
+            duration_ms: end.duration_ms,
+            tool_calls: end.tool_calls,
+            finish: finish.to_owned(),
+        }
     }
 
     fn notify_omitted(&self) {

@@ -135,14 +135,16 @@ impl TurnRun<'_> {
     pub(super) async fn store(&mut self) {
         self.replay.clear();
         let success = self.turn.state() == State::Finalize;
+        let totals = Some(Box::new(self.totals(success)));
         let ended = match self.turn.context().failure_report().filter(|_| !success) {
             Some(end) => TurnOutcome {
                 reason: self.word(&end.reason).to_owned(),
                 message: end.sentence,
                 partial: if self.withholds_text() { String::new() } else { bounded_text(&self.partial_text) },
                 note: note(&end.reason, !self.has_no_request()),
+                totals,
             },
-            None => TurnOutcome { reason: "done".to_owned(), ..TurnOutcome::default() },
+            None => TurnOutcome { reason: "done".to_owned(), totals, ..TurnOutcome::default() },
         };
         if let Err(error) = self.write(JournalEntry::Ended(ended)).await {
             tracing::error!(target: "agent", session = %self.spec.caller.session, %error, "a turn's end was not stored");

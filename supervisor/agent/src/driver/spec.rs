@@ -64,6 +64,19 @@ pub struct TurnEnvironment {
     pub plugin_calls: Arc<PluginCalls>,
 }
 
+/// Where a message comes from, as its client says.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct MessageOrigin {
+    /// The client's own name of it; empty without one.
+    pub client_id: String,
+    /// The channel, if it is not the session's.
+    pub channel: String,
+    /// Who speaks, where several people share the session. Models see it as data.
+    pub sender_name: String,
+    /// The names of other messages that are a part of it.
+    pub merged: Vec<String>,
+}
+
 /// The specification of a turn.
 #[derive(Clone)]
 pub struct TurnSpec {
@@ -71,6 +84,8 @@ pub struct TurnSpec {
     pub caller: Caller,
     /// The request.
     pub request: String,
+    /// Where the request comes from.
+    pub origin: MessageOrigin,
     /// The images that belong to the request.
     pub images: Vec<Image>,
     /// Other files that came with the request.

@@ -14,7 +14,10 @@ use crate::tool_result::CallOutcome;
 #[must_use]
 pub fn client_messages(messages: &[Message]) -> Vec<agent::Message> {
     let mut calls: Vec<ToolCall> = Vec::new();
-    let followed = messages.iter().map(Some).skip(1).chain([None]);
+    let is_shown =
+        |message: &&Message| !matches!(EntryMetadata::of(message), Some(EntryMetadata::Happened { .. }));
+    let messages: Vec<&Message> = messages.iter().filter(is_shown).collect();
+    let followed = messages.iter().copied().map(Some).skip(1).chain([None]);
     let shown = messages.iter().zip(followed);
     shown.filter_map(|(message, next)| client_message(message, next, &mut calls)).collect()
 }
@@ -42,21 +45,24 @@ fn client_message(
             if matches!(asked, Some(EntryMetadata::Asked { turn: seen, .. }) if seen == turn) {
                 return None;
             }
-            shown.media = media_of(&with);
+            show_request(&mut shown, *with);
             shown.content = message;
         }
         Some(EntryMetadata::Asked { with, .. }) => {
-            shown.media = media_of(&with);
             // People see what they wrote.
-            if let Some(original) = with.hooks.and_then(|hooks| hooks.original) {
+            if let Some(original) = with.hooks.as_ref().and_then(|hooks| hooks.original.clone()) {
                 shown.content = original;
             }
+            show_request(&mut shown, *with);
         }
         Some(EntryMetadata::Hooked { .. }) if message.content.is_empty() => return None,
         Some(EntryMetadata::Hooked { .. }) => {}
-        Some(EntryMetadata::Began { .. } | EntryMetadata::Parked { .. } | EntryMetadata::Brought { .. }) => {
-            return None;
-        }
+        Some(
+            EntryMetadata::Began { .. }
+            | EntryMetadata::Parked { .. }
+            | EntryMetadata::Brought { .. }
+            | EntryMetadata::Happened { .. },
+        ) => return None,
         // The answer with the call was already shown.
         // Beside the partial answer that it left, which people are shown with it.
         Some(EntryMetadata::Ended { partial, .. }) if !partial.is_empty() => {
@@ -69,7 +75,7 @@ fn client_message(
             return None;
         }
         Some(EntryMetadata::Answered { calls: made, .. }) => {
-            shown.tool_calls = made.iter().map(call).collect();
+            shown.tool_calls = made.iter().map(wire_call).collect();
             *calls = made;
         }
         Some(EntryMetadata::Executed { place, ran, provenance, .. }) => {
@@ -83,6 +89,8 @@ fn client_message(
                 // Hex that the journal did not write is no receipt.
                 receipt: hex::decode(&provenance.receipt).unwrap_or_default(),
                 arguments: provenance.arguments,
+                duration_ms: provenance.duration_ms,
+                truncated: provenance.truncated,
                 ..agent::ToolResult::default()
             });
         }
@@ -90,11 +98,16 @@ fn client_message(
     Some(shown)
 }
 
-fn media_of(with: &TurnOptions) -> Vec<agent::MediaInfo> {
+fn show_request(shown: &mut agent::Message, with: TurnOptions) {
+    shown.media = media_of(&with);
+    (shown.channel, shown.sender_name, shown.client_id) = (with.channel, with.sender_name, with.client_id);
+}
+
+pub(super) fn media_of(with: &TurnOptions) -> Vec<agent::MediaInfo> {
     with.images.iter().map(media).chain(with.attachments.iter().map(attachment)).collect()
 }
 
-fn call(call: &ToolCall) -> agent::ToolCall {
+pub(super) fn wire_call(call: &ToolCall) -> agent::ToolCall {
     let arguments = match &call.arguments {
         Arguments::Object(arguments) => serde_json::to_string(arguments).unwrap_or_default(),
         Arguments::Unreadable(text) => text.clone(),

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use talon_agent_settings::Sampling;
-use talon_llm::model::{Answer, Image, Thinking};
+use talon_llm::model::{Answer, Image, Thinking, Usage};
 use talon_sanitize::MarkedSpan;
 
 use crate::context::{HistoryMessage, Summary};
@@ -127,6 +127,40 @@ pub struct TurnOptions {
     /// What filters and request hooks made of the message. The message of the entry is what they let through.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hooks: Option<Box<HookedRequest>>,
+    /// The client's own name of the message; empty without one.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub client_id: String,
+    /// Where it was said, if that is not the session's channel.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub channel: String,
+    /// Who speaks, where several people share the session.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub sender_name: String,
+    /// The clients' names of other messages that are a part of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub merged: Vec<String>,
+}
+
+/// What a turn used, for clients that come back after its end.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TurnTotals {
+    /// All questions.
+    pub usage: Usage,
+    /// The provider of the answer; empty without one.
+    pub provider: String,
+    /// Its model, as the catalog names it.
+    pub model: String,
+    /// The last iteration.
+    pub iteration: u32,
+    /// What it cost, in picodollars.
+    pub cost_pico_usd: u64,
+    /// From its begin, or from where it was continued.
+    pub duration_ms: u64,
+    /// Calls that ended.
+    pub tool_calls: u32,
+    /// How it finished, as [`talon_proto::agent::Done`] and [`talon_proto::agent::Error`] have it.
+    pub finish: String,
 }
 
 /// How a turn ended.
@@ -142,6 +176,9 @@ pub struct TurnOutcome {
     /// The note for the model in the next turn; empty if there is an answer.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub note: String,
+    /// What it used; `None` for a turn that did not end by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub totals: Option<Box<TurnTotals>>,
 }
 
 /// The session could not be written or read.

@@ -88,6 +88,7 @@ impl Log {
                     log.summary = summary;
                     log.last_turn = log.last_turn.max(turn);
                 }
+                DecodedMessage::Fact => {}
                 DecodedMessage::Foreign => log.foreign(message),
             }
         }

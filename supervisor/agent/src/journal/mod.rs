@@ -9,17 +9,23 @@
 
 mod client_view;
 mod entry;
+mod events;
+mod fact;
 mod find_turn;
 mod log;
 mod record;
+mod recorded_end;
 mod store_journal;
 mod transcript;
 mod undo;
 mod unfinished;
 
 pub use client_view::client_messages;
-pub use entry::{Journal, JournalEntry, JournalError, TurnOptions, TurnOutcome};
+pub use entry::{Journal, JournalEntry, JournalError, TurnOptions, TurnOutcome, TurnTotals};
+pub use events::{EVENTS_PER_MESSAGE, EventTranslator};
+pub use fact::SessionFact;
 pub use find_turn::{FoundTurn, find_turn};
+pub use recorded_end::{find_request, recorded_end};
 pub use store_journal::StoreJournal;
 pub use transcript::{Transcript, UNKNOWN};
 pub use undo::{UndoneTurns, undo};

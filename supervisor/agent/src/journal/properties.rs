@@ -13,7 +13,7 @@ use crate::tokens::Estimate;
 
 /// The entries of a turn as a driver writes them: some answers with calls, each call begun or not, results
 /// early or not; notes; answers that go back; an end.
-fn turn() -> impl Strategy<Value = Vec<JournalEntry>> {
+pub(super) fn turn() -> impl Strategy<Value = Vec<JournalEntry>> {
     let ids = ["a", "b", "a", "c"];
     let batch = (1..=ids.len()).prop_flat_map(move |n| {
         let begun = proptest::collection::vec(any::<(bool, bool, bool)>(), n);

@@ -14,6 +14,7 @@
 //! | ended | system | the message to the person | how it ended, the note to the model |
 //! | undone | system | a sentence for people | the first turn |
 //! | a summary | system | the summary | what it replaces |
+//! | a fact | system | – | what happened, for clients alone |
 //!
 //! The JSON is stored in the message's calls, or in its results if it has any. All messages of an entry are
 //! appended at once, so that a crash leaves all of them or none. A message without such JSON, of an imported
@@ -23,7 +24,7 @@ use serde::{Deserialize, Serialize};
 use talon_llm::model::{Answer, Finish, Thoughts, ToolCall, Usage};
 use talon_store::{Message, NewMessage, Role};
 
-use super::{JournalEntry, TurnOptions, TurnOutcome};
+use super::{JournalEntry, SessionFact, TurnOptions, TurnOutcome, TurnTotals};
 use crate::context::Summary;
 use crate::hooks::{AnswerVerdicts, HookedAnswer};
 use crate::question::Question;
@@ -64,6 +65,9 @@ pub(super) enum EntryMetadata {
         /// The text, if people may not see it; then the message has none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         withheld: Option<String>,
+        /// What the model thought, as far as it said.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        thinking: String,
     },
     Hooked {
         turn: u64,
@@ -107,6 +111,8 @@ pub(super) enum EntryMetadata {
         note: String,
         #[serde(default, skip_serializing_if = "String::is_empty")]
         partial: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        totals: Option<Box<TurnTotals>>,
     },
     /// `turn` is the last turn that it takes back, and `from` the first.
     Undone {
@@ -118,6 +124,10 @@ pub(super) enum EntryMetadata {
         turn: u64,
         messages: u64,
         tokens: u64,
+    },
+    /// For clients alone.
+    Happened {
+        fact: SessionFact,
     },
 }
 
@@ -141,11 +151,21 @@ pub(super) fn encode(turn: u64, entry: JournalEntry) -> Vec<NewMessage> {
     let one = |role, content, beside| vec![message(role, content, &beside)];
     match entry {
         JournalEntry::Received { text, with } => {
-            one(Role::User, String::new(), EntryMetadata::Received { turn, message: text, with })
+            let (key, merged) = (request_key_of(&with), merged_messages(turn, &with));
+            let beside = EntryMetadata::Received { turn, message: text, with };
+            let first = NewMessage { key, ..message(Role::User, String::new(), &beside) };
+            [first].into_iter().chain(merged).collect()
         }
-        JournalEntry::Asked { text, with } => one(Role::User, text, EntryMetadata::Asked { turn, with }),
+        JournalEntry::Asked { text, with } => {
+            // A message that hooks have seen has an entry of its own before this one.
+            let is_first = with.hooks.is_none();
+            let key = request_key_of(&with).filter(|_| is_first);
+            let merged = if is_first { merged_messages(turn, &with) } else { Vec::new() };
+            let first = NewMessage { key, ..message(Role::User, text, &EntryMetadata::Asked { turn, with }) };
+            [first].into_iter().chain(merged).collect()
+        }
         JournalEntry::Answered { answer, micro_usd, withheld } => {
-            let Answer { text, calls, cut_call, finish, usage, model, thoughts } = *answer;
+            let Answer { text, calls, cut_call, finish, usage, model, thoughts, thinking } = *answer;
             let usage = usage.map(Box::new);
             let (text, withheld) = if withheld { (String::new(), Some(text)) } else { (text, None) };
             let beside = EntryMetadata::Answered {
@@ -158,6 +178,7 @@ pub(super) fn encode(turn: u64, entry: JournalEntry) -> Vec<NewMessage> {
                 thoughts,
                 micro_usd,
                 withheld,
+                thinking,
             };
             one(Role::Assistant, text, beside)
         }
@@ -190,8 +211,8 @@ pub(super) fn encode(turn: u64, entry: JournalEntry) -> Vec<NewMessage> {
         JournalEntry::Noted { text, feedback } => {
             one(Role::System, text, EntryMetadata::Noted { turn, feedback })
         }
-        JournalEntry::Ended(TurnOutcome { reason, message, partial, note }) => {
-            one(Role::System, message, EntryMetadata::Ended { turn, reason, note, partial })
+        JournalEntry::Ended(TurnOutcome { reason, message, partial, note, totals }) => {
+            one(Role::System, message, EntryMetadata::Ended { turn, reason, note, partial, totals })
         }
         JournalEntry::Undone { from } => {
             let text =
@@ -201,6 +222,32 @@ pub(super) fn encode(turn: u64, entry: JournalEntry) -> Vec<NewMessage> {
     }
 }
 
+/// The key of the message that a client gave this name.
+pub(super) fn request_key(client_id: &str) -> String {
+    format!("ask/{client_id}")
+}
+
+/// The turn that a person's message began.
+pub(super) fn request_turn(message: &Message) -> Option<u64> {
+    match EntryMetadata::of(message)? {
+        EntryMetadata::Received { turn, .. }
+        | EntryMetadata::Asked { turn, .. }
+        | EntryMetadata::Happened { fact: SessionFact::Merged { turn, .. } } => Some(turn),
+        _ => None,
+    }
+}
+
+/// Other messages that became a part of one, each under its client's name.
+fn merged_messages(turn: u64, with: &TurnOptions) -> Vec<NewMessage> {
+    let merged =
+        with.merged.iter().map(|client_id| SessionFact::Merged { turn, client_id: client_id.clone() });
+    merged.map(SessionFact::into_message).collect()
+}
+
+fn request_key_of(with: &TurnOptions) -> Option<String> {
+    (!with.client_id.is_empty()).then(|| request_key(&with.client_id))
+}
+
 /// Encodes a summary of everything up to a turn.
 pub(super) fn summary(turn: u64, summary: &Summary) -> NewMessage {
     let Summary { text, messages, tokens } = summary;
@@ -208,11 +255,11 @@ pub(super) fn summary(turn: u64, summary: &Summary) -> NewMessage {
     message(Role::System, text.clone(), &beside)
 }
 
-fn message(role: Role, content: String, beside: &EntryMetadata) -> NewMessage {
+pub(super) fn message(role: Role, content: String, beside: &EntryMetadata) -> NewMessage {
     // The metadata has only string keys, so serializing it cannot fail.
     let json = serde_json::to_value(beside).ok();
     let (tool_calls, tool_results) = if role == Role::Tool { (None, json) } else { (json, None) };
-    NewMessage { role, content, tool_calls, tool_results }
+    NewMessage { role, content, tool_calls, tool_results, key: None }
 }
 
 /// A decoded message.
@@ -224,6 +271,8 @@ pub(super) enum DecodedMessage {
     Result { turn: u64, place: usize, of: usize, result: ToolResult },
     /// A summary, and the last turn that it replaces.
     Summary(u64, Summary),
+    /// Something that is no part of a conversation.
+    Fact,
     /// A message that the agent did not write.
     Foreign,
 }
@@ -248,11 +297,12 @@ pub(super) fn decode(message: &Message) -> DecodedMessage {
             thoughts,
             micro_usd,
             withheld,
+            thinking,
         } => {
             let usage = usage.map(|usage| *usage);
             let is_withheld = withheld.is_some();
             let text = withheld.unwrap_or_else(content);
-            let answer = Box::new(Answer { text, calls, cut_call, finish, usage, model, thoughts });
+            let answer = Box::new(Answer { text, calls, cut_call, finish, usage, model, thoughts, thinking });
             DecodedMessage::Entry(turn, JournalEntry::Answered { answer, micro_usd, withheld: is_withheld })
         }
         EntryMetadata::Hooked { turn, verdicts } => {
@@ -281,13 +331,14 @@ pub(super) fn decode(message: &Message) -> DecodedMessage {
         EntryMetadata::Noted { turn, feedback } => {
             DecodedMessage::Entry(turn, JournalEntry::Noted { text: content(), feedback })
         }
-        EntryMetadata::Ended { turn, reason, note, partial } => {
-            let ended = TurnOutcome { reason, message: content(), partial, note };
+        EntryMetadata::Ended { turn, reason, note, partial, totals } => {
+            let ended = TurnOutcome { reason, message: content(), partial, note, totals };
             DecodedMessage::Entry(turn, JournalEntry::Ended(ended))
         }
         EntryMetadata::Undone { turn, from } => DecodedMessage::Entry(turn, JournalEntry::Undone { from }),
         EntryMetadata::Summary { turn, messages, tokens } => {
             DecodedMessage::Summary(turn, Summary { text: content(), messages, tokens })
         }
+        EntryMetadata::Happened { .. } => DecodedMessage::Fact,
     }
 }

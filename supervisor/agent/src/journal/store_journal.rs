@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use talon_sanitize::MarkedSpan;
-use talon_store::{Compaction, Expected, SessionId, Sessions};
+use talon_store::{Compaction, Error, Expected, SessionId, Sessions};
 
 use super::entry::{Journal, JournalEntry, JournalError};
 use super::log::{self, store_error};
@@ -29,9 +29,19 @@ impl StoreJournal {
 #[async_trait]
 impl Journal for StoreJournal {
     async fn add(&self, turn: u64, entry: JournalEntry) -> Result<(), JournalError> {
-        let messages = record::encode(turn, entry);
-        self.sessions.append(self.id, Expected::Any, messages).await.map_err(store_error)?;
-        Ok(())
+        let mut messages = record::encode(turn, entry);
+        let appended = self.sessions.append(self.id, Expected::Any, messages.clone()).await;
+        let Err(Error::KeyExists { key, .. }) = &appended else {
+            return appended.map(drop).map_err(store_error);
+        };
+        // The name of a client's message is its turn's: another entry of the same turn has it, such as that of a message
+        // before its hooks.
+        let known = self.sessions.keyed(self.id, key).await.map_err(store_error)?;
+        if known.is_none_or(|known| record::request_turn(&known) != Some(turn)) {
+            return appended.map(drop).map_err(store_error);
+        }
+        messages.iter_mut().for_each(|message| message.key = None);
+        self.sessions.append(self.id, Expected::Any, messages).await.map(drop).map_err(store_error)
     }
 
     async fn past(&self) -> Result<(Vec<HistoryMessage>, Summary), JournalError> {

@@ -128,6 +128,10 @@ async fn every_entry_comes_back_as_it_was() {
             ],
             end: None,
         })),
+        client_id: "m1".to_owned(),
+        channel: "telegram".to_owned(),
+        sender_name: "Ada".to_owned(),
+        merged: vec!["m2".to_owned()],
     };
     let answer = Answer {
         text: "text".to_owned(),
@@ -151,6 +155,7 @@ async fn every_entry_comes_back_as_it_was() {
             model: "m".to_owned(),
             data: json!([{ "signed": "x" }]),
         }),
+        thinking: "hm".to_owned(),
     };
     let entries = vec![
         JournalEntry::Asked { text: "hi".to_owned(), with: Box::new(with.clone()) },

@@ -60,6 +60,12 @@ impl OpenExchange {
     }
 }
 
+/// A message with the name of who speaks, where several people share a session. The name is data as the message is, and
+/// one line.
+fn spoken(sender_name: &str, text: &str) -> String {
+    if sender_name.is_empty() { text.to_owned() } else { format!("[From {sender_name}]\n{text}") }
+}
+
 impl Transcript {
     /// Starts with earlier messages.
     #[must_use]
@@ -117,7 +123,7 @@ impl Transcript {
             JournalEntry::Asked { text, with } => {
                 self.feedback = None;
                 self.drop_withheld();
-                self.say(turn, Message::User { text: text.clone() });
+                self.say(turn, Message::User { text: spoken(&with.sender_name, text) });
                 if !with.images.is_empty() {
                     let (introduction, images) = (String::new(), with.images.clone());
                     self.say(turn, Message::Images { introduction, images });

@@ -9,6 +9,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until};
 
 use super::connector::SupervisorControl;
 use crate::agent::Agent;
+use crate::journal::SessionFact;
 use crate::media_store::EXPIRY_INTERVAL;
 use crate::notify::room_changed;
 
@@ -133,7 +134,8 @@ pub(super) async fn mark_idle_sessions(agent: Arc<Agent>) {
         every.tick().await;
         let idle_after = agent.setup().settings.agent.sessions.idle_after;
         let since = Timestamp::now().before(idle_after.get());
-        match agent.sessions.idle(since, MAX_IDLE_PER_PASS).await {
+        let note = Some(SessionFact::Idle.into_message());
+        match agent.sessions.idle(since, MAX_IDLE_PER_PASS, note).await {
             Ok(idle) if !idle.is_empty() => tracing::debug!(sessions = idle.len(), "sessions are idle"),
             Ok(_) => {}
             Err(error) => {

@@ -202,7 +202,10 @@ impl RunningService {
         tasks.spawn(costs.flush_loop());
         // The host may take its time, and the resumed turns need it.
         let agent = Arc::clone(&self.agent);
-        tasks.spawn(async move { agent.resume_parked().await });
+        tasks.spawn(async move {
+            agent.resume_parked().await;
+            agent.resume_detached().await;
+        });
         if !self.send_ready().await {
             return ExitReason::Requested;
         }

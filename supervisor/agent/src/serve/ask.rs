@@ -1,13 +1,13 @@
 //! `Ask`, `Attach`, `Cancel`, `GetLoop`: turns.
 
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 
-use futures_util::{Stream, StreamExt as _};
+use futures_util::StreamExt as _;
+use talon_agent_settings::BusyMode;
+use talon_guard::Raw;
 use talon_proto::agent::chunk::Kind;
 use talon_proto::agent::{
-    AskRequest, AttachRequest, CancelRequest, CancelResponse, Chunk, GetLoopRequest, LoopState,
+    AskRequest, AttachRequest, CancelRequest, CancelResponse, GetLoopRequest, LoopState,
 };
 use talon_store::{Error, NewSession, Session};
 use talon_trace_context::TraceParent;
@@ -15,16 +15,17 @@ use tokio::time::timeout;
 use tonic::Status;
 
 use super::client::{Client, Origin};
-use super::limits::{MAX_CHANNEL_BYTES, MAX_PLAIN_REQUEST_BYTES, MAX_TEXT_BYTES};
+use super::limits::{MAX_CHANNEL_BYTES, MAX_CLIENT_ID_BYTES, MAX_PLAIN_REQUEST_BYTES, MAX_TEXT_BYTES};
 use super::sampling::known_sampling;
-use super::service::{Chunks, Service};
-use super::sessions::{known_model, known_patterns, known_thinking, known_verbosity};
-use crate::agent::{CANCEL_WAIT, TurnRequest};
+use super::service::Service;
+use super::session_change::{known_model, known_patterns, known_thinking, known_verbosity};
+use super::turn_stream::Chunks;
+use crate::agent::{CANCEL_WAIT, CREATED, TurnRequest};
 use crate::answer::Schema;
+use crate::driver::MessageOrigin;
 use crate::error_status::store_error_status;
 use crate::media::{AcceptedMedia, accept};
 use crate::prompt::Verbosity;
-use crate::turns::{RunningTurn, Subscription};
 
 impl Service {
     pub(super) async fn ask(
@@ -48,6 +49,11 @@ impl Service {
             media,
             plan,
             verbosity,
+            client_id,
+            detached,
+            main_session,
+            sender_name,
+            busy,
         } = request;
         if text.trim().is_empty() {
             return Err(Status::invalid_argument("the question is empty: say what is wanted"));
@@ -69,11 +75,21 @@ impl Service {
                 "a plan is written by a call, and this turn is to have no tools: leave one of both out",
             ));
         }
+        let client_id = known_client_id(client_id, &session_id, main_session)?;
         let setup = self.agent.setup();
+        let has_queue = main_session || !client_id.is_empty();
+        let usual = if has_queue { setup.settings.agent.sessions.busy } else { BusyMode::Refuse };
+        let busy = known_busy(&busy, usual)?;
         let AcceptedMedia { images, files } = accept(media, &setup.settings.agent.media)
             .map_err(|error| Status::invalid_argument(talon_child::truncate(error.to_string())))?;
-        let wish = TurnRequest {
+        let mut wish = TurnRequest {
             text,
+            origin: MessageOrigin {
+                client_id,
+                sender_name: known_sender_name(&sender_name)?,
+                ..MessageOrigin::default()
+            },
+            detached,
             images: images.iter().map(|(image, _)| image.clone()).collect(),
             attachments: files.iter().map(|(file, _)| file.clone()).collect(),
             model: known_model(&setup, &model)?,
@@ -90,17 +106,21 @@ impl Service {
             turn: None,
             micro_usd: None,
         };
-        let session = if session_id.is_empty() {
-            self.new_session(client, &channel).await?
-        } else {
+        let session = if !session_id.is_empty() {
             self.session(client, &session_id).await?
+        } else if main_session {
+            self.agent.main_session(&client.sender, &channel_of(client, &channel)?).await?
+        } else {
+            self.new_session(client, &channel).await?
         };
+        if !channel.is_empty() && channel != session.channel {
+            wish.origin.channel = channel_of(client, &channel)?;
+        }
         let id = session.id.to_string();
         self.agent.media.add(&id, &images).await.map_err(|error| media_status(&error))?;
         self.agent.media.add_files(&id, &files).await.map_err(|error| media_status(&error))?;
         drop((images, files));
-        let (running, following) = self.agent.ask(&session, wish).await?;
-        Ok(CancelOnDropStream { following, running, ended: false }.boxed())
+        self.begin(&session, wish, busy).await
     }
 
     /// Creates a session for a client's first question.
@@ -108,6 +128,7 @@ impl Service {
         let session = NewSession {
             sender: client.sender.to_string(),
             channel: channel_of(client, channel)?,
+            metadata: [(CREATED.to_owned(), "true".to_owned())].into(),
             ..NewSession::default()
         };
         self.agent.sessions.create(session).await.map_err(|error| store_error_status(&error))
@@ -203,6 +224,43 @@ fn known_channel(channel: &str) -> Result<String, Status> {
     }
 }
 
+/// Checks the name that a client gives its message.
+fn known_client_id(client_id: String, session_id: &str, main_session: bool) -> Result<String, Status> {
+    if client_id.len() > MAX_CLIENT_ID_BYTES || client_id.chars().any(char::is_control) {
+        return Err(Status::invalid_argument(format!(
+            "client_id is at most {MAX_CLIENT_ID_BYTES} bytes without control characters: an id such as a nanoid will do"
+        )));
+    }
+    if !client_id.is_empty() && session_id.is_empty() && !main_session {
+        return Err(Status::invalid_argument(
+            "client_id names a message within its session: set session_id, or main_session",
+        ));
+    }
+    Ok(client_id)
+}
+
+/// Who speaks, as one line that is control syntax for no model.
+fn known_sender_name(name: &str) -> Result<String, Status> {
+    if name.len() > MAX_CLIENT_ID_BYTES {
+        return Err(Status::invalid_argument(format!(
+            "sender_name has {} bytes, and may have {MAX_CLIENT_ID_BYTES}: shorten it",
+            name.len()
+        )));
+    }
+    Ok(Raw::from(name).line().as_str().trim().to_owned())
+}
+
+fn known_busy(word: &str, usual: BusyMode) -> Result<BusyMode, Status> {
+    match word {
+        "" => Ok(usual),
+        "refuse" => Ok(BusyMode::Refuse),
+        "queue" => Ok(BusyMode::Queue),
+        "interrupt" => Ok(BusyMode::Interrupt),
+        "merge" => Ok(BusyMode::Merge),
+        _ => Err(Status::invalid_argument("busy is refuse, queue, interrupt or merge")),
+    }
+}
+
 /// Compiles the schema that the answer has to fit.
 fn parse_schema(schema: &str) -> Result<Option<Schema>, Status> {
     if schema.is_empty() {
@@ -213,33 +271,4 @@ fn parse_schema(schema: &str) -> Result<Option<Schema>, Status> {
     let schema = Schema::new(json)
         .map_err(|error| Status::invalid_argument(talon_child::truncate(error.to_string())))?;
     Ok(Some(schema))
-}
-
-/// The stream of a turn's chunks. Dropping it cancels the turn, unless the turn waits, or has waited, for a
-/// person.
-struct CancelOnDropStream {
-    following: Subscription,
-    running: Arc<RunningTurn>,
-    ended: bool,
-}
-
-impl Stream for CancelOnDropStream {
-    type Item = Result<Chunk, Status>;
-
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let next = self.following.poll_next_unpin(cx);
-        if let Poll::Ready(None | Some(Err(_))) = next {
-            // A slow reader has not given up the turn.
-            self.ended = true;
-        }
-        next
-    }
-}
-
-impl Drop for CancelOnDropStream {
-    fn drop(&mut self) {
-        if !self.ended && !self.running.hub.has_waited() {
-            self.running.cancel.cancel();
-        }
-    }
 }

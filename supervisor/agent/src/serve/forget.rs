@@ -34,6 +34,8 @@ impl Service {
         }
         let mut forgotten =
             ForgetSenderResponse { sessions: self.forget_sessions(&sender).await?, ..Default::default() };
+        let main = self.agent.forget_main_session(&sender).await;
+        main.map_err(|error| store_error_status(&error))?;
         (forgotten.memories, forgotten.shared_memories) = self.forget_owned_memories(&sender).await?;
         let approvals = self.agent.approvals.forget_sender(&sender).await;
         (forgotten.approvals, forgotten.rules) = approvals.map_err(|error| store_error_status(&error))?;

@@ -18,13 +18,9 @@ pub(super) const MAX_ANSWER_BYTES: usize = 16 << 20;
 pub(super) const MAX_CONNECTIONS: usize = 256;
 /// Connections that wait to be accepted, which happens at once; if more wait, the server hangs.
 pub(super) const MAX_ACCEPTED: usize = 64;
-/// Requests of one connection at once. Further ones wait in the client, as HTTP/2 has it.
-pub(super) const MAX_STREAMS: u32 = 64;
-/// Requests of one user at once, over all connections, from their headers to the last byte of their answers.
-/// One more gets RESOURCE_EXHAUSTED.
-pub(super) const MAX_REQUESTS_PER_UID: usize = 128;
-/// Requests at once, of everybody: half-sent ones hold 256 MiB at the most.
-pub(super) const MAX_REQUESTS: usize = 256;
+/// Requests at once whose bodies are not read to their ends, of everybody: they hold 256 MiB at the most. One more gets
+/// RESOURCE_EXHAUSTED. How many may be answered at once is configured (`agent.limits`).
+pub(super) const MAX_UNREAD_REQUESTS: usize = 256;
 /// Headers of one request; ours have a few hundred bytes.
 pub(super) const MAX_HEADER_BYTES: u32 = 16 << 10;
 /// The longest channel: a word such as `cli`.
@@ -33,6 +29,10 @@ pub(super) const MAX_CHANNEL_BYTES: usize = 64;
 pub(super) const MAX_SESSIONS: u32 = 200;
 /// The page of sessions of somebody who asks for 0.
 pub(super) const DEFAULT_SESSIONS: u32 = 50;
+/// Cursors of one request to follow; the protocol documents it, too. 4096: each is looked up once.
+pub(super) const MAX_CURSORS: usize = 4096;
+/// The longest name that a client gives its message, and the longest of who speaks; the protocol documents it, too.
+pub(super) const MAX_CLIENT_ID_BYTES: usize = 128;
 /// Patterns of one list of what may be called. 64: more is a configuration, and belongs there
 /// (`agent.allow`).
 pub(super) const MAX_PATTERNS: usize = 64;

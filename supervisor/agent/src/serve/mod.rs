@@ -8,14 +8,18 @@
 //! | call | their own | models, tools, memories that are theirs or everybody's |
 //! | operate, admin | everybody's, when asked for by id or with `all` | costs of all, metrics |
 //!
+//! `client` in `service` is the one place that says who a request is for.
+//!
 //! Only people may decide approvals, whatever the role. A session that a client may not see is reported as
 //! missing.
 
 mod approvals;
 mod ask;
+mod busy;
 mod client;
 mod costs;
 mod extensions;
+mod follow;
 mod forget;
 mod large_body;
 mod limits;
@@ -28,9 +32,12 @@ mod sampling;
 mod schedule;
 mod server;
 mod service;
+mod session_change;
 mod sessions;
 mod status;
 mod tools;
+mod turn_stream;
+mod unread_body;
 
 pub(crate) use client::{Client, ClientError};
 pub(crate) use server::Server;

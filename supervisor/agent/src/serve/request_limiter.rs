@@ -10,6 +10,7 @@ use std::task::{Context, Poll};
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
+use talon_agent_settings::LimitKeys;
 use talon_listen::{BodyTimeout, ConnectionLimiter, ConnectionPermit, PermitBody};
 use tokio::sync::Semaphore;
 use tonic::Status;
@@ -21,7 +22,8 @@ use tower::Service;
 
 use super::client::{Client, Principal};
 use super::large_body::{LargeBody, LargeSlot};
-use super::limits::{MAX_LARGE_REQUESTS, MAX_REQUESTS, MAX_REQUESTS_PER_UID};
+use super::limits::{MAX_LARGE_REQUESTS, MAX_UNREAD_REQUESTS};
+use super::unread_body::UnreadBody;
 
 type Request = http::Request<Body>;
 type Response = http::Response<Body>;
@@ -31,13 +33,17 @@ type Response = http::Response<Body>;
 pub(super) struct RequestLimiter<S> {
     inner: S,
     requests: Arc<ConnectionLimiter<Principal>>,
+    limits: LimitKeys,
+    unread: Arc<Semaphore>,
     large: Arc<Semaphore>,
 }
 
 impl<S> RequestLimiter<S> {
-    pub(super) fn new(inner: S) -> Self {
+    pub(super) fn new(inner: S, limits: LimitKeys) -> Self {
         let large = Arc::new(Semaphore::new(MAX_LARGE_REQUESTS));
-        Self { inner, requests: ConnectionLimiter::new(MAX_REQUESTS, MAX_REQUESTS_PER_UID), large }
+        let most = |limit: u32| usize::try_from(limit).unwrap_or(usize::MAX);
+        let requests = ConnectionLimiter::new(most(limits.requests), most(limits.requests_per_user));
+        Self { inner, requests, limits, unread: Arc::new(Semaphore::new(MAX_UNREAD_REQUESTS)), large }
     }
 
     /// Admits a request, which keeps its slot until its answer is read. From here on it carries the client that it is for.
@@ -52,8 +58,9 @@ impl<S> RequestLimiter<S> {
         request.extensions_mut().insert(client);
         self.requests.acquire(principal).ok_or_else(|| {
             Status::resource_exhausted(format!(
-                "{MAX_REQUESTS_PER_UID} requests of one user, {MAX_REQUESTS} of all, are the most at once: wait for some to be \
-                 answered"
+                "{} requests of one user, {} of all, are the most at once: wait for some to be answered, or raise \
+                 agent.limits.requests_per_user",
+                self.limits.requests_per_user, self.limits.requests
             ))
         })
     }
@@ -81,8 +88,17 @@ where
             Ok(place) => place,
             Err(status) => return std::future::ready(Ok(status.into_http())).boxed(),
         };
+        let Ok(unread) = Arc::clone(&self.unread).try_acquire_owned() else {
+            let status = Status::resource_exhausted(format!(
+                "{MAX_UNREAD_REQUESTS} requests are being sent at once, which is the most: try again in a moment"
+            ));
+            return std::future::ready(Ok(status.into_http())).boxed();
+        };
         let (slots, slot) = (Arc::clone(&self.large), LargeSlot::default());
-        let limited = |body| LargeBody::new(BodyTimeout::new(body, false), slots, Arc::clone(&slot));
+        let limited = |body| {
+            let body = UnreadBody::new(BodyTimeout::new(body, false), unread);
+            LargeBody::new(body, slots, Arc::clone(&slot))
+        };
         let answer = self.inner.call(request.map(|body| Body::new(limited(body))));
         async move {
             let answer = answer.await?;

@@ -16,9 +16,7 @@ use tonic::transport;
 use tonic::transport::server::Connected;
 
 use super::client::{Client, ClientError};
-use super::limits::{
-    MAX_ACCEPTED, MAX_ANSWER_BYTES, MAX_CONNECTIONS, MAX_HEADER_BYTES, MAX_REQUEST_BYTES, MAX_STREAMS,
-};
+use super::limits::{MAX_ACCEPTED, MAX_ANSWER_BYTES, MAX_CONNECTIONS, MAX_HEADER_BYTES, MAX_REQUEST_BYTES};
 use super::request_limiter::RequestLimiter;
 use super::service::Service;
 use crate::agent::Agent;
@@ -58,6 +56,7 @@ impl Server {
     /// Serves what is attached, until `ending`. Must be called within a tokio runtime.
     pub(crate) fn start(agent: &Arc<Agent>, ending: CancellationToken) -> Self {
         let (connections, accepted) = mpsc::channel(MAX_ACCEPTED);
+        let limits = agent.setup().settings.agent.limits;
         let service = AgentServer::new(Service::new(Arc::clone(agent)))
             .max_decoding_message_size(MAX_REQUEST_BYTES)
             .max_encoding_message_size(MAX_ANSWER_BYTES);
@@ -65,10 +64,10 @@ impl Server {
             .initial_stream_window_size(WINDOW_BYTES)
             .initial_connection_window_size(WINDOW_BYTES)
             .max_frame_size(FRAME_BYTES)
-            .max_concurrent_streams(MAX_STREAMS)
+            .max_concurrent_streams(limits.requests_per_connection)
             .http2_max_header_list_size(MAX_HEADER_BYTES)
             .serve_with_incoming_shutdown(
-                RequestLimiter::new(service),
+                RequestLimiter::new(service, limits),
                 ReceiverStream::new(accepted).map(Ok::<_, io::Error>),
                 ending.cancelled_owned(),
             );

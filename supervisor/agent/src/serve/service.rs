@@ -2,23 +2,22 @@
 
 use std::sync::Arc;
 
-use futures_util::stream::BoxStream;
+use talon_agent_settings::linked_sender;
 use talon_proto::agent::agent_server::Agent as Rpc;
 use talon_proto::agent::{
-    Approval, ApprovalRule, AskRequest, AttachRequest, CancelRequest, CancelResponse, Chunk,
-    CompactSessionRequest, CompactSessionResponse, CreateSessionRequest, DecideRequest, DeleteSessionRequest,
-    DeleteSessionResponse, ForgetMemoriesRequest, ForgetMemoriesResponse, ForgetSenderRequest,
-    ForgetSenderResponse, GetCostsRequest, GetCostsResponse, GetLoopRequest, GetMemoryRequest,
-    GetMetricsRequest, GetMetricsResponse, GetSessionRequest, GetSessionResponse, GetStatusRequest,
-    GetStatusResponse, Job, ListApprovalRulesRequest, ListApprovalRulesResponse, ListApprovalsRequest,
-    ListApprovalsResponse, ListJobsRequest, ListJobsResponse, ListMemoriesRequest, ListMemoriesResponse,
-    ListModelsRequest, ListModelsResponse, ListNotificationsRequest, ListNotificationsResponse,
-    ListOccurrencesRequest, ListOccurrencesResponse, ListSessionsRequest, ListSessionsResponse,
-    ListToolsRequest, ListToolsResponse, LoopState, Memory, Notification, Occurrence, PauseJobRequest, Plan,
-    ResumeSessionRequest, ResumeSessionResponse, RetryNotificationsRequest, RetryNotificationsResponse,
-    RevokeApprovalRuleRequest, RunJobRequest, Session, SetPlanRequest, TestExtensionRequest,
-    TestExtensionResponse, TestNotificationRequest, UndoTurnsRequest, UndoTurnsResponse,
-    UpdateSessionRequest,
+    Approval, ApprovalRule, AskRequest, AttachRequest, CancelRequest, CancelResponse, CompactSessionRequest,
+    CompactSessionResponse, CreateSessionRequest, DecideRequest, DeleteSessionRequest, DeleteSessionResponse,
+    FollowRequest, ForgetMemoriesRequest, ForgetMemoriesResponse, ForgetSenderRequest, ForgetSenderResponse,
+    GetCostsRequest, GetCostsResponse, GetLoopRequest, GetMemoryRequest, GetMetricsRequest,
+    GetMetricsResponse, GetSessionRequest, GetSessionResponse, GetStatusRequest, GetStatusResponse, Job,
+    ListApprovalRulesRequest, ListApprovalRulesResponse, ListApprovalsRequest, ListApprovalsResponse,
+    ListJobsRequest, ListJobsResponse, ListMemoriesRequest, ListMemoriesResponse, ListModelsRequest,
+    ListModelsResponse, ListNotificationsRequest, ListNotificationsResponse, ListOccurrencesRequest,
+    ListOccurrencesResponse, ListSessionsRequest, ListSessionsResponse, ListToolsRequest, ListToolsResponse,
+    LoopState, Memory, Notification, Occurrence, PauseJobRequest, Plan, ResumeSessionRequest,
+    ResumeSessionResponse, RetryNotificationsRequest, RetryNotificationsResponse, RevokeApprovalRuleRequest,
+    RunJobRequest, Session, SetPlanRequest, TestExtensionRequest, TestExtensionResponse,
+    TestNotificationRequest, UndoTurnsRequest, UndoTurnsResponse, UpdateSessionRequest,
 };
 use talon_store::{Error, PageRequest, PageToken, Session as Kept, SessionId};
 use talon_trace_context::{TRACE_PARENT, TraceParent};
@@ -26,6 +25,8 @@ use tonic::metadata::MetadataMap;
 use tonic::{Request, Response, Status};
 
 use super::client::Client;
+use super::follow::Events;
+use super::turn_stream::Chunks;
 use crate::agent::Agent;
 use crate::error_status::{no_session, store_error_status};
 
@@ -34,12 +35,23 @@ pub(super) struct Service {
     pub(super) agent: Arc<Agent>,
 }
 
-/// The chunks of a turn, to one client.
-pub(super) type Chunks = BoxStream<'static, Result<Chunk, Status>>;
-
 impl Service {
     pub(super) fn new(agent: Arc<Agent>) -> Self {
         Self { agent }
+    }
+
+    /// Who a request is for: the one place that says so.
+    ///
+    /// # Errors
+    /// INTERNAL: every connection carries its client.
+    fn client<T>(&self, request: &Request<T>) -> Result<Client, Status> {
+        let mut client = Client::of(request)?;
+        let setup = self.agent.setup();
+        let linked = linked_sender(&setup.settings.agent.identities, &client.sender);
+        if *linked != *client.sender {
+            client.sender = linked.into();
+        }
+        Ok(client)
     }
 
     /// A session that this client may see.
@@ -76,7 +88,7 @@ fn trace_parent(metadata: &MetadataMap) -> Option<TraceParent> {
 /// Each request carries its client.
 macro_rules! answer {
     ($service:ident, $request:ident, $method:ident) => {{
-        let client = Client::of(&$request)?;
+        let client = $service.client(&$request)?;
         $service.$method(&client, $request.into_inner()).await.map(Response::new)
     }};
 }
@@ -86,7 +98,7 @@ impl Rpc for Service {
     type AskStream = Chunks;
 
     async fn ask(&self, request: Request<AskRequest>) -> Result<Response<Chunks>, Status> {
-        let client = Client::of(&request)?;
+        let client = self.client(&request)?;
         let trace = trace_parent(request.metadata());
         self.ask(&client, request.into_inner(), trace).await.map(Response::new)
     }
@@ -95,6 +107,12 @@ impl Rpc for Service {
 
     async fn attach(&self, request: Request<AttachRequest>) -> Result<Response<Chunks>, Status> {
         answer!(self, request, attach)
+    }
+
+    type FollowStream = Events;
+
+    async fn follow(&self, request: Request<FollowRequest>) -> Result<Response<Events>, Status> {
+        answer!(self, request, follow)
     }
 
     async fn cancel(&self, request: Request<CancelRequest>) -> Result<Response<CancelResponse>, Status> {

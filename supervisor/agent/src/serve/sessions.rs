@@ -1,34 +1,27 @@
 //! Sessions: their metadata, messages, and options that override the configuration.
 
-use std::collections::BTreeMap;
-
-use talon_agent_settings::{Sampling, Thinking, is_pattern};
 use talon_llm::route::router::Pins;
 use talon_proto::agent::{
-    self, CompactSessionRequest, CompactSessionResponse, CreateSessionRequest, DeleteSessionRequest,
+    CompactSessionRequest, CompactSessionResponse, CreateSessionRequest, DeleteSessionRequest,
     DeleteSessionResponse, GetSessionRequest, GetSessionResponse, ListSessionsRequest, ListSessionsResponse,
     ResumeSessionRequest, ResumeSessionResponse, Session, ToolList, UndoTurnsRequest, UndoTurnsResponse,
     UpdateSessionRequest,
 };
-use talon_store::limits::MAX_METADATA_VALUE_BYTES;
-use talon_store::{Session as Kept, SessionChange, SessionFilter, SessionState, Timestamp, View};
+use talon_store::{Error, Session as Kept, SessionFilter, SessionState, Timestamp, View};
 use tonic::Status;
 
 use super::client::Client;
 use super::costs::pico;
-use super::limits::{DEFAULT_SESSIONS, MAX_NOTED, MAX_PATTERNS, MAX_SESSIONS};
-use super::sampling::{known_sampling, sampling_view};
+use super::limits::{DEFAULT_SESSIONS, MAX_SESSIONS};
+use super::sampling::sampling_view;
 use super::service::{Service, page, token};
-use crate::agent::{
-    LOCAL_ONLY, OPEN_TURN, OWN_KEYS, SAMPLING, Setup, TITLE, TOOLS, local_only, sampling_of, thinking,
-    tools_of,
-};
+use super::session_change::RequestedChange;
+use crate::agent::{CREATED, MAIN, OPEN_TURN, OWN_KEYS, TITLE, VERBOSE, local_only, sampling_of, tools_of};
 use crate::compress::{CompactError, SummaryScope, compact};
 use crate::context::{ContextPlan, Window};
 use crate::error_status::{journal_error_status, store_error_status};
-use crate::journal::{StoreJournal, client_messages, undo};
+use crate::journal::{SessionFact, StoreJournal, client_messages, undo};
 use crate::plan::plan_of;
-use crate::prompt::Verbosity;
 use crate::subagent::is_task_sender;
 
 impl Service {
@@ -46,6 +39,7 @@ impl Service {
             sampling,
             verbosity,
             metadata,
+            verbose,
         } = request;
         let change = self.change(RequestedChange {
             model: Some(model),
@@ -55,6 +49,7 @@ impl Service {
             local_only: Some(local_only),
             sampling,
             metadata,
+            verbose: Some(verbose),
         })?;
         let session = self.new_session(client, &channel).await?;
         let session = self
@@ -122,23 +117,22 @@ impl Service {
             sampling,
             verbosity,
             metadata,
+            verbose,
         } = request;
         let session = self.session(client, &session_id).await?;
-        let change = self.change(RequestedChange {
-            model,
-            thinking,
-            verbosity,
-            tools,
-            local_only,
-            sampling,
-            metadata,
-        })?;
-        let session = self
-            .agent
-            .sessions
-            .update(session.id, change)
-            .await
-            .map_err(|error| store_error_status(&error))?;
+        let requested =
+            RequestedChange { model, thinking, verbosity, tools, local_only, sampling, metadata, verbose };
+        let fields = requested.fields();
+        let change = self.change(requested)?;
+        let updated = async {
+            let updated = self.agent.sessions.update(session.id, change).await?;
+            if !fields.is_empty() {
+                let fact = SessionFact::Updated { fields };
+                self.agent.sessions.note(session.id, vec![fact.into_message()]).await?;
+            }
+            Ok(updated)
+        };
+        let session = updated.await.map_err(|error: Error| store_error_status(&error))?;
         self.view(session).await
     }
 
@@ -228,38 +222,6 @@ impl Service {
         Ok(UndoTurnsResponse { turns: undone.turns, text: undone.request, calls: undone.calls })
     }
 
-    /// The changes to a session: an absent field stays, and an empty one is reset to the configuration.
-    fn change(&self, requested: RequestedChange) -> Result<SessionChange, Status> {
-        let RequestedChange { model, thinking, verbosity, tools, local_only, sampling, metadata: noted } =
-            requested;
-        let setup = self.agent.setup();
-        let model = model.map(|model| known_model(&setup, &model)).transpose()?;
-        let thinking =
-            thinking.map(|word| known_thinking(&word).map(|known| known.map(|_| word))).transpose()?;
-        let verbosity = verbosity.map(known_verbosity).transpose()?;
-        let mut metadata = client_metadata(noted)?;
-        if let Some(ToolList { tools }) = tools {
-            let tools = known_patterns(tools)?;
-            let json = (!tools.is_empty()).then(|| serde_json::to_string(&tools).unwrap_or_default());
-            if json.as_ref().is_some_and(|json| json.len() > MAX_METADATA_VALUE_BYTES) {
-                return Err(Status::invalid_argument(format!(
-                    "the patterns have more than {MAX_METADATA_VALUE_BYTES} bytes together: write some as plugin.*"
-                )));
-            }
-            metadata.insert(TOOLS.to_owned(), json);
-        }
-        if let Some(local_only) = local_only {
-            metadata.insert(LOCAL_ONLY.to_owned(), local_only.then(|| "true".to_owned()));
-        }
-        if sampling.is_some() {
-            let sampling = known_sampling(sampling)?;
-            let json = (sampling != Sampling::default())
-                .then(|| serde_json::to_string(&sampling).unwrap_or_default());
-            metadata.insert(SAMPLING.to_owned(), json);
-        }
-        Ok(SessionChange { model, thinking, verbosity, metadata, ..SessionChange::default() })
-    }
-
     /// A session as clients are shown it.
     pub(super) async fn view(&self, session: Kept) -> Result<Session, Status> {
         let id = session.id.to_string();
@@ -272,6 +234,7 @@ impl Service {
         };
         let plan = plan_of(&session);
         let state = match session.state {
+            _ if session.metadata.contains_key(CREATED) => "created",
             SessionState::Active => "active",
             SessionState::Idle => "idle",
         };
@@ -284,6 +247,8 @@ impl Service {
             sender: session.sender,
             channel: session.channel,
             state: state.to_owned(),
+            verbose: session.metadata.contains_key(VERBOSE),
+            main: session.metadata.contains_key(MAIN),
             model: session.overrides.model.unwrap_or_default(),
             thinking: session.overrides.thinking.unwrap_or_default(),
             created_unix_ms: unix_ms(session.created_at),
@@ -303,81 +268,6 @@ impl Service {
     }
 }
 
-/// What a client wants of a session otherwise. An absent field stays, and an empty one is as configured.
-struct RequestedChange {
-    model: Option<String>,
-    thinking: Option<String>,
-    verbosity: Option<String>,
-    tools: Option<ToolList>,
-    local_only: Option<bool>,
-    sampling: Option<agent::Sampling>,
-    metadata: BTreeMap<String, String>,
-}
-
-/// Checks how detailed answers are to be; `None` for an empty word.
-pub(super) fn known_verbosity(word: String) -> Result<Option<String>, Status> {
-    if word.is_empty() {
-        return Ok(None);
-    }
-    if Verbosity::parse(&word).is_none() {
-        return Err(Status::invalid_argument("how detailed answers are is low or high"));
-    }
-    Ok(Some(word))
-}
-
-/// Checks what clients note about a session; the store has the other bounds.
-fn client_metadata(noted: BTreeMap<String, String>) -> Result<BTreeMap<String, Option<String>>, Status> {
-    if noted.len() > MAX_NOTED {
-        return Err(Status::invalid_argument(format!(
-            "{} metadata entries are more than {MAX_NOTED}: keep what belongs together in one",
-            noted.len()
-        )));
-    }
-    if let Some(own) = OWN_KEYS.iter().find(|own| noted.contains_key(**own)) {
-        return Err(Status::invalid_argument(format!(
-            "metadata: the key {own} is the agent's own; the session's fields set it, or choose another"
-        )));
-    }
-    Ok(noted.into_iter().map(|(key, value)| (key, Some(value).filter(|value| !value.is_empty()))).collect())
-}
-
 pub(super) fn unix_ms(time: Timestamp) -> u64 {
     time.as_millis().unsigned_abs()
-}
-
-/// Checks the name of a model; `None` for an empty one.
-pub(super) fn known_model(setup: &Setup, model: &str) -> Result<Option<String>, Status> {
-    if model.is_empty() {
-        return Ok(None);
-    }
-    match setup.environment.chain.catalog().find(model) {
-        Ok(_) => Ok(Some(model.to_owned())),
-        Err(unknown) => Err(Status::invalid_argument(talon_child::truncate(unknown.to_string()))),
-    }
-}
-
-/// Parses how long a model thinks; `None` for the configured value.
-pub(super) fn known_thinking(word: &str) -> Result<Option<Thinking>, Status> {
-    if word.is_empty() {
-        return Ok(None);
-    }
-    let unknown = || Status::invalid_argument("how long a model thinks is off, low, medium or high");
-    thinking(word).map(Some).ok_or_else(unknown)
-}
-
-/// Checks that each pattern can match something.
-pub(super) fn known_patterns(tools: Vec<String>) -> Result<Vec<String>, Status> {
-    if tools.len() > MAX_PATTERNS {
-        return Err(Status::invalid_argument(format!(
-            "{} patterns are more than {MAX_PATTERNS}: what holds for all sessions belongs into agent.allow",
-            tools.len()
-        )));
-    }
-    match tools.iter().find(|pattern| !is_pattern(pattern)) {
-        None => Ok(tools),
-        Some(wrong) => {
-            let shown: String = wrong.chars().take(80).filter(|c| !c.is_control()).collect();
-            Err(Status::invalid_argument(format!("{shown:?} is no pattern: write plugin.action or plugin.*")))
-        }
-    }
 }

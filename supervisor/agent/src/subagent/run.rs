@@ -21,7 +21,7 @@ use super::task_journal;
 use crate::answer::Schema;
 use crate::budget::Budgets;
 use crate::context::ContextPlan;
-use crate::driver::{BuiltinCall, Caller, TurnEnvironment, TurnSpec};
+use crate::driver::{BuiltinCall, Caller, MessageOrigin, TurnEnvironment, TurnSpec};
 use crate::fence;
 use crate::prompt::{Prompt, Workspace, today};
 use crate::recall::NoRecall;
@@ -126,6 +126,7 @@ impl SubAgents {
         TurnSpec {
             caller: Caller { subagent: name.to_owned(), ..call.caller.clone() },
             request: self.request(job),
+            origin: MessageOrigin::default(),
             images: Vec::new(),
             attachments: Vec::new(),
             budgets: self.budgets(),

@@ -5,7 +5,6 @@ use talon_guard::{Guarded, Outcome as GuardOutcome, Sanitizer, Wrapped};
 use talon_proto::host::{ExecuteResponse, Outcome};
 use talon_sanitize::MarkedSpan;
 
-use crate::media::PluginImages;
 use crate::tool_result::{CallOutcome, Provenance, ToolResult};
 
 /// The result for an answer that is no guarded block. The supervisor sends none; but the agent cannot know
@@ -28,7 +27,7 @@ pub fn from_host(response: &ExecuteResponse, sanitizer: &Sanitizer) -> ToolResul
             .map(|receipt| hex::encode(receipt.encode_to_vec()))
             .unwrap_or_default(),
         arguments: String::new(),
-        images: PluginImages::default(),
+        ..Provenance::default()
     };
     ToolResult { outcome: ran, block: block.into_string(), output: said, provenance }
 }

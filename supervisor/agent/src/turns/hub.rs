@@ -37,8 +37,6 @@ const MAX_WAITING_BYTES: usize = 4 << 20;
 /// disconnected. 64 MiB: a chunk is in memory once but counted for each follower, so this bounds the memory
 /// if all turns send at once.
 const MAX_ALL_WAITING_BYTES: usize = 64 << 20;
-/// The most followers of one turn. 16: the windows of one person; one more is rejected.
-const MAX_FOLLOWERS: usize = 16;
 /// The most approvals that are kept for later followers, far more than may wait in one session.
 const MAX_APPROVALS: usize = 256;
 
@@ -64,6 +62,8 @@ pub(crate) struct Hub {
     metrics: Arc<Metrics>,
     waiting: QueuedBytes,
     over: CancellationToken,
+    /// The most followers; one more is rejected.
+    max_followers: usize,
     state: Mutex<State>,
 }
 
@@ -110,9 +110,15 @@ struct FollowerQueue {
 
 impl Hub {
     /// Creates the hub of a new turn.
-    pub(crate) fn new(at: LoopState, metrics: Arc<Metrics>, waiting: QueuedBytes) -> Arc<Self> {
+    pub(crate) fn new(
+        at: LoopState,
+        metrics: Arc<Metrics>,
+        waiting: QueuedBytes,
+        max_followers: usize,
+    ) -> Arc<Self> {
         let state = State { at, ..State::default() };
-        Arc::new(Self { metrics, waiting, over: CancellationToken::new(), state: Mutex::new(state) })
+        let over = CancellationToken::new();
+        Arc::new(Self { metrics, waiting, over, max_followers, state: Mutex::new(state) })
     }
 
     /// The loop's present state.
@@ -136,9 +142,10 @@ impl Hub {
     /// RESOURCE_EXHAUSTED if there are too many.
     pub(crate) fn follow(&self, first: impl FnOnce(&LoopState) -> Vec<Kind>) -> Result<Subscription, Status> {
         let mut state = self.state.lock();
-        if state.followers.len() >= MAX_FOLLOWERS {
+        if state.followers.len() >= self.max_followers {
             return Err(Status::resource_exhausted(format!(
-                "{MAX_FOLLOWERS} clients follow this turn already: end one of them first"
+                "{} clients follow this turn already: end one of them first, or raise agent.limits.followers_per_turn",
+                self.max_followers
             )));
         }
         let mut chunks = first(&state.at);

@@ -3,13 +3,15 @@ use talon_proto::agent::{Done, Text, ToolResult};
 
 use super::*;
 
+const MAX_FOLLOWERS: usize = 16;
+
 fn hub() -> Arc<Hub> {
     hub_beside(&QueuedBytes::default())
 }
 
 fn hub_beside(waiting: &QueuedBytes) -> Arc<Hub> {
     let at = LoopState { state: "init".to_owned(), ..LoopState::default() };
-    Hub::new(at, Arc::default(), waiting.clone())
+    Hub::new(at, Arc::default(), waiting.clone(), MAX_FOLLOWERS)
 }
 
 fn result(bytes: usize) -> Kind {

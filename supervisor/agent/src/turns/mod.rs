@@ -5,7 +5,9 @@
 //! later: its journal has no end.
 
 mod hub;
+mod message_queue;
 mod registry;
 
 pub(crate) use hub::{Hub, Subscription};
+pub(crate) use message_queue::{MessageQueues, QueueOutcome};
 pub(crate) use registry::{RunningTurn, RunningTurns, TurnSlot};

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
+use talon_agent_settings::LimitKeys;
 use talon_proto::agent::LoopState;
 use talon_store::SessionId;
 use tokio_util::sync::CancellationToken;
@@ -16,13 +17,6 @@ use ulid::Ulid;
 use super::Hub;
 use super::hub::QueuedBytes;
 use crate::metrics::Metrics;
-
-/// The most turns at once. 64: each has a question to a model or a batch of tools in flight, and a session's
-/// history in memory. One more is rejected with RESOURCE_EXHAUSTED.
-const MAX_TURNS: usize = 64;
-/// The most turns of one sender. 24: more than a person follows, and two senders at their limit leave slots
-/// to others. One more is rejected with RESOURCE_EXHAUSTED. Not configurable.
-const MAX_TURNS_PER_SENDER: usize = 24;
 
 /// The message to followers of a turn that ends without a last chunk, because of a defect.
 const ABORTED_MESSAGE: &str = "the turn broke off, which is a defect of the agent's: its log says more, and `talon session resume` goes on with it";
@@ -38,8 +32,9 @@ pub(crate) struct RunningTurns {
     ending: CancellationToken,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Inner {
+    limits: Mutex<LimitKeys>,
     running: Mutex<BTreeMap<SessionId, Arc<RunningTurn>>>,
     /// The queued bytes of all followers.
     waiting: QueuedBytes,
@@ -56,6 +51,8 @@ pub(crate) struct RunningTurn {
     turn: AtomicU64,
     /// Stands in every log line of the turn.
     pub(crate) correlation_id: String,
+    /// Its client's own name of the message; empty without one.
+    client_id: String,
     /// Its followers.
     pub(crate) hub: Arc<Hub>,
     /// Cancels it.
@@ -73,20 +70,41 @@ impl RunningTurn {
         self.turn.load(Ordering::Relaxed)
     }
 
+    /// Its client's own name of the message.
+    pub(crate) fn client_id(&self) -> Option<&str> {
+        Some(self.client_id.as_str()).filter(|id| !id.is_empty())
+    }
+
     pub(crate) fn is_turn(&self, turn: u64) {
         self.turn.store(turn, Ordering::Relaxed);
     }
 }
 
 impl RunningTurns {
-    /// Creates an empty registry, open until `ending`.
-    pub(crate) fn new(ending: CancellationToken) -> Self {
-        Self { inner: Arc::default(), ending }
+    /// Creates an empty registry with these limits, open until `ending`.
+    pub(crate) fn new(ending: CancellationToken, limits: &LimitKeys) -> Self {
+        let inner = Inner {
+            limits: Mutex::new(*limits),
+            running: Mutex::default(),
+            waiting: QueuedBytes::default(),
+            tasks: TaskTracker::new(),
+        };
+        Self { inner: Arc::new(inner), ending }
+    }
+
+    /// Applies other limits to later turns.
+    pub(crate) fn configure(&self, limits: &LimitKeys) {
+        *self.inner.limits.lock() = *limits;
     }
 
     /// Whether the agent ends: turns without an end go on later.
     pub(crate) fn is_ending(&self) -> bool {
         self.ending.is_cancelled()
+    }
+
+    /// Returns when the agent ends.
+    pub(crate) async fn ending(&self) {
+        self.ending.cancelled().await;
     }
 
     /// Reserves the slot of a sender's session.
@@ -100,24 +118,42 @@ impl RunningTurns {
         sender: &str,
         metrics: &Arc<Metrics>,
     ) -> Result<TurnSlot, Status> {
+        self.reserve_for(session, sender, "", metrics)
+    }
+
+    /// Reserves it for a message that its client gave a name; empty without one.
+    ///
+    /// # Errors
+    /// As [`RunningTurns::reserve`].
+    pub(crate) fn reserve_for(
+        &self,
+        session: SessionId,
+        sender: &str,
+        client_id: &str,
+        metrics: &Arc<Metrics>,
+    ) -> Result<TurnSlot, Status> {
         if self.ending.is_cancelled() {
             return Err(Status::unavailable("the agent is ending and begins no turn: try again in a moment"));
         }
+        let limits = *self.inner.limits.lock();
+        let most = |limit: u32| usize::try_from(limit).unwrap_or(usize::MAX);
         let mut running = self.inner.running.lock();
         if running.contains_key(&session) {
             return Err(Status::failed_precondition(format!(
                 "session {session} is in a turn already: `talon chat --session {session}` follows it; Ctrl-C there ends it"
             )));
         }
-        if running.len() >= MAX_TURNS {
+        if running.len() >= most(limits.turns) {
             return Err(Status::resource_exhausted(format!(
-                "{MAX_TURNS} turns are the most at once: try again when one of them has ended"
+                "{} turns are the most at once: try again when one of them has ended, or raise agent.limits.turns",
+                limits.turns
             )));
         }
-        if running.values().filter(|turn| turn.sender == sender).count() >= MAX_TURNS_PER_SENDER {
+        if running.values().filter(|turn| turn.sender == sender).count() >= most(limits.turns_per_sender) {
             return Err(Status::resource_exhausted(format!(
-                "{MAX_TURNS_PER_SENDER} turns of one user are the most at once, and {sender} has as many: wait for one to end, or end \
-                 one with Cancel"
+                "{} turns of one user are the most at once, and {sender} has as many: wait for one to end, end one with Cancel, or \
+                 raise agent.limits.turns_per_sender",
+                limits.turns_per_sender
             )));
         }
         let at = LoopState {
@@ -131,7 +167,13 @@ impl RunningTurns {
             sender: sender.to_owned(),
             turn: AtomicU64::new(0),
             correlation_id: Ulid::generate().to_string(),
-            hub: Hub::new(at, Arc::clone(metrics), self.inner.waiting.clone()),
+            client_id: client_id.to_owned(),
+            hub: Hub::new(
+                at,
+                Arc::clone(metrics),
+                self.inner.waiting.clone(),
+                most(limits.followers_per_turn),
+            ),
             cancel: CancellationToken::new(),
         });
         running.insert(session, Arc::clone(&turn));
@@ -180,10 +222,26 @@ pub(crate) struct TurnSlot {
     pub(crate) running: Arc<RunningTurn>,
 }
 
+impl TurnSlot {
+    /// Gives the slot back without a turn, and then tells why: who waits for this end finds the slot free.
+    pub(crate) fn release(self, why: &str) {
+        self.free();
+        self.running.hub.interrupt(why);
+    }
+
+    fn free(&self) {
+        let mut all = self.turns.inner.running.lock();
+        // After it was released the slot may be another turn's.
+        if all.get(&self.running.session).is_some_and(|now| Arc::ptr_eq(now, &self.running)) {
+            all.remove(&self.running.session);
+        }
+    }
+}
+
 impl Drop for TurnSlot {
     fn drop(&mut self) {
-        let Self { turns, running } = self;
-        turns.inner.running.lock().remove(&running.session);
+        self.free();
+        let running = &self.running;
         if !running.hub.has_last() {
             running.hub.interrupt(ABORTED_MESSAGE);
         }
@@ -202,7 +260,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_session_has_one_turn_at_once_and_its_place_is_free_before_its_end_is_told() {
-        let (turns, metrics) = (RunningTurns::new(CancellationToken::new()), Arc::<Metrics>::default());
+        let (turns, metrics) =
+            (RunningTurns::new(CancellationToken::new(), &LimitKeys::default()), Arc::<Metrics>::default());
         let session = SessionId::generate();
         let slot = turns.reserve(session, "ada", &metrics).expect("room");
         let refused = turns.reserve(session, "ada", &metrics).expect_err("taken");
@@ -226,27 +285,30 @@ mod tests {
         turns.wait_idle().await;
     }
 
-    // Promises: AGENT-43
+    // Promises: AGENT-43, GW-68
     #[tokio::test]
     async fn there_are_so_many_in_all() {
-        let (turns, metrics) = (RunningTurns::new(CancellationToken::new()), Arc::<Metrics>::default());
+        let (turns, metrics) =
+            (RunningTurns::new(CancellationToken::new(), &LimitKeys::default()), Arc::<Metrics>::default());
         let slots: Vec<TurnSlot> = (0..)
             .map_while(|n| turns.reserve(SessionId::generate(), &format!("u{n}"), &metrics).ok())
             .collect();
-        assert_eq!((slots.len(), turns.count().0), (MAX_TURNS, MAX_TURNS));
+        let most = LimitKeys::default().turns as usize;
+        assert_eq!((slots.len(), turns.count().0), (most, most));
         let refused = turns.reserve(SessionId::generate(), "ada", &metrics).expect_err("no room");
         assert_eq!(refused.code(), Code::ResourceExhausted);
         drop(slots);
         assert_eq!(turns.count(), (0, 0));
     }
 
-    // Promises: AGENT-58
+    // Promises: AGENT-58, GW-68
     #[tokio::test]
     async fn one_sender_cannot_take_all_places() {
-        let (turns, metrics) = (RunningTurns::new(CancellationToken::new()), Arc::<Metrics>::default());
+        let (turns, metrics) =
+            (RunningTurns::new(CancellationToken::new(), &LimitKeys::default()), Arc::<Metrics>::default());
         let slots: Vec<TurnSlot> =
             std::iter::from_fn(|| turns.reserve(SessionId::generate(), "ada", &metrics).ok()).collect();
-        assert_eq!(slots.len(), MAX_TURNS_PER_SENDER);
+        assert_eq!(slots.len(), LimitKeys::default().turns_per_sender as usize);
         let refused = turns.reserve(SessionId::generate(), "ada", &metrics).expect_err("no room");
         assert_eq!(refused.code(), Code::ResourceExhausted);
         assert!(refused.message().contains("of one user") && refused.message().contains("ada"), "{refused}");
@@ -258,7 +320,8 @@ mod tests {
     #[tokio::test]
     async fn a_turn_that_the_agents_end_interrupts_tells_no_end() {
         let ending = CancellationToken::new();
-        let (turns, metrics) = (RunningTurns::new(ending.clone()), Arc::<Metrics>::default());
+        let (turns, metrics) =
+            (RunningTurns::new(ending.clone(), &LimitKeys::default()), Arc::<Metrics>::default());
         let slot = turns.reserve(SessionId::generate(), "ada", &metrics).expect("room");
         let mut following = slot.running.hub.follow(|_| vec![]).expect("room");
         turns.spawn(slot, std::future::pending());
@@ -271,7 +334,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_place_that_is_given_back_early_says_so() {
-        let (turns, metrics) = (RunningTurns::new(CancellationToken::new()), Arc::<Metrics>::default());
+        let (turns, metrics) =
+            (RunningTurns::new(CancellationToken::new(), &LimitKeys::default()), Arc::<Metrics>::default());
         let slot = turns.reserve(SessionId::generate(), "ada", &metrics).expect("room");
         let mut following = slot.running.hub.follow(|_| vec![]).expect("room");
         drop(slot);

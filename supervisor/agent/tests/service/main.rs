@@ -5,6 +5,7 @@
 mod approvals;
 mod costs;
 mod delegation;
+mod follow;
 mod hooks;
 mod host;
 mod images;

@@ -35,6 +35,14 @@ pub enum Error {
     /// The session exists already, with other contents.
     #[error("there is another session {0} already")]
     SessionExists(SessionId),
+    /// The session has a message of this key already.
+    #[error("session {session} has a message {key:?} already")]
+    KeyExists {
+        /// The session.
+        session: SessionId,
+        /// The key.
+        key: String,
+    },
     /// Another writer wrote to the session in between.
     #[error("the next message of session {session} is {next}, not {expected}: another writer wrote to it")]
     OutOfSequence {

@@ -25,6 +25,14 @@ impl PageRequest {
         Self { token: Some(token), size }
     }
 
+    /// A page of a session's messages in the order of writing ([`View::All`](crate::View::All)), after the one
+    /// with this sequence number.
+    #[must_use]
+    pub fn after_message(sequence: u64, size: u32) -> Self {
+        // As `message_token` has it; the position does not matter in that order.
+        Self::after(PageToken(format!("{sequence},{sequence}").into_bytes()), size)
+    }
+
     /// The number of items, between 1 and the maximum.
     #[must_use]
     pub fn size(&self) -> usize {

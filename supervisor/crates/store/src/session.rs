@@ -53,6 +53,19 @@ pub trait Sessions: Send + Sync {
         messages: Vec<NewMessage>,
     ) -> Result<Vec<Message>, Error>;
 
+    /// Appends messages as [`Sessions::append`] does, but leaves state and time of the session as they are: they
+    /// say what happened to it, and nobody spoke.
+    ///
+    /// # Errors
+    /// As [`Sessions::append`].
+    async fn note(&self, id: SessionId, messages: Vec<NewMessage>) -> Result<Vec<Message>, Error>;
+
+    /// The message of this key, `None` if the session has none.
+    ///
+    /// # Errors
+    /// [`Error::NoSession`].
+    async fn keyed(&self, id: SessionId, key: &str) -> Result<Option<Message>, Error>;
+
     /// The messages of a view in their order. A page ends early when its contents grow too large.
     ///
     /// # Errors
@@ -72,12 +85,17 @@ pub trait Sessions: Send + Sync {
     async fn update(&self, id: SessionId, change: SessionChange) -> Result<Session, Error>;
 
     /// Makes sessions idle that were not written to since `since`, at most `limit` of them; returns their
-    /// ids. Their messages are kept. To be called periodically, with the time
+    /// ids. Their messages are kept, and `note` is appended to each. To be called periodically, with the time
     /// [`IDLE_AFTER`](crate::limits::IDLE_AFTER) ago: `Timestamp::now().before(IDLE_AFTER)`.
     ///
     /// # Errors
     /// When the database cannot be written.
-    async fn idle(&self, since: Timestamp, limit: u32) -> Result<Vec<SessionId>, Error>;
+    async fn idle(
+        &self,
+        since: Timestamp,
+        limit: u32,
+        note: Option<NewMessage>,
+    ) -> Result<Vec<SessionId>, Error>;
 
     /// Makes an idle session active again.
     ///

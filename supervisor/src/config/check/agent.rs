@@ -11,7 +11,7 @@ use serde_json::Value;
 use talon_agent_settings::catalog::Catalog;
 use talon_agent_settings::{
     AgentKeys, AgentMode, AllowKeys, BUILT_IN_SUBAGENTS, ConfirmKeys, ContextKeys, ContextShares,
-    OrchestratorKeys, SubAgentEntry, ToolPattern, confirm_pattern, is_pattern,
+    OrchestratorKeys, SubAgentEntry, ToolPattern, confirm_pattern, identity_problems, is_pattern,
 };
 use talon_plugin_config::document::origin::KeyPath;
 use talon_plugin_config::name::PluginName;
@@ -68,8 +68,14 @@ impl Check<'_> {
             memory: _,
             sessions: _,
             media: _,
+            identities,
+            limits: _,
             trusted_plugins,
         } = &config.agent;
+        for problem in identity_problems(identities) {
+            let path = path.key("identities").key(&problem.name);
+            self.found.problem(&path, problem.why, "leave it out in one place");
+        }
         if config.runs_agent() {
             self.check_approver(config, path);
             if config.state.engine == Engine::Off {

@@ -36,6 +36,9 @@ pub(super) fn write(yaml: &mut YamlWriter, message: &Message) {
         if let Some(summary) = message.replaced_by {
             yaml.bare("replaced_by", summary);
         }
+        if let Some(key) = &message.key {
+            yaml.text("key", key);
+        }
     });
 }
 
@@ -51,6 +54,7 @@ pub(super) struct ParsedMessage {
     at: Option<Timestamp>,
     summarizes: Option<u64>,
     replaced_by: Option<u64>,
+    key: Option<String>,
 }
 
 impl ParsedMessage {
@@ -60,7 +64,7 @@ impl ParsedMessage {
     }
 
     pub(super) fn into_message(self, sequence: u64, otherwise: Timestamp) -> Message {
-        let Self { role, content, tool_calls, tool_results, at, summarizes, replaced_by, .. } = self;
+        let Self { role, content, tool_calls, tool_results, at, summarizes, replaced_by, key, .. } = self;
         Message {
             sequence,
             role: role.unwrap_or(Role::User),
@@ -70,6 +74,7 @@ impl ParsedMessage {
             at: at.unwrap_or(otherwise),
             summarizes,
             replaced_by,
+            key,
         }
     }
 }
@@ -101,6 +106,7 @@ pub(super) fn read(node: Node, left_out: &mut OmittedFields) -> Result<ParsedMes
                     scalar::time(&text).map_err(|error| Problem { at, reason: format!("{key} {error}") })?;
             }
             "summarizes" => message.summarizes = Some(value.number().map_err(named)?),
+            "key" => message.key = Some(text("key", value)?.0),
             "replaced_by" => message.replaced_by = Some(value.number().map_err(named)?),
             _ if value.is_empty() => {}
             _ => left_out.add(&format!("{} of messages", excerpt(&key)), at),

@@ -314,7 +314,8 @@ async fn compare_session(
 
 /// A compaction may have replaced the stored message since.
 fn same_message(there: &Message, message: &Message) -> bool {
-    let Message { sequence, role, content, tool_calls, tool_results, at, summarizes, replaced_by } = message;
+    let Message { sequence, role, content, tool_calls, tool_results, at, summarizes, replaced_by, key } =
+        message;
     there.sequence == *sequence
         && there.role == *role
         && there.content == *content
@@ -322,6 +323,7 @@ fn same_message(there: &Message, message: &Message) -> bool {
         && there.tool_results == *tool_results
         && there.at == *at
         && there.summarizes == *summarizes
+        && there.key == *key
         && (replaced_by.is_none() || there.replaced_by == *replaced_by)
 }
 

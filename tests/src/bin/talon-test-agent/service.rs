@@ -123,6 +123,11 @@ fn unimplemented<T>() -> Result<Response<T>, Status> {
 impl Agent for Service {
     type AskStream = tokio_stream::Pending<Result<Chunk, Status>>;
     type AttachStream = tokio_stream::Pending<Result<Chunk, Status>>;
+    type FollowStream = tokio_stream::Pending<Result<Event, Status>>;
+
+    async fn follow(&self, _: Request<FollowRequest>) -> Result<Response<Self::FollowStream>, Status> {
+        unimplemented()
+    }
 
     async fn get_loop(&self, request: Request<GetLoopRequest>) -> Result<Response<LoopState>, Status> {
         let words = request.into_inner().session_id;

@@ -1,13 +1,14 @@
 //! `agent`.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AgentMode, AllowKeys, ConfirmKeys, ContextKeys, MediaKeys, MemoryKeys, SessionKeys, SubAgentKeys,
-    TurnKeys,
+    AgentMode, AllowKeys, ConfirmKeys, ContextKeys, LimitKeys, MediaKeys, MemoryKeys, SessionKeys,
+    SubAgentKeys, TurnKeys,
 };
 
 /// The agent, which lets a model use the plugins' actions.
@@ -60,7 +61,17 @@ pub struct AgentKeys {
     ///
     /// A limit that is passed refuses a question, and leaves an image of a tool out with a text that says so.
     pub media: MediaKeys,
+    /// Who is the same person on several channels: a sender's name, and the other senders that are the same one. They share
+    /// sessions, memories and costs; nobody gets another role by it.
+    #[schemars(example = identities_example())]
+    pub identities: BTreeMap<String, Vec<String>>,
+    /// How much the agent does at once. What is beyond a limit is refused, with its key, and may be tried again.
+    pub limits: LimitKeys,
     /// Plugins whose `system_prompt_addition` is shown to the model, as quoted data. That of any other plugin
     /// is not shown.
     pub trusted_plugins: Vec<String>,
+}
+
+fn identities_example() -> BTreeMap<&'static str, [&'static str; 2]> {
+    BTreeMap::from([("alice", ["gw:telegram/12345", "gw:web/alice"])])
 }

@@ -34,9 +34,12 @@ async fn a_turn_of_several_steps_is_told_and_written_down_in_order() {
         setting.journal.kinds(),
         ["asked", "answered", "began", "executed", "answered", "began", "executed", "answered", "ended"]
     );
+    let ended = setting.journal.ended().expect("an end");
+    let totals = ended.totals.as_ref().expect("what it used");
+    assert_eq!((totals.usage, totals.iteration, totals.tool_calls), (end.usage, 3, 2));
     assert_eq!(
-        setting.journal.ended(),
-        Some(TurnOutcome { reason: "done".to_owned(), ..TurnOutcome::default() })
+        ended,
+        TurnOutcome { reason: "done".to_owned(), totals: ended.totals.clone(), ..TurnOutcome::default() }
     );
     assert_eq!(
         setting.heard.loops(),

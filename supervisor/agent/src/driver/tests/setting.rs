@@ -245,6 +245,7 @@ impl Setting {
                 ..Caller::default()
             },
             request: request.to_owned(),
+            origin: MessageOrigin::default(),
             images: Vec::new(),
             attachments: Vec::new(),
             budgets: self.budgets.clone(),

@@ -180,6 +180,7 @@ impl AskArgs {
             can_answer: false,
             sampling: self.overrides.sampling(),
             media,
+            ..AskRequest::default()
         })
     }
 

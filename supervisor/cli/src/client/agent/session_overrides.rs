@@ -67,6 +67,7 @@ impl SessionOverrides {
             sampling,
             verbosity: verbosity.unwrap_or_default(),
             metadata: metadata.into_iter().collect(),
+            ..CreateSessionRequest::default()
         }
     }
 
@@ -89,6 +90,7 @@ impl SessionOverrides {
             sampling,
             verbosity,
             metadata: metadata.into_iter().collect(),
+            ..UpdateSessionRequest::default()
         }
     }
 }

@@ -56,6 +56,7 @@ fn without_a_cgroup_it_says_how_to_get_one() {
     let machine = |status, remedy: &str| Machine {
         tier: talon_jail::Tier::Root,
         kernel: "6.18.0".into(),
+        limits_ports: true,
         protections: vec![ProtectionSupport {
             name: MEMORY_GROUP,
             status,

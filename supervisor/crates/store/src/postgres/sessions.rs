@@ -89,6 +89,25 @@ impl Sessions for PostgresStore {
         self.inspect_result(appended.await)
     }
 
+    async fn note(&self, id: SessionId, messages: Vec<NewMessage>) -> Result<Vec<Message>, Error> {
+        crate::session::check_append(&messages)?;
+        let texts = messages.iter().map(|message| message.content.clone()).collect();
+        let words = render_all(texts, text_search::to_tsvector).await?;
+        let mut client = self.client().await?;
+        let noted = async {
+            let transaction = client.transaction().await?;
+            let noted = log::note(&transaction, id, messages, &words).await?;
+            self.commit(transaction, 1).await?;
+            Ok(noted)
+        };
+        self.inspect_result(noted.await)
+    }
+
+    async fn keyed(&self, id: SessionId, key: &str) -> Result<Option<Message>, Error> {
+        let client = self.client().await?;
+        self.inspect_result(log::keyed(&client, id, key).await)
+    }
+
     async fn messages(&self, id: SessionId, view: View, page: &PageRequest) -> Result<Page<Message>, Error> {
         let client = self.client().await?;
         self.inspect_result(log::read(&client, id, view, page).await)
@@ -111,7 +130,15 @@ impl Sessions for PostgresStore {
         self.apply_change(id, |session| change.apply(session)).await
     }
 
-    async fn idle(&self, since: Timestamp, limit: u32) -> Result<Vec<SessionId>, Error> {
+    async fn idle(
+        &self,
+        since: Timestamp,
+        limit: u32,
+        note: Option<NewMessage>,
+    ) -> Result<Vec<SessionId>, Error> {
+        note.as_ref().map_or(Ok(()), NewMessage::check)?;
+        let texts = note.iter().map(|note| note.content.clone()).collect();
+        let words = render_all(texts, text_search::to_tsvector).await?;
         let mut client = self.client().await?;
         let made = async {
             // A locked session is being written to, so it is not idle.
@@ -121,9 +148,14 @@ impl Sessions for PostgresStore {
                 ) RETURNING id";
             let transaction = client.transaction().await?;
             let rows = transaction.query(sql, &[&since.as_millis(), &i64::from(limit)]).await?;
-            self.commit(transaction, 1).await?;
             let mut idle = rows.iter().map(|row| rows::session_id(row, 0)).collect::<Result<Vec<_>, _>>()?;
             idle.sort_unstable();
+            for id in &idle {
+                if let Some(note) = &note {
+                    log::note(&transaction, *id, vec![note.clone()], &words).await?;
+                }
+            }
+            self.commit(transaction, 1).await?;
             Ok(idle)
         };
         self.inspect_result(made.await)
@@ -162,7 +194,7 @@ impl Sessions for PostgresStore {
                 |row| {
                     let message = message(row)?;
                     let weight = message.weight();
-                    Ok(hits.push(MessageHit { session: rows::session_id(row, 8)?, message }, weight))
+                    Ok(hits.push(MessageHit { session: rows::session_id(row, 9)?, message }, weight))
                 },
             )
             .await?;

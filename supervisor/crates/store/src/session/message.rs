@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::error::Error;
-use crate::limits::{MAX_APPEND, MAX_CONTENT_BYTES, MAX_TOOL_JSON_BYTES, count, size};
+use crate::limits::{MAX_APPEND, MAX_CONTENT_BYTES, MAX_TOOL_JSON_BYTES, count, name, size};
 use crate::time::Timestamp;
 
 /// A message to append.
@@ -18,22 +18,27 @@ pub struct NewMessage {
     pub tool_calls: Option<Value>,
     /// The tools' answers.
     pub tool_results: Option<Value>,
+    /// A name that no other message of the session may have: who writes it a second time gets
+    /// [`Error::KeyExists`].
+    pub key: Option<String>,
 }
 
 impl NewMessage {
     /// A message with text only.
     #[must_use]
     pub fn text(role: Role, content: impl Into<String>) -> Self {
-        Self { role, content: content.into(), tool_calls: None, tool_results: None }
+        Self { role, content: content.into(), tool_calls: None, tool_results: None, key: None }
     }
 
     pub(crate) fn check(&self) -> Result<(), Error> {
-        check(&self.content, self.tool_calls.as_ref(), self.tool_results.as_ref())
+        check(&self.content, self.tool_calls.as_ref(), self.tool_results.as_ref())?;
+        check_key(self.key.as_deref())
     }
 
     pub(crate) fn at(self, sequence: u64, at: Timestamp) -> Message {
-        let Self { role, content, tool_calls, tool_results } = self;
-        Message { sequence, role, content, tool_calls, tool_results, at, summarizes: None, replaced_by: None }
+        let Self { role, content, tool_calls, tool_results, key } = self;
+        let (summarizes, replaced_by) = (None, None);
+        Message { sequence, role, content, tool_calls, tool_results, at, summarizes, replaced_by, key }
     }
 }
 
@@ -60,6 +65,9 @@ pub struct Message {
     /// The summary that replaced it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replaced_by: Option<u64>,
+    /// Its name in the session, if it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
 }
 
 impl Message {
@@ -81,7 +89,8 @@ impl Message {
         if self.replaced_by.is_some_and(|summary| summary <= self.sequence) {
             return Err(Error::invalid("a replaced message", "must be older than its summary"));
         }
-        check(&self.content, self.tool_calls.as_ref(), self.tool_results.as_ref())
+        check(&self.content, self.tool_calls.as_ref(), self.tool_results.as_ref())?;
+        check_key(self.key.as_deref())
     }
 }
 
@@ -107,6 +116,10 @@ fn check(content: &str, calls: Option<&Value>, results: Option<&Value>) -> Resul
         }
     }
     Ok(())
+}
+
+fn check_key(key: Option<&str>) -> Result<(), Error> {
+    key.map_or(Ok(()), |key| name("a message's key", key)).map_err(Error::from)
 }
 
 /// The speaker of a message.

@@ -1,6 +1,6 @@
 //! A session as a value: new, stored and exported.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -128,9 +128,12 @@ impl ExportedSession {
         }
         .check()?;
         overrides.check()?;
-        let mut last = 0;
+        let (mut last, mut keys) = (0, BTreeSet::new());
         for message in &self.messages {
             message.check()?;
+            if message.key.as_deref().is_some_and(|key| !keys.insert(key)) {
+                return Err(Error::invalid("the messages", "must each have a key of their own, or none"));
+            }
             if message.sequence <= last || message.sequence >= *next_sequence {
                 return Err(Error::invalid("the messages", "must have ascending numbers below the next one"));
             }

@@ -75,6 +75,18 @@ impl Sessions for SqliteStore {
         self.write(move |db| log::append(db, id, expected, &messages, &words)).await
     }
 
+    async fn note(&self, id: SessionId, messages: Vec<NewMessage>) -> Result<Vec<Message>, Error> {
+        crate::session::check_append(&messages)?;
+        let texts = messages.iter().map(|message| message.content.clone()).collect();
+        let words = render_all(texts, text_search::to_fts5).await?;
+        self.write(move |db| log::note(db, id, &messages, &words)).await
+    }
+
+    async fn keyed(&self, id: SessionId, key: &str) -> Result<Option<Message>, Error> {
+        let key = key.to_owned();
+        self.read(move |db| log::keyed(db, id, &key)).await
+    }
+
     async fn messages(&self, id: SessionId, view: View, page: &PageRequest) -> Result<Page<Message>, Error> {
         let page = page.clone();
         self.read(move |db| log::read(db, id, view, &page)).await
@@ -90,7 +102,15 @@ impl Sessions for SqliteStore {
         self.apply_change(id, move |session| change.apply(session)).await
     }
 
-    async fn idle(&self, since: Timestamp, limit: u32) -> Result<Vec<SessionId>, Error> {
+    async fn idle(
+        &self,
+        since: Timestamp,
+        limit: u32,
+        note: Option<NewMessage>,
+    ) -> Result<Vec<SessionId>, Error> {
+        note.as_ref().map_or(Ok(()), NewMessage::check)?;
+        let texts = note.iter().map(|note| note.content.clone()).collect();
+        let words = render_all(texts, text_search::to_fts5).await?;
         self.write(move |db| {
             let mut ids = db.prepare_cached(
                 "UPDATE sessions SET state = 'idle' WHERE id IN (
@@ -103,6 +123,11 @@ impl Sessions for SqliteStore {
                 idle.push(rows::session_id(row, 0)?);
             }
             idle.sort_unstable();
+            for id in &idle {
+                if let Some(note) = &note {
+                    log::note(db, *id, std::slice::from_ref(note), &words)?;
+                }
+            }
             Ok(idle)
         })
         .await
@@ -138,7 +163,7 @@ impl Sessions for SqliteStore {
             while let Some(row) = rows.next()? {
                 let message = message(row)?;
                 let weight = message.weight();
-                if !hits.push(MessageHit { session: rows::session_id(row, 9)?, message }, weight) {
+                if !hits.push(MessageHit { session: rows::session_id(row, 10)?, message }, weight) {
                     break;
                 }
             }

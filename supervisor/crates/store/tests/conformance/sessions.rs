@@ -18,6 +18,8 @@ cases![
     an_append_is_whole_or_nothing,
     an_append_to_an_unexpected_end_is_refused,
     two_openers_that_append_take_turns,
+    a_key_is_written_once_in_a_session,
+    a_note_leaves_state_and_time_as_they_are,
     a_compaction_keeps_what_it_replaced,
     a_second_compaction_replaces_the_first_summary,
     a_compaction_of_nothing_is_refused,
@@ -214,15 +216,64 @@ async fn overrides_and_metadata_change_alone(Fixture { store, .. }: Fixture) {
     assert!(matches!(nobody, Err(Error::NoSession(_))));
 }
 
+async fn a_key_is_written_once_in_a_session(Fixture { store, .. }: Fixture) {
+    let sessions = store.sessions();
+    let (id, other) = (begin(&store, "ada").await.id, begin(&store, "ada").await.id);
+    let keyed = |text: &str, key: &str| NewMessage { key: Some(key.into()), ..says(text) };
+    sessions.append(id, Expected::Any, vec![says("zero"), keyed("one", "a\u{e4}")]).await.unwrap();
+    for again in [vec![keyed("two", "a\u{e4}")], vec![says("three"), keyed("four", "b"), keyed("five", "b")]]
+    {
+        let refused = sessions.append(id, Expected::Any, again).await;
+        assert!(matches!(refused, Err(Error::KeyExists { .. })), "{refused:?}");
+    }
+    assert_eq!(view(&store, id, View::All).await, ["zero", "one"], "a refused append leaves nothing");
+    sessions.append(other, Expected::Any, vec![keyed("elsewhere", "a\u{e4}")]).await.unwrap();
+    let found = sessions.keyed(id, "a\u{e4}").await.unwrap().unwrap();
+    assert_eq!((found.sequence, found.content.as_str(), found.key.as_deref()), (2, "one", Some("a\u{e4}")));
+    assert_eq!(sessions.keyed(id, "A\u{e4}").await.unwrap(), None);
+    assert!(matches!(sessions.keyed(SessionId::generate(), "a").await, Err(Error::NoSession(_))));
+    // Also of what a summary stands for, and over an export.
+    let with = Compaction { through: 2, summary: NewMessage::text(Role::System, "short") };
+    sessions.compact(id, Expected::Any, with).await.unwrap();
+    assert_eq!(sessions.keyed(id, "a\u{e4}").await.unwrap().unwrap().replaced_by, Some(3));
+    let exported = sessions.export(id).await.unwrap();
+    sessions.delete(id).await.unwrap();
+    let mut twice = exported.clone();
+    twice.messages[0].key = Some("a\u{e4}".into());
+    assert!(matches!(sessions.import(twice).await, Err(Error::Invalid(_))));
+    assert!(sessions.import(exported).await.unwrap());
+    let refused = sessions.append(id, Expected::Any, vec![keyed("two", "a\u{e4}")]).await;
+    assert!(matches!(refused, Err(Error::KeyExists { .. })), "{refused:?}");
+    let refused = sessions.append(id, Expected::Any, vec![keyed("two", "")]).await;
+    assert!(matches!(refused, Err(Error::Invalid(_))), "{refused:?}");
+}
+
+async fn a_note_leaves_state_and_time_as_they_are(Fixture { store, .. }: Fixture) {
+    let sessions = store.sessions();
+    let id = left(&store, "ada", IDLE_AFTER * 2).await;
+    let before = sessions.get(id).await.unwrap().unwrap();
+    let since = Timestamp::now().before(IDLE_AFTER);
+    let idle = sessions.idle(since, 100, Some(says("nobody is there"))).await.unwrap();
+    assert_eq!(idle, [id]);
+    sessions.note(id, vec![says("noted")]).await.unwrap();
+    let after = sessions.get(id).await.unwrap().unwrap();
+    assert_eq!((after.state, after.updated_at), (SessionState::Idle, before.updated_at));
+    assert_eq!(after.next_sequence, before.next_sequence + 2);
+    assert_eq!(view(&store, id, View::All).await, ["kept", "nobody is there", "noted"]);
+    let rest = sessions.messages(id, View::All, &PageRequest::after_message(2, 10)).await.unwrap();
+    assert_eq!(rest.items.len(), 1);
+    assert!(matches!(sessions.note(SessionId::generate(), vec![says("?")]).await, Err(Error::NoSession(_))));
+}
+
 async fn an_idle_session_is_active_again_when_it_is_used(Fixture { store, .. }: Fixture) {
     let sessions = store.sessions();
     let (a, b) = (begin(&store, "a").await.id, begin(&store, "b").await.id);
     let now = Timestamp::now();
-    assert!(sessions.idle(now.before(IDLE_AFTER), 100).await.unwrap().is_empty());
+    assert!(sessions.idle(now.before(IDLE_AFTER), 100, None).await.unwrap().is_empty());
     let later = Timestamp::from_millis(now.as_millis() + 60_000);
-    assert_eq!(sessions.idle(later, 1).await.unwrap().len(), 1);
-    assert_eq!(sessions.idle(later, 100).await.unwrap().len(), 1);
-    assert!(sessions.idle(later, 100).await.unwrap().is_empty());
+    assert_eq!(sessions.idle(later, 1, None).await.unwrap().len(), 1);
+    assert_eq!(sessions.idle(later, 100, None).await.unwrap().len(), 1);
+    assert!(sessions.idle(later, 100, None).await.unwrap().is_empty());
     assert_eq!(sessions.get(a).await.unwrap().unwrap().state, SessionState::Idle);
     assert_eq!(sessions.resume(a).await.unwrap().state, SessionState::Active);
     sessions.append(b, Expected::Any, vec![says("back")]).await.unwrap();
@@ -267,7 +318,7 @@ async fn a_session_of_half_an_hour_ago_becomes_idle_and_keeps_its_messages(Fixtu
     let still = left(&store, "eve", IDLE_AFTER - 10 * minute).await;
     let sessions = store.sessions();
     let state = async |id| sessions.get(id).await.unwrap().unwrap().state;
-    let mut idle = sessions.idle(Timestamp::now().before(IDLE_AFTER), 100).await.unwrap();
+    let mut idle = sessions.idle(Timestamp::now().before(IDLE_AFTER), 100, None).await.unwrap();
     idle.sort_unstable();
     assert_eq!(idle, [resumed, written]);
     for (id, expected) in
@@ -282,7 +333,7 @@ async fn a_session_of_half_an_hour_ago_becomes_idle_and_keeps_its_messages(Fixtu
         assert_eq!(view(&store, id, View::Live).await, messages);
     }
     // A resumed session is not idle at once.
-    assert!(sessions.idle(Timestamp::now().before(IDLE_AFTER), 100).await.unwrap().is_empty());
+    assert!(sessions.idle(Timestamp::now().before(IDLE_AFTER), 100, None).await.unwrap().is_empty());
 }
 
 async fn sessions_are_listed_by_filter_and_in_pages(Fixture { store, .. }: Fixture) {

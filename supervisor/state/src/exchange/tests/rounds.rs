@@ -168,6 +168,7 @@ fn fixed_session() -> ExportedSession {
         at: at(i64::try_from(sequence).unwrap()),
         summarizes: None,
         replaced_by: None,
+        key: None,
     };
     let calls = json!([{"id": "c1", "name": "gitlab", "arguments": {"project": "7", "deep": [[1, 2.5], [], {}], "null": null}}]);
     let messages = vec![

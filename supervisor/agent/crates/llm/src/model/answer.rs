@@ -33,6 +33,8 @@ pub struct Answer {
     pub model: String,
     /// Thoughts that the provider wants to see again with this answer.
     pub thoughts: Option<Thoughts>,
+    /// What it thought, as far as it said, for people. Whoever collects the pieces fills it in.
+    pub thinking: String,
 }
 
 impl Answer {

@@ -223,6 +223,7 @@ impl<'h> Assembly<'h> {
             // Some do not say; then the requested model is assumed.
             model: if self.model.is_empty() { self.asked_model.clone() } else { self.model },
             thoughts: data.map(|data| Thoughts { provider: self.provider, model: self.asked_model, data }),
+            thinking: String::new(),
         }
     }
 

@@ -110,6 +110,8 @@ fn session_of_all() -> Session {
         verbosity: text("verbosity"),
         metadata: [(text("a"), text("metadata"))].into(),
         plan: Some(plan_of_all()),
+        verbose: true,
+        main: true,
     }
 }
 
@@ -139,6 +141,7 @@ fn message_of_all() -> Message {
             truncated: true,
             receipt: vec![0xab],
             arguments: text("{}"),
+            confirmation: text("confirmation"),
         }],
         unix_ms: 7,
         summary: true,
@@ -150,6 +153,9 @@ fn message_of_all() -> Message {
             height: 79,
             digest: text("digest"),
         }],
+        channel: text("channel"),
+        sender_name: text("sender_name"),
+        client_id: text("client_id"),
     }
 }
 
@@ -175,6 +181,7 @@ fn approval_of_all() -> Approval {
         rule_id: text("rule_id"),
         form: text("form"),
         plan: Some(plan_of_all()),
+        call_id: text("call_id"),
     }
 }
 
@@ -229,7 +236,12 @@ fn provider_state() -> ProviderState {
 }
 
 fn started() -> Started {
-    Started { session_id: text("session_id"), turn: 17, correlation_id: text("correlation_id") }
+    Started {
+        session_id: text("session_id"),
+        turn: 17,
+        correlation_id: text("correlation_id"),
+        repeated: true,
+    }
 }
 
 fn loop_state() -> LoopState {
@@ -393,5 +405,6 @@ fn tool_result() -> ToolResult {
         truncated: true,
         receipt: Vec::new(),
         arguments: String::new(),
+        confirmation: text("confirmation"),
     }
 }

@@ -23,13 +23,60 @@ pub(super) async fn append(
     let mut session = lock_session(db, id).await?;
     expected.check(id, session.next_sequence)?;
     let now = Timestamp::now();
-    let numbered = messages.into_iter().zip(session.next_sequence..);
-    let appended: Vec<Message> = numbered.map(|(message, sequence)| message.at(sequence, now)).collect();
-    for (message, words) in appended.iter().zip(words) {
-        insert(db, id, message, words).await?;
-    }
+    let appended = insert_all(db, &session, messages, words, now).await?;
     record_append(db, &mut session, appended.len() as u64, now).await?;
     Ok(appended)
+}
+
+/// Appends messages that leave state and time of the session as they are.
+pub(super) async fn note(
+    db: &impl GenericClient,
+    id: SessionId,
+    messages: Vec<NewMessage>,
+    words: &[String],
+) -> Result<Vec<Message>, Error> {
+    let mut session = lock_session(db, id).await?;
+    let appended = insert_all(db, &session, messages, words, Timestamp::now()).await?;
+    session.next_sequence += appended.len() as u64;
+    save(db, &session).await?;
+    Ok(appended)
+}
+
+async fn insert_all(
+    db: &impl GenericClient,
+    session: &Session,
+    messages: Vec<NewMessage>,
+    words: &[String],
+    now: Timestamp,
+) -> Result<Vec<Message>, Error> {
+    let numbered = messages.into_iter().zip(session.next_sequence..);
+    let all: Vec<Message> = numbered.map(|(message, sequence)| message.at(sequence, now)).collect();
+    for (message, words) in all.iter().zip(words) {
+        // The session's row is locked, so that nobody writes the same key meanwhile.
+        if let Some(key) = &message.key
+            && find_keyed(db, session.id, key).await?.is_some()
+        {
+            return Err(Error::KeyExists { session: session.id, key: key.clone() });
+        }
+        insert(db, session.id, message, words).await?;
+    }
+    Ok(all)
+}
+
+pub(super) async fn keyed(
+    db: &impl GenericClient,
+    id: SessionId,
+    key: &str,
+) -> Result<Option<Message>, Error> {
+    find(db, id).await?.ok_or(Error::NoSession(id))?;
+    find_keyed(db, id, key).await
+}
+
+async fn find_keyed(db: &impl GenericClient, id: SessionId, key: &str) -> Result<Option<Message>, Error> {
+    let sql =
+        concat!("SELECT ", message_columns!(), " FROM talon.messages m WHERE session = $1 AND key = $2");
+    let sql = db.prepare_cached(sql).await?;
+    db.query_opt(&sql, &[&id.to_string(), &key]).await?.map(|row| message(&row)).transpose()
 }
 
 pub(super) async fn compact(
@@ -65,8 +112,8 @@ pub(super) async fn insert(
     words: &str,
 ) -> Result<(), Error> {
     let sql = "INSERT INTO talon.messages
-        (session, sequence, position, role, content, tool_calls, tool_results, at, replaced_by, words)
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10::text::tsvector)";
+        (session, sequence, position, role, content, tool_calls, tool_results, at, replaced_by, words, key)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10::text::tsvector, $11)";
     let sql = db.prepare_cached(sql).await?;
     db.execute(
         &sql,
@@ -81,6 +128,7 @@ pub(super) async fn insert(
             &message.at.as_millis(),
             &message.replaced_by.map(signed),
             &words,
+            &message.key,
         ],
     )
     .await?;

@@ -20,7 +20,7 @@ macro_rules! sessions {
 /// The columns that [`message`] reads, of a table called `m`.
 macro_rules! message_columns {
     () => {
-        "m.sequence, m.position, m.role, m.content, m.tool_calls, m.tool_results, m.at, m.replaced_by"
+        "m.sequence, m.position, m.role, m.content, m.tool_calls, m.tool_results, m.at, m.replaced_by, m.key"
     };
 }
 pub(super) use {message_columns, sessions};
@@ -62,6 +62,7 @@ pub(super) fn message(row: &Row) -> Result<Message, Error> {
         at: Timestamp::from_millis(row.try_get(6)?),
         summarizes: (position != sequence).then_some(position),
         replaced_by: row.try_get::<_, Option<i64>>(7)?.map(unsigned),
+        key: row.try_get(8)?,
     })
 }
 

@@ -1,6 +1,6 @@
 //! The messages of a session.
 
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::rows::{message, message_columns};
 use super::session_row::{existing, save};
@@ -20,14 +20,57 @@ pub(super) fn append(
     let mut session = existing(db, id)?;
     expected.check(id, session.next_sequence)?;
     let now = Timestamp::now();
-    let appended: Vec<Message> = messages
-        .iter()
-        .zip(session.next_sequence..)
-        .map(|(message, sequence)| message.clone().at(sequence, now))
-        .collect();
-    appended.iter().zip(words).try_for_each(|(message, words)| insert(db, id, message, words))?;
+    let appended = insert_all(db, &session, messages, words, now)?;
     record_append(db, &mut session, appended.len() as u64, now)?;
     Ok(appended)
+}
+
+/// Appends messages that leave state and time of the session as they are.
+pub(super) fn note(
+    db: &Connection,
+    id: SessionId,
+    messages: &[NewMessage],
+    words: &[String],
+) -> Result<Vec<Message>, Error> {
+    let mut session = existing(db, id)?;
+    let appended = insert_all(db, &session, messages, words, Timestamp::now())?;
+    session.next_sequence += appended.len() as u64;
+    save(db, &session)?;
+    Ok(appended)
+}
+
+fn insert_all(
+    db: &Connection,
+    session: &Session,
+    messages: &[NewMessage],
+    words: &[String],
+    now: Timestamp,
+) -> Result<Vec<Message>, Error> {
+    let numbered = messages.iter().zip(session.next_sequence..);
+    let all: Vec<Message> = numbered.map(|(message, sequence)| message.clone().at(sequence, now)).collect();
+    for (message, words) in all.iter().zip(words) {
+        if let Some(key) = &message.key
+            && find_keyed(db, session.id, key)?.is_some()
+        {
+            return Err(Error::KeyExists { session: session.id, key: key.clone() });
+        }
+        insert(db, session.id, message, words)?;
+    }
+    Ok(all)
+}
+
+pub(super) fn keyed(db: &Connection, id: SessionId, key: &str) -> Result<Option<Message>, Error> {
+    existing(db, id)?;
+    find_keyed(db, id, key)
+}
+
+fn find_keyed(db: &Connection, id: SessionId, key: &str) -> Result<Option<Message>, Error> {
+    let mut found = db.prepare_cached(concat!(
+        "SELECT ",
+        message_columns!(),
+        " FROM messages m WHERE session = ?1 AND key = ?2"
+    ))?;
+    found.query_row(params![id.to_string(), key], |row| Ok(message(row))).optional()?.transpose()
 }
 
 pub(super) fn compact(
@@ -60,8 +103,8 @@ pub(super) fn compact(
 /// Inserts a message; existing ones are never changed.
 pub(super) fn insert(db: &Connection, id: SessionId, message: &Message, words: &str) -> Result<(), Error> {
     db.prepare_cached(
-        "INSERT INTO messages (session, sequence, position, role, content, tool_calls, tool_results, at, replaced_by)
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+        "INSERT INTO messages (session, sequence, position, role, content, tool_calls, tool_results, at, replaced_by, key)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
     )?
     .execute(params![
         id.to_string(),
@@ -73,6 +116,7 @@ pub(super) fn insert(db: &Connection, id: SessionId, message: &Message, words: &
         message.tool_results.as_ref().map(ToString::to_string),
         message.at.as_millis(),
         message.replaced_by,
+        message.key,
     ])?;
     let row = db.last_insert_rowid();
     db.prepare_cached("INSERT INTO message_words (rowid, words) VALUES (?1, ?2)")?

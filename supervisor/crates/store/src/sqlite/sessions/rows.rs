@@ -19,7 +19,7 @@ macro_rules! sessions {
 /// The columns that [`message`] reads, of a table called `m`.
 macro_rules! message_columns {
     () => {
-        "m.sequence, m.position, m.role, m.content, m.tool_calls, m.tool_results, m.at, m.replaced_by, m.id"
+        "m.sequence, m.position, m.role, m.content, m.tool_calls, m.tool_results, m.at, m.replaced_by, m.key, m.id"
     };
 }
 pub(super) use {message_columns, sessions};
@@ -60,6 +60,7 @@ pub(super) fn message(row: &Row<'_>) -> Result<Message, Error> {
         at: Timestamp::from_millis(row.get(6)?),
         summarizes: (position != sequence).then_some(position),
         replaced_by: row.get(7)?,
+        key: row.get(8)?,
     })
 }
 
