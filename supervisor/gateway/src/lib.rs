@@ -25,6 +25,7 @@
 //! | `ws` | the WebSocket |
 //! | `sse` | events over HTTP |
 //! | `openai` | the routes under `/v1`, in OpenAI's dialect |
+//! | `session_events` | the events of a caller's sessions, across restarts of the agent |
 //! | `events` | what both carry: pure types, and what a message of the agent becomes |
 //! | [`app`] | what all routes share |
 //! | `background` | places of turns that nobody waits for |
@@ -45,6 +46,7 @@ pub mod problem;
 mod random;
 pub mod router;
 mod run;
+mod session_events;
 pub mod settings;
 mod sse;
 pub mod testing;

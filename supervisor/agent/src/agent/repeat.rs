@@ -34,9 +34,12 @@ impl Agent {
     ) -> Result<Option<EarlierTurn>, Status> {
         let failed = |error| journal_error_status(&error);
         for _ in 0..LOOKS {
-            let running = self.turns.get(session.id);
-            if let Some(running) = running.filter(|running| running.client_id() == Some(client_id)) {
-                return Ok(Some(EarlierTurn::Running(running)));
+            if let Some(running) = self.turns.get(session.id) {
+                if running.client_id() == Some(client_id) {
+                    return Ok(Some(EarlierTurn::Running(running)));
+                }
+                // One that somebody else goes on with has no name; a place that is only just taken has no number.
+                running.known_turn().await;
             }
             let found = find_request(&*self.sessions, session, client_id).await.map_err(failed)?;
             let Some((request, turn)) = found else { return Ok(None) };
@@ -45,7 +48,7 @@ impl Agent {
                 return Ok(Some(EarlierTurn::Ended(turn, Box::new(end))));
             }
             if let Some((running, _)) = self.turn_of(session).await?
-                && running.turn() == turn
+                && running.known_turn().await == turn
             {
                 return Ok(Some(EarlierTurn::Running(running)));
             }

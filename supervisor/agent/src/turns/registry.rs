@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use talon_agent_settings::LimitKeys;
 use talon_proto::agent::LoopState;
 use talon_store::SessionId;
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tonic::Status;
@@ -48,7 +48,7 @@ pub(crate) struct RunningTurn {
     /// The session.
     sender: String,
     /// Its number; 0 until it is known.
-    turn: AtomicU64,
+    turn: watch::Sender<u64>,
     /// Stands in every log line of the turn.
     pub(crate) correlation_id: String,
     /// Its client's own name of the message; empty without one.
@@ -67,7 +67,18 @@ impl RunningTurn {
 
     /// Its number; 0 until it is known.
     pub(crate) fn turn(&self) -> u64 {
-        self.turn.load(Ordering::Relaxed)
+        *self.turn.borrow()
+    }
+
+    /// Its number, as soon as it is known; 0 if it ends before that.
+    pub(crate) async fn known_turn(&self) -> u64 {
+        let mut turn = self.turn.subscribe();
+        tokio::select! {
+            biased;
+            _ = turn.wait_for(|turn| *turn != 0) => {}
+            () = self.hub.wait_ended() => {}
+        }
+        self.turn()
     }
 
     /// Its client's own name of the message.
@@ -76,7 +87,7 @@ impl RunningTurn {
     }
 
     pub(crate) fn is_turn(&self, turn: u64) {
-        self.turn.store(turn, Ordering::Relaxed);
+        self.turn.send_replace(turn);
     }
 }
 
@@ -165,7 +176,7 @@ impl RunningTurns {
         let turn = Arc::new(RunningTurn {
             session,
             sender: sender.to_owned(),
-            turn: AtomicU64::new(0),
+            turn: watch::Sender::new(0),
             correlation_id: Ulid::generate().to_string(),
             client_id: client_id.to_owned(),
             hub: Hub::new(
@@ -283,6 +294,23 @@ mod tests {
             }
         }
         turns.wait_idle().await;
+    }
+
+    #[tokio::test]
+    async fn who_waits_for_a_turns_number_gets_it_or_learns_that_there_is_none() {
+        let (turns, metrics) =
+            (RunningTurns::new(CancellationToken::new(), &LimitKeys::default()), Arc::<Metrics>::default());
+        for number in [7, 0] {
+            let slot = turns.reserve(SessionId::generate(), "ada", &metrics).expect("room");
+            let running = Arc::clone(&slot.running);
+            let asked = tokio::spawn(async move { running.known_turn().await });
+            tokio::task::yield_now().await;
+            match number {
+                0 => slot.release("there is none"),
+                number => slot.running.is_turn(number),
+            }
+            assert_eq!(asked.await.expect("it ends"), number);
+        }
     }
 
     // Promises: AGENT-43, GW-68

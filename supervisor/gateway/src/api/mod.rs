@@ -42,6 +42,7 @@ use axum::Router;
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::app::App;
+use crate::sse;
 
 /// Routes for everybody: they say that the process lives, and no more.
 pub fn open_routes() -> Router<App> {
@@ -62,6 +63,7 @@ pub fn routes() -> Router<App> {
 fn described() -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .merge(sessions::routes())
+        .merge(sse::routes())
         .merge(approvals::routes())
         .merge(memories::routes())
         .merge(models::routes())

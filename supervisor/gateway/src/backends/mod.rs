@@ -13,7 +13,7 @@ mod delegation;
 
 use std::sync::Arc;
 
-use talon_listen::{FRAME_BYTES, WINDOW_BYTES};
+use talon_listen::FRAME_BYTES;
 use talon_proto::agent::agent_client::AgentClient;
 use talon_proto::host::host_client::HostClient;
 use talon_wire::Connector;
@@ -28,6 +28,12 @@ pub use delegation::Delegation;
 
 /// The largest message from host or agent: as they limit them.
 const MAX_ANSWER_BYTES: usize = 16 << 20;
+
+/// How much of an answer waits here for one reader who does not read. 64 KiB: what a connection of a client holds once more.
+const STREAM_WINDOW_BYTES: u32 = 64 << 10;
+/// The same of all answers of one connection: as many as `agent.limits.requests_per_connection` allows by default, so that readers who do
+/// not read hold up nobody else.
+const CONNECTION_WINDOW_BYTES: u32 = 4096 * STREAM_WINDOW_BYTES;
 
 /// A channel whose requests are for one caller.
 pub type CallerChannel = InterceptedService<Channel, Delegation>;
@@ -75,8 +81,8 @@ impl Backends {
 fn channel(connector: &Arc<dyn ConnectBackend>, backend: Backend) -> Channel {
     let connector = Arc::clone(connector);
     let endpoint = Endpoint::from_static("http://backend.invalid")
-        .initial_stream_window_size(WINDOW_BYTES)
-        .initial_connection_window_size(WINDOW_BYTES)
+        .initial_stream_window_size(STREAM_WINDOW_BYTES)
+        .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
         .max_frame_size(FRAME_BYTES);
     Connector::new(move || {
         let connector = Arc::clone(&connector);

@@ -101,6 +101,10 @@ pub(crate) struct ClarificationAnswer {
 pub(crate) struct Resume {
     /// At most 1024.
     pub cursors: Vec<SessionCursor>,
+    /// Sessions without a cursor are told from this time on: the timestamp of the last event that was seen, in milliseconds since 1970. Absent:
+    /// from now on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<u64>,
 }
 
 /// The last event of a session that was seen.

@@ -84,7 +84,7 @@ pub(crate) fn tool_result(session: &str, result: agent::ToolResult) -> ToolResul
         metadata: ToolResultMetadata {
             execution_time: result.duration_ms,
             truncated: result.truncated,
-            confirmation: None,
+            confirmation: Some(result.confirmation).filter(|state| !state.is_empty()),
         },
     }
 }

@@ -1,11 +1,19 @@
 //! Events over HTTP: `text/event-stream`.
+//!
+//! | module | contents |
+//! |---|---|
+//! | `stream` | a stream that ends in time |
+//! | `follow` | events of sessions, from where `Last-Event-ID` says |
+
+mod follow;
+mod stream;
 
 use std::convert::Infallible;
-use std::time::Duration;
 
-use axum::response::sse::{Event, KeepAlive, Sse};
-use futures_util::{FutureExt as _, Stream, StreamExt as _};
+use axum::response::sse::{Event, Sse};
+use futures_util::{Stream, StreamExt as _};
 
+use self::stream::{sent, serve};
 use crate::api::sessions::turn::{Turn, unix_ms};
 use crate::app::App;
 use crate::events::agent::ErrorEvent;
@@ -13,8 +21,8 @@ use crate::events::{Envelope, ServerEvent};
 use crate::identity::Caller;
 use crate::problem::Problem;
 
-/// How often a comment is sent where nothing happens: below the time after which proxies forget an idle connection.
-pub(crate) const KEEP_ALIVE: Duration = Duration::from_secs(15);
+pub(crate) use follow::routes;
+pub(crate) use stream::{KEEP_ALIVE, ended};
 
 /// The events of a turn, and then the end of the stream. Letting go of it cancels the turn.
 pub(crate) fn turn(
@@ -41,35 +49,6 @@ where
     S: Stream<Item = String> + Send + 'static,
 {
     serve(app, caller, texts.map(move |text| Ok(Event::default().event(kind).data(text))))
-}
-
-/// When a stream to this caller ends: with the gateway, or with the credential.
-pub(crate) fn ended(app: &App, caller: &Caller) -> impl Future<Output = ()> + Send + use<> {
-    let (ending, credential) = (app.ending(), app.revocations.watch(caller));
-    async move {
-        tokio::select! {
-            () = ending.cancelled() => {}
-            () = credential.revoked() => {}
-        }
-    }
-}
-
-/// A stream that ends in time.
-fn serve<S>(
-    app: &App,
-    caller: &Caller,
-    events: S,
-) -> Sse<impl Stream<Item = Result<Event, Infallible>> + use<S>>
-where
-    S: Stream<Item = Result<Event, Infallible>> + Send + 'static,
-{
-    let end = ended(app, caller);
-    let events = events.take_until(end.boxed());
-    Sse::new(events.boxed()).keep_alive(KeepAlive::new().interval(KEEP_ALIVE))
-}
-
-fn sent(envelope: &Envelope) -> Event {
-    Event::default().event(envelope.event.type_name()).data(envelope.to_json())
 }
 
 /// The stream to the agent broke: the client is told so before its own ends.

@@ -1,20 +1,26 @@
 //! One connection: reads, writes, pings, and ends.
 
+use std::future::pending;
 use std::time::Duration;
 
 use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket, close_code};
 use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt as _, StreamExt as _};
+use tokio::sync::mpsc;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 use tokio_util::sync::CancellationToken;
 use tungstenite::Error as SocketError;
 
 use super::dispatch::Dispatch;
-use super::outbox::{OutboxReader, outbox};
+use super::following::Following;
+use super::outbox::{Outbox, OutboxReader, outbox};
+use crate::api::access::require_chat;
 use crate::app::App;
-use crate::events::client_message::parse;
-use crate::identity::Caller;
+use crate::events::client_message::{Resume, parse};
+use crate::events::follow::envelopes;
+use crate::identity::{Caller, Scope};
 use crate::problem::{Problem, ProblemKind};
+use crate::session_events::SessionEvents;
 
 /// How often a client is asked whether it is there: below the minute after which proxies forget an idle connection.
 const PING_EVERY: Duration = Duration::from_secs(25);
@@ -22,6 +28,8 @@ const PING_EVERY: Duration = Duration::from_secs(25);
 const MAX_SILENCE: Duration = Duration::from_secs(80);
 /// How long one message may take to be written. Who reads nothing for so long is cut off.
 const MAX_STALL: Duration = Duration::from_secs(30);
+/// Cursors that wait to be taken: the next message is read after that.
+const MAX_RESUMES: usize = 4;
 /// How long the last frame may take.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 /// The program restarts: connect again (RFC 6455's registry; axum names it so).
@@ -44,6 +52,8 @@ enum End {
     TooLarge,
     /// What was sent is no WebSocket.
     Protocol,
+    /// The agent gives no events.
+    Broken,
 }
 
 impl End {
@@ -56,6 +66,7 @@ impl End {
             Self::Silent => (close_code::POLICY, "nothing was heard for 80 s: answer pings"),
             Self::Slow => (close_code::AGAIN, "this client reads too slowly: connect again"),
             Self::TooLarge => (close_code::SIZE, "a message is larger than gateway.limits.body allows"),
+            Self::Broken => (close_code::ERROR, "the agent gives no events: the gateway's log has more"),
             Self::Protocol => (close_code::PROTOCOL, "what was sent is no WebSocket"),
         };
         Some(CloseFrame { code, reason: Utf8Bytes::from_static(reason) })
@@ -69,11 +80,15 @@ pub(super) async fn serve(app: App, caller: Caller, socket: WebSocket) {
     let ending = app.ending();
     let credential = app.revocations.watch(&caller);
     let ended = CancellationToken::new();
-    let dispatch = Dispatch::new(app.clone(), caller.clone(), outbox, ended.clone());
+    let (resumes, cursors) = mpsc::channel(MAX_RESUMES);
+    let events = SessionEvents::of_caller(app.clone(), caller.clone());
+    let following = Following::new(resumes, events.progress());
+    let dispatch = Dispatch::new(app.clone(), caller.clone(), outbox.clone(), ended.clone(), following);
     let _ended = ended.drop_guard();
     let end = tokio::select! {
         end = read(&app, &caller, &dispatch, stream) => end,
         end = write(&mut sink, waiting) => end,
+        end = follow(&caller, outbox, events, cursors) => end,
         () = ending.cancelled() => End::Restart,
         () = credential.revoked() => End::Revoked,
     };
@@ -137,6 +152,40 @@ fn broken(error: axum::Error) -> End {
         }
         Ok(SocketError::Protocol(_) | SocketError::Utf8(_)) => End::Protocol,
         _ => End::Gone,
+    }
+}
+
+/// Passes on the events of the caller's sessions. Those of a channel's senders come turn by turn instead.
+async fn follow(
+    caller: &Caller,
+    outbox: Outbox,
+    mut events: SessionEvents,
+    mut resumes: mpsc::Receiver<Resume>,
+) -> End {
+    if caller.scopes.contain(Scope::Channel) || require_chat(caller).is_err() {
+        return pending().await;
+    }
+    loop {
+        let event = tokio::select! {
+            event = events.next() => event,
+            Some(resume) = resumes.recv() => {
+                let cursors = resume.cursors.iter().map(|cursor| (cursor.session_id.as_str(), cursor.after));
+                events.resume(cursors, resume.since);
+                continue;
+            }
+        };
+        let event = match event {
+            Ok(event) => event,
+            Err(error) => {
+                tracing::warn!(%error, "the events of a connection's sessions are not to be had");
+                return End::Broken;
+            }
+        };
+        for envelope in envelopes(event) {
+            if outbox.push(&envelope).await.is_err() {
+                return End::Gone;
+            }
+        }
     }
 }
 

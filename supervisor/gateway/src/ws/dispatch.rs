@@ -7,9 +7,9 @@ use talon_proto::agent::{AskRequest, CancelRequest};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-use super::conversations::Conversations;
+use super::following::Following;
 use super::outbox::{ConnectionEndedError, Outbox};
-use super::speaker::{Claim, said_by, speaker};
+use super::speaker::{Claim, speaker};
 use crate::api::access::{of_session, require_chat, session};
 use crate::api::approvals::{Decision, decide_as};
 use crate::api::sessions::send::media;
@@ -17,12 +17,12 @@ use crate::api::sessions::turn::{Turn, unix_ms};
 use crate::app::App;
 use crate::events::agent::ErrorEvent;
 use crate::events::client_message::{
-    ChannelMessage, ClarificationAnswer, ClientMessage, ConfirmationAnswer, TurnCancel,
+    ChannelMessage, ClarificationAnswer, ClientMessage, ConfirmationAnswer, Resume, TurnCancel,
 };
 use crate::events::ids::session_id;
 use crate::events::session::SessionCreated;
 use crate::events::{ClientMessageError, Envelope, ServerEvent};
-use crate::identity::Caller;
+use crate::identity::{Caller, Scope};
 use crate::problem::{Problem, ProblemKind};
 
 /// Messages of one connection that wait for their turn, or are in it. One more gets an error; the connection stays.
@@ -34,16 +34,25 @@ pub(super) struct Dispatch {
     app: App,
     caller: Caller,
     outbox: Outbox,
-    conversations: Arc<Conversations>,
+    /// A channel's token: its senders' events come turn by turn.
+    speaks_for_others: bool,
+    following: Following,
     places: Arc<Semaphore>,
     ended: CancellationToken,
 }
 
 impl Dispatch {
-    /// Turns end when `ended` is cancelled.
-    pub(super) fn new(app: App, caller: Caller, outbox: Outbox, ended: CancellationToken) -> Self {
-        let (conversations, places) = (Arc::default(), Arc::new(Semaphore::new(MAX_TURNS)));
-        Self { app, caller, outbox, conversations, places, ended }
+    /// Turns end when `ended` is cancelled; what comes of its messages is told by what it follows.
+    pub(super) fn new(
+        app: App,
+        caller: Caller,
+        outbox: Outbox,
+        ended: CancellationToken,
+        following: Following,
+    ) -> Self {
+        let places = Arc::new(Semaphore::new(MAX_TURNS));
+        let speaks_for_others = caller.scopes.contain(Scope::Channel);
+        Self { app, caller, outbox, speaks_for_others, following, places, ended }
     }
 
     /// Does what a message says. What comes of it goes to the outbox, also that it failed.
@@ -57,10 +66,7 @@ impl Dispatch {
             ClientMessage::ConfirmationAnswer(answer) => self.confirm(answer).await,
             ClientMessage::ClarificationAnswer(answer) => self.clarify(answer).await,
             ClientMessage::TurnCancel(cancel) => self.cancel(cancel).await,
-            ClientMessage::Resume(_) => {
-                let detail = "this agent keeps no events: read the session (GET /api/sessions/{id})";
-                Err(Problem::new(ProblemKind::NotImplemented, detail))
-            }
+            ClientMessage::Resume(resume) => self.resume(resume).await,
         };
         match done {
             Ok(()) => Ok(()),
@@ -97,28 +103,34 @@ impl Dispatch {
                 format!("{MAX_TURNS} messages of this connection are not answered yet: wait for one");
             return self.fail(Some(id), &Problem::new(ProblemKind::TooManyRequests, detail)).await;
         };
-        let this = self.clone();
+        let (this, asked) = (self.clone(), self.following.asked());
         tokio::spawn(async move {
             let ended = this.ended.clone();
             // Of a connection that has ended nobody wants to know more.
-            ended.run_until_cancelled(this.answer(id, message)).await;
+            ended.run_until_cancelled(this.answer(id, message, asked)).await;
             drop(place);
         });
         Ok(())
     }
 
-    async fn answer(&self, id: String, message: ChannelMessage) -> Result<(), ConnectionEndedError> {
-        match self.turn(&id, message).await {
+    async fn answer(
+        &self,
+        id: String,
+        message: ChannelMessage,
+        asked: u64,
+    ) -> Result<(), ConnectionEndedError> {
+        match self.turn(&id, message, asked).await {
             Ok(ended) => ended,
             Err(problem) => self.fail(Some(id), &problem).await,
         }
     }
 
-    /// One turn, and its events.
+    /// One turn, and its events. It is asked for after as many cursors as were `asked` for before it.
     async fn turn(
         &self,
         id: &str,
         message: ChannelMessage,
+        asked: u64,
     ) -> Result<Result<(), ConnectionEndedError>, Problem> {
         require_chat(&self.caller)?;
         let caller = speaker(&self.caller, Claim::from(&message))?;
@@ -128,29 +140,34 @@ impl Dispatch {
             return Err(Problem::new(ProblemKind::TooManyRequests, detail).with_retry_after(wait));
         }
         let named = message.session_id.as_deref().or(caller.session.as_deref());
-        // Held to the end of the turn: the next message of this conversation begins after it.
-        let mut conversation = match named {
-            Some(named) => self.conversations.named(session(&caller, named)?).await,
-            None => self.conversations.main(&self.app, &caller).await?,
-        };
-        let is_new = conversation.is_empty();
-        let text = match message.sender_name.as_deref() {
-            Some(name) if message.is_group => said_by(name, &message.text),
-            _ => message.text,
-        };
         let request = AskRequest {
-            session_id: conversation.clone(),
-            text,
+            session_id: named
+                .map(|named| session(&caller, named))
+                .transpose()?
+                .unwrap_or_default()
+                .to_owned(),
+            // Without a session it is the sender's one main session, or the group's.
+            main_session: named.is_none(),
+            text: message.text,
+            sender_name: message.sender_name.filter(|_| message.is_group).unwrap_or_default(),
             channel: caller.channel.to_string(),
             can_answer: true,
             media: media(message.media.unwrap_or_default())?,
+            // The same message again is the same turn, also over another connection.
+            client_id: id.to_owned(),
+            detached: true,
             ..AskRequest::default()
         };
+        if !self.speaks_for_others {
+            // Its events come with those of all sessions of the caller.
+            self.following.wait(asked).await?;
+            Turn::begin(&self.app, &caller, request).await?;
+            return Ok(Ok(()));
+        }
         let turn = Turn::begin(&self.app, &caller, request).await?;
-        turn.started.session_id.clone_into(&mut conversation);
-        if is_new {
+        if turn.started.turn == 1 && !turn.started.repeated {
             let event = ServerEvent::SessionCreated(SessionCreated {
-                session_id: session_id(&conversation),
+                session_id: session_id(&turn.started.session_id),
                 sender_id: caller.subject.to_string(),
                 channel: caller.channel.to_string(),
                 reply_to: Some(id.to_owned()),
@@ -166,6 +183,15 @@ impl Dispatch {
             }
         }
         Ok(Ok(()))
+    }
+
+    async fn resume(&self, resume: Resume) -> Result<(), Problem> {
+        if self.speaks_for_others {
+            let detail = "a channel's token follows its senders turn by turn: send the message again, under the same id";
+            return Err(Problem::new(ProblemKind::Unprocessable, detail));
+        }
+        self.following.resume(resume).await;
+        Ok(())
     }
 
     /// As whom an answer counts.

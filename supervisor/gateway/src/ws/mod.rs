@@ -6,13 +6,13 @@
 //! | `outbox` | what waits to be written: bounded in bytes |
 //! | `dispatch` | what a message of the client brings about |
 //! | `speaker` | whom a message is for |
-//! | `conversations` | which session a sender talks in, one turn at a time |
+//! | `following` | that a message's events are followed before it is asked |
 //! | `counters` | how many connections there are, and what became of them |
 
 mod connection;
-mod conversations;
 mod counters;
 mod dispatch;
+mod following;
 mod outbox;
 mod speaker;
 

@@ -6,8 +6,6 @@ use crate::problem::{Problem, ProblemKind};
 
 /// What the subject of a group begins with. No sender's does.
 const GROUP: &str = "group:";
-/// The longest name of a sender, in bytes.
-const MAX_NAME_BYTES: usize = 128;
 
 /// Who a message says that it is of.
 #[derive(Debug, Clone, Copy, Default)]
@@ -72,13 +70,6 @@ fn wrong(field: &'static str, detail: &'static str) -> Problem {
     Problem::new(ProblemKind::Unprocessable, detail).with_fields([field])
 }
 
-/// What somebody said in a group, with who it was: one line before the text, which no name can leave.
-pub(super) fn said_by(name: &str, text: &str) -> String {
-    let mut line: String = name.chars().filter(|letter| !letter.is_control()).collect();
-    line.truncate(line.floor_char_boundary(MAX_NAME_BYTES));
-    format!("{line}: {text}")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -123,11 +114,5 @@ mod tests {
         ] {
             assert!(speaker(caller, claim).is_err(), "{claim:?}");
         }
-    }
-
-    #[test]
-    fn a_name_stays_on_its_line() {
-        assert_eq!(said_by("Or\nlando\u{1b}", "hi\nall"), "Orlando: hi\nall");
-        assert!(said_by(&"ß".repeat(500), "").len() <= MAX_NAME_BYTES + 2);
     }
 }

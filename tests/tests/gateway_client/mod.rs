@@ -1,0 +1,153 @@
+//! A client of the gateway before a real agent.
+
+use std::net::SocketAddr;
+
+use futures_util::{SinkExt as _, StreamExt as _};
+use serde_json::{Value, json};
+use talon_tests::ask::with_agent;
+use talon_tests::http::{Answer, send_tcp};
+use talon_tests::provider::{Provider, ScriptedReply};
+use talon_tests::{Builder, Supervisor, program};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
+use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
+
+/// Only a limit for hangs.
+pub(crate) const WAIT: std::time::Duration = std::time::Duration::from_secs(60);
+
+/// A gateway before an agent.
+pub(crate) struct Setting {
+    pub(crate) supervisor: Supervisor,
+    pub(crate) provider: Provider,
+    pub(crate) address: SocketAddr,
+}
+
+/// A gateway before an agent whose model says this.
+pub(crate) async fn start(script: Vec<ScriptedReply>, agent: &str) -> Setting {
+    start_before(Provider::start(script).await, agent).await
+}
+
+/// A gateway before an agent with this provider.
+pub(crate) async fn start_before(provider: Provider, agent: &str) -> Setting {
+    let builder = Builder::new().plugin("liar", &program("misbehave"), &[], "");
+    let builder = builder.config("gateway: { enabled: true, address: '127.0.0.1:0', max_role: operate }");
+    let supervisor = with_agent(builder, &provider, agent, "").start().await;
+    let status = supervisor.wait_gateway("the gateway serves", |status| status.state == "serving").await;
+    let address = status.url.trim_start_matches("http://").parse().unwrap();
+    Setting { supervisor, provider, address }
+}
+
+pub(crate) fn says(text: &str) -> ScriptedReply {
+    ScriptedReply::Text(text.to_owned())
+}
+
+impl Setting {
+    pub(crate) async fn token(&self, args: &[&str]) -> String {
+        let output = self.supervisor.cli(&[&["token", "create", "--output", "json"], args].concat()).await;
+        assert!(output.status.success(), "{output:?}");
+        let issued: Value = serde_json::from_slice(&output.stdout).unwrap();
+        issued["token"].as_str().unwrap().to_owned()
+    }
+
+    pub(crate) async fn send(
+        &self,
+        token: &str,
+        method: &str,
+        path: &str,
+        headers: &str,
+        body: &Value,
+    ) -> Answer {
+        let body = if body.is_null() { String::new() } else { body.to_string() };
+        let kind = if body.is_empty() { "" } else { "Content-Type: application/json\r\n" };
+        let (address, length) = (self.address, body.len());
+        let request = format!(
+            "{method} {path} HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\n{kind}{headers}\
+             Content-Length: {length}\r\nConnection: close\r\n\r\n{body}"
+        );
+        send_tcp(address, &request).await
+    }
+
+    pub(crate) async fn json(&self, token: &str, method: &str, path: &str, body: &Value) -> (u16, Value) {
+        let answer = self.send(token, method, path, "", body).await;
+        let read = serde_json::from_str(&answer.body);
+        (answer.status, read.unwrap_or_else(|error| panic!("{error}: {answer:?}\n{}", self.supervisor.log())))
+    }
+
+    pub(crate) async fn socket(&self, token: &str) -> Socket {
+        let mut request = format!("ws://{}/", self.address).into_client_request().unwrap();
+        request.headers_mut().insert("authorization", format!("Bearer {token}").parse().unwrap());
+        let connected = timeout(WAIT, connect_async(request)).await.expect("it answers");
+        let (socket, _) = connected.unwrap_or_else(|error| panic!("{error}\n{}", self.supervisor.log()));
+        Socket(socket)
+    }
+}
+
+/// A WebSocket of a client.
+pub(crate) struct Socket(WebSocketStream<MaybeTlsStream<TcpStream>>);
+
+impl Socket {
+    pub(crate) async fn send(&mut self, text: &str) {
+        self.send_raw(Message::text(text)).await;
+    }
+
+    pub(crate) async fn send_raw(&mut self, message: Message) {
+        self.0.send(message).await.unwrap();
+    }
+
+    pub(crate) async fn say(&mut self, id: &str, kind: &str, payload: Value) {
+        self.send(&json!({"id": id, "type": kind, "timestamp": 1, "payload": payload}).to_string()).await;
+    }
+
+    /// The next event; `None` at the end of the connection.
+    pub(crate) async fn next(&mut self) -> Option<Value> {
+        loop {
+            match timeout(WAIT, self.0.next()).await.expect("something comes")? {
+                Ok(Message::Text(text)) => return Some(serde_json::from_str(&text).unwrap()),
+                Ok(Message::Close(_)) | Err(_) => return None,
+                Ok(_) => {}
+            }
+        }
+    }
+
+    /// Events up to one of this type.
+    pub(crate) async fn until(&mut self, kind: &str) -> Vec<Value> {
+        let mut events = Vec::new();
+        loop {
+            let event = self.next().await.unwrap_or_else(|| panic!("it ended before {kind}: {events:#?}"));
+            let is_last = event["type"] == kind;
+            events.push(event);
+            if is_last {
+                return events;
+            }
+        }
+    }
+
+    pub(crate) async fn one(&mut self, kind: &str) -> Value {
+        self.until(kind).await.pop().unwrap()
+    }
+}
+
+pub(crate) fn of_type<'e>(events: &'e [Value], kind: &'e str) -> impl Iterator<Item = &'e Value> {
+    events.iter().filter(move |event| event["type"] == kind)
+}
+
+/// What was said: pieces in their order, until the whole takes their place.
+pub(crate) fn text_of(events: &[Value]) -> String {
+    let mut text = String::new();
+    for event in events {
+        let payload = &event["payload"];
+        match event["type"].as_str() {
+            Some("agent.response.discard") => text.clear(),
+            Some("agent.response") => {
+                if payload["whole"] == true {
+                    text.clear();
+                }
+                text.push_str(payload["content"].as_str().unwrap());
+            }
+            _ => {}
+        }
+    }
+    text
+}
