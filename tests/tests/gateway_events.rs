@@ -264,11 +264,11 @@ const LONG: usize = 40_000;
 // Promises: GW-122
 #[tokio::test(flavor = "multi_thread")]
 async fn clients_that_do_not_read_hold_up_nobody() {
-    const TURNS: usize = 16;
+    const TURNS: usize = 8;
     let setting = start_before(Provider::responding(tells_at_length).await, "").await;
     let token = setting.token(&["--scope", "chat"]).await;
     let mut stalled = Vec::new();
-    for place in 0..8 {
+    for place in 0..4 {
         let mut socket = setting.socket(&token).await;
         // It follows, and reads nothing any more.
         socket.say(&format!("s{place}"), "channel.message", json!({"text": "Hello"})).await;

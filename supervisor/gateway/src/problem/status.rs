@@ -12,6 +12,10 @@ const RETRY_AFTER: Duration = Duration::from_secs(1);
 impl From<Status> for Problem {
     fn from(status: Status) -> Self {
         let kind = match status.code() {
+            // Nobody answered so: the connection broke, as when a backend is started again.
+            Code::Cancelled | Code::Unknown | Code::Internal if status.source().is_some() => {
+                ProblemKind::Unavailable
+            }
             Code::InvalidArgument | Code::OutOfRange => ProblemKind::BadRequest,
             Code::Unauthenticated => ProblemKind::Unauthenticated,
             Code::PermissionDenied => ProblemKind::Forbidden,
@@ -49,6 +53,9 @@ mod tests {
         assert!(!defect.detail().contains("secret"));
         let gone = Problem::from(Status::unavailable("connect: /run/talon/agent.sock"));
         assert!(!gone.detail().contains(".sock"), "{}", gone.detail());
+        let mut lost = Status::unknown("transport error");
+        lost.set_source(std::sync::Arc::new(std::io::Error::other("the stream broke")));
+        assert_eq!(Problem::from(lost).kind(), ProblemKind::Unavailable);
         let refused = Problem::from(Status::not_found("no session s1: see `talon session list`"));
         assert_eq!(
             (refused.kind(), refused.detail()),
