@@ -1,5 +1,6 @@
 //! What an error of host or agent becomes: the one mapping.
 
+use std::error::Error as _;
 use std::time::Duration;
 
 use tonic::{Code, Status};
