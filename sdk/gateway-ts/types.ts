@@ -768,6 +768,8 @@ export interface PluginDetails {
 export interface Resume {
   /** At most 1024. */
   cursors: Array<SessionCursor>;
+  /** Sessions without a cursor are told from this time on: the timestamp of the last event that was seen, in milliseconds since 1970. Absent: from now on. */
+  since?: number | null;
 }
 export interface Retried {
   /** How many are attempted again. */
