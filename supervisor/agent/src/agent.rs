@@ -124,9 +124,11 @@ impl Agent {
             let notifier = Arc::clone(&notifier);
             Box::new(move |approval| notifier.notify(approval_waiting(approval)))
         });
+        let budget_events = BudgetEvents::new(Arc::clone(&notifier));
         let runner: Arc<dyn TurnRunner> = Arc::new(ReportingRunner {
             inner: Arc::new(Driver::observed(Arc::clone(&metrics) as _)),
             notifier: Arc::clone(&notifier),
+            budgets: Arc::clone(&budget_events),
         });
         let host = Arc::new(HostClient::new(connect));
         let parts = SharedParts {
@@ -146,7 +148,7 @@ impl Agent {
             calibration: Arc::default(),
             costs: Arc::clone(&costs),
             metrics: Arc::clone(&metrics),
-            budget_events: BudgetEvents::new(Arc::clone(&notifier)),
+            budget_events,
             probing: Arc::clone(&probing),
             runner: Arc::clone(&runner),
             sanitizer: Arc::new(Sanitizer::default()),

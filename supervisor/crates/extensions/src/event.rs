@@ -66,7 +66,7 @@ kinds! {
     PluginRestarting = "plugin.restarting", Warning, ["plugin", "reason", "restarts"], "A plugin was restarted too often within a short time.";
     PluginQuarantined = "plugin.quarantined", Critical, ["plugin", "reason"], "A plugin is in quarantine: it kept sending control syntax.";
     PluginReady = "plugin.ready", Info, ["plugin"], "A plugin works again.";
-    ScriptRefused = "script.refused", Warning, ["plugin", "script", "sha256"], "A saved script does not load; the version before it runs on, or none.";
+    ScriptRefused = "script.refused", Warning, ["plugin", "script", "sha256", "reason"], "A saved script does not load; the version before it runs on, or none.";
     ScriptLoaded = "script.loaded", Info, ["plugin", "script", "sha256"], "A script runs again as its file is, after one that was refused.";
     ApprovalWaiting = "approval.waiting", Warning, ["approval", "session", "sender", "plugin", "action"], "A call waits for a person's decision.";
     BudgetWarning = "budget.warning", Warning, ["budget", "spent", "limit", "session", "sender"], "Most of a budget is spent.";

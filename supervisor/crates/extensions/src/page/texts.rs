@@ -42,6 +42,9 @@ An attempt may come twice after a crash: `event.id` is then the same, and a rece
 
 ## Kinds of events
 
+Each event has the fields of its kind, except those that have no value: an event of no session has no `session`, and a day's budget no
+`sender`.
+
 | kind | severity | fields | when |
 |---|---|---|---|
 ";
