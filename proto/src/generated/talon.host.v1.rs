@@ -1038,7 +1038,7 @@ pub struct Event {
     pub instance: u32,
     /// state_changed, call_finished, plugin_exited, health_failed, capabilities_changed, refused,
     /// log_lines_dropped, call_progress, tools_changed, lists_changed, resource_updated, script_loaded, script_refused,
-    /// script_removed, supervisor
+    /// script_removed, source_event, supervisor
     #[prost(string, tag = "5")]
     pub kind: ::prost::alloc::string::String,
     #[prost(string, tag = "6")]

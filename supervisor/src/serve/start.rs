@@ -114,7 +114,11 @@ pub async fn serve(loaded: Loaded, beginning: StartOptions) -> Result<(), ServeF
     grant_peers(&config, HOST_SOCKET_NAME)?;
     let dispatcher =
         Arc::new(Dispatcher::new(registry.clone(), Arc::clone(&config), sanitizer, events.clone()));
-    registry.set_event_sink(Arc::new(PluginEventSink::new(&dispatcher, &recorder)));
+    registry.set_event_sink(Arc::new(PluginEventSink::new(
+        &dispatcher,
+        &recorder,
+        registry.events().clone(),
+    )));
     let (refused, names) = discover::register_all(&config, &registry, &events).await;
     log_warnings(&discover::unknown_overrides(&loaded, &names), &mut sockets);
     arrival.quarantine(&dispatcher);
