@@ -103,6 +103,7 @@ impl FileKind {
             | Self::ApprovalRules
             | Self::Media(_)
             | Self::Occurrences
+            | Self::Proposals
             | Self::Notifications => Layers::Conversations,
         }
     }
