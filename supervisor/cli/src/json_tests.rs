@@ -368,6 +368,15 @@ fn get_status_response() -> GetStatusResponse {
         config_problem: text("config_problem"),
         taken_over: 83,
         extensions: vec![extension(false)],
+        plugin_roles: vec![talon_proto::host::PluginRole {
+            plugin: text("plugin"),
+            role: text("role"),
+            declared: 1202,
+            granted: 1203,
+            ready: 1204,
+            waiting: 1205,
+            failing: 1206,
+        }],
         audit: Some(AuditStatus {
             state: text("state"),
             file: text("file"),
@@ -385,6 +394,7 @@ fn get_status_response() -> GetStatusResponse {
                 running: 986,
                 waiting: 987,
                 next_unix_ms: Some(988),
+                proposed: 1201,
             }),
             notifications: Some(talon_proto::host::NotificationStatus {
                 entries: 989,

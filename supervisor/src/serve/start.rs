@@ -105,6 +105,9 @@ pub async fn serve(loaded: Loaded, beginning: StartOptions) -> Result<(), ServeF
     };
     let recorder = EventRecorder::start(&config, &events, unrecorded);
     let audit = Audit::start(&config, &events).map_err(ServeFailure::Audit)?;
+    if let Some(agent) = &agent {
+        agent.set_audit(audit.clone());
+    }
     // Before there is a plugin.
     let scripts = script_audit::record(&audit, events.subscribe_without_calls());
     let socket = match arrival.socket.take() {

@@ -10,6 +10,7 @@ use talon_extensions::EventKind;
 use talon_llm::route::cost::{BudgetScope, Ledgers, OverBudgetError};
 use talon_llm::route::fallback::{Event as ChainEvent, EventObserver};
 use talon_proto::agent;
+use talon_schedule::Proposal;
 
 use super::event::NewEvent;
 use super::notifier::Notifier;
@@ -53,6 +54,26 @@ pub(crate) fn schedule_failed(job: &str, run: &str, reason: &str) -> NewEvent {
     .field("job", job)
     .field("run", run)
     .field("reason", reason)
+}
+
+/// A job that a plugin proposes, with the hash of its text. The same text is told once.
+pub(crate) fn schedule_proposed(proposal: &Proposal, hash: &str) -> NewEvent {
+    let job = proposal.id.as_str();
+    let when = proposal.job().map(|job| job.recurrence.to_string()).unwrap_or_default();
+    NewEvent::new(
+        EventKind::ScheduleProposed,
+        format!("proposed {job} {hash}"),
+        format!("{} proposes the job {job}, {when}: it runs once somebody accepts it", proposal.plugin()),
+    )
+    .details(format!(
+        "talon schedule accept {job} --hash {hash}\ntalon schedule reject {job} --hash {hash}\n{}",
+        proposal.to_json()
+    ))
+    .field("job", job)
+    .field("plugin", proposal.plugin())
+    .field("action", proposal.action.as_str())
+    .field("when", when)
+    .field("hash", hash)
 }
 
 /// The agent's store stopped taking writes, for a reason, or takes them again.

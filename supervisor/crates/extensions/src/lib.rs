@@ -55,3 +55,4 @@ pub use quiet::{ParseTimeOfDayError, QuietHours, TimeOfDay};
 pub use role::Role;
 pub use route::{RouteEntry, RouteMethod};
 pub use scope::AccessScope;
+pub use talon_schedule::{DeclaredJob, MAX_PROPOSALS, Proposal};

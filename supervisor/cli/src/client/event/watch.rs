@@ -71,7 +71,7 @@ impl WatchArgs {
 
 /// Prints the events of one supervisor until it exits or enough were printed.
 async fn stream(client: &mut Client, plugin: &str, left: &mut u64, out: &mut Output) -> Result<(), Status> {
-    let request = WatchEventsRequest { plugin: plugin.to_owned() };
+    let request = WatchEventsRequest { plugin: plugin.to_owned(), ..WatchEventsRequest::default() };
     let mut events = client.host.watch_events(request).await?.into_inner();
     while *left > 0 && !out.is_closed() {
         let Some(event) = events.message().await? else { return Ok(()) };
