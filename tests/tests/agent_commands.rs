@@ -381,7 +381,7 @@ async fn without_a_terminal_an_approval_is_waited_for_or_not() {
 #[tokio::test]
 async fn every_verb_speaks_to_people_and_to_programs() {
     let agent = FakeAgent::start();
-    let verbs: [(&str, &[&str]); 31] = [
+    let verbs: [(&str, &[&str]); 33] = [
         ("session-list", &["session", "list"]),
         ("session-list-limit", &["session", "list", "--limit", "1"]),
         ("session-show", &["session", "show", "01K0000000000000000000SESS"]),

@@ -127,7 +127,7 @@ async fn an_event_is_sanitized_and_one_that_is_none_is_refused() {
 async fn what_plugins_tell_is_watched_listed_among_the_supervisors_own_and_counted() {
     let supervisor = teller(Builder::new(), 0, MANY).start().await;
     let client = &supervisor.client;
-    let watch = WatchEventsRequest { plugin: "mail".to_owned() };
+    let watch = WatchEventsRequest { plugin: "mail".to_owned(), ..WatchEventsRequest::default() };
     let mut watched = client.clone().raw().watch_events(watch).await.expect("it is allowed").into_inner();
     let told = [("id", "a/1"), ("topic", "mail.arrived"), ("summary", "A mail of Ada")];
     assert_eq!(client.call("mail", "tell", &told).await.content, "told");

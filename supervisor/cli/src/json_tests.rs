@@ -228,6 +228,13 @@ fn get_plugin_response() -> GetPluginResponse {
                 takes_further_arguments: true,
                 media: vec![text("media")],
                 roles: vec![text("roles")],
+                proposed_jobs: vec![JobProposal {
+                    name: text("name"),
+                    cron: text("cron"),
+                    every: text("every"),
+                    timezone: text("timezone"),
+                    arguments_json: text("arguments_json"),
+                }],
             }],
             system_prompt_addition: text("system_prompt_addition"),
             glossary: vec![GlossaryEntry {
