@@ -830,6 +830,31 @@ pub struct GetStatusResponse {
     /// The entries of `extensions`, as far as the caller sees their plugins.
     #[prost(message, repeated, tag = "22")]
     pub extensions: ::prost::alloc::vec::Vec<Extension>,
+    /// What each plugin declares of roles, and what of it the configuration grants, by plugin and role; as far as the caller sees it.
+    #[prost(message, repeated, tag = "1101")]
+    pub plugin_roles: ::prost::alloc::vec::Vec<PluginRole>,
+}
+/// How a plugin and a role stand to each other.
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct PluginRole {
+    #[prost(string, tag = "1")]
+    pub plugin: ::prost::alloc::string::String,
+    /// A role of docs/extensions, such as request_hook.
+    #[prost(string, tag = "2")]
+    pub role: ::prost::alloc::string::String,
+    /// How many of its actions declare the role.
+    #[prost(uint32, tag = "3")]
+    pub declared: u32,
+    /// How many entries of the configuration give it to one of its actions, and how many of those work, wait for the plugin, or fail.
+    #[prost(uint32, tag = "4")]
+    pub granted: u32,
+    #[prost(uint32, tag = "5")]
+    pub ready: u32,
+    #[prost(uint32, tag = "6")]
+    pub waiting: u32,
+    #[prost(uint32, tag = "7")]
+    pub failing: u32,
 }
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -902,6 +927,8 @@ pub struct ScheduleStatus {
     pub waiting: u32,
     #[prost(uint64, optional, tag = "5")]
     pub next_unix_ms: ::core::option::Option<u64>,
+    #[prost(uint32, tag = "1101")]
+    pub proposed: u32,
 }
 /// Vectors of memories, as the agent sees them: `talon.agent.v1.MemoryVectors` has the fields' meaning.
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
@@ -1023,6 +1050,9 @@ pub struct WatchEventsRequest {
     /// Only this plugin's; empty means all.
     #[prost(string, tag = "1")]
     pub plugin: ::prost::alloc::string::String,
+    /// Leaves out the events of single calls (call_finished, call_progress), for those that follow for as long as the supervisor runs.
+    #[prost(bool, tag = "1101")]
+    pub without_calls: bool,
 }
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -1038,7 +1068,7 @@ pub struct Event {
     pub instance: u32,
     /// state_changed, call_finished, plugin_exited, health_failed, capabilities_changed, refused,
     /// log_lines_dropped, call_progress, tools_changed, lists_changed, resource_updated, script_loaded, script_refused,
-    /// script_removed, supervisor
+    /// script_removed, source_event, supervisor
     #[prost(string, tag = "5")]
     pub kind: ::prost::alloc::string::String,
     #[prost(string, tag = "6")]

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use crate::client::{agent, call, event, events, plugin, reload, status, stop};
+use crate::client::{agent, call, event, plugin, reload, status, stop};
 use crate::exit;
 use crate::failure::Failure;
 use crate::global::Global;
@@ -60,7 +60,7 @@ enum Verb {
     Extension(agent::ExtensionVerb),
     #[command(subcommand)]
     Event(event::EventVerb),
-    Events(events::EventsArgs),
+    Events(event::EventsArgs),
     Status(status::StatusArgs),
     Stop(stop::StopArgs),
     Reload(reload::ReloadArgs),

@@ -11,4 +11,5 @@ pub(crate) const MIGRATIONS: &[Migration] = migrations! {
     5 => "migrations/0005_schedule.sql",
     6 => "migrations/0006_notifications.sql",
     7 => "migrations/0007_schedule_actions.sql",
+    8 => "migrations/0008_job_proposals.sql",
 };
