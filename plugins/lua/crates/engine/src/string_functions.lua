@@ -3,7 +3,6 @@
 -- as its first value otherwise.
 local raw, error = ...
 local raw_find, raw_match, raw_gsub = raw.find, raw.match, raw.gsub
-local raw_gmatch, raw_next_match = raw.gmatch, raw.next_match
 
 -- Called by the function whose caller is to blame: level 3 from here.
 local function pass(first, ...)
@@ -25,22 +24,4 @@ local function gsub(...)
     return pass(raw_gsub(...))
 end
 
-local function gmatch(...)
-    local subject, pattern = pass(raw_gmatch(...))
-    local place = 0
-    -- Keeps where the next match may begin, and passes on what the match holds.
-    local function advance(following, ...)
-        if following == false then
-            error(...)
-        elseif following then
-            place = following
-            return ...
-        end
-        return
-    end
-    return function()
-        return advance(raw_next_match(subject, pattern, place))
-    end
-end
-
-return find, match, gmatch, gsub
+return find, match, gsub

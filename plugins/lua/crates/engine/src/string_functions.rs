@@ -1,5 +1,6 @@
-//! `string.find`, `string.match`, `string.gmatch` and `string.gsub`: those of the language ask for an interrupt at every step, and the
-//! binding makes each of these cost more than the step itself. These have a meter instead.
+//! `string.find`, `string.match` and `string.gsub`: those of the language ask for an interrupt at every step, and the binding makes
+//! each of these cost more than the step itself. These have a meter instead. `string.gmatch` stays the language's own: its interrupts
+//! cost less than a way from the machine to Rust and back for each match.
 
 mod arguments;
 mod failure;
@@ -39,8 +40,6 @@ pub(crate) fn install(lua: &Lua, clock: &Clock, memory_bytes: usize) -> mlua::Re
     };
     add("find", with(find))?;
     add("match", with(match_once))?;
-    add("gmatch", with(gmatch))?;
-    add("next_match", with(next_match))?;
     let pcall: Function = lua.globals().raw_get("pcall")?;
     let with_clock = clock.clone();
     add("gsub", Box::new(move |arguments| substitution::gsub(arguments, &with_clock, &pcall, memory_bytes)))?;
@@ -49,12 +48,10 @@ pub(crate) fn install(lua: &Lua, clock: &Clock, memory_bytes: usize) -> mlua::Re
     // Without lines: a function of the language has none either, and errors name the line of who called it.
     let compiler = Compiler::new().set_optimization_level(1).set_debug_level(0);
     let chunk = lua.load(WRAPPERS).set_name(NATIVE).set_compiler(compiler);
-    let (find, match_once, gmatch, gsub): (Function, Function, Function, Function) =
-        chunk.call((raw, error))?;
+    let (find, match_once, gsub): (Function, Function, Function) = chunk.call((raw, error))?;
     let string: Table = lua.globals().raw_get("string")?;
     string.raw_set("find", find)?;
     string.raw_set("match", match_once)?;
-    string.raw_set("gmatch", gmatch)?;
     string.raw_set("gsub", gsub)
 }
 
@@ -101,32 +98,6 @@ fn search(arguments: &Arguments<'_>, clock: &Clock, finds: bool) -> Returned {
         matcher.capture_count().max(1)
     };
     for index in 0..count {
-        returned.push_back(value(arguments.lua(), matcher.capture(index, &found)?)?);
-    }
-    Ok(returned)
-}
-
-/// `string.gmatch(subject, pattern)`: both as texts. The wrapper keeps them.
-fn gmatch(arguments: &Arguments<'_>, _: &Clock) -> Returned {
-    let texts = [arguments.text(1)?, arguments.text(2)?];
-    Ok(texts.into_iter().map(Value::String).collect())
-}
-
-/// The next match of a `gmatch` from a place on: where the one after it may begin, and what it holds. A `^` is a byte like others
-/// there, as in Luau.
-fn next_match(arguments: &Arguments<'_>, clock: &Clock) -> Returned {
-    let (subject, pattern) = (arguments.text(1)?, arguments.text(2)?);
-    let (subject, pattern) = (&*subject.as_bytes(), &*pattern.as_bytes());
-    let begin = usize::try_from(arguments.integer(3, 0)?).unwrap_or_default();
-    let is_over = || clock.stopped().is_some();
-    let mut matcher = Matcher::new(subject, pattern, Meter::new(&is_over));
-    let Some(found) = matcher.search(begin)? else {
-        return Ok(MultiValue::new());
-    };
-    // After an empty match it goes on at least by one byte.
-    let following = if found.is_empty() { found.end + 1 } else { found.end };
-    let mut returned = MultiValue::from_iter([number(following)]);
-    for index in 0..matcher.capture_count().max(1) {
         returned.push_back(value(arguments.lua(), matcher.capture(index, &found)?)?);
     }
     Ok(returned)

@@ -20,18 +20,6 @@ function named.raises(text) error("raised " .. text) end
 function named.raises_above() error("raised", 2) end
 function named.raises_table() error({}) end
 
-local function each(...)
-    local found, count = "", 0
-    for first, second, third in ... do
-        count = count + 1
-        found = found .. type(first) .. tostring(first) .. "/" .. tostring(second) .. "/" .. tostring(third) .. ";"
-        if count == 50 then
-            break
-        end
-    end
-    return count, found
-end
-
 local function call(how, name, ...)
     local subject = ...
     if how == "native" then
@@ -46,15 +34,4 @@ local function call(how, name, ...)
     end, ...)
 end
 
-return function(how, name, ...)
-    if name ~= "gmatch" then
-        return call(how, name, ...)
-    end
-    local made, iterator = call(how, name, ...)
-    if not made then
-        return made, iterator
-    elseif how == "native" then
-        return pcall(iterator)
-    end
-    return pcall(each, iterator)
-end
+return call

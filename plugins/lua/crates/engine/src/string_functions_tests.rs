@@ -277,16 +277,6 @@ fn gsub_is_that_of_the_language() {
     agree(calls);
 }
 
-// Promises: LUA-85
-#[test]
-fn gmatch_is_that_of_the_language() {
-    let calls =
-        (how(), text(subject()), text(pattern()), 0_usize..8).prop_map(|(how, subject, pattern, count)| {
-            cut("gmatch", how, vec![subject, pattern], if count > 1 { 2 } else { count })
-        });
-    agree(calls);
-}
-
 /// What random calls meet rarely.
 const EDGES: &[&str] = &[
     "string.find()",
@@ -378,15 +368,6 @@ const EDGES: &[&str] = &[
     "('a\\0b'):find('\\0')",
     "('a\\0b'):find('\\0b', 1, true)",
     "('a\\0b'):match('%z(.)')",
-    "('one two'):gmatch('^%a+')()",
-    "('^one'):gmatch('^%a+')()",
-    "string.gmatch()",
-    "string.gmatch('x')",
-    "string.gmatch('x', nil)",
-    "string.gmatch('x', '[')()",
-    "string.gmatch('x', 'y')()",
-    "select('#', string.gmatch('x', 'y')())",
-    "pcall(string.gmatch('x', '['))",
     "pcall(string.find, 'x', '[')",
     "pcall(string.gsub, 'x', 'x', error)",
     "pcall(string.gsub)",
@@ -425,14 +406,6 @@ fn a_function_of_a_substitution_may_call_itself_and_errors_pass_through_all_of_t
     assert_eq!(ours.evaluate(&returned), [Plain::Bool(true), Plain::Text("y".to_owned())]);
 }
 
-#[test]
-fn what_a_gmatch_began_with_may_be_collected_elsewhere() {
-    let ours = Machine::new(true);
-    let loops = "(function() local n = 0 for a in (('a b '):rep(50)):gmatch('%a') do \
-                 for b in ('x y'):gmatch('%a') do n = n + 1 end end return n end)()";
-    assert_eq!(ours.evaluate(loops), [Plain::Bool(true), Plain::Number(200_f64.to_bits())]);
-}
-
 // Promises: LUA-89
 #[test]
 fn none_of_the_languages_own_is_left() {
@@ -441,7 +414,7 @@ fn none_of_the_languages_own_is_left() {
         let string: mlua::Table = machine.lua.globals().get("string").unwrap();
         string.get::<Function>(name).unwrap().info().what
     };
-    for name in ["find", "match", "gmatch", "gsub"] {
+    for name in ["find", "match", "gsub"] {
         assert_eq!((what(&ours, name), what(&theirs, name)), ("Lua", "C"), "{name}");
     }
 }
