@@ -4,7 +4,7 @@
 PROFILE ?= debug
 CARGO_PROFILE = $(if $(filter release,$(PROFILE)),--release,)
 
-.PHONY: help demo dev test test-vm long hostile interop install package reproducible build plugins deps deps-test deps-bench lint doc fmt fuzz bench bench-quick bench-loaded bench-compare bench-parts bench-flames soak
+.PHONY: help demo dev test test-vm long long-schedule hostile interop install package reproducible build plugins deps deps-test deps-bench lint doc fmt fuzz bench bench-quick bench-loaded bench-compare bench-parts bench-flames soak
 
 help: ## lists these commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -25,7 +25,7 @@ test: deps deps-test ## runs every test
 test-vm: deps ## runs the tests of cgroups in a virtual machine that has all controllers (1 to 2 minutes)
 	@tests/scripts/test-cgroup-vm.sh
 
-long: deps deps-test ## runs the tests that take minutes and are left out of `make test`: a session of 300 turns, 200 kills of the agent in turns with hooks and in jobs, of gateway and agent under one client, and of all that write state, schedules at every change of every clock, a Lua script that changes 100 times under 10,000 messages, and every test of real processes as a user without rights
+long: deps deps-test ## runs the tests that take minutes and are left out of `make test`: a session of 300 turns, 200 kills of the agent in turns with hooks and in jobs, of gateway and agent under one client, of all that write state, and of all around a storage backend, schedules at every change of every clock, a Lua script that changes 100 times under 10,000 messages, and every test of real processes as a user without rights
 	@cargo build --quiet --locked --bins -p talon -p talon-state -p talon-agent
 	@cargo nextest run --locked -p talon-tests --test agent_long_session --run-ignored all
 	@TALON_TEST_KILLS=200 cargo nextest run --locked -p talon-agent --test service killed_
@@ -33,9 +33,14 @@ long: deps deps-test ## runs the tests that take minutes and are left out of `ma
 	@TALON_TEST_KILLS=100 cargo nextest run --locked -p talon-tests --test gateway_events killed_
 	@TALON_TEST_SCRIPT_CHANGES=100 cargo nextest run --locked -p talon-lua --test reload_under_load
 	@TALON_TEST_KILLS=200 cargo nextest run --locked -p talon-tests --test state_crash
-	@cargo nextest run --locked --release -p talon-schedule every_change --run-ignored all
+	@cargo build --quiet --locked -p valkey -p hello -p talon-tests --bins
+	@TALON_TEST_KILLS=200 cargo nextest run --locked -p talon-tests --test storage whoever_is_killed
+	@$(MAKE) --no-print-directory long-schedule
 	@cargo build --quiet --locked --workspace --bins --tests
 	@tests/scripts/test-unprivileged.sh all
+
+long-schedule: ## compares when jobs run with the rule for changes of the clock, at every change of every time zone from 2000 to 2040, in as many threads as there are cores (40 s of processor time; two minutes on two busy cores, and the release build)
+	@cargo test --quiet --locked --release -p talon-schedule --lib every_change -- --ignored --nocapture
 
 hostile: deps deps-test ## attacks the jail and writes the table of what came of it to docs/hostile.md (1 to 2 minutes), and floods connections
 	@cargo run --quiet --locked -p talon-tests --bin talon-hostile -- --table docs/hostile.md

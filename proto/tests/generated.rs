@@ -30,7 +30,7 @@ const LASTING: [&str; 2] = ["plugin/goplugin.proto", "talon/plugin/v1/notices.pr
 
 /// The packages and messages that programs print as JSON. It is derived, so that a new field is never
 /// forgotten; by a feature, because no other crate needs it.
-const PRINTED: [&str; 11] = [
+const PRINTED: [&str; 12] = [
     ".talon.host.v1",
     ".talon.agent.v1",
     // A message of the agent's control socket holds one of the state's.
@@ -41,6 +41,7 @@ const PRINTED: [&str; 11] = [
     ".opentalon.plugin.v1.Action",
     ".opentalon.plugin.v1.Parameter",
     ".opentalon.plugin.v1.Media",
+    ".opentalon.plugin.v1.JobProposal",
     ".opentalon.plugin.v1.InputRequest",
     ".opentalon.plugin.v1.InputResponse",
 ];

@@ -52,8 +52,10 @@ const PUBLISHED: &[(&str, &[&str])] = &[
             "takes_further_arguments=1003",
             "media=1004",
             "roles=1005",
+            "proposed_jobs=1006",
         ],
     ),
+    ("JobProposal", &["name=1", "cron=2", "every=3", "timezone=4", "arguments_json=5"]),
     ("Parameter", &["name=1", "description=2", "type=3", "required=4", "schema=5"]),
 ];
 

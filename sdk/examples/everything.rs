@@ -94,14 +94,14 @@ async fn fail() -> Result<String, ToolError> {
 }
 
 #[talon_sdk::args]
-struct Happened {
+struct EventArguments {
     /// The event's id.
     id: String,
 }
 
 /// Tells an event, and waits until the host has it.
 #[talon_sdk::tool]
-async fn tell(args: Happened, cx: Context) -> Result<String, ToolError> {
+async fn tell(args: EventArguments, cx: Context) -> Result<String, ToolError> {
     let event = SourceEvent::new(args.id, "everything", "It happened").field("by", "tell");
     match cx.shared::<Shared>()?.events.deliver(event).await {
         Ok(()) => Ok("the host has it".to_owned()),

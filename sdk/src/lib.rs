@@ -42,7 +42,7 @@
 //! | make a tool from a function or a closure | [`macro@tool`], [`Tool::new`] |
 //! | look at messages and answers | [`macro@filter`], [`macro@request_hook`], [`macro@response_hook`], [`Verdict`] |
 //! | deliver events to people | [`macro@notification_sink`], [`Delivery`] |
-//! | run at planned times | [`macro@scheduled_task`], [`ScheduledRun`] |
+//! | run at planned times | [`macro@scheduled_task`], [`ScheduledRun`], [`ProposedJob`] |
 //! | say whose a credential is | [`macro@auth_provider`], [`Authentication`] |
 //! | answer HTTP requests | [`macro@api_route`], [`ApiResponse`] |
 //! | keep the plugins' state | [`macro@storage_backend`], [`StorageCommand`], [`StorageReply`] |
@@ -95,6 +95,7 @@ mod output;
 mod output_queue;
 mod plugin;
 mod progress;
+mod proposed_job;
 mod random;
 mod scheduled_run;
 mod schema;
@@ -120,6 +121,7 @@ pub use notices::Notifier;
 pub use notification::{Delivery, Event, Notification, Severity};
 pub use output::{IntoOutput, IntoToolResult, Json, Output};
 pub use plugin::{DEFAULT_GRACE, Defects, Plugin};
+pub use proposed_job::ProposedJob;
 pub use scheduled_run::ScheduledRun;
 pub use script_status::ScriptStatus;
 pub use serve::{DescriptorError, ServeError};

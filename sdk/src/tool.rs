@@ -6,14 +6,15 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use talon_arguments::Arguments;
-use talon_proto::plugin::{Action, Parameter};
+use talon_proto::plugin::{Action, JobProposal, Parameter};
+use talon_proto::roles::SCHEDULED_TASK;
 
 use crate::args::{ToolArgs, decode};
 use crate::context::Call;
 use crate::output::IntoToolResult;
 use crate::schema::{Field, Kind, NotFieldsError, fields};
 use crate::text::shorten;
-use crate::{Context, Output, ToolError};
+use crate::{Context, Output, ProposedJob, ToolError};
 
 /// How much of an unknown argument's name is repeated, in bytes.
 const MAX_SHOWN_BYTES: usize = 64;
@@ -51,6 +52,7 @@ pub struct Tool {
     takes_further_arguments: bool,
     media: Vec<String>,
     roles: Vec<String>,
+    proposed_jobs: Vec<JobProposal>,
     handler: Arc<Handler>,
     /// Why it cannot be served. Builders do not fail; `Plugin::check` and `serve` report it.
     defect: Option<NotFieldsError>,
@@ -96,6 +98,7 @@ impl Tool {
             takes_further_arguments: false,
             media: Vec::new(),
             roles: Vec::new(),
+            proposed_jobs: Vec::new(),
             handler: Arc::new(handler),
             defect,
         }
@@ -128,6 +131,7 @@ impl Tool {
             takes_further_arguments: action.takes_further_arguments,
             media: action.media,
             roles: action.roles,
+            proposed_jobs: action.proposed_jobs,
             handler: Arc::new(handler),
             defect: None,
         }
@@ -167,6 +171,17 @@ impl Tool {
     #[must_use]
     pub fn role(mut self, role: impl Into<String>) -> Self {
         self.roles.push(role.into());
+        self
+    }
+
+    /// Proposes a job that calls the action in the role `scheduled_task`, which it then declares, too. Nothing runs before the
+    /// operator accepts it (`talon schedule accept`); an entry of `extensions.schedule` needs no proposal.
+    #[must_use]
+    pub fn propose_job(mut self, job: ProposedJob) -> Self {
+        if !self.roles.iter().any(|role| role == SCHEDULED_TASK) {
+            self.roles.push(SCHEDULED_TASK.to_owned());
+        }
+        self.proposed_jobs.push(job.into_declared());
         self
     }
 
@@ -215,6 +230,7 @@ impl Tool {
             takes_further_arguments: self.takes_further_arguments,
             media: self.media.clone(),
             roles: self.roles.clone(),
+            proposed_jobs: self.proposed_jobs.clone(),
         }
     }
 

@@ -212,18 +212,32 @@ pub async fn as_plugin(command: &mut Command, supervisor: &Supervisor, plugin: &
     }
 }
 
-/// The path of a plugin's state socket on the host.
+/// The path of a plugin's state socket on the host. With rights it is known by the plugin's uid, otherwise by what its process was told.
 ///
 /// # Panics
-/// When there is none; or several, if uids do not distinguish them.
+/// When there is none.
 pub async fn socket_of(supervisor: &Supervisor, plugin: &str) -> PathBuf {
-    let uid = supervisor.client.plugin(plugin).await.instances[0].uid;
-    let of_plugin =
-        |path: &PathBuf| std::fs::metadata(path).is_ok_and(|found| found.gid() == uid || !is_root());
-    let found: Vec<PathBuf> = sockets(supervisor.runtime_dir()).into_iter().filter(of_plugin).collect();
-    assert!(!found.is_empty(), "{plugin} has no socket");
-    assert!(is_root() || found.len() == 1, "{plugin} shares our uid with others: {found:?}");
-    found[0].clone()
+    let instance = &supervisor.client.plugin(plugin).await.instances[0];
+    let found = sockets(supervisor.runtime_dir());
+    let told = match is_root() {
+        true => None,
+        false => Some(environment(instance.pid)),
+    };
+    let of_plugin = |path: &&PathBuf| match &told {
+        // It sees a directory of its own at the same path.
+        Some(told) => told.contains(&format!("TALON_STATE_SOCKET={}", path.display())),
+        None => std::fs::metadata(path).is_ok_and(|found| found.gid() == instance.uid),
+    };
+    let Some(path) = found.iter().find(of_plugin) else {
+        panic!("{plugin} has none of these sockets: {found:?}; {instance:?} was told {told:?}")
+    };
+    path.clone()
+}
+
+/// The environment that a process was started with.
+fn environment(pid: u32) -> Vec<String> {
+    let text = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_else(|error| panic!("{pid}: {error}"));
+    text.split(|byte| *byte == 0).map(|line| String::from_utf8_lossy(line).into_owned()).collect()
 }
 
 /// All sockets of plugins' state.

@@ -381,7 +381,7 @@ async fn without_a_terminal_an_approval_is_waited_for_or_not() {
 #[tokio::test]
 async fn every_verb_speaks_to_people_and_to_programs() {
     let agent = FakeAgent::start();
-    let verbs: [(&str, &[&str]); 31] = [
+    let verbs: [(&str, &[&str]); 33] = [
         ("session-list", &["session", "list"]),
         ("session-list-limit", &["session", "list", "--limit", "1"]),
         ("session-show", &["session", "show", "01K0000000000000000000SESS"]),
@@ -404,6 +404,8 @@ async fn every_verb_speaks_to_people_and_to_programs() {
         ("schedule-run", &["schedule", "run", "digest"]),
         ("schedule-pause", &["schedule", "pause", "digest"]),
         ("schedule-resume", &["schedule", "resume", "digest"]),
+        ("schedule-accept", &["schedule", "accept", "files.tidy"]),
+        ("schedule-reject", &["schedule", "reject", "files.tidy"]),
         ("schedule-history", &["schedule", "history"]),
         ("schedule-history-limit", &["schedule", "history", "digest", "--limit", "2"]),
         ("memory-list", &["memory", "list"]),
@@ -431,6 +433,7 @@ async fn every_verb_speaks_to_people_and_to_programs() {
     for (args, code) in [
         (&["session", "show", "nothing"][..], 3),
         (&["schedule", "run", "nothing"], 3),
+        (&["schedule", "accept", "files.tydi"], 3),
         (&["notification", "retry", "nothing"], 3),
         (&["notification", "test", "team-chat"], 1),
         (&["notification", "test", "nothing"], 3),

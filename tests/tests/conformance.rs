@@ -131,6 +131,9 @@ lies! {
     too_many_actions: ["--lie", "too-many-actions"] "" fails ["capabilities.sizes"] warns [];
     a_long_description: ["--wrong", "long-description"] "" fails ["capabilities.sizes"] warns [];
     a_role_that_it_does_not_fit: ["--wrong", "role-mismatch"] "" fails ["capabilities.roles", "execute.roles"] warns [];
+    a_job_that_is_none: ["--propose", "nightly:soon"] "" fails ["capabilities.roles"] warns [];
+    jobs_of_one_name: ["--propose", "nightly:1h", "--propose", "nightly:2h"] "" fails ["capabilities.roles"] warns [];
+    too_many_jobs: ["--propose-many", "17"] "" fails ["capabilities.roles"] warns [];
     never_the_same: ["--wrong", "fickle"] "" fails ["capabilities.stable"] warns [];
 
     never_healthy: ["--lie", "never-healthy"] "" fails ["health.serving"] warns [];
@@ -176,7 +179,7 @@ lies! {
     needs_more_than_strict: ["--lie", "syncs"] "sandbox: { profile: wide }" fails ["jail.strict"] warns [];
 }
 
-// Promises: EXT-47, EXT-157, KIT-1
+// Promises: EXT-47, EXT-157, EXT-169, KIT-1
 #[tokio::test]
 async fn every_check_was_seen_failing() {
     let list = cli(&["conformance", "--list", "--output", "json"]).await;

@@ -152,10 +152,13 @@ async fn what_goes_wrong_and_right_again_is_told() {
         assert!(kinds.iter().any(|listed| listed == kind), "{kind} is missing in {kinds:?}");
     }
     let after = available.number.to_string();
-    let none = supervisor.cli(&["event", "list", "--after", &after]).await;
+    let ambiguous = supervisor.cli(&["event", "list", "--after", &after]).await;
+    assert_eq!(ambiguous.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&ambiguous.stderr).contains("add --source host"), "{ambiguous:?}");
+    let none = supervisor.cli(&["event", "list", "--source", "host", "--after", &after]).await;
     assert_eq!(String::from_utf8_lossy(&none.stdout).trim(), "no events");
     let beyond = (available.number + 1000).to_string();
-    let refused = supervisor.cli(&["event", "list", "--after", &beyond]).await;
+    let refused = supervisor.cli(&["event", "list", "--source", "host", "--after", &beyond]).await;
     assert!(!refused.status.success());
     assert!(String::from_utf8_lossy(&refused.stderr).contains("was never given out here"), "{refused:?}");
 

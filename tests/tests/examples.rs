@@ -192,6 +192,7 @@ fn the_path_names_every_example() {
     }
 }
 
+// Promises: EXT-181
 #[test]
 fn the_helper_for_python_keeps_its_promises() {
     let test = "the_helper_for_python_keeps_its_promises";
@@ -260,6 +261,7 @@ fn go() -> Command {
     command
 }
 
+// Promises: EXT-181
 #[test]
 fn the_helper_for_go_keeps_its_promises() {
     let test = "the_helper_for_go_keeps_its_promises";
@@ -293,6 +295,7 @@ fn what_is_generated_for_go_is_fresh() {
     }
 }
 
+// Promises: EXT-181
 #[test]
 fn the_helper_for_node_keeps_its_promises() {
     let test = "the_helper_for_node_keeps_its_promises";

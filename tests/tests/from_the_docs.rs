@@ -284,8 +284,8 @@ fn the_page_and_the_proto_files_agree() {
         tables += 1;
     }
     assert_eq!(
-        tables, 16,
-        "Init, Capabilities, Action, Parameter, Execute and its answer, Media, a question and its answer, Notice, \
+        tables, 17,
+        "Init, Capabilities, Action, JobProposal, Parameter, Execute and its answer, Media, a question and its answer, Notice, \
          Progress, CallOutput, ScriptStatus, PluginEvent, its acknowledgement and its refusal"
     );
 }

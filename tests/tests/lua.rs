@@ -412,3 +412,52 @@ async fn a_new_script_passes_its_tests_and_looks_at_messages() {
     let refused = cli(&["new", "lua", "x", "--role", "filter"]).await;
     assert_eq!(refused.status.code(), Some(2), "{refused:?}");
 }
+
+async fn schedule_json(supervisor: &Supervisor, args: &[&str]) -> serde_json::Value {
+    let output = supervisor.cli(&[&["schedule"], args, &["--output", "json"]].concat()).await;
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"))
+}
+
+/// Waits until the script's job is in this state with these times.
+async fn wait_for_proposal(supervisor: &Supervisor, state: &str, when: &str) {
+    let what = format!("a job that is {state} {when}");
+    supervisor
+        .client
+        .wait_until(&what, async |_| {
+            let listed = schedule_json(supervisor, &["list"]).await;
+            let proposals = listed["proposals"].as_array().expect("a list").iter();
+            let mut of_script = proposals.filter(|one| one["job"] == "lua.tick");
+            of_script.any(|one| one["state"] == state && one["when"] == when)
+        })
+        .await;
+}
+
+// Promises: LUA-82, LUA-83
+#[tokio::test]
+async fn a_scripts_task_runs_once_its_job_is_accepted_and_a_saved_change_is_proposed_again() {
+    let provider = Provider::responding(|_| says("yes")).await;
+    let script = |every: &str| {
+        format!("schedule = {{ every = '{every}' }} function task(ctx) return 'ran ' .. ctx.run.job end")
+    };
+    let supervisor = with_scripts(&provider, &[("tick.lua", &script("1s"))], "").await;
+    wait_for_proposal(&supervisor, "proposed", "every 1s").await;
+    assert!(
+        schedule_json(&supervisor, &["history"]).await["occurrences"].as_array().expect("a list").is_empty()
+    );
+    schedule_json(&supervisor, &["accept", "lua.tick"]).await;
+    supervisor
+        .client
+        .wait_until("a run of the script", async |_| {
+            let history = schedule_json(&supervisor, &["history"]).await;
+            let all = history["occurrences"].as_array().expect("a list").clone();
+            all.iter().any(|run| run["state"] == "done" && run["result"] == "ran lua.tick")
+        })
+        .await;
+    write(&supervisor.scratch.join("scripts"), "tick.lua", &script("300d"));
+    wait_for_proposal(&supervisor, "proposed", "every 300d").await;
+    let listed = schedule_json(&supervisor, &["list"]).await;
+    assert_eq!(listed["jobs"][0]["when"], "every 1s", "what was accepted goes on: {listed}");
+    schedule_json(&supervisor, &["reject", "lua.tick"]).await;
+    wait_for_proposal(&supervisor, "rejected", "every 300d").await;
+    supervisor.stop().await;
+}

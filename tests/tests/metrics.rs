@@ -49,7 +49,8 @@ async fn troubled() -> Supervisor {
             "guard:\n  breaker: { failures: 3, window: 60s, open_for: 1h }\n  quarantine: { marks: 5, window: 1h }\n  \
              oversize: excerpt\nlog:\n  lines_per_second: 1\n  burst_lines: 5",
         )
-        .plugin("hello", &program("hello"), &[], "")
+        // What is told of events of plugins that may tell some.
+        .plugin("hello", &program("hello"), &[], "events: { per_minute: 5 }")
         .plugin("busy", &misbehave, &[], "concurrency: 1\nqueue: 1")
         .plugin("hostile", &misbehave, &[], "")
         .plugin("fails", &misbehave, &[], "actions: { hang: { timeout: 50ms } }")

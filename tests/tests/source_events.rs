@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use talon_proto::host::{HostEvent, PluginEventCounts, SubscribeRequest};
-use talon_tests::{Builder, Client, Scratch, Supervisor, example, program};
+use talon_proto::host::{HostEvent, PluginEventCounts, SubscribeRequest, WatchEventsRequest};
+use talon_tests::{Builder, Client, Scratch, Supervisor, example, http, program};
 use tokio::time::timeout;
 
 /// A bound on hanging, not an expectation of speed.
@@ -120,6 +120,61 @@ async fn an_event_is_sanitized_and_one_that_is_none_is_refused() {
     assert_eq!((counted.recorded, counted.repeated_ids, counted.refused), (1, 1, 1));
     let shown = supervisor.cli(&["event", "list", "--source", "plugins", "--output", "json"]).await;
     assert!(String::from_utf8_lossy(&shown.stdout).contains("mail.arrived"), "{shown:?}");
+}
+
+// Promises: EXT-182, EXT-183, EXT-184
+#[tokio::test]
+async fn what_plugins_tell_is_watched_listed_among_the_supervisors_own_and_counted() {
+    let supervisor = teller(Builder::new(), 0, MANY).start().await;
+    let client = &supervisor.client;
+    let watch = WatchEventsRequest { plugin: "mail".to_owned(), ..WatchEventsRequest::default() };
+    let mut watched = client.clone().raw().watch_events(watch).await.expect("it is allowed").into_inner();
+    let told = [("id", "a/1"), ("topic", "mail.arrived"), ("summary", "A mail of Ada")];
+    assert_eq!(client.call("mail", "tell", &told).await.content, "told");
+    assert_eq!(client.call("mail", "tell", &told).await.content, "told");
+    let event = loop {
+        let event = timeout(PATIENCE, watched.message()).await.expect("it comes").expect("it is whole");
+        let event = event.expect("the supervisor serves on");
+        if event.kind == "source_event" {
+            break event;
+        }
+    };
+    assert_eq!((event.plugin.as_str(), event.message.as_str()), ("mail", "A mail of Ada"));
+    assert_eq!((event.fields["topic"].as_str(), event.fields["event_id"].as_str()), ("mail.arrived", "a/1"));
+
+    let good = std::fs::read_to_string(supervisor.config()).expect("it is there");
+    std::fs::write(supervisor.config(), format!("{good}\nnonsense: 1\n")).expect("it can be written");
+    assert!(!supervisor.client.reload(false).await.accepted);
+    let kinds = async |source: &str| -> Vec<String> {
+        let output = supervisor.cli(&["event", "list", "--source", source, "--output", "json"]).await;
+        let kinds = String::from_utf8_lossy(&output.stdout)
+            .lines()
+            .map(|line| serde_json::from_str::<serde_json::Value>(line).expect("JSON")["kind"].to_string())
+            .collect();
+        kinds
+    };
+    supervisor
+        .client
+        .wait_until("the refused configuration in the list", async |_: &Client| {
+            kinds("host").await.len() == 1
+        })
+        .await;
+    assert_eq!(kinds("plugins").await, ["\"source.event\""]);
+    assert_eq!(kinds("all").await, ["\"source.event\"", "\"config.refused\""]);
+    let shown = supervisor.cli(&["event", "list"]).await;
+    assert!(String::from_utf8_lossy(&shown.stdout).contains("mail: A mail of Ada"), "{shown:?}");
+
+    let metrics = http::get(&supervisor.admin(), "/metrics").await.body;
+    for line in [
+        r#"talon_plugin_events_total{plugin="mail",outcome="recorded"} 1"#,
+        r#"talon_plugin_events_total{plugin="mail",outcome="repeated"} 1"#,
+        r#"talon_plugin_events_total{plugin="mail",outcome="refused"} 0"#,
+        r#"talon_plugin_events_acknowledged_total{plugin="mail"} 2"#,
+        r#"talon_plugin_events_dropped_total{plugin="mail"} 0"#,
+        r#"talon_plugin_events_waiting{plugin="mail"} 0"#,
+    ] {
+        assert!(metrics.lines().any(|found| found == line), "{line} is missing in {metrics}");
+    }
 }
 
 // Promises: EXT-152

@@ -20,8 +20,8 @@ type Call struct {
 	args   map[string]string
 	typed  string
 	plugin *Plugin
-	tell   func(*noticespb.Notice) bool
-	output callOutput
+	tell   func(*noticespb.Notice)
+	output func(callID string, lines []string)
 }
 
 // A Credential is a header of a request to elsewhere.
@@ -53,8 +53,11 @@ func (c *Call) Progress(progress, total float64, message string) {
 // Output shows people lines that the call puts out while it runs; models see its answer alone. It never waits and never fails,
 // is dropped when no host listens, and lines are left out when there are more than the host takes.
 func (c *Call) Output(text string) {
-	if c.tell != nil {
-		c.output.send(c.ID, text, c.tell)
+	if c.output == nil {
+		return
+	}
+	for _, lines := range batches(text) {
+		c.output(c.ID, lines)
 	}
 }
 

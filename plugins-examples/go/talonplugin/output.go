@@ -2,10 +2,7 @@ package talonplugin
 
 import (
 	"strings"
-	"sync"
 	"unicode/utf8"
-
-	"talonplugin/noticespb"
 )
 
 // How much of a line of output is sent, which is what hosts keep, and the lines of one notice, which has 16 KiB at most.
@@ -14,25 +11,6 @@ const (
 	maxOutputBytes = 8 << 10
 	maxOutputLines = 256
 )
-
-// callOutput counts what the host did not take of a call's output.
-type callOutput struct {
-	mutex   sync.Mutex
-	leftOut uint64
-}
-
-func (o *callOutput) send(callID, text string, tell func(*noticespb.Notice) bool) {
-	o.mutex.Lock()
-	defer o.mutex.Unlock()
-	for _, lines := range batches(text) {
-		news := &noticespb.CallOutput{CallId: callID, Lines: lines, LeftOutLines: o.leftOut}
-		if tell(&noticespb.Notice{Kind: &noticespb.Notice_Output{Output: news}}) {
-			o.leftOut = 0
-		} else {
-			o.leftOut += uint64(len(lines))
-		}
-	}
-}
 
 // batches are the lines of a text, in lists that fit into one notice each.
 func batches(text string) [][]string {

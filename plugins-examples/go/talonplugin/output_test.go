@@ -3,32 +3,15 @@ package talonplugin
 import (
 	"strings"
 	"testing"
-
-	"talonplugin/noticespb"
 )
 
-func TestOutputComesInLinesAndWhatIsNotTakenIsCounted(t *testing.T) {
-	var told []*noticespb.CallOutput
-	takes := true
+func TestOutputComesInLines(t *testing.T) {
+	told := map[string][]string{}
 	call := NewCall(nil)
-	call.tell = func(notice *noticespb.Notice) bool {
-		if takes {
-			told = append(told, notice.GetOutput())
-		}
-		return takes
-	}
+	call.output = func(callID string, lines []string) { told[callID] = append(told[callID], lines...) }
 	call.Output("one\r\ntwo\n" + strings.Repeat("ä", 4096) + "\n")
-	takes = false
-	call.Output("lost\nlost")
-	takes = true
-	call.Output("last")
-	if len(told) != 2 {
-		t.Fatalf("%d messages", len(told))
-	}
-	if lines := told[0].Lines; len(lines) != 3 || lines[1] != "two" || lines[2] != strings.Repeat("ä", 2048) {
+	lines := told["call"]
+	if len(lines) != 3 || lines[0] != "one" || lines[1] != "two" || lines[2] != strings.Repeat("ä", 2048) {
 		t.Errorf("%q", lines)
-	}
-	if told[1].LeftOutLines != 2 || told[1].CallId != "call" {
-		t.Errorf("%v", told[1])
 	}
 }

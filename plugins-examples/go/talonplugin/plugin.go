@@ -81,6 +81,36 @@ func Roles(names ...string) Option {
 	return func(action *pluginpb.Action) { action.Roles = names }
 }
 
+// A ProposedJob is a job that an action would like to have, in the role scheduled_task: Cron or Every says when it runs, and Arguments
+// are those beside run. Its id is the plugin's configured name, a dot, and Name, by default the action's.
+type ProposedJob struct {
+	Name      string
+	Cron      string
+	Every     string
+	Timezone  string
+	Arguments map[string]interface{}
+}
+
+// Propose proposes jobs that call the action. Nothing runs before the operator accepts one. Arguments that are no JSON panic when
+// the program starts.
+func Propose(jobs ...ProposedJob) Option {
+	return func(action *pluginpb.Action) {
+		for _, job := range jobs {
+			arguments := ""
+			if len(job.Arguments) > 0 {
+				encoded, err := json.Marshal(job.Arguments)
+				if err != nil {
+					panic(fmt.Sprintf("the arguments of a job of %q: %v", action.Name, err))
+				}
+				arguments = string(encoded)
+			}
+			action.ProposedJobs = append(action.ProposedJobs, &pluginpb.JobProposal{
+				Name: job.Name, Cron: job.Cron, Every: job.Every, Timezone: job.Timezone, ArgumentsJson: arguments,
+			})
+		}
+	}
+}
+
 // New makes a plugin without tools.
 func New(name, description string) *Plugin {
 	return &Plugin{name: name, description: description, tools: map[string]*tool{}}
@@ -105,6 +135,10 @@ func Add[A any](p *Plugin, name, description string, run func(*Call, A) (interfa
 	}
 	for _, option := range options {
 		option(action)
+	}
+	// Jobs call it in this role.
+	if len(action.ProposedJobs) > 0 && !contains(action.Roles, "scheduled_task") {
+		action.Roles = append(action.Roles, "scheduled_task")
 	}
 	p.order = append(p.order, name)
 	p.tools[name] = &tool{declared: action, run: func(call *Call) (interface{}, error) {

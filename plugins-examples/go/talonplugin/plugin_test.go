@@ -62,6 +62,25 @@ func TestRolesAreDeclared(t *testing.T) {
 	}
 }
 
+func TestAJobIsProposed(t *testing.T) {
+	plugin := New("one", "")
+	run := func(*Call, struct{}) (interface{}, error) { return "tidied", nil }
+	daily := ProposedJob{Cron: "@daily", Timezone: "Europe/Berlin", Arguments: map[string]interface{}{"days": 30}}
+	Add(plugin, "tidy", "Tidies.", run, Propose(daily, ProposedJob{Name: "often", Every: "6h"}))
+	Add(plugin, "look", "Looks.", run, Roles("scheduled_task"), Propose(ProposedJob{Every: "1h"}))
+	tidy, look := plugin.Capabilities().Actions[0], plugin.Capabilities().Actions[1]
+	if len(tidy.Roles) != 1 || tidy.Roles[0] != "scheduled_task" || len(look.Roles) != 1 {
+		t.Fatal(tidy.Roles, look.Roles)
+	}
+	first, second := tidy.ProposedJobs[0], tidy.ProposedJobs[1]
+	if first.Cron != "@daily" || first.Timezone != "Europe/Berlin" || first.ArgumentsJson != `{"days":30}` || first.Name != "" {
+		t.Fatal(first)
+	}
+	if second.Name != "often" || second.Every != "6h" || second.ArgumentsJson != "" {
+		t.Fatal(second)
+	}
+}
+
 func TestBytesAreSealedAndOnlyWholeOnesAreOpened(t *testing.T) {
 	sealed := Seal([]byte{0, 255, 254, 10})
 	if data, err := sealed.Open(); sealed.Data != "AP_-Cg" || err != nil || string(data) != "\x00\xff\xfe\n" {

@@ -50,9 +50,6 @@ const (
 	socketNameLength = len("/plugin") + 10
 )
 
-// Notices that wait to be read by the host; what comes while they are full is dropped.
-const maxNotices = 64
-
 // Log goes to the host, with levels and fields.
 var Log = hclog.New(&hclog.LoggerOptions{
 	Level: hclog.LevelFromString(level()), Output: os.Stderr, JSONFormat: true,
@@ -91,7 +88,7 @@ func (p *Plugin) Serve() {
 	if p.model, err = openModel(os.Getenv("TALON_MODEL_SOCKET")); err != nil {
 		fatal("the socket for completions: %v", err)
 	}
-	serving := &server{plugin: p, stdout: os.Stdout, stderr: os.Stderr, listeners: map[chan *noticespb.Notice]bool{}}
+	serving := &server{plugin: p, stdout: os.Stdout, stderr: os.Stderr, listeners: map[*noticeQueue]bool{}}
 	goplugin.Serve(&goplugin.ServeConfig{
 		HandshakeConfig: Handshake,
 		Plugins:         goplugin.PluginSet{"plugin": &registered{server: serving}},
@@ -122,7 +119,7 @@ type server struct {
 	calls sync.RWMutex
 
 	mutex     sync.Mutex
-	listeners map[chan *noticespb.Notice]bool
+	listeners map[*noticeQueue]bool
 }
 
 // registered is how go-plugin takes a service.
@@ -197,7 +194,8 @@ func (s *server) Capabilities(context.Context, *emptypb.Empty) (*pluginpb.Plugin
 func (s *server) Execute(ctx context.Context, request *pluginpb.ToolCallRequest) (*pluginpb.ToolResultResponse, error) {
 	s.calls.RLock()
 	defer s.calls.RUnlock()
-	call := &Call{Context: ctx, ID: request.Id, args: request.Args, typed: request.ArgumentsJson, plugin: s.plugin, tell: s.tell}
+	call := &Call{Context: ctx, ID: request.Id, args: request.Args, typed: request.ArgumentsJson, plugin: s.plugin}
+	call.tell, call.output = s.tell, s.output
 	call.Credentials = map[string]Credential{}
 	for name, header := range request.CredentialHeaders {
 		call.Credentials[name] = Credential{header.Header, header.Value}
@@ -218,38 +216,41 @@ func maxAnswerBytes() int {
 }
 
 func (s *server) Listen(_ *noticespb.ListenRequest, stream noticespb.Notices_ListenServer) error {
-	notices := make(chan *noticespb.Notice, maxNotices)
+	queue := newNoticeQueue()
 	s.mutex.Lock()
-	s.listeners[notices] = true
+	s.listeners[queue] = true
 	s.mutex.Unlock()
 	defer func() {
 		s.mutex.Lock()
 		defer s.mutex.Unlock()
-		delete(s.listeners, notices)
+		delete(s.listeners, queue)
 	}()
 	for {
-		select {
-		case notice := <-notices:
+		for notice := queue.take(); notice != nil; notice = queue.take() {
 			if err := stream.Send(notice); err != nil {
 				return err
 			}
+		}
+		select {
+		case <-queue.changed:
 		case <-stream.Context().Done():
 			return nil
 		}
 	}
 }
 
-// tell says whether every listener took it.
-func (s *server) tell(notice *noticespb.Notice) bool {
+func (s *server) tell(notice *noticespb.Notice) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	taken := true
 	for listener := range s.listeners {
-		select {
-		case listener <- notice:
-		default:
-			taken = false
-		}
+		listener.put(notice)
 	}
-	return taken
+}
+
+func (s *server) output(callID string, lines []string) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	for listener := range s.listeners {
+		listener.putOutput(callID, lines)
+	}
 }

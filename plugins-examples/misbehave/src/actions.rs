@@ -76,6 +76,7 @@ fn answer(call: &Call<'_>) -> Option<Reply> {
         "need" => call.error("text is missing"),
         "hostile" => message(call.result(HOSTILE.to_owned())),
         "error" => call.error(call.text("text")),
+        "task" => message(call.result(call.request.arguments_json.clone())),
         "structured" => message(ToolResultResponse {
             structured_content: call.text("json"),
             ..call.result(call.text("text"))

@@ -1,6 +1,7 @@
 //! The declared actions.
 
-use talon_proto::plugin::{Action, Parameter, PluginCapabilities};
+use talon_proto::plugin::{Action, JobProposal, Parameter, PluginCapabilities};
+use talon_proto::roles::SCHEDULED_TASK;
 
 use crate::fault_kinds::StartFault;
 use crate::options::Options;
@@ -108,6 +109,20 @@ pub(crate) fn capabilities(options: &Options) -> PluginCapabilities {
     file.inject_context_args = vec!["attachment".to_owned()];
     file.read_only = true;
     actions.push(file);
+    let many = (0..options.propose_many).map(|number| JobProposal {
+        name: format!("job{number}"),
+        every: "1h".to_owned(),
+        ..JobProposal::default()
+    });
+    let proposed_jobs: Vec<JobProposal> = options.proposals.iter().cloned().chain(many).collect();
+    if !proposed_jobs.is_empty() {
+        actions.push(Action {
+            roles: vec![SCHEDULED_TASK.to_owned()],
+            takes_further_arguments: true,
+            proposed_jobs,
+            ..action("task", "Does what a job is for: answers with its arguments", &[])
+        });
+    }
     match options.lie {
         StartFault::TooManyActions => {
             actions.extend((0..5000).map(|i| action(&format!("a{i}"), "one of many", &[])))

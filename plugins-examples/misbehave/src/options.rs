@@ -1,6 +1,7 @@
 //! The command line: which faults this process has.
 
 use clap::{Parser, ValueEnum};
+use talon_proto::plugin::JobProposal;
 
 use crate::events::EventFault;
 use crate::fault_kinds::{Fault, Hostile, StartFault};
@@ -39,6 +40,12 @@ pub(crate) struct Options {
     /// Tells events, and what is wrong with them.
     #[arg(long, value_enum)]
     pub(crate) events: Option<EventFault>,
+    /// Proposes a job for its action `task`, as NAME:EVERY or as NAME:EVERY:ARGUMENTS, the arguments as JSON.
+    #[arg(long = "propose", value_parser = proposal)]
+    pub(crate) proposals: Vec<JobProposal>,
+    /// Proposes so many more jobs.
+    #[arg(long, default_value_t = 0)]
+    pub(crate) propose_many: u32,
     /// Survives SIGTERM and SIGINT.
     #[arg(long)]
     pub(crate) ignore_signals: bool,
@@ -51,6 +58,19 @@ pub(crate) struct Options {
     /// Works on one call at a time, like a single-threaded program: health waits too.
     #[arg(long)]
     pub(crate) single_threaded: bool,
+}
+
+fn proposal(text: &str) -> Result<JobProposal, String> {
+    let mut parts = text.splitn(3, ':').map(str::to_owned);
+    let (Some(name), Some(every)) = (parts.next(), parts.next()) else {
+        return Err("write NAME:EVERY or NAME:EVERY:ARGUMENTS".to_owned());
+    };
+    Ok(JobProposal {
+        name,
+        every,
+        arguments_json: parts.next().unwrap_or_default(),
+        ..JobProposal::default()
+    })
 }
 
 /// The two handshake dialects.

@@ -49,6 +49,22 @@ export interface Options {
    * no tool and hidden from models, unless "tool" is one of them.
    */
   roles?: (Role | 'tool' | (string & {}))[];
+  /** Jobs that it would like to have, in the role scheduled_task. Nothing runs before the operator accepts one. */
+  proposedJobs?: ProposedJob[];
+}
+
+/** A job that an action would like to have: `cron` or `every` says when it runs. */
+export interface ProposedJob {
+  /** Its name within the plugin, by default the action's. */
+  name?: string;
+  /** Five or six fields, or @daily and the like. */
+  cron?: string;
+  /** 90s, 6h, 7d */
+  every?: string;
+  /** The time zone of `cron`, by its IANA name; UTC otherwise. */
+  timezone?: string;
+  /** The action's arguments beside `run`. */
+  arguments?: Record<string, unknown>;
 }
 
 /** The name of a role that an action can play. */

@@ -46,8 +46,17 @@ class Plugin {
       always_include: options.alwaysInclude ?? false,
       inject_context_args: options.inject ?? [],
       // Roles that the action would like to play, such as request_hook (docs/extensions).
-      roles: options.roles ?? [],
+      roles: [...(options.roles ?? [])],
+      // Jobs that it would like to have; nothing runs before the operator accepts one.
+      proposed_jobs: (options.proposedJobs ?? []).map((job) => ({
+        name: job.name ?? '',
+        cron: job.cron ?? '',
+        every: job.every ?? '',
+        timezone: job.timezone ?? '',
+        arguments_json: job.arguments ? JSON.stringify(job.arguments) : '',
+      })),
     };
+    if (declared.proposed_jobs.length > 0 && !declared.roles.includes('scheduled_task')) declared.roles.push('scheduled_task');
     if (options.destructive !== undefined) declared.destructive = options.destructive;
     this.#tools.set(name, { declared, parameters, run });
     return this;

@@ -8,6 +8,7 @@ const grpc = require('@grpc/grpc-js');
 const { load } = require('./proto');
 const { Context } = require('./context');
 const { hostModel } = require('./model');
+const { Listener } = require('./notices');
 const { hostState } = require('./state');
 
 const COOKIE = { key: 'TALON_PLUGIN_MAGIC_COOKIE', value: 'd3a7c1f0-talon-plugin' };
@@ -24,8 +25,6 @@ const GRACE = 8000;
 const FLUSH = 50;
 // The longest path of a unix socket, by the kernel.
 const MAX_SOCKET_PATH = 107;
-// Notices that wait to be read by the host; what comes while they are full is dropped.
-const MAX_NOTICES = 64;
 // How much of a line of output is sent, which is what hosts keep, and the lines of one notice, which has 16 KiB at most.
 const MAX_LINE_BYTES = 4096;
 const MAX_OUTPUT_BYTES = 8 << 10;
@@ -112,13 +111,13 @@ function add(server, plugin, listeners, stop) {
   const model = process.env.TALON_MODEL_SOCKET && hostModel(process.env.TALON_MODEL_SOCKET);
   const largest = Number(process.env.OPENTALON_GRPC_MAX_MSG_BYTES) || DEFAULT_ANSWER_BYTES;
   const maxAnswerBytes = largest - ANSWER_MARGIN_BYTES;
-  const tell = (notice) => {
-    let taken = true;
-    for (const listener of listeners) {
-      if (listener.writableLength < MAX_NOTICES) listener.write(notice);
-      else taken = false;
-    }
-    return taken;
+  const told = {
+    progress: (progress) => {
+      for (const listener of listeners) listener.tell({ progress });
+    },
+    output: (callId, text) => {
+      for (const lines of batches(text)) for (const listener of listeners) listener.output(callId, lines);
+    },
   };
 
   server.addService(PluginService.service, {
@@ -132,14 +131,15 @@ function add(server, plugin, listeners, stop) {
     },
     Capabilities: (_, reply) => reply(null, plugin.capabilities()),
     Execute: (call, reply) => {
-      execute(plugin, call, { state, model }, tell, maxAnswerBytes).then((answer) => reply(null, answer), reply);
+      execute(plugin, call, { state, model, ...told }, maxAnswerBytes).then((answer) => reply(null, answer), reply);
     },
   });
   server.addService(Notices.service, {
     Listen: (stream) => {
-      listeners.add(stream);
+      const listener = new Listener(stream);
+      listeners.add(listener);
       stream.on('cancelled', () => {
-        listeners.delete(stream);
+        listeners.delete(listener);
         stream.end();
       });
     },
@@ -190,17 +190,7 @@ function settings(text) {
   return config;
 }
 
-// What a call puts out goes to the host in batches; lines that it does not take are counted in the next one.
-function outputOf(tell) {
-  let leftOut = 0;
-  return (callId, text) => {
-    for (const lines of batches(text)) {
-      if (tell({ output: { call_id: callId, lines, left_out_lines: leftOut } })) leftOut = 0;
-      else leftOut += lines.length;
-    }
-  };
-}
-
+// The lines of a text, in lists that fit into one notice each.
 function* batches(text) {
   let [batch, size] = [[], 0];
   for (const whole of text.replace(/\n$/, '').split('\n')) {
@@ -225,7 +215,7 @@ function cut(line) {
   return bytes.toString('utf8', 0, end);
 }
 
-async function execute(plugin, call, served, tell, maxAnswerBytes) {
+async function execute(plugin, call, served, maxAnswerBytes) {
   const { id, action, args, arguments_json: argumentsJson, credential_headers: credentials } = call.request;
   const given = new AbortController();
   call.on('cancelled', () => given.abort());
@@ -236,8 +226,6 @@ async function execute(plugin, call, served, tell, maxAnswerBytes) {
     credentials,
     signal: given.signal,
     ...served,
-    progress: (progress) => tell({ progress }),
-    output: outputOf(tell),
   });
   const answer = await plugin.call(action, args, context, argumentsJson);
   given.abort();

@@ -2,6 +2,7 @@
 'use strict';
 
 const assert = require('node:assert');
+const { once } = require('node:events');
 const path = require('node:path');
 const test = require('node:test');
 const { spawnSync } = require('node:child_process');
@@ -81,10 +82,16 @@ test('output reaches who listens', () =>
     const ended = new Promise((resolve) => stream.on('end', resolve).on('error', resolve));
     const text = `one\r\ntwo\n${'ä'.repeat(4096)}\nlast\n`;
     while (told.length === 0) await host.call('prints', { text });
-    assert.equal(await host.shutdown(), 0);
-    await ended;
     assert.equal(told[0].call_id, 'call');
     assert.deepEqual(told[0].lines, ['one', 'two', 'ä'.repeat(2048), 'last']);
+    // Lines that are more than wait for a host are counted, also when nothing else happens.
+    await host.call('prints', { text: 'x\n'.repeat(100_000) });
+    const flooded = (lines) => lines.filter((line) => line === 'x').length;
+    const counted = () => told.reduce((sum, { lines, left_out_lines: more }) => sum + flooded(lines) + Number(more), 0);
+    while (counted() < 100_000) await once(stream, 'data');
+    assert.equal(counted(), 100_000);
+    assert.equal(await host.shutdown(), 0);
+    await ended;
     listener.close();
   }));
 

@@ -44,6 +44,18 @@ test('declarations become parameters', () => {
   assert.ok(action.destructive && action.user_only && !action.read_only && !('destructive' in who));
 });
 
+test('a job is proposed', () => {
+  const one = new Plugin('one', '');
+  const job = { cron: '@daily', timezone: 'Europe/Berlin', arguments: { days: 30 } };
+  one.tool('tidy', 'Tidies.', {}, () => 'tidied', { proposedJobs: [job, { name: 'often', every: '6h' }] });
+  const [action] = one.capabilities().actions;
+  assert.deepEqual(action.roles, ['scheduled_task']);
+  assert.deepEqual(action.proposed_jobs, [
+    { name: '', cron: '@daily', every: '', timezone: 'Europe/Berlin', arguments_json: '{"days":30}' },
+    { name: 'often', cron: '', every: '6h', timezone: '', arguments_json: '' },
+  ]);
+});
+
 test('roles are declared', () => {
   const hooks = new Plugin('hooks');
   hooks.tool('look', 'Looks.', { message: { type: 'string' } }, () => ({ verdict: 'pass' }), { roles: ['request_hook'] });

@@ -31,7 +31,7 @@ from .events import EventQueueFull, EventRefused, EventSource
 from .model import Completion, Model
 from .plugin import Plugin
 from .state import State
-from .tools import Output
+from .tools import Output, ProposedJob
 
 __all__ = [
     "Completion",
@@ -45,6 +45,7 @@ __all__ = [
     "ModelError",
     "NotServed",
     "Output",
+    "ProposedJob",
     "Plugin",
     "QuotaExceeded",
     "State",

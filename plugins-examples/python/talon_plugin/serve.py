@@ -22,6 +22,7 @@ from .errors import ToolError
 from .generated.opentalon.plugin.v1 import plugin_pb2 as pb
 from .generated.talon.plugin.v1 import notices_pb2
 from .model import HostModels
+from .notices import NoticeQueue
 from .state import HostKeys, State
 from .tools import ToolSet, answer, refusal
 
@@ -40,8 +41,6 @@ ANSWER_MARGIN_BYTES = 64 << 10
 GRACE_SECONDS = 8
 # The longest path of a unix socket, by the kernel.
 MAX_SOCKET_PATH = 107
-# Notices that wait to be read by the host; what comes while they are full is dropped.
-MAX_NOTICES = 64
 # How much of a line of output is sent, which is what hosts keep, and the lines of one notice, which has 16 KiB at most.
 MAX_LINE_BYTES = 4096
 MAX_OUTPUT_BYTES = 8 << 10
@@ -81,9 +80,7 @@ class _Server:
         self.models = HostModels(socket) if socket else None
         largest = int(os.environ.get("OPENTALON_GRPC_MAX_MSG_BYTES") or DEFAULT_ANSWER_BYTES)
         self.max_answer_bytes = largest - ANSWER_MARGIN_BYTES
-        self.listeners: set[asyncio.Queue] = set()
-        # Lines of calls that were left out since their last notice.
-        self.left_out: dict[str, int] = {}
+        self.listeners: set[NoticeQueue] = set()
 
     async def run(self) -> None:
         loop = asyncio.get_running_loop()
@@ -100,7 +97,7 @@ class _Server:
         sys.stdout.flush()
         await self.stop.wait()
         for queue in self.listeners:
-            queue.put_nowait(None)
+            queue.close()
         if self.plugin.event_source is not None:
             self.plugin.event_source._stop()
         await server.stop(GRACE_SECONDS)
@@ -164,7 +161,7 @@ class _Server:
         return b""
 
     async def listen(self, _: Any, __: aio.ServicerContext) -> Any:
-        queue: asyncio.Queue = asyncio.Queue(MAX_NOTICES + 1)
+        queue = NoticeQueue()
         self.listeners.add(queue)
         try:
             while (notice := await queue.get()) is not None:
@@ -184,18 +181,11 @@ class _Server:
 
     def notify(self, notice: notices_pb2.Notice) -> None:
         for queue in self.listeners:
-            if queue.qsize() < MAX_NOTICES:
-                queue.put_nowait(notice)
+            queue.put(notice)
 
     def notify_output(self, call_id: str, lines: list[str]) -> None:
-        # Who listens last is the host; an earlier listener is about to go.
-        if any(queue.qsize() >= MAX_NOTICES for queue in self.listeners):
-            if call_id in self.left_out or len(self.left_out) < MAX_NOTICES:
-                self.left_out[call_id] = self.left_out.get(call_id, 0) + len(lines)
-            return
-        left_out = self.left_out.pop(call_id, 0)
-        news = notices_pb2.CallOutput(call_id=call_id, lines=lines, left_out_lines=left_out)
-        self.notify(notices_pb2.Notice(output=news))
+        for queue in self.listeners:
+            queue.put_output(call_id, lines)
 
     async def execute(self, request: pb.ToolCallRequest, context: aio.ServicerContext) -> pb.ToolResultResponse:
         loop = asyncio.get_running_loop()
@@ -243,7 +233,6 @@ class _Server:
             made = refusal(request.id, error, request.action)
         finally:
             call._cancel()
-            self.left_out.pop(request.id, None)
         if made.ByteSize() > self.max_answer_bytes:
             error = ToolError(f"the answer has {made.ByteSize()} bytes, {self.max_answer_bytes} may be; ask for less")
             made = refusal(request.id, error, request.action)

@@ -6,7 +6,7 @@ import json
 import logging
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from . import types
@@ -28,6 +28,26 @@ class Output:
 
     content: str
     structured: Any = None
+
+
+@dataclass(frozen=True)
+class ProposedJob:
+    """A job that an action would like to have, in the role scheduled_task: `cron` or `every` says when it runs, and `arguments` are
+    those beside `run`. Its id is the plugin's configured name, a dot, and `name`, by default the action's. Nothing runs before the
+    operator accepts it."""
+
+    cron: str = ""
+    every: str = ""
+    timezone: str = ""
+    name: str = ""
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+
+    def declared(self) -> pb.JobProposal:
+        """The declaration for hosts."""
+        arguments = json.dumps(dict(self.arguments), ensure_ascii=False, allow_nan=False) if self.arguments else ""
+        return pb.JobProposal(
+            name=self.name, cron=self.cron, every=self.every, timezone=self.timezone, arguments_json=arguments
+        )
 
 
 @dataclass(frozen=True)
@@ -102,12 +122,14 @@ class ToolSet:
         always_include: bool = False,
         inject: Iterable[str] = (),
         roles: Iterable[str] = (),
+        jobs: Iterable[ProposedJob] = (),
     ) -> Callable:
         """Makes a tool of a function, which stays what it was. Its type hints become the parameters, its docstring the
         description; parameters are described by `Annotated[int, "how many"]` or the docstring's `Args:`.
 
         `roles` are those that the action would like to play, such as request_hook; an operator's entry under `extensions`
-        makes it so. An action with roles is no tool and hidden from models, unless "tool" is one of them."""
+        makes it so. An action with roles is no tool and hidden from models, unless "tool" is one of them. `jobs` are those that
+        it would like to have as a scheduled task."""
 
         def add(function: Callable) -> Callable:
             action = name or function.__name__
@@ -116,12 +138,17 @@ class ToolSet:
             if action in self.tools:
                 raise ValueError(f"there are two tools of the name {action!r}")
             parameters, context = types.parameters(function)
+            proposed = [job.declared() for job in jobs]
+            wanted = list(roles)
+            if proposed and "scheduled_task" not in wanted:
+                wanted.append("scheduled_task")
             flags: dict[str, Any] = {
                 "read_only": read_only,
                 "user_only": user_only,
                 "always_include": always_include,
                 "inject_context_args": list(inject),
-                "roles": list(roles),
+                "roles": wanted,
+                "proposed_jobs": proposed,
             }
             if destructive is not None:
                 flags["destructive"] = destructive

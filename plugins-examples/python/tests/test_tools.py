@@ -6,7 +6,7 @@ import logging
 import unittest
 from typing import Annotated, Any, Literal, NotRequired, Optional, TypedDict
 
-from talon_plugin import Context, Output, Plugin, ToolError, storage
+from talon_plugin import Context, Output, Plugin, ProposedJob, ToolError, storage
 from talon_plugin.logs import HclogFormatter
 from talon_plugin.testing import call
 
@@ -189,6 +189,26 @@ class Declared(unittest.TestCase):
         self.assertEqual(json.loads(sent.structured_content), {"status": "retry", "reason": "busy"})
         run = json.loads(call(one, "tidy", {"run": {"id": "r"}, "days": 3}).structured_content)
         self.assertEqual(run, {"run": "r", "days": 3})
+
+    def test_a_job_is_proposed(self):
+        one = Plugin("one")
+
+        @one.tool(jobs=[ProposedJob(cron="@daily", timezone="Europe/Berlin", arguments={"days": 30})])
+        def tidy(run: dict, days: int) -> str:
+            """Tidies."""
+            return "tidied"
+
+        @one.scheduled_task(jobs=[ProposedJob(every="6h", name="often")])
+        def look(run: dict) -> str:
+            """Looks."""
+            return "looked"
+
+        tidy_, look_ = one.capabilities().actions
+        self.assertEqual((list(tidy_.roles), list(look_.roles)), (["scheduled_task"], ["scheduled_task"]))
+        job, often = tidy_.proposed_jobs[0], look_.proposed_jobs[0]
+        self.assertEqual((job.name, job.cron, job.timezone), ("", "@daily", "Europe/Berlin"))
+        self.assertEqual(json.loads(job.arguments_json), {"days": 30})
+        self.assertEqual((often.name, often.every, often.arguments_json), ("often", "6h", ""))
 
     def test_bytes_are_sealed_and_only_whole_ones_are_opened(self):
         sealed = storage.seal(b"\x00\xff\xfe\n")

@@ -18,7 +18,9 @@ func run(_ *talonplugin.Call, args task) (interface{}, error) {
 
 func plugin() *talonplugin.Plugin {
 	made := talonplugin.New("hello-go", "Runs at planned times.")
-	talonplugin.Add(made, "run", "Does what the job is for.", run, talonplugin.Roles("scheduled_task"))
+	// The job that the plugin would like to have: `talon schedule accept` has it run.
+	wanted := talonplugin.ProposedJob{Cron: "30 3 * * *", Timezone: "Europe/Berlin", Arguments: map[string]interface{}{"count": 2}}
+	talonplugin.Add(made, "run", "Does what the job is for.", run, talonplugin.Roles("scheduled_task"), talonplugin.Propose(wanted))
 	return made
 }
 

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use talon_sdk::serde_json::{Value, json};
-use talon_sdk::{Json, Plugin, ScheduledRun, ToolError};
+use talon_sdk::{Json, Plugin, ProposedJob, ScheduledRun, ToolError};
 
 #[talon_sdk::args]
 struct Task {
@@ -24,5 +24,7 @@ async fn run(args: Task) -> Result<Json<Value>, ToolError> {
 }
 
 fn main() -> ExitCode {
-    Plugin::new("hello").description("Runs at planned times.").tool(run()).serve()
+    // The job that the plugin would like to have: `talon schedule accept` has it run.
+    let wanted = ProposedJob::cron("30 3 * * *").timezone("Europe/Berlin").argument("count", 2);
+    Plugin::new("hello").description("Runs at planned times.").tool(run().propose_job(wanted)).serve()
 }

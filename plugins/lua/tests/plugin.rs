@@ -17,7 +17,7 @@ use talon_sdk::testing::{Answer, CannedModel, Host, MemoryState, Notice};
 const LONG: &str = "function pre_hook(ctx) local s, n = ('a'):rep(2e6), ('a'):rep(1e6) .. 'b' while true do s:find(n, 1, true) end end";
 const UPPER: &str = "function pre_hook(ctx) ctx.message = ctx.message:upper() end";
 
-// Promises: LUA-20
+// Promises: LUA-20, LUA-82
 #[tokio::test]
 async fn scripts_are_actions_in_roles() {
     let dir = scripts(&[
@@ -56,6 +56,10 @@ async fn scripts_are_actions_in_roles() {
     let capabilities = host.capabilities().await.expect("it has some");
     let task = capabilities.actions.iter().find(|action| action.name == "nightly-task").expect("declared");
     assert!(task.description.contains("every: \"1d\""), "{}", task.description);
+    let proposed = host.proposed_jobs().await.expect("it has some");
+    let [(action, job)] = proposed.as_slice() else { panic!("{proposed:?}") };
+    assert_eq!((action.as_str(), job.name.as_str()), ("nightly-task", "nightly"));
+    assert_eq!((job.every.as_str(), job.cron.as_str(), job.timezone.as_str()), ("1d", "", ""));
     assert!(host.shutdown().await.expect("ends").success());
 }
 

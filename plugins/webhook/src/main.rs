@@ -6,7 +6,7 @@ mod markup;
 mod request;
 mod send;
 mod settings;
-mod sign;
+mod signature;
 mod target;
 
 use std::process::ExitCode;

@@ -15,7 +15,7 @@ use crate::answer;
 use crate::body::body;
 use crate::request::request;
 use crate::settings::{Format, Settings};
-use crate::sign::signature;
+use crate::signature::signature;
 use crate::target::Target;
 
 /// The credential with the URL, where that is a secret.

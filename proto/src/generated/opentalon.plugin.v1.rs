@@ -200,6 +200,30 @@ pub struct Action {
     /// configuration makes it so. An action that names roles and not the word "tool" among them is no tool: it is hidden from models.
     #[prost(string, repeated, tag = "1005")]
     pub roles: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Jobs that would call the action in the role scheduled_task. Nothing runs before the operator accepts one (docs/schedule.md).
+    #[prost(message, repeated, tag = "1006")]
+    pub proposed_jobs: ::prost::alloc::vec::Vec<JobProposal>,
+}
+/// A job that a plugin would like to have; either `cron` or `every` says when it runs.
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct JobProposal {
+    /// With the plugin's configured name and a dot in front of it, it is the job's id: letters, digits, -, _ and . of at most 64 characters
+    /// together. Empty: the action's name.
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    /// Five or six fields, or @daily and the like.
+    #[prost(string, tag = "2")]
+    pub cron: ::prost::alloc::string::String,
+    /// 90s, 6h, 7d
+    #[prost(string, tag = "3")]
+    pub every: ::prost::alloc::string::String,
+    /// An IANA name, for `cron`; empty: UTC.
+    #[prost(string, tag = "4")]
+    pub timezone: ::prost::alloc::string::String,
+    /// The action's arguments beside `run`, one JSON object of at most 4 KiB; empty: none.
+    #[prost(string, tag = "5")]
+    pub arguments_json: ::prost::alloc::string::String,
 }
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

@@ -1335,6 +1335,59 @@ pub struct ListJobsResponse {
     /// By their ids.
     #[prost(message, repeated, tag = "1")]
     pub jobs: ::prost::alloc::vec::Vec<Job>,
+    /// What plugins propose and nobody has accepted, by their ids. None of them runs.
+    #[prost(message, repeated, tag = "1101")]
+    pub proposals: ::prost::alloc::vec::Vec<JobProposal>,
+}
+/// A job that a plugin would like to have, with the exact text of which the hash is.
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct JobProposal {
+    /// The job's id: the plugin's name, a dot, and the name that the plugin gives it.
+    #[prost(string, tag = "1")]
+    pub job: ::prost::alloc::string::String,
+    #[prost(string, tag = "2")]
+    pub plugin: ::prost::alloc::string::String,
+    /// plugin.action
+    #[prost(string, tag = "3")]
+    pub action: ::prost::alloc::string::String,
+    /// "cron 0 9 * * 1-5" or "every 6h"
+    #[prost(string, tag = "4")]
+    pub when: ::prost::alloc::string::String,
+    #[prost(string, tag = "5")]
+    pub timezone: ::prost::alloc::string::String,
+    /// One JSON object.
+    #[prost(string, tag = "6")]
+    pub arguments_json: ::prost::alloc::string::String,
+    /// SHA-256 of what is proposed, in lower-case hex. A decision is for it. Empty for one that cannot be accepted.
+    #[prost(string, tag = "7")]
+    pub hash: ::prost::alloc::string::String,
+    /// proposed, accepted, rejected, or invalid: `problem` says why it cannot be accepted
+    #[prost(string, tag = "8")]
+    pub state: ::prost::alloc::string::String,
+    /// When this text was proposed first, and decided.
+    #[prost(uint64, tag = "9")]
+    pub proposed_unix_ms: u64,
+    #[prost(uint64, optional, tag = "10")]
+    pub decided_unix_ms: ::core::option::Option<u64>,
+    /// Why it cannot be accepted, or would not run, with what to do.
+    #[prost(string, tag = "11")]
+    pub problem: ::prost::alloc::string::String,
+    /// It was accepted with another text, which goes on until this one is accepted.
+    #[prost(bool, tag = "12")]
+    pub changes_accepted: bool,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct DecideJobProposalRequest {
+    #[prost(string, tag = "1")]
+    pub job: ::prost::alloc::string::String,
+    /// Of the text that is decided about. Another one that is proposed meanwhile is not touched.
+    #[prost(string, tag = "2")]
+    pub hash: ::prost::alloc::string::String,
+    /// false: it is rejected, and not proposed again until its text changes. A job that was accepted ends.
+    #[prost(bool, tag = "3")]
+    pub accept: bool,
 }
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -1360,6 +1413,12 @@ pub struct Job {
     /// Its occurrence with the latest planned time; absent if there is none yet.
     #[prost(message, optional, tag = "8")]
     pub last: ::core::option::Option<Occurrence>,
+    /// Set if a plugin proposed it and the operator accepted it: the hash of its text. Empty for a job of the configuration.
+    #[prost(string, tag = "1101")]
+    pub accepted_hash: ::prost::alloc::string::String,
+    /// Why its next run will fail, with what to do: the plugin is gone, or does not propose it any more. Empty otherwise.
+    #[prost(string, tag = "1102")]
+    pub problem: ::prost::alloc::string::String,
 }
 /// A planned time of a job; there is one row for it, whatever is restarted.
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
@@ -1774,6 +1833,9 @@ pub struct ScheduleStatus {
     /// When the next job begins; absent if none does.
     #[prost(uint64, optional, tag = "5")]
     pub next_unix_ms: ::core::option::Option<u64>,
+    /// Proposed jobs that wait for the operator.
+    #[prost(uint32, tag = "1101")]
+    pub proposed: u32,
 }
 /// How many memories are found by meaning, too.
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
@@ -2586,6 +2648,28 @@ pub mod agent_client {
                 .insert(GrpcMethod::new("talon.agent.v1.Agent", "PauseJob"));
             self.inner.unary(req, path, codec).await
         }
+        /// Accepts or rejects a job that a plugin proposes (role operate).
+        pub async fn decide_job_proposal(
+            &mut self,
+            request: impl tonic::IntoRequest<super::DecideJobProposalRequest>,
+        ) -> std::result::Result<tonic::Response<super::JobProposal>, tonic::Status> {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/talon.agent.v1.Agent/DecideJobProposal",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("talon.agent.v1.Agent", "DecideJobProposal"));
+            self.inner.unary(req, path, codec).await
+        }
         /// What is told to the entries of `extensions.notifications`, or was, or waits; the latest first (role operate).
         pub async fn list_notifications(
             &mut self,
@@ -3008,6 +3092,11 @@ pub mod agent_server {
             &self,
             request: tonic::Request<super::PauseJobRequest>,
         ) -> std::result::Result<tonic::Response<super::Job>, tonic::Status>;
+        /// Accepts or rejects a job that a plugin proposes (role operate).
+        async fn decide_job_proposal(
+            &self,
+            request: tonic::Request<super::DecideJobProposalRequest>,
+        ) -> std::result::Result<tonic::Response<super::JobProposal>, tonic::Status>;
         /// What is told to the entries of `extensions.notifications`, or was, or waits; the latest first (role operate).
         async fn list_notifications(
             &self,
@@ -4306,6 +4395,51 @@ pub mod agent_server {
                     };
                     Box::pin(fut)
                 }
+                "/talon.agent.v1.Agent/DecideJobProposal" => {
+                    #[allow(non_camel_case_types)]
+                    struct DecideJobProposalSvc<T: Agent>(pub Arc<T>);
+                    impl<
+                        T: Agent,
+                    > tonic::server::UnaryService<super::DecideJobProposalRequest>
+                    for DecideJobProposalSvc<T> {
+                        type Response = super::JobProposal;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::DecideJobProposalRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Agent>::decide_job_proposal(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = DecideJobProposalSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
                 "/talon.agent.v1.Agent/ListNotifications" => {
                     #[allow(non_camel_case_types)]
                     struct ListNotificationsSvc<T: Agent>(pub Arc<T>);
@@ -4866,7 +5000,7 @@ pub struct DetachModel {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct FromAgent {
-    #[prost(oneof = "from_agent::Kind", tags = "1, 2, 3, 4")]
+    #[prost(oneof = "from_agent::Kind", tags = "1, 2, 3, 4, 1101")]
     pub kind: ::core::option::Option<from_agent::Kind>,
 }
 /// Nested message and enum types in `FromAgent`.
@@ -4886,7 +5020,36 @@ pub mod from_agent {
         /// What it has traced.
         #[prost(message, tag = "4")]
         Spans(super::Spans),
+        /// An operator decided about a job that a plugin proposes: for the audit log.
+        #[prost(message, tag = "1101")]
+        JobDecision(super::JobDecision),
     }
+}
+/// Who decided, as AttachClient had it, and about what.
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct JobDecision {
+    #[prost(uint32, tag = "1")]
+    pub uid: u32,
+    #[prost(uint32, tag = "2")]
+    pub gid: u32,
+    #[prost(uint32, tag = "3")]
+    pub pid: u32,
+    #[prost(string, tag = "4")]
+    pub role: ::prost::alloc::string::String,
+    #[prost(string, tag = "5")]
+    pub origin: ::prost::alloc::string::String,
+    /// accept_job or reject_job
+    #[prost(string, tag = "6")]
+    pub verb: ::prost::alloc::string::String,
+    #[prost(string, tag = "7")]
+    pub job: ::prost::alloc::string::String,
+    /// SHA-256 of the text that was decided about.
+    #[prost(string, tag = "8")]
+    pub hash: ::prost::alloc::string::String,
+    /// Why nothing was changed; empty if it was.
+    #[prost(string, tag = "9")]
+    pub problem: ::prost::alloc::string::String,
 }
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

@@ -9,7 +9,7 @@ use std::time::Duration;
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 use talon_proto::model::model_server::ModelServer;
-use talon_proto::plugin::{PluginCapabilities, ToolCallRequest, ToolResultResponse};
+use talon_proto::plugin::{Action, JobProposal, PluginCapabilities, ToolCallRequest, ToolResultResponse};
 use talon_proto::state::state_server::StateServer;
 use tokio::net::UnixListener;
 use tokio::task::JoinHandle;
@@ -233,6 +233,19 @@ impl Host {
     /// The gRPC status.
     pub async fn capabilities(&self) -> Result<PluginCapabilities, Status> {
         self.client.capabilities().await
+    }
+
+    /// The jobs that the plugin proposes, each with the name of its action: what an operator would be asked to accept.
+    ///
+    /// # Errors
+    /// The gRPC status.
+    pub async fn proposed_jobs(&self) -> Result<Vec<(String, JobProposal)>, Status> {
+        let declared = self.capabilities().await?.actions.into_iter();
+        let of_action = |action: Action| {
+            let name = action.name;
+            action.proposed_jobs.into_iter().map(move |job| (name.clone(), job)).collect::<Vec<_>>()
+        };
+        Ok(declared.flat_map(of_action).collect())
     }
 
     /// What the plugin declares after a refresh; `None` when it does not implement that.

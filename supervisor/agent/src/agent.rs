@@ -28,14 +28,16 @@ use crate::approval::{ApprovalQueue, ConfirmSettings};
 use crate::costs::Costs;
 use crate::driver::{Driver, TurnRunner};
 use crate::events::{FollowedSessions, SessionFeed};
-use crate::hooks::{EntryStates, RoleHost};
+use crate::hooks::RoleHost;
 use crate::host_client::{EventStream, HostClient, HostConnector};
 use crate::jobs::ConfiguredJobs;
 use crate::media_store::MediaStore;
 use crate::metrics::Metrics;
 use crate::notify::{BudgetEvents, HostEvents, NewEvent, Notifier, ReportingRunner, approval_waiting};
 use crate::plan::PlanRegistry;
+use crate::proposals::{JobDecisions, ProposalParts, ProposalRegistry};
 use crate::recall::IndexReport;
+use crate::schedule::ActionHosts;
 use crate::traces::Tracer;
 use crate::turns::{MessageQueues, RunningTurns};
 
@@ -87,6 +89,8 @@ pub(crate) struct Agent {
     /// Messages that wait for the end of their session's turn.
     pub(crate) queues: MessageQueues,
     pub(crate) jobs: Arc<ConfiguredJobs>,
+    pub(crate) proposals: Arc<ProposalRegistry>,
+    pub(crate) job_decisions: JobDecisions,
     pub(crate) notifier: Arc<Notifier>,
     pub(crate) runner: Arc<dyn TurnRunner>,
     pub(crate) started: Timestamp,
@@ -137,14 +141,26 @@ impl Agent {
             let notifier = Arc::clone(&notifier);
             Box::new(move |approval| notifier.notify(approval_waiting(approval)))
         });
+        let budget_events = BudgetEvents::new(Arc::clone(&notifier));
         let runner: Arc<dyn TurnRunner> = Arc::new(ReportingRunner {
             inner: Arc::new(Driver::observed(Arc::clone(&metrics) as _)),
             notifier: Arc::clone(&notifier),
+            budgets: Arc::clone(&budget_events),
         });
         let host = Arc::new(HostClient::new(connect));
+        let jobs = Arc::<ConfiguredJobs>::default();
+        jobs.configure(&configuration.extensions.schedule);
+        let proposals = ProposalParts {
+            store: store.job_proposals(),
+            source: Arc::clone(&host) as _,
+            jobs: Arc::clone(&jobs),
+            notifier: Arc::clone(&notifier),
+        };
+        let proposals = ProposalRegistry::open(proposals).await.map_err(|error| unreadable(&error))?;
         let parts = SharedParts {
             role_host: Arc::clone(&host) as _,
             entry_states: Arc::clone(&host) as _,
+            accepted_jobs: Arc::clone(&host) as _,
             host_events: Arc::new(EventStream::of_supervisor(Arc::clone(&host))),
             plugin_events: Arc::new(EventStream::of_plugins(Arc::clone(&host))),
             host,
@@ -159,15 +175,13 @@ impl Agent {
             calibration: Arc::default(),
             costs: Arc::clone(&costs),
             metrics: Arc::clone(&metrics),
-            budget_events: BudgetEvents::new(Arc::clone(&notifier)),
+            budget_events,
             probing: Arc::clone(&probing),
             runner: Arc::clone(&runner),
             sanitizer: Arc::new(Sanitizer::default()),
             plugin_calls: Arc::default(),
         };
         let setup = Arc::new(Setup::new(configuration, &parts, None));
-        let jobs = Arc::<ConfiguredJobs>::default();
-        jobs.configure(&configuration.extensions.schedule);
         if let Err(error) = costs.open_day(setup.environment.chain.ledgers()).await {
             return Err(unreadable(&error));
         }
@@ -185,6 +199,8 @@ impl Agent {
             turns: RunningTurns::new(ending, &bundle.settings.agent.limits),
             queues: MessageQueues::default(),
             jobs,
+            proposals,
+            job_decisions: JobDecisions::default(),
             notifier,
             runner,
             started: Timestamp::now(),
@@ -196,9 +212,13 @@ impl Agent {
         }))
     }
 
-    /// How entries of the configuration are.
-    pub(crate) fn entry_states(&self) -> Arc<dyn EntryStates> {
-        Arc::clone(&self.parts.entry_states)
+    /// What actions of jobs are called through.
+    pub(crate) fn action_hosts(&self) -> ActionHosts {
+        ActionHosts {
+            host: Arc::clone(&self.parts.role_host),
+            entries: Arc::clone(&self.parts.entry_states),
+            accepted: Arc::clone(&self.parts.accepted_jobs),
+        }
     }
 
     /// The environment and configuration for new turns.
@@ -244,6 +264,8 @@ impl Agent {
         self.jobs.configure(&configuration.extensions.schedule);
         self.notifier.configure(&configuration.extensions.notifications);
         *self.setup.write() = setup;
+        // Plugins may have come or gone with it.
+        self.proposals.wake();
         self.probing.notify();
         self.memory_changed.notify_one();
     }
@@ -326,6 +348,11 @@ impl Agent {
     /// The number of calls that wait for a person; `None` if unknown within [`PROBLEM_WAIT`].
     pub(crate) async fn approvals_pending(&self) -> Option<usize> {
         timeout(PROBLEM_WAIT, self.approvals.pending(None)).await.ok()
+    }
+
+    /// How many proposed jobs wait for the operator; `None` if unknown within [`PROBLEM_WAIT`].
+    pub(crate) async fn proposals_waiting(&self) -> Option<usize> {
+        timeout(PROBLEM_WAIT, self.proposals.waiting()).await.ok()?.ok()
     }
 
     /// How many notifications there are; `None` if unknown within [`PROBLEM_WAIT`].

@@ -1,4 +1,4 @@
-//! The configured jobs.
+//! The jobs: those of the configuration, and those that plugins proposed and the operator accepted.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,16 +11,34 @@ use tokio::sync::{Notify, watch};
 /// The jobs by their ids.
 pub(crate) type Jobs = BTreeMap<String, Arc<Job>>;
 
-/// The jobs of the present configuration.
+/// The present jobs.
 #[derive(Debug, Default)]
 pub(crate) struct ConfiguredJobs {
     jobs: RwLock<Arc<Jobs>>,
+    sources: Mutex<JobSources>,
     /// Whether they changed since the store was told.
     changed: AtomicBool,
     wake: Notify,
     /// Whether the store knows them.
     stored: watch::Sender<bool>,
     status: Mutex<Option<JobsStatus>>,
+}
+
+/// Where jobs come from.
+#[derive(Debug, Default)]
+struct JobSources {
+    /// The configuration's. They come first: a proposal of the same id does not run.
+    configured: Jobs,
+    /// Proposals that the operator accepted.
+    accepted: Jobs,
+}
+
+impl JobSources {
+    fn merged(&self) -> Jobs {
+        let mut jobs = self.accepted.clone();
+        jobs.extend(self.configured.iter().map(|(id, job)| (id.clone(), Arc::clone(job))));
+        jobs
+    }
 }
 
 /// The schedule when the scheduler last looked.
@@ -42,7 +60,11 @@ impl ConfiguredJobs {
     /// Takes over what is configured.
     pub(crate) fn configure(&self, entries: &[ScheduleEntry]) {
         match check_jobs(entries) {
-            Ok(jobs) => self.set(jobs),
+            Ok(jobs) => {
+                let mut sources = self.sources.lock();
+                sources.configured = by_id(jobs);
+                self.set(sources.merged());
+            }
             // The supervisor refuses such jobs, so it must be of another version.
             Err(problems) => {
                 for (entry, problem) in problems {
@@ -52,8 +74,22 @@ impl ConfiguredJobs {
         }
     }
 
-    fn set(&self, jobs: Vec<Job>) {
-        let jobs = jobs.into_iter().map(|job| (job.id.to_string(), Arc::new(job))).collect();
+    /// Takes over what the operator accepted. Nothing happens if nothing changed.
+    pub(crate) fn set_accepted(&self, jobs: Vec<Job>) {
+        let mut sources = self.sources.lock();
+        sources.accepted = by_id(jobs);
+        let merged = sources.merged();
+        if merged != **self.jobs.read() {
+            self.set(merged);
+        }
+    }
+
+    /// Whether the configuration has a job of this id.
+    pub(crate) fn is_configured(&self, id: &str) -> bool {
+        self.sources.lock().configured.contains_key(id)
+    }
+
+    fn set(&self, jobs: Jobs) {
         *self.jobs.write() = Arc::new(jobs);
         self.changed.store(true, Ordering::Release);
         self.stored.send_replace(false);
@@ -104,5 +140,48 @@ impl ConfiguredJobs {
     /// Has the next look take them over again, since it failed.
     pub(crate) fn set_changed(&self) {
         self.changed.store(true, Ordering::Release);
+    }
+}
+
+fn by_id(jobs: Vec<Job>) -> Jobs {
+    jobs.into_iter().map(|job| (job.id.to_string(), Arc::new(job))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(id: &str, every: &str) -> ScheduleEntry {
+        serde_json::from_value(serde_json::json!({ "id": id, "every": every, "action": "a.b" }))
+            .expect("an entry")
+    }
+
+    fn accepted(id: &str, every: &str) -> Job {
+        Job { accepted: true, ..entry(id, every).check().expect("a job") }
+    }
+
+    // Promises: EXT-163
+    #[test]
+    fn a_job_of_the_configuration_comes_before_an_accepted_one() {
+        let jobs = ConfiguredJobs::default();
+        jobs.configure(&[entry("a.x", "1h")]);
+        jobs.set_accepted(vec![accepted("a.x", "1m"), accepted("a.y", "1m")]);
+        assert!(!jobs.get()["a.x"].accepted && jobs.get()["a.y"].accepted);
+        assert!(jobs.is_configured("a.x") && !jobs.is_configured("a.y"));
+        jobs.configure(&[]);
+        assert!(jobs.get()["a.x"].accepted, "it runs once the configuration has none of its id");
+        jobs.set_accepted(Vec::new());
+        assert!(jobs.get().is_empty());
+    }
+
+    #[test]
+    fn what_did_not_change_has_nobody_look() {
+        let jobs = ConfiguredJobs::default();
+        jobs.set_accepted(vec![accepted("a.x", "1m")]);
+        assert!(jobs.take_changed());
+        jobs.set_accepted(vec![accepted("a.x", "1m")]);
+        assert!(!jobs.take_changed());
+        jobs.set_accepted(vec![accepted("a.x", "2m")]);
+        assert!(jobs.take_changed());
     }
 }

@@ -26,7 +26,7 @@
 //! - [`media`], [`media_store`]: which images and files are taken, and where their bytes are
 //! - [`traces`]: spans of turns, for the supervisor's collector
 //! - [`workspace`]: reads the person's files for the prompt
-//! - `jobs`, `schedule`: jobs that run at planned times
+//! - `jobs`, `schedule`: jobs that run at planned times; `proposals`: those that plugins would like to have
 //! - `notify`: events, told to people through actions
 //! - `events`: what happens in sessions, for clients that follow
 //! - `turns`: the running turns; `agent`: the shared state, which starts them; [`costs`] and [`metrics`]
@@ -62,6 +62,7 @@ pub mod plan;
 pub mod plugin_calls;
 pub mod progress;
 pub mod prompt;
+mod proposals;
 pub mod question;
 pub mod recall;
 pub mod run;

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use crate::client::{agent, call, event, events, gateway, plugin, reload, status, stop, token};
+use crate::client::{agent, call, event, gateway, plugin, reload, status, stop, token};
 use crate::exit;
 use crate::failure::Failure;
 use crate::global::Global;
@@ -64,7 +64,7 @@ enum Verb {
     Token(token::TokenVerb),
     #[command(subcommand)]
     Event(event::EventVerb),
-    Events(events::EventsArgs),
+    Events(event::EventsArgs),
     Status(status::StatusArgs),
     Stop(stop::StopArgs),
     Reload(reload::ReloadArgs),

@@ -150,6 +150,7 @@ pub(crate) fn status(status: &GetStatusResponse) -> Value {
         "tier": status.tier,
         "log_lines_dropped": status.log_lines_dropped,
         "extensions": status.extensions,
+        "plugin_roles": status.plugin_roles,
     })
 }
 

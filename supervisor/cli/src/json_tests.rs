@@ -228,6 +228,13 @@ fn get_plugin_response() -> GetPluginResponse {
                 takes_further_arguments: true,
                 media: vec![text("media")],
                 roles: vec![text("roles")],
+                proposed_jobs: vec![JobProposal {
+                    name: text("name"),
+                    cron: text("cron"),
+                    every: text("every"),
+                    timezone: text("timezone"),
+                    arguments_json: text("arguments_json"),
+                }],
             }],
             system_prompt_addition: text("system_prompt_addition"),
             glossary: vec![GlossaryEntry {
@@ -368,6 +375,15 @@ fn get_status_response() -> GetStatusResponse {
         config_problem: text("config_problem"),
         taken_over: 83,
         extensions: vec![extension(false)],
+        plugin_roles: vec![talon_proto::host::PluginRole {
+            plugin: text("plugin"),
+            role: text("role"),
+            declared: 1202,
+            granted: 1203,
+            ready: 1204,
+            waiting: 1205,
+            failing: 1206,
+        }],
         audit: Some(AuditStatus {
             state: text("state"),
             file: text("file"),
@@ -396,6 +412,7 @@ fn get_status_response() -> GetStatusResponse {
                 running: 986,
                 waiting: 987,
                 next_unix_ms: Some(988),
+                proposed: 1201,
             }),
             notifications: Some(talon_proto::host::NotificationStatus {
                 entries: 989,

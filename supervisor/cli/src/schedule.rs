@@ -3,7 +3,9 @@
 
 use clap::Subcommand;
 
-use crate::client::agent::{HistoryArgs, NextArgs, PauseArgs, ResumeArgs, RunArgs, ScheduleListArgs};
+use crate::client::agent::{
+    AcceptArgs, HistoryArgs, NextArgs, PauseArgs, RejectArgs, ResumeArgs, RunArgs, ScheduleListArgs,
+};
 use crate::failure::Failure;
 use crate::host_socket::HostSocket;
 use crate::local::schedule_check::CheckArgs;
@@ -12,12 +14,13 @@ use crate::runtime::block_on;
 
 /// Look at jobs that run at planned times, run one now, or let it rest.
 ///
-/// The jobs are in the configuration, under extensions.schedule.
+/// The jobs are in the configuration, under extensions.schedule. Plugins may propose others, which run once they are accepted.
 #[derive(Debug, Subcommand)]
 #[command(after_help = "Examples:
   talon schedule check '0 9 * * 1-5' --timezone Europe/Berlin
   talon schedule list
   talon schedule run digest
+  talon schedule accept files.tidy
   talon schedule history digest")]
 pub(crate) enum ScheduleVerb {
     Check(CheckArgs),
@@ -26,6 +29,8 @@ pub(crate) enum ScheduleVerb {
     Run(RunArgs),
     Pause(PauseArgs),
     Resume(ResumeArgs),
+    Accept(AcceptArgs),
+    Reject(RejectArgs),
     History(HistoryArgs),
 }
 
@@ -38,6 +43,8 @@ impl ScheduleVerb {
             Self::Run(args) => block_on(args.run(socket, out)),
             Self::Pause(args) => block_on(args.run(socket, out)),
             Self::Resume(args) => block_on(args.run(socket, out)),
+            Self::Accept(args) => block_on(args.run(socket, out)),
+            Self::Reject(args) => block_on(args.run(socket, out)),
             Self::History(args) => block_on(args.run(socket, out)),
         }
     }

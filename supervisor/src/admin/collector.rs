@@ -90,6 +90,20 @@ impl Collector {
             }
             page.sample("talon_plugin_log_lines_total", &name, snapshot.log_lines);
             page.sample("talon_plugin_log_lines_dropped_total", &name, snapshot.log_lines_dropped);
+            if self.sources.dispatcher.config().event_limits(name[0]).is_some() {
+                let told = plugin.event_counters();
+                for (outcome, count) in [
+                    ("recorded", told.recorded()),
+                    ("repeated", told.repeated()),
+                    ("refused", told.refused()),
+                ] {
+                    page.sample("talon_plugin_events_total", &[name[0], outcome], count);
+                }
+                page.sample("talon_plugin_events_acknowledged_total", &name, told.acknowledged());
+                let dropped = self.sources.info.recorder.plugins().dropped(name[0]);
+                page.sample("talon_plugin_events_dropped_total", &name, dropped);
+                page.sample("talon_plugin_events_waiting", &name, u8::from(told.is_waiting()));
+            }
             if let Some((cpu, memory, processes)) = used.plugin(name[0]) {
                 page.sample("talon_plugin_cpu_seconds_total", &name, cpu.as_secs_f64());
                 page.sample("talon_plugin_memory_bytes", &name, memory);

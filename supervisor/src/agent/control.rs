@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use talon_control::{ControlError, memfd};
 use talon_listen::LogThrottle;
 use talon_proto::agent::{
-    AttachModel, Configure, FromAgent, GetStatusResponse, HostConnection, NeedHost, Ready, Refused, ToAgent,
-    from_agent, to_agent,
+    AttachModel, Configure, FromAgent, GetStatusResponse, HostConnection, JobDecision, NeedHost, Ready,
+    Refused, ToAgent, from_agent, to_agent,
 };
 use talon_proto::state::Open;
 use tokio_util::task::AbortOnDropHandle;
@@ -21,6 +21,7 @@ use super::model_sockets::ModelSocketSet;
 use super::pending_client::{MAX_WAITING, PendingClient};
 use super::report::{AgentReport, MAX_COMPLAINTS};
 use super::trace;
+use crate::audit::{AgentClient, Audit};
 use crate::service::{
     BoundedQueue, ControlSocket, ManagedService, ManagedServiceStatus, ServiceHandle, sanitize_report,
 };
@@ -39,6 +40,8 @@ pub(super) struct AgentService {
     pub(super) models: ModelSocketSet,
     /// The latest report of the current process.
     report: Mutex<Option<AgentReport>>,
+    /// Where decisions of operators are recorded.
+    audit: OnceLock<Audit>,
 }
 
 /// The encoded settings for the agent.
@@ -77,7 +80,39 @@ impl AgentService {
             host_link: HostLink::default(),
             models: ModelSocketSet::default(),
             report: Mutex::default(),
+            audit: OnceLock::new(),
         }
+    }
+
+    /// Sets where decisions of operators are recorded. The first one stays.
+    pub(super) fn set_audit(&self, audit: Audit) {
+        let _first_stays = self.audit.set(audit);
+    }
+
+    /// Records what an operator decided about a job that a plugin proposes. Who it was is the agent's word: it had it from here.
+    fn record_decision(&self, decision: &JobDecision) {
+        let Some(audit) = self.audit.get() else { return };
+        let verb = match decision.verb.as_str() {
+            "accept_job" => "accept_job",
+            "reject_job" => "reject_job",
+            _ => {
+                return tracing::warn!(
+                    "the agent reports a decision of a kind that this version does not know"
+                );
+            }
+        };
+        let line = |text: &String| sanitize_report(text).into_string();
+        let subject = format!("{} sha256:{}", line(&decision.job), line(&decision.hash));
+        let client = AgentClient {
+            uid: decision.uid,
+            gid: decision.gid,
+            pid: decision.pid,
+            role: &decision.role,
+            origin: &decision.origin,
+        };
+        let problem = line(&decision.problem);
+        let result = if problem.is_empty() { Ok(()) } else { Err(problem.as_str()) };
+        audit.agent_operation(client, verb, &subject, result);
     }
 
     /// The latest report; `None` until there is one.
@@ -236,6 +271,7 @@ impl ManagedService for AgentService {
             }),
             Some(from_agent::Kind::NeedHost(NeedHost { id })) => given.needs_host = Some(id),
             Some(from_agent::Kind::Spans(spans)) => trace::export(spans),
+            Some(from_agent::Kind::JobDecision(decision)) => held.service().record_decision(&decision),
             // A newer agent may send messages that this supervisor does not know.
             None => {}
         }

@@ -20,6 +20,7 @@ use super::control::AgentService;
 use super::endpoint::AgentEndpoint;
 use super::pending_client::PendingClient;
 use super::report::AgentReport;
+use crate::audit::Audit;
 use crate::config::Config;
 use crate::service::{
     self, ManagedService, ManagedServiceState, ManagedServiceStatus, ServiceHandle, sanitize_report,
@@ -54,6 +55,11 @@ impl AgentSupervisor {
     pub fn configure(&self, settings: Vec<u8>, extensions: Vec<u8>, resend: bool) {
         self.handle.service().set_config(settings, extensions, resend);
         self.handle.notify_changed();
+    }
+
+    /// Sets where the decisions that operators make through it are recorded.
+    pub fn set_audit(&self, audit: Audit) {
+        self.handle.service().set_audit(audit);
     }
 
     /// Sets what plugins may ask of models, also those that run.

@@ -5,7 +5,9 @@
 //! of a [`Capability`](talon_plugin_client::Capability). Names go through the built-in sanitizer only, which
 //! made that decision, and not through the operator's patterns.
 
-use talon_proto::plugin::{Action, GlossaryEntry, KnowledgeArticle, Parameter, PluginCapabilities};
+use talon_proto::plugin::{
+    Action, GlossaryEntry, JobProposal, KnowledgeArticle, Parameter, PluginCapabilities,
+};
 use talon_sanitize::{FamilyCounts, Raw, Sanitizer};
 
 /// A copy in which every string is neutralized. Strings that hold JSON remain valid JSON.
@@ -25,6 +27,13 @@ pub fn sanitize(capabilities: &PluginCapabilities, sanitizer: &Sanitizer) -> Plu
         required: parameter.required,
         schema: json(&parameter.schema),
     };
+    let job = |job: &JobProposal| JobProposal {
+        name: name(&job.name),
+        cron: text(&job.cron),
+        every: text(&job.every),
+        timezone: text(&job.timezone),
+        arguments_json: json(&job.arguments_json),
+    };
     let action = |action: &Action| Action {
         name: name(&action.name),
         description: text(&action.description),
@@ -38,6 +47,7 @@ pub fn sanitize(capabilities: &PluginCapabilities, sanitizer: &Sanitizer) -> Plu
         takes_further_arguments: action.takes_further_arguments,
         media: action.media.iter().map(name).collect(),
         roles: action.roles.iter().map(name).collect(),
+        proposed_jobs: action.proposed_jobs.iter().map(job).collect(),
     };
     let glossary = |entry: &GlossaryEntry| GlossaryEntry {
         term: text(&entry.term),
@@ -88,6 +98,13 @@ mod tests {
             description: s(),
             parameters: vec![parameter.clone(), Parameter { schema: s(), ..parameter }],
             inject_context_args: vec![s()],
+            proposed_jobs: vec![JobProposal {
+                name: s(),
+                cron: s(),
+                every: s(),
+                timezone: s(),
+                arguments_json: s(),
+            }],
             ..Action::default()
         };
         let hostile = PluginCapabilities {

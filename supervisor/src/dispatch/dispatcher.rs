@@ -15,6 +15,7 @@ use talon_plugin_config::name::PluginName;
 use talon_plugin_config::spec::PluginSpec;
 use talon_proto::host::PluginCounters;
 use talon_proto::plugin::PluginCapabilities;
+use talon_proto::roles::proposes;
 use talon_sanitize::{Sanitizer, SettingsError};
 use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
@@ -139,6 +140,13 @@ impl Dispatcher {
         let declared = self.registry.get(plugin).and_then(|plugin| plugin.capability());
         let action = declared.as_ref().and_then(|declared| declared.actions.get(action));
         action.is_none_or(|action| action.roles.iter().any(|declared| declared == role.as_str()))
+    }
+
+    /// Whether an action proposes a job of this id, by the plugin's last declaration. What is not known yet proposes none.
+    pub(super) fn proposes_job(&self, plugin: &str, action: &str, job: &str) -> bool {
+        let declared = self.registry.get(plugin).and_then(|plugin| plugin.capability());
+        let action = declared.as_ref().and_then(|declared| declared.actions.get(action));
+        action.is_some_and(|action| proposes(action, plugin, job))
     }
 
     /// The sanitizer shared by all stacks.

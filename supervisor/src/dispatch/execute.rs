@@ -86,6 +86,12 @@ pub(super) fn accept(
     let request = request.into_inner();
     let mut role = role_call(&permitted.peer, &request, || dispatcher.config())?;
     if let Some(role) = &mut role
+        && role.needs_proposal
+        && !dispatcher.proposes_job(&request.plugin, &request.action, &request.extension)
+    {
+        role.refuse_unlisted();
+    }
+    if let Some(role) = &mut role
         && role.needs_declaration
         && !dispatcher.declares_role(&request.plugin, &request.action, role.role)
     {

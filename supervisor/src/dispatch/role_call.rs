@@ -1,7 +1,8 @@
 //! Calls for extensions: the action plays a role.
 //!
 //! Only a service of the supervisor's own may make them, and only those that the running configuration lists: role, entry and
-//! action have to be one of its entries. The entry stands in place of session and sender, so such a call belongs to no
+//! action have to be one of its entries. Of a job, the action may also propose it: the agent calls those that the operator
+//! accepted (decision 38). The entry stands in place of session and sender, so such a call belongs to no
 //! conversation: neither its pages nor its fingerprints are shared with one, and no list of `agent.allow` concerns it.
 
 use std::sync::Arc;
@@ -24,6 +25,8 @@ pub(super) struct RoleCall {
     pub(super) label: String,
     /// Whether its action has to declare the role, since the entry does not say with which arguments it is called.
     pub(super) needs_declaration: bool,
+    /// Whether its action has to propose the job, since the configuration has none of its id.
+    pub(super) needs_proposal: bool,
     grant: Option<ArcById<dyn Grant>>,
 }
 
@@ -31,6 +34,11 @@ impl RoleCall {
     /// What the call may use: everything, since its action was compared with the entry, or nothing.
     pub(super) fn grant(&self) -> Option<ArcById<dyn Grant>> {
         self.grant.clone()
+    }
+
+    /// Refuses the call, since no entry lists it and its action proposes no such job.
+    pub(super) fn refuse_unlisted(&mut self) {
+        self.grant.get_or_insert_with(|| ArcById::<dyn Grant>::new(Arc::new(NotListed)));
     }
 
     /// Refuses the call, since its action does not declare the role: its entry is failing.
@@ -75,15 +83,17 @@ pub(super) fn role_call(
     let shown: String = request.extension.chars().take(MAX_SHOWN_CHARS).collect();
     let backend = config.state.storage_backend().filter(|entry| is_state && entry.name == request.extension);
     let entry = backend.or_else(|| config.extensions.entry(role, &request.extension));
+    let is_free = entry.is_none() && role == Role::ScheduledTask;
     let (label, needs_declaration, grant) = match entry {
         Some(entry) if entry.target() == (request.plugin.as_str(), request.action.as_str()) => {
             // The scheduler asks whether its action declares the role, and calls it either way.
             let needs_declaration = entry.args.is_none() && role != Role::ScheduledTask;
             (entry.key().to_string(), needs_declaration, None)
         }
+        None if is_free => (format!("{role}/{shown}"), false, None),
         _ => (format!("{role}/{shown}"), false, Some(ArcById::<dyn Grant>::new(Arc::new(NotListed)))),
     };
-    Ok(Some(RoleCall { role, label, needs_declaration, grant }))
+    Ok(Some(RoleCall { role, label, needs_declaration, needs_proposal: is_free, grant }))
 }
 
 /// Refuses an ordinary call of the action that keeps the plugins' state: such a call knows neither quotas nor whose key is whose.

@@ -162,3 +162,30 @@ fn only_an_administrator_calls_the_action_that_keeps_state() {
     let peer = Peer { rights: Some((PeerRole::Call, Origin::Person)), ..peer(false) };
     assert!(role_call(&peer, &request("", "", "valkey.store"), self::config).expect("ordinary").is_none());
 }
+
+// Promises: EXT-162
+#[test]
+fn a_job_that_no_entry_lists_has_to_be_proposed_by_its_action() {
+    let mut free = asked(true, &request("scheduled_task", "files.tidy", "files.tidy")).unwrap().unwrap();
+    assert!(free.needs_proposal && free.grant().is_none());
+    free.refuse_unlisted();
+    assert!(!free.grant().unwrap().covers("files", "tidy"));
+    // Another role is never free, and neither is a job that an entry lists for another action.
+    assert!(!asked(true, &request("filter", "files.tidy", "files.tidy")).unwrap().unwrap().needs_proposal);
+    let listed = || {
+        let job = serde_json::json!([{ "id": "files.tidy", "every": "1h", "action": "files.tidy" }]);
+        let extensions =
+            Extensions { schedule: serde_json::from_value(job).unwrap(), ..Extensions::default() };
+        Arc::new(Config { extensions, ..(*config()).clone() })
+    };
+    for (action, granted) in [("files.tidy", true), ("files.wipe", false)] {
+        let call = role_call(&peer(true), &request("scheduled_task", "files.tidy", action), listed)
+            .unwrap()
+            .unwrap();
+        assert_eq!((call.grant().is_none(), call.needs_proposal), (granted, false), "{action}");
+    }
+    assert_eq!(
+        asked(false, &request("scheduled_task", "files.tidy", "files.tidy")).err().unwrap().code(),
+        Code::PermissionDenied
+    );
+}

@@ -77,11 +77,13 @@ impl StackEntry {
         let Some(quarantined) = *news.borrow_and_update() else { return };
         let name = plugin.name();
         let count = quarantined.neutralised;
+        let reason = format!("{count} places of control syntax in its answers");
         let message = format!(
-            "quarantined: {count} places of control syntax in its answers; look at `talon events`, then \
+            "quarantined: {reason}; look at `talon event list`, then \
              `talon plugin start {name}` takes it back"
         );
         tracing::warn!(plugin = %name, neutralised = count, "{message}");
-        events.emit(NewEvent::new(EventKind::Quarantined, message).plugin(name).field("neutralised", count));
+        let event = NewEvent::new(EventKind::Quarantined, message).plugin(name);
+        events.emit(event.field("neutralised", count).field("reason", reason));
     }
 }

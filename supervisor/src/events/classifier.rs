@@ -9,9 +9,12 @@ use talon_sanitize::{Sanitized, sanitized};
 use super::host_event::{HostEventKind, NewHostEvent, Severity};
 use crate::service::STATE_SERVICE;
 
-/// The fields of an event that stay with it.
-const KEPT: [&str; 8] =
-    ["instance", "state", "deaths", "replacement", "neutralised", "problems", SCRIPT, "sha256"];
+/// The fields of an event that stay with it, beside those that [`new`] adds. With these an event has what
+/// [`talon_extensions::EventKind::fields`] promises of its kind.
+const KEPT: [&str; 9] =
+    ["instance", "service", "state", "deaths", "replacement", "neutralised", "problems", SCRIPT, "sha256"];
+/// How much of a reason is a field, in bytes: notifications keep 512 of one. The details have the whole.
+const MAX_REASON_BYTES: usize = 490;
 /// The field with the name of a script.
 pub(super) const SCRIPT: &str = "script";
 
@@ -167,6 +170,22 @@ fn field<'e>(event: &'e Event, key: &str) -> Option<&'e str> {
     event.fields.get(key).map(Sanitized::as_str)
 }
 
+/// Whether it has a reason.
+fn is_trouble(kind: HostEventKind) -> bool {
+    match kind {
+        HostEventKind::PluginFailed
+        | HostEventKind::PluginRestarting
+        | HostEventKind::PluginQuarantined
+        | HostEventKind::ScriptRefused
+        | HostEventKind::StateUnavailable
+        | HostEventKind::ConfigRefused => true,
+        HostEventKind::PluginReady
+        | HostEventKind::ScriptLoaded
+        | HostEventKind::StateAvailable
+        | HostEventKind::Gap => false,
+    }
+}
+
 fn new(event: &Event, kind: HostEventKind, severity: Severity, summary: Sanitized) -> NewHostEvent {
     let mut fields: BTreeMap<&'static str, Sanitized> = KEPT
         .into_iter()
@@ -181,7 +200,15 @@ fn new(event: &Event, kind: HostEventKind, severity: Severity, summary: Sanitize
     }
     // The summary is cut; the whole text stays here if it does not fit.
     let reason = event.fields.get("reason").or_else(|| event.fields.get("problem"));
-    let details = reason.unwrap_or(&event.message).clone();
+    let details = reason.filter(|text| !text.is_empty()).unwrap_or(&event.message).clone();
+    if is_trouble(kind) {
+        fields.insert("reason", details.clone().cut(MAX_REASON_BYTES));
+    }
+    if kind == HostEventKind::PluginRestarting
+        && let Some(deaths) = fields.remove("deaths")
+    {
+        fields.insert("restarts", deaths);
+    }
     NewHostEvent {
         kind,
         plugin: event.plugin.as_ref().map(ToString::to_string).unwrap_or_default(),

@@ -98,6 +98,52 @@ fn the_state_service_is_told_of_when_it_goes_and_when_it_is_back() {
     assert_eq!(told(&mut classifier, events), expected);
 }
 
+// Promises: EXT-180
+#[test]
+fn events_have_the_fields_that_are_documented() {
+    let plugin = PluginName::new("p").unwrap();
+    let script = |kind| {
+        let event = NewEvent::new(kind, "its script a").plugin(&plugin).field("script", "a");
+        event.field("sha256", "ab").field("reason", "a.lua:2: no")
+    };
+    let happened = [
+        state_changed("p", "failed", 3),
+        state_changed("p", "ready", 0),
+        state_changed("p", "backoff", 2),
+        NewEvent::new(EventKind::Quarantined, "quarantined: 9 places")
+            .plugin(&plugin)
+            .field("neutralised", 9),
+        script(EventKind::ScriptRefused),
+        script(EventKind::ScriptLoaded),
+        service("unavailable", false),
+        service("serving", false),
+        NewEvent::new(EventKind::ConfigRefused, "refused: no such key").field("problems", 1),
+    ];
+    let mut classifier = Classifier::default();
+    let mut seen = BTreeSet::from([HostEventKind::Gap]);
+    for event in happened {
+        let event = classifier.classify(&emitted(event)).expect("an event for an operator");
+        let wire = <host::HostEvent as prost::Message>::decode(event.encode().as_slice()).unwrap();
+        let documented: talon_extensions::EventKind = wire.kind.parse().expect("a documented kind");
+        for name in documented.fields() {
+            let value = wire.fields.get(*name).map(String::as_str).unwrap_or_default();
+            assert!(!value.is_empty(), "{documented} has no field {name}: {wire:?}");
+        }
+        seen.insert(event.kind);
+    }
+    // The fields of a gap get their names in the agent.
+    assert_eq!(seen, BTreeSet::from(HostEventKind::ALL));
+}
+
+// Promises: EXT-180
+#[test]
+fn a_long_reason_is_a_field_that_notifications_take_whole() {
+    let event = state_changed("p", "failed", 3).field("reason", "ä".repeat(2000));
+    let event = Classifier::default().classify(&emitted(event)).expect("an event for an operator");
+    assert!((400..=512).contains(&event.fields["reason"].as_str().len()), "{event:?}");
+    assert!(event.details.as_str().len() > 1000, "{event:?}");
+}
+
 #[test]
 fn what_an_earlier_supervisor_recorded_counts() {
     let failed = emitted(state_changed("p", "failed", 3));

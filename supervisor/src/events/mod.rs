@@ -22,6 +22,7 @@
 //! | `log_state` | a log as its subscribers see it |
 //! | `feed` | the events after a number, as a stream |
 //! | `plugin_log`, `known_ids`, `plugin_sink` | events that plugins tell: a log of their own, each id once |
+//! | `unread_events` | pure: whose events go before the agent read them |
 
 mod classifier;
 mod coalescer;
@@ -33,6 +34,7 @@ mod plugin_log;
 mod plugin_sink;
 mod queue;
 mod recorder;
+mod unread_events;
 
 pub(crate) use feed::FeedError;
 pub(crate) use plugin_sink::PluginEventSink;

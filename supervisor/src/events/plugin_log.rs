@@ -10,13 +10,14 @@ use std::time::SystemTime;
 use parking_lot::Mutex;
 use prost::Message as _;
 use talon_event_log::{AcknowledgeError, EventLog, EventReader, Settings};
-use talon_plugin::{EventSeverity, RecordedEvents, SourceEvent};
+use talon_plugin::SourceEvent;
 use talon_proto::host::HostEvent;
 use talon_sanitize::Raw;
 use tokio::sync::watch;
 
 use super::known_ids::KnownIds;
 use super::log_state::LogState;
+use super::unread_events::UnreadEvents;
 use crate::blocking::blocking;
 use crate::config::Config;
 use crate::to_wire::{unix_ms, wire};
@@ -29,6 +30,10 @@ const KIND: &str = "source.event";
 const PLUGIN: &str = "plugin";
 const TOPIC: &str = "topic";
 const EVENT_ID: &str = "event_id";
+/// The subscriber that makes notifications of events.
+const AGENT: &str = "agent";
+/// Of how many plugins is counted what the agent did not read: as many as a supervisor has.
+const MAX_COUNTED_PLUGINS: usize = talon_plugin::MAX_PLUGINS;
 
 /// Records events of plugins. Cheap to clone.
 #[derive(Clone)]
@@ -41,6 +46,8 @@ struct Shared {
     open: Mutex<OpenLog>,
     /// Another supervisor may have it. Beside `open`, which is locked while the disk syncs.
     is_paused: AtomicBool,
+    /// How many events of each plugin went before the agent had read them.
+    dropped: Mutex<BTreeMap<Arc<str>, u64>>,
     state: watch::Sender<LogState>,
 }
 
@@ -49,6 +56,7 @@ struct OpenLog {
     /// `None` while it cannot be opened, or another supervisor has it.
     log: Option<EventLog>,
     known: KnownIds,
+    unread: UnreadEvents,
 }
 
 impl PluginEventLog {
@@ -68,6 +76,7 @@ impl PluginEventLog {
             settings,
             open: Mutex::default(),
             is_paused: AtomicBool::new(false),
+            dropped: Mutex::default(),
             state: watch::Sender::default(),
         };
         let log = Self { shared: Arc::new(shared) };
@@ -75,6 +84,11 @@ impl PluginEventLog {
             tracing::error!("the log of plugins' events fails, and they wait in the plugins: {error}");
         }
         log
+    }
+
+    /// How many events of a plugin the bound of the log removed before the agent had read them, since this supervisor started.
+    pub(crate) fn dropped(&self, plugin: &str) -> u64 {
+        self.shared.dropped.lock().get(plugin).copied().unwrap_or_default()
     }
 
     pub(super) fn subscribe(&self) -> watch::Receiver<LogState> {
@@ -86,7 +100,7 @@ impl PluginEventLog {
         self.shared.is_paused.load(Ordering::Acquire)
     }
 
-    /// Records events of a plugin that are not known by their ids. Without an error they are on the disk.
+    /// Records events of a plugin that are not known by their ids, and returns them: they are on the disk.
     ///
     /// # Errors
     /// Why not; the same events may be given again.
@@ -94,9 +108,9 @@ impl PluginEventLog {
         &self,
         plugin: String,
         events: Vec<SourceEvent>,
-    ) -> Result<RecordedEvents, String> {
+    ) -> Result<Vec<SourceEvent>, String> {
         let shared = Arc::clone(&self.shared);
-        blocking(move || shared.record(&plugin, &events)).await
+        blocking(move || shared.record(&plugin, events)).await
     }
 
     /// Records what a subscriber has acknowledged; `None` if the log is not open.
@@ -148,12 +162,13 @@ impl Shared {
         result
     }
 
-    fn opened<'o>(&self, open: &'o mut OpenLog) -> Result<(&'o mut EventLog, &'o mut KnownIds), String> {
+    /// The log, opened if it was not.
+    fn opened<'o>(&self, open: &'o mut OpenLog) -> Result<&'o mut EventLog, String> {
         if self.is_paused.load(Ordering::Acquire) {
             return Err("another supervisor has the log, or this one ends".to_owned());
         }
-        let OpenLog { log, known } = open;
-        let log = match log {
+        let OpenLog { log, known, unread } = open;
+        Ok(match log {
             Some(log) => log,
             None => {
                 let first_number = unix_ms(SystemTime::now());
@@ -162,14 +177,17 @@ impl Shared {
                 for finding in opened.findings {
                     tracing::warn!("log of plugins' events: {finding}");
                 }
-                *known = known_ids(&opened.log.reader());
+                (*known, *unread) = (KnownIds::default(), UnreadEvents::default());
+                for_each_kept(&opened.log.reader(), |number, plugin, id| {
+                    known.insert(plugin, id);
+                    unread.push(number, plugin);
+                });
                 log.insert(opened.log)
             }
-        };
-        Ok((log, known))
+        })
     }
 
-    fn record(&self, plugin: &str, events: &[SourceEvent]) -> Result<RecordedEvents, String> {
+    fn record(&self, plugin: &str, events: Vec<SourceEvent>) -> Result<Vec<SourceEvent>, String> {
         let mut open = self.open.lock();
         let result = self.append(&mut open, plugin, events);
         if result.is_err() {
@@ -184,25 +202,38 @@ impl Shared {
         &self,
         open: &mut OpenLog,
         plugin: &str,
-        events: &[SourceEvent],
-    ) -> Result<RecordedEvents, String> {
-        let (log, known) = self.opened(open)?;
-        let mut new: BTreeMap<usize, &str> = BTreeMap::new();
-        for (at, event) in events.iter().enumerate() {
-            if !known.contains(plugin, &event.id) && !new.values().any(|id| *id == event.id) {
-                new.insert(at, &event.id);
+        events: Vec<SourceEvent>,
+    ) -> Result<Vec<SourceEvent>, String> {
+        self.opened(open)?;
+        let OpenLog { log: Some(log), known, unread } = open else { return Err("the log is closed".into()) };
+        let mut new: Vec<SourceEvent> = Vec::with_capacity(events.len());
+        for event in events {
+            if !known.contains(plugin, &event.id) && !new.iter().any(|other| other.id == event.id) {
+                new.push(event);
             }
         }
-        let encoded: Vec<Vec<u8>> =
-            new.keys().filter_map(|at| Some(encode(plugin, events.get(*at)?))).collect();
-        if !encoded.is_empty() {
+        if new.is_empty() {
+            return Ok(new);
+        }
+        let encoded: Vec<Vec<u8>> = new.iter().map(|event| encode(plugin, event)).collect();
+        let first =
             log.append(&encoded).map_err(|error| format!("{}: {error}", self.settings.dir.display()))?;
+        for (number, event) in (first..).zip(&new) {
+            known.insert(plugin, &event.id);
+            unread.push(number, plugin);
         }
-        for id in new.values() {
-            known.insert(plugin, id);
+        let reader = log.reader();
+        self.count_dropped(unread.remove_before(reader.oldest(), reader.acknowledged(AGENT)));
+        Ok(new)
+    }
+
+    fn count_dropped(&self, unread: BTreeMap<Arc<str>, u64>) {
+        let mut dropped = self.dropped.lock();
+        for (plugin, count) in unread {
+            if dropped.len() < MAX_COUNTED_PLUGINS || dropped.contains_key(&plugin) {
+                *dropped.entry(plugin).or_default() += count;
+            }
         }
-        let count = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
-        Ok(RecordedEvents { new: count(new.len()), repeated: count(events.len() - new.len()) })
     }
 
     /// Tells subscribers of new events, and of problems.
@@ -214,21 +245,19 @@ impl Shared {
     }
 }
 
-/// The ids of the events that are kept.
-fn known_ids(reader: &EventReader) -> KnownIds {
-    let mut known = KnownIds::default();
+/// Calls a function with number, plugin and id of each event that is kept.
+fn for_each_kept(reader: &EventReader, mut each: impl FnMut(u64, &str, &str)) {
     let mut after = reader.oldest().saturating_sub(1);
     while let Ok(page) = reader.page_after(after) {
-        let Some((last, _)) = page.events.last() else { return known };
+        let Some((last, _)) = page.events.last() else { return };
         after = *last;
-        for (_, bytes) in &page.events {
+        for (number, bytes) in &page.events {
             let Ok(event) = HostEvent::decode(bytes.as_slice()) else { continue };
             if let (Some(plugin), Some(id)) = (event.fields.get(PLUGIN), event.fields.get(EVENT_ID)) {
-                known.insert(plugin, id);
+                each(*number, plugin, id);
             }
         }
     }
-    known
 }
 
 fn encode(plugin: &str, event: &SourceEvent) -> Vec<u8> {
@@ -239,12 +268,7 @@ fn encode(plugin: &str, event: &SourceEvent) -> Vec<u8> {
     let event = HostEvent {
         number: 0,
         kind: KIND.to_owned(),
-        severity: match severity {
-            EventSeverity::Info => "info",
-            EventSeverity::Warning => "warning",
-            EventSeverity::Critical => "critical",
-        }
-        .to_owned(),
+        severity: severity.as_str().to_owned(),
         summary: wire(summary),
         details: wire(details),
         time_unix_ms: i64::try_from(unix_ms(*at)).unwrap_or(i64::MAX),
@@ -255,6 +279,8 @@ fn encode(plugin: &str, event: &SourceEvent) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
+    use talon_plugin::EventSeverity;
+
     use super::*;
 
     fn event(id: &str) -> SourceEvent {
@@ -269,6 +295,42 @@ mod tests {
         }
     }
 
+    // Promises: EXT-180
+    #[test]
+    fn an_event_has_the_fields_that_are_documented() {
+        let event = HostEvent::decode(encode("mail", &event("1")).as_slice()).expect("an event");
+        let kind: talon_extensions::EventKind = event.kind.parse().expect("a documented kind");
+        let fields: BTreeMap<&str, &str> =
+            event.fields.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        assert_eq!(fields, BTreeMap::from([("event_id", "1"), ("plugin", "mail"), ("topic", "mail")]));
+        assert!(kind.fields().iter().all(|name| fields.contains_key(name)), "{kind}");
+    }
+
+    // Promises: EXT-182
+    #[tokio::test]
+    async fn what_the_bound_removes_before_the_agent_reads_it_is_counted() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let settings =
+            Settings { dir: dir.path().join(DIRECTORY), max_bytes: 1 << 20, max_events: 16, first_number: 1 };
+        let log = PluginEventLog::with(settings.clone());
+        log.record("chat".into(), vec![event("0")]).await.expect("it is open");
+        let read = log.subscribe().borrow().reader.clone().expect("it is open").last();
+        log.acknowledge(AGENT, read).await.expect("it is open").expect("it was given out");
+        log.record("chat".into(), vec![event("1")]).await.expect("it is open");
+        // One after the other, so that the log is as large as it may be; also after it was opened anew.
+        for id in 0..20 {
+            log.record("mail".into(), vec![event(&id.to_string())]).await.expect("it is open");
+        }
+        log.close().await;
+        log.resume().await;
+        for id in 20..60 {
+            log.record("mail".into(), vec![event(&id.to_string())]).await.expect("it is open");
+        }
+        let reader = log.subscribe().borrow().reader.clone().expect("it is open");
+        assert_eq!(log.dropped("chat"), 1, "the other one was read");
+        assert_eq!(log.dropped("mail"), reader.oldest() - (read + 2));
+    }
+
     // Promises: EXT-150
     #[tokio::test]
     async fn each_id_of_a_plugin_is_in_the_log_once_also_after_it_was_opened_anew() {
@@ -280,15 +342,17 @@ mod tests {
             first_number: 1,
         };
         let log = PluginEventLog::with(settings.clone());
+        let ids = |recorded: Result<Vec<SourceEvent>, String>| -> Vec<String> {
+            recorded.expect("it is open").into_iter().map(|event| event.id).collect()
+        };
         let recorded = log.record("mail".into(), vec![event("1"), event("2"), event("1")]).await;
-        assert_eq!(recorded, Ok(RecordedEvents { new: 2, repeated: 1 }));
+        assert_eq!(ids(recorded), ["1", "2"]);
         log.close().await;
         assert!(log.record("mail".into(), vec![event("3")]).await.is_err(), "it is closed");
         let log = PluginEventLog::with(settings);
-        let recorded = log.record("mail".into(), vec![event("2"), event("3")]).await;
-        assert_eq!(recorded, Ok(RecordedEvents { new: 1, repeated: 1 }));
+        assert_eq!(ids(log.record("mail".into(), vec![event("2"), event("3")]).await), ["3"]);
         let recorded = log.record("chat".into(), vec![event("2")]).await;
-        assert_eq!(recorded, Ok(RecordedEvents { new: 1, repeated: 0 }), "another plugin's ids are others");
+        assert_eq!(ids(recorded), ["2"], "another plugin's ids are others");
         let state = log.subscribe();
         let reader = state.borrow().reader.clone().expect("it is open");
         assert_eq!(reader.last() - reader.oldest() + 1, 4);

@@ -44,7 +44,7 @@ pub(super) async fn acknowledge(
 ) -> Result<Response<AckEventsResponse>, Status> {
     let Some(service) = service(&request) else {
         return Err(Status::permission_denied(
-            "only the supervisor's own services acknowledge events: read them with `talon event list --after`",
+            "only the supervisor's own services acknowledge events: read them with `talon event list --source host --after NUMBER`",
         ));
     };
     let AckEventsRequest { through, source } = request.into_inner();

@@ -17,6 +17,7 @@ mod limits;
 mod operate;
 #[cfg(test)]
 mod pending_host;
+mod plugin_roles;
 mod plugins;
 mod raw_answers;
 mod receipts;

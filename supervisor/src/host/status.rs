@@ -12,6 +12,7 @@ use talon_sanitize::Raw;
 use tonic::{Request, Response, Status};
 
 use super::context::HostContext;
+use super::plugin_roles::plugin_roles;
 use crate::agent::{AgentReport, MemoryVectors, Provider};
 use crate::config::Role;
 use crate::gateway::GatewaySupervisor;
@@ -32,6 +33,7 @@ pub(super) fn status(
         path: path(&refused.path),
         reason: line(Raw::from(&refused.reason)),
     };
+    let extensions = context.extensions(permitted.visibility(), None);
     Ok(Response::new(GetStatusResponse {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         pid: std::process::id(),
@@ -66,7 +68,8 @@ pub(super) fn status(
                 .as_ref()
                 .map_or_else(no_agent, |keeper| agent_status(keeper.status(), keeper.report())),
         ),
-        extensions: context.extensions(permitted.visibility(), None),
+        plugin_roles: plugin_roles(context, permitted.visibility(), &extensions),
+        extensions,
         gateway: Some(about.gateway.as_ref().map_or_else(no_gateway, gateway_status)),
     }))
 }
@@ -118,8 +121,8 @@ fn agent_status(status: ManagedServiceStatus, told: Option<AgentReport>) -> Agen
 }
 
 fn schedule_status(told: agent::ScheduleStatus) -> host::ScheduleStatus {
-    let agent::ScheduleStatus { jobs, paused, running, waiting, next_unix_ms } = told;
-    host::ScheduleStatus { jobs, paused, running, waiting, next_unix_ms }
+    let agent::ScheduleStatus { jobs, paused, running, waiting, next_unix_ms, proposed } = told;
+    host::ScheduleStatus { jobs, paused, running, waiting, next_unix_ms, proposed }
 }
 
 fn notification_status(told: agent::NotificationStatus) -> host::NotificationStatus {

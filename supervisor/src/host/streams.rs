@@ -20,7 +20,7 @@ use super::context::HostContext;
 use super::limits::MAX_FOLLOWERS;
 use crate::config::Role;
 use crate::dispatch::requested_id;
-use crate::peer::require;
+use crate::peer::{Peer, require};
 use crate::to_wire::{unix_ms, wire};
 
 type ResponseStream<T> = BoxStream<'static, Result<T, Status>>;
@@ -29,15 +29,27 @@ pub(super) fn events(
     context: &HostContext,
     request: Request<WatchEventsRequest>,
 ) -> Result<Response<ResponseStream<host::Event>>, Status> {
-    require(&request, Role::Operate)?;
-    let place = context.follower_permit()?;
-    let wanted = request.into_inner().plugin;
+    // The agent looks at what plugins declare when one changed, and of calls it learns nothing here.
+    let is_agent = request.extensions().get::<Peer>().is_some_and(Peer::is_agent);
+    let place = match is_agent && request.get_ref().without_calls {
+        // People's clients cannot take the places of our own services; those have a connection with a bound of its own.
+        true => None,
+        false => {
+            require(&request, Role::Operate)?;
+            Some(context.follower_permit()?)
+        }
+    };
+    let WatchEventsRequest { plugin: wanted, without_calls } = request.into_inner();
     let only = (!wanted.is_empty())
         .then(|| context.plugin(&wanted))
         .transpose()?
         .map(|plugin| plugin.name().clone());
     let events = context.events.clone();
-    let stream = follow(context.events.subscribe()).filter_map(move |next| {
+    let followed = match without_calls {
+        true => context.events.subscribe_without_calls(),
+        false => context.events.subscribe(),
+    };
+    let stream = follow(followed).filter_map(move |next| {
         let event = match next {
             StreamItem::Item(event) => {
                 let wanted = only.is_none() || event.plugin == only;

@@ -21,7 +21,8 @@ impl Reloader {
             tracing::error!("the configuration is refused, and the one before stays: {text}");
             self.parts().events.emit(
                 NewEvent::new(EventKind::ConfigRefused, format!("refused, the one before stays: {text}"))
-                    .field("problems", problems.len()),
+                    .field("problems", problems.len())
+                    .field("reason", text.clone()),
             );
             self.set_problem(Some(text));
             metrics::counter!("talon_config_reloads_total", "outcome" => "refused").increment(1);

@@ -109,6 +109,9 @@ pub async fn serve(loaded: Loaded, beginning: StartOptions) -> Result<(), ServeF
     };
     let recorder = EventRecorder::start(&config, &events, unrecorded);
     let audit = Audit::start(&config, &events).map_err(ServeFailure::Audit)?;
+    if let Some(agent) = &agent {
+        agent.set_audit(audit.clone());
+    }
     // Before there is a plugin.
     let scripts = script_audit::record(&audit, events.subscribe_without_calls());
     let socket = match arrival.socket.take() {
@@ -118,7 +121,11 @@ pub async fn serve(loaded: Loaded, beginning: StartOptions) -> Result<(), ServeF
     grant_peers(&config, HOST_SOCKET_NAME)?;
     let dispatcher =
         Arc::new(Dispatcher::new(registry.clone(), Arc::clone(&config), sanitizer, events.clone()));
-    registry.set_event_sink(Arc::new(PluginEventSink::new(&dispatcher, &recorder)));
+    registry.set_event_sink(Arc::new(PluginEventSink::new(
+        &dispatcher,
+        &recorder,
+        registry.events().clone(),
+    )));
     let (refused, names) = discover::register_all(&config, &registry, &events).await;
     log_warnings(&discover::unknown_overrides(&loaded, &names), &mut sockets);
     arrival.quarantine(&dispatcher);

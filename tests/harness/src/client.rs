@@ -180,7 +180,7 @@ impl Client {
     /// # Panics
     /// When the supervisor does not answer.
     pub async fn events(&self, plugin: &str) -> Streaming<Event> {
-        let request = WatchEventsRequest { plugin: plugin.to_owned() };
+        let request = WatchEventsRequest { plugin: plugin.to_owned(), ..WatchEventsRequest::default() };
         self.inner.clone().watch_events(request).await.expect("the supervisor answers").into_inner()
     }
 

@@ -1,15 +1,15 @@
 //! The fixed data of the tests' agent: the same in each run, so that output can be compared.
 
 use talon_proto::agent::{
-    Approval, Cost, GetCostsResponse, GetStatusResponse, Job, ListModelsResponse, Memory, Message, Model,
-    NamedCost, Notification, Occurrence, ProviderState, Session, Tool, ToolCall, ToolResult, Workflow,
-    WorkflowStep,
+    Approval, Cost, GetCostsResponse, GetStatusResponse, Job, JobProposal, ListModelsResponse, Memory,
+    Message, Model, NamedCost, Notification, Occurrence, ProviderState, Session, Tool, ToolCall, ToolResult,
+    Workflow, WorkflowStep,
 };
 
 /// The session that the first question creates.
 pub(super) const SESSION: &str = "01K0000000000000000000SESS";
 /// Noon of the first of June 2026.
-const NOON: u64 = 1_780_315_200_000;
+pub(super) const NOON: u64 = 1_780_315_200_000;
 
 pub(super) fn sessions() -> Vec<Session> {
     let session = |id: &str, title: &str, turn: &str, messages: u64| Session {
@@ -213,6 +213,30 @@ pub(super) fn jobs() -> Vec<Job> {
             target: "ask".into(),
             paused: true,
             ..Job::default()
+        },
+    ]
+}
+
+pub(super) fn proposals() -> Vec<JobProposal> {
+    let proposal = |job: &str, when: &str, state: &str, digit: &str| JobProposal {
+        job: job.into(),
+        plugin: "files".into(),
+        action: "files.tidy".into(),
+        when: when.into(),
+        timezone: "UTC".into(),
+        arguments_json: r#"{"days":30}"#.into(),
+        hash: digit.repeat(64),
+        state: state.into(),
+        proposed_unix_ms: NOON,
+        ..JobProposal::default()
+    };
+    vec![
+        JobProposal { changes_accepted: true, ..proposal("files.tidy", "cron 30 3 * * *", "proposed", "a") },
+        proposal("files.weekly", "every 7d", "rejected", "b"),
+        JobProposal {
+            hash: String::new(),
+            problem: "`every`: \"soon\" is no interval: write whole seconds, minutes, hours or days".into(),
+            ..proposal("files.soon", "", "invalid", "")
         },
     ]
 }

@@ -6,19 +6,19 @@ use talon_proto::agent::agent_server::Agent;
 use talon_proto::agent::forget_memories_request::Kind;
 use talon_proto::agent::{
     Approval, ApprovalRule, AskRequest, AttachRequest, CancelRequest, CancelResponse, Chunk,
-    CompactSessionRequest, CompactSessionResponse, CreateSessionRequest, DecideRequest, DeleteSessionRequest,
-    DeleteSessionResponse, Event, FollowRequest, ForgetMemoriesRequest, ForgetMemoriesResponse,
-    ForgetSenderRequest, ForgetSenderResponse, GetCostsRequest, GetCostsResponse, GetLoopRequest,
-    GetMemoryRequest, GetMetricsRequest, GetMetricsResponse, GetSessionRequest, GetSessionResponse,
-    GetStatusRequest, GetStatusResponse, Job, ListApprovalRulesRequest, ListApprovalRulesResponse,
-    ListApprovalsRequest, ListApprovalsResponse, ListJobsRequest, ListJobsResponse, ListMemoriesRequest,
-    ListMemoriesResponse, ListModelsRequest, ListModelsResponse, ListNotificationsRequest,
-    ListNotificationsResponse, ListOccurrencesRequest, ListOccurrencesResponse, ListSessionsRequest,
-    ListSessionsResponse, ListToolsRequest, ListToolsResponse, LoopState, Memory, Notification, Occurrence,
-    PauseJobRequest, Plan, ResumeSessionRequest, ResumeSessionResponse, RetryNotificationsRequest,
-    RetryNotificationsResponse, RevokeApprovalRuleRequest, RunJobRequest, Sampling, Session, SetPlanRequest,
-    TestExtensionRequest, TestExtensionResponse, TestNotificationRequest, UndoTurnsRequest,
-    UndoTurnsResponse, UpdateSessionRequest,
+    CompactSessionRequest, CompactSessionResponse, CreateSessionRequest, DecideJobProposalRequest,
+    DecideRequest, DeleteSessionRequest, DeleteSessionResponse, Event, FollowRequest, ForgetMemoriesRequest,
+    ForgetMemoriesResponse, ForgetSenderRequest, ForgetSenderResponse, GetCostsRequest, GetCostsResponse,
+    GetLoopRequest, GetMemoryRequest, GetMetricsRequest, GetMetricsResponse, GetSessionRequest,
+    GetSessionResponse, GetStatusRequest, GetStatusResponse, Job, JobProposal, ListApprovalRulesRequest,
+    ListApprovalRulesResponse, ListApprovalsRequest, ListApprovalsResponse, ListJobsRequest,
+    ListJobsResponse, ListMemoriesRequest, ListMemoriesResponse, ListModelsRequest, ListModelsResponse,
+    ListNotificationsRequest, ListNotificationsResponse, ListOccurrencesRequest, ListOccurrencesResponse,
+    ListSessionsRequest, ListSessionsResponse, ListToolsRequest, ListToolsResponse, LoopState, Memory,
+    Notification, Occurrence, PauseJobRequest, Plan, ResumeSessionRequest, ResumeSessionResponse,
+    RetryNotificationsRequest, RetryNotificationsResponse, RevokeApprovalRuleRequest, RunJobRequest,
+    Sampling, Session, SetPlanRequest, TestExtensionRequest, TestExtensionResponse, TestNotificationRequest,
+    UndoTurnsRequest, UndoTurnsResponse, UpdateSessionRequest,
 };
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status};
@@ -318,7 +318,7 @@ impl Agent for Service {
     }
 
     async fn list_jobs(&self, _: Request<ListJobsRequest>) -> Answer<ListJobsResponse> {
-        Ok(Response::new(ListJobsResponse { jobs: fixtures::jobs() }))
+        Ok(Response::new(ListJobsResponse { jobs: fixtures::jobs(), proposals: fixtures::proposals() }))
     }
 
     async fn list_occurrences(
@@ -346,6 +346,16 @@ impl Agent for Service {
         let found = found.ok_or_else(|| Status::not_found(format!("there is no job {job}")))?;
         let next_unix_ms = found.next_unix_ms.filter(|_| !paused);
         Ok(Response::new(Job { paused, next_unix_ms, ..found }))
+    }
+
+    async fn decide_job_proposal(&self, request: Request<DecideJobProposalRequest>) -> Answer<JobProposal> {
+        let DecideJobProposalRequest { job, hash, accept } = request.into_inner();
+        self.world.record(format!("DecideJobProposal {job} {hash} {accept}"));
+        let is_it = |found: &JobProposal| found.job == job && found.hash == hash;
+        let found = fixtures::proposals().into_iter().find(is_it);
+        let found = found.ok_or_else(|| Status::not_found(format!("no plugin proposes a job {job}")))?;
+        let state = if accept { "accepted" } else { "rejected" }.to_owned();
+        Ok(Response::new(JobProposal { state, decided_unix_ms: Some(fixtures::NOON), ..found }))
     }
 
     async fn list_notifications(

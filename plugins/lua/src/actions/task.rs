@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 use talon_lua_engine::{Context, Outcome, Point, Schedule};
 use talon_sdk::model::Model;
-use talon_sdk::proto::Action;
+use talon_sdk::proto::{Action, JobProposal};
 use talon_sdk::{Output, Tool, ToolError};
 
 use super::script::{failed, loaded};
@@ -19,6 +19,7 @@ pub(super) fn tool(service: &Arc<Service>, name: &str, schedule: Option<&Schedul
         description: format!("{name}.lua as a scheduled task: its function task.{proposed}"),
         takes_further_arguments: true,
         roles: vec!["scheduled_task".to_owned()],
+        proposed_jobs: schedule.map(|schedule| job(name, schedule)).into_iter().collect(),
         ..Action::default()
     };
     Tool::dynamic(action, move |texts, cx| {
@@ -39,7 +40,19 @@ pub(super) fn tool(service: &Arc<Service>, name: &str, schedule: Option<&Schedul
     })
 }
 
-/// What the script would like; the operator's entry under `schedule` decides.
+/// The job that the script would like to have, by the script's name; the operator accepts it, or writes an entry.
+fn job(name: &str, Schedule(said): &Schedule) -> JobProposal {
+    let text = |key: &str| said.get(key).cloned().unwrap_or_default();
+    JobProposal {
+        name: name.to_owned(),
+        cron: text("cron"),
+        every: text("every"),
+        timezone: text("timezone"),
+        arguments_json: String::new(),
+    }
+}
+
+/// The same for those who read the description.
 fn proposal(schedule: &Schedule) -> String {
     let said: Vec<String> = schedule.0.iter().map(|(key, value)| format!("{key}: {value:?}")).collect();
     format!(" It would like to run at {{ {} }}.", said.join(", "))

@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use super::process::{ExitCause, Process, START_LIMIT};
-use super::workers::Place;
+use super::workers::Reservation;
 use crate::counters::EndCounters;
 use crate::host_requests::HostRequests;
 use crate::message::{Answer, Question, ToWorker, WorkerMessage};
@@ -18,7 +18,7 @@ const MAX_ATTEMPTS: usize = 3;
 
 /// A script that is loaded. Dropping the last handle, which every call has, unloads it.
 pub(crate) struct Machine {
-    place: Place,
+    reservation: Reservation,
     limits: Limits,
     turn: tokio::sync::Mutex<()>,
     next_call: AtomicU64,
@@ -46,9 +46,9 @@ struct Request<'a> {
 }
 
 impl Machine {
-    pub(super) fn new(place: Place, limits: Limits, ends: Arc<EndCounters>) -> Self {
+    pub(super) fn new(reservation: Reservation, limits: Limits, ends: Arc<EndCounters>) -> Self {
         Self {
-            place,
+            reservation,
             limits,
             turn: tokio::sync::Mutex::new(()),
             next_call: AtomicU64::new(1),
@@ -81,7 +81,7 @@ impl Machine {
             if cancelled.is_cancelled() {
                 return Err(was_cancelled());
             }
-            let process = self.place.worker().map_err(|error| {
+            let process = self.reservation.worker().map_err(|error| {
                 CallError::new(FailureKind::Worker, format!("no worker process can be started: {error}"))
             })?;
             match self.follow(&process, &request).await {
@@ -96,7 +96,7 @@ impl Machine {
                 CallEnd::WorkerEnded { exit_cause: ExitCause::ByItself { alone: false }, harmless: true }
                     if suspect.is_none() =>
                 {
-                    let turn = cancelled.run_until_cancelled(self.place.suspect_turn()).await;
+                    let turn = cancelled.run_until_cancelled(self.reservation.suspect_turn()).await;
                     suspect = Some(turn.ok_or_else(was_cancelled)?);
                 }
                 CallEnd::WorkerEnded { exit_cause: ExitCause::ByItself { .. }, .. } => {
@@ -111,7 +111,7 @@ impl Machine {
     }
 
     async fn follow(&self, process: &Arc<Process>, request: &Request<'_>) -> CallEnd {
-        let (machine, workers) = (self.place.machine, &self.place.workers);
+        let (machine, workers) = (self.reservation.machine, &self.reservation.workers);
         let call = self.next_call.fetch_add(1, Ordering::Relaxed);
         let mut route = process.route(machine);
         let order = ToWorker::Call { machine, call, point: request.point, context: request.context.clone() };
@@ -125,7 +125,7 @@ impl Machine {
             let message = tokio::select! {
                 message = route.messages.recv() => message,
                 () = sleep_until(deadline) => {
-                    self.place.replace_worker(process);
+                    self.reservation.replace_worker(process);
                     workers.counters().count_killed();
                     self.ends.killed.add();
                     return CallEnd::Done(Err(late(begun)));
@@ -148,7 +148,7 @@ impl Machine {
                 }
                 // A worker that was started before the script was kept.
                 Some(WorkerMessage::Unknown { call: of }) if of == call => {
-                    let Some(script) = self.place.script().filter(|_| !loaded_again) else {
+                    let Some(script) = self.reservation.script().filter(|_| !loaded_again) else {
                         return CallEnd::Done(Err(CallError::new(
                             FailureKind::Worker,
                             "its worker does not keep it: this is a defect of talon-lua",
@@ -195,7 +195,7 @@ impl Machine {
     async fn answer(&self, request: &Request<'_>, question: Question, deadline: &mut Instant) -> Answer {
         let (requests, waiting) = (request.requests, Instant::now());
         let is_model = matches!(question, Question::Model { .. });
-        let end = deadline.checked_sub(self.place.workers.grace()).unwrap_or(*deadline);
+        let end = deadline.checked_sub(self.reservation.workers.grace()).unwrap_or(*deadline);
         let answer = async {
             match question {
                 Question::Model { prompt, model } => requests.model(&prompt, model.as_deref()).await,

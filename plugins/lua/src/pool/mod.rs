@@ -18,7 +18,7 @@ use tokio::time::{Instant, sleep_until};
 
 pub(crate) use machine::Machine;
 use process::{ExitCause, START_LIMIT};
-use workers::{Place, Workers};
+use workers::{Reservation, Workers};
 
 use crate::counters::{Counters, EndCounters};
 use crate::message::{Definition, ScriptSource, ToWorker, WorkerMessage};
@@ -55,13 +55,13 @@ impl Pool {
         let limits = script.limits;
         for _ in 0..MAX_LOADS {
             // Dropped on every way out but the good one.
-            let place = self.0.reserve();
-            let order = ToWorker::Load { machine: place.machine, script: script.clone() };
-            let failure = match exchange(&place, &order, limits.execution + self.0.grace()).await {
+            let reservation = self.0.reserve();
+            let order = ToWorker::Load { machine: reservation.machine, script: script.clone() };
+            let failure = match exchange(&reservation, &order, limits.execution + self.0.grace()).await {
                 Exchanged::Answered(WorkerMessage::Loaded(Ok(definition))) => {
                     // A worker that was started before this does not know it, says so when it is called, and loads it then.
-                    place.keep(script);
-                    return Ok((Arc::new(Machine::new(place, limits, Arc::clone(ends))), definition));
+                    reservation.set_script(script);
+                    return Ok((Arc::new(Machine::new(reservation, limits, Arc::clone(ends))), definition));
                 }
                 Exchanged::Answered(WorkerMessage::Loaded(Err(error))) => return Err(error),
                 Exchanged::Answered(_) => "the worker answered something else".to_owned(),
@@ -90,9 +90,9 @@ impl Pool {
         tests_name: String,
         tests: String,
     ) -> Result<TestReport, LoadError> {
-        let place = self.0.reserve();
-        let order = ToWorker::Test { machine: place.machine, script, tests_name, tests };
-        match exchange(&place, &order, TESTS_LIMIT).await {
+        let reservation = self.0.reserve();
+        let order = ToWorker::Test { machine: reservation.machine, script, tests_name, tests };
+        match exchange(&reservation, &order, TESTS_LIMIT).await {
             Exchanged::Answered(WorkerMessage::Tested(report)) => report,
             Exchanged::Answered(_) => Err(worker_error("the worker answered something else")),
             Exchanged::Late => Err(LoadError::Run(CallError::new(
@@ -107,12 +107,12 @@ impl Pool {
 }
 
 /// Gives a worker an order and waits for what it says of it; `limit` counts from when it begins.
-async fn exchange(place: &Place, order: &ToWorker, limit: Duration) -> Exchanged {
-    let process = match place.worker() {
+async fn exchange(reservation: &Reservation, order: &ToWorker, limit: Duration) -> Exchanged {
+    let process = match reservation.worker() {
         Ok(process) => process,
         Err(error) => return Exchanged::NotStarted(error),
     };
-    let mut route = process.route(place.machine);
+    let mut route = process.route(reservation.machine);
     if let Err(error) = process.send(order) {
         return Exchanged::NotStarted(error);
     }
@@ -125,7 +125,7 @@ async fn exchange(place: &Place, order: &ToWorker, limit: Duration) -> Exchanged
                 None => return Exchanged::Ended(process.exit_cause().unwrap_or(ExitCause::ByItself { alone: true })),
             },
             () = sleep_until(deadline) => {
-                place.replace_worker(&process);
+                reservation.replace_worker(&process);
                 return if begun { Exchanged::Late } else { Exchanged::NotBegun };
             }
         }

@@ -20,7 +20,7 @@ pub(super) struct Workers {
     grace: Duration,
     processes: Vec<Mutex<Option<Arc<Process>>>>,
     /// The scripts of each slot. One lock for all slots: who chooses one has taken it before anybody else chooses.
-    scripts: Mutex<Vec<BTreeMap<MachineId, PlaceContent>>>,
+    scripts: Mutex<Vec<BTreeMap<MachineId, ReservationState>>>,
     /// For each slot, the turn of calls that are made again after a crash: one after the other, so that the one that makes its
     /// worker crash is lost alone.
     suspects: Vec<tokio::sync::Mutex<()>>,
@@ -28,33 +28,33 @@ pub(super) struct Workers {
     counters: Arc<Counters>,
 }
 
-/// What is at a place.
-enum PlaceContent {
+/// What a reservation is for.
+enum ReservationState {
     /// Something that loads for the first time, or tests: a worker that is started again leaves it out.
-    Reserved,
+    Loading,
     /// A script that a worker loads when it is started.
-    Kept(ScriptSource),
+    Loaded(ScriptSource),
 }
 
-/// The place of one machine in a slot. Dropping it unloads the machine.
-pub(super) struct Place {
+/// Room for one machine in a slot. Dropping it unloads the machine.
+pub(super) struct Reservation {
     pub(super) machine: MachineId,
     pub(super) slot: usize,
     pub(super) workers: Arc<Workers>,
 }
 
-impl Place {
+impl Reservation {
     /// What a worker that is started in this slot loads from now on.
-    pub(super) fn keep(&self, script: ScriptSource) {
+    pub(super) fn set_script(&self, script: ScriptSource) {
         let mut scripts = self.workers.scripts.lock();
-        let _ = scripts[self.slot].insert(self.machine, PlaceContent::Kept(script));
+        let _ = scripts[self.slot].insert(self.machine, ReservationState::Loaded(script));
     }
 
-    /// What is kept.
+    /// Its script, once it is loaded.
     pub(super) fn script(&self) -> Option<ScriptSource> {
         match self.workers.scripts.lock()[self.slot].get(&self.machine) {
-            Some(PlaceContent::Kept(script)) => Some(script.clone()),
-            Some(PlaceContent::Reserved) | None => None,
+            Some(ReservationState::Loaded(script)) => Some(script.clone()),
+            Some(ReservationState::Loading) | None => None,
         }
     }
 
@@ -77,7 +77,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for Reservation {
     fn drop(&mut self) {
         let _ = self.workers.scripts.lock()[self.slot].remove(&self.machine);
         if let Some(process) = &*self.workers.processes[self.slot].lock() {
@@ -109,7 +109,7 @@ impl Workers {
         }
         let started = Process::start(&self.program, &self.counters)?;
         for (machine, content) in &self.scripts.lock()[slot] {
-            if let PlaceContent::Kept(script) = content {
+            if let ReservationState::Loaded(script) = content {
                 started.send(&ToWorker::Load { machine: *machine, script: script.clone() })?;
             }
         }
@@ -117,14 +117,14 @@ impl Workers {
         Ok(started)
     }
 
-    /// Takes a place in the slot with the fewest scripts, those that load included.
-    pub(super) fn reserve(self: &Arc<Self>) -> Place {
+    /// Reserves room in the slot with the fewest scripts, those that load included.
+    pub(super) fn reserve(self: &Arc<Self>) -> Reservation {
         let machine = self.next_machine.fetch_add(1, Ordering::Relaxed);
         let mut scripts = self.scripts.lock();
         let sizes = scripts.iter().map(BTreeMap::len).enumerate();
         let slot = sizes.min_by_key(|(_, size)| *size).map_or(0, |(slot, _)| slot);
-        let _ = scripts[slot].insert(machine, PlaceContent::Reserved);
-        Place { machine, slot, workers: Arc::clone(self) }
+        let _ = scripts[slot].insert(machine, ReservationState::Loading);
+        Reservation { machine, slot, workers: Arc::clone(self) }
     }
 
     /// How long after a script's deadline its worker is ended.

@@ -22,7 +22,7 @@ use crate::context::ContextPlan;
 use crate::costs::Costs;
 use crate::driver::{Host, Recall, ToolSimilarity, TurnEnvironment, TurnRunner};
 use crate::embeddings::{Embedder, ToolVectors};
-use crate::hooks::{EntryStates, Hooks, RoleHost};
+use crate::hooks::{AcceptedJobs, EntryStates, Hooks, RoleHost};
 use crate::media_store::MediaStore;
 use crate::metrics::{CountingRecall, Metrics};
 use crate::notify::{BudgetEvents, HostEvents};
@@ -38,6 +38,7 @@ pub(super) struct SharedParts {
     pub(super) host: Arc<dyn Host>,
     pub(super) role_host: Arc<dyn RoleHost>,
     pub(super) entry_states: Arc<dyn EntryStates>,
+    pub(super) accepted_jobs: Arc<dyn AcceptedJobs>,
     pub(super) host_events: Arc<dyn HostEvents>,
     pub(super) plugin_events: Arc<dyn HostEvents>,
     pub(super) memory: Arc<dyn Memory>,

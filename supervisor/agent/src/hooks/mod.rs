@@ -25,7 +25,7 @@ mod turn_host;
 pub use hook::{HookAnswer, HookError, ask};
 pub use pipeline::{Hooks, Stage, StageOutcome};
 pub use record::{AnswerVerdicts, HookRecord, HookedAnswer, HookedRequest, RecordedVerdict, StageEnd};
-pub use role_host::{EntryState, EntryStates, NoRoleHost, RoleCall, RoleCallError, RoleHost};
+pub use role_host::{AcceptedJobs, EntryState, EntryStates, NoRoleHost, RoleCall, RoleCallError, RoleHost};
 
 #[cfg(test)]
 mod tests;

@@ -62,6 +62,17 @@ pub trait EntryStates: Send + Sync {
     async fn entry_state(&self, entry: &EntryKey) -> Result<EntryState, RoleCallError>;
 }
 
+/// The states of jobs that plugins proposed and the operator accepted.
+#[async_trait]
+pub trait AcceptedJobs: Send + Sync {
+    /// The state of one of them, by what its plugin declares now: its action still has to propose a job of this id. One whose
+    /// plugin is gone fails.
+    ///
+    /// # Errors
+    /// [`RoleCallError`] if the supervisor cannot be asked.
+    async fn accepted_job_state(&self, job: &str, action: &str) -> Result<EntryState, RoleCallError>;
+}
+
 /// No supervisor: every call fails.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoRoleHost;

@@ -21,15 +21,17 @@ use talon_extensions::EntryKey;
 use talon_guard::Raw;
 use talon_proto::host::{
     AckEventsRequest, ExecuteRequest, ExecuteResponse, Extension, GetPluginRequest, GetStatusRequest,
-    HostEvent, ListPluginsRequest, SubscribeRequest,
+    HostEvent, ListPluginsRequest, SubscribeRequest, WatchEventsRequest,
 };
 use talon_proto::plugin::PluginCapabilities;
+use talon_proto::roles::proposes;
 use tokio::net::UnixStream;
 use tonic::{Code, Status};
 
 use crate::driver::{CallUpdate, Host, HostCall, HostError, Progress};
-use crate::hooks::{EntryState, EntryStates, RoleCall, RoleCallError, RoleHost};
+use crate::hooks::{AcceptedJobs, EntryState, EntryStates, RoleCall, RoleCallError, RoleHost};
 use crate::notify::HostEvents;
+use crate::proposals::{Declaration, Declarations, withdrawn};
 
 /// The most tools that are accepted from the supervisor, far more than a model can choose from. Further ones,
 /// in the order of the plugins, are dropped and logged. `agent.allow` shortens the list.
@@ -68,16 +70,23 @@ impl HostClient {
         Self { client: Client::with_connector(Arc::new(connect)) }
     }
 
-    /// The actions of a plugin; `None` if it stopped since it was listed.
-    async fn capabilities(&self, name: &str) -> Result<Option<PluginCapabilities>, Status> {
+    /// What a plugin declares, for a model or all of it.
+    ///
+    /// # Errors
+    /// The supervisor's answer: NOT_FOUND if there is no such plugin (any more).
+    async fn declared(&self, name: &str, for_model: bool) -> Result<Option<PluginCapabilities>, Status> {
         let requests = self.client.ask(|mut host| {
-            let question = GetPluginRequest { name: name.to_owned(), for_model: true };
+            let question = GetPluginRequest { name: name.to_owned(), for_model };
             async move { host.get_plugin(question).await }
         });
-        match requests.await {
-            Ok(answer) => Ok(answer.into_inner().capabilities),
+        Ok(requests.await?.into_inner().capabilities)
+    }
+
+    /// The actions of a plugin for a model; `None` if it stopped since it was listed.
+    async fn capabilities(&self, name: &str) -> Result<Option<PluginCapabilities>, Status> {
+        match self.declared(name, true).await {
             Err(status) if status.code() == Code::NotFound => Ok(None),
-            Err(status) => Err(status),
+            answer => answer,
         }
     }
 }
@@ -195,6 +204,65 @@ impl EntryStates for HostClient {
             "waiting" => EntryState::Waiting(found.reason),
             _ => EntryState::Failing(found.reason),
         })
+    }
+}
+
+#[async_trait]
+impl AcceptedJobs for HostClient {
+    async fn accepted_job_state(&self, job: &str, action: &str) -> Result<EntryState, RoleCallError> {
+        let (plugin, name) = action.split_once('.').unwrap_or((action, ""));
+        let declared = match self.declared(plugin, false).await {
+            Ok(Some(declared)) => declared,
+            Ok(None) => return Ok(EntryState::Waiting(format!("{plugin} has not said what it offers"))),
+            Err(status) if status.code() == Code::NotFound => {
+                return Ok(EntryState::Failing(format!(
+                    "there is no plugin {plugin}; {}",
+                    withdrawn(job, action)
+                )));
+            }
+            Err(status) => return Err(RoleCallError(unreachable(status).to_string())),
+        };
+        let action_of_name = declared.actions.iter().find(|declared| declared.name == name);
+        Ok(match action_of_name {
+            Some(found) if proposes(found, plugin, job) => EntryState::Ready { declares_role: true },
+            _ => EntryState::Failing(withdrawn(job, action)),
+        })
+    }
+}
+
+#[async_trait]
+impl Declarations for HostClient {
+    async fn declarations(&self) -> Result<Vec<Declaration>, RoleCallError> {
+        let failed = |status| RoleCallError(unreachable(status).to_string());
+        let listed =
+            self.client.ask(|mut host| async move { host.list_plugins(ListPluginsRequest {}).await });
+        let plugins = listed.await.map_err(failed)?.into_inner().plugins;
+        let requests = plugins.into_iter().map(|plugin| async move {
+            match self.declared(&plugin.name, false).await {
+                Ok(declared) => {
+                    let actions = declared.map(|declared| declared.actions);
+                    Ok(Some(Declaration { plugin: plugin.name, actions }))
+                }
+                Err(status) if status.code() == Code::NotFound => Ok(None),
+                Err(status) => Err(status),
+            }
+        });
+        let mut answers = futures_util::stream::iter(requests).buffered(MAX_CONCURRENT_QUERIES);
+        let mut declarations = Vec::new();
+        while let Some(one) = answers.next().await {
+            declarations.extend(one.map_err(failed)?);
+        }
+        Ok(declarations)
+    }
+
+    async fn changes(&self) -> Result<BoxStream<'static, Result<(), Status>>, Status> {
+        // Those of calls would wake the agent for each call.
+        let request = WatchEventsRequest { plugin: String::new(), without_calls: true };
+        let stream = self.client.ask(|mut host| {
+            let request = request.clone();
+            async move { host.watch_events(request).await }
+        });
+        Ok(stream.await?.into_inner().map(|event| event.map(drop)).boxed())
     }
 }
 

@@ -4,8 +4,9 @@ use sha2::{Digest as _, Sha256};
 use talon_extensions::contract::Event;
 use talon_extensions::{EventKind, NotificationEntry};
 
-/// Fields that say which of several like events it is, or count up: events that differ only in these are alike.
-const OWN_FIELDS: [&str; 8] = ["approval", "run", "spent", "restarts", "count", "first", "last", "numbers"];
+/// Fields that say which of several like events it is and why, or count up: events that differ only in these are alike.
+const OWN_FIELDS: [&str; 10] =
+    ["approval", "run", "reason", "spent", "restarts", "deaths", "count", "first", "last", "numbers"];
 /// The group of a digest.
 const DIGEST: &str = "digest";
 /// The group of the notification that stands for those that had no room.

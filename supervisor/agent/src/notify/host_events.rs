@@ -25,6 +25,8 @@ const RECONNECT_WAIT: Duration = Duration::from_secs(5);
 const COUNT: &str = "count";
 /// The same for a gap.
 const DROPPED: &str = "dropped";
+/// The fields of a gap that say which events are missing: on the wire, and as a notification has them.
+const GAP_FIELDS: [(&str, &str); 2] = [("from", "first"), ("through", "last")];
 
 /// Where the supervisor's events come from.
 #[async_trait]
@@ -131,6 +133,13 @@ fn event(of_host: HostEvent) -> Option<Event> {
         return None;
     };
     let mut fields: std::collections::BTreeMap<String, String> = fields.into_iter().collect();
+    for (name, documented) in GAP_FIELDS {
+        if kind == EventKind::EventsGap
+            && let Some(number) = fields.remove(name)
+        {
+            fields.insert(documented.to_owned(), number);
+        }
+    }
     let counts = [COUNT, DROPPED].map(|name| fields.remove(name));
     let count = counts.into_iter().flatten().find_map(|count| count.parse().ok()).unwrap_or(1);
     Some(Event {

@@ -6,6 +6,7 @@ use talon_extensions::NotificationEntry;
 use talon_store::{Engine, NotificationFilter, PageRequest, Store, StoreOptions};
 
 use super::*;
+use crate::notify::payload::Payload;
 
 /// A log whose streams end after some events, and whose acknowledgements may fail.
 #[derive(Default)]
@@ -97,6 +98,7 @@ async fn another_log_is_read_from_its_beginning() {
     assert_eq!(notifier.cursor("host").await.expect("a number"), 3001);
 }
 
+// Promises: EXT-180
 #[tokio::test]
 async fn counts_gaps_and_unknown_kinds_are_understood() {
     let (_directory, store, notifier) = notifier().await;
@@ -106,11 +108,17 @@ async fn counts_gaps_and_unknown_kinds_are_understood() {
         events[0].fields.insert("count".into(), "7".into());
         events[1].kind = "plugin.dances".into();
         events[2].kind = "events.gap".into();
-        events[2].fields = [("dropped".to_owned(), "12".to_owned())].into();
+        let numbers = [("dropped", "12"), ("from", "3"), ("through", "14")];
+        events[2].fields = numbers.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
     }
     follow(&notifier, &log, "host").await.expect("to the end");
     let page = store.outbox().list(&NotificationFilter::default(), &PageRequest::default()).await;
-    let counts: Vec<u64> = page.expect("a page").items.iter().map(|one| one.count).collect();
+    let items = page.expect("a page").items;
+    let counts: Vec<u64> = items.iter().map(|one| one.count).collect();
     assert_eq!(counts, [12, 7]);
+    let gap = &Payload::read(&items[0].payload).expect("a payload").events[0];
+    let fields: Vec<&str> = gap.fields.keys().map(String::as_str).collect();
+    assert_eq!(fields, EventKind::EventsGap.fields());
+    assert_eq!((gap.fields["first"].as_str(), gap.fields["last"].as_str()), ("3", "14"));
     assert_eq!(notifier.cursor("host").await.expect("a number"), 3);
 }

@@ -39,4 +39,6 @@ pub(crate) use host_events::{HostEvents, follow_host};
 pub(crate) use lanes::Lanes;
 pub(crate) use notifier::{Notifier, NotifyError};
 pub(crate) use payload::Payload;
-pub(crate) use sources::{BudgetEvents, ReportingRunner, approval_waiting, room_changed, schedule_failed};
+pub(crate) use sources::{
+    BudgetEvents, ReportingRunner, approval_waiting, room_changed, schedule_failed, schedule_proposed,
+};

@@ -1,6 +1,6 @@
 //! Events that other parts of the agent report.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -10,11 +10,12 @@ use talon_extensions::EventKind;
 use talon_llm::route::cost::{BudgetScope, Ledgers, OverBudgetError};
 use talon_llm::route::fallback::{Event as ChainEvent, EventObserver};
 use talon_proto::agent;
+use talon_schedule::Proposal;
 
 use super::event::NewEvent;
 use super::notifier::Notifier;
 use crate::costs::today;
-use crate::driver::{TurnEnd, TurnEnvironment, TurnRunner, TurnSpec};
+use crate::driver::{Caller, TurnEnd, TurnEnvironment, TurnRunner, TurnSpec};
 
 /// From which part of a budget on people are warned, in percent. 80: there is time to raise it.
 const WARNING_PERCENT: u128 = 80;
@@ -55,6 +56,26 @@ pub(crate) fn schedule_failed(job: &str, run: &str, reason: &str) -> NewEvent {
     .field("reason", reason)
 }
 
+/// A job that a plugin proposes, with the hash of its text. The same text is told once.
+pub(crate) fn schedule_proposed(proposal: &Proposal, hash: &str) -> NewEvent {
+    let job = proposal.id.as_str();
+    let when = proposal.job().map(|job| job.recurrence.to_string()).unwrap_or_default();
+    NewEvent::new(
+        EventKind::ScheduleProposed,
+        format!("proposed {job} {hash}"),
+        format!("{} proposes the job {job}, {when}: it runs once somebody accepts it", proposal.plugin()),
+    )
+    .details(format!(
+        "talon schedule accept {job} --hash {hash}\ntalon schedule reject {job} --hash {hash}\n{}",
+        proposal.to_json()
+    ))
+    .field("job", job)
+    .field("plugin", proposal.plugin())
+    .field("action", proposal.action.as_str())
+    .field("when", when)
+    .field("hash", hash)
+}
+
 /// The agent's store stopped taking writes, for a reason, or takes them again.
 pub(crate) fn room_changed(problem: Option<&str>) -> NewEvent {
     const SERVICE: &str = "agent";
@@ -76,29 +97,34 @@ pub(crate) fn room_changed(problem: Option<&str>) -> NewEvent {
 pub(crate) struct ReportingRunner {
     pub(crate) inner: Arc<dyn TurnRunner>,
     pub(crate) notifier: Arc<Notifier>,
+    pub(crate) budgets: Arc<BudgetEvents>,
 }
 
 #[async_trait]
 impl TurnRunner for ReportingRunner {
     async fn run(&self, environment: &TurnEnvironment, spec: TurnSpec) -> TurnEnd {
         let caller = spec.caller.clone();
+        let _followed = self.budgets.follow(&caller);
         let end = self.inner.run(environment, spec).await;
         if let Err((word, sentence)) = &end.outcome
             && !caller.subagent.is_empty()
             && word != CANCELLED
         {
-            let id = format!("task {} {} {}", caller.session, caller.turn, ulid::Ulid::generate());
-            let summary = format!("The task of the sub-agent {} failed: {sentence}", caller.subagent);
-            self.notifier.notify(
-                NewEvent::new(EventKind::TaskFailed, id, summary)
-                    .field("subagent", caller.subagent)
-                    .field("session", caller.session)
-                    .field("sender", caller.sender)
-                    .field("reason", word),
-            );
+            self.notifier.notify(task_failed(caller, word, sentence));
         }
         end
     }
+}
+
+/// A sub-agent's task that failed for a reason: its word, and a sentence.
+fn task_failed(caller: Caller, word: &str, sentence: &str) -> NewEvent {
+    let id = format!("task {} {} {}", caller.session, caller.turn, ulid::Ulid::generate());
+    let summary = format!("The task of the sub-agent {} failed: {sentence}", caller.subagent);
+    NewEvent::new(EventKind::TaskFailed, id, summary)
+        .field("subagent", caller.subagent)
+        .field("session", caller.session)
+        .field("sender", caller.sender)
+        .field("reason", word)
 }
 
 /// The most sessions and days of which is remembered what was told. Beyond that it is forgotten, and told once more
@@ -110,16 +136,30 @@ pub(crate) struct BudgetEvents {
     notifier: Arc<Notifier>,
     ledgers: RwLock<Option<Ledgers>>,
     told: Mutex<BTreeSet<String>>,
+    /// Whose the sessions are in which turns run, with the number of these turns: a turn and those of its sub-agents.
+    senders: Mutex<BTreeMap<String, (String, usize)>>,
 }
 
 impl BudgetEvents {
     pub(crate) fn new(notifier: Arc<Notifier>) -> Arc<Self> {
-        Arc::new(Self { notifier, ledgers: RwLock::default(), told: Mutex::default() })
+        Arc::new(Self {
+            notifier,
+            ledgers: RwLock::default(),
+            told: Mutex::default(),
+            senders: Mutex::default(),
+        })
     }
 
     /// Takes over the sums and limits of a configuration.
     pub(crate) fn set_ledgers(&self, ledgers: Ledgers) {
         *self.ledgers.write() = Some(ledgers);
+    }
+
+    /// While the value lives, whose session it is stands in events about it.
+    fn follow(&self, caller: &Caller) -> FollowedTurn<'_> {
+        let mut senders = self.senders.lock();
+        senders.entry(caller.session.clone()).or_insert_with(|| (caller.sender.clone(), 0)).1 += 1;
+        FollowedTurn { of: self, session: caller.session.clone() }
     }
 
     /// Looks at what was spent after a charge.
@@ -153,6 +193,7 @@ impl BudgetEvents {
             BudgetScope::Session => ("session", session.to_owned(), session),
             BudgetScope::Day => ("day", today().0.to_string(), ""),
         };
+        let sender = self.senders.lock().get(session).map(|(sender, _)| sender.clone()).unwrap_or_default();
         // With the limit: one that was raised may be reached again.
         let id = format!("{kind} {word} {of} {limit}");
         {
@@ -169,8 +210,27 @@ impl BudgetEvents {
                 .field("budget", word)
                 .field("spent", spent.to_string())
                 .field("limit", limit.to_string())
-                .field("session", session),
+                .field("session", session)
+                .field("sender", sender),
         );
+    }
+}
+
+/// A turn that runs.
+struct FollowedTurn<'b> {
+    of: &'b BudgetEvents,
+    session: String,
+}
+
+impl Drop for FollowedTurn<'_> {
+    fn drop(&mut self) {
+        let mut senders = self.of.senders.lock();
+        if let Some((_, turns)) = senders.get_mut(&self.session) {
+            *turns -= 1;
+            if *turns == 0 {
+                senders.remove(&self.session);
+            }
+        }
     }
 }
 

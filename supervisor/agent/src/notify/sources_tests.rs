@@ -5,6 +5,7 @@ use talon_store::{Engine, NotificationFilter, PageRequest, Store, StoreOptions};
 use tokio_util::sync::CancellationToken;
 
 use super::*;
+use crate::notify::payload::Payload;
 
 async fn setting() -> (tempfile::TempDir, Store, Arc<Notifier>) {
     let directory = tempfile::tempdir().expect("a directory");
@@ -62,6 +63,60 @@ async fn a_budget_is_told_when_it_is_nearly_and_when_it_is_wholly_spent() {
         events.on_event(&ChainEvent::OverBudget { session: "a", over: &over });
     }
     assert_eq!(told(&store, &notifier).await[2..], ["budget.exceeded session a 1.00"]);
+}
+
+// Promises: EXT-180
+#[tokio::test]
+async fn events_have_the_fields_that_are_documented() {
+    let (_directory, store, notifier) = setting().await;
+    let caller =
+        Caller { session: "s".into(), sender: "ada".into(), subagent: "helper".into(), ..Caller::default() };
+    let budgets = BudgetEvents::new(Arc::clone(&notifier));
+    let (once, twice) = (budgets.follow(&caller), budgets.follow(&caller));
+    drop(once);
+    for kind in [EventKind::BudgetWarning, EventKind::BudgetExceeded] {
+        budgets.tell(kind, BudgetScope::Session, "s", "spent".into(), (money("1"), money("1")));
+    }
+    drop(twice);
+    assert!(budgets.senders.lock().is_empty());
+    notifier.notify(task_failed(caller, "limit", "it took too long"));
+    told(&store, &notifier).await;
+    let page = store.outbox().list(&NotificationFilter::default(), &PageRequest::first(100)).await;
+    let stored = page.expect("a page").items;
+    let stored = stored.iter().flat_map(|one| Payload::read(&one.payload).expect("a payload").events);
+    let approval = agent::Approval {
+        id: "01K".into(),
+        session_id: "s".into(),
+        plugin: "files".into(),
+        action: "write".into(),
+        sender: "ada".into(),
+        ..agent::Approval::default()
+    };
+    let made = [
+        approval_waiting(&approval),
+        schedule_failed("digest", "1", "no model"),
+        room_changed(Some("the disk is full")),
+        room_changed(None),
+    ];
+    let events: Vec<_> = stored.chain(made.map(NewEvent::happened)).collect();
+    for event in &events {
+        for name in event.kind.fields() {
+            assert!(event.fields.contains_key(*name), "{} has no field {name}: {event:?}", event.kind);
+        }
+    }
+    // The supervisor makes the others of `HostEventKind`, plugins `source.event`, tests of an entry `test`; `answer` is shown where
+    // jobs deliver, `events.gap` where the supervisor's events are read.
+    let seen: BTreeSet<EventKind> = events.iter().map(|event| event.kind).collect();
+    let expected = [
+        EventKind::ApprovalWaiting,
+        EventKind::BudgetWarning,
+        EventKind::BudgetExceeded,
+        EventKind::TaskFailed,
+        EventKind::StateUnavailable,
+        EventKind::StateAvailable,
+        EventKind::ScheduleFailed,
+    ];
+    assert_eq!(seen, BTreeSet::from(expected));
 }
 
 #[test]

@@ -106,6 +106,17 @@ pub(super) async fn send_spans(agent: Arc<Agent>, control: Arc<SupervisorControl
     }
 }
 
+/// Reports decisions about proposed jobs to the supervisor, which records them, for as long as it is polled.
+pub(super) async fn report_job_decisions(agent: Arc<Agent>, control: Arc<SupervisorControl>) {
+    loop {
+        let decision = from_agent::Kind::JobDecision(agent.job_decisions.next().await);
+        if control.send(&FromAgent { kind: Some(decision) }, None).await.is_err() {
+            // The supervisor is gone, which the process notices elsewhere.
+            return;
+        }
+    }
+}
+
 /// Deletes images and files that are older than the operator wants, for as long as it is polled.
 pub(super) async fn expire_media(agent: Arc<Agent>) {
     let mut every = interval(EXPIRY_INTERVAL);

@@ -24,6 +24,7 @@ use super::connector::{HostConnectionError, SupervisorConnector, SupervisorContr
 use crate::agent::{Agent, Configuration};
 use crate::completions::{ModelSocketError, ModelSockets};
 use crate::notify::{Lanes, follow_host, schedule_failed};
+use crate::proposals::follow_declarations;
 use crate::schedule::{ActionTarget, AskTarget, Scheduler, Targets};
 use crate::serve::{Client, ClientError, Server};
 
@@ -33,7 +34,7 @@ const CLOSE_GRACE: Duration = Duration::from_secs(3);
 
 /// What jobs run, and where their answers go.
 fn job_targets(agent: &Arc<Agent>, ending: CancellationToken) -> Arc<Targets> {
-    let action = ActionTarget::new(agent.role_host(), agent.entry_states(), agent.store.schedule(), ending);
+    let action = ActionTarget::new(agent.action_hosts(), agent.store.schedule(), ending);
     let answers = Arc::clone(&agent.notifier) as _;
     Arc::new(Targets { ask: AskTarget::new(Arc::clone(agent)), action, answers })
 }
@@ -92,6 +93,7 @@ pub async fn run(control: OwnedFd) -> ExitReason {
     for (events, source) in sources {
         tokio::spawn(follow_host(Arc::clone(&agent.notifier), events, source, ending.clone()));
     }
+    tokio::spawn(follow_declarations(Arc::clone(&agent.proposals), ending.clone()));
     let server = Server::start(&agent, ending.clone());
     let models = ModelSockets::new(Arc::clone(&agent), ending.clone());
     let mut serving = RunningService { server, models, agent, connector, control, scheduler, lanes };
@@ -197,6 +199,8 @@ impl RunningService {
         tasks.spawn(background::expire_media(Arc::clone(&self.agent)));
         tasks.spawn(background::delete_old_sessions(Arc::clone(&self.agent)));
         tasks.spawn(background::send_spans(Arc::clone(&self.agent), Arc::clone(&self.control)));
+        let (agent, control) = (Arc::clone(&self.agent), Arc::clone(&self.control));
+        tasks.spawn(background::report_job_decisions(agent, control));
         tasks.spawn(background::report_room(Arc::clone(&self.agent), Arc::clone(&self.control)));
         let costs = Arc::clone(&self.agent.costs);
         tasks.spawn(costs.flush_loop());

@@ -22,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 use super::run_id::run_id;
 use super::target::{JobTarget, RunAnswer, RunOutcome};
 use super::timestamps::{now, to_store};
-use crate::hooks::{EntryState, EntryStates, RoleCall, RoleHost};
+use crate::hooks::{AcceptedJobs, EntryState, EntryStates, RoleCall, RoleHost};
 
 /// How often a plugin that is not ready is looked at again. 2 s: it starts in less, and one that does not come up costs a
 /// request of the local socket each time.
@@ -38,8 +38,16 @@ const UNKNOWN: &str = "the agent ended while the action ran, and it is not known
 pub(crate) struct ActionTarget {
     host: Arc<dyn RoleHost>,
     entries: Arc<dyn EntryStates>,
+    accepted: Arc<dyn AcceptedJobs>,
     schedule: Arc<dyn Schedule>,
     ending: CancellationToken,
+}
+
+/// What actions are called through.
+pub(crate) struct ActionHosts {
+    pub(crate) host: Arc<dyn RoleHost>,
+    pub(crate) entries: Arc<dyn EntryStates>,
+    pub(crate) accepted: Arc<dyn AcceptedJobs>,
 }
 
 /// An action, and with which arguments of the entry.
@@ -53,12 +61,12 @@ struct Action<'j> {
 impl ActionTarget {
     /// `ending` says that the agent ends.
     pub(crate) fn new(
-        host: Arc<dyn RoleHost>,
-        entries: Arc<dyn EntryStates>,
+        hosts: ActionHosts,
         schedule: Arc<dyn Schedule>,
         ending: CancellationToken,
     ) -> Arc<Self> {
-        Arc::new(Self { host, entries, schedule, ending })
+        let ActionHosts { host, entries, accepted } = hosts;
+        Arc::new(Self { host, entries, accepted, schedule, ending })
     }
 
     /// Calls the action, once it is ready.
@@ -107,7 +115,11 @@ impl ActionTarget {
     /// Waits until the entry can be called, and says whether its action declares the role.
     async fn wait_ready(&self, action: &Action<'_>, stop: &CancellationToken) -> Result<bool, RunOutcome> {
         loop {
-            let why = match self.entries.entry_state(&action.entry).await {
+            let state = match action.job.accepted {
+                true => self.accepted.accepted_job_state(&action.entry.name, action.name).await,
+                false => self.entries.entry_state(&action.entry).await,
+            };
+            let why = match state {
                 Ok(EntryState::Ready { declares_role }) => return Ok(declares_role),
                 Ok(EntryState::Failing(why)) => {
                     return Err(RunOutcome::failed(format!("{} cannot be called: {why}", action.name)));

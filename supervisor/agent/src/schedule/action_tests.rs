@@ -15,6 +15,7 @@ use crate::hooks::RoleCallError;
 struct Supervisor {
     states: Mutex<Vec<EntryState>>,
     asked: AtomicUsize,
+    accepted_asked: AtomicUsize,
     answer: ExecuteResponse,
     hangs: bool,
     calls: Mutex<Vec<(RoleCall, bool)>>,
@@ -27,6 +28,16 @@ impl EntryStates for Supervisor {
     async fn entry_state(&self, entry: &EntryKey) -> Result<EntryState, RoleCallError> {
         assert_eq!(entry.to_string(), "scheduled_task/nightly");
         self.asked.fetch_add(1, Ordering::Relaxed);
+        let mut states = self.states.lock();
+        Ok(if states.len() > 1 { states.remove(0) } else { states[0].clone() })
+    }
+}
+
+#[async_trait]
+impl AcceptedJobs for Supervisor {
+    async fn accepted_job_state(&self, job: &str, action: &str) -> Result<EntryState, RoleCallError> {
+        assert_eq!((job, action), ("nightly", "files.tidy"));
+        self.accepted_asked.fetch_add(1, Ordering::Relaxed);
         let mut states = self.states.lock();
         Ok(if states.len() > 1 { states.remove(0) } else { states[0].clone() })
     }
@@ -101,6 +112,7 @@ impl Setting {
         let supervisor = Arc::new(Supervisor {
             states: Mutex::new(states),
             asked: AtomicUsize::default(),
+            accepted_asked: AtomicUsize::default(),
             answer,
             hangs: false,
             calls: Mutex::default(),
@@ -113,12 +125,12 @@ impl Setting {
     fn target(&self) -> Arc<ActionTarget> {
         let supervisor = &self.supervisor;
         let schedule = supervisor.store.schedule();
-        ActionTarget::new(
-            Arc::clone(supervisor) as _,
-            Arc::clone(supervisor) as _,
-            schedule,
-            self.ending.clone(),
-        )
+        let hosts = ActionHosts {
+            host: Arc::clone(supervisor) as _,
+            entries: Arc::clone(supervisor) as _,
+            accepted: Arc::clone(supervisor) as _,
+        };
+        ActionTarget::new(hosts, schedule, self.ending.clone())
     }
 
     async fn run(&self) -> RunOutcome {
@@ -247,4 +259,19 @@ async fn a_run_that_was_interrupted_in_its_call_is_not_called_again() {
     let outcome = setting.target().run(&setting.job, &lost, &CancellationToken::new()).await;
     assert_eq!(outcome, RunOutcome::Lost);
     assert_eq!(setting.supervisor.calls.lock().len(), 1);
+}
+
+// Promises: EXT-164
+#[tokio::test]
+async fn an_accepted_job_is_judged_by_what_its_plugin_declares_now() {
+    let mut setting = Setting::new("", ready(true), says("tidied", "")).await;
+    setting.job.accepted = true;
+    assert!(matches!(setting.run().await, RunOutcome::Done(_)));
+    assert_eq!(setting.arguments()["run"]["job"], "nightly");
+    assert_eq!(setting.supervisor.asked.load(Ordering::Relaxed), 0, "the configuration has no entry of it");
+    let gone = vec![EntryState::Failing("files.tidy does not propose this job any more".to_owned())];
+    let mut setting = Setting::new("", gone, says("", "")).await;
+    setting.job.accepted = true;
+    assert!(reason(setting.run().await).contains("does not propose this job any more"));
+    assert!(setting.supervisor.calls.lock().is_empty());
 }

@@ -32,7 +32,7 @@ mod steps;
 mod target;
 mod timestamps;
 
-pub(crate) use action::ActionTarget;
+pub(crate) use action::{ActionHosts, ActionTarget};
 pub(crate) use ask::AskTarget;
 pub(crate) use scheduler::Scheduler;
 pub(crate) use target::Targets;

@@ -21,6 +21,7 @@ fn job(id: &str, overlap: Overlap) -> Arc<Job> {
         retry_after: std::time::Duration::from_secs(60),
         deadline: std::time::Duration::from_secs(600),
         paused: false,
+        accepted: false,
         deliver: None,
         target: Target::Ask { text: "x".to_owned(), session: None, budget: None },
     })

@@ -20,6 +20,17 @@ pub(crate) enum Role {
     Admin,
 }
 
+impl Role {
+    /// The name, as the supervisor writes it.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Call => "call",
+            Self::Operate => "operate",
+            Self::Admin => "admin",
+        }
+    }
+}
+
 /// The kind of client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Origin {
@@ -31,10 +42,23 @@ pub(crate) enum Origin {
     Program,
 }
 
+impl Origin {
+    /// The name, as the supervisor writes it.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Person => "person",
+            Self::Model => "model",
+            Self::Program => "program",
+        }
+    }
+}
+
 /// The client of a connection, for as long as the connection lasts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Client {
     pub(crate) uid: u32,
+    /// For the audit log only.
+    pub(crate) gid: u32,
     /// For the log only.
     pub(crate) pid: u32,
     /// The user whose sessions the client sees.
@@ -64,7 +88,7 @@ impl TryFrom<AttachClient> for Client {
     type Error = ClientError;
 
     fn try_from(attach: AttachClient) -> Result<Self, ClientError> {
-        let AttachClient { uid, pid, sender, role, origin, delegates, .. } = attach;
+        let AttachClient { uid, gid, pid, sender, role, origin, delegates } = attach;
         let role = match role.as_str() {
             "call" => Role::Call,
             "operate" => Role::Operate,
@@ -80,7 +104,7 @@ impl TryFrom<AttachClient> for Client {
         if sender.is_empty() || sender.len() > MAX_NAME_BYTES || sender.chars().any(char::is_control) {
             return Err(ClientError::Sender);
         }
-        Ok(Self { uid, pid, sender: sender.into(), role, origin, delegates, channel: None })
+        Ok(Self { uid, gid, pid, sender: sender.into(), role, origin, delegates, channel: None })
     }
 }
 

@@ -27,6 +27,7 @@ mod memories;
 mod models;
 mod notifications;
 mod plans;
+mod proposals;
 mod request_limiter;
 mod sampling;
 mod schedule;

@@ -8,12 +8,13 @@ use talon_proto::agent::{
     PauseJobRequest, RunJobRequest,
 };
 use talon_sanitize::nearest;
-use talon_schedule::{Job, Recurrence, Target};
+use talon_schedule::{Job, Target};
 use talon_store::{NewOccurrence, Occurrence, OccurrenceKind, PageRequest, Plan, ScheduledJob, Timestamp};
 use tokio::time::timeout;
 use tonic::Status;
 
 use super::client::Client;
+use super::proposals::open_proposals;
 use super::service::{Service, page, token};
 use super::sessions::unix_ms;
 use crate::error_status::store_error_status;
@@ -33,13 +34,23 @@ impl Service {
         _request: ListJobsRequest,
     ) -> Result<ListJobsResponse, Status> {
         client.require_operator("to see the schedule")?;
+        let proposals = self.agent.proposals.list().await.map_err(|error| store_error_status(&error))?;
         let known = self.known_jobs().await?;
         let mut jobs = Vec::new();
         for (id, job) in self.agent.jobs.get().iter() {
             let stored = known.iter().find(|stored| stored.job == *id);
-            jobs.push(self.job_view(job, stored).await?);
+            let view = self.job_view(job, stored).await?;
+            let accepted = proposals.accepted.iter().find(|(text, _)| job.accepted && text.job == *id);
+            jobs.push(match accepted {
+                Some((text, problem)) => agent::Job {
+                    accepted_hash: text.digest.clone(),
+                    problem: problem.clone().unwrap_or_default(),
+                    ..view
+                },
+                None => view,
+            });
         }
-        Ok(ListJobsResponse { jobs })
+        Ok(ListJobsResponse { jobs, proposals: open_proposals(&proposals) })
     }
 
     pub(super) async fn list_occurrences(
@@ -163,7 +174,7 @@ impl Service {
             .map(|planned| job.begins(planned));
         Ok(agent::Job {
             id: id.to_owned(),
-            when: when(&job.recurrence),
+            when: job.recurrence.to_string(),
             timezone: job.recurrence.zone().name().to_owned(),
             target: match &job.target {
                 Target::Ask { .. } => "ask".to_owned(),
@@ -173,15 +184,8 @@ impl Service {
             paused_by_configuration: job.paused,
             next_unix_ms: next.map(|next| next.as_millisecond().unsigned_abs()),
             last: last.first().map(occurrence_view),
+            ..agent::Job::default()
         })
-    }
-}
-
-fn when(recurrence: &Recurrence) -> String {
-    match recurrence {
-        Recurrence::Cron { cron, .. } => format!("cron {cron}"),
-        Recurrence::Every(interval) => format!("every {interval}"),
-        Recurrence::At(at) => format!("at {at}"),
     }
 }
 

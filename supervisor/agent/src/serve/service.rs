@@ -5,19 +5,20 @@ use std::sync::Arc;
 use talon_agent_settings::linked_sender;
 use talon_proto::agent::agent_server::Agent as Rpc;
 use talon_proto::agent::{
-    Approval, ApprovalRule, AskRequest, AttachRequest, CancelRequest, CancelResponse, CompactSessionRequest,
-    CompactSessionResponse, CreateSessionRequest, DecideRequest, DeleteSessionRequest, DeleteSessionResponse,
-    FollowRequest, ForgetMemoriesRequest, ForgetMemoriesResponse, ForgetSenderRequest, ForgetSenderResponse,
-    GetCostsRequest, GetCostsResponse, GetLoopRequest, GetMemoryRequest, GetMetricsRequest,
-    GetMetricsResponse, GetSessionRequest, GetSessionResponse, GetStatusRequest, GetStatusResponse, Job,
-    ListApprovalRulesRequest, ListApprovalRulesResponse, ListApprovalsRequest, ListApprovalsResponse,
-    ListJobsRequest, ListJobsResponse, ListMemoriesRequest, ListMemoriesResponse, ListModelsRequest,
-    ListModelsResponse, ListNotificationsRequest, ListNotificationsResponse, ListOccurrencesRequest,
-    ListOccurrencesResponse, ListSessionsRequest, ListSessionsResponse, ListToolsRequest, ListToolsResponse,
-    LoopState, Memory, Notification, Occurrence, PauseJobRequest, Plan, ResumeSessionRequest,
-    ResumeSessionResponse, RetryNotificationsRequest, RetryNotificationsResponse, RevokeApprovalRuleRequest,
-    RunJobRequest, Session, SetPlanRequest, TestExtensionRequest, TestExtensionResponse,
-    TestNotificationRequest, UndoTurnsRequest, UndoTurnsResponse, UpdateSessionRequest,
+    Approval, ApprovalRule, AskRequest, AttachRequest, CancelRequest, CancelResponse, Chunk,
+    CompactSessionRequest, CompactSessionResponse, CreateSessionRequest, DecideJobProposalRequest,
+    DecideRequest, DeleteSessionRequest, DeleteSessionResponse, FollowRequest, ForgetMemoriesRequest,
+    ForgetMemoriesResponse, ForgetSenderRequest, ForgetSenderResponse, GetCostsRequest, GetCostsResponse,
+    GetLoopRequest, GetMemoryRequest, GetMetricsRequest, GetMetricsResponse, GetSessionRequest,
+    GetSessionResponse, GetStatusRequest, GetStatusResponse, Job, JobProposal, ListApprovalRulesRequest,
+    ListApprovalRulesResponse, ListApprovalsRequest, ListApprovalsResponse, ListJobsRequest,
+    ListJobsResponse, ListMemoriesRequest, ListMemoriesResponse, ListModelsRequest, ListModelsResponse,
+    ListNotificationsRequest, ListNotificationsResponse, ListOccurrencesRequest, ListOccurrencesResponse,
+    ListSessionsRequest, ListSessionsResponse, ListToolsRequest, ListToolsResponse, LoopState, Memory,
+    Notification, Occurrence, PauseJobRequest, Plan, ResumeSessionRequest, ResumeSessionResponse,
+    RetryNotificationsRequest, RetryNotificationsResponse, RevokeApprovalRuleRequest, RunJobRequest, Session,
+    SetPlanRequest, TestExtensionRequest, TestExtensionResponse, TestNotificationRequest, UndoTurnsRequest,
+    UndoTurnsResponse, UpdateSessionRequest,
 };
 use talon_store::{Error, PageRequest, PageToken, Session as Kept, SessionId};
 use talon_trace_context::{TRACE_PARENT, TraceParent};
@@ -249,6 +250,13 @@ impl Rpc for Service {
 
     async fn run_job(&self, request: Request<RunJobRequest>) -> Result<Response<Occurrence>, Status> {
         answer!(self, request, run_job)
+    }
+
+    async fn decide_job_proposal(
+        &self,
+        request: Request<DecideJobProposalRequest>,
+    ) -> Result<Response<JobProposal>, Status> {
+        answer!(self, request, decide_job_proposal)
     }
 
     async fn pause_job(&self, request: Request<PauseJobRequest>) -> Result<Response<Job>, Status> {

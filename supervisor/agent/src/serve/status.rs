@@ -20,8 +20,12 @@ impl Service {
         _request: GetStatusRequest,
     ) -> Result<GetStatusResponse, Status> {
         let setup = self.agent.setup();
-        let (mut problems, pending, vectors) =
-            tokio::join!(self.agent.problems(), self.agent.approvals_pending(), self.agent.memory_vectors());
+        let (mut problems, pending, vectors, proposed) = tokio::join!(
+            self.agent.problems(),
+            self.agent.approvals_pending(),
+            self.agent.memory_vectors(),
+            self.agent.proposals_waiting()
+        );
         if pending.is_none() {
             problems.push(
                 "how many calls wait for a person is not known, since approvals are being written: see whether the agent's database answers"
@@ -42,7 +46,7 @@ impl Service {
             approvals_pending: count(pending.unwrap_or_default()),
             workspace: workspace.map(|path| path.display().to_string()).unwrap_or_default(),
             memory_vectors: vectors.map(memory_vectors),
-            schedule: self.agent.jobs.status().map(schedule_status),
+            schedule: schedule_status(self.agent.jobs.status(), count(proposed.unwrap_or_default())),
             notifications: self.notification_status().await,
         })
     }
@@ -65,15 +69,20 @@ impl Service {
     }
 }
 
-fn schedule_status(status: JobsStatus) -> ScheduleStatus {
+/// `None` without jobs and without proposed ones.
+fn schedule_status(status: Option<JobsStatus>, proposed: u32) -> Option<ScheduleStatus> {
     let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
-    ScheduleStatus {
+    let Some(status) = status else {
+        return (proposed > 0).then(|| ScheduleStatus { proposed, ..ScheduleStatus::default() });
+    };
+    Some(ScheduleStatus {
         jobs: count(status.jobs),
         paused: count(status.paused),
         running: count(status.running),
         waiting: count(status.waiting),
         next_unix_ms: status.next.map(|next| next.as_millisecond().unsigned_abs()),
-    }
+        proposed,
+    })
 }
 
 fn memory_vectors(report: IndexReport) -> MemoryVectors {

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 use talon_proto::agent::{
-    GetSessionRequest, ListJobsRequest, ListOccurrencesRequest, ListSessionsRequest, Occurrence,
-    PauseJobRequest, RunJobRequest,
+    DecideJobProposalRequest, GetSessionRequest, ListJobsRequest, ListOccurrencesRequest,
+    ListSessionsRequest, Occurrence, PauseJobRequest, RunJobRequest, from_agent,
 };
 use tonic::Code;
 
@@ -104,6 +104,32 @@ async fn a_named_conversation_goes_on_from_run_to_run() {
     let done: Vec<&Occurrence> = all.iter().filter(|occurrence| occurrence.state == "done").collect();
     assert_eq!(done[0].session_id, done[1].session_id);
     assert!(said(&mut client, &done[0].session_id).await["assistant"].len() >= 2);
+}
+
+// Promises: EXT-166
+#[tokio::test]
+async fn only_people_who_operate_decide_about_proposed_jobs_and_the_supervisor_is_told() {
+    let place = TestDirectory::new();
+    let (mut agent, _client) = scheduled(&place, "[{ id: greet, every: 1h, ask: hello }]").await;
+    let decision =
+        |accept| DecideJobProposalRequest { job: "files.tidy".to_owned(), hash: "a".repeat(64), accept };
+    for (role, origin) in [("call", "person"), ("operate", "program"), ("admin", "model")] {
+        let mut client = agent.client_with("eve", role, origin).await;
+        let refused = refused(client.decide_job_proposal(decision(true)).await);
+        assert_eq!(refused.code(), Code::PermissionDenied, "{role} {origin}");
+    }
+    let mut client = agent.client_with("ada", "operate", "person").await;
+    let refused = refused(client.decide_job_proposal(decision(false)).await);
+    assert_eq!(refused.code(), Code::NotFound, "{refused}");
+    let told = loop {
+        match agent.receive().await.expect("it serves") {
+            from_agent::Kind::JobDecision(told) => break told,
+            _ => continue,
+        }
+    };
+    assert_eq!((told.uid, told.role.as_str(), told.origin.as_str()), (1000, "operate", "person"));
+    assert_eq!((told.verb.as_str(), told.job.as_str()), ("reject_job", "files.tidy"));
+    assert!(told.problem.contains("no plugin proposes a job"), "{told:?}");
 }
 
 // Promises: EXT-39

@@ -10,7 +10,6 @@ mod call_question;
 mod call_screen;
 pub(crate) mod connection;
 pub(crate) mod event;
-pub(crate) mod events;
 mod form_filler;
 pub(crate) mod gateway;
 pub(crate) mod plugin;

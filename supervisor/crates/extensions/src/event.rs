@@ -66,7 +66,7 @@ kinds! {
     PluginRestarting = "plugin.restarting", Warning, ["plugin", "reason", "restarts"], "A plugin was restarted too often within a short time.";
     PluginQuarantined = "plugin.quarantined", Critical, ["plugin", "reason"], "A plugin is in quarantine: it kept sending control syntax.";
     PluginReady = "plugin.ready", Info, ["plugin"], "A plugin works again.";
-    ScriptRefused = "script.refused", Warning, ["plugin", "script", "sha256"], "A saved script does not load; the version before it runs on, or none.";
+    ScriptRefused = "script.refused", Warning, ["plugin", "script", "sha256", "reason"], "A saved script does not load; the version before it runs on, or none.";
     ScriptLoaded = "script.loaded", Info, ["plugin", "script", "sha256"], "A script runs again as its file is, after one that was refused.";
     ApprovalWaiting = "approval.waiting", Warning, ["approval", "session", "sender", "plugin", "action"], "A call waits for a person's decision.";
     BudgetWarning = "budget.warning", Warning, ["budget", "spent", "limit", "session", "sender"], "Most of a budget is spent.";
@@ -76,6 +76,7 @@ kinds! {
     StateAvailable = "state.available", Info, ["service"], "The store answers again.";
     ConfigRefused = "config.refused", Warning, ["reason"], "A changed configuration was refused; the old one holds.";
     ScheduleFailed = "schedule.failed", Warning, ["job", "run", "reason"], "A run of a job failed, and is not tried again.";
+    ScheduleProposed = "schedule.proposed", Info, ["job", "plugin", "action", "when", "hash"], "A plugin proposes a job, which runs once an operator accepts it.";
     ShadowGhost = "shadow.ghost", Info, ["session", "sender"], "The agent has a proposal. Nothing sends this yet.";
     Answer = "answer", Info, ["job", "run", "session", "sender"], "The answer of a job that names the entry with `deliver`.";
     SourceEvent = "source.event", Info, ["plugin", "topic", "event_id"], "A plugin tells what happened. It has the fields of the plugin, too; entries name the plugin and the fields.";

@@ -33,7 +33,7 @@ mod hook;
 mod limits;
 mod notification;
 pub mod page;
-mod quiet;
+mod quiet_hours;
 pub mod role;
 mod route;
 mod schedule;
@@ -51,7 +51,8 @@ pub use limits::{
     MAX_STORAGE_PAGE_ITEMS, MAX_STORAGE_VALUE_BYTES,
 };
 pub use notification::NotificationEntry;
-pub use quiet::{ParseTimeOfDayError, QuietHours, TimeOfDay};
+pub use quiet_hours::{ParseTimeOfDayError, QuietHours, TimeOfDay};
 pub use role::Role;
 pub use route::{RouteEntry, RouteMethod};
 pub use scope::AccessScope;
+pub use talon_schedule::{DeclaredJob, MAX_PROPOSALS, Proposal};

@@ -10,7 +10,7 @@ use talon_agent_settings::TimeSpan;
 use talon_schedule::Interval;
 
 use crate::event::EventKind;
-use crate::quiet::QuietHours;
+use crate::quiet_hours::QuietHours;
 
 /// A name, since `schemars` reads a list only where another crate switches on `full` of `syn`.
 const EXAMPLE_KINDS: [&str; 2] = ["plugin.failed", "approval.*"];

@@ -53,14 +53,16 @@ pub enum EventKind {
     ReplacementFailed,
     /// The configuration was reloaded: `changed`, `needs_restart`.
     ConfigReloaded,
-    /// A configuration was refused; the previous one stays in force: `problems`.
+    /// A configuration was refused; the previous one stays in force: `problems`, `reason`.
     ConfigRefused,
     /// A plugin was refused.
     Refused,
-    /// A plugin's answers held too much control syntax; emitted by the dispatcher: `neutralised`.
+    /// A plugin's answers held too much control syntax; emitted by the dispatcher: `neutralised`, `reason`.
     Quarantined,
     /// A plugin logged more than it may: `dropped`.
     LogLinesDropped,
+    /// A plugin told an event, which is recorded: `topic`, `event_id`, `severity`.
+    SourceEvent,
     /// About the supervisor itself.
     Supervisor,
 }
@@ -89,6 +91,7 @@ impl EventKind {
             Self::Refused => "refused",
             Self::Quarantined => "quarantined",
             Self::LogLinesDropped => "log_lines_dropped",
+            Self::SourceEvent => "source_event",
             Self::Supervisor => "supervisor",
         }
     }

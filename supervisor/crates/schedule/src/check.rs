@@ -154,6 +154,7 @@ impl ScheduleEntry {
                 retry_after: self.retry_after.get(),
                 deadline: self.deadline.get(),
                 paused: self.paused,
+                accepted: false,
                 deliver: self.deliver.clone(),
                 target,
             }),

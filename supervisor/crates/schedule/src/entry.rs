@@ -92,6 +92,33 @@ pub struct ScheduleEntry {
     pub args: Option<Map<String, Value>>,
 }
 
+impl ScheduleEntry {
+    /// An entry that calls an action, without a time yet, and with the defaults of all other keys.
+    pub(crate) fn of_action(id: JobId, action: String, args: Map<String, Value>) -> Self {
+        Self {
+            id,
+            cron: None,
+            every: None,
+            at: None,
+            timezone: None,
+            jitter: None,
+            missed: MissedKey::default(),
+            missed_max: default_missed_max(),
+            overlap: Overlap::default(),
+            retries: 0,
+            retry_after: default_retry_after(),
+            deadline: default_deadline(),
+            paused: false,
+            budget: None,
+            ask: None,
+            session: None,
+            deliver: None,
+            action: Some(action),
+            args: Some(args),
+        }
+    }
+}
+
 /// What becomes of missed times.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

@@ -58,6 +58,8 @@ pub struct Job {
     pub deadline: Duration,
     /// Whether it rests by the configuration.
     pub paused: bool,
+    /// Whether a plugin proposed it and the operator accepted it; otherwise it is the configuration's.
+    pub accepted: bool,
     /// The notification entry that also gets the answer.
     pub deliver: Option<String>,
     /// What it does.

@@ -9,6 +9,7 @@
 //! - [`Recurrence`]: the planned times of a job: by cron, every so often, or once
 //! - [`jitter`]: how much later than planned an occurrence begins
 //! - [`ScheduleEntry`]: what an operator writes about a job; [`Job`]: the same, checked
+//! - [`Proposal`]: a job that a plugin proposes, and the text that an operator decides about
 //! - [`decide`]: which occurrences of a job are due, and which were missed
 //!
 //! # Changes of the clock
@@ -29,6 +30,7 @@ mod job;
 mod job_id;
 mod local_time;
 mod missed;
+mod proposal;
 mod recurrence;
 mod zone;
 
@@ -43,5 +45,6 @@ pub use jitter::jitter;
 pub use job::{Job, Target};
 pub use job_id::{JobId, JobIdError};
 pub use missed::MissedPolicy;
+pub use proposal::{DeclaredJob, MAX_PROPOSALS, MAX_PROPOSED_ARGS_BYTES, Proposal, ProposalError};
 pub use recurrence::{ClockChange, Recurrence, RecurrenceError};
 pub use zone::{UnknownZoneError, Zone};

@@ -1,38 +1,45 @@
 //! From local times to points in time, at changes of the clock as well.
 
 use jiff::civil::DateTime;
-use jiff::tz::{AmbiguousOffset, TimeZone};
+use jiff::tz::{AmbiguousOffset, Offset, TimeZone};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::cron::CronExpression;
 
 const SECOND: SignedDuration = SignedDuration::from_secs(1);
 
+/// More than any clock differs from UTC, so that a local time lies within so much of the same numbers in UTC.
+const MOST_OFFSET: SignedDuration = SignedDuration::from_hours(26);
+
 /// The point in time of a fixed local time: of a repeated time the first; of a skipped time the moment right
 /// after the skip. Later local times never have earlier points in time.
 ///
-/// Around the last change that its database records, jiff may take a time for skipped or repeated by the rule of later years
-/// (America/Nuuk on 2023-10-28). What it says of a point in time is right there, too, so that counts.
+/// Around the last change that its database records, jiff may take a time for skipped or repeated by the rule of later years, and know
+/// another change (America/Nuuk on 2023-10-28, America/Indiana/Winamac on 2007-03-11). What it says of a point in time is right there,
+/// too, so that counts.
 pub(crate) fn fixed_time(zone: &TimeZone, local: DateTime) -> Option<Timestamp> {
-    let offset = zone.to_ambiguous_timestamp(local).offset();
-    let candidates = match offset {
+    let [before, after] = match zone.to_ambiguous_timestamp(local).offset() {
         AmbiguousOffset::Unambiguous { offset } => [offset, offset],
         AmbiguousOffset::Fold { before, after } | AmbiguousOffset::Gap { before, after } => [before, after],
     };
-    let points = candidates.into_iter().filter_map(|offset| offset.to_timestamp(local).ok());
-    if let Some(shown) = points.filter(|at| zone.to_datetime(*at) == local).min() {
-        return Some(shown);
+    let in_utc = Offset::UTC.to_timestamp(local).ok()?;
+    let around = [in_utc.checked_sub(MOST_OFFSET), in_utc.checked_add(MOST_OFFSET)];
+    let offsets = around.into_iter().flatten().map(|at| zone.to_offset(at)).chain([before, after]);
+    let mut points: Vec<Timestamp> = offsets.filter_map(|offset| offset.to_timestamp(local).ok()).collect();
+    points.sort_unstable();
+    if let Some(shown) = points.iter().find(|at| zone.to_datetime(**at) == local) {
+        return Some(*shown);
     }
-    match offset {
-        AmbiguousOffset::Unambiguous { offset } => offset.to_timestamp(local).ok(),
-        AmbiguousOffset::Fold { before, .. } => before.to_timestamp(local).ok(),
-        AmbiguousOffset::Gap { before, .. } => {
-            // As if the clock had not been changed: at the change, or later by less than was skipped.
-            let unchanged = before.to_timestamp(local).ok()?;
-            let change = zone.preceding(unchanged.checked_add(SECOND).ok()?).next()?;
-            Some(change.timestamp())
+    // The clock shows less at the first of them, and more at the last: as if it had been changed before, and as if it never was.
+    let (mut less, mut more) = (points.first()?.as_second(), points.last()?.as_second());
+    while more - less > 1 {
+        let middle = less + (more - less) / 2;
+        match zone.to_datetime(Timestamp::from_second(middle).ok()?) < local {
+            true => less = middle,
+            false => more = middle,
         }
     }
+    Timestamp::from_second(more).ok()
 }
 
 /// The first point in time after `after` of an expression with fixed times.

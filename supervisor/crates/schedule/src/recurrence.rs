@@ -1,5 +1,7 @@
 //! The planned times of a job.
 
+use std::fmt;
+
 use jiff::civil::DateTime;
 use jiff::tz::AmbiguousOffset;
 use jiff::{SignedDuration, Timestamp};
@@ -49,6 +51,17 @@ pub enum ClockChange {
 pub struct RecurrenceError {
     /// The text, truncated.
     pub shown: String,
+}
+
+impl fmt::Display for Recurrence {
+    /// `cron 0 9 * * 1-5`, `every 6h` or `at 2026-12-24T17:00:00Z`, without the time zone.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cron { cron, .. } => write!(f, "cron {cron}"),
+            Self::Every(interval) => write!(f, "every {interval}"),
+            Self::At(at) => write!(f, "at {at}"),
+        }
+    }
 }
 
 impl Recurrence {

@@ -1,7 +1,7 @@
 //! Durable state: the plugins' key-values, the conversations, the memory.
 //!
-//! Five interfaces with a trait each, [`KeyValues`], [`Sessions`], [`Memory`], [`Schedule`] and [`Outbox`], and two
-//! engines that implement all of them: SQLite, in a local file, and PostgreSQL, which several machines can share.
+//! Six interfaces with a trait each, [`KeyValues`], [`Sessions`], [`Memory`], [`Schedule`], [`JobProposals`] and
+//! [`Outbox`], and two engines that implement all of them: SQLite, in a local file, and PostgreSQL, which several machines can share.
 //! [`StoreOptions`] opens a [`Store`] with either. No other crate of Talon uses SQL.
 //!
 //! | guarantee | SQLite | PostgreSQL |
@@ -39,6 +39,7 @@ mod opened_for_restore;
 mod options;
 mod page;
 mod postgres;
+mod proposal;
 mod schedule;
 mod search;
 mod session;
@@ -67,6 +68,9 @@ pub use open_error::{Holder, OpenError};
 pub use opened_for_restore::OpenedForRestore;
 pub use options::{Engine, StoreOptions};
 pub use page::{Page, PageRequest, PageToken};
+pub use proposal::{
+    DeclaredProposals, JobProposal, JobProposals, NewProposal, ProposalDecision, ProposalState,
+};
 pub use schedule::{
     Claim, JobTiming, NewOccurrence, Occurrence, OccurrenceKind, OccurrenceState, Plan, RunEnd, RunHandle,
     RunResult, Schedule, ScheduledJob,

@@ -89,6 +89,13 @@ pub const MAX_NOTE_BYTES: usize = 4 * 1024;
 pub const MAX_RESULT_TEXT_BYTES: usize = 8 * 1024;
 /// The longest structured answer, as JSON, that an occurrence keeps.
 pub const MAX_RESULT_JSON_BYTES: usize = 16 * 1024;
+/// How many proposed jobs all plugins have at once: 16 of each of 256 plugins.
+pub const MAX_DECLARED_PROPOSALS: usize = 4_096;
+/// The longest text of a proposed job: 4 KiB of arguments, with its names and times.
+pub const MAX_PROPOSAL_BYTES: usize = 16 * 1024;
+/// How many rejected texts of jobs are kept. 200: each is a decision by hand. Of one that is forgotten, the next
+/// declaration proposes it again.
+pub const MAX_REJECTED_PROPOSALS: u32 = 200;
 /// How many changes of notifications are stored at once.
 pub const MAX_BATCH: usize = 512;
 /// The largest payload of a notification: a digest of a hundred events with summaries and fields.

@@ -12,6 +12,7 @@ use crate::notification::Outbox;
 use crate::open_error::OpenError;
 use crate::options::{Engine, StoreOptions};
 use crate::postgres::PostgresStore;
+use crate::proposal::JobProposals;
 use crate::schedule::Schedule;
 use crate::session::Sessions;
 use crate::sqlite::SqliteStore;
@@ -140,6 +141,15 @@ impl Store {
     /// The schedule.
     #[must_use]
     pub fn schedule(&self) -> Arc<dyn Schedule> {
+        match &self.backend {
+            Backend::Sqlite(store) => Arc::<SqliteStore>::clone(store),
+            Backend::Postgres(store) => Arc::<PostgresStore>::clone(store),
+        }
+    }
+
+    /// The jobs that plugins propose.
+    #[must_use]
+    pub fn job_proposals(&self) -> Arc<dyn JobProposals> {
         match &self.backend {
             Backend::Sqlite(store) => Arc::<SqliteStore>::clone(store),
             Backend::Postgres(store) => Arc::<PostgresStore>::clone(store),

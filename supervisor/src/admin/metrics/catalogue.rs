@@ -91,6 +91,26 @@ pub const ALL: &[Metric] = &[
         &[],
         "Events that were lost before they were recorded, since they came too fast or the disk did not take them",
     ),
+    counter(
+        "talon_plugin_events_total",
+        &[PLUGIN, "outcome"],
+        "Events that the plugin told: recorded, repeated (it sent them again), refused (not within the limits)",
+    ),
+    counter(
+        "talon_plugin_events_acknowledged_total",
+        BY_PLUGIN,
+        "Events whose end the plugin was told of; it sends others again",
+    ),
+    counter(
+        "talon_plugin_events_dropped_total",
+        BY_PLUGIN,
+        "Events that the bound of their log removed before the agent read them",
+    ),
+    gauge(
+        "talon_plugin_events_waiting",
+        BY_PLUGIN,
+        "1 while events wait in the plugin: it tells more than it may, or the disk refuses them",
+    ),
     // The guard.
     counter(
         "talon_guard_calls_total",

@@ -3,13 +3,16 @@
 use talon_proto::state::{
     ExportChunk, ExportDone, ExportEnd, ExportFile, ExportPlanned, Layers, export_chunk::Kind,
 };
-use talon_store::{Error, KeyValues, Message, Outbox, PluginId, Schedule, Session, SessionId, Store};
+use talon_store::{
+    Error, JobProposals, KeyValues, Message, Outbox, PluginId, Schedule, Session, SessionId, Store,
+};
 use tokio::sync::mpsc;
 
 use super::emit::YamlWriter;
 use super::limits::CHUNK_BYTES;
 use super::{
-    approval_rules, layout, media, memories, messages, notifications, occurrences, sessions, source,
+    approval_rules, layout, media, memories, messages, notifications, occurrences, proposals, sessions,
+    source,
 };
 
 /// Why an export ended before it was done.
@@ -88,6 +91,7 @@ async fn conversations(store: &Store, out: &mut ExportSink) -> Result<(), Export
     let mut files = u64::from(!source::memories(&*memory, None).await?.items.is_empty())
         + u64::from(!source::approval_rules(&*key_values, None).await?.items.is_empty())
         + u64::from(finished.iter().any(occurrences::is_finished))
+        + u64::from(store.job_proposals().list().await?.iter().any(proposals::is_decided))
         + u64::from(!source::notifications(&*outbox, None).await?.items.is_empty());
     files += sessions_with_media(&*key_values).await?;
     let mut after = None;
@@ -131,7 +135,18 @@ async fn conversations(store: &Store, out: &mut ExportSink) -> Result<(), Export
     approval_rules(&*key_values, out).await?;
     session_media(&*key_values, out).await?;
     occurrences(&*schedule, out).await?;
+    proposals(&*store.job_proposals(), out).await?;
     notifications(&*outbox, out).await
+}
+
+/// What the operator decided about proposed jobs.
+async fn proposals(store: &dyn JobProposals, out: &mut ExportSink) -> Result<(), ExportError> {
+    let mut file = ExportedFile::new(layout::PROPOSALS.to_owned());
+    for proposal in store.list().await?.iter().filter(|proposal| proposals::is_decided(proposal)) {
+        proposals::write(&mut file.yaml, proposal);
+        file.record(out).await?;
+    }
+    file.end(out).await
 }
 
 /// What people were told, or were to be told.

@@ -19,7 +19,7 @@ use super::omitted::OmittedFields;
 use super::read::{self, Item, Shape};
 use super::record_writer::{Outcome, PendingWrites, RecordWriter};
 use super::sessions::{SessionReader, UNKNOWN_NAME, is_name};
-use super::{approval_rules, entries, media, memories, messages, notifications, occurrences};
+use super::{approval_rules, entries, media, memories, messages, notifications, occurrences, proposals};
 
 /// Why an import cannot continue. An invalid record is not a reason: it is reported.
 #[derive(Debug, thiserror::Error)]
@@ -110,6 +110,7 @@ impl Importer {
             Ok(FileKind::ApprovalRules) => self.approval_rules(bytes, &mut report).await?,
             Ok(FileKind::Media(session)) => self.media(session, bytes, &mut report).await?,
             Ok(FileKind::Occurrences) => self.occurrences(bytes, &mut report).await?,
+            Ok(FileKind::Proposals) => self.proposals(bytes, &mut report).await?,
             Ok(FileKind::Notifications) => self.notifications(bytes, &mut report).await?,
             Ok(FileKind::Session(stem)) => self.session(&stem, bytes, &mut report).await?,
             Err(error) => {
@@ -225,6 +226,24 @@ impl Importer {
             match occurrence {
                 Ok(occurrence) => {
                     let outcome = self.writer.occurrence(occurrence).await?;
+                    report.report_write(Some((record, at, outcome))).await?;
+                }
+                Err(problem) => report.refuse(&record, problem).await?,
+            }
+        }
+        items.end(report).await
+    }
+
+    async fn proposals(&mut self, bytes: Vec<u8>, report: &mut FileReport<'_>) -> Result<(), ImportError> {
+        let mut items = RecordStream::read(bytes, Shape::Map);
+        let mut seen = entries::SeenKeys::default();
+        while let Some(item) = items.next().await {
+            let Item::Entry(key, value) = item else { continue };
+            let at = key.at;
+            let (record, proposal) = proposals::read(key, value, &mut seen);
+            match proposal {
+                Ok(proposal) => {
+                    let outcome = self.writer.proposal(proposal).await?;
                     report.report_write(Some((record, at, outcome))).await?;
                 }
                 Err(problem) => report.refuse(&record, problem).await?,

@@ -14,6 +14,9 @@ pub(super) const APPROVAL_RULES: &str = "approvals/rules.yaml";
 /// The file of what jobs did.
 pub(super) const OCCURRENCES: &str = "schedule/occurrences.yaml";
 
+/// The file of the operator's decisions about jobs that plugins propose.
+pub(super) const PROPOSALS: &str = "schedule/proposals.yaml";
+
 /// The file of what people are told.
 pub(super) const NOTIFICATIONS: &str = "notifications/notifications.yaml";
 
@@ -30,6 +33,8 @@ pub(super) enum FileKind {
     Media(SessionId),
     /// The finished occurrences of jobs.
     Occurrences,
+    /// Proposed jobs that are accepted or rejected.
+    Proposals,
     /// Notifications.
     Notifications,
     /// The entries of a plugin.
@@ -49,7 +54,7 @@ pub(super) enum UnknownPathError {
     NoSession,
     #[error(
         "is not part of the layout: sessions/<id>.yaml, memory/memories.yaml, approvals/rules.yaml, media/<id>.yaml, schedule/occurrences.yaml, \
-         notifications/notifications.yaml, plugins/<id>/state.yaml"
+         schedule/proposals.yaml,          notifications/notifications.yaml, plugins/<id>/state.yaml"
     )]
     NotInLayout,
 }
@@ -72,6 +77,7 @@ impl FileKind {
             ["memory", "memories.yaml"] => Ok(Self::Memories),
             ["approvals", "rules.yaml"] => Ok(Self::ApprovalRules),
             ["schedule", "occurrences.yaml"] => Ok(Self::Occurrences),
+            ["schedule", "proposals.yaml"] => Ok(Self::Proposals),
             ["notifications", "notifications.yaml"] => Ok(Self::Notifications),
             ["sessions", file] if file.len() > ".yaml".len() && file.ends_with(".yaml") => {
                 Ok(Self::Session(file[..file.len() - ".yaml".len()].to_owned()))
@@ -97,6 +103,7 @@ impl FileKind {
             | Self::ApprovalRules
             | Self::Media(_)
             | Self::Occurrences
+            | Self::Proposals
             | Self::Notifications => Layers::Conversations,
         }
     }

@@ -9,6 +9,7 @@
 //! | `approvals/rules.yaml` | a map of rules' ids and their JSON | a rule |
 //! | `media/<session>.yaml` | a map of pieces' names (`TIME.SHA256/NUMBER`) and their bytes, as `!!binary` | a piece |
 //! | `schedule/occurrences.yaml` | a map of jobs with planned times, and their JSON | a finished occurrence |
+//! | `schedule/proposals.yaml` | a map of jobs with digests, and their JSON | the operator's decision about a proposed job |
 //! | `notifications/notifications.yaml` | a map of ids, and their JSON | a notification |
 //! | `plugins/<id>/state.yaml` | a map of keys and texts, bytes that are no text as `!!binary` | a key |
 //!
@@ -63,6 +64,7 @@ mod node;
 mod notifications;
 mod occurrences;
 mod omitted;
+mod proposals;
 mod read;
 mod record_writer;
 mod scalar;

@@ -7,8 +7,9 @@ use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesOrdered;
 use talon_store::{
-    APPROVAL_RULE_PREFIX, APPROVALS_NAMESPACE, Error, ExportedSession, Key, Message, Namespace, Notification,
-    Occurrence, Quota, Resource, SessionId, Store, StoredMemory, SwapResult, Usage,
+    APPROVAL_RULE_PREFIX, APPROVALS_NAMESPACE, Error, ExportedSession, JobProposal, Key, Message, Namespace,
+    Notification, Occurrence, ProposalState, Quota, Resource, SessionId, Store, StoredMemory, SwapResult,
+    Usage,
 };
 
 use super::limits::IN_FLIGHT;
@@ -163,6 +164,30 @@ impl RecordWriter {
             return Ok(Outcome::Imported);
         }
         let imported = store.import(occurrence).await;
+        refuse_record_errors(imported.map(|new| if new { Outcome::Imported } else { Outcome::Unchanged }))
+    }
+
+    pub(super) async fn proposal(&mut self, proposal: JobProposal) -> Result<Outcome, Error> {
+        let store = self.store.job_proposals();
+        let known = store.list().await?;
+        let of_job = || known.iter().filter(|known| known.job == proposal.job);
+        if let Some(there) = of_job().find(|known| known.digest == proposal.digest) {
+            return Ok(if there.state == proposal.state {
+                Outcome::Unchanged
+            } else {
+                Outcome::Refused("there is another decision about this text already, which stays".to_owned())
+            });
+        }
+        let accepted = ProposalState::Accepted;
+        if proposal.state == accepted && of_job().any(|known| known.state == accepted) {
+            return Ok(Outcome::Refused(
+                "another text of this job is accepted already, and stays so".to_owned(),
+            ));
+        }
+        if self.dry_run.is_some() {
+            return Ok(Outcome::Imported);
+        }
+        let imported = store.import(proposal).await;
         refuse_record_errors(imported.map(|new| if new { Outcome::Imported } else { Outcome::Unchanged }))
     }
 

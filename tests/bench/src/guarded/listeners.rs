@@ -35,7 +35,7 @@ impl EventFanOut {
         let mut heard = Vec::with_capacity(count);
         for _ in 0..count {
             let listener = Client::connect(socket.clone()).await?;
-            let request = WatchEventsRequest { plugin: PLUGIN.to_owned() };
+            let request = WatchEventsRequest { plugin: PLUGIN.to_owned(), ..WatchEventsRequest::default() };
             let stream = listener.host().watch_events(request).await?.into_inner();
             let (tell, told) = watch::channel(0);
             heard.push(told);

@@ -162,6 +162,13 @@ impl Agent for Service {
         unimplemented()
     }
 
+    async fn decide_job_proposal(
+        &self,
+        _: Request<DecideJobProposalRequest>,
+    ) -> Result<Response<JobProposal>, Status> {
+        unimplemented()
+    }
+
     async fn list_notifications(
         &self,
         _: Request<ListNotificationsRequest>,

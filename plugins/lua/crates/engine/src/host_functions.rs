@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use mlua::{Error, Function, Lua, LuaString, MultiValue, Table, Value};
 
-use crate::clock::Clock;
+use crate::clock::{self, Clock};
 use crate::limits::{
     MAX_KV_CALLS, MAX_KV_KEY_BYTES, MAX_KV_VALUE_BYTES, MAX_LOG_BYTES, MAX_LOG_LINES, MAX_PROMPT_BYTES,
 };
@@ -73,7 +73,7 @@ impl HostFunctions {
                 let (slot, clock) = (Rc::clone(slot), clock.clone());
                 let made = lua.create_function(move |lua, args: MultiValue| {
                     if clock.stopped().is_some() {
-                        return Err(raise("the time of the call is over"));
+                        return Err(clock::time_is_over());
                     }
                     function(lua, &slot, &clock, args)
                 })?;

@@ -9,9 +9,12 @@
 //! # What stops a script
 //!
 //! After the deadline every loop, every call and every step of a pattern raises an error, so `pcall` cannot swallow it, and the
-//! machine is thrown away and built again for the next call. What is one long operation without such a step (`string.find` of plain
-//! text, `table.concat`, the compiler) is not reached by that: who needs a bound for it too runs the script in a process that can be
+//! machine is thrown away and built again for the next call. What is one long operation without such a step (`table.concat`,
+//! `table.move`, the compiler) is not reached by that: who needs a bound for it too runs the script in a process that can be
 //! killed.
+//!
+//! Patterns are matched by a matcher of this crate, with a meter: the language's own would ask for an interrupt at every step, which
+//! costs more than the step.
 //!
 //! | module | content |
 //! |---|---|
@@ -19,6 +22,8 @@
 //! | [`Session`] | lines that an author types, one after the other |
 //! | `machine` | a machine: sandbox, limits, the functions of `ctx` |
 //! | [`Library`] | what of the language a script sees |
+//! | `pattern` | Lua's patterns over bytes |
+//! | `string_functions` | `string.find` and its like |
 //! | `clock` | the deadline, and what passes it |
 //! | [`Context`], [`Outcome`] | what a function gets, and what its return means |
 //! | [`Host`] | what a script may ask for: log, key-values, a model |
@@ -33,9 +38,11 @@ mod limits;
 mod machine;
 mod outcome;
 mod outcome_reader;
+mod pattern;
 mod point;
 mod script;
 mod session;
+mod string_functions;
 mod testing;
 
 pub use clock::CancelFlag;

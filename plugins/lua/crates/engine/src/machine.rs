@@ -5,11 +5,11 @@ use std::rc::Rc;
 use mlua::chunk::{ChunkMode, Compiler};
 use mlua::{Function, Lua, LuaOptions, MultiValue, Table, Value, VmState};
 
-use crate::clock::{CancelFlag, Clock};
+use crate::clock::{self, CancelFlag, Clock};
 use crate::error::{CallError, LoadError, syntax};
 use crate::host_functions::{CallSlot, HostFunctions};
 use crate::limits::{Limits, MIN_MEMORY_BYTES};
-use crate::{Context, Host, Library, Outcome, Point, library, outcome_reader};
+use crate::{Context, Host, Library, Outcome, Point, library, outcome_reader, string_functions};
 
 /// A script that is loaded: its top level has run.
 pub(crate) struct Machine {
@@ -179,15 +179,17 @@ fn sandbox(
 ) -> mlua::Result<(Lua, Rc<CallSlot>, HostFunctions)> {
     let lua = Lua::new_with(library::opened(libraries), LuaOptions::new())?;
     library::keep_allowed(&lua, libraries)?;
+    let memory_bytes = limits.memory_bytes.max(MIN_MEMORY_BYTES);
+    string_functions::install(&lua, clock, memory_bytes)?;
     lua.sandbox(true)?;
     let slot = Rc::new(CallSlot::default());
     let functions = HostFunctions::new(&lua, &slot, clock)?;
-    lua.set_memory_limit(limits.memory_bytes.max(MIN_MEMORY_BYTES))?;
+    lua.set_memory_limit(memory_bytes)?;
     let interrupts = clock.clone();
     // It only looks at the clock: an interrupt may come while the machine is in the middle of something.
-    lua.set_interrupt(move |_| match interrupts.stopped() {
+    lua.set_interrupt(move |_| match interrupts.interrupted() {
         None => Ok(VmState::Continue),
-        Some(_) => Err(mlua::Error::RuntimeError("the time of the call is over".to_owned())),
+        Some(_) => Err(clock::time_is_over()),
     });
     Ok((lua, slot, functions))
 }

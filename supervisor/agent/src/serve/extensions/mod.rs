@@ -4,10 +4,10 @@
 //! |---|---|
 //! | `sample` | the built-in sample, with what the client gives laid over it |
 //! | `hook` | what would come of a verdict |
-//! | `others` | what would come of the answer of any other role |
+//! | `gateway_roles` | what would come of the answer of a sink, an auth provider or a route |
 
+mod gateway_roles;
 mod hook;
-mod others;
 mod sample;
 
 use talon_extensions::{Entry, Extensions, Role};
@@ -34,7 +34,7 @@ impl Service {
         if let Some(hook) = hooks.extensions().hooks(role).get(entry.index) {
             return hook::test(hooks.host(), role, hook, asked).await.map_err(refused);
         }
-        others::test(hooks.host(), hooks.extensions(), &entry, asked).await.map_err(refused)
+        gateway_roles::test(hooks.host(), hooks.extensions(), &entry, asked).await.map_err(refused)
     }
 }
 

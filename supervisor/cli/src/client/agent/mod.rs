@@ -48,6 +48,7 @@ pub(crate) use memory::MemoryVerb;
 pub(crate) use model::ModelVerb;
 pub(crate) use notification::NotificationVerb;
 pub(crate) use schedule::{
-    HistoryArgs, ListArgs as ScheduleListArgs, NextArgs, PauseArgs, ResumeArgs, RunArgs,
+    AcceptArgs, HistoryArgs, ListArgs as ScheduleListArgs, NextArgs, PauseArgs, RejectArgs, ResumeArgs,
+    RunArgs,
 };
 pub(crate) use session::SessionVerb;

@@ -84,7 +84,7 @@ fn of_state(state: &StateStatus, items: &mut Vec<AttentionItem>) {
             state.problem
         ),
         "unresponsive" => {
-            format!("unresponsive: {}; see `talon events` and the supervisor's log", state.problem)
+            format!("unresponsive: {}; see `talon event list` and the supervisor's log", state.problem)
         }
         "unavailable" | "backoff" => format!(
             "{}: plugins cannot read or write what they keep; see `talon doctor` and the supervisor's log",
@@ -233,7 +233,7 @@ mod tests {
             }],
             ..GetStatusResponse::default()
         };
-        for (state, word) in [("full", "`state.max_bytes`"), ("unresponsive", "`talon events`")] {
+        for (state, word) in [("full", "`state.max_bytes`"), ("unresponsive", "`talon event list`")] {
             let state =
                 StateStatus { state: state.to_owned(), problem: "why".to_owned(), ..StateStatus::default() };
             let status = GetStatusResponse { state_service: Some(state), ..GetStatusResponse::default() };

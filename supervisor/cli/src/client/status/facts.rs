@@ -143,6 +143,9 @@ fn schedule(agent: &AgentStatus) -> String {
     if let Some(next) = schedule.next_unix_ms {
         parts.push(format!("next {}", show::timestamp(next)));
     }
+    if schedule.proposed > 0 {
+        parts.push(format!("{} proposed: see `talon schedule list`", schedule.proposed));
+    }
     format!("schedule: {}", parts.join(", "))
 }
 

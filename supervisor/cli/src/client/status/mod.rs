@@ -3,6 +3,7 @@
 mod attention;
 mod facts;
 mod plugins;
+mod roles;
 
 use std::collections::BTreeMap;
 
@@ -86,6 +87,11 @@ fn print(status: &GetStatusResponse, attention: &[attention::AttentionItem], out
         scripts.fit(out.columns());
         out.line("");
         out.table(&scripts);
+    }
+    if let Some(mut roles) = roles::table(&status.plugin_roles) {
+        roles.fit(out.columns());
+        out.line("");
+        out.table(&roles);
     }
     items("NEEDS ATTENTION", attention, out);
     items("TO KNOW", &attention::notes(status), out);

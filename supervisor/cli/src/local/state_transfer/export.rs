@@ -24,7 +24,8 @@ use crate::show::counted;
 use crate::transient_bar::TransientBar;
 
 /// Write all state as YAML: sessions/<id>.yaml, memory/memories.yaml, approvals/rules.yaml,
-/// media/<session>.yaml, schedule/occurrences.yaml, notifications/notifications.yaml, plugins/<id>/state.yaml.
+/// media/<session>.yaml, schedule/occurrences.yaml, schedule/proposals.yaml, notifications/notifications.yaml,
+/// plugins/<id>/state.yaml.
 ///
 /// The state stays in use meanwhile; each file is a consistent snapshot. `talon import` reads the files back.
 #[derive(Debug, Args)]

@@ -74,7 +74,7 @@ impl ImportArgs {
         }
         let found: Vec<FoundFile> = walked.files.into_iter().filter(|file| wanted(file.part)).collect();
         if found.is_empty() && report.is_empty() {
-            let text = "no sessions/*.yaml, memory/memories.yaml, approvals/rules.yaml, media/*.yaml, schedule/occurrences.yaml, notifications/notifications.yaml or plugins/*/state.yaml is in it";
+            let text = "no sessions/*.yaml, memory/memories.yaml, approvals/rules.yaml, media/*.yaml, schedule/*.yaml, notifications/notifications.yaml or plugins/*/state.yaml is in it";
             return Err(unusable(exit::USAGE, &text));
         }
         let mut reach = StateAccess::find(global).await?;

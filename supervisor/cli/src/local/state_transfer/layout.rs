@@ -1,6 +1,6 @@
 //! The directory layout: `sessions/<id>.yaml`, `memory/memories.yaml`, `approvals/rules.yaml`,
-//! `media/<id>.yaml`, `schedule/occurrences.yaml`, `notifications/notifications.yaml`,
-//! `plugins/<id>/state.yaml`.
+//! `media/<id>.yaml`, `schedule/occurrences.yaml`, `schedule/proposals.yaml`,
+//! `notifications/notifications.yaml`, `plugins/<id>/state.yaml`.
 //!
 //! When reading, the id in a file name may be another program's; `talon-state` decides what to do with it. A
 //! file is written only if its id is a ULID in canonical form, as all our ids are.
@@ -28,6 +28,8 @@ pub(super) const MEDIA: &str = "media";
 pub(super) const SCHEDULE: &str = "schedule";
 /// The file with all finished occurrences of jobs.
 pub(super) const OCCURRENCES: &str = "occurrences.yaml";
+/// The file with the decisions about proposed jobs.
+pub(super) const PROPOSALS: &str = "proposals.yaml";
 /// The directory of what people are told.
 pub(super) const NOTIFICATIONS: &str = "notifications";
 /// The file with all notifications.
@@ -50,7 +52,7 @@ pub(super) fn part(path: &str) -> Option<StatePart> {
         }
         [MEMORY, MEMORIES]
         | [APPROVALS, RULES]
-        | [SCHEDULE, OCCURRENCES]
+        | [SCHEDULE, OCCURRENCES | PROPOSALS]
         | [NOTIFICATIONS, ALL_NOTIFICATIONS] => Some(StatePart::Agent),
         [PLUGINS, plugin, STATE] => PluginName::new(plugin).is_ok().then_some(StatePart::Plugins),
         _ => None,
@@ -69,6 +71,7 @@ mod tests {
             ("approvals/rules.yaml", StatePart::Agent),
             ("media/01KB3Q6T9VXJ6A8W5ZC2M4N7PR.yaml", StatePart::Agent),
             ("schedule/occurrences.yaml", StatePart::Agent),
+            ("schedule/proposals.yaml", StatePart::Agent),
             ("notifications/notifications.yaml", StatePart::Agent),
             ("plugins/notes/state.yaml", StatePart::Plugins),
         ] {

@@ -10,8 +10,8 @@ use rustix::fs::{AtFlags, Dir, FileType, statat};
 use rustix::io::Errno;
 
 use super::layout::{
-    ALL_NOTIFICATIONS, APPROVALS, MEDIA, MEMORIES, MEMORY, NOTIFICATIONS, OCCURRENCES, PLUGINS, RULES,
-    SCHEDULE, SESSIONS, STATE, YAML,
+    ALL_NOTIFICATIONS, APPROVALS, MEDIA, MEMORIES, MEMORY, NOTIFICATIONS, OCCURRENCES, PLUGINS, PROPOSALS,
+    RULES, SCHEDULE, SESSIONS, STATE, YAML,
 };
 use super::tree::Tree;
 use crate::local::state::part::StatePart;
@@ -73,6 +73,7 @@ pub(super) fn walk(tree: &Tree) -> Result<WalkResult, WalkError> {
     walked.visit(tree, MEMORY, MEMORIES, StatePart::Agent)?;
     walked.visit(tree, APPROVALS, RULES, StatePart::Agent)?;
     walked.visit(tree, SCHEDULE, OCCURRENCES, StatePart::Agent)?;
+    walked.visit(tree, SCHEDULE, PROPOSALS, StatePart::Agent)?;
     walked.visit(tree, NOTIFICATIONS, ALL_NOTIFICATIONS, StatePart::Agent)?;
     for plugin in names(tree, PLUGINS)? {
         walked.visit(tree, &format!("{PLUGINS}/{plugin}"), STATE, StatePart::Plugins)?;

@@ -4,15 +4,18 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 use talon_extensions::declaration::{DeclarationError, DeclaredAction, DeclaredParameter, check};
-use talon_extensions::{Entry, Role};
+use talon_extensions::{DeclaredJob, Entry, MAX_PROPOSALS, Proposal, Role};
 use talon_plugin_client::Capability;
 use talon_plugin_client::capability::CapabilityError;
-use talon_proto::plugin::{Action, Parameter, PluginCapabilities};
-use talon_proto::roles::TOOL;
+use talon_proto::plugin::{Action, JobProposal, Parameter, PluginCapabilities};
+use talon_proto::roles::{SCHEDULED_TASK, TOOL};
 use talon_sanitize::{Raw, Sanitized, sanitized};
 
 use super::handshake;
 use crate::harness::{Finding, Harness, InitResult};
+
+/// Stands for the name that an operator gives the plugin.
+const PLUGIN: &str = "plugin";
 
 /// The allowed types of a parameter.
 const TYPES: [&str; 7] = ["", "string", "integer", "number", "boolean", "array", "object"];
@@ -116,6 +119,9 @@ pub(super) fn sizes(harness: &Harness<'_>) -> Result<Finding, Finding> {
 
 pub(super) fn roles(harness: &Harness<'_>) -> Result<Finding, Finding> {
     let declared = declaration(harness)?;
+    if let Some(problem) = proposal_problem(declared) {
+        return Ok(Finding::Fail(problem));
+    }
     let mut told = None;
     for action in &declared.actions {
         for role in action.roles.iter().filter(|role| *role != TOOL) {
@@ -133,6 +139,37 @@ pub(super) fn roles(harness: &Harness<'_>) -> Result<Finding, Finding> {
         }
     }
     Ok(told.map_or_else(Finding::pass, Finding::Warn))
+}
+
+/// Why a job that it proposes could not be accepted.
+fn proposal_problem(declared: &PluginCapabilities) -> Option<Sanitized> {
+    let proposed =
+        declared.actions.iter().flat_map(|action| action.proposed_jobs.iter().map(move |job| (action, job)));
+    let proposed: Vec<(&Action, &JobProposal)> = proposed.collect();
+    if proposed.len() > MAX_PROPOSALS {
+        return Some(sanitized!("it proposes {} jobs, and {} are the most", proposed.len(), MAX_PROPOSALS));
+    }
+    let mut ids = BTreeSet::new();
+    proposed.into_iter().find_map(|(action, job)| {
+        let whose = sanitized(&action.name);
+        if !action.roles.iter().any(|role| role == SCHEDULED_TASK) {
+            return Some(sanitized!(
+                "the action {} proposes a job, and does not declare the role scheduled_task",
+                whose
+            ));
+        }
+        let JobProposal { name, cron, every, timezone, arguments_json } = job.clone();
+        let said = DeclaredJob { name, cron, every, timezone, arguments_json };
+        match Proposal::check(PLUGIN, &action.name, &said) {
+            Ok(proposal) if ids.insert(proposal.id.clone()) => None,
+            Ok(proposal) => {
+                Some(sanitized!("it proposes two jobs that are called {}", Raw::of(proposal.id).line()))
+            }
+            Err(error) => {
+                Some(sanitized!("a job that the action {} proposes: {}", whose, Raw::of(error).line()))
+            }
+        }
+    })
 }
 
 /// Whether an entry without a template would work.

@@ -78,7 +78,7 @@ pub(super) const STABLE: Check = Check {
 pub(super) const ROLES: Check = Check {
     id: "capabilities.roles",
     title: "what it declares for a role takes what the role sends",
-    tries: "Each action that declares a role has to take the role's arguments, by name and type, and to need no others. A role that is not known gives a warning.",
+    tries: "Each action that declares a role has to take the role's arguments, by name and type, and to need no others. A role that is not known gives a warning. A job that it proposes has to be one that an operator could accept.",
     why: "A service calls the action with these arguments. An entry of `extensions` for an action that does not take them is failing.",
     mend: "Declare the parameters of docs/extensions, or set takes_further_arguments.",
     level: Level::Must,

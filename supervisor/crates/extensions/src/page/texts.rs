@@ -42,6 +42,9 @@ An attempt may come twice after a crash: `event.id` is then the same, and a rece
 
 ## Kinds of events
 
+Each event has the fields of its kind, except those that have no value: an event of no session has no `session`, and a day's budget no
+`sender`.
+
 | kind | severity | fields | when |
 |---|---|---|---|
 ";
@@ -52,7 +55,11 @@ const TASK: &str = "\
 The answer is free. Text and structured content are kept in the job's history, up to a limit: see `talon schedule history`. A
 call that fails is tried again, if the job says so with `retries`; `run.id` is the same in each attempt, so that an action can
 tell whether it did its work already. An action that does not declare the role gets the entry's `args` alone, with placeholders
-over `run`.";
+over `run`.
+
+An action may also propose the jobs that it would like to have ([jobs that plugins propose](../schedule.md#jobs-that-plugins-propose)):
+`propose_job` in Rust, `jobs` in Python, `proposedJobs` in Node, `Propose` in Go, and the table `schedule` of a Lua script. Nothing runs
+before the operator accepts it.";
 
 const AUTH: &str = "\
 ## What becomes of the answer

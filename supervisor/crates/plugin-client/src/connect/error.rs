@@ -63,6 +63,14 @@ pub enum ConnectError {
         /// The listener.
         pid: i32,
     },
+    /// The process that made the listener is gone.
+    #[error(
+        "process {pid}, which made its socket, has ended: a plugin has to serve on it as long as it runs"
+    )]
+    ListenerEnded {
+        /// The process.
+        pid: i32,
+    },
     /// The connection failed.
     #[error("cannot connect to {shown:?}: {source}")]
     Connect {

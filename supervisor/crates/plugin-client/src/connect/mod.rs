@@ -147,7 +147,11 @@ impl Target {
         self.check_uid("who listens on its socket", peer.uid())?;
         let pid = peer.pid().unwrap_or(0);
         if !peer::is_descendant(pid, self.monitor_pid) {
-            return Err(ConnectError::WrongProcess { pid });
+            return Err(match peer::exists(pid) {
+                true => ConnectError::WrongProcess { pid },
+                // Nothing tells any more whose it was. A plugin that dies right after its handshake ends here.
+                false => ConnectError::ListenerEnded { pid },
+            });
         }
         LazyWritable::new(stream).map_err(connect)
     }

@@ -27,6 +27,11 @@ pub fn is_descendant(pid: i32, ancestor: u32) -> bool {
     false
 }
 
+/// Whether there is such a process.
+pub(super) fn exists(pid: i32) -> bool {
+    u32::try_from(pid).is_ok_and(|pid| parent(pid).is_some())
+}
+
 fn parent(pid: u32) -> Option<u32> {
     let mut stat = Vec::new();
     File::open(format!("/proc/{pid}/stat")).ok()?.take(4096).read_to_end(&mut stat).ok()?;
@@ -85,7 +90,10 @@ mod tests {
         assert!(is_descendant(i32::try_from(child.id()).unwrap(), own));
         assert!(!is_descendant(own_pid, child.id()));
         drop(child.stdin.take());
+        let child_pid = i32::try_from(child.id()).unwrap();
+        assert!(exists(child_pid) && exists(own_pid) && !exists(0) && !exists(-1));
         child.wait().unwrap();
+        assert!(!exists(child_pid));
         assert!(!is_descendant(0, own));
         assert!(!is_descendant(-1, own));
     }

@@ -108,6 +108,26 @@ async fn the_listener_must_be_the_plugin() {
     child.wait().unwrap();
 }
 
+/// A plugin that dies right after its handshake is not taken for a stranger.
+// Promises: EXT-185
+#[tokio::test]
+async fn a_listener_whose_process_has_ended_is_said() {
+    let s = new_scratch();
+    let path = s.path("plugin1");
+    let socket = rustix::net::socket(rustix::net::AddressFamily::UNIX, SocketType::STREAM, None).unwrap();
+    rustix::net::bind(&socket, &SocketAddrUnix::new(&path).unwrap()).unwrap();
+    // The kernel reports the process that calls listen(), which this one is not; and the socket outlives it here.
+    let listens = "import socket; socket.socket(fileno=0).listen()";
+    let status = std::process::Command::new("/usr/bin/python3")
+        .args(["-c", listens])
+        .stdin(socket.try_clone().unwrap())
+        .status()
+        .unwrap();
+    assert!(status.success());
+    let ended = s.connect("plugin1").await;
+    assert!(matches!(ended, Err(ConnectError::ListenerEnded { .. })), "{:?}", ended.err());
+}
+
 #[tokio::test]
 async fn a_socket_that_was_handed_over_is_known_by_its_descriptor() {
     let s = new_scratch();

@@ -125,6 +125,7 @@ impl EventIntake {
         if events.is_empty() && refused.is_empty() {
             return Ok(false);
         }
+        let settled = (events.len() + refused.len()) as u64;
         let ids = events.iter().map(|event| event.id.clone()).collect();
         self.report_refused(&refused, reported);
         let recorded = self.record(sink, events).await;
@@ -132,6 +133,7 @@ impl EventIntake {
         let acknowledged = AcknowledgeEventsRequest { ids, refused };
         let answered = self.live.client.acknowledge_events(acknowledged, ACKNOWLEDGE_TIMEOUT).await;
         answered.map_err(|why| sanitized!("it does not take acknowledgements: {}", why))?;
+        self.counters().add_acknowledged(settled);
         self.counters().set_problem(None);
         Ok(true)
     }

@@ -52,6 +52,7 @@ pub struct EventCounters {
     recorded: AtomicU64,
     repeated: AtomicU64,
     refused: AtomicU64,
+    acknowledged: AtomicU64,
     waiting: AtomicBool,
     problem: ArcSwapOption<Sanitized>,
     /// Of all its processes together, also of those that come after: a restart gives no more.
@@ -75,6 +76,12 @@ impl EventCounters {
     #[must_use]
     pub fn refused(&self) -> u64 {
         self.refused.load(Ordering::Relaxed)
+    }
+
+    /// How many the plugin knows to be settled: taken, known, or refused.
+    #[must_use]
+    pub fn acknowledged(&self) -> u64 {
+        self.acknowledged.load(Ordering::Relaxed)
     }
 
     /// Whether the plugin tells more than it may, or the disk refuses.
@@ -104,6 +111,10 @@ impl EventCounters {
         self.recorded.fetch_add(recorded.new, Ordering::Relaxed);
         self.repeated.fetch_add(recorded.repeated, Ordering::Relaxed);
         self.refused.fetch_add(refused, Ordering::Relaxed);
+    }
+
+    pub(super) fn add_acknowledged(&self, count: u64) {
+        self.acknowledged.fetch_add(count, Ordering::Relaxed);
     }
 
     pub(super) fn set_waiting(&self, waiting: bool) {

@@ -28,6 +28,18 @@ pub enum EventSeverity {
     Critical,
 }
 
+impl EventSeverity {
+    /// The word on the wire.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Info => "info",
+            Self::Warning => "warning",
+            Self::Critical => "critical",
+        }
+    }
+}
+
 /// An event that a plugin told, checked and sanitized.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourceEvent {

@@ -13,6 +13,7 @@ mod memory_vectors;
 mod migrations;
 mod notifications;
 mod pgvector;
+mod proposals;
 mod schedule;
 mod schema;
 mod sessions;

@@ -11,5 +11,6 @@ pub(crate) const MIGRATIONS: &[Migration] = migrations! {
     5 => "migrations/0005_schedule.sql",
     6 => "migrations/0006_notifications.sql",
     7 => "migrations/0007_schedule_actions.sql",
-    8 => "migrations/0008_message_keys.sql",
+    8 => "migrations/0008_job_proposals.sql",
+    9 => "migrations/0009_message_keys.sql",
 };

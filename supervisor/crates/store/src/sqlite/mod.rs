@@ -14,6 +14,7 @@ mod memory;
 mod memory_vectors;
 mod migrations;
 mod notifications;
+mod proposals;
 mod reader_pool;
 mod restore;
 mod schedule;

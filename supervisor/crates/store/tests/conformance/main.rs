@@ -9,6 +9,7 @@ mod memory;
 mod memory_vectors;
 mod notifications;
 mod properties;
+mod proposals;
 mod schedule;
 mod server;
 mod sessions;
@@ -76,6 +77,18 @@ fn sqlite_schedule() {
 #[test]
 fn postgres_schedule() {
     on_postgres("postgres_schedule", schedule::CASES);
+}
+
+// Promises: EXT-161, STORE-1
+#[test]
+fn sqlite_proposals() {
+    on_sqlite(proposals::CASES);
+}
+
+// Promises: EXT-161, STORE-1
+#[test]
+fn postgres_proposals() {
+    on_postgres("postgres_proposals", proposals::CASES);
 }
 
 // Promises: EXT-53, STORE-1

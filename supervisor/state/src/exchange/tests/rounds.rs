@@ -394,6 +394,52 @@ async fn what_jobs_did_comes_back_and_what_they_will_do_does_not() {
     }
 }
 
+// Promises: EXT-167
+#[tokio::test]
+async fn decisions_about_proposed_jobs_come_back_and_undecided_ones_do_not() {
+    let (one, other) = (scratch().await, scratch().await);
+    let new = |job: &str, digit: &str| talon_store::NewProposal {
+        job: job.to_owned(),
+        digest: digit.repeat(64),
+        plugin: "files".to_owned(),
+        proposal: format!("{{\"id\":\"{job}\"}}"),
+    };
+    let proposals = vec![
+        new("files.tidy", "a"),
+        new("files.tidy", "b"),
+        new("files.weekly", "c"),
+        new("files.open", "d"),
+    ];
+    let declared = talon_store::DeclaredProposals { proposals, silent: Vec::new() };
+    let (store, at) = (one.store.job_proposals(), Timestamp::from_millis(1000));
+    store.declare(declared, at).await.unwrap();
+    for (job, digit, accept) in
+        [("files.tidy", "a", true), ("files.tidy", "b", false), ("files.weekly", "c", false)]
+    {
+        let decision =
+            talon_store::ProposalDecision { job: job.to_owned(), digest: digit.repeat(64), accept };
+        assert!(store.decide(decision, at).await.unwrap().is_some());
+    }
+    let files = exported(&one.store, Layers::Conversations).await;
+    assert_eq!(files.keys().collect::<Vec<_>>(), ["schedule/proposals.yaml"]);
+    let said = import_all(&other.store, Layers::Conversations, &files).await;
+    assert_eq!((said.counted(), said.lines()), ((3, 0, 0), vec![]));
+    assert_eq!(exported(&other.store, Layers::Conversations).await, files);
+    let again = import_all(&other.store, Layers::Conversations, &files).await;
+    assert_eq!((again.counted(), again.lines()), ((0, 3, 0), vec![]));
+    let text = String::from_utf8(files["schedule/proposals.yaml"].clone()).unwrap();
+    for (bad, refused) in [
+        // What the other store decided stays.
+        (text.replace("\"accepted\"", "\"rejected\""), 1),
+        (text.replace("\"rejected\"", "\"proposed\""), 2),
+        (text.replacen("files.weekly", "other", 1), 1),
+    ] {
+        let files = Files::from([("schedule/proposals.yaml".to_owned(), bad.clone().into_bytes())]);
+        let said = import_all(&other.store, Layers::Conversations, &files).await;
+        assert_eq!(said.counted().2, refused, "{bad}");
+    }
+}
+
 // Promises: EXT-56
 #[tokio::test]
 async fn notifications_come_back_and_are_not_told_because_of_a_copy() {

@@ -108,6 +108,18 @@ fn loops() -> Vec<Case> {
             "while true do pcall(string.find, ('a'):rep(5000), ('a-'):rep(30) .. 'b') end",
             DEADLINE,
         ),
+        body("pattern_reference", "(('a'):rep(2e5)):find('(.*)%1b')", DEADLINE),
+        body("pattern_set", "(('z'):rep(1e5)):find('[' .. ('a'):rep(1e6) .. 'z]+b')", DEADLINE),
+        body(
+            "plain_find",
+            "local s = ('a'):rep(1e6) local n = ('a'):rep(5e5) .. 'b' while true do s:find(n, 1, true) end",
+            DEADLINE,
+        ),
+        body(
+            "gsub_callback_pcall",
+            "(('x'):rep(10)):gsub('x', function() pcall(function() while true do end end) end)",
+            DEADLINE,
+        ),
         body("gmatch_for_ever", "while true do for _ in (''):gmatch('') do end end", DEADLINE),
         body("iterator_for_ever", "for _ in function() return 1 end do end", DEADLINE),
         body("next_for_ever", "local t = { 1 } while next(t) do end", DEADLINE),
@@ -169,6 +181,17 @@ fn memory() -> Vec<Case> {
         body(
             "coroutines_for_ever",
             "local t = {} while true do t[#t + 1] = coroutine.create(function() end) end",
+            MEMORY,
+        ),
+        body("gsub_result", "(('x'):rep(1e5)):gsub('x', ('y'):rep(1e5))", MEMORY),
+        body(
+            "gsub_result_in_pcall",
+            "while true do pcall(string.gsub, ('x'):rep(1e5), 'x', ('y'):rep(1e5)) end",
+            DEADLINE,
+        ),
+        body(
+            "gsub_callback_growth",
+            "('x'):gsub('x', function() local t = {} while true do t[#t + 1] = {} end end)",
             MEMORY,
         ),
         body("gsub_growth", "local s = 'ab' while true do s = s:gsub('.', '%0%0%0%0') end", MEMORY),
@@ -430,11 +453,6 @@ fn host_abuse() -> Vec<Case> {
 
 fn uninterruptible() -> Vec<Case> {
     vec![
-        body(
-            "plain_find",
-            "local s = ('a'):rep(2e6) local n = ('a'):rep(1e6) .. 'b' while true do s:find(n, 1, true) end",
-            Uninterruptible,
-        ),
         body("table_move", "local t = { 1 } while true do table.move(t, 1, 1e8, 2, {}) end", Uninterruptible),
         body(
             "table_concat",

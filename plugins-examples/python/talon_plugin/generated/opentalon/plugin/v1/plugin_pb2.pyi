@@ -156,7 +156,7 @@ class KnowledgeArticle(_message.Message):
     def __init__(self, id: _Optional[str] = ..., title: _Optional[str] = ..., content: _Optional[str] = ..., tags: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Action(_message.Message):
-    __slots__ = ("name", "description", "parameters", "user_only", "inject_context_args", "always_include", "read_only", "destructive", "output_schema", "takes_further_arguments", "media", "roles")
+    __slots__ = ("name", "description", "parameters", "user_only", "inject_context_args", "always_include", "read_only", "destructive", "output_schema", "takes_further_arguments", "media", "roles", "proposed_jobs")
     NAME_FIELD_NUMBER: _ClassVar[int]
     DESCRIPTION_FIELD_NUMBER: _ClassVar[int]
     PARAMETERS_FIELD_NUMBER: _ClassVar[int]
@@ -169,6 +169,7 @@ class Action(_message.Message):
     TAKES_FURTHER_ARGUMENTS_FIELD_NUMBER: _ClassVar[int]
     MEDIA_FIELD_NUMBER: _ClassVar[int]
     ROLES_FIELD_NUMBER: _ClassVar[int]
+    PROPOSED_JOBS_FIELD_NUMBER: _ClassVar[int]
     name: str
     description: str
     parameters: _containers.RepeatedCompositeFieldContainer[Parameter]
@@ -181,7 +182,22 @@ class Action(_message.Message):
     takes_further_arguments: bool
     media: _containers.RepeatedScalarFieldContainer[str]
     roles: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, name: _Optional[str] = ..., description: _Optional[str] = ..., parameters: _Optional[_Iterable[_Union[Parameter, _Mapping]]] = ..., user_only: _Optional[bool] = ..., inject_context_args: _Optional[_Iterable[str]] = ..., always_include: _Optional[bool] = ..., read_only: _Optional[bool] = ..., destructive: _Optional[bool] = ..., output_schema: _Optional[str] = ..., takes_further_arguments: _Optional[bool] = ..., media: _Optional[_Iterable[str]] = ..., roles: _Optional[_Iterable[str]] = ...) -> None: ...
+    proposed_jobs: _containers.RepeatedCompositeFieldContainer[JobProposal]
+    def __init__(self, name: _Optional[str] = ..., description: _Optional[str] = ..., parameters: _Optional[_Iterable[_Union[Parameter, _Mapping]]] = ..., user_only: _Optional[bool] = ..., inject_context_args: _Optional[_Iterable[str]] = ..., always_include: _Optional[bool] = ..., read_only: _Optional[bool] = ..., destructive: _Optional[bool] = ..., output_schema: _Optional[str] = ..., takes_further_arguments: _Optional[bool] = ..., media: _Optional[_Iterable[str]] = ..., roles: _Optional[_Iterable[str]] = ..., proposed_jobs: _Optional[_Iterable[_Union[JobProposal, _Mapping]]] = ...) -> None: ...
+
+class JobProposal(_message.Message):
+    __slots__ = ("name", "cron", "every", "timezone", "arguments_json")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    CRON_FIELD_NUMBER: _ClassVar[int]
+    EVERY_FIELD_NUMBER: _ClassVar[int]
+    TIMEZONE_FIELD_NUMBER: _ClassVar[int]
+    ARGUMENTS_JSON_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    cron: str
+    every: str
+    timezone: str
+    arguments_json: str
+    def __init__(self, name: _Optional[str] = ..., cron: _Optional[str] = ..., every: _Optional[str] = ..., timezone: _Optional[str] = ..., arguments_json: _Optional[str] = ...) -> None: ...
 
 class Parameter(_message.Message):
     __slots__ = ("name", "description", "type", "required", "schema")

@@ -1,4 +1,4 @@
-//! `talon events`: what happens to plugins, as it happens.
+//! `talon event watch`: what happens, as it happens.
 
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -22,18 +22,18 @@ use crate::{json, show::timestamp};
 const MIN_BACKOFF: Duration = Duration::from_millis(100);
 const MAX_BACKOFF: Duration = Duration::from_secs(5);
 
-/// Print events as they happen: state changes, exits, finished calls, failed health checks.
+/// Print events as they happen: state changes, exits, finished calls, failed health checks, what plugins tell.
 ///
-/// Runs until it is interrupted or the supervisor exits. With --follow it waits for the next supervisor and
+/// `talon events` is the same. Runs until it is interrupted or the supervisor exits. With --follow it waits for the next supervisor and
 /// continues there; an event of the kind `reconnected` marks the place where events may be missing. A reader
 /// that is too slow learns how many events it missed. Each supervisor numbers its events from 1.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  talon events
-  talon events --plugin hello --count 1
-  talon events --follow --output json >>events.jsonl
-  talon events --output json | jq -r 'select(.kind == \"plugin_exited\") | .message'")]
-pub(crate) struct EventsArgs {
+  talon event watch
+  talon event watch --plugin hello --count 1
+  talon event watch --follow --output json >>events.jsonl
+  talon event watch --output json | jq -r 'select(.kind == \"plugin_exited\") | .message'")]
+pub(crate) struct WatchArgs {
     /// Only events of this plugin.
     #[arg(long, value_name = "PLUGIN")]
     plugin: Option<String>,
@@ -45,7 +45,7 @@ pub(crate) struct EventsArgs {
     count: Option<u64>,
 }
 
-impl EventsArgs {
+impl WatchArgs {
     pub(crate) async fn run(self, socket: &HostSocket<'_>, out: &mut Output) -> Result<u8, Failure> {
         let mut client = Client::connect(socket).await?;
         let plugin = self.plugin.unwrap_or_default();
@@ -71,7 +71,7 @@ impl EventsArgs {
 
 /// Prints the events of one supervisor until it exits or enough were printed.
 async fn stream(client: &mut Client, plugin: &str, left: &mut u64, out: &mut Output) -> Result<(), Status> {
-    let request = WatchEventsRequest { plugin: plugin.to_owned() };
+    let request = WatchEventsRequest { plugin: plugin.to_owned(), ..WatchEventsRequest::default() };
     let mut events = client.host.watch_events(request).await?.into_inner();
     while *left > 0 && !out.is_closed() {
         let Some(event) = events.message().await? else { return Ok(()) };
