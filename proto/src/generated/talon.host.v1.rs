@@ -833,6 +833,9 @@ pub struct GetStatusResponse {
     /// What each plugin declares of roles, and what of it the configuration grants, by plugin and role; as far as the caller sees it.
     #[prost(message, repeated, tag = "1101")]
     pub plugin_roles: ::prost::alloc::vec::Vec<PluginRole>,
+    /// The gateway.
+    #[prost(message, optional, tag = "1120")]
+    pub gateway: ::core::option::Option<GatewayStatus>,
 }
 /// How a plugin and a role stand to each other.
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
@@ -855,6 +858,34 @@ pub struct PluginRole {
     pub waiting: u32,
     #[prost(uint32, tag = "7")]
     pub failing: u32,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct GatewayStatus {
+    /// As of the agent.
+    #[prost(string, tag = "1")]
+    pub state: ::prost::alloc::string::String,
+    #[prost(uint32, tag = "2")]
+    pub pid: u32,
+    #[prost(uint32, tag = "3")]
+    pub uid: u32,
+    /// How often it was started again.
+    #[prost(uint64, tag = "4")]
+    pub restarts: u64,
+    /// Why it does not serve, or what is wrong while it does, each with what to do.
+    #[prost(string, repeated, tag = "5")]
+    pub problems: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Where it serves: `<http://127.0.0.1:19789`.>
+    #[prost(string, tag = "6")]
+    pub url: ::prost::alloc::string::String,
+    /// What follows is as it said itself when its health was last looked at; absent before that.
+    #[prost(uint32, optional, tag = "7")]
+    pub connections: ::core::option::Option<u32>,
+    /// Since its start: requests that were answered, and connections and requests that were refused for a limit.
+    #[prost(uint64, optional, tag = "8")]
+    pub requests: ::core::option::Option<u64>,
+    #[prost(uint64, optional, tag = "9")]
+    pub refused: ::core::option::Option<u64>,
 }
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -1172,6 +1203,146 @@ pub struct LogLine {
     /// Control characters made visible: a line cannot forge another or move a terminal's cursor.
     #[prost(string, tag = "6")]
     pub text: ::prost::alloc::string::String,
+}
+/// Access of a program or a person to the gateway, without its secret.
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Credential {
+    #[prost(string, tag = "1")]
+    pub id: ::prost::alloc::string::String,
+    /// token or session (of a browser)
+    #[prost(string, tag = "2")]
+    pub kind: ::prost::alloc::string::String,
+    /// What its owner calls it.
+    #[prost(string, tag = "3")]
+    pub name: ::prost::alloc::string::String,
+    /// Who its requests are for: `gw:ISSUER/SUBJECT`.
+    #[prost(string, tag = "4")]
+    pub subject: ::prost::alloc::string::String,
+    /// chat, approve, channel, operate, admin
+    #[prost(string, repeated, tag = "5")]
+    pub scopes: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// The channel that its requests come from; with the scope channel, the one for whose senders it speaks.
+    #[prost(string, tag = "6")]
+    pub channel: ::prost::alloc::string::String,
+    /// The only session that it may use; empty: any that its subject may.
+    #[prost(string, tag = "7")]
+    pub session_id: ::prost::alloc::string::String,
+    #[prost(uint64, tag = "8")]
+    pub created_unix_ms: u64,
+    /// 0: never.
+    #[prost(uint64, tag = "9")]
+    pub expires_unix_ms: u64,
+    /// To the minute; 0: never used.
+    #[prost(uint64, tag = "10")]
+    pub last_used_unix_ms: u64,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct CreateTokenRequest {
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    #[prost(string, repeated, tag = "2")]
+    pub scopes: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Empty: `gw:token/ID`.
+    #[prost(string, tag = "3")]
+    pub subject: ::prost::alloc::string::String,
+    /// Empty: `api`. Needed with the scope channel.
+    #[prost(string, tag = "4")]
+    pub channel: ::prost::alloc::string::String,
+    #[prost(string, tag = "5")]
+    pub session_id: ::prost::alloc::string::String,
+    /// From now on; 0: never.
+    #[prost(uint64, tag = "6")]
+    pub lifetime_ms: u64,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct CreateTokenResponse {
+    /// The secret. It is not stored, and cannot be asked for again.
+    #[prost(string, tag = "1")]
+    pub token: ::prost::alloc::string::String,
+    #[prost(message, optional, tag = "2")]
+    pub credential: ::core::option::Option<Credential>,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ListTokensRequest {}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ListTokensResponse {
+    /// Tokens and open browser sessions, the oldest first.
+    #[prost(message, repeated, tag = "1")]
+    pub credentials: ::prost::alloc::vec::Vec<Credential>,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RevokeTokenRequest {
+    #[prost(string, tag = "1")]
+    pub id: ::prost::alloc::string::String,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RevokeTokenResponse {}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct OpenGatewayRequest {
+    /// Beyond chat and approve: operate and admin, as far as the caller's role goes.
+    #[prost(string, repeated, tag = "1")]
+    pub scopes: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct OpenGatewayResponse {
+    /// It opens one session of a browser, once.
+    #[prost(string, tag = "1")]
+    pub url: ::prost::alloc::string::String,
+    #[prost(uint64, tag = "2")]
+    pub expires_unix_ms: u64,
+}
+/// What a client of the gateway showed. Its secret stays in the gateway.
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct CheckCredentialRequest {
+    #[prost(string, tag = "1")]
+    pub id: ::prost::alloc::string::String,
+    /// SHA-256 of the whole token.
+    #[prost(bytes = "vec", tag = "2")]
+    pub digest: ::prost::alloc::vec::Vec<u8>,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct CheckCredentialResponse {
+    #[prost(message, optional, tag = "1")]
+    pub credential: ::core::option::Option<Credential>,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RedeemLinkRequest {
+    #[prost(string, tag = "1")]
+    pub id: ::prost::alloc::string::String,
+    /// SHA-256 of the link's whole code.
+    #[prost(bytes = "vec", tag = "2")]
+    pub digest: ::prost::alloc::vec::Vec<u8>,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RedeemLinkResponse {
+    /// The secret of the session that was opened, for a cookie.
+    #[prost(string, tag = "1")]
+    pub token: ::prost::alloc::string::String,
+    #[prost(message, optional, tag = "2")]
+    pub credential: ::core::option::Option<Credential>,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct WatchCredentialsRequest {}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct CredentialChange {
+    /// The id of a credential that holds no more, because it was revoked or has expired.
+    #[prost(string, tag = "1")]
+    pub revoked_id: ::prost::alloc::string::String,
 }
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
@@ -1836,6 +2007,179 @@ pub mod host_client {
                 .insert(GrpcMethod::new("talon.host.v1.Host", "VerifyReceipts"));
             self.inner.unary(req, path, codec).await
         }
+        /// Access to the gateway (role admin): tokens, whose secret is in the answer to `CreateToken` alone. A revoked one holds no more
+        /// when `RevokeToken` has answered.
+        pub async fn create_token(
+            &mut self,
+            request: impl tonic::IntoRequest<super::CreateTokenRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::CreateTokenResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/talon.host.v1.Host/CreateToken",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("talon.host.v1.Host", "CreateToken"));
+            self.inner.unary(req, path, codec).await
+        }
+        pub async fn list_tokens(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ListTokensRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ListTokensResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/talon.host.v1.Host/ListTokens",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("talon.host.v1.Host", "ListTokens"));
+            self.inner.unary(req, path, codec).await
+        }
+        pub async fn revoke_token(
+            &mut self,
+            request: impl tonic::IntoRequest<super::RevokeTokenRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::RevokeTokenResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/talon.host.v1.Host/RevokeToken",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("talon.host.v1.Host", "RevokeToken"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// A link that opens a session of a browser for the caller, once and within a minute.
+        pub async fn open_gateway(
+            &mut self,
+            request: impl tonic::IntoRequest<super::OpenGatewayRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::OpenGatewayResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/talon.host.v1.Host/OpenGateway",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("talon.host.v1.Host", "OpenGateway"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// Whom a client of the gateway is: on the gateway's connection alone. UNAUTHENTICATED if the credential does not hold.
+        pub async fn check_credential(
+            &mut self,
+            request: impl tonic::IntoRequest<super::CheckCredentialRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::CheckCredentialResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/talon.host.v1.Host/CheckCredential",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("talon.host.v1.Host", "CheckCredential"));
+            self.inner.unary(req, path, codec).await
+        }
+        pub async fn redeem_link(
+            &mut self,
+            request: impl tonic::IntoRequest<super::RedeemLinkRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::RedeemLinkResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/talon.host.v1.Host/RedeemLink",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("talon.host.v1.Host", "RedeemLink"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// Credentials that hold no more, from now on: on the gateway's connection alone.
+        pub async fn watch_credentials(
+            &mut self,
+            request: impl tonic::IntoRequest<super::WatchCredentialsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<tonic::codec::Streaming<super::CredentialChange>>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/talon.host.v1.Host/WatchCredentials",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("talon.host.v1.Host", "WatchCredentials"));
+            self.inner.server_streaming(req, path, codec).await
+        }
     }
 }
 /// Generated server implementations.
@@ -2018,6 +2362,66 @@ pub mod host_server {
             request: tonic::Request<super::VerifyReceiptsRequest>,
         ) -> std::result::Result<
             tonic::Response<super::VerifyReceiptsResponse>,
+            tonic::Status,
+        >;
+        /// Access to the gateway (role admin): tokens, whose secret is in the answer to `CreateToken` alone. A revoked one holds no more
+        /// when `RevokeToken` has answered.
+        async fn create_token(
+            &self,
+            request: tonic::Request<super::CreateTokenRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::CreateTokenResponse>,
+            tonic::Status,
+        >;
+        async fn list_tokens(
+            &self,
+            request: tonic::Request<super::ListTokensRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ListTokensResponse>,
+            tonic::Status,
+        >;
+        async fn revoke_token(
+            &self,
+            request: tonic::Request<super::RevokeTokenRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::RevokeTokenResponse>,
+            tonic::Status,
+        >;
+        /// A link that opens a session of a browser for the caller, once and within a minute.
+        async fn open_gateway(
+            &self,
+            request: tonic::Request<super::OpenGatewayRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::OpenGatewayResponse>,
+            tonic::Status,
+        >;
+        /// Whom a client of the gateway is: on the gateway's connection alone. UNAUTHENTICATED if the credential does not hold.
+        async fn check_credential(
+            &self,
+            request: tonic::Request<super::CheckCredentialRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::CheckCredentialResponse>,
+            tonic::Status,
+        >;
+        async fn redeem_link(
+            &self,
+            request: tonic::Request<super::RedeemLinkRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::RedeemLinkResponse>,
+            tonic::Status,
+        >;
+        /// Server streaming response type for the WatchCredentials method.
+        type WatchCredentialsStream: tonic::codegen::tokio_stream::Stream<
+                Item = std::result::Result<super::CredentialChange, tonic::Status>,
+            >
+            + std::marker::Send
+            + 'static;
+        /// Credentials that hold no more, from now on: on the gateway's connection alone.
+        async fn watch_credentials(
+            &self,
+            request: tonic::Request<super::WatchCredentialsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<Self::WatchCredentialsStream>,
             tonic::Status,
         >;
     }
@@ -3014,6 +3418,313 @@ pub mod host_server {
                                 max_encoding_message_size,
                             );
                         let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/talon.host.v1.Host/CreateToken" => {
+                    #[allow(non_camel_case_types)]
+                    struct CreateTokenSvc<T: Host>(pub Arc<T>);
+                    impl<T: Host> tonic::server::UnaryService<super::CreateTokenRequest>
+                    for CreateTokenSvc<T> {
+                        type Response = super::CreateTokenResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::CreateTokenRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Host>::create_token(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = CreateTokenSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/talon.host.v1.Host/ListTokens" => {
+                    #[allow(non_camel_case_types)]
+                    struct ListTokensSvc<T: Host>(pub Arc<T>);
+                    impl<T: Host> tonic::server::UnaryService<super::ListTokensRequest>
+                    for ListTokensSvc<T> {
+                        type Response = super::ListTokensResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::ListTokensRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Host>::list_tokens(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ListTokensSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/talon.host.v1.Host/RevokeToken" => {
+                    #[allow(non_camel_case_types)]
+                    struct RevokeTokenSvc<T: Host>(pub Arc<T>);
+                    impl<T: Host> tonic::server::UnaryService<super::RevokeTokenRequest>
+                    for RevokeTokenSvc<T> {
+                        type Response = super::RevokeTokenResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::RevokeTokenRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Host>::revoke_token(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = RevokeTokenSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/talon.host.v1.Host/OpenGateway" => {
+                    #[allow(non_camel_case_types)]
+                    struct OpenGatewaySvc<T: Host>(pub Arc<T>);
+                    impl<T: Host> tonic::server::UnaryService<super::OpenGatewayRequest>
+                    for OpenGatewaySvc<T> {
+                        type Response = super::OpenGatewayResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::OpenGatewayRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Host>::open_gateway(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = OpenGatewaySvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/talon.host.v1.Host/CheckCredential" => {
+                    #[allow(non_camel_case_types)]
+                    struct CheckCredentialSvc<T: Host>(pub Arc<T>);
+                    impl<
+                        T: Host,
+                    > tonic::server::UnaryService<super::CheckCredentialRequest>
+                    for CheckCredentialSvc<T> {
+                        type Response = super::CheckCredentialResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::CheckCredentialRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Host>::check_credential(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = CheckCredentialSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/talon.host.v1.Host/RedeemLink" => {
+                    #[allow(non_camel_case_types)]
+                    struct RedeemLinkSvc<T: Host>(pub Arc<T>);
+                    impl<T: Host> tonic::server::UnaryService<super::RedeemLinkRequest>
+                    for RedeemLinkSvc<T> {
+                        type Response = super::RedeemLinkResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::RedeemLinkRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Host>::redeem_link(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = RedeemLinkSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/talon.host.v1.Host/WatchCredentials" => {
+                    #[allow(non_camel_case_types)]
+                    struct WatchCredentialsSvc<T: Host>(pub Arc<T>);
+                    impl<
+                        T: Host,
+                    > tonic::server::ServerStreamingService<
+                        super::WatchCredentialsRequest,
+                    > for WatchCredentialsSvc<T> {
+                        type Response = super::CredentialChange;
+                        type ResponseStream = T::WatchCredentialsStream;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::ResponseStream>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::WatchCredentialsRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Host>::watch_credentials(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = WatchCredentialsSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.server_streaming(method, req).await;
                         Ok(res)
                     };
                     Box::pin(fut)
