@@ -8,8 +8,7 @@ use tokio::time::timeout;
 use tonic::transport::Channel;
 use tonic::{Code, Status};
 
-use super::record::CredentialRecord;
-use super::table::MAX_CREDENTIALS;
+use super::record::{CredentialRecord, MAX_CREDENTIALS};
 use crate::state::StateSupervisor;
 
 /// The namespace. It is [reserved](talon_plugin_config::name::RESERVED_NAMES), so no plugin reads or writes it.

@@ -11,13 +11,11 @@ use tonic::Status;
 
 use super::grant::TokenGrant;
 use super::links::{LINK_LIFETIME, Link, Links};
-use super::record::{CredentialKind, CredentialRecord, NewRecord};
+use super::record::{CredentialKind, CredentialRecord, MAX_CREDENTIALS, NewRecord};
 use super::secret::{Digest, NewSecret};
 use super::store::StateStore;
 use crate::to_wire::unix_ms;
 
-/// Credentials at once: tokens of programs and channels, and sessions of browsers. One more is refused until some are revoked.
-pub(super) const MAX_CREDENTIALS: usize = 1024;
 /// How long a browser's session holds.
 const SESSION_LIFETIME: Duration = Duration::from_secs(12 * 60 * 60);
 /// How exactly the last use is kept: a write for each request would cost more than the request.

@@ -8,7 +8,6 @@ use std::sync::Arc;
 
 use talon_proto::gateway::{Configure, Limits, Tls};
 
-use super::supervisor::GatewaySupervisor;
 use crate::blocking::blocking;
 use crate::config::{Config, GatewayTls, Role};
 
@@ -33,20 +32,15 @@ pub(super) struct GatewayConfiguration {
     pub(super) tls: Vec<u8>,
 }
 
-/// Hands the configuration to the gateway. Returns the problems, each with what to do: with a certificate that cannot be read it keeps
-/// the one before, and without one before it does not start.
-pub(crate) async fn configure(config: &Arc<Config>, gateway: &GatewaySupervisor) -> Vec<String> {
-    let read = {
-        let config = Arc::clone(config);
-        blocking(move || collect(&config)).await
-    };
-    match read {
-        Ok(configuration) => {
-            gateway.configure(configuration);
-            Vec::new()
-        }
-        Err(error) => vec![error.to_string()],
-    }
+/// Reads what the gateway is told.
+///
+/// # Errors
+/// [`CertificateError`]
+pub(super) async fn read_configuration(
+    config: &Arc<Config>,
+) -> Result<GatewayConfiguration, CertificateError> {
+    let config = Arc::clone(config);
+    blocking(move || collect(&config)).await
 }
 
 /// Blocking: it reads files.

@@ -26,7 +26,6 @@ mod program;
 mod service;
 mod supervisor;
 
-pub(crate) use configuration::configure;
 pub use health::watch;
 pub use program::{ProgramNotFoundError, find as find_program};
 pub use service::service_spec;

@@ -3,16 +3,17 @@
 use std::fmt;
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
+use std::sync::Arc;
 use std::time::Duration;
 
 use talon_plugin::{Events, ServiceHooks};
 use talon_proto::gateway::Pong;
 use talon_sanitize::Sanitized;
 
-use super::configuration::GatewayConfiguration;
+use super::configuration::read_configuration;
 use super::control::GatewayService;
 use crate::agent::{AgentEndpoint, AgentSupervisor};
-use crate::config::Role;
+use crate::config::{Config, Role};
 use crate::service::{
     ManagedService, ManagedServiceState, ManagedServiceStatus, ServiceHandle, sanitize_report,
 };
@@ -49,10 +50,17 @@ impl GatewaySupervisor {
         self.handle.service().address().map(|address| format!("{scheme}://{address}"))
     }
 
-    /// Sets what it is told. A running process receives it at once.
-    pub(super) fn configure(&self, configuration: GatewayConfiguration) {
-        self.handle.service().set_configuration(configuration);
-        self.handle.notify_changed();
+    /// Sets what it is told; a running process receives it at once. Returns the problems, each with what to do: with a certificate that
+    /// cannot be read it keeps the one before, and without one before it does not start.
+    pub(crate) async fn configure(&self, config: &Arc<Config>) -> Vec<String> {
+        match read_configuration(config).await {
+            Ok(configuration) => {
+                self.handle.service().set_configuration(configuration);
+                self.handle.notify_changed();
+                Vec::new()
+            }
+            Err(error) => vec![error.to_string()],
+        }
     }
 
     /// Sets the listening socket: one of the service manager's, or of the supervisor before.

@@ -23,7 +23,7 @@ use crate::gateway::GatewaySupervisor;
 use crate::notify::Manager;
 use crate::socket::{HOST_SOCKET_NAME, grant_peers, set_group};
 use crate::state::StateSupervisor;
-use crate::{agent, discover, gateway};
+use crate::{agent, discover};
 
 /// How many plugins a refusal names; the others are counted.
 const MAX_NAMED: usize = 8;
@@ -350,7 +350,7 @@ impl Reloader {
             warnings.extend(agent::configure(wanted, agent, trigger.is_by_operator()).await);
         }
         if let Some(gateway) = &self.parts().gateway {
-            warnings.extend(gateway::configure(wanted, gateway).await);
+            warnings.extend(gateway.configure(wanted).await);
         }
         let needed = self.parts().dispatcher.largest_arguments();
         if needed > self.parts().largest_arguments {

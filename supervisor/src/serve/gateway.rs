@@ -92,7 +92,7 @@ impl GatewayRuntime {
         gateway: &GatewaySupervisor,
         serve: ServeConnection,
     ) -> Result<Service, GatewayStartError> {
-        if let Some(problem) = gateway::configure(config, gateway).await.into_iter().next() {
+        if let Some(problem) = gateway.configure(config).await.into_iter().next() {
             return Err(GatewayStartError::Configuration(problem));
         }
         let spec = self.spec(config)?;

@@ -3,9 +3,6 @@
 use prost::Message as _;
 use serde::{Deserialize, Serialize};
 use talon_proto::agent;
-use talon_store::{NewMessage, Role};
-
-use super::record::{EntryMetadata, message, request_key};
 
 /// What happened in a session and is for clients alone: no model sees it, and no search finds it. It is in the journal
 /// for its place among the other entries.
@@ -44,16 +41,8 @@ impl SessionFact {
         Self::Approval { turn, approval: hex::encode(approval.encode_to_vec()) }
     }
 
-    /// The message of the store that holds it.
-    #[must_use]
-    pub fn into_message(self) -> NewMessage {
-        let key = self.key();
-        let message = message(Role::System, String::new(), &EntryMetadata::Happened { fact: self });
-        NewMessage { key, ..message }
-    }
-
     /// What happens once has a key, so that it is noted once, however often an interrupted turn comes back to it.
-    fn key(&self) -> Option<String> {
+    pub(super) fn key(&self) -> Option<String> {
         let approval = match self {
             Self::Merged { client_id, .. } => return Some(request_key(client_id)),
             Self::Approval { approval, .. } => decode_approval(approval)?,
@@ -62,6 +51,11 @@ impl SessionFact {
         let stage = if approval.state == "pending" { "asked" } else { "decided" };
         Some(format!("approval/{}/{stage}", approval.id))
     }
+}
+
+/// The key of the message that a client gave this name.
+pub(super) fn request_key(client_id: &str) -> String {
+    format!("ask/{client_id}")
 }
 
 /// Hex that the journal did not write is no approval.

@@ -24,6 +24,7 @@ use serde::{Deserialize, Serialize};
 use talon_llm::model::{Answer, Finish, Thoughts, ToolCall, Usage};
 use talon_store::{Message, NewMessage, Role};
 
+use super::fact::request_key;
 use super::{JournalEntry, SessionFact, TurnOptions, TurnOutcome, TurnTotals};
 use crate::context::Summary;
 use crate::hooks::{AnswerVerdicts, HookedAnswer};
@@ -222,9 +223,14 @@ pub(super) fn encode(turn: u64, entry: JournalEntry) -> Vec<NewMessage> {
     }
 }
 
-/// The key of the message that a client gave this name.
-pub(super) fn request_key(client_id: &str) -> String {
-    format!("ask/{client_id}")
+impl SessionFact {
+    /// The message of the store that holds it.
+    #[must_use]
+    pub fn into_message(self) -> NewMessage {
+        let key = self.key();
+        let message = message(Role::System, String::new(), &EntryMetadata::Happened { fact: self });
+        NewMessage { key, ..message }
+    }
 }
 
 /// The turn that a person's message began.

@@ -4,8 +4,9 @@ use talon_proto::agent::chunk::Kind as Chunk;
 use talon_proto::agent::event::Kind;
 use talon_store::{Message, PageRequest, Session, Sessions, View};
 
+use super::fact::request_key;
 use super::log::store_error;
-use super::record::{request_key, request_turn};
+use super::record::request_turn;
 use super::{EventTranslator, JournalError};
 
 /// Messages read at once.

@@ -3,19 +3,16 @@
 use std::collections::BTreeSet;
 
 use futures_util::StreamExt as _;
-use futures_util::stream::{BoxStream, try_unfold};
-use talon_proto::agent::{Cursor, Event, FollowRequest};
+use futures_util::stream::try_unfold;
+use talon_proto::agent::{Cursor, FollowRequest};
 use talon_store::SessionId;
 use tonic::Status;
 
 use super::client::Client;
 use super::limits::MAX_CURSORS;
-use super::service::Service;
+use super::service::{Events, Service};
 use crate::error_status::store_error_status;
 use crate::events::{Audience, FollowError, Follower};
-
-/// The events of one follower.
-pub(super) type Events = BoxStream<'static, Result<Event, Status>>;
 
 impl Service {
     pub(super) async fn follow(&self, client: &Client, request: FollowRequest) -> Result<Events, Status> {

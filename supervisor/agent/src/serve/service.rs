@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use futures_util::stream::BoxStream;
 use talon_agent_settings::linked_sender;
 use talon_proto::agent::agent_server::Agent as Rpc;
 use talon_proto::agent::{
     Approval, ApprovalRule, AskRequest, AttachRequest, CancelRequest, CancelResponse, Chunk,
     CompactSessionRequest, CompactSessionResponse, CreateSessionRequest, DecideJobProposalRequest,
-    DecideRequest, DeleteSessionRequest, DeleteSessionResponse, FollowRequest, ForgetMemoriesRequest,
+    DecideRequest, DeleteSessionRequest, DeleteSessionResponse, Event, FollowRequest, ForgetMemoriesRequest,
     ForgetMemoriesResponse, ForgetSenderRequest, ForgetSenderResponse, GetCostsRequest, GetCostsResponse,
     GetLoopRequest, GetMemoryRequest, GetMetricsRequest, GetMetricsResponse, GetSessionRequest,
     GetSessionResponse, GetStatusRequest, GetStatusResponse, Job, JobProposal, ListApprovalRulesRequest,
@@ -26,10 +27,12 @@ use tonic::metadata::MetadataMap;
 use tonic::{Request, Response, Status};
 
 use super::client::Client;
-use super::follow::Events;
 use super::turn_stream::Chunks;
 use crate::agent::Agent;
 use crate::error_status::{no_session, store_error_status};
+
+/// The events of one follower.
+pub(super) type Events = BoxStream<'static, Result<Event, Status>>;
 
 /// Serves all connections.
 pub(super) struct Service {

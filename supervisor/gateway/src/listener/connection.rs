@@ -15,7 +15,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::timeout;
 use tower::ServiceExt as _;
 
-use super::accept::Server;
+use super::server::Server;
 use super::stream::PermittedStream;
 use crate::identity::ConnectedFrom;
 

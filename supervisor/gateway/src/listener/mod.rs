@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `accept` | the accept loop |
 //! | `connection` | one connection |
+//! | `server` | what serves connections: the router, certificates and limits |
 //! | `limiter` | how many connections there are, in all and of one address |
 //! | `stream` | a connection's socket, which holds its place until it is closed |
 //! | `tls` | the certificate, replaced while connections come |
@@ -15,12 +16,14 @@
 mod accept;
 mod connection;
 mod limiter;
+mod server;
 mod socket;
 mod stream;
 mod tls;
 mod traffic;
 
-pub use accept::{Server, serve};
+pub use accept::serve;
+pub use server::Server;
 pub use socket::{ListenError, bind, handed_in};
 pub use tls::{Certificates, TlsError};
 pub use traffic::Traffic;
