@@ -45,13 +45,13 @@ struct Index {
 #[derive(Debug)]
 pub(super) struct Mailbox {
     number: u64,
-    news: Mutex<BTreeMap<SessionId, News>>,
+    news: Mutex<BTreeMap<SessionId, SessionChanges>>,
     filled: Notify,
 }
 
 /// What is new in a session.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct News {
+pub(super) struct SessionChanges {
     /// The first new message in the store, if there is one.
     pub(super) first: Option<u64>,
     /// It was deleted.
@@ -99,7 +99,7 @@ impl SessionFeed {
     }
 
     /// Says that there is something new in a session of a sender.
-    pub(super) fn tell(&self, id: SessionId, sender: Option<&str>, news: News) {
+    pub(super) fn tell(&self, id: SessionId, sender: Option<&str>, news: SessionChanges) {
         if !self.is_followed() {
             return;
         }
@@ -129,7 +129,7 @@ impl SessionFeed {
 }
 
 impl Mailbox {
-    fn put(&self, id: SessionId, news: News) {
+    fn put(&self, id: SessionId, news: SessionChanges) {
         let mut all = self.news.lock();
         let kept = all.entry(id).or_default();
         kept.first = match (kept.first, news.first) {
@@ -153,7 +153,7 @@ pub(super) struct FeedSubscription {
 
 impl FeedSubscription {
     /// Takes all news; none if there is none.
-    pub(super) fn take(&self) -> BTreeMap<SessionId, News> {
+    pub(super) fn take(&self) -> BTreeMap<SessionId, SessionChanges> {
         std::mem::take(&mut *self.mailbox.news.lock())
     }
 

@@ -11,7 +11,7 @@ use talon_store::{
     Timestamp, View,
 };
 
-use super::feed::{News, SessionFeed};
+use super::feed::{SessionChanges, SessionFeed};
 use crate::journal::SessionFact;
 use crate::subagent::is_task_sender;
 
@@ -55,10 +55,10 @@ impl FollowedSessions {
         if let Some(live) = self.feed.live_turn(id) {
             live.stored(last.sequence);
         }
-        self.tell_news(id, News { first: Some(first.sequence), deleted: false }).await;
+        self.tell_news(id, SessionChanges { first: Some(first.sequence), deleted: false }).await;
     }
 
-    async fn tell_news(&self, id: SessionId, news: News) {
+    async fn tell_news(&self, id: SessionId, news: SessionChanges) {
         if !self.feed.is_followed() {
             return;
         }
@@ -138,7 +138,7 @@ impl Sessions for FollowedSessions {
             let Ok(Some(session)) = self.inner.get(*id).await else { continue };
             // It may have gone on since: what is new begins there at the latest.
             let first = Some(session.next_sequence.saturating_sub(1));
-            self.tell_news(*id, News { first, deleted: false }).await;
+            self.tell_news(*id, SessionChanges { first, deleted: false }).await;
         }
         Ok(idle)
     }
@@ -163,7 +163,7 @@ impl Sessions for FollowedSessions {
         }
         let deleted = self.inner.delete(id).await?;
         if deleted {
-            self.tell_news(id, News { first: None, deleted: true }).await;
+            self.tell_news(id, SessionChanges { first: None, deleted: true }).await;
             self.senders.lock().remove(&id);
         }
         Ok(deleted)
@@ -179,7 +179,7 @@ impl Sessions for FollowedSessions {
         let imported = self.inner.import(session).await?;
         self.know(id, &sender);
         if imported && has_messages {
-            self.tell_news(id, News { first: Some(1), deleted: false }).await;
+            self.tell_news(id, SessionChanges { first: Some(1), deleted: false }).await;
         }
         Ok(imported)
     }

@@ -8,7 +8,7 @@ use talon_proto::agent::{CaughtUp, Event, SessionDeleted};
 use talon_store::{Error, SessionId, Sessions, Timestamp};
 
 use super::backlog::Backlog;
-use super::feed::{Audience, FeedSubscription, News, SessionFeed};
+use super::feed::{Audience, FeedSubscription, SessionChanges, SessionFeed};
 use super::live_turn::{BehindStore, LiveCursor};
 use crate::journal::EVENTS_PER_MESSAGE;
 
@@ -35,9 +35,9 @@ pub(crate) struct Follower {
     sessions: Arc<dyn Sessions>,
     feed: SessionFeed,
     subscription: FeedSubscription,
-    followed: HashMap<SessionId, Followed>,
+    followed: HashMap<SessionId, SessionPosition>,
     /// Sessions to look at, each once.
-    todo: VecDeque<(SessionId, News)>,
+    todo: VecDeque<(SessionId, SessionChanges)>,
     /// What is next.
     ready: VecDeque<Event>,
     live: bool,
@@ -46,7 +46,7 @@ pub(crate) struct Follower {
 
 /// A session that is followed.
 #[derive(Debug)]
-struct Followed {
+struct SessionPosition {
     /// The last event that was told.
     after: u64,
     /// Open while there is something to read.
@@ -66,10 +66,10 @@ impl Follower {
         let named: Vec<SessionId> = cursors.iter().map(|(id, _)| *id).collect();
         // Before the first look at the store, so that nothing between is missed.
         let subscription = feed.follow(&named, audience);
-        let followed = |after| Followed { after, backlog: None, live: LiveCursor::default() };
+        let followed = |after| SessionPosition { after, backlog: None, live: LiveCursor::default() };
         // Each is looked at once, for what was recorded before.
         let look = |(id, after): &(SessionId, u64)| {
-            (*id, News { first: Some(after / EVENTS_PER_MESSAGE), deleted: false })
+            (*id, SessionChanges { first: Some(after / EVENTS_PER_MESSAGE), deleted: false })
         };
         Self {
             sessions,
@@ -113,7 +113,7 @@ impl Follower {
     }
 
     /// Looks at the first session of those to look at.
-    async fn look(&mut self, id: SessionId, news: News) -> Result<(), FollowError> {
+    async fn look(&mut self, id: SessionId, news: SessionChanges) -> Result<(), FollowError> {
         if news.deleted {
             self.leave(id);
             return Ok(());
@@ -128,7 +128,7 @@ impl Follower {
                 return Ok(());
             };
             let after = (first * EVENTS_PER_MESSAGE).saturating_sub(1);
-            self.followed.insert(id, Followed { after, backlog: None, live: LiveCursor::default() });
+            self.followed.insert(id, SessionPosition { after, backlog: None, live: LiveCursor::default() });
         }
         let mut has_more = news.first.is_some();
         if has_more {
@@ -148,7 +148,7 @@ impl Follower {
         self.todo.pop_front();
         if has_more || is_behind {
             let first = Some(u64::MAX);
-            self.todo.push_back((id, News { first, deleted: false }));
+            self.todo.push_back((id, SessionChanges { first, deleted: false }));
         }
         Ok(())
     }

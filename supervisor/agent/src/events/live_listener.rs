@@ -6,7 +6,7 @@ use talon_proto::agent::chunk::Kind as Chunk;
 use talon_proto::agent::event::Kind;
 use talon_store::SessionId;
 
-use super::feed::{News, SessionFeed};
+use super::feed::{SessionChanges, SessionFeed};
 use super::live_turn::LiveTurn;
 use crate::driver::Listener;
 
@@ -67,7 +67,7 @@ impl LiveListener {
 impl Listener for LiveListener {
     fn on_chunk(&self, chunk: Chunk) {
         if self.keep(&chunk) {
-            self.feed.tell(self.session, Some(&self.sender), News::default());
+            self.feed.tell(self.session, Some(&self.sender), SessionChanges::default());
         }
         self.inner.on_chunk(chunk);
     }
@@ -76,6 +76,6 @@ impl Listener for LiveListener {
 impl Drop for LiveListener {
     fn drop(&mut self) {
         self.feed.end_turn(self.session, &self.live);
-        self.feed.tell(self.session, Some(&self.sender), News::default());
+        self.feed.tell(self.session, Some(&self.sender), SessionChanges::default());
     }
 }

@@ -66,12 +66,12 @@ impl EventTranslator {
 
     /// The events of the next message.
     pub fn events(&mut self, session: &Session, message: &Message) -> Vec<Event> {
-        let mut told = Told { turn: 0, kinds: Vec::new() };
+        let mut told = MessageEvents { turn: 0, kinds: Vec::new() };
         match EntryMetadata::of(message) {
             None => self.foreign(session, message, &mut told),
             Some(metadata) => self.entry(session, message, metadata, &mut told),
         }
-        let Told { turn, kinds } = told;
+        let MessageEvents { turn, kinds } = told;
         let numbered = (message.sequence * EVENTS_PER_MESSAGE..).zip(kinds).take(MOST_EVENTS);
         let event = |(sequence, kind)| Event {
             session_id: session.id.to_string(),
@@ -83,7 +83,13 @@ impl EventTranslator {
         numbered.map(event).collect()
     }
 
-    fn entry(&mut self, session: &Session, message: &Message, metadata: EntryMetadata, told: &mut Told) {
+    fn entry(
+        &mut self,
+        session: &Session,
+        message: &Message,
+        metadata: EntryMetadata,
+        told: &mut MessageEvents,
+    ) {
         let content = || message.content.clone();
         match metadata {
             EntryMetadata::Received { turn, message: text, with } => {
@@ -155,7 +161,7 @@ impl EventTranslator {
     }
 
     /// A message of an imported session.
-    fn foreign(&mut self, session: &Session, message: &Message, told: &mut Told) {
+    fn foreign(&mut self, session: &Session, message: &Message, told: &mut MessageEvents) {
         let text = message.content.clone();
         match message.role {
             Role::User => self.request(session, text, TurnOptions::default(), told),
@@ -171,7 +177,7 @@ impl EventTranslator {
         }
     }
 
-    fn request(&mut self, session: &Session, text: String, with: TurnOptions, told: &mut Told) {
+    fn request(&mut self, session: &Session, text: String, with: TurnOptions, told: &mut MessageEvents) {
         if !std::mem::replace(&mut self.is_begun, true) {
             told.add(Kind::SessionCreated(agent::SessionCreated {
                 sender: session.sender.clone(),
@@ -195,14 +201,14 @@ impl EventTranslator {
         }));
     }
 
-    fn use_again(&mut self, told: &mut Told) {
+    fn use_again(&mut self, told: &mut MessageEvents) {
         if std::mem::take(&mut self.is_idle) {
             told.add(Kind::SessionResumed(agent::SessionResumed {}));
         }
     }
 
     /// People see of an answer what its hooks let through.
-    fn hooked(&mut self, text: String, verdicts: &AnswerVerdicts, told: &mut Told) {
+    fn hooked(&mut self, text: String, verdicts: &AnswerVerdicts, told: &mut MessageEvents) {
         let withheld = std::mem::take(&mut self.withheld);
         if verdicts.end.is_none() && (withheld || verdicts.replaced) {
             let (model, replaces) = (String::new(), !withheld);
@@ -210,7 +216,7 @@ impl EventTranslator {
         }
     }
 
-    fn call_begun(&mut self, place: usize, told: &mut Told) {
+    fn call_begun(&mut self, place: usize, told: &mut MessageEvents) {
         // One that goes on after a restart begins a second time.
         if !self.begun.insert(place) {
             return;
@@ -227,7 +233,7 @@ impl EventTranslator {
         output: String,
         said: &str,
         provenance: Provenance,
-        told: &mut Told,
+        told: &mut MessageEvents,
     ) {
         // It came early, and comes again with all others.
         if !self.told.insert(place) {
@@ -254,7 +260,7 @@ impl EventTranslator {
         }));
     }
 
-    fn fact(&mut self, fact: SessionFact, told: &mut Told) {
+    fn fact(&mut self, fact: SessionFact, told: &mut MessageEvents) {
         match fact {
             SessionFact::Approval { turn, approval } => {
                 let Some(approval) = decode_approval(&approval) else { return };
@@ -279,12 +285,12 @@ impl EventTranslator {
 }
 
 /// The events of one message.
-struct Told {
+struct MessageEvents {
     turn: u64,
     kinds: Vec<Kind>,
 }
 
-impl Told {
+impl MessageEvents {
     fn add(&mut self, kind: Kind) {
         self.kinds.push(kind);
     }

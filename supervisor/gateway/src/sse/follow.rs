@@ -41,7 +41,7 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
 async fn all(State(app): State<App>, caller: Caller, headers: HeaderMap) -> Result<Response, Problem> {
     require_chat(&caller)?;
     let mut events = SessionEvents::of_caller(app.clone(), caller.clone());
-    if let Some(Seen { since, cursors }) = last_seen(&headers)? {
+    if let Some(ResumePoint { since, cursors }) = last_seen(&headers)? {
         events.resume(cursors.iter().map(|(session, after)| (session.as_str(), *after)), since);
     }
     Ok(follow(&app, &caller, events))
@@ -86,7 +86,7 @@ fn follow(app: &App, caller: &Caller, events: SessionEvents) -> Response {
 }
 
 /// What an id of an event says of those before it.
-struct Seen {
+struct ResumePoint {
     /// From when on sessions are told that have no cursor here.
     since: Option<u64>,
     cursors: Vec<(String, u64)>,
@@ -103,7 +103,7 @@ fn id_of<'c>(since: Option<u64>, cursors: impl Iterator<Item = (&'c str, u64)>) 
     since.map(|since| format!("{SINCE}:{since}")).into_iter().chain(kept).collect::<Vec<_>>().join(",")
 }
 
-fn last_seen(headers: &HeaderMap) -> Result<Option<Seen>, Problem> {
+fn last_seen(headers: &HeaderMap) -> Result<Option<ResumePoint>, Problem> {
     let Some(value) = headers.get(LAST_EVENT_ID).filter(|value| !value.is_empty()) else { return Ok(None) };
     let one = |pair: &str| {
         let (session, after) = pair.split_once(':')?;
@@ -118,7 +118,7 @@ fn last_seen(headers: &HeaderMap) -> Result<Option<Seen>, Problem> {
     };
     let since = cursors.iter().find(|(name, _)| name == SINCE).map(|(_, since)| *since);
     cursors.retain(|(name, _)| name != SINCE);
-    Ok(Some(Seen { since, cursors }))
+    Ok(Some(ResumePoint { since, cursors }))
 }
 
 #[cfg(test)]
@@ -128,7 +128,7 @@ mod tests {
 
     use super::*;
 
-    fn read(value: &str) -> Result<Option<Seen>, Problem> {
+    fn read(value: &str) -> Result<Option<ResumePoint>, Problem> {
         let mut headers = HeaderMap::new();
         headers.insert(LAST_EVENT_ID, HeaderValue::from_str(value).unwrap());
         last_seen(&headers)

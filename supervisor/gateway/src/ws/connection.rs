@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use tungstenite::Error as SocketError;
 
 use super::dispatch::Dispatch;
-use super::following::Following;
+use super::event_subscription::EventSubscription;
 use super::outbox::{Outbox, OutboxReader, outbox};
 use crate::api::access::require_chat;
 use crate::app::App;
@@ -82,7 +82,7 @@ pub(super) async fn serve(app: App, caller: Caller, socket: WebSocket) {
     let ended = CancellationToken::new();
     let (resumes, cursors) = mpsc::channel(MAX_RESUMES);
     let events = SessionEvents::of_caller(app.clone(), caller.clone());
-    let following = Following::new(resumes, events.progress());
+    let following = EventSubscription::new(resumes, events.progress());
     let dispatch = Dispatch::new(app.clone(), caller.clone(), outbox.clone(), ended.clone(), following);
     let _ended = ended.drop_guard();
     let end = tokio::select! {

@@ -7,9 +7,9 @@ use talon_proto::agent::{AskRequest, CancelRequest};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-use super::following::Following;
+use super::event_subscription::EventSubscription;
 use super::outbox::{ConnectionEndedError, Outbox};
-use super::speaker::{Claim, speaker};
+use super::sender_claim::{Claim, claimed_caller};
 use crate::api::access::{of_session, require_chat, session};
 use crate::api::approvals::{Decision, decide_as};
 use crate::api::sessions::send::media;
@@ -36,7 +36,7 @@ pub(super) struct Dispatch {
     outbox: Outbox,
     /// A channel's token: its senders' events come turn by turn.
     speaks_for_others: bool,
-    following: Following,
+    following: EventSubscription,
     places: Arc<Semaphore>,
     ended: CancellationToken,
 }
@@ -48,7 +48,7 @@ impl Dispatch {
         caller: Caller,
         outbox: Outbox,
         ended: CancellationToken,
-        following: Following,
+        following: EventSubscription,
     ) -> Self {
         let places = Arc::new(Semaphore::new(MAX_TURNS));
         let speaks_for_others = caller.scopes.contain(Scope::Channel);
@@ -133,7 +133,7 @@ impl Dispatch {
         asked: u64,
     ) -> Result<Result<(), ConnectionEndedError>, Problem> {
         require_chat(&self.caller)?;
-        let caller = speaker(&self.caller, Claim::from(&message))?;
+        let caller = claimed_caller(&self.caller, Claim::from(&message))?;
         let limit = self.app.settings().limits.requests_per_minute;
         if let Err(wait) = self.app.rates.take_credential(caller.subject.as_str(), limit) {
             let detail = "this sender sends too many messages (gateway.limits.requests_per_minute): wait";
@@ -196,7 +196,7 @@ impl Dispatch {
 
     /// As whom an answer counts.
     fn answerer(&self, sender: Option<&str>) -> Result<Caller, Problem> {
-        speaker(&self.caller, Claim { sender, ..Claim::default() })
+        claimed_caller(&self.caller, Claim { sender, ..Claim::default() })
     }
 
     async fn confirm(&self, answer: ConfirmationAnswer) -> Result<(), Problem> {

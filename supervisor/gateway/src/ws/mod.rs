@@ -5,16 +5,16 @@
 //! | `connection` | reads, writes, pings, and ends |
 //! | `outbox` | what waits to be written: bounded in bytes |
 //! | `dispatch` | what a message of the client brings about |
-//! | `speaker` | whom a message is for |
-//! | `following` | that a message's events are followed before it is asked |
+//! | `sender_claim` | whom a message is for |
+//! | `event_subscription` | that a message's events are followed before it is asked |
 //! | `counters` | how many connections there are, and what became of them |
 
 mod connection;
 mod counters;
 mod dispatch;
-mod following;
+mod event_subscription;
 mod outbox;
-mod speaker;
+mod sender_claim;
 
 use axum::Router;
 use axum::extract::State;

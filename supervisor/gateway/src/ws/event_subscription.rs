@@ -16,14 +16,14 @@ const MAX_WAIT: Duration = Duration::from_secs(30);
 
 /// The messages' end of what a connection follows. Cheap to clone.
 #[derive(Debug, Clone)]
-pub(super) struct Following {
+pub(super) struct EventSubscription {
     resumes: mpsc::Sender<Resume>,
     /// How many were put there.
     asked: Arc<AtomicU64>,
     progress: Progress,
 }
 
-impl Following {
+impl EventSubscription {
     /// Cursors go to `resumes`; `progress` says how many of them were taken.
     pub(super) fn new(resumes: mpsc::Sender<Resume>, progress: Progress) -> Self {
         Self { resumes, asked: Arc::default(), progress }
@@ -36,7 +36,7 @@ impl Following {
         let _taken = self.resumes.send(resume).await;
     }
 
-    /// How many cursors were put before, for [`Following::wait`].
+    /// How many cursors were put before, for [`EventSubscription::wait`].
     pub(super) fn asked(&self) -> u64 {
         self.asked.load(Ordering::Relaxed)
     }

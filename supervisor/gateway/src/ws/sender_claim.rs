@@ -31,7 +31,7 @@ impl<'m> From<&'m ChannelMessage> for Claim<'m> {
 ///
 /// # Errors
 /// It claims to be of somebody for whom this caller does not speak.
-pub(super) fn speaker(caller: &Caller, claim: Claim<'_>) -> Result<Caller, Problem> {
+pub(super) fn claimed_caller(caller: &Caller, claim: Claim<'_>) -> Result<Caller, Problem> {
     if claim.channel.is_some_and(|channel| channel != &*caller.channel) {
         let detail = format!(
             "this credential is of the channel {}: leave channel out, or use a token of that channel (`talon token create`)",
@@ -91,8 +91,9 @@ mod tests {
         let (own, channel) =
             (caller(&[Scope::Chat, Scope::Admin], "api"), caller(&[Scope::Channel], "telegram"));
         let claim = Claim::default();
-        let of =
-            |caller: &Caller, claim| speaker(caller, claim).map(|caller| caller.subject.as_str().to_owned());
+        let of = |caller: &Caller, claim| {
+            claimed_caller(caller, claim).map(|caller| caller.subject.as_str().to_owned())
+        };
         let sender = Claim { sender: Some("42"), channel: Some("telegram"), ..claim };
         let group = Claim { is_group: true, group: Some("7"), ..sender };
         assert_eq!(of(&channel, sender).unwrap(), "gw:telegram/42");
@@ -112,7 +113,7 @@ mod tests {
             (&channel, Claim { is_group: true, ..sender }),
             (&channel, Claim { group: Some("7"), ..sender }),
         ] {
-            assert!(speaker(caller, claim).is_err(), "{claim:?}");
+            assert!(claimed_caller(caller, claim).is_err(), "{claim:?}");
         }
     }
 }
