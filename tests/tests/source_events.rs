@@ -259,24 +259,32 @@ async fn who_breaks_the_rules_harms_its_own_events_alone() {
         .await;
     let told = client.call("mail", "tell", &[("id", "1"), ("topic", "mail"), ("summary", "a mail")]).await;
     assert_eq!(told.content, "told");
-    let events = kept(client).await;
-    let of = |plugin: &str| -> BTreeMap<String, usize> {
+    let three: BTreeMap<String, usize> = (0..3).map(|at| (format!("misbehave/{at}"), 1)).collect();
+    let of = |events: &[HostEvent], plugin: &str| -> BTreeMap<String, usize> {
         let own = events.iter().filter(|event| event.fields["plugin"] == plugin);
         ids(&own.cloned().collect::<Vec<_>>())
     };
-    let three: BTreeMap<String, usize> = (0..3).map(|at| (format!("misbehave/{at}"), 1)).collect();
+    let count = async |client: &Client| {
+        let events = kept(client).await;
+        let has = |plugin: &str, least: usize| of(&events, plugin).len() >= least;
+        ["silent", "huge", "deaf", "forgetful"].into_iter().all(|plugin| has(plugin, 3))
+            && has("endless", 100)
+    };
+    client.wait_until("what each told before its fault, and may tell", count).await;
+    let events = kept(client).await;
     for plugin in ["silent", "huge", "deaf", "forgetful"] {
-        assert_eq!(of(plugin), three, "{plugin}");
+        assert_eq!(of(&events, plugin), three, "{plugin}");
     }
-    assert_eq!(of("repeats"), BTreeMap::from([("misbehave/0".to_owned(), 1)]));
-    let endless = of("endless");
-    assert!(endless.len() >= 100 && endless.values().all(|count| *count == 1), "{endless:?}");
-    let status = supervisor.cli(&["status"]).await;
-    let status = String::from_utf8_lossy(&status.stdout).into_owned();
-    assert!(
-        status.contains("its events are not read") && status.contains("it tells more events"),
-        "{status}"
-    );
+    assert_eq!(of(&events, "repeats"), BTreeMap::from([("misbehave/0".to_owned(), 1)]));
+    let endless = of(&events, "endless");
+    assert!(endless.values().all(|count| *count == 1), "{endless:?}");
+    // Both come and go: one while its events are read anew, the other with each one that it may tell.
+    let says_both = async |_: &Client| {
+        let status = supervisor.cli(&["status"]).await;
+        let status = String::from_utf8_lossy(&status.stdout).into_owned();
+        status.contains("its events are not read") && status.contains("it tells more events")
+    };
+    client.wait_until("the status says what is wrong with two of them", says_both).await;
 }
 
 // Promises: EXT-158

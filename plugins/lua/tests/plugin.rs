@@ -14,7 +14,7 @@ use talon_sdk::ScriptStatus;
 use talon_sdk::testing::{Answer, CannedModel, Host, MemoryState, Notice};
 
 /// One operation that takes long, and that no interrupt reaches.
-const LONG: &str = "function pre_hook(ctx) local s, n = ('a'):rep(2e6), ('a'):rep(1e6) .. 'b' while true do s:find(n, 1, true) end end";
+const LONG: &str = "function pre_hook(ctx) while true do table.move({ 1 }, 1, 2e9, 2, {}) end end";
 const UPPER: &str = "function pre_hook(ctx) ctx.message = ctx.message:upper() end";
 
 // Promises: LUA-20, LUA-82

@@ -198,6 +198,6 @@ async fn a_plugin_that_changes_its_mind_all_the_time_leaves_nothing_behind() {
     for second in 1..200 {
         setting.look(vec![declares("files", &[("", &format!("{second}s"))])]).await;
     }
-    assert_eq!(setting.open().await, ["files.tidy proposed every 3m 19s"]);
+    assert_eq!(setting.open().await, ["files.tidy proposed every 3m19s"]);
     assert_eq!(setting.store.job_proposals().list().await.expect("a list").len(), 1);
 }

@@ -45,18 +45,18 @@ struct ClockState {
     deadline: Cell<Duration>,
     stop: Cell<Option<Stop>>,
     cancel: RefCell<CancelFlag>,
-    pace: Pace,
+    sampler: ClockSampler,
 }
 
 /// When interrupts look at the clock.
 #[derive(Debug, Default)]
-struct Pace {
+struct ClockSampler {
     /// How many of them come before the next look.
     left: Cell<u32>,
     last_look: Cell<Duration>,
 }
 
-impl Pace {
+impl ClockSampler {
     /// Whether this one looks.
     fn is_due(&self) -> bool {
         let left = self.left.get();
@@ -90,7 +90,7 @@ impl Clock {
     pub(crate) fn start(&self, limit: Duration, cancel: &CancelFlag) {
         self.0.deadline.set(now().saturating_add(limit));
         self.0.cancel.replace(cancel.clone());
-        self.0.pace.left.set(0);
+        self.0.sampler.left.set(0);
     }
 
     /// Whether the call has to end. It stays so.
@@ -101,7 +101,7 @@ impl Clock {
     /// Whether the call has to end, for an interrupt: it looks at the time now and then, and always at whether the call was
     /// cancelled.
     pub(crate) fn interrupted(&self) -> Option<Stop> {
-        self.look(self.0.pace.is_due())
+        self.look(self.0.sampler.is_due())
     }
 
     fn look(&self, at_time: bool) -> Option<Stop> {
@@ -111,7 +111,7 @@ impl Clock {
                 state.stop.set(Some(Stop::Cancelled));
             } else if at_time {
                 let now = now();
-                state.pace.looked(now);
+                state.sampler.looked(now);
                 if now >= state.deadline.get() {
                     state.stop.set(Some(Stop::Deadline));
                 }
@@ -140,25 +140,25 @@ mod tests {
     use std::iter::from_fn;
     use std::time::Duration;
 
-    use super::{INTERRUPTS_PER_LOOK, Pace};
+    use super::{ClockSampler, INTERRUPTS_PER_LOOK};
 
     /// After how many interrupts the next one looks.
-    fn interrupts_before_a_look(pace: &Pace) -> usize {
-        from_fn(|| (!pace.is_due()).then_some(())).count()
+    fn interrupts_before_a_look(sampler: &ClockSampler) -> usize {
+        from_fn(|| (!sampler.is_due()).then_some(())).count()
     }
 
     // Promises: LUA-88
     #[test]
     fn interrupts_look_rarely_while_no_time_passes_and_each_where_it_does() {
-        let pace = Pace::default();
-        assert_eq!(interrupts_before_a_look(&pace), 0, "the first one looks");
+        let sampler = ClockSampler::default();
+        assert_eq!(interrupts_before_a_look(&sampler), 0, "the first one looks");
         for milliseconds in [4, 8, 16] {
-            pace.looked(Duration::from_millis(milliseconds));
-            assert_eq!(interrupts_before_a_look(&pace), 0, "time passes");
+            sampler.looked(Duration::from_millis(milliseconds));
+            assert_eq!(interrupts_before_a_look(&sampler), 0, "time passes");
         }
         for _ in 0..2 {
-            pace.looked(Duration::from_millis(16));
-            assert_eq!(interrupts_before_a_look(&pace), INTERRUPTS_PER_LOOK as usize);
+            sampler.looked(Duration::from_millis(16));
+            assert_eq!(interrupts_before_a_look(&sampler), INTERRUPTS_PER_LOOK as usize);
         }
     }
 }

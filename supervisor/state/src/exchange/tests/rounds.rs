@@ -430,8 +430,8 @@ async fn decisions_about_proposed_jobs_come_back_and_undecided_ones_do_not() {
     let text = String::from_utf8(files["schedule/proposals.yaml"].clone()).unwrap();
     for (bad, refused) in [
         // What the other store decided stays.
-        (text.replace("\"accepted\"", "\"rejected\""), 1),
-        (text.replace("\"rejected\"", "\"proposed\""), 2),
+        (text.replace(r#"\"accepted\""#, r#"\"rejected\""#), 1),
+        (text.replace(r#"\"rejected\""#, r#"\"proposed\""#), 2),
         (text.replacen("files.weekly", "other", 1), 1),
     ] {
         let files = Files::from([("schedule/proposals.yaml".to_owned(), bad.clone().into_bytes())]);
