@@ -4,7 +4,7 @@
 PROFILE ?= debug
 CARGO_PROFILE = $(if $(filter release,$(PROFILE)),--release,)
 
-.PHONY: help demo dev test test-vm long long-schedule hostile interop install package reproducible build plugins deps deps-test deps-bench lint doc fmt fuzz bench bench-quick bench-loaded bench-compare bench-parts bench-flames soak
+.PHONY: help demo dev test test-vm long long-schedule hostile screenshots interop install package reproducible build plugins deps deps-test deps-bench lint doc fmt fuzz bench bench-quick bench-loaded bench-compare bench-parts bench-flames soak
 
 help: ## lists these commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -46,6 +46,9 @@ hostile: deps deps-test ## attacks the jail and writes the table of what came of
 	@cargo run --quiet --locked -p talon-tests --bin talon-hostile -- --table docs/hostile.md
 	@cargo build --quiet --locked --bins -p talon -p talon-state -p talon-agent -p talon-gateway -p misbehave -p hello
 	@cargo test --quiet --locked -p talon-tests --test hostile --test jail_faults flood
+
+screenshots: deps-test ## screenshots of every view of the pages at three widths and in both themes, below target/screenshots
+	@target/pages/python/bin/python -B tests/pages/screenshots.py target/screenshots
 
 interop: deps deps-test ## tries other people's MCP servers and clients and writes docs/interop.md (10 minutes, longer the first time: it installs them below target/interop)
 	@cargo build --quiet --locked --bins -p talon -p talon-state -p talon-agent -p talon-gateway -p talon-mcp -p talon-mcp-bridge -p talon-framed-bridge -p talon-service-bridge -p hello -p talon-tests

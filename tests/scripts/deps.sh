@@ -144,6 +144,23 @@ if [ "$1" = test ]; then
   fi
 fi
 
+# What looks at the gateway's pages: Playwright, and axe-core for accessibility, which has no dependencies. They use Debian's Chromium, and
+# only where somebody has installed that.
+pages=target/pages
+if [ "$1" = test ] && [ -x /usr/lib/chromium/chromium ]; then
+  made_of=$(cat tests/pages/requirements.txt tests/pages/package-lock.json | cksum)
+  if [ "$(cat "$pages/.stamp" 2>/dev/null || true)" != "$made_of" ]; then
+    echo "Installing Playwright and axe-core for the tests (PyPI, npm) …"
+    rm -rf "$pages"
+    mkdir -p "$pages/node"
+    /usr/bin/python3 -m venv "$pages/python"
+    "$pages/python/bin/pip" install --quiet --disable-pip-version-check --no-deps -r tests/pages/requirements.txt
+    cp tests/pages/package.json tests/pages/package-lock.json "$pages/node/"
+    (cd "$pages/node" && npm ci --silent --ignore-scripts --no-audit --no-fund)
+    echo "$made_of" >"$pages/.stamp"
+  fi
+fi
+
 # The mail server that the mail sink is tested with.
 sinks=target/sinks
 if [ "$1" = test ]; then

@@ -23,6 +23,7 @@
 //! | [`router`] | all layers and routes, as a list |
 //! | [`api`] | the routes under `/api` |
 //! | `ws` | the WebSocket |
+//! | `pages` | the two pages for browsers, which are clients like any other |
 //! | `sse` | events over HTTP |
 //! | `openai` | the routes under `/v1`, in OpenAI's dialect |
 //! | `session_events` | the events of a caller's sessions, across restarts of the agent |
@@ -42,6 +43,7 @@ pub mod identity;
 mod layers;
 pub mod listener;
 mod openai;
+mod pages;
 pub mod problem;
 mod random;
 pub mod router;

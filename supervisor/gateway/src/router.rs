@@ -10,6 +10,7 @@ use crate::layers::{
     bounded_body, cross_origin, identify, limited_by_address, own_site, require_caller, security_headers,
 };
 use crate::openai;
+use crate::pages::pages;
 use crate::problem::{Problem, ProblemKind, panics_as_problems, problems_of_libraries, with_request_id};
 use crate::ws;
 
@@ -33,6 +34,7 @@ pub fn router(app: App) -> Router {
                 .layer(from_fn(panics_as_problems)) // a defect ends one request
                 .layer(from_fn_with_state(app.clone(), limited_by_address)) // a flood costs nothing else
                 .layer(from_fn_with_state(app.clone(), own_site)) // before a credential is looked at
+                .layer(from_fn(pages)) // they hold nothing, and are for who is not signed in as well
                 .layer(cross_origin(&app)) // answers preflights, which have no credential
                 .layer(from_fn_with_state(app.clone(), identify)) // before a body is read
                 .layer(from_fn_with_state(app.clone(), bounded_body)), // before a route reads it
