@@ -225,6 +225,8 @@ impl AgentClient<'_> {
             pid: self.pid,
             role: known(self.role, ["call", "operate", "admin"]),
             origin: known(self.origin, ["person", "model", "program"]),
+            // The gateway has no route for these operations, so nobody does them in another's name.
+            subject: None,
         }
     }
 }

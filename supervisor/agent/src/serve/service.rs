@@ -6,7 +6,7 @@ use futures_util::stream::BoxStream;
 use talon_agent_settings::linked_sender;
 use talon_proto::agent::agent_server::Agent as Rpc;
 use talon_proto::agent::{
-    Approval, ApprovalRule, AskRequest, AttachRequest, CancelRequest, CancelResponse, Chunk,
+    Approval, ApprovalRule, AskRequest, AttachRequest, CancelRequest, CancelResponse,
     CompactSessionRequest, CompactSessionResponse, CreateSessionRequest, DecideJobProposalRequest,
     DecideRequest, DeleteSessionRequest, DeleteSessionResponse, Event, FollowRequest, ForgetMemoriesRequest,
     ForgetMemoriesResponse, ForgetSenderRequest, ForgetSenderResponse, GetCostsRequest, GetCostsResponse,
