@@ -6,9 +6,9 @@ use futures_util::stream::BoxStream;
 use talon_agent_settings::linked_sender;
 use talon_proto::agent::agent_server::Agent as Rpc;
 use talon_proto::agent::{
-    Approval, ApprovalRule, AskRequest, AttachRequest, CancelRequest, CancelResponse,
-    CompactSessionRequest, CompactSessionResponse, CreateSessionRequest, DecideJobProposalRequest,
-    DecideRequest, DeleteSessionRequest, DeleteSessionResponse, Event, FollowRequest, ForgetMemoriesRequest,
+    Approval, ApprovalRule, AskRequest, AttachRequest, CancelRequest, CancelResponse, CompactSessionRequest,
+    CompactSessionResponse, CreateSessionRequest, DecideJobProposalRequest, DecideRequest,
+    DeleteSessionRequest, DeleteSessionResponse, Event, FollowRequest, ForgetMemoriesRequest,
     ForgetMemoriesResponse, ForgetSenderRequest, ForgetSenderResponse, GetCostsRequest, GetCostsResponse,
     GetLoopRequest, GetMemoryRequest, GetMetricsRequest, GetMetricsResponse, GetSessionRequest,
     GetSessionResponse, GetStatusRequest, GetStatusResponse, Job, JobProposal, ListApprovalRulesRequest,
