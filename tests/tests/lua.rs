@@ -118,8 +118,8 @@ async fn script_status(supervisor: &Supervisor, name: &str) -> serde_json::Value
     let status = supervisor.cli(&["status", "--output", "json"]).await;
     let status: serde_json::Value = serde_json::from_slice(&status.stdout).expect("it is JSON");
     let plugins = status["plugins"].as_array().expect("a list");
-    let scripts = plugins.iter().filter_map(|plugin| plugin["scripts"].as_array()).flatten();
-    scripts.filter(|script| script["name"] == name).next().cloned().unwrap_or_default()
+    let mut scripts = plugins.iter().filter_map(|plugin| plugin["scripts"].as_array()).flatten();
+    scripts.find(|script| script["name"] == name).cloned().unwrap_or_default()
 }
 
 /// Waits until the status says of a script what is wanted.

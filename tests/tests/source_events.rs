@@ -147,11 +147,8 @@ async fn what_plugins_tell_is_watched_listed_among_the_supervisors_own_and_count
     assert!(!supervisor.client.reload(false).await.accepted);
     let kinds = async |source: &str| -> Vec<String> {
         let output = supervisor.cli(&["event", "list", "--source", source, "--output", "json"]).await;
-        let kinds = String::from_utf8_lossy(&output.stdout)
-            .lines()
-            .map(|line| serde_json::from_str::<serde_json::Value>(line).expect("JSON")["kind"].to_string())
-            .collect();
-        kinds
+        let kind = |line| serde_json::from_str::<serde_json::Value>(line).expect("JSON")["kind"].to_string();
+        String::from_utf8_lossy(&output.stdout).lines().map(kind).collect()
     };
     supervisor
         .client

@@ -30,7 +30,7 @@ use crate::driver::{Driver, TurnRunner};
 use crate::events::{FollowedSessions, SessionFeed};
 use crate::hooks::RoleHost;
 use crate::host_client::{EventStream, HostClient, HostConnector};
-use crate::jobs::ConfiguredJobs;
+use crate::jobs::JobTable;
 use crate::media_store::MediaStore;
 use crate::metrics::Metrics;
 use crate::notify::{BudgetEvents, HostEvents, NewEvent, Notifier, ReportingRunner, approval_waiting};
@@ -88,7 +88,7 @@ pub(crate) struct Agent {
     pub(crate) turns: RunningTurns,
     /// Messages that wait for the end of their session's turn.
     pub(crate) queues: MessageQueues,
-    pub(crate) jobs: Arc<ConfiguredJobs>,
+    pub(crate) jobs: Arc<JobTable>,
     pub(crate) proposals: Arc<ProposalRegistry>,
     pub(crate) job_decisions: JobDecisions,
     pub(crate) notifier: Arc<Notifier>,
@@ -148,7 +148,7 @@ impl Agent {
             budgets: Arc::clone(&budget_events),
         });
         let host = Arc::new(HostClient::new(connect));
-        let jobs = Arc::<ConfiguredJobs>::default();
+        let jobs = Arc::<JobTable>::default();
         jobs.configure(&configuration.extensions.schedule);
         let proposals = ProposalParts {
             store: store.job_proposals(),

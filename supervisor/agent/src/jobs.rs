@@ -13,7 +13,7 @@ pub(crate) type Jobs = BTreeMap<String, Arc<Job>>;
 
 /// The present jobs.
 #[derive(Debug, Default)]
-pub(crate) struct ConfiguredJobs {
+pub(crate) struct JobTable {
     jobs: RwLock<Arc<Jobs>>,
     sources: Mutex<JobSources>,
     /// Whether they changed since the store was told.
@@ -56,7 +56,7 @@ pub(crate) struct JobsStatus {
     pub(crate) next: Option<Timestamp>,
 }
 
-impl ConfiguredJobs {
+impl JobTable {
     /// Takes over what is configured.
     pub(crate) fn configure(&self, entries: &[ScheduleEntry]) {
         match check_jobs(entries) {
@@ -163,7 +163,7 @@ mod tests {
     // Promises: EXT-163
     #[test]
     fn a_job_of_the_configuration_comes_before_an_accepted_one() {
-        let jobs = ConfiguredJobs::default();
+        let jobs = JobTable::default();
         jobs.configure(&[entry("a.x", "1h")]);
         jobs.set_accepted(vec![accepted("a.x", "1m"), accepted("a.y", "1m")]);
         assert!(!jobs.get()["a.x"].accepted && jobs.get()["a.y"].accepted);
@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn what_did_not_change_has_nobody_look() {
-        let jobs = ConfiguredJobs::default();
+        let jobs = JobTable::default();
         jobs.set_accepted(vec![accepted("a.x", "1m")]);
         assert!(jobs.take_changed());
         jobs.set_accepted(vec![accepted("a.x", "1m")]);

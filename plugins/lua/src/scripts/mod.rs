@@ -193,10 +193,11 @@ impl Scripts {
                 entry.failure = None;
                 entry.loads += 1;
                 let before = entry.loaded.replace(Arc::new(loaded));
-                let points = |loaded: &Option<Arc<Loaded>>| {
-                    loaded.as_ref().map(|loaded| loaded.definition.points.clone())
+                let offers = |loaded: &Option<Arc<Loaded>>| {
+                    let definition = loaded.as_ref().map(|loaded| &loaded.definition)?;
+                    Some((definition.points.clone(), definition.schedule.clone()))
                 };
-                points(&before) != points(&entry.loaded)
+                offers(&before) != offers(&entry.loaded)
             }
             Err(LoadFailure { message, is_transient }) => {
                 entry.retry = is_transient.then(|| Retry::after(retry, Instant::now()));

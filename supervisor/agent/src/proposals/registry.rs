@@ -13,7 +13,7 @@ use tokio::time::{Instant, timeout};
 use super::declared::{Declared, InvalidProposal};
 use super::source::Declarations;
 use crate::hooks::RoleCallError;
-use crate::jobs::ConfiguredJobs;
+use crate::jobs::JobTable;
 use crate::notify::{Notifier, schedule_proposed};
 
 /// The shortest time between two looks for clients that list the jobs: a client that lists in a loop asks no plugin's
@@ -61,7 +61,7 @@ pub(crate) struct KnownProposals {
 pub(crate) struct ProposalParts {
     pub(crate) store: Arc<dyn JobProposals>,
     pub(crate) source: Arc<dyn Declarations>,
-    pub(crate) jobs: Arc<ConfiguredJobs>,
+    pub(crate) jobs: Arc<JobTable>,
     pub(crate) notifier: Arc<Notifier>,
 }
 
@@ -134,10 +134,9 @@ impl ProposalRegistry {
             }
         }
         *last = LastLook { at: Some(Instant::now()), declared };
-        drop(last);
-        // Another agent on the same database may have decided.
-        self.apply().await?;
-        Ok(())
+        // Another agent on the same database may have decided. Under the lock: a decision made here meanwhile would be undone until
+        // the next look.
+        Ok(self.apply().await?)
     }
 
     /// All that is known, looked at anew unless that was a moment ago. What the supervisor does not tell now is as before.

@@ -29,7 +29,7 @@ struct Setting {
     directory: tempfile::TempDir,
     store: Store,
     plugins: Arc<Plugins>,
-    jobs: Arc<ConfiguredJobs>,
+    jobs: Arc<JobTable>,
     registry: Arc<ProposalRegistry>,
 }
 
@@ -56,7 +56,7 @@ impl Setting {
     async fn on(directory: tempfile::TempDir) -> Self {
         let path = directory.path().join("agent/agent.db");
         let store = StoreOptions::new(Engine::Sqlite { path }).open().await.expect("a store");
-        let (plugins, jobs) = (Arc::<Plugins>::default(), Arc::<ConfiguredJobs>::default());
+        let (plugins, jobs) = (Arc::<Plugins>::default(), Arc::<JobTable>::default());
         let registry = ProposalRegistry::open(ProposalParts {
             store: store.job_proposals(),
             source: Arc::clone(&plugins) as _,

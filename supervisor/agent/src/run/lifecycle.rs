@@ -24,7 +24,7 @@ use super::connector::{HostConnectionError, SupervisorConnector, SupervisorContr
 use crate::agent::{Agent, Configuration};
 use crate::completions::{ModelSocketError, ModelSockets};
 use crate::notify::{Lanes, follow_host, schedule_failed};
-use crate::proposals::follow_declarations;
+use crate::proposals::watch_declarations;
 use crate::schedule::{ActionTarget, AskTarget, Scheduler, Targets};
 use crate::serve::{Client, ClientError, Server};
 
@@ -93,7 +93,7 @@ pub async fn run(control: OwnedFd) -> ExitReason {
     for (events, source) in sources {
         tokio::spawn(follow_host(Arc::clone(&agent.notifier), events, source, ending.clone()));
     }
-    tokio::spawn(follow_declarations(Arc::clone(&agent.proposals), ending.clone()));
+    tokio::spawn(watch_declarations(Arc::clone(&agent.proposals), ending.clone()));
     let server = Server::start(&agent, ending.clone());
     let models = ModelSockets::new(Arc::clone(&agent), ending.clone());
     let mut serving = RunningService { server, models, agent, connector, control, scheduler, lanes };

@@ -1,7 +1,7 @@
 //! Runs jobs at planned times.
 //!
 //! ```text
-//! configuration ─► ConfiguredJobs ─┐               talon schedule run, pause, resume ─► store
+//! configuration ─► JobTable ──────┐               talon schedule run, pause, resume ─► store
 //!                                  ▼
 //!   clock ─► Scheduler::tick ─ decide ─► plan ─► store: occurrences, each before it begins
 //!                    │

@@ -19,7 +19,7 @@ use super::plan::{is_news, plan};
 use super::steps::{Key, Situation, Step, steps};
 use super::target::JobTarget;
 use super::timestamps::{from_store, now, to_store};
-use crate::jobs::{ConfiguredJobs, Jobs, JobsStatus};
+use crate::jobs::{JobTable, Jobs, JobsStatus};
 
 /// The longest time between two looks while there are jobs: a clock that is set, or a supervisor on the same
 /// database that ends, is noticed after it.
@@ -35,7 +35,7 @@ const PRUNE_INTERVAL: Duration = Duration::from_secs(3600);
 
 /// Runs the jobs of one agent.
 pub(crate) struct Scheduler {
-    jobs: Arc<ConfiguredJobs>,
+    jobs: Arc<JobTable>,
     schedule: Arc<dyn Schedule>,
     target: Arc<dyn JobTarget>,
     /// By what other supervisors know this process.
@@ -51,7 +51,7 @@ pub(crate) type FailureObserver = Box<dyn Fn(&str, &str, &str) + Send + Sync>;
 
 impl Scheduler {
     pub(crate) fn new(
-        jobs: Arc<ConfiguredJobs>,
+        jobs: Arc<JobTable>,
         schedule: Arc<dyn Schedule>,
         target: Arc<dyn JobTarget>,
     ) -> Arc<Self> {

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::scheduler::Scheduler;
 use super::target::{JobTarget, RunAnswer, RunOutcome};
-use crate::jobs::ConfiguredJobs;
+use crate::jobs::JobTable;
 
 /// How long a condition is waited for.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -47,7 +47,7 @@ struct Setting {
     _directory: tempfile::TempDir,
     path: PathBuf,
     store: Store,
-    jobs: Arc<ConfiguredJobs>,
+    jobs: Arc<JobTable>,
     scheduler: Arc<Scheduler>,
     begun: mpsc::UnboundedReceiver<Begun>,
 }
@@ -60,7 +60,7 @@ impl Setting {
     async fn new(yaml: &str) -> Self {
         let directory = tempfile::tempdir().expect("a directory");
         let path = directory.path().join("agent/agent.db");
-        let jobs = Arc::<ConfiguredJobs>::default();
+        let jobs = Arc::<JobTable>::default();
         let (store, (scheduler, begun)) = (store(&path).await, scheduler_parts());
         let scheduler = scheduler(&jobs, &store);
         let setting = Self { _directory: directory, path, store, jobs, scheduler, begun };
@@ -120,7 +120,7 @@ impl Setting {
     }
 }
 
-type Make = Box<dyn Fn(&Arc<ConfiguredJobs>, &Store) -> Arc<Scheduler>>;
+type Make = Box<dyn Fn(&Arc<JobTable>, &Store) -> Arc<Scheduler>>;
 
 fn scheduler_parts() -> (Make, mpsc::UnboundedReceiver<Begun>) {
     let (tell, begun) = mpsc::unbounded_channel();

@@ -2,7 +2,7 @@
 
 use talon_proto::agent::{DecideJobProposalRequest, JobDecision, JobProposal};
 use talon_schedule::Proposal;
-use talon_store::{ProposalDecision, ProposalState};
+use talon_store::ProposalDecision;
 use tonic::Status;
 
 use super::client::{Client, Origin};
@@ -67,12 +67,7 @@ fn view(stored: &talon_store::JobProposal) -> JobProposal {
         job: stored.job.clone(),
         plugin: stored.plugin.clone(),
         hash: stored.digest.clone(),
-        state: match stored.state {
-            ProposalState::Proposed => "proposed",
-            ProposalState::Accepted => "accepted",
-            ProposalState::Rejected => "rejected",
-        }
-        .to_owned(),
+        state: stored.state.word().to_owned(),
         proposed_unix_ms: unix_ms(stored.proposed_at),
         decided_unix_ms: stored.decided_at.map(unix_ms),
         ..JobProposal::default()

@@ -166,8 +166,7 @@ impl Proposal {
     /// search for two with the same short digest.
     #[must_use]
     pub fn digest(&self) -> String {
-        let digest: [u8; 32] = Sha256::digest(self.to_json()).into();
-        digest.iter().map(|byte| format!("{byte:02x}")).collect()
+        hex::encode(Sha256::digest(self.to_json()))
     }
 }
 

@@ -5,22 +5,22 @@
 mod arguments;
 mod failure;
 mod result_text;
+mod returned;
 mod substitution;
 
 use mlua::chunk::Compiler;
-use mlua::{Function, IntoLua as _, Lua, MultiValue, Table, Value};
+use mlua::{Function, Lua, MultiValue, Table, Value};
 
 use self::arguments::Arguments;
 use self::failure::Failure;
+use self::returned::{Returned, number, value};
 use crate::clock::Clock;
-use crate::pattern::{Captured, Matcher, Meter, PatternError, find_plain, is_plain};
+use crate::pattern::{Matcher, Meter, PatternError, find_plain, is_plain};
 
 /// Around those in Rust: it raises their errors.
 const WRAPPERS: &str = include_str!("string_functions.lua");
 /// What stands in a traceback for a function of the language's own.
 const NATIVE: &str = "=[C]";
-
-type Returned = Result<MultiValue, Failure>;
 
 /// Puts them into `string`, in the place of the language's own. Before the sandbox makes that table read-only.
 pub(crate) fn install(lua: &Lua, clock: &Clock, memory_bytes: usize) -> mlua::Result<()> {
@@ -116,18 +116,6 @@ fn begin(init: i32, length: usize) -> Option<usize> {
 /// A place as scripts count: both ends belong to it.
 fn place(begin: usize, end: usize) -> [Value; 2] {
     [number(begin + 1), number(end)]
-}
-
-fn number(value: usize) -> Value {
-    // No text is so long that this is not exact.
-    Value::Number(value as f64)
-}
-
-fn value(lua: &Lua, captured: Captured<'_>) -> mlua::Result<Value> {
-    match captured {
-        Captured::Text(text) => lua.create_string(text)?.into_lua(lua),
-        Captured::Position(place) => Ok(number(place)),
-    }
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use mlua::{Function, LuaString, MultiValue, Table, Value};
 use super::arguments::{Arguments, type_name};
 use super::failure::Failure;
 use super::result_text::ResultText;
-use super::{Returned, value};
+use super::returned::{Returned, value};
 use crate::clock::Clock;
 use crate::pattern::{Captured, Matcher, Meter};
 

@@ -22,7 +22,7 @@ const NEXT_LOOK: Duration = Duration::from_secs(30);
 const RECONNECT_WAIT: Duration = Duration::from_secs(5);
 
 /// Keeps the registry current until `ending`.
-pub(crate) async fn follow_declarations(registry: Arc<ProposalRegistry>, ending: CancellationToken) {
+pub(crate) async fn watch_declarations(registry: Arc<ProposalRegistry>, ending: CancellationToken) {
     let mut reported = false;
     loop {
         let followed = async {
