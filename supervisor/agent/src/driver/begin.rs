@@ -41,7 +41,7 @@ impl TurnRun<'_> {
             None => {
                 if self.has_request_hooks() {
                     let (text, with) = (self.spec.request.clone(), Box::new(self.options()));
-                    self.write(JournalEntry::Received { text, with }).await?;
+                    self.write_later(JournalEntry::Received { text, with });
                 }
                 self.hook_request().await?;
             }

@@ -11,10 +11,11 @@ use talon_llm::route::catalog::ModelRef;
 use tokio::time::Instant;
 
 use super::account::TurnAccount;
+use super::hooks::CheckedText;
 use super::spec::{TurnEnd, TurnEnvironment, TurnRunner, TurnSpec};
 use super::turn_trace::TurnTrace;
 use super::{Clock, Recollection, TurnObserver};
-use crate::answer::{self, Schema};
+use crate::answer::{self, AnswerVerdict, Schema};
 use crate::budget::{Budgets, Limit};
 use crate::context::{AssembledRequest, Sections, Summary};
 use crate::hooks::HookedRequest;
@@ -130,10 +131,14 @@ pub(super) struct TurnRun<'w> {
     pub(super) account: TurnAccount,
     /// What plugins ask of models in the turn's calls.
     pub(super) model_use: Arc<TurnModelUse>,
+    /// Entries that go to the disk while hooks run, or with the next entry.
+    pub(super) unwritten: Vec<JournalEntry>,
     /// What filters and request hooks made of the message, if there were any.
     pub(super) hooked: Option<Box<HookedRequest>>,
     /// Whether people may not see the text of the last answer, since response hooks have not.
     pub(super) withheld: bool,
+    /// The text that people get once the journal has what response hooks said of it.
+    pub(super) checked_text: Option<CheckedText>,
     /// What hooks noted.
     pub(super) metadata: BTreeMap<String, String>,
     pub(super) trace: Option<TurnTrace>,
@@ -197,8 +202,10 @@ impl<'w> TurnRun<'w> {
                 spec.pins.clone(),
                 spec.budgets.micro_usd,
             ),
+            unwritten: Vec::new(),
             hooked: None,
             withheld: false,
+            checked_text: None,
             metadata: BTreeMap::new(),
             spec,
         }
@@ -287,6 +294,10 @@ impl<'w> TurnRun<'w> {
                     let answer = self.turn.context().answer().cloned().unwrap_or_else(Answer::default);
                     let verdict = answer::check(&answer, self.schema.as_deref());
                     let verdict = self.apply_response_hooks(verdict).await?;
+                    if !matches!(verdict, AnswerVerdict::Accepted(_)) {
+                        // The model is asked again, which may take long.
+                        self.write_unwritten().await?;
+                    }
                     // The verdict follows from the answer, so it is not in the journal.
                     self.rebuilt = !self.replay.is_empty();
                     return Ok(DriveStep::Fact(Fact::Checked(verdict)));

@@ -19,6 +19,13 @@ use crate::machine::Turn;
 /// given to hooks as an argument. A longer one counts as cut off. Not configurable.
 const MAX_WITHHELD_BYTES: usize = 256 << 10;
 
+/// The text of an answer that response hooks have seen.
+pub(super) struct CheckedText {
+    text: String,
+    /// Whether it takes the place of one that people saw.
+    takes_place: bool,
+}
+
 impl TurnRun<'_> {
     /// Whether people see the text of answers only after hooks did.
     pub(super) fn withholds_text(&self) -> bool {
@@ -33,6 +40,11 @@ impl TurnRun<'_> {
     /// Whether filters or request hooks see the message.
     pub(super) fn has_request_hooks(&self) -> bool {
         self.environment.hooks.has(Stage::Request, &self.spec.caller.subagent)
+    }
+
+    /// Whether response hooks see the answer.
+    pub(super) fn has_response_hooks(&self) -> bool {
+        self.environment.hooks.has(Stage::Response, &self.spec.caller.subagent)
     }
 
     /// Runs filters and request hooks on the message of a new turn. What becomes of it is not stored yet.
@@ -86,9 +98,7 @@ impl TurnRun<'_> {
                 hooked
             }
             // One that was withheld is let go by the journal alone, also where its hooks are configured no more.
-            _ if !self.withheld
-                && !self.environment.hooks.has(Stage::Response, &self.spec.caller.subagent) =>
-            {
+            _ if !self.withheld && !self.has_response_hooks() => {
                 return Ok(AnswerVerdict::Accepted(accepted));
             }
             _ => {
@@ -101,7 +111,8 @@ impl TurnRun<'_> {
                 };
                 let verdicts = AnswerVerdicts { replaced: is_replaced, metadata, records, end };
                 let hooked = Box::new(HookedAnswer { text, verdicts });
-                self.write(JournalEntry::AnswerHooked(hooked.clone())).await?;
+                // People get the text after the turn's end is written, and this with it.
+                self.write_later(JournalEntry::AnswerHooked(hooked.clone()));
                 hooked
             }
         };
@@ -112,7 +123,10 @@ impl TurnRun<'_> {
             return Err(failure("answer", end));
         }
         let accepted = if verdicts.replaced { self.check_replaced(text)? } else { accepted };
-        self.send_checked_text(&accepted.text, verdicts.replaced);
+        if self.withheld || verdicts.replaced {
+            let (text, takes_place) = (accepted.text.clone(), !self.withheld);
+            self.checked_text = Some(CheckedText { text, takes_place });
+        }
         Ok(AnswerVerdict::Accepted(accepted))
     }
 
@@ -128,9 +142,11 @@ impl TurnRun<'_> {
         let (calls, model_use) = (Arc::clone(&self.environment.plugin_calls), Arc::clone(&self.model_use));
         let hooks = self.environment.hooks.for_turn(calls, model_use);
         self.model_use.set_before(self.account.pico_usd);
-        let outcome = self.unless_stopped(hooks.run(stage, message, &session, self.metadata.clone())).await;
+        let write = self.write_unwritten();
+        let run = self.unless_stopped(hooks.run(stage, message, &session, self.metadata.clone()));
+        let (outcome, written) = tokio::join!(run, write);
         self.account.record_model_use(self.model_use.settle().await);
-        outcome
+        written.and(outcome)
     }
 
     /// A model cannot correct what a hook wrote, so a text that does not fit ends the turn.
@@ -145,16 +161,14 @@ impl TurnRun<'_> {
     }
 
     /// Sends the text that was held back, or that takes the place of what people saw.
-    fn send_checked_text(&self, text: &str, replaced: bool) {
-        if !self.withheld && !replaced {
-            return;
-        }
-        if !self.withheld {
+    pub(super) fn send_checked_text(&mut self) {
+        let Some(CheckedText { text, takes_place }) = self.checked_text.take() else { return };
+        if takes_place {
             let text = "Another answer takes the place of the one above.".to_owned();
             let notice = agent::Notice { level: "info".to_owned(), text, discard_text: true };
             self.spec.listener.on_chunk(Kind::Notice(notice));
         }
-        self.spec.listener.on_chunk(Kind::Text(agent::Text { text: text.to_owned(), whole: true }));
+        self.spec.listener.on_chunk(Kind::Text(agent::Text { text, whole: true }));
     }
 
     /// Says which hooks changed something, or failed and are passed over.

@@ -56,20 +56,44 @@ pub(super) async fn with_write_timeout<T>(
 }
 
 impl TurnRun<'_> {
-    /// Writes an entry, and adds it to the transcript.
+    /// Writes an entry with those that are not written yet, and adds it to the transcript.
     pub(super) async fn write(&mut self, entry: JournalEntry) -> Result<(), Failure> {
-        let turn = self.spec.caller.turn;
-        if let Some(journal) = &self.spec.journal {
-            with_write_timeout(journal.add(turn, entry.clone())).await?;
+        self.write_later(entry);
+        self.write_unwritten().await
+    }
+
+    /// Adds an entry to the transcript, and leaves it to the next write or to the hooks that run next: then it reaches the disk
+    /// while they do. Nothing that would be lost or done twice without it may happen before.
+    pub(super) fn write_later(&mut self, entry: JournalEntry) {
+        self.transcript.apply(self.spec.caller.turn, &entry);
+        if self.spec.journal.is_some() {
+            self.unwritten.push(entry);
         }
-        self.transcript.apply(turn, &entry);
-        Ok(())
+    }
+
+    /// Writes what is not written yet. The write needs the turn no more.
+    pub(super) fn write_unwritten(&mut self) -> impl Future<Output = Result<(), Failure>> + use<> {
+        let entries = std::mem::take(&mut self.unwritten);
+        let (journal, turn) = (self.spec.journal.clone(), self.spec.caller.turn);
+        async move {
+            match journal {
+                Some(journal) if !entries.is_empty() => {
+                    with_write_timeout(journal.add_all(turn, entries)).await
+                }
+                _ => Ok(()),
+            }
+        }
     }
 
     pub(super) async fn append_answer(&mut self) -> Result<(), Failure> {
         let Some(answer) = self.turn.context().answer().cloned() else { return Ok(()) };
+        let is_hooked_next = answer.calls.is_empty() && self.has_response_hooks() && !self.already_written;
         let (micro_usd, withheld) = (self.account.last_micro_usd, self.withheld);
         let entry = JournalEntry::Answered { answer: Box::new(answer), micro_usd, withheld };
+        if is_hooked_next {
+            self.write_later(entry);
+            return Ok(());
+        }
         self.write_unless_rebuilt(entry).await
     }
 
@@ -150,6 +174,7 @@ impl TurnRun<'_> {
             tracing::error!(target: "agent", session = %self.spec.caller.session, %error, "a turn's end was not stored");
             self.notice("warn", format!("The end of this turn was not stored, and it will be taken for an interrupted one. {error}"));
         }
+        self.send_checked_text();
         let let_go = self.environment.approver.turn_ended(&self.spec.caller);
         if tokio::time::timeout(CLOSE_TIMEOUT, let_go).await.is_err() {
             tracing::warn!(target: "agent", session = %self.spec.caller.session, "parked calls were not cancelled in time");

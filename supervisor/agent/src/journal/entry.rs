@@ -196,7 +196,15 @@ pub trait Journal: Send + Sync {
     ///
     /// # Errors
     /// [`JournalError`]; nothing was stored.
-    async fn add(&self, turn: u64, entry: JournalEntry) -> Result<(), JournalError>;
+    async fn add(&self, turn: u64, entry: JournalEntry) -> Result<(), JournalError> {
+        self.add_all(turn, vec![entry]).await
+    }
+
+    /// Adds entries of this turn with one write: after a crash all of them are there, or none.
+    ///
+    /// # Errors
+    /// [`JournalError`]; nothing was stored.
+    async fn add_all(&self, turn: u64, entries: Vec<JournalEntry>) -> Result<(), JournalError>;
 
     /// Returns the messages that are not summarized yet, and the running summary.
     ///

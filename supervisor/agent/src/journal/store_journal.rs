@@ -28,8 +28,9 @@ impl StoreJournal {
 
 #[async_trait]
 impl Journal for StoreJournal {
-    async fn add(&self, turn: u64, entry: JournalEntry) -> Result<(), JournalError> {
-        let mut messages = record::encode(turn, entry);
+    async fn add_all(&self, turn: u64, entries: Vec<JournalEntry>) -> Result<(), JournalError> {
+        let mut messages: Vec<_> =
+            entries.into_iter().flat_map(|entry| record::encode(turn, entry)).collect();
         let appended = self.sessions.append(self.id, Expected::Any, messages.clone()).await;
         let Err(Error::KeyExists { key, .. }) = &appended else {
             return appended.map(drop).map_err(store_error);

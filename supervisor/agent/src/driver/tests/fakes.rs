@@ -262,16 +262,16 @@ impl Memory {
 
 #[async_trait]
 impl Journal for Memory {
-    async fn add(&self, turn: u64, entry: JournalEntry) -> Result<(), JournalError> {
-        let written = self.entries.lock().len();
-        if self.hangs_after.lock().is_some_and(|most| written >= most) {
+    async fn add_all(&self, turn: u64, entries: Vec<JournalEntry>) -> Result<(), JournalError> {
+        let last = self.entries.lock().len() + entries.len() - 1;
+        if self.hangs_after.lock().is_some_and(|most| last >= most) {
             self.hangs.notify_one();
             std::future::pending::<()>().await;
         }
-        if self.fails_after.lock().is_some_and(|most| written >= most) {
+        if self.fails_after.lock().is_some_and(|most| last >= most) {
             return Err(JournalError { why: "the disk is full".to_owned() });
         }
-        self.entries.lock().push((turn, entry));
+        self.entries.lock().extend(entries.into_iter().map(|entry| (turn, entry)));
         Ok(())
     }
 

@@ -146,7 +146,10 @@ fn at() -> impl Strategy<Value = Timestamp> {
 fn message() -> impl Strategy<Value = Message> {
     let role = prop::sample::select(vec![Role::System, Role::User, Role::Assistant, Role::Tool]);
     let json = || prop::option::of(json_value());
-    (role, text(), json(), json(), at()).prop_map(|(role, content, tool_calls, tool_results, at)| Message {
+    // Long enough that no two of one session are the same.
+    let key = || prop::option::of("[a-z]{16}");
+    let parts = (role, text(), json(), json(), at(), key());
+    parts.prop_map(|(role, content, tool_calls, tool_results, at, key)| Message {
         sequence: 0,
         role,
         content,
@@ -155,6 +158,7 @@ fn message() -> impl Strategy<Value = Message> {
         at,
         summarizes: None,
         replaced_by: None,
+        key,
     })
 }
 
