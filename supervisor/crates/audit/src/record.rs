@@ -31,6 +31,14 @@ pub struct Caller {
     pub subject: Option<String>,
 }
 
+impl Caller {
+    fn truncate(&mut self) {
+        if let Some(subject) = &mut self.subject {
+            truncate(subject, MAX_TEXT_BYTES);
+        }
+    }
+}
+
 /// The arguments of a call.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Arguments {
@@ -223,6 +231,7 @@ impl Body {
     /// A call, with its texts truncated to their limits.
     #[must_use]
     pub fn call(mut call: Box<Call>) -> Self {
+        call.who.truncate();
         for text in [
             &mut call.session,
             &mut call.sender,
@@ -249,6 +258,7 @@ impl Body {
     /// An operation, with its texts truncated to their limits.
     #[must_use]
     pub fn operation(mut operation: Operation) -> Self {
+        operation.who.as_mut().map(Caller::truncate);
         for text in [&mut operation.verb, &mut operation.subject, &mut operation.reason] {
             truncate(text, MAX_TEXT_BYTES);
         }

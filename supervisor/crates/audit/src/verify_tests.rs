@@ -436,7 +436,7 @@ proptest! {
     #[test]
     fn the_longest_record_is_a_line(byte in any::<char>(), length in 0_usize..100_000) {
         let long = byte.to_string().repeat(length / byte.len_utf8());
-        let who = crate::record::Caller { uid: u32::MAX, gid: u32::MAX, pid: u32::MAX, role: "operate", origin: "program" };
+        let who = crate::record::Caller { uid: u32::MAX, gid: u32::MAX, pid: u32::MAX, role: "operate", origin: "program", subject: Some(long.clone()) };
         let body = Body::call(Box::new(crate::record::Call {
             who,
             session: long.clone(),

@@ -99,7 +99,12 @@ fn agent(path: &Path, script: &Script) -> tokio::runtime::Runtime {
 }
 
 fn started() -> chunk::Kind {
-    chunk::Kind::Started(Started { session_id: "s1".into(), turn: 1, correlation_id: "c".into() })
+    chunk::Kind::Started(Started {
+        session_id: "s1".into(),
+        turn: 1,
+        correlation_id: "c".into(),
+        ..Started::default()
+    })
 }
 
 fn text(text: &str) -> chunk::Kind {
