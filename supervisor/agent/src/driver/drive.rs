@@ -11,7 +11,7 @@ use talon_llm::route::catalog::ModelRef;
 use tokio::time::Instant;
 
 use super::account::TurnAccount;
-use super::hooks::CheckedText;
+use super::checked_text::CheckedText;
 use super::spec::{TurnEnd, TurnEnvironment, TurnRunner, TurnSpec};
 use super::turn_trace::TurnTrace;
 use super::{Clock, Recollection, TurnObserver};

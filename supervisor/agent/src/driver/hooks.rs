@@ -6,6 +6,7 @@ use talon_extensions::contract::HookSession;
 use talon_proto::agent;
 use talon_proto::agent::chunk::Kind;
 
+use super::checked_text::CheckedText;
 use super::drive::TurnRun;
 use crate::answer::{self, AnswerVerdict, FinalAnswer};
 use crate::hooks::{
@@ -18,13 +19,6 @@ use crate::machine::Turn;
 /// The longest text of an answer that is kept from people until its hooks have seen it: it is stored beside the message, and
 /// given to hooks as an argument. A longer one counts as cut off. Not configurable.
 const MAX_WITHHELD_BYTES: usize = 256 << 10;
-
-/// The text of an answer that response hooks have seen.
-pub(super) struct CheckedText {
-    text: String,
-    /// Whether it takes the place of one that people saw.
-    takes_place: bool,
-}
 
 impl TurnRun<'_> {
     /// Whether people see the text of answers only after hooks did.

@@ -29,6 +29,7 @@ mod begin;
 mod builtin_tools;
 mod caller;
 mod calls;
+mod checked_text;
 mod clock;
 mod conversation;
 mod cost_tracking_listener;

@@ -213,8 +213,11 @@ async fn a_resumed_turn_repeats_no_hook_that_is_in_the_journal() {
     for entries in 1..5 {
         let host = FakeRoleHost::new(usual);
         let setting = setting(SAYS, extensions(), &host);
-        *setting.journal.hangs_after.lock() = Some(entries);
-        {
+        // What response hooks say is written with the turn's end. A journal of an earlier version may have it alone.
+        if entries == 4 {
+            setting.answer("a loud cry").await;
+        } else {
+            *setting.journal.hangs_after.lock() = Some(entries);
             let (spec, environment, driver) =
                 (setting.spec("a loud cry"), setting.environment(), setting.driver());
             tokio::select! {
