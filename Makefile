@@ -25,7 +25,7 @@ test: deps deps-test ## runs every test
 test-vm: deps ## runs the tests of cgroups in a virtual machine that has all controllers (1 to 2 minutes)
 	@tests/scripts/test-cgroup-vm.sh
 
-long: deps deps-test ## runs the tests that take minutes and are left out of `make test`: a session of 300 turns, 200 kills of the agent in turns with hooks and in jobs, of gateway and agent under one client, of all that write state, and of all around a storage backend, schedules at every change of every clock, a Lua script that changes 100 times under 10,000 messages, and every test of real processes as a user without rights
+long: deps deps-test ## runs the tests that take minutes and are left out of `make test`: a session of 300 turns, 200 kills of the agent in turns with hooks and in jobs, of gateway and agent under one client, of all that write state, of all around a storage backend, of a plugin that tells events and of its supervisor, schedules at every change of every clock, a Lua script that changes 100 times under 10,000 messages, and every test of real processes as a user without rights
 	@cargo build --quiet --locked --bins -p talon -p talon-state -p talon-agent
 	@cargo nextest run --locked -p talon-tests --test agent_long_session --run-ignored all
 	@TALON_TEST_KILLS=200 cargo nextest run --locked -p talon-agent --test service killed_
@@ -35,6 +35,8 @@ long: deps deps-test ## runs the tests that take minutes and are left out of `ma
 	@TALON_TEST_KILLS=200 cargo nextest run --locked -p talon-tests --test state_crash
 	@cargo build --quiet --locked -p valkey -p hello -p talon-tests --bins
 	@TALON_TEST_KILLS=200 cargo nextest run --locked -p talon-tests --test storage whoever_is_killed
+	@TALON_TEST_KILLS=200 cargo nextest run --locked -p talon-tests --test source_events kills_of
+	@TALON_TEST_KILLS=200 cargo nextest run --locked -p talon-tests --test agent_schedule killed_leaves
 	@$(MAKE) --no-print-directory long-schedule
 	@cargo build --quiet --locked --workspace --bins --tests
 	@tests/scripts/test-unprivileged.sh all

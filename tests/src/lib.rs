@@ -11,6 +11,7 @@ pub mod http;
 pub mod interop;
 mod jailed;
 pub mod journal;
+mod kills;
 mod machine;
 mod mcp;
 mod mcp_over_http;
@@ -30,6 +31,7 @@ pub mod turn_chunks;
 
 pub use go::go_program;
 pub use jailed::{JailedFixture, Outcome, ended};
+pub use kills::kills;
 pub use machine::Machine;
 pub use mcp::{Mcp, meta};
 pub use mcp_over_http::McpOverHttp;

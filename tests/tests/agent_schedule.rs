@@ -4,7 +4,7 @@
 use nix::sys::signal::Signal;
 use serde_json::Value;
 use talon_proto::host::AgentStatus;
-use talon_tests::{Builder, Postgres, Supervisor, skip};
+use talon_tests::{Builder, Postgres, Supervisor, kills, skip};
 
 /// How often the supervisor is killed.
 const KILLS: usize = 3;
@@ -135,7 +135,7 @@ async fn a_wrong_schedule_is_refused_when_the_configuration_is_read() {
 async fn a_supervisor_that_is_killed_leaves_no_planned_time_out_and_runs_none_twice() {
     let mut supervisor = serving(scripted(Builder::new(), EVERY_SECOND)).await;
     let mut last = 0;
-    for _ in 0..KILLS {
+    for _ in 0..kills(KILLS) {
         let seen = until(&supervisor, "a later run", |all| all.iter().any(|run| planned(run) > last)).await;
         last = seen.iter().map(planned).max().expect("some");
         let stopped = supervisor.end(Signal::SIGKILL).await;

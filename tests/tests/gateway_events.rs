@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
+use talon_tests::kills;
 use talon_tests::provider::{Provider, ScriptedReply};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines};
 use tokio::net::TcpStream;
@@ -14,10 +15,8 @@ use tokio::time::timeout;
 
 use gateway_client::{Setting, Socket, WAIT, of_type, says, start, start_before, text_of};
 
-/// How often gateway and agent are killed, in turns; `make long` says more with `TALON_TEST_KILLS`.
-fn kills() -> usize {
-    std::env::var("TALON_TEST_KILLS").map_or(10, |kills| kills.parse().unwrap())
-}
+/// How often gateway and agent are killed, in turns.
+const KILLS: usize = 10;
 
 /// A model that calls a tool, and then says what came of it.
 fn calls_and_tells(question: &Value) -> ScriptedReply {
@@ -99,7 +98,7 @@ async fn killed_again_and_again_each_durable_event_comes_once() {
     let session = setting.new_session(&token).await;
     let mut seen = Seen::default();
     let mut socket = setting.socket(&token).await;
-    for round in 0..kills() {
+    for round in 0..kills(KILLS) {
         let id = format!("m{round}");
         say_in(&mut socket, &session, &id).await;
         // Somewhere in the middle of the turn, one of both is killed.
@@ -143,8 +142,8 @@ async fn killed_again_and_again_each_durable_event_comes_once() {
     let ids: BTreeSet<_> = seen.0.iter().map(|event| event["id"].as_str().unwrap()).collect();
     assert_eq!(ids.len(), seen.0.len(), "an event has an id of its own");
     assert_eq!(of_type(&seen.0, "session.created").count(), 1);
-    assert_eq!(of_type(&seen.0, "channel.message").count(), kills(), "{:#?}", seen.0);
-    assert_eq!(seen.ends(), kills());
+    assert_eq!(of_type(&seen.0, "channel.message").count(), kills(KILLS), "{:#?}", seen.0);
+    assert_eq!(seen.ends(), kills(KILLS));
     assert_eq!(text_of(&seen.0), "It said hello.");
     setting.supervisor.stop().await;
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use talon_proto::host::{HostEvent, PluginEventCounts, SubscribeRequest, WatchEventsRequest};
-use talon_tests::{Builder, Client, Scratch, Supervisor, example, http, program};
+use talon_tests::{Builder, Client, Scratch, Supervisor, example, http, kills, program};
 use tokio::time::timeout;
 
 /// A bound on hanging, not an expectation of speed.
@@ -63,13 +63,15 @@ async fn kill_plugin(client: &Client, name: &str) {
 
 // Promises: EXT-150, EXT-153
 #[tokio::test]
-async fn ten_kills_of_plugin_and_supervisor_lose_nothing_and_repeat_nothing() {
+async fn kills_of_plugin_and_supervisor_lose_nothing_and_repeat_nothing() {
     const EVENTS: usize = 3000;
+    let rounds = kills(10).div_ceil(2);
+    let step = (EVENTS / (rounds + 1)).min(100);
     let mut builder = teller(Builder::new(), EVENTS, MANY);
-    for round in 1..=5 {
+    for round in 1..=rounds {
         let supervisor = builder.start().await;
         // Somewhere in the middle: some more than in the round before are there.
-        until_kept(&supervisor, (round * 100).min(EVENTS)).await;
+        until_kept(&supervisor, round * step).await;
         kill_plugin(&supervisor.client, "mail").await;
         let before = kept(&supervisor.client).await;
         let stopped = supervisor.end(Signal::SIGKILL).await;

@@ -10,13 +10,11 @@ use nix::unistd::Pid;
 use talon_store::{Engine, NewSession, PageRequest, SessionId, Store, StoreOptions, View};
 use talon_tests::message_batches::{batch, first_of};
 use talon_tests::state::{OnDisconnect, ValueNumbers, Writer, assert_kept};
-use talon_tests::{Builder, program};
+use talon_tests::{Builder, kills, program};
 
-/// How often the supervisor is killed, and how often those who append are: 30 times, or as often as `TALON_TEST_KILLS` says
-/// (`make long`: 200). The moments come from one seed, so the 30 are the first of the 200.
-fn rounds() -> u32 {
-    std::env::var("TALON_TEST_KILLS").map_or(30, |kills| kills.parse().expect("TALON_TEST_KILLS is a number"))
-}
+/// How often the supervisor is killed, and how often those who append are: usually. The moments come from one seed, so these are
+/// the first of the 200 of `make long`.
+const KILLS: usize = 30;
 /// How often what keeps state is killed while its supervisor lives. Each time it is waited for longer before
 /// it is started again, so these few take seconds.
 const SERVICE_ROUNDS: u32 = 5;
@@ -41,7 +39,7 @@ fn lifetime(round: u32) -> usize {
 // Promises: STATE-1
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_plugin_was_told_survives_the_supervisors_death() {
-    let rounds = rounds();
+    let rounds = u32::try_from(kills(KILLS)).expect("a small number");
     let mut acknowledged = ValueNumbers::new();
     let mut writes = 0;
     let mut builder = Builder::new();
@@ -222,7 +220,7 @@ fn what_was_appended_to_a_session_survives_the_death_of_those_who_append() {
         store.close().await;
         session
     };
-    let rounds = rounds();
+    let rounds = u32::try_from(kills(KILLS)).expect("a small number");
     let mut all = Vec::new();
     for round in 0..rounds {
         let when = format!("round {round}, seed {SEED:#x}");

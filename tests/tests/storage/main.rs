@@ -17,10 +17,10 @@ use serde_json::{Value, json};
 use server::Server;
 use talon_proto::host::ExecuteRequest;
 use talon_tests::state::{OnDisconnect, ValueNumbers, Writer, assert_kept, socket_of, sockets};
-use talon_tests::{Builder, Scratch, Supervisor, cli, is_root, program};
+use talon_tests::{Builder, Scratch, Supervisor, cli, is_root, kills, program};
 
-/// How often one of the four is killed; `make long` says more with `TALON_TEST_KILLS`.
-const KILLS: u32 = 10;
+/// How often one of the four is killed.
+const KILLS: usize = 10;
 /// How many numbers the writer has between two kills.
 const NUMBERS_PER_ROUND: u32 = 1 << 20;
 /// How many commands a server has to load, each for a millisecond.
@@ -143,7 +143,7 @@ async fn plugins_keep_their_state_in_a_storage_backend() {
 // Promises: EXT-107
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_was_acknowledged_is_there_whoever_is_killed() {
-    let kills = std::env::var("TALON_TEST_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(KILLS);
+    let kills = u32::try_from(kills(KILLS)).expect("a small number");
     let builder = Builder::new();
     let test = "what_was_acknowledged_is_there_whoever_is_killed";
     let Some(mut server) = Server::start(test, builder.scratch(), &[]) else { return };

@@ -21,7 +21,7 @@ pub struct Gateway {
     ///
     /// On loopback, unless set. Another address needs `tls` or `behind_proxy`, and `tokens` or an auth provider. A socket that the
     /// service manager hands in (`FileDescriptorName=gateway`) is used instead.
-    #[schemars(with = "String", example = &"127.0.0.1:19789")]
+    #[schemars(with = "String", extend("format" = "socket-address"), example = &"127.0.0.1:19789")]
     pub address: SocketAddr,
     /// The certificate for TLS.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,5 +1,6 @@
 //! Converts a scalar into the value type of its key.
 
+use std::net::SocketAddr;
 use std::path::{Component, Path, PathBuf};
 
 use serde_json::Value;
@@ -73,6 +74,11 @@ impl ScalarReader<'_> {
             ShapeKind::UidRange => match text.parse::<UidRange>() {
                 Ok(range) => Ok(Value::String(range.to_string())),
                 Err(error) => Err((error.to_string(), None)),
+            },
+            ShapeKind::SocketAddress => match text.parse::<SocketAddr>() {
+                Ok(address) => Ok(Value::String(address.to_string())),
+                // A name may stand for several addresses, and for others tomorrow.
+                Err(_) => Err((expected(), Some("write 127.0.0.1:19789, or [::1]:19789; no name".to_owned()))),
             },
             ShapeKind::Bool => match scalar::resolve(text, *plain) {
                 Some(Value::Bool(value)) => Ok(Value::Bool(value)),

@@ -11,6 +11,8 @@ use crate::units::{BYTES_FORMAT, DURATION_FORMAT, Duration, UID_RANGE_FORMAT};
 
 /// The schema format of an amount in dollars.
 const DOLLARS_FORMAT: &str = "dollars";
+/// The schema format of an IP address with a port.
+const SOCKET_ADDRESS_FORMAT: &str = "socket-address";
 
 /// The schema of a value.
 #[derive(Debug, Clone, PartialEq)]
@@ -55,6 +57,8 @@ pub enum ShapeKind {
     Bytes,
     /// An inclusive range of uids.
     UidRange,
+    /// An IP address with a port.
+    SocketAddress,
     /// A whole number.
     Integer {
         /// The smallest.
@@ -214,6 +218,7 @@ fn kind(schema: &Value, types: &[&str]) -> ShapeKind {
         }
         Some(BYTES_FORMAT) => return ShapeKind::Bytes,
         Some(UID_RANGE_FORMAT) => return ShapeKind::UidRange,
+        Some(SOCKET_ADDRESS_FORMAT) => return ShapeKind::SocketAddress,
         Some("path") => return ShapeKind::Path,
         Some("program") => return ShapeKind::Program,
         _ => {}
@@ -378,6 +383,7 @@ impl Shape {
             ShapeKind::Dollars { .. } => "an amount of dollars".to_owned(),
             ShapeKind::Bytes => "a size".to_owned(),
             ShapeKind::UidRange => "a range of uids".to_owned(),
+            ShapeKind::SocketAddress => "an IP address with a port".to_owned(),
             ShapeKind::Integer { min, max } => match (*min, *max) {
                 (min, max) if max >= i128::from(u32::MAX) => format!("a whole number of at least {min}"),
                 (min, max) => format!("a whole number from {min} to {max}"),

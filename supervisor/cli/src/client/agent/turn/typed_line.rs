@@ -79,7 +79,9 @@ impl TypedLine {
             0x15 => draft.clear(),
             // Ctrl-W
             0x17 => {
-                let kept = draft.trim_end().rfind(char::is_whitespace).map_or(0, |at| at + 1);
+                let mut letters = draft.trim_end().char_indices();
+                let space = letters.rfind(|(_, letter)| letter.is_whitespace());
+                let kept = space.map_or(0, |(at, letter)| at + letter.len_utf8());
                 draft.truncate(kept);
             }
             // Ctrl-D leaves when the turn is over, as it does in the editor.
@@ -172,6 +174,7 @@ mod tests {
             ("Helo\u{7f}lo", &[] as &[&str], "Hello"),
             ("one\rtwo\nthr", &["one", "two"], "thr"),
             ("a b\u{17}c", &[], "a c"),
+            ("a\u{a0}b\u{17}c", &[], "a\u{a0}c"),
             ("gone\u{15}", &[], ""),
             ("日本\u{7f}", &[], "日"),
             ("\u{1b}[A\u{1b}[1;5Cx\u{1b}OP\u{1b}by", &[], "xy"),
