@@ -1,6 +1,8 @@
 //! Where a turn meets its hooks: before it begins, and before its answer goes out.
 
+use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use talon_extensions::contract::HookSession;
 use talon_proto::agent;
@@ -19,6 +21,11 @@ use crate::machine::Turn;
 /// The longest text of an answer that is kept from people until its hooks have seen it: it is stored beside the message, and
 /// given to hooks as an argument. A longer one counts as cut off. Not configurable.
 const MAX_WITHHELD_BYTES: usize = 256 << 10;
+
+/// How long hooks run until what is not written yet is written beside them. 20 ms: most answer within two, and then it goes to the
+/// disk with the next entry; what a crash may take in that time is a message or an answer of which nobody was told that it is kept.
+/// Not configurable.
+const HOOKS_GRACE: Duration = Duration::from_millis(20);
 
 impl TurnRun<'_> {
     /// Whether people see the text of answers only after hooks did.
@@ -136,9 +143,16 @@ impl TurnRun<'_> {
         let (calls, model_use) = (Arc::clone(&self.environment.plugin_calls), Arc::clone(&self.model_use));
         let hooks = self.environment.hooks.for_turn(calls, model_use);
         self.model_use.set_before(self.account.pico_usd);
-        let write = self.write_unwritten();
-        let run = self.unless_stopped(hooks.run(stage, message, &session, self.metadata.clone()));
-        let (outcome, written) = tokio::join!(run, write);
+        let mut unwritten = std::mem::take(&mut self.unwritten);
+        let (outcome, written) = {
+            let run = self.unless_stopped(hooks.run(stage, message, &session, self.metadata.clone()));
+            let mut run = pin!(run);
+            match tokio::time::timeout(HOOKS_GRACE, &mut run).await {
+                Ok(outcome) => (outcome, Ok(())),
+                Err(_) => tokio::join!(run, self.append(std::mem::take(&mut unwritten))),
+            }
+        };
+        self.unwritten = unwritten;
         self.account.record_model_use(self.model_use.settle().await);
         written.and(outcome)
     }

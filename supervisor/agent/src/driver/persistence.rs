@@ -62,8 +62,8 @@ impl TurnRun<'_> {
         self.write_unwritten().await
     }
 
-    /// Adds an entry to the transcript, and leaves it to the next write or to the hooks that run next: then it reaches the disk
-    /// while they do. Nothing that would be lost or done twice without it may happen before.
+    /// Adds an entry to the transcript, and leaves it to the next write, or to the hooks that run next: if they take long, it reaches
+    /// the disk while they run. Nothing that would be lost or done twice without it may happen before.
     pub(super) fn write_later(&mut self, entry: JournalEntry) {
         self.transcript.apply(self.spec.caller.turn, &entry);
         if self.spec.journal.is_some() {
@@ -71,17 +71,19 @@ impl TurnRun<'_> {
         }
     }
 
-    /// Writes what is not written yet. The write needs the turn no more.
-    pub(super) fn write_unwritten(&mut self) -> impl Future<Output = Result<(), Failure>> + use<> {
+    /// Writes what is not written yet.
+    pub(super) async fn write_unwritten(&mut self) -> Result<(), Failure> {
         let entries = std::mem::take(&mut self.unwritten);
-        let (journal, turn) = (self.spec.journal.clone(), self.spec.caller.turn);
-        async move {
-            match journal {
-                Some(journal) if !entries.is_empty() => {
-                    with_write_timeout(journal.add_all(turn, entries)).await
-                }
-                _ => Ok(()),
+        self.append(entries).await
+    }
+
+    /// Appends entries that are in the transcript already.
+    pub(super) async fn append(&self, entries: Vec<JournalEntry>) -> Result<(), Failure> {
+        match &self.spec.journal {
+            Some(journal) if !entries.is_empty() => {
+                with_write_timeout(journal.add_all(self.spec.caller.turn, entries)).await
             }
+            _ => Ok(()),
         }
     }
 

@@ -1,5 +1,6 @@
 //! The journal of a session in the store.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -31,6 +32,11 @@ impl Journal for StoreJournal {
     async fn add_all(&self, turn: u64, entries: Vec<JournalEntry>) -> Result<(), JournalError> {
         let mut messages: Vec<_> =
             entries.into_iter().flat_map(|entry| record::encode(turn, entry)).collect();
+        // A message before and after its hooks has one name, which the first of them gets.
+        let mut names = BTreeSet::new();
+        for message in &mut messages {
+            message.key = message.key.take().filter(|key| names.insert(key.clone()));
+        }
         let appended = self.sessions.append(self.id, Expected::Any, messages.clone()).await;
         let Err(Error::KeyExists { key, .. }) = &appended else {
             return appended.map(drop).map_err(store_error);

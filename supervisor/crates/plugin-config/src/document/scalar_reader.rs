@@ -78,7 +78,9 @@ impl ScalarReader<'_> {
             ShapeKind::SocketAddress => match text.parse::<SocketAddr>() {
                 Ok(address) => Ok(Value::String(address.to_string())),
                 // A name may stand for several addresses, and for others tomorrow.
-                Err(_) => Err((expected(), Some("write 127.0.0.1:19789, or [::1]:19789; no name".to_owned()))),
+                Err(_) => {
+                    Err((expected(), Some("write 127.0.0.1:19789, or [::1]:19789; no name".to_owned())))
+                }
             },
             ShapeKind::Bool => match scalar::resolve(text, *plain) {
                 Some(Value::Bool(value)) => Ok(Value::Bool(value)),
