@@ -213,6 +213,8 @@ impl Recall for FakeRecall {
 pub(super) struct Memory {
     pub(super) entries: Mutex<Vec<(u64, JournalEntry)>>,
     pub(super) summary: Mutex<(usize, Summary)>,
+    /// How many entries each write had.
+    pub(super) writes: Mutex<Vec<usize>>,
     pub(super) hangs_after: Mutex<Option<usize>>,
     pub(super) fails_after: Mutex<Option<usize>>,
     pub(super) hangs: tokio::sync::Notify,
@@ -271,6 +273,7 @@ impl Journal for Memory {
         if self.fails_after.lock().is_some_and(|most| last >= most) {
             return Err(JournalError { why: "the disk is full".to_owned() });
         }
+        self.writes.lock().push(entries.len());
         self.entries.lock().extend(entries.into_iter().map(|entry| (turn, entry)));
         Ok(())
     }

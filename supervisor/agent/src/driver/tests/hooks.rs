@@ -1,6 +1,7 @@
 //! Turns with filters, request hooks and response hooks.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
@@ -19,17 +20,26 @@ use crate::journal::JournalEntry;
 
 const SAYS: &str = "answers: [{ think: a secret thought, say: the bug is fixed }]";
 
+/// Longer than what hooks see waits until it is written.
+const LONG: Duration = Duration::from_millis(50);
+
 type Answers = dyn Fn(&str, &Value) -> Value + Send + Sync;
 
 /// Actions that answer as a test needs, by their names and arguments.
 pub(super) struct FakeRoleHost {
     answers: Box<Answers>,
+    /// How long each takes.
+    takes: Duration,
     pub(super) calls: Mutex<Vec<(String, Value)>>,
 }
 
 impl FakeRoleHost {
     fn new(answers: impl Fn(&str, &Value) -> Value + Send + Sync + 'static) -> Arc<Self> {
-        Arc::new(Self { answers: Box::new(answers), calls: Mutex::default() })
+        Self::slow(Duration::ZERO, answers)
+    }
+
+    fn slow(takes: Duration, answers: impl Fn(&str, &Value) -> Value + Send + Sync + 'static) -> Arc<Self> {
+        Arc::new(Self { answers: Box::new(answers), takes, calls: Mutex::default() })
     }
 
     fn called(&self) -> Vec<String> {
@@ -42,6 +52,7 @@ impl RoleHost for FakeRoleHost {
     async fn call(&self, call: &RoleCall) -> Result<ExecuteResponse, RoleCallError> {
         let arguments: Value = serde_json::from_str(&call.arguments_json).expect("JSON");
         self.calls.lock().push((call.action.clone(), arguments.clone()));
+        tokio::time::sleep(self.takes).await;
         let structured_content = (self.answers)(&call.action, &arguments).to_string();
         Ok(ExecuteResponse { outcome: Outcome::Ok.into(), structured_content, ..ExecuteResponse::default() })
     }
@@ -211,7 +222,7 @@ async fn a_schema_is_checked_after_the_last_hook() {
 #[tokio::test(start_paused = true)]
 async fn a_resumed_turn_repeats_no_hook_that_is_in_the_journal() {
     for entries in 1..5 {
-        let host = FakeRoleHost::new(usual);
+        let host = FakeRoleHost::slow(LONG, usual);
         let setting = setting(SAYS, extensions(), &host);
         // What response hooks say is written with the turn's end. A journal of an earlier version may have it alone.
         if entries == 4 {
@@ -244,6 +255,18 @@ async fn a_resumed_turn_repeats_no_hook_that_is_in_the_journal() {
         assert_eq!(again, expected, "killed after {entries}");
         assert_eq!(setting.journal.kinds(), ["received", "asked", "answered", "hooked", "ended"]);
         assert!(setting.heard.text().ends_with("the defect is fixed"));
+    }
+}
+
+// Promises: EXT-24
+#[tokio::test(start_paused = true)]
+async fn hooks_that_answer_at_once_cost_no_write_and_others_wait_for_none() {
+    for (takes, writes) in [(Duration::ZERO, &[2, 3][..]), (LONG, &[1, 1, 1, 2])] {
+        let host = FakeRoleHost::slow(takes, usual);
+        let setting = setting(SAYS, extensions(), &host);
+        setting.answer("a loud cry").await;
+        assert_eq!(setting.journal.kinds(), ["received", "asked", "answered", "hooked", "ended"]);
+        assert_eq!(*setting.journal.writes.lock(), writes, "{takes:?}");
     }
 }
 
