@@ -45,7 +45,7 @@ fn problem(answer: &Answer) -> String {
     assert_eq!(body["status"], answer.status, "{answer:?}");
     let id = body["requestId"].as_str().unwrap_or_else(|| panic!("no id: {answer:?}"));
     assert!(answer.head.contains(&format!("x-request-id: {id}")), "{answer:?}");
-    body["type"].as_str().unwrap().trim_start_matches("urn:talon:problem:").to_owned()
+    body["type"].as_str().expect("a type").trim_start_matches("urn:talon:problem:").to_owned()
 }
 
 /// A new token, by the command line.
@@ -53,15 +53,18 @@ async fn token(supervisor: &Supervisor, args: &[&str]) -> (String, String) {
     let all = [&["token", "create", "--output", "json"], args].concat();
     let output = supervisor.cli(&all).await;
     assert!(output.status.success(), "{output:?}");
-    let issued: Value = serde_json::from_slice(&output.stdout).unwrap();
-    (issued["token"].as_str().unwrap().to_owned(), issued["credential"]["id"].as_str().unwrap().to_owned())
+    let issued: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    (
+        issued["token"].as_str().expect("a token").to_owned(),
+        issued["credential"]["id"].as_str().expect("an id").to_owned(),
+    )
 }
 
 /// The contents of all files below a directory.
 fn files_below(directory: &Path) -> Vec<Vec<u8>> {
     let mut contents = Vec::new();
-    for entry in directory.read_dir().unwrap().map(Result::unwrap) {
-        let kind = entry.file_type().unwrap();
+    for entry in directory.read_dir().expect("a directory").map(|entry| entry.expect("an entry")) {
+        let kind = entry.file_type().expect("a file type");
         if kind.is_dir() {
             contents.extend(files_below(&entry.path()));
         } else if kind.is_file() {

@@ -45,7 +45,7 @@ impl Seen {
 
     /// What to go on from.
     fn cursor(&self) -> u64 {
-        self.0.last().map_or(0, |event| event["sequence"].as_u64().unwrap())
+        self.0.last().map_or(0, |event| event["sequence"].as_u64().expect("a sequence"))
     }
 
     fn ends(&self) -> usize {
@@ -57,12 +57,12 @@ impl Setting {
     async fn new_session(&self, token: &str) -> String {
         let (status, made) = self.json(token, "POST", "/api/sessions", &json!({})).await;
         assert_eq!(status, 201, "{made}");
-        made["id"].as_str().unwrap().to_owned()
+        made["id"].as_str().expect("an id").to_owned()
     }
 
     async fn kill_gateway(&self) {
         let before = self.supervisor.gateway_status().await;
-        kill(Pid::from_raw(before.pid.cast_signed()), Signal::SIGKILL).unwrap();
+        kill(Pid::from_raw(before.pid.cast_signed()), Signal::SIGKILL).expect("it runs");
         let is_next =
             |now: &talon_proto::host::GatewayStatus| now.state == "serving" && now.pid != before.pid;
         self.supervisor.wait_gateway("another gateway serves", is_next).await;
@@ -71,7 +71,7 @@ impl Setting {
     /// Kills the agent, and returns which process it was.
     async fn kill_agent(&self) -> u32 {
         let before = self.supervisor.agent_status().await.pid;
-        kill(Pid::from_raw(before.cast_signed()), Signal::SIGKILL).unwrap();
+        kill(Pid::from_raw(before.cast_signed()), Signal::SIGKILL).expect("it runs");
         before
     }
 
@@ -153,14 +153,14 @@ struct ServerSent(Lines<BufReader<TcpStream>>);
 
 impl ServerSent {
     async fn open(setting: &Setting, token: &str, path: &str, after: Option<&str>) -> Self {
-        let mut stream = TcpStream::connect(setting.address).await.unwrap();
+        let mut stream = TcpStream::connect(setting.address).await.expect("it listens");
         let address = setting.address;
         let last = after.map(|id| format!("Last-Event-ID: {id}\r\n")).unwrap_or_default();
         let request =
             format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\n{last}\r\n");
-        stream.write_all(request.as_bytes()).await.unwrap();
+        stream.write_all(request.as_bytes()).await.expect("it is open");
         let mut lines = BufReader::new(stream).lines();
-        let status = lines.next_line().await.unwrap().expect("an answer");
+        let status = lines.next_line().await.expect("it is open").expect("an answer");
         assert!(status.contains(" 200 "), "{status}\n{}", setting.supervisor.log());
         Self(lines)
     }
@@ -170,11 +170,11 @@ impl ServerSent {
         let read = timeout(WAIT, async {
             let (mut id, mut data) = (String::new(), None);
             loop {
-                let line = self.0.next_line().await.unwrap().expect("it is open");
+                let line = self.0.next_line().await.expect("it is open").expect("it is open");
                 if let Some(text) = line.strip_prefix("id: ") {
                     text.clone_into(&mut id);
                 } else if let Some(text) = line.strip_prefix("data: ") {
-                    data = Some(serde_json::from_str(text).unwrap());
+                    data = Some(serde_json::from_str(text).expect("JSON"));
                 } else if line.is_empty()
                     && let Some(data) = data.take()
                 {

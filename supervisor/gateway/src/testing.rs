@@ -102,7 +102,6 @@ impl TestGateway {
 }
 
 /// The router alone, for requests without a connection: insert a [`ConnectedFrom`](crate::identity::ConnectedFrom) into each.
-#[must_use]
 pub fn test_router(app: &App) -> Router {
     router(app.clone())
 }

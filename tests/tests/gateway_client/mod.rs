@@ -35,7 +35,7 @@ pub(crate) async fn start_before(provider: Provider, agent: &str) -> Setting {
     let builder = builder.config("gateway: { enabled: true, address: '127.0.0.1:0', max_role: operate }");
     let supervisor = with_agent(builder, &provider, agent, "").start().await;
     let status = supervisor.wait_gateway("the gateway serves", |status| status.state == "serving").await;
-    let address = status.url.trim_start_matches("http://").parse().unwrap();
+    let address = status.url.trim_start_matches("http://").parse().expect("an address");
     Setting { supervisor, provider, address }
 }
 
@@ -47,8 +47,8 @@ impl Setting {
     pub(crate) async fn token(&self, args: &[&str]) -> String {
         let output = self.supervisor.cli(&[&["token", "create", "--output", "json"], args].concat()).await;
         assert!(output.status.success(), "{output:?}");
-        let issued: Value = serde_json::from_slice(&output.stdout).unwrap();
-        issued["token"].as_str().unwrap().to_owned()
+        let issued: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        issued["token"].as_str().expect("a token").to_owned()
     }
 
     pub(crate) async fn send(
@@ -76,8 +76,8 @@ impl Setting {
     }
 
     pub(crate) async fn socket(&self, token: &str) -> Socket {
-        let mut request = format!("ws://{}/", self.address).into_client_request().unwrap();
-        request.headers_mut().insert("authorization", format!("Bearer {token}").parse().unwrap());
+        let mut request = format!("ws://{}/", self.address).into_client_request().expect("a request");
+        request.headers_mut().insert("authorization", format!("Bearer {token}").parse().expect("a header"));
         let connected = timeout(WAIT, connect_async(request)).await.expect("it answers");
         let (socket, _) = connected.unwrap_or_else(|error| panic!("{error}\n{}", self.supervisor.log()));
         Socket(socket)
@@ -93,7 +93,7 @@ impl Socket {
     }
 
     pub(crate) async fn send_raw(&mut self, message: Message) {
-        self.0.send(message).await.unwrap();
+        self.0.send(message).await.expect("it is open");
     }
 
     pub(crate) async fn say(&mut self, id: &str, kind: &str, payload: Value) {
@@ -104,7 +104,7 @@ impl Socket {
     pub(crate) async fn next(&mut self) -> Option<Value> {
         loop {
             match timeout(WAIT, self.0.next()).await.expect("something comes")? {
-                Ok(Message::Text(text)) => return Some(serde_json::from_str(&text).unwrap()),
+                Ok(Message::Text(text)) => return Some(serde_json::from_str(&text).expect("JSON")),
                 Ok(Message::Close(_)) | Err(_) => return None,
                 Ok(_) => {}
             }
@@ -125,7 +125,7 @@ impl Socket {
     }
 
     pub(crate) async fn one(&mut self, kind: &str) -> Value {
-        self.until(kind).await.pop().unwrap()
+        self.until(kind).await.pop().expect("an event")
     }
 }
 
@@ -144,7 +144,7 @@ pub(crate) fn text_of(events: &[Value]) -> String {
                 if payload["whole"] == true {
                     text.clear();
                 }
-                text.push_str(payload["content"].as_str().unwrap());
+                text.push_str(payload["content"].as_str().expect("a text"));
             }
             _ => {}
         }

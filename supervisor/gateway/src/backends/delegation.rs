@@ -30,7 +30,7 @@ impl Delegation {
     }
 
     /// The same, as what a person decides.
-    pub(super) fn as_person(self) -> Self {
+    pub(super) fn by_person(self) -> Self {
         Self { origin: value("person"), ..self }
     }
 }
@@ -73,6 +73,6 @@ mod tests {
                 .map(|name| request.metadata().get(name).unwrap().to_str().unwrap().to_owned())
         };
         assert_eq!(told(Delegation::of(&caller)), ["gw:telegram/42", "telegram", "operate", "program"]);
-        assert_eq!(told(Delegation::of(&caller).as_person())[3], "person");
+        assert_eq!(told(Delegation::of(&caller).by_person())[3], "person");
     }
 }

@@ -73,7 +73,7 @@ impl Backends {
     /// A [`Problem`] without the scope `approve`.
     pub fn agent_as_person(&self, caller: &Caller) -> Result<AgentClient<CallerChannel>, Problem> {
         caller.require(Scope::Approve)?;
-        Ok(AgentClient::with_interceptor(self.agent.clone(), Delegation::of(caller).as_person())
+        Ok(AgentClient::with_interceptor(self.agent.clone(), Delegation::of(caller).by_person())
             .max_decoding_message_size(MAX_ANSWER_BYTES))
     }
 }

@@ -110,7 +110,7 @@ mod tests {
             Kind::Answer(agent::AnswerText { text: text.to_owned(), ..agent::AnswerText::default() })
         };
         let [once] = told(1024, answer("a")).try_into().unwrap();
-        assert_eq!(told(1024, answer("a")), [once.clone()]);
+        assert_eq!(told(1024, answer("a")), std::slice::from_ref(&once));
         assert_eq!((once.sequence, once.timestamp), (Some(1024), 7));
         assert_ne!(told(1025, answer("a"))[0].id, once.id);
         let piece = agent::Piece { attempt: 3, offset: 2, text: "b".to_owned(), thinking: false };
