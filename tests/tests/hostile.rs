@@ -209,7 +209,8 @@ async fn a_client_is_cut_off_at_the_configured_number_of_frames() {
 async fn a_flood_of_empty_lines_holds_up_nobody() {
     let supervisor = Builder::new()
         .plugin("hello", &program("hello"), &[], "")
-        .misbehave(&[], "instances: 2")
+        // Sixteen million lines take as long as a machine needs that has other things to do.
+        .misbehave(&[], "instances: 2\ntimeout: 100s")
         .start()
         .await;
     let client = supervisor.client.clone();
