@@ -1,18 +1,24 @@
 //! The beginning of a turn: its journal, its memories, and the tools on offer.
 
 use std::collections::BTreeSet;
+use std::pin::pin;
 use std::sync::Arc;
 
 use talon_agent_settings::covers;
 use talon_proto::plugin::{Action, PluginCapabilities};
+use tokio::time::Instant;
 
 use super::drive::{TurnRun, allowed_budgets};
+use super::hooks::HOOKS_GRACE;
 use super::{MessageOrigin, Recollection, read_more, search};
 use crate::answer::Schema;
 use crate::journal::{JournalEntry, Transcript, TurnOptions, UnfinishedTurn};
 use crate::loop_context::Failure;
 use crate::machine::Turn;
 use crate::tools::{self, Offer, PatternIntersection, SEARCH_PLUGIN, TURN_PLUGIN};
+
+/// What plugins declare, by their names.
+pub(super) type DeclaredPlugins = Vec<(String, PluginCapabilities)>;
 
 /// The most patterns without a match that a notice names; it counts the rest.
 const MAX_NAMED: usize = 5;
@@ -53,7 +59,8 @@ impl TurnRun<'_> {
         }
         self.load_attachments().await;
         self.note_plan_first().await?;
-        let (recalled, offer) = self.unless_stopped(self.collect_context()).await?;
+        let plugins = self.plugins.take();
+        let (recalled, offer) = self.unless_stopped(self.collect_context(plugins)).await?;
         self.prompt =
             self.spec.prompt.clone().memories(recalled.memories.clone()).hints(recalled.hints.clone());
         self.load_plan().await?;
@@ -80,9 +87,24 @@ impl TurnRun<'_> {
         }
     }
 
-    /// Runs filters and request hooks, and stores what they let through.
+    /// Runs filters and request hooks, and stores what they let through. Meanwhile the supervisor is asked for its plugins.
     async fn hook_request(&mut self) -> Result<(), Failure> {
-        self.run_request_hooks().await?;
+        let (environment, began) = (self.environment, Instant::now());
+        let asks_for_plugins = self.has_request_hooks() && !self.spec.no_tools;
+        let mut plugins = None;
+        {
+            let mut asked = pin!(environment.host.tools());
+            let mut hooks = pin!(self.run_request_hooks());
+            loop {
+                tokio::select! {
+                    biased;
+                    hooked = &mut hooks => break hooked?,
+                    answer = &mut asked, if asks_for_plugins && plugins.is_none() => plugins = Some(answer),
+                }
+            }
+        }
+        // After hooks that took long, others may be there.
+        self.plugins = plugins.and_then(Result::ok).filter(|_| began.elapsed() <= HOOKS_GRACE);
         let (text, with) = (self.spec.request.clone(), Box::new(self.options()));
         self.write(JournalEntry::Asked { text, with }).await
     }
@@ -173,8 +195,8 @@ impl TurnRun<'_> {
     }
 
     /// Collects memories and tools. Neither can fail a turn: it can answer without plugins.
-    async fn collect_context(&self) -> (Recollection, Offer) {
-        let (recalled, plugins) = tokio::join!(self.recall(), self.plugins());
+    async fn collect_context(&self, plugins: Option<DeclaredPlugins>) -> (Recollection, Offer) {
+        let (recalled, plugins) = tokio::join!(self.recall(), self.plugins(plugins));
         let own = self.builtin_capabilities();
         let names: BTreeSet<&str> = own.iter().map(|(name, _)| name.as_str()).collect();
         let plugins = plugins.into_iter().filter(|(name, _)| {
@@ -257,9 +279,13 @@ impl TurnRun<'_> {
         }
     }
 
-    async fn plugins(&self) -> Vec<(String, PluginCapabilities)> {
+    /// The plugins on offer; `declared`, if the supervisor said it just now.
+    async fn plugins(&self, declared: Option<DeclaredPlugins>) -> DeclaredPlugins {
         if self.spec.no_tools {
             return Vec::new();
+        }
+        if let Some(declared) = declared {
+            return declared;
         }
         match self.environment.host.tools().await {
             Ok(plugins) => plugins,

@@ -8,6 +8,7 @@ use async_trait::async_trait;
 use parking_lot::Mutex;
 use talon_llm::model::{Answer, ToolCall};
 use talon_llm::route::catalog::ModelRef;
+use talon_proto::plugin::PluginCapabilities;
 use tokio::time::Instant;
 
 use super::account::TurnAccount;
@@ -95,6 +96,8 @@ pub(super) struct TurnRun<'w> {
     pub(super) prompt: Prompt,
     pub(super) recalled: Recollection,
     pub(super) offer: Arc<Offer>,
+    /// What plugins declared while hooks saw the message, until the turn's tools are chosen.
+    pub(super) plugins: Option<Vec<(String, PluginCapabilities)>>,
     /// The files that the session has.
     pub(super) attachments: Vec<Attachment>,
     /// What marked pieces of results were before.
@@ -178,6 +181,7 @@ impl<'w> TurnRun<'w> {
             prompt: spec.prompt.clone(),
             recalled: Recollection::default(),
             offer: Arc::new(Offer::default()),
+            plugins: None,
             attachments: Vec::new(),
             originals: Originals::default(),
             loaded_originals: false,

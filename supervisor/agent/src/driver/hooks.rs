@@ -25,7 +25,7 @@ const MAX_WITHHELD_BYTES: usize = 256 << 10;
 /// How long hooks run until what is not written yet is written beside them. 20 ms: most answer within two, and then it goes to the
 /// disk with the next entry; what a crash may take in that time is a message or an answer of which nobody was told that it is kept.
 /// Not configurable.
-const HOOKS_GRACE: Duration = Duration::from_millis(20);
+pub(super) const HOOKS_GRACE: Duration = Duration::from_millis(20);
 
 impl TurnRun<'_> {
     /// Whether people see the text of answers only after hooks did.
