@@ -10,15 +10,13 @@ use tokio::time::Instant;
 
 use super::drive::{TurnRun, allowed_budgets};
 use super::hooks::HOOKS_GRACE;
+use super::host::DeclaredPlugins;
 use super::{MessageOrigin, Recollection, read_more, search};
 use crate::answer::Schema;
 use crate::journal::{JournalEntry, Transcript, TurnOptions, UnfinishedTurn};
 use crate::loop_context::Failure;
 use crate::machine::Turn;
 use crate::tools::{self, Offer, PatternIntersection, SEARCH_PLUGIN, TURN_PLUGIN};
-
-/// What plugins declare, by their names.
-pub(super) type DeclaredPlugins = Vec<(String, PluginCapabilities)>;
 
 /// The most patterns without a match that a notice names; it counts the rest.
 const MAX_NAMED: usize = 5;

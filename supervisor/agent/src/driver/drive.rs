@@ -8,11 +8,11 @@ use async_trait::async_trait;
 use parking_lot::Mutex;
 use talon_llm::model::{Answer, ToolCall};
 use talon_llm::route::catalog::ModelRef;
-use talon_proto::plugin::PluginCapabilities;
 use tokio::time::Instant;
 
 use super::account::TurnAccount;
 use super::checked_text::CheckedText;
+use super::host::DeclaredPlugins;
 use super::spec::{TurnEnd, TurnEnvironment, TurnRunner, TurnSpec};
 use super::turn_trace::TurnTrace;
 use super::{Clock, Recollection, TurnObserver};
@@ -97,7 +97,7 @@ pub(super) struct TurnRun<'w> {
     pub(super) recalled: Recollection,
     pub(super) offer: Arc<Offer>,
     /// What plugins declared while hooks saw the message, until the turn's tools are chosen.
-    pub(super) plugins: Option<Vec<(String, PluginCapabilities)>>,
+    pub(super) plugins: Option<DeclaredPlugins>,
     /// The files that the session has.
     pub(super) attachments: Vec<Attachment>,
     /// What marked pieces of results were before.

@@ -73,6 +73,9 @@ pub enum HostError {
     },
 }
 
+/// What plugins declare, by their names.
+pub type DeclaredPlugins = Vec<(String, PluginCapabilities)>;
+
 /// The supervisor's host service, always asked `for_model`.
 #[async_trait]
 pub trait Host: Send + Sync {
@@ -80,7 +83,7 @@ pub trait Host: Send + Sync {
     ///
     /// # Errors
     /// [`HostError`]
-    async fn tools(&self) -> Result<Vec<(String, PluginCapabilities)>, HostError>;
+    async fn tools(&self) -> Result<DeclaredPlugins, HostError>;
 
     /// Makes a call. Dropping the future cancels it.
     ///

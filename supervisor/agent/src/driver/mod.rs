@@ -67,7 +67,7 @@ pub use builtin_tools::{BuiltinCall, BuiltinTools};
 pub use caller::Caller;
 pub use clock::{Clock, ClockHold};
 pub use drive::Driver;
-pub use host::{CallUpdate, Host, HostCall, HostError, Progress};
+pub use host::{CallUpdate, DeclaredPlugins, Host, HostCall, HostError, Progress};
 pub use image_source::{ImageSource, ImageStoreError};
 pub use listener::{Listener, NoListener};
 pub use observe::TurnObserver;
