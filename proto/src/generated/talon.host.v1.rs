@@ -1345,6 +1345,437 @@ pub struct CredentialChange {
     pub revoked_id: ::prost::alloc::string::String,
 }
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct SearchAuditRequest {
+    /// Records whose line has all of these words, in any case, at most 200 bytes; empty: all records.
+    #[prost(string, tag = "1")]
+    pub text: ::prost::alloc::string::String,
+    /// Only records before this number; 0: from the newest on.
+    #[prost(uint64, tag = "2")]
+    pub before: u64,
+    /// At most 500; 0 means 100.
+    #[prost(uint32, tag = "3")]
+    pub limit: u32,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct SearchAuditResponse {
+    /// Newest first.
+    #[prost(message, repeated, tag = "1")]
+    pub records: ::prost::alloc::vec::Vec<AuditRecord>,
+    /// For the next page: SearchAuditRequest.before. 0 if there is no further one.
+    #[prost(uint64, tag = "2")]
+    pub next_before: u64,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct AuditRecord {
+    #[prost(uint64, tag = "1")]
+    pub sequence: u64,
+    /// The line of the log, one JSON object: see docs/audit.md.
+    #[prost(string, tag = "2")]
+    pub json: ::prost::alloc::string::String,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct VerifyAuditRequest {}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct VerifyAuditResponse {
+    /// Every record is unchanged and follows the one before it.
+    #[prost(bool, tag = "1")]
+    pub whole: bool,
+    /// Records that were read.
+    #[prost(uint64, tag = "2")]
+    pub records: u64,
+    #[prost(uint32, tag = "3")]
+    pub files: u32,
+    /// Records that the log itself says are missing, because they could not be written in time.
+    #[prost(uint64, tag = "4")]
+    pub lost: u64,
+    /// Where it is broken, and how; otherwise further findings.
+    #[prost(string, repeated, tag = "5")]
+    pub notes: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// The last record, to be noted elsewhere: number and hash in hex.
+    #[prost(uint64, tag = "6")]
+    pub head: u64,
+    #[prost(string, tag = "7")]
+    pub head_hash: ::prost::alloc::string::String,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct DiagnoseRequest {}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct DiagnoseResponse {
+    /// What `talon doctor --output json` writes, one JSON object: docs/scripting.md.
+    #[prost(string, tag = "1")]
+    pub report_json: ::prost::alloc::string::String,
+    /// When it was run.
+    #[prost(uint64, tag = "2")]
+    pub unix_ms: u64,
+}
+/// A value of the configuration.
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ConfigValue {
+    #[prost(oneof = "config_value::Kind", tags = "1, 2, 3, 4, 5, 6, 7")]
+    pub kind: ::core::option::Option<config_value::Kind>,
+}
+/// Nested message and enum types in `ConfigValue`.
+pub mod config_value {
+    #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+    #[derive(Clone, PartialEq, ::prost::Oneof)]
+    pub enum Kind {
+        #[prost(bool, tag = "1")]
+        Flag(bool),
+        #[prost(int64, tag = "2")]
+        Integer(i64),
+        #[prost(double, tag = "3")]
+        Number(f64),
+        #[prost(string, tag = "4")]
+        Text(::prost::alloc::string::String),
+        #[prost(message, tag = "5")]
+        List(super::ConfigList),
+        #[prost(message, tag = "6")]
+        Map(super::ConfigMap),
+        /// Not set: true always.
+        #[prost(bool, tag = "7")]
+        None(bool),
+    }
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ConfigList {
+    #[prost(message, repeated, tag = "1")]
+    pub values: ::prost::alloc::vec::Vec<ConfigValue>,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ConfigMap {
+    #[prost(btree_map = "string, message", tag = "1")]
+    pub values: ::prost::alloc::collections::BTreeMap<
+        ::prost::alloc::string::String,
+        ConfigValue,
+    >,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct GetConfigRequest {}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct GetConfigResponse {
+    /// Every value by its key, in the order of the reference. Maps that have entries are there by the keys of these.
+    #[prost(message, repeated, tag = "1")]
+    pub entries: ::prost::alloc::vec::Vec<ConfigEntry>,
+    /// Changes whenever a value does: PatchConfigRequest.revision.
+    #[prost(string, tag = "2")]
+    pub revision: ::prost::alloc::string::String,
+    /// The file; empty if there is none.
+    #[prost(string, tag = "3")]
+    pub file: ::prost::alloc::string::String,
+    /// The overlay; empty if it is ignored (`talon serve --no-overlay`).
+    #[prost(string, tag = "4")]
+    pub overlay: ::prost::alloc::string::String,
+    /// What the overlay may hold: these keys, and all below them.
+    #[prost(string, repeated, tag = "5")]
+    pub overlay_keys: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ConfigEntry {
+    /// The steps of its key: agent, max_iterations.
+    #[prost(string, repeated, tag = "1")]
+    pub key: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Text that may be secret is replaced.
+    #[prost(message, optional, tag = "2")]
+    pub value: ::core::option::Option<ConfigValue>,
+    /// default, file, overlay, environment or flag
+    #[prost(string, tag = "3")]
+    pub layer: ::prost::alloc::string::String,
+    /// Where it is written: file, line and column, or the variable, or the flag.
+    #[prost(string, tag = "4")]
+    pub source: ::prost::alloc::string::String,
+    /// Whether PatchConfig may set it.
+    #[prost(bool, tag = "5")]
+    pub editable: bool,
+    /// Why not, and what to do instead.
+    #[prost(string, tag = "6")]
+    pub why: ::prost::alloc::string::String,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct PatchConfigRequest {
+    /// At most 200.
+    #[prost(message, repeated, tag = "1")]
+    pub edits: ::prost::alloc::vec::Vec<ConfigEdit>,
+    /// Only says what would be done.
+    #[prost(bool, tag = "2")]
+    pub dry_run: bool,
+    /// As GetConfig answered; empty: whatever it is.
+    #[prost(string, tag = "3")]
+    pub revision: ::prost::alloc::string::String,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ConfigEdit {
+    /// At most 16 steps of at most 128 bytes each.
+    #[prost(string, repeated, tag = "1")]
+    pub key: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Taken as it is: nothing is substituted. Absent: the overlay has neither this key nor any below it any more, so that what the file says
+    /// is in force again.
+    #[prost(message, optional, tag = "2")]
+    pub value: ::core::option::Option<ConfigValue>,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct PatchConfigResponse {
+    /// Whether it is in force (or would be). If not, `problems` says why, and nothing was changed.
+    #[prost(bool, tag = "1")]
+    pub accepted: bool,
+    #[prost(message, repeated, tag = "2")]
+    pub problems: ::prost::alloc::vec::Vec<ConfigProblem>,
+    #[prost(string, repeated, tag = "3")]
+    pub warnings: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Keys of which the value differs and that hold from now on.
+    #[prost(string, repeated, tag = "4")]
+    pub changed: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Keys of which the value differs and that hold after the next start of the supervisor.
+    #[prost(string, repeated, tag = "5")]
+    pub needs_restart: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// The revision that is in force now.
+    #[prost(string, tag = "6")]
+    pub revision: ::prost::alloc::string::String,
+    /// The number of the change: ConfigChange.number; 0 for a dry run, and if nothing was changed.
+    #[prost(uint64, tag = "7")]
+    pub number: u64,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ConfigProblem {
+    /// The key that it is about; empty if it is about the whole.
+    #[prost(string, tag = "1")]
+    pub key: ::prost::alloc::string::String,
+    #[prost(string, tag = "2")]
+    pub message: ::prost::alloc::string::String,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ListConfigChangesRequest {
+    /// At most 100; 0 means all that are kept.
+    #[prost(uint32, tag = "1")]
+    pub limit: u32,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ListConfigChangesResponse {
+    /// Newest first. The latest hundred are kept.
+    #[prost(message, repeated, tag = "1")]
+    pub changes: ::prost::alloc::vec::Vec<ConfigChange>,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ConfigChange {
+    /// Counts up by one.
+    #[prost(uint64, tag = "1")]
+    pub number: u64,
+    #[prost(uint64, tag = "2")]
+    pub unix_ms: u64,
+    /// Who changed it: the gateway's subject, or `uid:N`.
+    #[prost(string, tag = "3")]
+    pub by: ::prost::alloc::string::String,
+    #[prost(message, repeated, tag = "4")]
+    pub keys: ::prost::alloc::vec::Vec<ConfigKeyChange>,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ConfigKeyChange {
+    #[prost(string, repeated, tag = "1")]
+    pub key: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// In the overlay; absent: not there.
+    #[prost(message, optional, tag = "2")]
+    pub before: ::core::option::Option<ConfigValue>,
+    #[prost(message, optional, tag = "3")]
+    pub after: ::core::option::Option<ConfigValue>,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ListCallsRequest {
+    /// At most 500; 0 means 100.
+    #[prost(uint32, tag = "1")]
+    pub limit: u32,
+    /// Only of this plugin; empty: of all.
+    #[prost(string, tag = "2")]
+    pub plugin: ::prost::alloc::string::String,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ListCallsResponse {
+    /// Newest first. The latest 1000 are kept, and all that run.
+    #[prost(message, repeated, tag = "1")]
+    pub calls: ::prost::alloc::vec::Vec<RecentCall>,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RecentCall {
+    /// As in the audit log and in events.
+    #[prost(string, tag = "1")]
+    pub id: ::prost::alloc::string::String,
+    #[prost(string, tag = "2")]
+    pub plugin: ::prost::alloc::string::String,
+    #[prost(string, tag = "3")]
+    pub action: ::prost::alloc::string::String,
+    /// person, model, program or system
+    #[prost(string, tag = "4")]
+    pub origin: ::prost::alloc::string::String,
+    /// For whom: the gateway's subject or the agent's sender, else `uid:N`.
+    #[prost(string, tag = "5")]
+    pub subject: ::prost::alloc::string::String,
+    /// The caller's session; empty if it named none.
+    #[prost(string, tag = "6")]
+    pub session: ::prost::alloc::string::String,
+    /// Of the W3C Trace Context; empty if none.
+    #[prost(string, tag = "7")]
+    pub trace_id: ::prost::alloc::string::String,
+    /// running, ok, tool_error, refused, host_fault or cancelled
+    #[prost(string, tag = "8")]
+    pub outcome: ::prost::alloc::string::String,
+    /// ExecuteResponse.reason
+    #[prost(string, tag = "9")]
+    pub reason: ::prost::alloc::string::String,
+    #[prost(uint64, tag = "10")]
+    pub unix_ms: u64,
+    /// Until now if it runs.
+    #[prost(uint64, tag = "11")]
+    pub duration_us: u64,
+    /// How often control syntax was neutralized in its answer.
+    #[prost(uint32, tag = "12")]
+    pub neutralised: u32,
+    /// The role that the action plays; empty if none.
+    #[prost(string, tag = "13")]
+    pub role: ::prost::alloc::string::String,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct GetCallRequest {
+    #[prost(string, tag = "1")]
+    pub id: ::prost::alloc::string::String,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct GetCallResponse {
+    #[prost(message, optional, tag = "1")]
+    pub call: ::core::option::Option<RecentCall>,
+    /// From the outermost to the plugin.
+    #[prost(message, repeated, tag = "2")]
+    pub layers: ::prost::alloc::vec::Vec<GuardLayer>,
+    /// Whether the guard keeps the answer as it came (guard.keep_raw_bytes). What follows is absent otherwise.
+    #[prost(bool, tag = "3")]
+    pub kept: bool,
+    /// One JSON object; empty if it was too long to be kept.
+    #[prost(string, tag = "4")]
+    pub arguments_json: ::prost::alloc::string::String,
+    /// The answer's content after the sanitizer, at most 256 KiB of it.
+    #[prost(string, tag = "5")]
+    pub content: ::prost::alloc::string::String,
+    /// What the sanitizer put in, as places in `content`, in order; at most 1000.
+    #[prost(message, repeated, tag = "6")]
+    pub spans: ::prost::alloc::vec::Vec<TextSpan>,
+    /// How many bytes of the content are not there.
+    #[prost(uint64, tag = "7")]
+    pub left_out_bytes: u64,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct GuardLayer {
+    /// trace, taint, wrap, truncate, sanitize, rescue, validate, resolve, quarantine, deadline, breaker, admission or instance
+    #[prost(string, tag = "1")]
+    pub layer: ::prost::alloc::string::String,
+    /// pass, changed (it changed the answer), deny (it refused the call), fault, or skipped (the call did not come that far)
+    #[prost(string, tag = "2")]
+    pub verdict: ::prost::alloc::string::String,
+    /// Its own time; absent if nobody looked at calls when this one came.
+    #[prost(uint64, optional, tag = "3")]
+    pub duration_ns: ::core::option::Option<u64>,
+    /// Why, if it did not pass.
+    #[prost(string, tag = "4")]
+    pub reason: ::prost::alloc::string::String,
+}
+/// Bytes of a text, from `start` to before `end`.
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct TextSpan {
+    #[prost(uint32, tag = "1")]
+    pub start: u32,
+    #[prost(uint32, tag = "2")]
+    pub end: u32,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct GetSeriesRequest {
+    /// Only samples after this time; 0: all of the last day.
+    #[prost(uint64, tag = "1")]
+    pub after_unix_ms: u64,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct GetSeriesResponse {
+    /// How far samples lie apart.
+    #[prost(uint32, tag = "1")]
+    pub step_ms: u32,
+    /// Oldest first, at most 8640.
+    #[prost(message, repeated, tag = "2")]
+    pub samples: ::prost::alloc::vec::Vec<SeriesSample>,
+}
+/// What happened in one step, over all plugins.
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct SeriesSample {
+    /// Its end.
+    #[prost(uint64, tag = "1")]
+    pub unix_ms: u64,
+    #[prost(uint64, tag = "2")]
+    pub calls: u64,
+    #[prost(uint64, tag = "3")]
+    pub tool_errors: u64,
+    #[prost(uint64, tag = "4")]
+    pub refusals: u64,
+    #[prost(uint64, tag = "5")]
+    pub faults: u64,
+    /// Answers in which control syntax was neutralized.
+    #[prost(uint64, tag = "6")]
+    pub tainted: u64,
+    /// Of the latest calls, the longest of all plugins; 0 if there was none.
+    #[prost(uint64, tag = "7")]
+    pub p50_us: u64,
+    #[prost(uint64, tag = "8")]
+    pub p99_us: u64,
+    /// At its end.
+    #[prost(uint32, tag = "9")]
+    pub calls_in_flight: u32,
+    #[prost(uint32, tag = "10")]
+    pub calls_waiting: u32,
+    #[prost(uint32, tag = "11")]
+    pub plugins: u32,
+    #[prost(uint32, tag = "12")]
+    pub plugins_ready: u32,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct LiftQuarantineRequest {
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct LiftQuarantineResponse {
+    #[prost(message, optional, tag = "1")]
+    pub plugin: ::core::option::Option<Plugin>,
+    /// Whether it was in quarantine.
+    #[prost(bool, tag = "2")]
+    pub lifted: bool,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum Outcome {
@@ -2180,6 +2611,256 @@ pub mod host_client {
                 .insert(GrpcMethod::new("talon.host.v1.Host", "WatchCredentials"));
             self.inner.server_streaming(req, path, codec).await
         }
+        /// The audit log (role admin): records that have a text, newest first, and whether the chain is whole.
+        pub async fn search_audit(
+            &mut self,
+            request: impl tonic::IntoRequest<super::SearchAuditRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::SearchAuditResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/talon.host.v1.Host/SearchAudit",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("talon.host.v1.Host", "SearchAudit"));
+            self.inner.unary(req, path, codec).await
+        }
+        pub async fn verify_audit(
+            &mut self,
+            request: impl tonic::IntoRequest<super::VerifyAuditRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::VerifyAuditResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/talon.host.v1.Host/VerifyAudit",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("talon.host.v1.Host", "VerifyAudit"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// What `talon doctor` finds (role operate). It is run once at a time, and an answer is kept for half a minute.
+        pub async fn diagnose(
+            &mut self,
+            request: impl tonic::IntoRequest<super::DiagnoseRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::DiagnoseResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/talon.host.v1.Host/Diagnose",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("talon.host.v1.Host", "Diagnose"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// The configuration in force (role admin), without secrets, each value with its source.
+        pub async fn get_config(
+            &mut self,
+            request: impl tonic::IntoRequest<super::GetConfigRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::GetConfigResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/talon.host.v1.Host/GetConfig",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("talon.host.v1.Host", "GetConfig"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// Changes the overlay (role admin): keys of a list in the supervisor, checked whole, in force at once as after Reload. What is
+        /// refused changes nothing. ABORTED if the configuration is not of the revision that the caller saw any more.
+        pub async fn patch_config(
+            &mut self,
+            request: impl tonic::IntoRequest<super::PatchConfigRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::PatchConfigResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/talon.host.v1.Host/PatchConfig",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("talon.host.v1.Host", "PatchConfig"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// What PatchConfig changed (role admin), newest first.
+        pub async fn list_config_changes(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ListConfigChangesRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ListConfigChangesResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/talon.host.v1.Host/ListConfigChanges",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("talon.host.v1.Host", "ListConfigChanges"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// The latest calls of all plugins (role operate), newest first: those that run, and those that have ended.
+        pub async fn list_calls(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ListCallsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ListCallsResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/talon.host.v1.Host/ListCalls",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("talon.host.v1.Host", "ListCalls"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// One of them (role admin): the guard's layers, and arguments and answer while the guard keeps the answer as it came.
+        pub async fn get_call(
+            &mut self,
+            request: impl tonic::IntoRequest<super::GetCallRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::GetCallResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/talon.host.v1.Host/GetCall",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("talon.host.v1.Host", "GetCall"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// Numbers of the last day in steps of ten seconds (role operate).
+        pub async fn get_series(
+            &mut self,
+            request: impl tonic::IntoRequest<super::GetSeriesRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::GetSeriesResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/talon.host.v1.Host/GetSeries",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("talon.host.v1.Host", "GetSeries"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// Ends a plugin's quarantine without a restart (role operate).
+        pub async fn lift_quarantine(
+            &mut self,
+            request: impl tonic::IntoRequest<super::LiftQuarantineRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::LiftQuarantineResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/talon.host.v1.Host/LiftQuarantine",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("talon.host.v1.Host", "LiftQuarantine"));
+            self.inner.unary(req, path, codec).await
+        }
     }
 }
 /// Generated server implementations.
@@ -2422,6 +3103,83 @@ pub mod host_server {
             request: tonic::Request<super::WatchCredentialsRequest>,
         ) -> std::result::Result<
             tonic::Response<Self::WatchCredentialsStream>,
+            tonic::Status,
+        >;
+        /// The audit log (role admin): records that have a text, newest first, and whether the chain is whole.
+        async fn search_audit(
+            &self,
+            request: tonic::Request<super::SearchAuditRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::SearchAuditResponse>,
+            tonic::Status,
+        >;
+        async fn verify_audit(
+            &self,
+            request: tonic::Request<super::VerifyAuditRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::VerifyAuditResponse>,
+            tonic::Status,
+        >;
+        /// What `talon doctor` finds (role operate). It is run once at a time, and an answer is kept for half a minute.
+        async fn diagnose(
+            &self,
+            request: tonic::Request<super::DiagnoseRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::DiagnoseResponse>,
+            tonic::Status,
+        >;
+        /// The configuration in force (role admin), without secrets, each value with its source.
+        async fn get_config(
+            &self,
+            request: tonic::Request<super::GetConfigRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::GetConfigResponse>,
+            tonic::Status,
+        >;
+        /// Changes the overlay (role admin): keys of a list in the supervisor, checked whole, in force at once as after Reload. What is
+        /// refused changes nothing. ABORTED if the configuration is not of the revision that the caller saw any more.
+        async fn patch_config(
+            &self,
+            request: tonic::Request<super::PatchConfigRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::PatchConfigResponse>,
+            tonic::Status,
+        >;
+        /// What PatchConfig changed (role admin), newest first.
+        async fn list_config_changes(
+            &self,
+            request: tonic::Request<super::ListConfigChangesRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ListConfigChangesResponse>,
+            tonic::Status,
+        >;
+        /// The latest calls of all plugins (role operate), newest first: those that run, and those that have ended.
+        async fn list_calls(
+            &self,
+            request: tonic::Request<super::ListCallsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ListCallsResponse>,
+            tonic::Status,
+        >;
+        /// One of them (role admin): the guard's layers, and arguments and answer while the guard keeps the answer as it came.
+        async fn get_call(
+            &self,
+            request: tonic::Request<super::GetCallRequest>,
+        ) -> std::result::Result<tonic::Response<super::GetCallResponse>, tonic::Status>;
+        /// Numbers of the last day in steps of ten seconds (role operate).
+        async fn get_series(
+            &self,
+            request: tonic::Request<super::GetSeriesRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::GetSeriesResponse>,
+            tonic::Status,
+        >;
+        /// Ends a plugin's quarantine without a restart (role operate).
+        async fn lift_quarantine(
+            &self,
+            request: tonic::Request<super::LiftQuarantineRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::LiftQuarantineResponse>,
             tonic::Status,
         >;
     }
@@ -3725,6 +4483,440 @@ pub mod host_server {
                                 max_encoding_message_size,
                             );
                         let res = grpc.server_streaming(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/talon.host.v1.Host/SearchAudit" => {
+                    #[allow(non_camel_case_types)]
+                    struct SearchAuditSvc<T: Host>(pub Arc<T>);
+                    impl<T: Host> tonic::server::UnaryService<super::SearchAuditRequest>
+                    for SearchAuditSvc<T> {
+                        type Response = super::SearchAuditResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::SearchAuditRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Host>::search_audit(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = SearchAuditSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/talon.host.v1.Host/VerifyAudit" => {
+                    #[allow(non_camel_case_types)]
+                    struct VerifyAuditSvc<T: Host>(pub Arc<T>);
+                    impl<T: Host> tonic::server::UnaryService<super::VerifyAuditRequest>
+                    for VerifyAuditSvc<T> {
+                        type Response = super::VerifyAuditResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::VerifyAuditRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Host>::verify_audit(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = VerifyAuditSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/talon.host.v1.Host/Diagnose" => {
+                    #[allow(non_camel_case_types)]
+                    struct DiagnoseSvc<T: Host>(pub Arc<T>);
+                    impl<T: Host> tonic::server::UnaryService<super::DiagnoseRequest>
+                    for DiagnoseSvc<T> {
+                        type Response = super::DiagnoseResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::DiagnoseRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Host>::diagnose(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = DiagnoseSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/talon.host.v1.Host/GetConfig" => {
+                    #[allow(non_camel_case_types)]
+                    struct GetConfigSvc<T: Host>(pub Arc<T>);
+                    impl<T: Host> tonic::server::UnaryService<super::GetConfigRequest>
+                    for GetConfigSvc<T> {
+                        type Response = super::GetConfigResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::GetConfigRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Host>::get_config(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = GetConfigSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/talon.host.v1.Host/PatchConfig" => {
+                    #[allow(non_camel_case_types)]
+                    struct PatchConfigSvc<T: Host>(pub Arc<T>);
+                    impl<T: Host> tonic::server::UnaryService<super::PatchConfigRequest>
+                    for PatchConfigSvc<T> {
+                        type Response = super::PatchConfigResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::PatchConfigRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Host>::patch_config(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = PatchConfigSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/talon.host.v1.Host/ListConfigChanges" => {
+                    #[allow(non_camel_case_types)]
+                    struct ListConfigChangesSvc<T: Host>(pub Arc<T>);
+                    impl<
+                        T: Host,
+                    > tonic::server::UnaryService<super::ListConfigChangesRequest>
+                    for ListConfigChangesSvc<T> {
+                        type Response = super::ListConfigChangesResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::ListConfigChangesRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Host>::list_config_changes(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ListConfigChangesSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/talon.host.v1.Host/ListCalls" => {
+                    #[allow(non_camel_case_types)]
+                    struct ListCallsSvc<T: Host>(pub Arc<T>);
+                    impl<T: Host> tonic::server::UnaryService<super::ListCallsRequest>
+                    for ListCallsSvc<T> {
+                        type Response = super::ListCallsResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::ListCallsRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Host>::list_calls(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ListCallsSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/talon.host.v1.Host/GetCall" => {
+                    #[allow(non_camel_case_types)]
+                    struct GetCallSvc<T: Host>(pub Arc<T>);
+                    impl<T: Host> tonic::server::UnaryService<super::GetCallRequest>
+                    for GetCallSvc<T> {
+                        type Response = super::GetCallResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::GetCallRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Host>::get_call(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = GetCallSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/talon.host.v1.Host/GetSeries" => {
+                    #[allow(non_camel_case_types)]
+                    struct GetSeriesSvc<T: Host>(pub Arc<T>);
+                    impl<T: Host> tonic::server::UnaryService<super::GetSeriesRequest>
+                    for GetSeriesSvc<T> {
+                        type Response = super::GetSeriesResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::GetSeriesRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Host>::get_series(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = GetSeriesSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/talon.host.v1.Host/LiftQuarantine" => {
+                    #[allow(non_camel_case_types)]
+                    struct LiftQuarantineSvc<T: Host>(pub Arc<T>);
+                    impl<
+                        T: Host,
+                    > tonic::server::UnaryService<super::LiftQuarantineRequest>
+                    for LiftQuarantineSvc<T> {
+                        type Response = super::LiftQuarantineResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::LiftQuarantineRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Host>::lift_quarantine(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = LiftQuarantineSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
                         Ok(res)
                     };
                     Box::pin(fut)
