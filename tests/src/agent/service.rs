@@ -6,19 +6,22 @@ use talon_proto::agent::agent_server::Agent;
 use talon_proto::agent::forget_memories_request::Kind;
 use talon_proto::agent::{
     Approval, ApprovalRule, AskRequest, AttachRequest, CancelRequest, CancelResponse, Chunk,
-    CompactSessionRequest, CompactSessionResponse, CreateSessionRequest, DecideJobProposalRequest,
-    DecideRequest, DeleteSessionRequest, DeleteSessionResponse, Event, FollowRequest, ForgetMemoriesRequest,
-    ForgetMemoriesResponse, ForgetSenderRequest, ForgetSenderResponse, GetCostsRequest, GetCostsResponse,
+    CompactSessionRequest, CompactSessionResponse, CreateSessionRequest, DecideGhostRequest,
+    DecideJobProposalRequest, DecideRequest, DeleteSessionRequest, DeleteSessionResponse, Event,
+    FollowGhostsRequest, FollowRequest, ForgetMemoriesRequest, ForgetMemoriesResponse, ForgetSenderRequest,
+    ForgetSenderResponse, GetCostsRequest, GetCostsResponse, GetGhostRequest, GetGhostResponse,
     GetLoopRequest, GetMemoryRequest, GetMetricsRequest, GetMetricsResponse, GetSessionRequest,
-    GetSessionResponse, GetStatusRequest, GetStatusResponse, Job, JobProposal, ListApprovalRulesRequest,
-    ListApprovalRulesResponse, ListApprovalsRequest, ListApprovalsResponse, ListJobsRequest,
+    GetSessionResponse, GetShadowStatsRequest, GetShadowStatsResponse, GetStatusRequest, GetStatusResponse,
+    Ghost, GhostEvent, Job, JobProposal, ListApprovalRulesRequest, ListApprovalRulesResponse,
+    ListApprovalsRequest, ListApprovalsResponse, ListGhostsRequest, ListGhostsResponse, ListJobsRequest,
     ListJobsResponse, ListMemoriesRequest, ListMemoriesResponse, ListModelsRequest, ListModelsResponse,
     ListNotificationsRequest, ListNotificationsResponse, ListOccurrencesRequest, ListOccurrencesResponse,
-    ListSessionsRequest, ListSessionsResponse, ListToolsRequest, ListToolsResponse, LoopState, Memory,
-    Notification, Occurrence, PauseJobRequest, Plan, ResumeSessionRequest, ResumeSessionResponse,
+    ListSessionsRequest, ListSessionsResponse, ListShadowLogRequest, ListShadowLogResponse, ListToolsRequest,
+    ListToolsResponse, LoopState, Memory, Notification, ObserveRequest, ObserveResponse, Occurrence,
+    PauseJobRequest, PauseShadowRequest, Plan, ResumeSessionRequest, ResumeSessionResponse,
     RetryNotificationsRequest, RetryNotificationsResponse, RevokeApprovalRuleRequest, RunJobRequest,
-    Sampling, Session, SetPlanRequest, TestExtensionRequest, TestExtensionResponse, TestNotificationRequest,
-    UndoTurnsRequest, UndoTurnsResponse, UpdateSessionRequest,
+    Sampling, Session, SetPlanRequest, ShadowState, TestExtensionRequest, TestExtensionResponse,
+    TestNotificationRequest, UndoTurnsRequest, UndoTurnsResponse, UpdateSessionRequest,
 };
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status};
@@ -392,5 +395,39 @@ impl Agent for Service {
 
     async fn test_extension(&self, _: Request<TestExtensionRequest>) -> Answer<TestExtensionResponse> {
         Err(Status::unimplemented("it has no extensions"))
+    }
+
+    async fn observe(&self, _: Request<ObserveRequest>) -> Answer<ObserveResponse> {
+        Err(Status::unimplemented("the test agent watches nobody"))
+    }
+
+    async fn list_ghosts(&self, _: Request<ListGhostsRequest>) -> Answer<ListGhostsResponse> {
+        Err(Status::unimplemented("the test agent watches nobody"))
+    }
+
+    async fn get_ghost(&self, _: Request<GetGhostRequest>) -> Answer<GetGhostResponse> {
+        Err(Status::unimplemented("the test agent watches nobody"))
+    }
+
+    async fn decide_ghost(&self, _: Request<DecideGhostRequest>) -> Answer<Ghost> {
+        Err(Status::unimplemented("the test agent watches nobody"))
+    }
+
+    async fn pause_shadow(&self, _: Request<PauseShadowRequest>) -> Answer<ShadowState> {
+        Err(Status::unimplemented("the test agent watches nobody"))
+    }
+
+    async fn get_shadow_stats(&self, _: Request<GetShadowStatsRequest>) -> Answer<GetShadowStatsResponse> {
+        Err(Status::unimplemented("the test agent watches nobody"))
+    }
+
+    async fn list_shadow_log(&self, _: Request<ListShadowLogRequest>) -> Answer<ListShadowLogResponse> {
+        Err(Status::unimplemented("the test agent watches nobody"))
+    }
+
+    type FollowGhostsStream = tokio_stream::Pending<Result<GhostEvent, Status>>;
+
+    async fn follow_ghosts(&self, _: Request<FollowGhostsRequest>) -> Answer<Self::FollowGhostsStream> {
+        Err(Status::unimplemented("the test agent watches nobody"))
     }
 }

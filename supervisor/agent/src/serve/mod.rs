@@ -35,6 +35,7 @@ mod server;
 mod service;
 mod session_change;
 mod sessions;
+mod shadow;
 mod status;
 mod tools;
 mod turn_stream;

@@ -7,18 +7,21 @@ use talon_agent_settings::linked_sender;
 use talon_proto::agent::agent_server::Agent as Rpc;
 use talon_proto::agent::{
     Approval, ApprovalRule, AskRequest, AttachRequest, CancelRequest, CancelResponse, CompactSessionRequest,
-    CompactSessionResponse, CreateSessionRequest, DecideJobProposalRequest, DecideRequest,
-    DeleteSessionRequest, DeleteSessionResponse, Event, FollowRequest, ForgetMemoriesRequest,
-    ForgetMemoriesResponse, ForgetSenderRequest, ForgetSenderResponse, GetCostsRequest, GetCostsResponse,
-    GetLoopRequest, GetMemoryRequest, GetMetricsRequest, GetMetricsResponse, GetSessionRequest,
-    GetSessionResponse, GetStatusRequest, GetStatusResponse, Job, JobProposal, ListApprovalRulesRequest,
-    ListApprovalRulesResponse, ListApprovalsRequest, ListApprovalsResponse, ListJobsRequest,
-    ListJobsResponse, ListMemoriesRequest, ListMemoriesResponse, ListModelsRequest, ListModelsResponse,
-    ListNotificationsRequest, ListNotificationsResponse, ListOccurrencesRequest, ListOccurrencesResponse,
-    ListSessionsRequest, ListSessionsResponse, ListToolsRequest, ListToolsResponse, LoopState, Memory,
-    Notification, Occurrence, PauseJobRequest, Plan, ResumeSessionRequest, ResumeSessionResponse,
-    RetryNotificationsRequest, RetryNotificationsResponse, RevokeApprovalRuleRequest, RunJobRequest, Session,
-    SetPlanRequest, TestExtensionRequest, TestExtensionResponse, TestNotificationRequest, UndoTurnsRequest,
+    CompactSessionResponse, CreateSessionRequest, DecideGhostRequest, DecideJobProposalRequest,
+    DecideRequest, DeleteSessionRequest, DeleteSessionResponse, Event, FollowGhostsRequest, FollowRequest,
+    ForgetMemoriesRequest, ForgetMemoriesResponse, ForgetSenderRequest, ForgetSenderResponse,
+    GetCostsRequest, GetCostsResponse, GetGhostRequest, GetGhostResponse, GetLoopRequest, GetMemoryRequest,
+    GetMetricsRequest, GetMetricsResponse, GetSessionRequest, GetSessionResponse, GetShadowStatsRequest,
+    GetShadowStatsResponse, GetStatusRequest, GetStatusResponse, Ghost, Job, JobProposal,
+    ListApprovalRulesRequest, ListApprovalRulesResponse, ListApprovalsRequest, ListApprovalsResponse,
+    ListGhostsRequest, ListGhostsResponse, ListJobsRequest, ListJobsResponse, ListMemoriesRequest,
+    ListMemoriesResponse, ListModelsRequest, ListModelsResponse, ListNotificationsRequest,
+    ListNotificationsResponse, ListOccurrencesRequest, ListOccurrencesResponse, ListSessionsRequest,
+    ListSessionsResponse, ListShadowLogRequest, ListShadowLogResponse, ListToolsRequest, ListToolsResponse,
+    LoopState, Memory, Notification, ObserveRequest, ObserveResponse, Occurrence, PauseJobRequest,
+    PauseShadowRequest, Plan, ResumeSessionRequest, ResumeSessionResponse, RetryNotificationsRequest,
+    RetryNotificationsResponse, RevokeApprovalRuleRequest, RunJobRequest, Session, SetPlanRequest,
+    ShadowState, TestExtensionRequest, TestExtensionResponse, TestNotificationRequest, UndoTurnsRequest,
     UndoTurnsResponse, UpdateSessionRequest,
 };
 use talon_store::{Error, PageRequest, PageToken, Session as Kept, SessionId};
@@ -27,6 +30,7 @@ use tonic::metadata::MetadataMap;
 use tonic::{Request, Response, Status};
 
 use super::client::Client;
+use super::shadow::GhostEvents;
 use super::turn_stream::Chunks;
 use crate::agent::Agent;
 use crate::error_status::{no_session, store_error_status};
@@ -327,5 +331,57 @@ impl Rpc for Service {
         request: Request<TestExtensionRequest>,
     ) -> Result<Response<TestExtensionResponse>, Status> {
         answer!(self, request, test_extension)
+    }
+
+    async fn observe(&self, request: Request<ObserveRequest>) -> Result<Response<ObserveResponse>, Status> {
+        answer!(self, request, observe)
+    }
+
+    async fn list_ghosts(
+        &self,
+        request: Request<ListGhostsRequest>,
+    ) -> Result<Response<ListGhostsResponse>, Status> {
+        answer!(self, request, list_ghosts)
+    }
+
+    async fn get_ghost(
+        &self,
+        request: Request<GetGhostRequest>,
+    ) -> Result<Response<GetGhostResponse>, Status> {
+        answer!(self, request, get_ghost)
+    }
+
+    async fn decide_ghost(&self, request: Request<DecideGhostRequest>) -> Result<Response<Ghost>, Status> {
+        answer!(self, request, decide_ghost)
+    }
+
+    async fn pause_shadow(
+        &self,
+        request: Request<PauseShadowRequest>,
+    ) -> Result<Response<ShadowState>, Status> {
+        answer!(self, request, pause_shadow)
+    }
+
+    async fn get_shadow_stats(
+        &self,
+        request: Request<GetShadowStatsRequest>,
+    ) -> Result<Response<GetShadowStatsResponse>, Status> {
+        answer!(self, request, get_shadow_stats)
+    }
+
+    async fn list_shadow_log(
+        &self,
+        request: Request<ListShadowLogRequest>,
+    ) -> Result<Response<ListShadowLogResponse>, Status> {
+        answer!(self, request, list_shadow_log)
+    }
+
+    type FollowGhostsStream = GhostEvents;
+
+    async fn follow_ghosts(
+        &self,
+        request: Request<FollowGhostsRequest>,
+    ) -> Result<Response<GhostEvents>, Status> {
+        answer!(self, request, follow_ghosts)
     }
 }

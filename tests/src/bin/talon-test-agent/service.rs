@@ -328,4 +328,50 @@ impl Agent for Service {
     async fn get_costs(&self, _: Request<GetCostsRequest>) -> Result<Response<GetCostsResponse>, Status> {
         unimplemented()
     }
+
+    async fn observe(&self, _: Request<ObserveRequest>) -> Result<Response<ObserveResponse>, Status> {
+        unimplemented()
+    }
+
+    async fn list_ghosts(
+        &self,
+        _: Request<ListGhostsRequest>,
+    ) -> Result<Response<ListGhostsResponse>, Status> {
+        unimplemented()
+    }
+
+    async fn get_ghost(&self, _: Request<GetGhostRequest>) -> Result<Response<GetGhostResponse>, Status> {
+        unimplemented()
+    }
+
+    async fn decide_ghost(&self, _: Request<DecideGhostRequest>) -> Result<Response<Ghost>, Status> {
+        unimplemented()
+    }
+
+    async fn pause_shadow(&self, _: Request<PauseShadowRequest>) -> Result<Response<ShadowState>, Status> {
+        unimplemented()
+    }
+
+    async fn get_shadow_stats(
+        &self,
+        _: Request<GetShadowStatsRequest>,
+    ) -> Result<Response<GetShadowStatsResponse>, Status> {
+        unimplemented()
+    }
+
+    async fn list_shadow_log(
+        &self,
+        _: Request<ListShadowLogRequest>,
+    ) -> Result<Response<ListShadowLogResponse>, Status> {
+        unimplemented()
+    }
+
+    type FollowGhostsStream = tokio_stream::Pending<Result<GhostEvent, Status>>;
+
+    async fn follow_ghosts(
+        &self,
+        _: Request<FollowGhostsRequest>,
+    ) -> Result<Response<Self::FollowGhostsStream>, Status> {
+        unimplemented()
+    }
 }
