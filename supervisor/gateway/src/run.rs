@@ -139,6 +139,8 @@ fn read(
         let length = usize::try_from(tls.certificate_bytes).unwrap_or(usize::MAX);
         let (chain, key) = bytes.split_at_checked(length).ok_or(ConfigureError::NoFile)?;
         certificates.set(chain, key)?;
+    } else {
+        certificates.clear();
     }
     Ok(settings)
 }

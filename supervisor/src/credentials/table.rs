@@ -134,8 +134,15 @@ impl Credentials {
         Ok(records)
     }
 
-    /// Revokes one: it holds no more when this returns.
+    /// Revokes one: it holds no more when this returns. What is begun is finished also when nobody waits for it any more; otherwise
+    /// it might hold again after a restart, and nobody would know.
     pub(crate) async fn revoke(&self, id: &str) -> Result<(), CredentialError> {
+        let (this, id) = (self.clone(), id.to_owned());
+        let done = tokio::spawn(async move { this.remove(&id).await }).await;
+        done.unwrap_or_else(|error| Err(CredentialError::Store(Status::internal(error.to_string()))))
+    }
+
+    async fn remove(&self, id: &str) -> Result<(), CredentialError> {
         self.load().await?;
         let _ordered = self.0.writes.lock().await;
         let Some(record) = self.with(|table| table.remove(id)) else {

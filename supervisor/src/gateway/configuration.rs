@@ -1,6 +1,5 @@
 //! What the gateway is told: its settings, with the certificate that they name.
 
-use std::fs::File;
 use std::io::{self, Read as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -9,7 +8,7 @@ use std::sync::Arc;
 use talon_proto::gateway::{Configure, Limits, Tls};
 
 use crate::blocking::blocking;
-use crate::config::{Config, GatewayTls, Role};
+use crate::config::{Config, GatewayTls, Role, regular_file};
 
 /// The largest file of a certificate or key: a chain has some kilobytes.
 const MAX_FILE_BYTES: u64 = 512 << 10;
@@ -96,11 +95,8 @@ fn length(bytes: usize) -> u64 {
 
 fn read(path: &Path, is_secret: bool) -> Result<Vec<u8>, CertificateError> {
     let failed = |source| CertificateError::Read { path: path.to_owned(), source };
-    let file = File::open(path).map_err(failed)?;
+    let file = regular_file::open(path).map_err(|error| failed(io::Error::other(error)))?;
     let metadata = file.metadata().map_err(failed)?;
-    if !metadata.is_file() {
-        return Err(failed(io::Error::other("it is no file")));
-    }
     if is_secret && metadata.mode() & 0o077 != 0 {
         return Err(CertificateError::Exposed { path: path.to_owned() });
     }
@@ -131,6 +127,10 @@ mod tests {
         assert_eq!(read(&path, false).unwrap(), b"secret");
         std::fs::write(dir.path().join("large"), vec![0; 600 << 10]).unwrap();
         assert!(matches!(read(&dir.path().join("large"), false), Err(CertificateError::TooLarge { .. })));
-        assert!(matches!(read(dir.path(), false), Err(CertificateError::Read { .. })));
+        let fifo = dir.path().join("fifo");
+        nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        for none in [dir.path(), &fifo] {
+            assert!(matches!(read(none, true), Err(CertificateError::Read { .. })), "{}", none.display());
+        }
     }
 }

@@ -113,13 +113,20 @@ impl Delegation {
     }
 }
 
-/// Whether a text is `gw:ISSUER/SUBJECT`, in visible ASCII.
+/// Whether a byte stands for itself in a subject; others are written as `%XX`.
+#[must_use]
+pub fn is_plain_in_subject(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"._~@+:=-".contains(&byte)
+}
+
+/// Whether a text is `gw:ISSUER/SUBJECT`, in letters, digits and `. _ ~ @ + : = % -`, with one slash: no two texts mean the same
+/// subject, and none needs escaping where it is shown.
 #[must_use]
 pub fn is_subject(text: &str) -> bool {
+    let fits =
+        |part: &str| !part.is_empty() && part.bytes().all(|byte| is_plain_in_subject(byte) || byte == b'%');
     let parts = text.strip_prefix(PREFIX).and_then(|rest| rest.split_once('/'));
-    text.len() <= MAX_SUBJECT_BYTES
-        && text.bytes().all(|byte| byte.is_ascii_graphic())
-        && parts.is_some_and(|(issuer, subject)| !issuer.is_empty() && !subject.is_empty())
+    text.len() <= MAX_SUBJECT_BYTES && parts.is_some_and(|(issuer, subject)| fits(issuer) && fits(subject))
 }
 
 /// Whether a text is a channel.
@@ -171,7 +178,18 @@ mod tests {
                 assert_eq!(error, DelegationError { name });
             }
             let long = format!("gw:a/{}", "x".repeat(MAX_SUBJECT_BYTES));
-            for none in ["", "root", "gw:", "gw:a", "gw:/b", "system", long.as_str()] {
+            for none in [
+                "",
+                "root",
+                "gw:",
+                "gw:a",
+                "gw:/b",
+                "gw:a/b/c",
+                "gw:a/b\"c",
+                "gw:a/b c",
+                "system",
+                long.as_str(),
+            ] {
                 let mut wrong = WHOLE.to_vec();
                 wrong[at].1 = none;
                 // A word may be a channel.

@@ -4,6 +4,8 @@
 use std::fmt::{self, Write as _};
 use std::sync::Arc;
 
+use talon_listen::delegation::{is_plain_in_subject, is_subject};
+
 /// The prefix of all subjects.
 const PREFIX: &str = "gw:";
 /// The longest subject: what the agent's store has for a sender.
@@ -49,12 +51,7 @@ impl Subject {
         if text.len() > MAX_SUBJECT_BYTES {
             return Err(SubjectError::TooLong);
         }
-        let fits = |part: &str| !part.is_empty() && part.bytes().all(|byte| is_plain(byte) || byte == b'%');
-        let parts = text.strip_prefix(PREFIX).and_then(|rest| rest.split_once('/'));
-        match parts {
-            Some((issuer, subject)) if fits(issuer) && fits(subject) => Ok(Self(text.into())),
-            _ => Err(SubjectError::Form),
-        }
+        if is_subject(text) { Ok(Self(text.into())) } else { Err(SubjectError::Form) }
     }
 
     /// Its text.
@@ -70,13 +67,9 @@ impl fmt::Display for Subject {
     }
 }
 
-fn is_plain(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || b"._~@+:=-".contains(&byte)
-}
-
 fn escape(text: &str, into: &mut String) {
     for byte in text.bytes() {
-        if is_plain(byte) {
+        if is_plain_in_subject(byte) {
             into.push(char::from(byte));
         } else {
             // Writing to a text cannot fail.

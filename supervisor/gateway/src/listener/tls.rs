@@ -60,6 +60,11 @@ impl Certificates {
         Ok(())
     }
 
+    /// Removes it: connections to come are plain HTTP.
+    pub fn clear(&self) {
+        self.0.store(None);
+    }
+
     /// What accepts a TLS connection; `None`: plain HTTP.
     pub(super) fn acceptor(&self) -> Option<TlsAcceptor> {
         self.0.load_full().map(TlsAcceptor::from)
@@ -84,5 +89,7 @@ mod tests {
         assert!(certificates.acceptor().is_none());
         certificates.set(chain.as_bytes(), key.as_bytes()).unwrap();
         assert!(certificates.acceptor().is_some());
+        certificates.clear();
+        assert!(certificates.acceptor().is_none());
     }
 }
