@@ -65,6 +65,12 @@ impl Service {
             };
             let mut asked = wish.clone();
             for other in &others {
+                // The same message, sent once more while it waited, is told of its turn and stands in it once.
+                if !other.client_id.is_empty()
+                    && (other.client_id == wish.origin.client_id || asked.origin.merged.contains(&other.client_id))
+                {
+                    continue;
+                }
                 asked.text = format!("{}\n\n{}", asked.text, other.text);
                 asked.origin.merged.extend(Some(other.client_id.clone()).filter(|id| !id.is_empty()));
             }
