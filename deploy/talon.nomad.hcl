@@ -13,6 +13,13 @@ job "talon" {
       mode     = "fail"
     }
 
+    # For the gateway, which the template below does not enable.
+    network {
+      port "gateway" {
+        to = 19789
+      }
+    }
+
     volume "state" {
       type   = "host"
       source = "talon-state"
@@ -26,6 +33,7 @@ job "talon" {
       config {
         image           = "talon:latest"
         args            = ["serve", "--config", "/local/talon.yaml"]
+        ports           = ["gateway"]
         readonly_rootfs = true
         cap_drop        = ["all"]
         cap_add         = ["sys_admin", "setuid", "setgid", "setpcap", "chown", "kill"]
@@ -53,6 +61,12 @@ state: { data_dir: /var/lib/talon }
 plugins:
   tools:
     plugin_dir: /usr/lib/talon/plugins
+# The gateway, behind a proxy that ends TLS. `nomad alloc exec` runs `talon token create` for whoever is to come in.
+# gateway:
+#   enabled: true
+#   address: 0.0.0.0:19789
+#   hosts: [talon.example.org]
+#   behind_proxy: { addresses: [10.0.0.0/8] }
 EOF
       }
 

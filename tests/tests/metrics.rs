@@ -60,6 +60,7 @@ async fn troubled() -> Supervisor {
         .plugin("chatty", &misbehave, &[], "")
         // An agent that never comes up: what is said of it is here, and it says nothing itself.
         .config("agent: {enabled: true, program: /bin/false}")
+        .config("gateway: { enabled: true, address: '127.0.0.1:0' }")
         .start()
         .await;
     // Layers are measured from the first scrape on.

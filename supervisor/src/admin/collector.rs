@@ -146,6 +146,16 @@ impl Collector {
             page.sample("talon_agent_full", &[], u8::from(status.state == ManagedServiceState::Full));
             page.sample("talon_agent_restarts_total", &[], status.restarts);
         }
+        if let Some(keeper) = &about.gateway {
+            let status = keeper.status();
+            page.sample("talon_gateway_up", &[], u8::from(status.state.answers()));
+            page.sample("talon_gateway_restarts_total", &[], status.restarts);
+            // Until its first sign of life it has served nobody.
+            let report = keeper.report().unwrap_or_default();
+            page.sample("talon_gateway_connections", &[], report.connections);
+            page.sample("talon_gateway_requests_total", &[], report.requests);
+            page.sample("talon_gateway_refused_total", &[], report.refused);
+        }
         let audit = about.audit.status();
         page.sample("talon_audit_records_total", &[], audit.records);
         page.sample("talon_audit_lost_total", &[], audit.lost);

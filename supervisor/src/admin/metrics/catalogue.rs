@@ -209,6 +209,15 @@ pub const ALL: &[Metric] = &[
     gauge("talon_agent_up", &[], "1 while talon-agent serves; absent if there is no agent"),
     gauge("talon_agent_full", &[], "1 while talon-agent's database refuses writes, since there is no room"),
     counter("talon_agent_restarts_total", &[], "How often talon-agent was started again"),
+    gauge("talon_gateway_up", &[], "1 while talon-gateway serves; absent if there is no gateway"),
+    counter("talon_gateway_restarts_total", &[], "How often talon-gateway was started again"),
+    gauge("talon_gateway_connections", &[], "Connections of clients that are open at the gateway"),
+    counter("talon_gateway_requests_total", &[], "Requests that the gateway answered, since its last start"),
+    counter(
+        "talon_gateway_refused_total",
+        &[],
+        "Connections and requests that the gateway refused for a limit, since its last start",
+    ),
     gauge(
         "talon_config_loaded_timestamp_seconds",
         &[],
