@@ -61,6 +61,167 @@ pub struct AskRequest {
     /// waits becomes one turn). Empty: refuse, but with main_session or a client_id as agent.sessions.busy says.
     #[prost(string, tag = "1144")]
     pub busy: ::prost::alloc::string::String,
+    /// Tools of the client, of which it makes the calls: a turn ends with such calls in Done.client_calls.
+    #[prost(message, repeated, tag = "1200")]
+    pub client_tools: ::prost::alloc::vec::Vec<ClientTool>,
+    /// Which tools the first question to the model leaves it. Empty: auto.
+    #[prost(message, optional, tag = "1201")]
+    pub tool_choice: ::core::option::Option<ToolChoice>,
+    /// The model makes one call at a time.
+    #[prost(bool, tag = "1202")]
+    pub one_call: bool,
+    /// Results of the calls with which the session's last turn ended; each of these has one. A text is not needed beside them.
+    #[prost(message, repeated, tag = "1203")]
+    pub client_results: ::prost::alloc::vec::Vec<ClientResult>,
+    /// Instructions of the client for this turn alone. They follow the rules of operator and agent, and replace none.
+    #[prost(string, tag = "1204")]
+    pub instructions: ::prost::alloc::string::String,
+}
+/// A tool of a client.
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ClientTool {
+    /// As the model calls it: at most 64 letters, digits, '_' and '-'. A tool of the server with that name is left out.
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    /// At most 1 KiB is shown to models.
+    #[prost(string, tag = "2")]
+    pub description: ::prost::alloc::string::String,
+    /// JSON Schema of its parameters, one object; empty for none.
+    #[prost(string, tag = "3")]
+    pub parameters: ::prost::alloc::string::String,
+    /// Calls whose arguments do not fit the schema go back to the model. Otherwise the client checks them.
+    #[prost(bool, tag = "4")]
+    pub strict: bool,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ToolChoice {
+    /// auto; none (no tool of the client is called); required (some tool is called); or tool (the named one is). Not every model keeps to
+    /// the last two.
+    #[prost(string, tag = "1")]
+    pub mode: ::prost::alloc::string::String,
+    /// Of the client's tools, for the mode `tool`.
+    #[prost(string, tag = "2")]
+    pub name: ::prost::alloc::string::String,
+}
+/// A call of a client's tool.
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ClientCall {
+    /// As the agent issued it in Done.client_calls.
+    #[prost(string, tag = "1")]
+    pub id: ::prost::alloc::string::String,
+    #[prost(string, tag = "2")]
+    pub name: ::prost::alloc::string::String,
+    /// A JSON object, or what the model wrote in its stead.
+    #[prost(string, tag = "3")]
+    pub arguments: ::prost::alloc::string::String,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ClientResult {
+    /// Of the call.
+    #[prost(string, tag = "1")]
+    pub call_id: ::prost::alloc::string::String,
+    /// What came of it. Models see it neutralized and as data, as what plugins answer.
+    #[prost(string, tag = "2")]
+    pub text: ::prost::alloc::string::String,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct CompleteRequest {
+    /// The conversation, oldest first: at most 2,048. The last one is of a user or a tool.
+    #[prost(message, repeated, tag = "1")]
+    pub messages: ::prost::alloc::vec::Vec<CompletionMessage>,
+    /// As in AskRequest.
+    #[prost(string, tag = "2")]
+    pub model: ::prost::alloc::string::String,
+    #[prost(string, tag = "3")]
+    pub thinking: ::prost::alloc::string::String,
+    #[prost(string, tag = "4")]
+    pub schema: ::prost::alloc::string::String,
+    #[prost(message, optional, tag = "5")]
+    pub sampling: ::core::option::Option<Sampling>,
+    #[prost(string, tag = "6")]
+    pub verbosity: ::prost::alloc::string::String,
+    #[prost(string, repeated, tag = "7")]
+    pub tools: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    #[prost(bool, tag = "8")]
+    pub no_tools: bool,
+    #[prost(string, tag = "9")]
+    pub channel: ::prost::alloc::string::String,
+    #[prost(bool, tag = "10")]
+    pub local_only: bool,
+    #[prost(message, repeated, tag = "11")]
+    pub client_tools: ::prost::alloc::vec::Vec<ClientTool>,
+    #[prost(message, optional, tag = "12")]
+    pub tool_choice: ::core::option::Option<ToolChoice>,
+    #[prost(bool, tag = "13")]
+    pub one_call: bool,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct CompletionMessage {
+    /// system, user, assistant or tool. What is of the system follows the rules of operator and agent, and replaces none.
+    #[prost(string, tag = "1")]
+    pub role: ::prost::alloc::string::String,
+    #[prost(string, tag = "2")]
+    pub text: ::prost::alloc::string::String,
+    /// Images of a user.
+    #[prost(message, repeated, tag = "3")]
+    pub media: ::prost::alloc::vec::Vec<Media>,
+    /// Of an assistant: the calls of the client's tools that it made. None of them is made by the agent, whoever issued them. By the ids
+    /// the agent finds what its own tools did in that turn, for an hour; if they did something and it is gone, FAILED_PRECONDITION with
+    /// the reason turn_expired.
+    #[prost(message, repeated, tag = "4")]
+    pub calls: ::prost::alloc::vec::Vec<ClientCall>,
+    /// Of a tool: the call of which this is the result.
+    #[prost(string, tag = "5")]
+    pub call_id: ::prost::alloc::string::String,
+}
+/// Why Complete is refused, in the details of its status.
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct CompletionRefusal {
+    /// invalid, turn_expired or hooked
+    #[prost(string, tag = "1")]
+    pub reason: ::prost::alloc::string::String,
+    /// The field that is wrong, such as messages\[3\].call_id; empty if none is.
+    #[prost(string, tag = "2")]
+    pub field: ::prost::alloc::string::String,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct EmbedRequest {
+    /// At most 2,048, none empty, together at most 1 MiB.
+    #[prost(string, repeated, tag = "1")]
+    pub texts: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// The name of models.embeddings; empty for whatever it is. Another one is NOT_FOUND.
+    #[prost(string, tag = "2")]
+    pub model: ::prost::alloc::string::String,
+    /// How many numbers a vector has, for models that can shorten them; 0 for the model's own.
+    #[prost(uint32, tag = "3")]
+    pub dimensions: u32,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct EmbedResponse {
+    /// One for each text, in order.
+    #[prost(message, repeated, tag = "1")]
+    pub vectors: ::prost::alloc::vec::Vec<EmbeddedText>,
+    /// provider/name
+    #[prost(string, tag = "2")]
+    pub model: ::prost::alloc::string::String,
+    /// Estimated, where the provider does not say.
+    #[prost(uint64, tag = "3")]
+    pub input_tokens: u64,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct EmbeddedText {
+    #[prost(float, repeated, tag = "1")]
+    pub numbers: ::prost::alloc::vec::Vec<f32>,
 }
 /// A file, whose type is told by its bytes. A PNG, JPEG, WebP or GIF is an image: models with vision see it. Any other is an attachment:
 /// models read it page by page if it is text, and plugins are passed it if the operator grants that.
@@ -416,7 +577,8 @@ pub struct Done {
     /// What was put into the last question, by section.
     #[prost(message, optional, tag = "11")]
     pub context: ::core::option::Option<ContextStats>,
-    /// How the model's answer finished: stop. Of a turn without an answer see Error.finish.
+    /// How the model's answer finished: stop; client_calls; or length, of a completion whose client set the most tokens. Of a turn without
+    /// an answer see Error.finish.
     #[prost(string, tag = "12")]
     pub finish: ::prost::alloc::string::String,
     /// Every model that saw the turn's text, with those of summaries and sub-agents, as provider/name.
@@ -425,6 +587,10 @@ pub struct Done {
     /// What the providers' caches saved, at the catalog's prices.
     #[prost(uint64, tag = "14")]
     pub saved_pico_usd: u64,
+    /// Calls of the client's tools, which the client makes; then `finish` is client_calls, and the text what the model said before them.
+    /// The server's calls of the same answer are made already.
+    #[prost(message, repeated, tag = "1200")]
+    pub client_calls: ::prost::alloc::vec::Vec<ClientCall>,
 }
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -1325,6 +1491,9 @@ pub struct ForgetSenderResponse {
     /// Notifications that told of the sender.
     #[prost(uint64, tag = "6")]
     pub notifications: u64,
+    /// Ghosts of the shadow loop; its log and what it knows of the sender are gone with them.
+    #[prost(uint64, tag = "1310")]
+    pub ghosts: u64,
 }
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
@@ -1578,6 +1747,450 @@ pub struct TestNotificationRequest {
     #[prost(string, tag = "1")]
     pub entry: ::prost::alloc::string::String,
 }
+/// What a watcher saw, redacted where it was seen: no secret is in any field.
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Observation {
+    /// The watcher's own id of it, at most 64 bytes of A-Z, a-z, 0-9, `-` and `_`, such as a ULID. The same again is the same observation.
+    #[prost(string, tag = "1")]
+    pub id: ::prost::alloc::string::String,
+    /// file_added, file_changed, file_removed, command, commit, push, merge_conflict, rebase_failed, stage, boundary, or source for what an
+    /// event source of a plugin says.
+    #[prost(string, tag = "2")]
+    pub kind: ::prost::alloc::string::String,
+    /// Which detector found something: conflict_markers, repeated_failure, secret_in_commit, test_failed, large_file, todo_in_commit,
+    /// checker_error, or the watcher's own of at most 64 bytes of a-z, 0-9 and `_`. Empty: none, and no ghost comes of it.
+    #[prost(string, tag = "3")]
+    pub trigger: ::prost::alloc::string::String,
+    /// Absolute path of the directory where it happened, at most 4096 bytes. It is for people and for the check of what tools can see;
+    /// models do not get it.
+    #[prost(string, tag = "4")]
+    pub directory: ::prost::alloc::string::String,
+    /// Absolute path of the work tree, at most 4096 bytes; empty outside of one. For people alone, as directory.
+    #[prost(string, tag = "5")]
+    pub repository: ::prost::alloc::string::String,
+    /// SHA-256 of the file's absolute path, in lower-case hex; empty if it is about no file.
+    #[prost(string, tag = "6")]
+    pub path_hash: ::prost::alloc::string::String,
+    /// What it is about, for people: the file's name, or the command's first words. One line of at most 256 bytes. Models do not get it.
+    #[prost(string, tag = "7")]
+    pub subject: ::prost::alloc::string::String,
+    /// What the detector found, in its own words and numbers: "conflict markers at line 42". One line of at most 256 bytes. Models get it as
+    /// data.
+    #[prost(string, tag = "8")]
+    pub finding: ::prost::alloc::string::String,
+    /// The place in the file, the output, or the message, at most 2048 bytes. Models get it as data.
+    #[prost(string, tag = "9")]
+    pub excerpt: ::prost::alloc::string::String,
+    /// What was left out of the excerpt.
+    #[prost(uint64, tag = "10")]
+    pub excerpt_left_out_bytes: u64,
+    /// Of the file, in lower case: rust, python, …; empty if unknown. At most 32 bytes.
+    #[prost(string, tag = "11")]
+    pub language: ::prost::alloc::string::String,
+    /// By the watcher's clock.
+    #[prost(uint64, tag = "12")]
+    pub occurred_unix_ms: u64,
+    /// With it a piece of work ended: commit, test_end, prompt (the shell waits again) or idle. Empty: it did not.
+    #[prost(string, tag = "13")]
+    pub boundary: ::prost::alloc::string::String,
+    /// Of a command.
+    #[prost(int32, optional, tag = "14")]
+    pub exit_code: ::core::option::Option<i32>,
+    #[prost(uint64, optional, tag = "15")]
+    pub duration_ms: ::core::option::Option<u64>,
+    /// Observations with the same are the same finding, which is told of once: SHA-256 in lower-case hex. Empty: the agent makes it of
+    /// trigger, repository, path_hash, finding and excerpt.
+    #[prost(string, tag = "16")]
+    pub fingerprint: ::prost::alloc::string::String,
+    /// How many secrets were replaced in it.
+    #[prost(uint32, tag = "17")]
+    pub redactions: u32,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ObserveRequest {
+    /// At most 64, the oldest first. None is good: it says which limits count, and asks for the state.
+    #[prost(message, repeated, tag = "1")]
+    pub observations: ::prost::alloc::vec::Vec<Observation>,
+    /// What this watcher dropped since its last request, since its queue was full.
+    #[prost(uint64, tag = "2")]
+    pub dropped: u64,
+    /// What its user's file says of them; the stricter of it and the agent's counts. Absent: the agent's.
+    #[prost(uint64, optional, tag = "3")]
+    pub cooldown_ms: ::core::option::Option<u64>,
+    #[prost(uint32, optional, tag = "4")]
+    pub max_ghosts_per_hour: ::core::option::Option<u32>,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ObserveResponse {
+    /// One for each observation, in their order.
+    #[prost(message, repeated, tag = "1")]
+    pub verdicts: ::prost::alloc::vec::Vec<ObservationVerdict>,
+    #[prost(message, optional, tag = "2")]
+    pub state: ::core::option::Option<ShadowState>,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ObservationVerdict {
+    #[prost(string, tag = "1")]
+    pub id: ::prost::alloc::string::String,
+    /// taken; known: it was there before; invalid: reason says why, and sending it again does not help.
+    #[prost(string, tag = "2")]
+    pub verdict: ::prost::alloc::string::String,
+    #[prost(string, tag = "3")]
+    pub reason: ::prost::alloc::string::String,
+}
+/// How the loop of one sender is.
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ShadowState {
+    /// As the configuration says. Nothing is taken while it is off.
+    #[prost(bool, tag = "1")]
+    pub enabled: bool,
+    /// Observations are counted, and lead to nothing.
+    #[prost(bool, tag = "2")]
+    pub paused: bool,
+    /// Until then; absent: until it is resumed.
+    #[prost(uint64, optional, tag = "3")]
+    pub paused_until_unix_ms: ::core::option::Option<u64>,
+    /// Absolute paths of repositories that are muted.
+    #[prost(string, repeated, tag = "4")]
+    pub muted_repositories: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Only models on this machine are asked.
+    #[prost(bool, tag = "5")]
+    pub local_only: bool,
+    /// Which one is asked, as provider/name or alias; empty: the cheapest one of the chain.
+    #[prost(string, tag = "6")]
+    pub model: ::prost::alloc::string::String,
+    /// Local times within which no ghost is made: "22:00-07:00".
+    #[prost(string, tag = "7")]
+    pub quiet_hours: ::prost::alloc::string::String,
+    /// Why no ghost can be made at all, with what to do; empty otherwise.
+    #[prost(string, tag = "8")]
+    pub problem: ::prost::alloc::string::String,
+}
+/// What the loop says to a person. Nothing acts before that person approves it.
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Ghost {
+    #[prost(string, tag = "1")]
+    pub id: ::prost::alloc::string::String,
+    /// What caused it: "test_failed: parser.rs".
+    #[prost(string, tag = "2")]
+    pub trigger: ::prost::alloc::string::String,
+    /// What was noticed.
+    #[prost(string, tag = "3")]
+    pub observation: ::prost::alloc::string::String,
+    /// What is suggested; the goal of the turn if it is approved.
+    #[prost(string, tag = "4")]
+    pub proposal: ::prost::alloc::string::String,
+    /// low, medium or high
+    #[prost(string, tag = "5")]
+    pub confidence: ::prost::alloc::string::String,
+    #[prost(message, repeated, tag = "6")]
+    pub actions: ::prost::alloc::vec::Vec<GhostAction>,
+    /// waiting, approved, dismissed, snoozed or expired
+    #[prost(string, tag = "7")]
+    pub state: ::prost::alloc::string::String,
+    #[prost(uint64, tag = "8")]
+    pub created_unix_ms: u64,
+    #[prost(uint64, tag = "9")]
+    pub expires_unix_ms: u64,
+    /// When a snoozed one waits again.
+    #[prost(uint64, optional, tag = "10")]
+    pub snoozed_until_unix_ms: ::core::option::Option<u64>,
+    /// The session of its turn, once it was approved.
+    #[prost(string, tag = "11")]
+    pub session_id: ::prost::alloc::string::String,
+    #[prost(string, tag = "12")]
+    pub sender: ::prost::alloc::string::String,
+    /// Absolute paths, as in the observation.
+    #[prost(string, tag = "13")]
+    pub repository: ::prost::alloc::string::String,
+    #[prost(string, tag = "14")]
+    pub directory: ::prost::alloc::string::String,
+    /// The detector.
+    #[prost(string, tag = "15")]
+    pub rule: ::prost::alloc::string::String,
+    /// Why it offers no act: no tool can see its path, for instance. Empty if it offers one.
+    #[prost(string, tag = "16")]
+    pub no_act: ::prost::alloc::string::String,
+    #[prost(string, tag = "17")]
+    pub decided_by: ::prost::alloc::string::String,
+    #[prost(uint64, optional, tag = "18")]
+    pub decided_unix_ms: ::core::option::Option<u64>,
+    /// Greater with each change of any ghost: a cursor of FollowGhosts.
+    #[prost(uint64, tag = "19")]
+    pub sequence: u64,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct GhostAction {
+    /// At most 64 bytes, on one line.
+    #[prost(string, tag = "1")]
+    pub label: ::prost::alloc::string::String,
+    /// approve, dismiss or custom
+    #[prost(string, tag = "2")]
+    pub r#type: ::prost::alloc::string::String,
+    /// Of custom: one JSON value of at most 4 KiB. It is shown, and given to the turn as data; by itself it runs nothing.
+    #[prost(string, tag = "3")]
+    pub payload_json: ::prost::alloc::string::String,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ListGhostsRequest {
+    /// Of one state; empty for all.
+    #[prost(string, tag = "1")]
+    pub state: ::prost::alloc::string::String,
+    /// Of everybody (role operate); otherwise the caller's own.
+    #[prost(bool, tag = "2")]
+    pub everybody: bool,
+    /// At most 200; 0 means 50.
+    #[prost(uint32, tag = "3")]
+    pub page_size: u32,
+    #[prost(string, tag = "4")]
+    pub page_token: ::prost::alloc::string::String,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ListGhostsResponse {
+    #[prost(message, repeated, tag = "1")]
+    pub ghosts: ::prost::alloc::vec::Vec<Ghost>,
+    #[prost(string, tag = "2")]
+    pub next_page_token: ::prost::alloc::string::String,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct GetGhostRequest {
+    /// Its id, or a beginning of it that only one has.
+    #[prost(string, tag = "1")]
+    pub id: ::prost::alloc::string::String,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct GetGhostResponse {
+    #[prost(message, optional, tag = "1")]
+    pub ghost: ::core::option::Option<Ghost>,
+    /// What it came of.
+    #[prost(message, optional, tag = "2")]
+    pub source: ::core::option::Option<Observation>,
+    /// Which rules of the policy it passed, one a line.
+    #[prost(string, repeated, tag = "3")]
+    pub passed: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// What was sent for it.
+    #[prost(message, optional, tag = "4")]
+    pub sent: ::core::option::Option<ShadowLogEntry>,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct DecideGhostRequest {
+    #[prost(string, tag = "1")]
+    pub id: ::prost::alloc::string::String,
+    /// approve, dismiss, snooze or custom
+    #[prost(string, tag = "2")]
+    pub decision: ::prost::alloc::string::String,
+    /// Of custom: GhostAction.label.
+    #[prost(string, tag = "3")]
+    pub label: ::prost::alloc::string::String,
+    /// Of snooze: for how long, at most 7 days; 0 means an hour.
+    #[prost(uint64, tag = "4")]
+    pub snooze_ms: u64,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct FollowGhostsRequest {
+    /// Ghost.sequence of the last change that was seen; 0 for all that are stored.
+    #[prost(uint64, tag = "1")]
+    pub after: u64,
+    /// Only what changes from now on; after does not count.
+    #[prost(bool, tag = "2")]
+    pub from_now: bool,
+    /// Of everybody (role operate); otherwise the caller's own.
+    #[prost(bool, tag = "3")]
+    pub everybody: bool,
+    /// Also observations, before the policy decides about them. They are not durable.
+    #[prost(bool, tag = "4")]
+    pub events: bool,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct GhostEvent {
+    #[prost(oneof = "ghost_event::Kind", tags = "1, 2, 3")]
+    pub kind: ::core::option::Option<ghost_event::Kind>,
+}
+/// Nested message and enum types in `GhostEvent`.
+pub mod ghost_event {
+    #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+    #[derive(Clone, PartialEq, ::prost::Oneof)]
+    pub enum Kind {
+        /// It is new, or changed.
+        #[prost(message, tag = "1")]
+        Ghost(super::Ghost),
+        /// Not durable.
+        #[prost(message, tag = "2")]
+        Event(super::ShadowEvent),
+        /// Once: everything that was stored before has been sent.
+        #[prost(message, tag = "3")]
+        CaughtUp(super::CaughtUp),
+    }
+}
+/// An observation that a watcher passed on, before the policy decides about it.
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ShadowEvent {
+    #[prost(string, tag = "1")]
+    pub sender: ::prost::alloc::string::String,
+    #[prost(message, optional, tag = "2")]
+    pub observation: ::core::option::Option<Observation>,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct PauseShadowRequest {
+    /// false: it goes on.
+    #[prost(bool, tag = "1")]
+    pub paused: bool,
+    /// For how long, at most 30 days; 0: until it is resumed.
+    #[prost(uint64, tag = "2")]
+    pub for_ms: u64,
+    /// Only in this repository, by its absolute path; empty: everywhere.
+    #[prost(string, tag = "3")]
+    pub repository: ::prost::alloc::string::String,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct GetShadowStatsRequest {
+    /// Of this sender (role operate); empty for the caller.
+    #[prost(string, tag = "1")]
+    pub sender: ::prost::alloc::string::String,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct GetShadowStatsResponse {
+    #[prost(message, optional, tag = "1")]
+    pub state: ::core::option::Option<ShadowState>,
+    #[prost(message, repeated, tag = "2")]
+    pub triggers: ::prost::alloc::vec::Vec<ShadowTriggerStats>,
+    /// In the last hour, and how many there may be.
+    #[prost(uint32, tag = "3")]
+    pub ghosts_last_hour: u32,
+    #[prost(uint32, tag = "4")]
+    pub max_ghosts_per_hour: u32,
+    #[prost(uint64, tag = "5")]
+    pub cooldown_ms: u64,
+    /// Today (UTC), with what may be spent; an absent one has no limit of its own.
+    #[prost(uint64, tag = "6")]
+    pub tokens_today: u64,
+    #[prost(uint64, optional, tag = "7")]
+    pub day_budget_tokens: ::core::option::Option<u64>,
+    #[prost(uint64, tag = "8")]
+    pub cost_today_pico_usd: u64,
+    #[prost(uint64, optional, tag = "9")]
+    pub day_budget_pico_usd: ::core::option::Option<u64>,
+    /// What watchers dropped, since this agent started.
+    #[prost(uint64, tag = "10")]
+    pub dropped_by_watchers: u64,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ShadowTriggerStats {
+    /// The detector.
+    #[prost(string, tag = "1")]
+    pub trigger: ::prost::alloc::string::String,
+    #[prost(uint64, tag = "2")]
+    pub observations: u64,
+    /// How many of them went to a model, and of how many it made something.
+    #[prost(uint64, tag = "3")]
+    pub asked: u64,
+    #[prost(uint64, tag = "4")]
+    pub ghosts: u64,
+    #[prost(uint64, tag = "5")]
+    pub approved: u64,
+    #[prost(uint64, tag = "6")]
+    pub dismissed: u64,
+    #[prost(uint64, tag = "7")]
+    pub expired: u64,
+    /// Which share of its observations the policy lets through, in percent: dismissals lower it, approvals raise it.
+    #[prost(uint32, tag = "8")]
+    pub rate_percent: u32,
+    /// How many were held back, by the rule that did.
+    #[prost(btree_map = "string, uint64", tag = "9")]
+    pub held_back: ::prost::alloc::collections::BTreeMap<
+        ::prost::alloc::string::String,
+        u64,
+    >,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ListShadowLogRequest {
+    /// Of everybody (role operate); otherwise the caller's own.
+    #[prost(bool, tag = "1")]
+    pub everybody: bool,
+    /// At most 200; 0 means 50.
+    #[prost(uint32, tag = "2")]
+    pub page_size: u32,
+    #[prost(string, tag = "3")]
+    pub page_token: ::prost::alloc::string::String,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ListShadowLogResponse {
+    #[prost(message, repeated, tag = "1")]
+    pub entries: ::prost::alloc::vec::Vec<ShadowLogEntry>,
+    #[prost(string, tag = "2")]
+    pub next_page_token: ::prost::alloc::string::String,
+}
+/// One question of the loop to a model, or one that was not asked.
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ShadowLogEntry {
+    #[prost(string, tag = "1")]
+    pub id: ::prost::alloc::string::String,
+    #[prost(string, tag = "2")]
+    pub sender: ::prost::alloc::string::String,
+    #[prost(uint64, tag = "3")]
+    pub unix_ms: u64,
+    #[prost(string, tag = "4")]
+    pub observation_id: ::prost::alloc::string::String,
+    #[prost(string, tag = "5")]
+    pub trigger: ::prost::alloc::string::String,
+    /// ghost, nothing (the model had nothing to propose), failed, or asking
+    #[prost(string, tag = "6")]
+    pub outcome: ::prost::alloc::string::String,
+    /// Every model that saw it, as provider/name; empty if none did.
+    #[prost(string, repeated, tag = "7")]
+    pub models: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// All of them are on this machine.
+    #[prost(bool, tag = "8")]
+    pub local: bool,
+    /// What was sent, by its kind: instructions (ours, with the frame around the data), trigger, finding, language, excerpt.
+    #[prost(message, repeated, tag = "9")]
+    pub sent: ::prost::alloc::vec::Vec<SentBytes>,
+    /// How many secrets were replaced before it was sent.
+    #[prost(uint32, tag = "10")]
+    pub redactions: u32,
+    #[prost(uint64, tag = "11")]
+    pub input_tokens: u64,
+    #[prost(uint64, tag = "12")]
+    pub output_tokens: u64,
+    #[prost(uint64, tag = "13")]
+    pub cost_pico_usd: u64,
+    /// Empty if none came of it.
+    #[prost(string, tag = "14")]
+    pub ghost_id: ::prost::alloc::string::String,
+    /// Why it failed.
+    #[prost(string, tag = "15")]
+    pub note: ::prost::alloc::string::String,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct SentBytes {
+    #[prost(string, tag = "1")]
+    pub kind: ::prost::alloc::string::String,
+    #[prost(uint64, tag = "2")]
+    pub bytes: u64,
+}
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ListModelsRequest {}
@@ -1749,6 +2362,26 @@ pub struct Cost {
     /// Of the input tokens, those from the providers' caches.
     #[prost(uint64, tag = "7")]
     pub cached_input_tokens: u64,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ListCostsRequest {
+    /// day, model or session
+    #[prost(string, tag = "1")]
+    pub by: ::prost::alloc::string::String,
+    /// How many days back, today included: at most 90; 0 means 30.
+    #[prost(uint32, tag = "2")]
+    pub days: u32,
+}
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ListCostsResponse {
+    /// By day: the name is a date (2026-11-27, UTC), oldest first. By model or session: the most expensive first, at most 500.
+    #[prost(message, repeated, tag = "1")]
+    pub costs: ::prost::alloc::vec::Vec<NamedCost>,
+    /// How many rows are not among them.
+    #[prost(uint32, tag = "2")]
+    pub left_out: u32,
 }
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -2054,6 +2687,54 @@ pub mod agent_client {
             let mut req = request.into_request();
             req.extensions_mut().insert(GrpcMethod::new("talon.agent.v1.Agent", "Ask"));
             self.inner.server_streaming(req, path, codec).await
+        }
+        /// The answer to a conversation that the client keeps, with the client's own tools beside the server's. A turn as any other, but in no
+        /// session: nothing of it is stored, and letting go of the stream cancels it. Ends with exactly one `done` or `error`.
+        pub async fn complete(
+            &mut self,
+            request: impl tonic::IntoRequest<super::CompleteRequest>,
+        ) -> std::result::Result<
+            tonic::Response<tonic::codec::Streaming<super::Chunk>>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/talon.agent.v1.Agent/Complete",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("talon.agent.v1.Agent", "Complete"));
+            self.inner.server_streaming(req, path, codec).await
+        }
+        /// Vectors of texts, by the model of `models.embeddings`. FAILED_PRECONDITION if there is none.
+        pub async fn embed(
+            &mut self,
+            request: impl tonic::IntoRequest<super::EmbedRequest>,
+        ) -> std::result::Result<tonic::Response<super::EmbedResponse>, tonic::Status> {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/talon.agent.v1.Agent/Embed",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("talon.agent.v1.Agent", "Embed"));
+            self.inner.unary(req, path, codec).await
         }
         /// Follows the turn that a session is in; before anything else comes a `loop`. One that was interrupted by a restart is continued.
         /// NOT_FOUND if the session is in none.
@@ -2743,6 +3424,201 @@ pub mod agent_client {
                 .insert(GrpcMethod::new("talon.agent.v1.Agent", "TestNotification"));
             self.inner.unary(req, path, codec).await
         }
+        /// What a watcher saw. At least once: an observation whose id is known is counted once. Needs `shadow.enabled`.
+        pub async fn observe(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ObserveRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ObserveResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/talon.agent.v1.Agent/Observe",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("talon.agent.v1.Agent", "Observe"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// What the shadow loop proposes, or did, the latest first.
+        pub async fn list_ghosts(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ListGhostsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ListGhostsResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/talon.agent.v1.Agent/ListGhosts",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("talon.agent.v1.Agent", "ListGhosts"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// One of them, and why it is there: trigger, rule, what was sent to which model, and what it cost.
+        pub async fn get_ghost(
+            &mut self,
+            request: impl tonic::IntoRequest<super::GetGhostRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::GetGhostResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/talon.agent.v1.Agent/GetGhost",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("talon.agent.v1.Agent", "GetGhost"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// For people alone. Approving, and an action of the kind custom, begins an ordinary turn in a session of its own. FAILED_PRECONDITION
+        /// for one that was decided, expired, or offers no act.
+        pub async fn decide_ghost(
+            &mut self,
+            request: impl tonic::IntoRequest<super::DecideGhostRequest>,
+        ) -> std::result::Result<tonic::Response<super::Ghost>, tonic::Status> {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/talon.agent.v1.Agent/DecideGhost",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("talon.agent.v1.Agent", "DecideGhost"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// Ghosts that changed after a sequence, and then what changes, for as long as it is followed.
+        pub async fn follow_ghosts(
+            &mut self,
+            request: impl tonic::IntoRequest<super::FollowGhostsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<tonic::codec::Streaming<super::GhostEvent>>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/talon.agent.v1.Agent/FollowGhosts",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("talon.agent.v1.Agent", "FollowGhosts"));
+            self.inner.server_streaming(req, path, codec).await
+        }
+        /// Lets the loop of the caller rest or go on, everywhere or in one repository. For people alone.
+        pub async fn pause_shadow(
+            &mut self,
+            request: impl tonic::IntoRequest<super::PauseShadowRequest>,
+        ) -> std::result::Result<tonic::Response<super::ShadowState>, tonic::Status> {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/talon.agent.v1.Agent/PauseShadow",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("talon.agent.v1.Agent", "PauseShadow"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// What triggers led to, and what of the limits and budgets is left.
+        pub async fn get_shadow_stats(
+            &mut self,
+            request: impl tonic::IntoRequest<super::GetShadowStatsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::GetShadowStatsResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/talon.agent.v1.Agent/GetShadowStats",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("talon.agent.v1.Agent", "GetShadowStats"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// What left for a model, by kind and number of bytes, the latest first.
+        pub async fn list_shadow_log(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ListShadowLogRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ListShadowLogResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/talon.agent.v1.Agent/ListShadowLog",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("talon.agent.v1.Agent", "ListShadowLog"));
+            self.inner.unary(req, path, codec).await
+        }
         pub async fn list_models(
             &mut self,
             request: impl tonic::IntoRequest<super::ListModelsRequest>,
@@ -2813,6 +3689,31 @@ pub mod agent_client {
             let mut req = request.into_request();
             req.extensions_mut()
                 .insert(GrpcMethod::new("talon.agent.v1.Agent", "GetCosts"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// What was spent by day, by model or by session, within the days that are kept (role operate).
+        pub async fn list_costs(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ListCostsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ListCostsResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/talon.agent.v1.Agent/ListCosts",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("talon.agent.v1.Agent", "ListCosts"));
             self.inner.unary(req, path, codec).await
         }
         /// How the agent is: its providers, its database, what is wrong.
@@ -2918,6 +3819,23 @@ pub mod agent_server {
             &self,
             request: tonic::Request<super::AskRequest>,
         ) -> std::result::Result<tonic::Response<Self::AskStream>, tonic::Status>;
+        /// Server streaming response type for the Complete method.
+        type CompleteStream: tonic::codegen::tokio_stream::Stream<
+                Item = std::result::Result<super::Chunk, tonic::Status>,
+            >
+            + std::marker::Send
+            + 'static;
+        /// The answer to a conversation that the client keeps, with the client's own tools beside the server's. A turn as any other, but in no
+        /// session: nothing of it is stored, and letting go of the stream cancels it. Ends with exactly one `done` or `error`.
+        async fn complete(
+            &self,
+            request: tonic::Request<super::CompleteRequest>,
+        ) -> std::result::Result<tonic::Response<Self::CompleteStream>, tonic::Status>;
+        /// Vectors of texts, by the model of `models.embeddings`. FAILED_PRECONDITION if there is none.
+        async fn embed(
+            &self,
+            request: tonic::Request<super::EmbedRequest>,
+        ) -> std::result::Result<tonic::Response<super::EmbedResponse>, tonic::Status>;
         /// Server streaming response type for the Attach method.
         type AttachStream: tonic::codegen::tokio_stream::Stream<
                 Item = std::result::Result<super::Chunk, tonic::Status>,
@@ -3119,6 +4037,68 @@ pub mod agent_server {
             &self,
             request: tonic::Request<super::TestNotificationRequest>,
         ) -> std::result::Result<tonic::Response<super::Notification>, tonic::Status>;
+        /// What a watcher saw. At least once: an observation whose id is known is counted once. Needs `shadow.enabled`.
+        async fn observe(
+            &self,
+            request: tonic::Request<super::ObserveRequest>,
+        ) -> std::result::Result<tonic::Response<super::ObserveResponse>, tonic::Status>;
+        /// What the shadow loop proposes, or did, the latest first.
+        async fn list_ghosts(
+            &self,
+            request: tonic::Request<super::ListGhostsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ListGhostsResponse>,
+            tonic::Status,
+        >;
+        /// One of them, and why it is there: trigger, rule, what was sent to which model, and what it cost.
+        async fn get_ghost(
+            &self,
+            request: tonic::Request<super::GetGhostRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::GetGhostResponse>,
+            tonic::Status,
+        >;
+        /// For people alone. Approving, and an action of the kind custom, begins an ordinary turn in a session of its own. FAILED_PRECONDITION
+        /// for one that was decided, expired, or offers no act.
+        async fn decide_ghost(
+            &self,
+            request: tonic::Request<super::DecideGhostRequest>,
+        ) -> std::result::Result<tonic::Response<super::Ghost>, tonic::Status>;
+        /// Server streaming response type for the FollowGhosts method.
+        type FollowGhostsStream: tonic::codegen::tokio_stream::Stream<
+                Item = std::result::Result<super::GhostEvent, tonic::Status>,
+            >
+            + std::marker::Send
+            + 'static;
+        /// Ghosts that changed after a sequence, and then what changes, for as long as it is followed.
+        async fn follow_ghosts(
+            &self,
+            request: tonic::Request<super::FollowGhostsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<Self::FollowGhostsStream>,
+            tonic::Status,
+        >;
+        /// Lets the loop of the caller rest or go on, everywhere or in one repository. For people alone.
+        async fn pause_shadow(
+            &self,
+            request: tonic::Request<super::PauseShadowRequest>,
+        ) -> std::result::Result<tonic::Response<super::ShadowState>, tonic::Status>;
+        /// What triggers led to, and what of the limits and budgets is left.
+        async fn get_shadow_stats(
+            &self,
+            request: tonic::Request<super::GetShadowStatsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::GetShadowStatsResponse>,
+            tonic::Status,
+        >;
+        /// What left for a model, by kind and number of bytes, the latest first.
+        async fn list_shadow_log(
+            &self,
+            request: tonic::Request<super::ListShadowLogRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ListShadowLogResponse>,
+            tonic::Status,
+        >;
         async fn list_models(
             &self,
             request: tonic::Request<super::ListModelsRequest>,
@@ -3138,6 +4118,14 @@ pub mod agent_server {
             request: tonic::Request<super::GetCostsRequest>,
         ) -> std::result::Result<
             tonic::Response<super::GetCostsResponse>,
+            tonic::Status,
+        >;
+        /// What was spent by day, by model or by session, within the days that are kept (role operate).
+        async fn list_costs(
+            &self,
+            request: tonic::Request<super::ListCostsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ListCostsResponse>,
             tonic::Status,
         >;
         /// How the agent is: its providers, its database, what is wrong.
@@ -3284,6 +4272,95 @@ pub mod agent_server {
                                 max_encoding_message_size,
                             );
                         let res = grpc.server_streaming(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/talon.agent.v1.Agent/Complete" => {
+                    #[allow(non_camel_case_types)]
+                    struct CompleteSvc<T: Agent>(pub Arc<T>);
+                    impl<
+                        T: Agent,
+                    > tonic::server::ServerStreamingService<super::CompleteRequest>
+                    for CompleteSvc<T> {
+                        type Response = super::Chunk;
+                        type ResponseStream = T::CompleteStream;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::ResponseStream>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::CompleteRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Agent>::complete(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = CompleteSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.server_streaming(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/talon.agent.v1.Agent/Embed" => {
+                    #[allow(non_camel_case_types)]
+                    struct EmbedSvc<T: Agent>(pub Arc<T>);
+                    impl<T: Agent> tonic::server::UnaryService<super::EmbedRequest>
+                    for EmbedSvc<T> {
+                        type Response = super::EmbedResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::EmbedRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Agent>::embed(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = EmbedSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
                         Ok(res)
                     };
                     Box::pin(fut)
@@ -4575,6 +5652,357 @@ pub mod agent_server {
                     };
                     Box::pin(fut)
                 }
+                "/talon.agent.v1.Agent/Observe" => {
+                    #[allow(non_camel_case_types)]
+                    struct ObserveSvc<T: Agent>(pub Arc<T>);
+                    impl<T: Agent> tonic::server::UnaryService<super::ObserveRequest>
+                    for ObserveSvc<T> {
+                        type Response = super::ObserveResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::ObserveRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Agent>::observe(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ObserveSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/talon.agent.v1.Agent/ListGhosts" => {
+                    #[allow(non_camel_case_types)]
+                    struct ListGhostsSvc<T: Agent>(pub Arc<T>);
+                    impl<T: Agent> tonic::server::UnaryService<super::ListGhostsRequest>
+                    for ListGhostsSvc<T> {
+                        type Response = super::ListGhostsResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::ListGhostsRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Agent>::list_ghosts(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ListGhostsSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/talon.agent.v1.Agent/GetGhost" => {
+                    #[allow(non_camel_case_types)]
+                    struct GetGhostSvc<T: Agent>(pub Arc<T>);
+                    impl<T: Agent> tonic::server::UnaryService<super::GetGhostRequest>
+                    for GetGhostSvc<T> {
+                        type Response = super::GetGhostResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::GetGhostRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Agent>::get_ghost(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = GetGhostSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/talon.agent.v1.Agent/DecideGhost" => {
+                    #[allow(non_camel_case_types)]
+                    struct DecideGhostSvc<T: Agent>(pub Arc<T>);
+                    impl<T: Agent> tonic::server::UnaryService<super::DecideGhostRequest>
+                    for DecideGhostSvc<T> {
+                        type Response = super::Ghost;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::DecideGhostRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Agent>::decide_ghost(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = DecideGhostSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/talon.agent.v1.Agent/FollowGhosts" => {
+                    #[allow(non_camel_case_types)]
+                    struct FollowGhostsSvc<T: Agent>(pub Arc<T>);
+                    impl<
+                        T: Agent,
+                    > tonic::server::ServerStreamingService<super::FollowGhostsRequest>
+                    for FollowGhostsSvc<T> {
+                        type Response = super::GhostEvent;
+                        type ResponseStream = T::FollowGhostsStream;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::ResponseStream>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::FollowGhostsRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Agent>::follow_ghosts(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = FollowGhostsSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.server_streaming(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/talon.agent.v1.Agent/PauseShadow" => {
+                    #[allow(non_camel_case_types)]
+                    struct PauseShadowSvc<T: Agent>(pub Arc<T>);
+                    impl<T: Agent> tonic::server::UnaryService<super::PauseShadowRequest>
+                    for PauseShadowSvc<T> {
+                        type Response = super::ShadowState;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::PauseShadowRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Agent>::pause_shadow(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = PauseShadowSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/talon.agent.v1.Agent/GetShadowStats" => {
+                    #[allow(non_camel_case_types)]
+                    struct GetShadowStatsSvc<T: Agent>(pub Arc<T>);
+                    impl<
+                        T: Agent,
+                    > tonic::server::UnaryService<super::GetShadowStatsRequest>
+                    for GetShadowStatsSvc<T> {
+                        type Response = super::GetShadowStatsResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::GetShadowStatsRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Agent>::get_shadow_stats(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = GetShadowStatsSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/talon.agent.v1.Agent/ListShadowLog" => {
+                    #[allow(non_camel_case_types)]
+                    struct ListShadowLogSvc<T: Agent>(pub Arc<T>);
+                    impl<
+                        T: Agent,
+                    > tonic::server::UnaryService<super::ListShadowLogRequest>
+                    for ListShadowLogSvc<T> {
+                        type Response = super::ListShadowLogResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::ListShadowLogRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Agent>::list_shadow_log(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ListShadowLogSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
                 "/talon.agent.v1.Agent/ListModels" => {
                     #[allow(non_camel_case_types)]
                     struct ListModelsSvc<T: Agent>(pub Arc<T>);
@@ -4689,6 +6117,49 @@ pub mod agent_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = GetCostsSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/talon.agent.v1.Agent/ListCosts" => {
+                    #[allow(non_camel_case_types)]
+                    struct ListCostsSvc<T: Agent>(pub Arc<T>);
+                    impl<T: Agent> tonic::server::UnaryService<super::ListCostsRequest>
+                    for ListCostsSvc<T> {
+                        type Response = super::ListCostsResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::ListCostsRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Agent>::list_costs(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ListCostsSvc(inner);
                         let codec = tonic_prost::ProstCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(

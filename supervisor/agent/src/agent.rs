@@ -2,6 +2,7 @@
 //!
 //! | file | content |
 //! |---|---|
+//! | `complete` | turns of no session |
 //! | `setup` | models, host client, tools and workspace, built from a configuration |
 //! | `configuration` | what the supervisor hands over |
 //! | `main_session` | the session of a message that names none |
@@ -38,9 +39,12 @@ use crate::plan::PlanRegistry;
 use crate::proposals::{JobDecisions, ProposalParts, ProposalRegistry};
 use crate::recall::IndexReport;
 use crate::schedule::ActionHosts;
+use crate::shadow::ShadowLoop;
+use crate::stateless::KeptTurns;
 use crate::traces::Tracer;
 use crate::turns::{MessageQueues, RunningTurns};
 
+mod complete;
 mod configuration;
 mod delete_session;
 mod limits;
@@ -88,10 +92,13 @@ pub(crate) struct Agent {
     pub(crate) turns: RunningTurns,
     /// Messages that wait for the end of their session's turn.
     pub(crate) queues: MessageQueues,
+    /// What turns of no session did, for the next request of their clients.
+    pub(crate) kept_turns: Arc<KeptTurns>,
     pub(crate) jobs: Arc<JobTable>,
     pub(crate) proposals: Arc<ProposalRegistry>,
     pub(crate) job_decisions: JobDecisions,
     pub(crate) notifier: Arc<Notifier>,
+    pub(crate) shadow: Arc<ShadowLoop>,
     pub(crate) runner: Arc<dyn TurnRunner>,
     pub(crate) started: Timestamp,
     pub(crate) probing: Arc<ProbeSignal>,
@@ -141,6 +148,9 @@ impl Agent {
             let notifier = Arc::clone(&notifier);
             Box::new(move |approval| notifier.notify(approval_waiting(approval)))
         });
+        let shadow = &bundle.settings.shadow;
+        let shadow = ShadowLoop::open(store.key_values(), Arc::clone(&notifier), shadow).await;
+        let shadow = shadow.map_err(|error| unreadable(&error))?;
         let budget_events = BudgetEvents::new(Arc::clone(&notifier));
         let runner: Arc<dyn TurnRunner> = Arc::new(ReportingRunner {
             inner: Arc::new(Driver::observed(Arc::clone(&metrics) as _)),
@@ -198,10 +208,12 @@ impl Agent {
             metrics,
             turns: RunningTurns::new(ending, &bundle.settings.agent.limits),
             queues: MessageQueues::default(),
+            kept_turns: Arc::default(),
             jobs,
             proposals,
             job_decisions: JobDecisions::default(),
             notifier,
+            shadow,
             runner,
             started: Timestamp::now(),
             probing,
@@ -264,6 +276,7 @@ impl Agent {
         self.jobs.configure(&configuration.extensions.schedule);
         self.notifier.configure(&configuration.extensions.notifications);
         *self.setup.write() = setup;
+        self.shadow.configure(&bundle.settings.shadow);
         // Plugins may have come or gone with it.
         self.proposals.wake();
         self.probing.notify();

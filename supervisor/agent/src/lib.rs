@@ -28,6 +28,7 @@
 //! - [`workspace`]: reads the person's files for the prompt
 //! - `jobs`, `schedule`: jobs that run at planned times; `proposals`: those that plugins would like to have
 //! - `notify`: events, told to people through actions
+//! - `shadow`: observations of people's work, and the ghosts that come of them
 //! - `events`: what happens in sessions, for clients that follow
 //! - `turns`: the running turns; `agent`: the shared state, which starts them; [`costs`] and [`metrics`]
 //! - `completions`: the service for plugins that ask models
@@ -68,6 +69,8 @@ pub mod recall;
 pub mod run;
 mod schedule;
 mod serve;
+mod shadow;
+mod stateless;
 pub mod subagent;
 pub mod tokens;
 pub mod tool_result;

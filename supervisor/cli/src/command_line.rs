@@ -55,6 +55,8 @@ enum Verb {
     #[command(subcommand)]
     Notification(agent::NotificationVerb),
     #[command(subcommand)]
+    Shadow(agent::ShadowVerb),
+    #[command(subcommand)]
     Plugin(plugin::PluginVerb),
     #[command(subcommand)]
     Extension(agent::ExtensionVerb),
@@ -137,6 +139,7 @@ impl Verb {
             Self::Model(verb) => block_on(verb.run(socket, out)),
             Self::Schedule(verb) => verb.run(socket, out),
             Self::Notification(verb) => block_on(verb.run(socket, out)),
+            Self::Shadow(verb) => block_on(verb.run(socket, out)),
             Self::Plugin(verb) => block_on(verb.run(socket, out)),
             Self::Extension(verb) => block_on(verb.run(socket, out)),
             Self::Gateway(verb) => block_on(verb.run(socket, out)),

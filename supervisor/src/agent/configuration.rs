@@ -6,6 +6,7 @@ use talon_agent_settings::{BundleError, Settings, SettingsBundle, read_file};
 
 use super::blocking_pool::BlockingPool;
 use super::supervisor::AgentSupervisor;
+use super::visible_files::visible_files;
 use crate::config::{Config, read_confirm_patterns};
 
 static FILES: LazyLock<BlockingPool> = LazyLock::new(BlockingPool::new);
@@ -32,9 +33,14 @@ pub(crate) async fn configure(config: &Arc<Config>, keeper: &AgentSupervisor, re
 
 /// Blocking.
 fn collect(config: &Config) -> (Result<Vec<u8>, BundleError>, Vec<String>) {
-    let Config { agent, models, orchestrator, .. } = config;
-    let settings =
-        Settings { agent: agent.clone(), models: models.clone(), orchestrator: orchestrator.clone() };
+    let Config { agent, models, orchestrator, shadow, .. } = config;
+    let mut settings = Settings {
+        agent: agent.clone(),
+        models: models.clone(),
+        orchestrator: orchestrator.clone(),
+        shadow: shadow.clone(),
+    };
+    settings.shadow.visible = shadow.visible.clone().or_else(|| visible_files(config));
     let (mut handed, mut problems) =
         SettingsBundle::collect(&settings, &|name| std::env::var(name).ok(), &read_file);
     if let Some(path) = &agent.confirm.pattern_file {

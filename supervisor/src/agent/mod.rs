@@ -37,6 +37,7 @@ mod report;
 mod service;
 mod supervisor;
 mod trace;
+mod visible_files;
 
 pub use client_listener::{ClientListener, SOCKET_NAME};
 pub(crate) use configuration::configure;

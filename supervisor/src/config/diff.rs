@@ -33,6 +33,7 @@ impl Config {
             agent,
             models,
             orchestrator,
+            shadow,
             gateway,
             extensions,
         } = self.clone();
@@ -67,6 +68,7 @@ impl Config {
             },
             models,
             orchestrator,
+            shadow,
             // It is told the rest again; connections to come meet other limits, and get another certificate.
             gateway: Gateway {
                 enabled: running.gateway.enabled,

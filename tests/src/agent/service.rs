@@ -6,8 +6,8 @@ use talon_proto::agent::agent_server::Agent;
 use talon_proto::agent::forget_memories_request::Kind;
 use talon_proto::agent::{
     Approval, ApprovalRule, AskRequest, AttachRequest, CancelRequest, CancelResponse, Chunk,
-    CompactSessionRequest, CompactSessionResponse, CreateSessionRequest, DecideGhostRequest,
-    DecideJobProposalRequest, DecideRequest, DeleteSessionRequest, DeleteSessionResponse, Event,
+    CompactSessionRequest, CompactSessionResponse, CompleteRequest, CreateSessionRequest, DecideGhostRequest,
+    DecideJobProposalRequest, DecideRequest, DeleteSessionRequest, DeleteSessionResponse, EmbedRequest, EmbedResponse, Event,
     FollowGhostsRequest, FollowRequest, ForgetMemoriesRequest, ForgetMemoriesResponse, ForgetSenderRequest,
     ForgetSenderResponse, GetCostsRequest, GetCostsResponse, GetGhostRequest, GetGhostResponse,
     GetLoopRequest, GetMemoryRequest, GetMetricsRequest, GetMetricsResponse, GetSessionRequest,
@@ -76,6 +76,16 @@ impl Agent for Service {
         ));
         let steps = self.world.steps(&request)?;
         Ok(Response::new(ReceiverStream::new(self.world.play(steps, self.world.decided.subscribe()))))
+    }
+
+    type CompleteStream = tokio_stream::Pending<Result<Chunk, Status>>;
+
+    async fn complete(&self, _: Request<CompleteRequest>) -> Answer<Self::CompleteStream> {
+        Err(Status::unimplemented("the test agent completes nothing"))
+    }
+
+    async fn embed(&self, _: Request<EmbedRequest>) -> Answer<EmbedResponse> {
+        Err(Status::unimplemented("the test agent makes no vectors"))
     }
 
     async fn attach(&self, request: Request<AttachRequest>) -> Answer<Chunks> {
@@ -258,6 +268,7 @@ impl Agent for Service {
             approvals: 0,
             shared_memories: 2,
             notifications: 4,
+            ghosts: 1,
         }))
     }
 

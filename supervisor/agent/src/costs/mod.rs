@@ -37,6 +37,8 @@ pub struct Costs {
     namespace: Namespace,
     waiting: Mutex<PendingCharges>,
     charged: Notify,
+    /// Sessions of which nothing is stored, while their turns run.
+    passing: Mutex<BTreeSet<String>>,
     /// Locked while sums are written.
     writing: tokio::sync::Mutex<()>,
 }
@@ -50,10 +52,19 @@ pub fn own_session(plugin: &str, day: Day) -> String {
     format!("{OWN_SESSION}{plugin}/{}", day.0)
 }
 
-/// Whether a session is that of a plugin's own completions.
+/// Whether a session is that of a plugin's own completions, or of the shadow loop: no person's.
 #[must_use]
 pub fn is_own_session(session: &str) -> bool {
-    session.starts_with(OWN_SESSION)
+    session.starts_with(OWN_SESSION) || session.starts_with(SHADOW_SESSION)
+}
+
+/// What the session of a person's shadow loop begins with; no session is called so.
+const SHADOW_SESSION: &str = "shadow:";
+
+/// The session of what the shadow loop asks of models about a person's observations.
+#[must_use]
+pub fn shadow_session(sender: &str) -> String {
+    format!("{SHADOW_SESSION}{sender}")
 }
 
 /// Charges since the last write.
@@ -84,6 +95,7 @@ impl Costs {
             namespace: Namespace { plugin: PluginId::new(NAMESPACE)?, quota },
             waiting: Mutex::default(),
             charged: Notify::new(),
+            passing: Mutex::default(),
             writing: tokio::sync::Mutex::default(),
         })
     }
@@ -193,6 +205,16 @@ impl Costs {
         let spent = self.session_totals(session).await?;
         ledgers.lock().open_session(session, spent.total());
         Ok(())
+    }
+
+    /// Notes that nothing of a session is stored; its costs count to those of its day alone.
+    pub fn begin_passing(&self, session: &str) {
+        self.passing.lock().insert(session.to_owned());
+    }
+
+    /// Such a session is over.
+    pub fn end_passing(&self, session: &str) {
+        self.passing.lock().remove(session);
     }
 
     /// Deletes a session's costs.
@@ -321,6 +343,7 @@ impl Costs {
         let day = today();
         let mut waiting = self.waiting.lock();
         let own = is_own_session(session);
+        let is_passing = self.passing.lock().contains(session);
         if let Some(plugin) = plugin {
             let key = (day, plugin.to_owned());
             if own {
@@ -328,7 +351,7 @@ impl Costs {
             }
             waiting.plugins.entry(key).or_default().add(model, charge, answered);
         }
-        if own {
+        if own || is_passing {
             // It is no session of a person's.
         } else if waiting.sessions.len() < MAX_WAITING || waiting.sessions.contains_key(session) {
             waiting.sessions.entry(session.to_owned()).or_default().add(model, charge, answered);

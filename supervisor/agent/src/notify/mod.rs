@@ -40,5 +40,5 @@ pub(crate) use lanes::Lanes;
 pub(crate) use notifier::{Notifier, NotifyError};
 pub(crate) use payload::Payload;
 pub(crate) use sources::{
-    BudgetEvents, ReportingRunner, approval_waiting, room_changed, schedule_failed, schedule_proposed,
+    BudgetEvents, ReportingRunner, approval_waiting, ghost_waiting, room_changed, schedule_failed, schedule_proposed,
 };

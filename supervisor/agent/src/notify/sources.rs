@@ -43,6 +43,21 @@ pub(crate) fn approval_waiting(approval: &agent::Approval) -> NewEvent {
         .field("action", &approval.action)
 }
 
+/// A ghost that waits for a person's decision.
+pub(crate) fn ghost_waiting(ghost: &agent::Ghost) -> NewEvent {
+    let agent::Ghost { id, trigger, observation, proposal, confidence, sender, no_act, .. } = ghost;
+    let decide = match no_act.as_str() {
+        "" => format!("talon shadow approve {id}\ntalon shadow dismiss {id}"),
+        why => format!("It offers no act: {why}"),
+    };
+    NewEvent::new(EventKind::ShadowGhost, format!("ghost {id}"), format!("{trigger}: {proposal}"))
+        .details(format!("{observation}\n{decide}"))
+        .field("ghost", id)
+        .field("sender", sender)
+        .field("trigger", &ghost.rule)
+        .field("confidence", confidence)
+}
+
 /// A run of a job that failed, and is not tried again.
 pub(crate) fn schedule_failed(job: &str, run: &str, reason: &str) -> NewEvent {
     NewEvent::new(

@@ -27,6 +27,7 @@ use crate::notify::{Lanes, follow_host, schedule_failed};
 use crate::proposals::watch_declarations;
 use crate::schedule::{ActionTarget, AskTarget, Scheduler, Targets};
 use crate::serve::{Client, ClientError, Server};
+use crate::shadow::watch_over;
 
 /// How long requests may take to finish at shutdown; streams that follow a turn end at once. The supervisor
 /// waits somewhat longer.
@@ -201,6 +202,7 @@ impl RunningService {
         tasks.spawn(background::send_spans(Arc::clone(&self.agent), Arc::clone(&self.control)));
         let (agent, control) = (Arc::clone(&self.agent), Arc::clone(&self.control));
         tasks.spawn(background::report_job_decisions(agent, control));
+        tasks.spawn(watch_over(Arc::clone(&self.agent)));
         tasks.spawn(background::report_room(Arc::clone(&self.agent), Arc::clone(&self.control)));
         let costs = Arc::clone(&self.agent.costs);
         tasks.spawn(costs.flush_loop());

@@ -39,6 +39,8 @@ impl Service {
         (forgotten.memories, forgotten.shared_memories) = self.forget_owned_memories(&sender).await?;
         let approvals = self.agent.approvals.forget_sender(&sender).await;
         (forgotten.approvals, forgotten.rules) = approvals.map_err(|error| store_error_status(&error))?;
+        let ghosts = self.agent.shadow.forget_sender(&sender).await;
+        forgotten.ghosts = ghosts.map_err(|error| store_error_status(&error))?;
         // Last: what is forgotten reports nothing more.
         let notifications = self.agent.store.outbox().forget_sender(&sender).await;
         forgotten.notifications = notifications.map_err(|error| store_error_status(&error))?;

@@ -1,6 +1,7 @@
 //! The shadow loop: observations, ghosts, and what people decide about them.
 
-use futures_util::stream::BoxStream;
+use futures_util::StreamExt as _;
+use futures_util::stream::{BoxStream, try_unfold};
 use talon_proto::agent::{
     DecideGhostRequest, FollowGhostsRequest, GetGhostRequest, GetGhostResponse, GetShadowStatsRequest,
     GetShadowStatsResponse, Ghost, GhostEvent, ListGhostsRequest, ListGhostsResponse, ListShadowLogRequest,
@@ -8,33 +9,169 @@ use talon_proto::agent::{
 };
 use tonic::Status;
 
-use super::client::Client;
+use super::client::{Client, Origin};
 use super::service::Service;
+use crate::error_status::store_error_status;
+use crate::shadow::{Audience, ShadowError};
 
 /// The events of one follower.
 pub(super) type GhostEvents = BoxStream<'static, Result<GhostEvent, Status>>;
 
-fn off() -> Status {
-    Status::failed_precondition("the shadow loop is off")
-}
+/// The size of a page unless something is said, and the largest.
+const PAGE: u32 = 50;
+const MAX_PAGE: u32 = 200;
 
-macro_rules! off {
-    ($($method:ident, $request:ty, $response:ty;)+) => {
-        impl Service {
-            $(pub(super) async fn $method(&self, _: &Client, _: $request) -> Result<$response, Status> {
-                Err(off())
-            })+
+impl Service {
+    pub(super) async fn observe(
+        &self,
+        client: &Client,
+        request: ObserveRequest,
+    ) -> Result<ObserveResponse, Status> {
+        if client.origin == Origin::Model {
+            return Err(Status::permission_denied(
+                "a model observes nobody: observations come from a person's own watcher",
+            ));
         }
-    };
+        self.agent.shadow.observe(&client.sender, request).await.map_err(|error| status(&error))
+    }
+
+    pub(super) async fn list_ghosts(
+        &self,
+        client: &Client,
+        request: ListGhostsRequest,
+    ) -> Result<ListGhostsResponse, Status> {
+        let ListGhostsRequest { state, everybody, page_size, page_token } = request;
+        let sender = listed(client, everybody, "to see everybody's ghosts")?;
+        let (ghosts, next_page_token) =
+            self.agent.shadow.list(sender, &state, &page_token, page_items(page_size)).await;
+        Ok(ListGhostsResponse { ghosts, next_page_token })
+    }
+
+    pub(super) async fn get_ghost(
+        &self,
+        client: &Client,
+        request: GetGhostRequest,
+    ) -> Result<GetGhostResponse, Status> {
+        self.agent.shadow.get(seen(client), &request.id).await.map_err(|error| status(&error))
+    }
+
+    pub(super) async fn decide_ghost(
+        &self,
+        client: &Client,
+        request: DecideGhostRequest,
+    ) -> Result<Ghost, Status> {
+        require_person(client, "decides about a ghost", "talon shadow approve")?;
+        let decided = self.agent.shadow.decide(seen(client), &client.sender, request).await;
+        decided.map_err(|error| status(&error))
+    }
+
+    pub(super) async fn pause_shadow(
+        &self,
+        client: &Client,
+        request: PauseShadowRequest,
+    ) -> Result<ShadowState, Status> {
+        require_person(client, "has the shadow loop rest", "talon shadow pause")?;
+        self.agent.shadow.pause(&client.sender, request).await.map_err(|error| status(&error))
+    }
+
+    pub(super) async fn get_shadow_stats(
+        &self,
+        client: &Client,
+        request: GetShadowStatsRequest,
+    ) -> Result<GetShadowStatsResponse, Status> {
+        if request.sender.is_empty() || *request.sender == *client.sender {
+            return Ok(self.agent.shadow.stats(&client.sender).await);
+        }
+        client.require_operator("to see somebody else's statistics")?;
+        Ok(self.agent.shadow.stats(&request.sender).await)
+    }
+
+    pub(super) async fn list_shadow_log(
+        &self,
+        client: &Client,
+        request: ListShadowLogRequest,
+    ) -> Result<ListShadowLogResponse, Status> {
+        let ListShadowLogRequest { everybody, page_size, page_token } = request;
+        let sender = listed(client, everybody, "to see everybody's log")?;
+        let (entries, next_page_token) =
+            self.agent.shadow.log(sender, &page_token, page_items(page_size)).await;
+        Ok(ListShadowLogResponse { entries, next_page_token })
+    }
+
+    pub(super) async fn follow_ghosts(
+        &self,
+        client: &Client,
+        request: FollowGhostsRequest,
+    ) -> Result<GhostEvents, Status> {
+        let FollowGhostsRequest { after, from_now, everybody, events } = request;
+        let most = self.agent.setup().settings.agent.limits.follows;
+        if self.agent.shadow.followers() >= usize::try_from(most).unwrap_or(usize::MAX) {
+            return Err(Status::resource_exhausted(format!(
+                "{most} streams follow ghosts already: end one of them, or raise agent.limits.follows"
+            )));
+        }
+        let audience = match listed(client, everybody, "to follow everybody's ghosts")? {
+            Some(_) => Audience::Sender(client.sender.clone()),
+            None => Audience::Everybody,
+        };
+        let follower = self.agent.shadow.follow(audience, (!from_now).then_some(after), events);
+        let agent = self.agent.clone();
+        let stream = try_unfold(follower, move |mut follower| {
+            let agent = agent.clone();
+            async move {
+                tokio::select! {
+                    biased;
+                    () = agent.turns.ending() => Err(Status::unavailable(
+                        "the agent is ending: follow again with the sequence that was seen last",
+                    )),
+                    event = follower.next() => Ok(Some((event, follower))),
+                }
+            }
+        });
+        Ok(stream.boxed())
+    }
 }
 
-off! {
-    observe, ObserveRequest, ObserveResponse;
-    list_ghosts, ListGhostsRequest, ListGhostsResponse;
-    get_ghost, GetGhostRequest, GetGhostResponse;
-    decide_ghost, DecideGhostRequest, Ghost;
-    pause_shadow, PauseShadowRequest, ShadowState;
-    get_shadow_stats, GetShadowStatsRequest, GetShadowStatsResponse;
-    list_shadow_log, ListShadowLogRequest, ListShadowLogResponse;
-    follow_ghosts, FollowGhostsRequest, GhostEvents;
+/// Whose are listed: everybody's only for an operator who asks for it.
+fn listed<'c>(client: &'c Client, everybody: bool, what: &str) -> Result<Option<&'c str>, Status> {
+    if everybody {
+        client.require_operator(what)?;
+        return Ok(None);
+    }
+    Ok(Some(&client.sender))
+}
+
+/// Whose are found by their id.
+fn seen(client: &Client) -> Option<&str> {
+    (!client.is_operator()).then_some(&*client.sender)
+}
+
+fn require_person(client: &Client, does: &str, by_hand: &str) -> Result<(), Status> {
+    if client.origin == Origin::Person {
+        return Ok(());
+    }
+    tracing::warn!(client.uid, client.pid, origin = ?client.origin, "a decision that no person made was refused");
+    Err(Status::permission_denied(format!(
+        "only a person {does}: this connection is a model's or a program's; use `{by_hand}` by hand"
+    )))
+}
+
+fn page_items(size: u32) -> usize {
+    let size = if size == 0 { PAGE } else { size.min(MAX_PAGE) };
+    usize::try_from(size).unwrap_or(usize::MAX)
+}
+
+fn status(error: &ShadowError) -> Status {
+    let text = talon_error_chain::error_chain(error);
+    match error {
+        ShadowError::NoSuchGhost { .. } => Status::not_found(text),
+        ShadowError::Ambiguous { .. } | ShadowError::Invalid(_) | ShadowError::NoSuchAction { .. } => {
+            Status::invalid_argument(text)
+        }
+        ShadowError::Off | ShadowError::Decided { .. } | ShadowError::NoAct { .. } => {
+            Status::failed_precondition(text)
+        }
+        ShadowError::TooManyMuted => Status::resource_exhausted(text),
+        ShadowError::Store(error) => store_error_status(error),
+    }
 }

@@ -77,7 +77,7 @@ kinds! {
     ConfigRefused = "config.refused", Warning, ["reason"], "A changed configuration was refused; the old one holds.";
     ScheduleFailed = "schedule.failed", Warning, ["job", "run", "reason"], "A run of a job failed, and is not tried again.";
     ScheduleProposed = "schedule.proposed", Info, ["job", "plugin", "action", "when", "hash"], "A plugin proposes a job, which runs once an operator accepts it.";
-    ShadowGhost = "shadow.ghost", Info, ["session", "sender"], "The agent has a proposal. Nothing sends this yet.";
+    ShadowGhost = "shadow.ghost", Info, ["ghost", "sender", "trigger", "confidence"], "The shadow loop has a proposal, which waits for that person.";
     Answer = "answer", Info, ["job", "run", "session", "sender"], "The answer of a job that names the entry with `deliver`.";
     SourceEvent = "source.event", Info, ["plugin", "topic", "event_id"], "A plugin tells what happened. It has the fields of the plugin, too; entries name the plugin and the fields.";
     EventsGap = "events.gap", Warning, ["first", "last"], "Events were lost at a limit.";

@@ -87,6 +87,9 @@ pub use vector::Vector;
 pub const APPROVALS_NAMESPACE: &str = "agent-approvals";
 /// The prefix of the keys of approval rules there: their ids follow, and their values are JSON.
 pub const APPROVAL_RULE_PREFIX: &str = "rule/";
+/// The namespace of the agent's shadow loop, in its own database: what is known of a person's observations, ghosts, and the log
+/// of what was sent.
+pub const SHADOW_NAMESPACE: &str = "agent-shadow";
 /// The namespace of the agent's images and files, in its own database. Its name is older than files. A key is
 /// `SESSION/TIME.DIGEST/PIECE`.
 pub const MEDIA_NAMESPACE: &str = "agent-images";

@@ -42,7 +42,7 @@ pub use self::tools::{ConfiguredPlugin, Credential, Grants, Lifecycle, Media, Ov
 pub use self::traces::Traces;
 pub use self::user::User;
 
-use talon_agent_settings::{AgentKeys, ModelKeys, OrchestratorKeys};
+use talon_agent_settings::{AgentKeys, ModelKeys, OrchestratorKeys, ShadowKeys};
 use talon_extensions::Extensions;
 
 use super::environment::DefaultPaths;
@@ -101,6 +101,9 @@ pub struct Config {
     pub models: ModelKeys,
     /// Instructions for the model.
     pub orchestrator: OrchestratorKeys,
+    /// Proposals that come of watching a person's work: [the shadow loop](shadow.md). Nothing acts before that person approves
+    /// it.
+    pub shadow: ShadowKeys,
     /// HTTP and WebSocket for browsers, channels and programs: [the gateway](gateway.md).
     pub gateway: Gateway,
     /// Actions that extend the system, each in a role: [extensions](extensions/README.md).
@@ -128,6 +131,7 @@ impl Config {
         let has_work = !self.models.providers.0.is_empty()
             || !self.extensions.is_empty()
             || self.plugins.lua.is_some()
+            || self.shadow.enabled
             || self.gateway.enabled;
         self.agent.enabled.runs(has_work)
     }
@@ -152,6 +156,7 @@ impl Config {
             agent: AgentKeys::default(),
             models: ModelKeys::default(),
             orchestrator: OrchestratorKeys::default(),
+            shadow: ShadowKeys::default(),
             gateway: Gateway::default(),
             extensions: Extensions::default(),
         }

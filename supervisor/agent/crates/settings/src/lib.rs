@@ -9,6 +9,7 @@
 //! | `agent` | [`AgentKeys`] |
 //! | `models` | [`ModelKeys`] |
 //! | `orchestrator` | [`OrchestratorKeys`] |
+//! | `shadow` | [`ShadowKeys`] |
 //!
 //! [`catalog`] checks `models.catalog` and finds models by name, for both.
 
@@ -38,6 +39,7 @@ mod sampling;
 mod secret;
 mod sessions;
 mod settings;
+mod shadow;
 mod span;
 mod spending;
 mod subagents;
@@ -79,6 +81,7 @@ pub use sampling::{Sampling, SamplingNumber};
 pub use secret::{HIDDEN, KeySource, Secret};
 pub use sessions::{BusyMode, SessionKeys};
 pub use settings::Settings;
+pub use shadow::{Cooldown, ShadowBudget, ShadowKeys};
 pub use span::{TimeSpan, milliseconds};
 pub use spending::Budget;
 pub use subagents::{BUILT_IN_SUBAGENTS, SubAgentEntry, SubAgentKeys};

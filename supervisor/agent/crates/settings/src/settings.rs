@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{AgentKeys, ModelKeys, OrchestratorKeys};
+use crate::{AgentKeys, ModelKeys, OrchestratorKeys, ShadowKeys};
 
 /// All sections that concern the agent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -14,4 +14,6 @@ pub struct Settings {
     pub models: ModelKeys,
     /// Instructions for the model.
     pub orchestrator: OrchestratorKeys,
+    /// The shadow loop.
+    pub shadow: ShadowKeys,
 }

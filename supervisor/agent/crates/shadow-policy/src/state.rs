@@ -184,6 +184,11 @@ impl SenderState {
         }
     }
 
+    /// Nothing was told of a finding after all: it may come again.
+    pub fn forget_finding(&mut self, fingerprint: &str) {
+        self.told.retain(|told| told != fingerprint);
+    }
+
     /// A ghost ended.
     pub fn ended(&mut self, trigger: &str, end: GhostEnd) {
         let name = self.trigger_name(trigger);

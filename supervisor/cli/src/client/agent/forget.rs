@@ -13,7 +13,7 @@ use crate::host_socket::HostSocket;
 use crate::json;
 use crate::output::Output;
 
-/// Delete everything that the agent stores of one sender: sessions, memories, approvals and their rules, notifications.
+/// Delete everything that the agent stores of one sender: sessions, memories, approvals and their rules, notifications, ghosts.
 ///
 /// A running turn is cancelled. Memories that others own, too, stay, and so do the records of the audit log and files of
 /// `talon backup` and `talon export`. For another sender than yourself you need the role operate.
@@ -35,7 +35,7 @@ impl ForgetSenderArgs {
         let reach = AgentConnection::connect(socket).await?;
         let sender = single_line(&self.sender);
         let question = sanitized!(
-            "Delete all sessions, memories, approvals, rules and notifications of {} for good?",
+            "Delete all sessions, memories, approvals, rules, notifications and ghosts of {} for good?",
             sender
         );
         if !self.yes && confirm::is_interactive() && !confirm::is_confirmed(question, out)? {
@@ -48,14 +48,22 @@ impl ForgetSenderArgs {
             out.json(&json::fields(&forgotten));
             return Ok(exit::OK);
         }
-        let ForgetSenderResponse { sessions, memories, approvals, rules, shared_memories, notifications } =
-            forgotten;
+        let ForgetSenderResponse {
+            sessions,
+            memories,
+            approvals,
+            rules,
+            shared_memories,
+            notifications,
+            ghosts,
+        } = forgotten;
         let parts = [
             (sessions, "session"),
             (memories, "memory"),
             (approvals, "approval"),
             (rules, "rule"),
             (notifications, "notification"),
+            (ghosts, "ghost"),
         ];
         let parts: Vec<Sanitized> = parts.into_iter().map(|(number, what)| counted(number, what)).collect();
         out.line(sanitized!("forgot of {}: {}", sender, Sanitized::join(parts, ", ")));
@@ -72,7 +80,7 @@ impl ForgetSenderArgs {
 
 fn counted(number: u64, what: &'static str) -> Sanitized {
     match (number, what) {
-        (1, _) | (_, "session" | "approval" | "rule" | "notification") => count_of(number, what),
+        (1, _) | (_, "session" | "approval" | "rule" | "notification" | "ghost") => count_of(number, what),
         _ => sanitized!("{} memories", number),
     }
 }

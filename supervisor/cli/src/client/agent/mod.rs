@@ -13,6 +13,7 @@
 //! | `session`, `memory`, `model`, `approval` | what the agent stores, and pending approvals |
 //! | `schedule` | jobs that run at planned times |
 //! | `notification` | what people are told of events |
+//! | `shadow` | what the shadow loop proposes |
 //! | `extension` | the actions that extend the system |
 //! | `forget` | everything of one sender |
 //! | `json`, `formatting` | output for programs, and for people |
@@ -35,6 +36,7 @@ pub(in crate::client) mod plugin_cost;
 mod schedule;
 mod session;
 mod session_overrides;
+mod shadow;
 mod storage_sample;
 mod turn;
 mod turn_error;
@@ -52,3 +54,4 @@ pub(crate) use schedule::{
     RunArgs,
 };
 pub(crate) use session::SessionVerb;
+pub(crate) use shadow::ShadowVerb;

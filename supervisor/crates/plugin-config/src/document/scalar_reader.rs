@@ -9,7 +9,7 @@ use talon_sanitize::nearest;
 use super::scalar;
 use super::shape::{Shape, ShapeKind};
 use crate::spec::{MANIFEST_FILE, SYSTEM_PATH};
-use crate::units::{ByteSize, Duration, UidRange};
+use crate::units::{ByteSize, Duration, ParseDurationError, UidRange};
 
 /// A scalar after variable expansion.
 pub(super) struct ExpandedScalar {
@@ -18,6 +18,12 @@ pub(super) struct ExpandedScalar {
     pub(super) plain: bool,
     /// Whether it contained a variable, so that it may be a secret.
     pub(super) substituted: bool,
+}
+
+/// A duration; a bare number is milliseconds where the key says so.
+fn duration(text: &str, bare_milliseconds: bool) -> Result<Duration, ParseDurationError> {
+    let is_bare = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    if bare_milliseconds && is_bare { format!("{text}ms").parse() } else { text.parse() }
 }
 
 /// Reads the scalars of one source.
@@ -53,15 +59,17 @@ impl ScalarReader<'_> {
                 Ok(duration) => Ok(Value::String(duration.to_string())),
                 Err(error) => Err(in_words(error.to_string())),
             },
-            ShapeKind::BoundedDuration { longest } => match text.parse::<Duration>() {
-                Ok(duration) if duration == Duration::ZERO || duration > *longest => {
-                    let message =
-                        format!("has to be more than nothing and at most {longest}, found {}", found());
-                    Err((message, None))
+            ShapeKind::BoundedDuration { longest, bare_milliseconds } => {
+                match duration(text, *bare_milliseconds) {
+                    Ok(duration) if duration == Duration::ZERO || duration > *longest => {
+                        let message =
+                            format!("has to be more than nothing and at most {longest}, found {}", found());
+                        Err((message, None))
+                    }
+                    Ok(duration) => Ok(Value::String(duration.to_string())),
+                    Err(error) => Err(in_words(error.to_string())),
                 }
-                Ok(duration) => Ok(Value::String(duration.to_string())),
-                Err(error) => Err(in_words(error.to_string())),
-            },
+            }
             ShapeKind::Dollars { decimals, most } => match check_decimal(text.trim(), *decimals, *most) {
                 // A string, because a JSON number would lose digits.
                 Ok(()) => Ok(Value::String(text.trim().to_owned())),

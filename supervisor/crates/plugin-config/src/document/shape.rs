@@ -45,6 +45,8 @@ pub enum ShapeKind {
     BoundedDuration {
         /// The longest.
         longest: Duration,
+        /// Whether a bare number is milliseconds. Otherwise a unit is needed.
+        bare_milliseconds: bool,
     },
     /// An amount in dollars, as a decimal number.
     Dollars {
@@ -107,6 +109,8 @@ pub enum KeyKind {
 pub struct Field {
     /// The key.
     pub name: String,
+    /// Other spellings of it.
+    pub aliases: Vec<String>,
     /// Paragraphs: the first describes the key, the others explain it.
     pub doc: String,
     /// Whether an entry without it is incomplete. Keys outside of maps and lists always have a default.
@@ -208,7 +212,11 @@ fn kind(schema: &Value, types: &[&str]) -> ShapeKind {
     match schema.get("format").and_then(Value::as_str) {
         Some(DURATION_FORMAT) => {
             let longest = schema.get("x-longest-seconds").and_then(Value::as_u64).map(Duration::from_secs);
-            return longest.map_or(ShapeKind::Duration, |longest| ShapeKind::BoundedDuration { longest });
+            let bare_milliseconds = schema.get("x-bare-unit").and_then(Value::as_str) == Some("ms");
+            return longest.map_or(ShapeKind::Duration, |longest| ShapeKind::BoundedDuration {
+                longest,
+                bare_milliseconds,
+            });
         }
         Some(DOLLARS_FORMAT) => {
             let number = |key: &str| schema.get(key).and_then(Value::as_u64);
@@ -326,6 +334,9 @@ fn object(schema: &Value) -> ShapeKind {
 fn field(name: &str, schema: &Value, required: &[&str]) -> Field {
     Field {
         name: name.to_owned(),
+        aliases: schema.get("x-aliases").and_then(Value::as_array).map_or_else(Vec::new, |aliases| {
+            aliases.iter().filter_map(Value::as_str).map(str::to_owned).collect()
+        }),
         doc: paragraphs(text(schema, "description")),
         required: required.contains(&name),
         default: schema.get("default").cloned(),
@@ -379,7 +390,7 @@ impl Shape {
                 format!("a map with one of the keys {}", keys.join(" and "))
             }
             ShapeKind::Duration => "a duration".to_owned(),
-            ShapeKind::BoundedDuration { longest } => format!("a duration of at most {longest}"),
+            ShapeKind::BoundedDuration { longest, .. } => format!("a duration of at most {longest}"),
             ShapeKind::Dollars { .. } => "an amount of dollars".to_owned(),
             ShapeKind::Bytes => "a size".to_owned(),
             ShapeKind::UidRange => "a range of uids".to_owned(),
@@ -404,12 +415,13 @@ impl Shape {
         }
     }
 
-    /// The fixed key with this name.
+    /// The fixed key with this name, or with this other spelling.
     #[must_use]
     pub fn field(&self, name: &str) -> Option<&Field> {
         match &self.kind {
             ShapeKind::Object(fields) | ShapeKind::OneOf(fields) => {
-                fields.iter().find(|field| field.name == name)
+                let spelled = |field: &&Field| field.aliases.iter().any(|alias| alias == name);
+                fields.iter().find(|field| field.name == name).or_else(|| fields.iter().find(spelled))
             }
             _ => None,
         }

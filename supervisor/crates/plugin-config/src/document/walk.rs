@@ -169,13 +169,18 @@ impl<'a> SchemaWalker<'a> {
         self.note(node.at, path, false, false);
         let mut values = Map::new();
         for entry in self.unique_entries(entries, path) {
-            let below = path.key(&entry.key);
             let Some(field) = shape.field(&entry.key) else {
                 self.unknown_key(entry, shape, path);
                 continue;
             };
+            let below = path.key(&field.name);
+            if values.contains_key(&field.name) {
+                let message = format!("is there twice, once as {}", entry.key);
+                self.problem(entry.key_at, &below, message, Some("keep one of them".to_owned()));
+                continue;
+            }
             if let Some(value) = self.value(&entry.value, &field.shape, &below) {
-                values.insert(entry.key.clone(), value);
+                values.insert(field.name.clone(), value);
             }
         }
         Value::Object(values)

@@ -1,0 +1,33 @@
+//! The shadow loop: observations of a person's work, and the ghosts that come of them.
+//!
+//! ```text
+//!  a watcher ─ Observe ─► observation: bounds ─► loop: the policy ─► worker: one question at a time ─► a model
+//!                                                   │                                                   │ proposal, or nothing
+//!                                                   └──────────── ghost ◄───────────────────────────────┘
+//!  a person ─ DecideGhost ─► loop ─► goal: an ordinary turn in a session of its own
+//! ```
+//!
+//! - `observation`: what a watcher sends, within its bounds; `question`: what a model is asked, and its answer. Pure.
+//! - `record`: what is stored of one person; `store`: the key-values that hold all
+//! - `shadow_loop`: the state of all people, on the disk before anybody sees it; `decisions`, `views`: what people do, and see
+//! - `worker`: asks the models, and has time pass; `account`: the money of the day; `goal`: the turns of approved ghosts
+//!
+//! What is being asked is stored before it is asked, and its ghost has an id that was chosen then: a process that is killed
+//! meanwhile asks again, and makes no second ghost.
+
+mod account;
+mod decisions;
+mod error;
+mod goal;
+mod observation;
+mod question;
+mod record;
+mod shadow_loop;
+mod store;
+mod views;
+mod worker;
+
+pub(crate) use error::ShadowError;
+pub(crate) use shadow_loop::ShadowLoop;
+pub(crate) use views::Audience;
+pub(crate) use worker::watch_over;

@@ -1,0 +1,446 @@
+//! The state of all people: on the disk before anybody sees it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use parking_lot::RwLock;
+use talon_agent_settings::ShadowKeys;
+use talon_proto::agent::{
+    GetGhostResponse, Ghost, Observation, ObservationVerdict, ObserveRequest, ObserveResponse, ShadowEvent,
+    ShadowLogEntry,
+};
+use talon_shadow_policy::{Candidate, GhostEnd};
+use talon_store::{Error, KeyValues};
+use tokio::sync::{Mutex, Notify, broadcast, watch};
+
+use super::error::ShadowError;
+use super::observation::{MAX_OBSERVATIONS, fingerprint, problem};
+use super::record::{SenderRecord, now, unix_ms};
+use super::store::{ShadowStore, StoredShadow};
+use crate::notify::{Notifier, ghost_waiting};
+
+/// How many observations a follower may be behind before it misses some: they are not durable.
+const MAX_EVENTS: usize = 256;
+/// The most ghosts that are kept, of everybody. At ten an hour of one person that is three weeks day and night.
+pub(super) const MAX_GHOSTS: usize = 5000;
+/// How much of a wrong id is repeated.
+const MAX_SHOWN_ID: usize = 64;
+/// The most entries of the log that are kept.
+pub(super) const MAX_LOG: usize = 10_000;
+
+/// The shadow loop.
+pub(crate) struct ShadowLoop {
+    pub(super) inner: Mutex<ShadowState>,
+    pub(super) store: ShadowStore,
+    pub(super) notifier: Arc<Notifier>,
+    keys: RwLock<Arc<ShadowKeys>>,
+    /// The sequence of the latest change of a ghost.
+    pub(super) changed: watch::Sender<u64>,
+    pub(super) events: broadcast::Sender<ShadowEvent>,
+    /// Notified when there is something to ask, or to wait for.
+    pub(super) wake: Notify,
+    dropped: std::sync::atomic::AtomicU64,
+}
+
+/// What is known, as it is on the disk.
+#[derive(Default)]
+pub(super) struct ShadowState {
+    pub(super) stored: StoredShadow,
+    pub(super) sequence: u64,
+}
+
+impl ShadowState {
+    /// The next sequence: greater than all before, also than those of ghosts that were removed, since it is not less than
+    /// the time.
+    pub(super) fn next_sequence(&self) -> u64 {
+        unix_ms().max(self.sequence + 1)
+    }
+}
+
+impl ShadowLoop {
+    /// Opens it with what was there before a restart. Ghosts that wait are told to people again, which counts once.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub(crate) async fn open(
+        kv: Arc<dyn KeyValues>,
+        notifier: Arc<Notifier>,
+        keys: &ShadowKeys,
+    ) -> Result<Arc<Self>, Error> {
+        let store = ShadowStore::new(kv);
+        let stored = store.load().await?;
+        let ghosts = stored.ghosts.values().filter_map(|one| one.ghost.as_ref());
+        ghosts
+            .clone()
+            .filter(|ghost| ghost.state == WAITING)
+            .for_each(|ghost| notifier.notify(ghost_waiting(ghost)));
+        let sequence = ghosts.map(|ghost| ghost.sequence).max().unwrap_or_default();
+        Ok(Arc::new(Self {
+            inner: Mutex::new(ShadowState { stored, sequence }),
+            store,
+            notifier,
+            keys: RwLock::new(Arc::new(keys.clone())),
+            changed: watch::Sender::new(sequence),
+            events: broadcast::Sender::new(MAX_EVENTS),
+            wake: Notify::new(),
+            dropped: std::sync::atomic::AtomicU64::new(0),
+        }))
+    }
+
+    /// Applies a new configuration.
+    pub(crate) fn configure(&self, keys: &ShadowKeys) {
+        *self.keys.write() = Arc::new(keys.clone());
+        self.wake.notify_one();
+    }
+
+    pub(crate) fn keys(&self) -> Arc<ShadowKeys> {
+        Arc::clone(&self.keys.read())
+    }
+
+    /// What watchers dropped since this process began.
+    pub(super) fn dropped(&self) -> u64 {
+        self.dropped.load(std::sync::atomic::Ordering::Relaxed)
+    }
+
+    /// Runs an operation to its end even if its caller is dropped, so that disk and memory stay consistent.
+    pub(super) async fn run_to_completion<T, F>(self: &Arc<Self>, what: impl FnOnce(Arc<Self>) -> F) -> T
+    where
+        T: Send + 'static,
+        F: Future<Output = T> + Send + 'static,
+    {
+        match tokio::spawn(what(Arc::clone(self))).await {
+            Ok(done) => done,
+            Err(error) => match error.try_into_panic() {
+                Ok(panic) => std::panic::resume_unwind(panic),
+                // The runtime shuts down, and the caller with it.
+                Err(_) => std::future::pending().await,
+            },
+        }
+    }
+
+    /// Takes what a watcher of a person saw.
+    ///
+    /// # Errors
+    /// [`ShadowError`]; none of it was taken, and it may be sent again.
+    pub(crate) async fn observe(
+        self: &Arc<Self>,
+        sender: &str,
+        request: ObserveRequest,
+    ) -> Result<ObserveResponse, ShadowError> {
+        if request.observations.len() > MAX_OBSERVATIONS {
+            return Err(ShadowError::Invalid(format!(
+                "{} observations are more than {MAX_OBSERVATIONS}: send the others in another request",
+                request.observations.len()
+            )));
+        }
+        let keys = self.keys();
+        if !keys.enabled && !request.observations.is_empty() {
+            return Err(ShadowError::Off);
+        }
+        self.dropped.fetch_add(request.dropped, std::sync::atomic::Ordering::Relaxed);
+        let sender = sender.to_owned();
+        self.run_to_completion(|this| async move { this.take(&sender, request, &keys).await }).await
+    }
+
+    async fn take(
+        &self,
+        sender: &str,
+        request: ObserveRequest,
+        keys: &ShadowKeys,
+    ) -> Result<ObserveResponse, ShadowError> {
+        let mut inner = self.inner.lock().await;
+        let before = inner.stored.senders.get(sender);
+        let mut record = before.cloned().unwrap_or_else(|| SenderRecord::new(sender));
+        record.cooldown_ms = request.cooldown_ms.or(record.cooldown_ms);
+        record.max_ghosts_per_hour = request.max_ghosts_per_hour.or(record.max_ghosts_per_hour);
+        let (mut verdicts, mut seen) = (Vec::new(), Vec::new());
+        for observation in request.observations {
+            let verdict = match problem(&observation) {
+                Some(reason) => ("invalid", reason),
+                None if consider(&mut record, &observation, keys) => ("taken", String::new()),
+                None => ("known", String::new()),
+            };
+            let (word, reason) = verdict;
+            let id = observation.id.chars().take(MAX_SHOWN_ID).collect();
+            verdicts.push(ObservationVerdict { id, verdict: word.to_owned(), reason });
+            if word == "taken" {
+                seen.push(observation);
+            }
+        }
+        record.tidy(now());
+        if before != Some(&record) && (before.is_some() || !verdicts.is_empty()) {
+            self.store.put_sender(&record).await?;
+            inner.stored.senders.insert(sender.to_owned(), record.clone());
+        }
+        for observation in seen {
+            // Without a follower nobody hears it.
+            let _heard =
+                self.events.send(ShadowEvent { sender: sender.to_owned(), observation: Some(observation) });
+        }
+        if record.policy.asking.is_some() {
+            self.wake.notify_one();
+        }
+        Ok(ObserveResponse { verdicts, state: Some(self.state_of(Some(&record))) })
+    }
+
+    /// The question that is to be asked next.
+    pub(super) async fn next_question(&self) -> Option<PendingQuestion> {
+        let inner = self.inner.lock().await;
+        inner.stored.senders.values().find_map(|record| {
+            let id = record.policy.asking.as_deref()?;
+            Some(PendingQuestion {
+                sender: record.sender.clone(),
+                entry: record.entry.clone()?,
+                // It is stored with what is asked about.
+                observation: record
+                    .observation(id)
+                    .unwrap_or_else(|| Observation { id: id.to_owned(), ..Observation::default() }),
+                spent_pico_usd: record.policy.spent(now()).pico_usd,
+            })
+        })
+    }
+
+    /// Whether a question has its ghost already: this process was killed before it noted that.
+    pub(super) async fn has_ghost(&self, entry: &str) -> bool {
+        self.inner.lock().await.stored.ghosts.contains_key(entry)
+    }
+
+    /// Notes what is sent to a model, before it is sent.
+    pub(super) async fn note(self: &Arc<Self>, entry: ShadowLogEntry) -> Result<(), Error> {
+        self.run_to_completion(|this| async move {
+            let mut inner = this.inner.lock().await;
+            this.store.put_log(&entry).await?;
+            inner.stored.log.insert(entry.id.clone(), entry);
+            Ok(())
+        })
+        .await
+    }
+
+    /// Notes what became of a question: the ghost first, then the log, then that nothing is asked any more. After a kill in
+    /// between the rest is made up for.
+    pub(super) async fn settle(
+        self: &Arc<Self>,
+        question: PendingQuestion,
+        entry: ShadowLogEntry,
+        ghost: Option<GetGhostResponse>,
+    ) -> Result<(), Error> {
+        self.run_to_completion(|this| async move {
+            let mut inner = this.inner.lock().await;
+            let sequence = inner.next_sequence();
+            let made = ghost.is_some() || inner.stored.ghosts.contains_key(&entry.id);
+            if let Some(mut found) = ghost {
+                found.sent = Some(entry.clone());
+                if let Some(ghost) = &mut found.ghost {
+                    ghost.sequence = sequence;
+                }
+                this.store.put_ghost(&entry.id, &found).await?;
+                if let Some(ghost) = &found.ghost {
+                    this.notifier.notify(ghost_waiting(ghost));
+                }
+                inner.stored.ghosts.insert(entry.id.clone(), found);
+                inner.sequence = sequence;
+                this.changed.send_replace(sequence);
+            }
+            this.store.put_log(&entry).await?;
+            let (tokens, cost) = (entry.input_tokens + entry.output_tokens, entry.cost_pico_usd);
+            let failed = entry.outcome == FAILED;
+            inner.stored.log.insert(entry.id.clone(), entry);
+            let Some(record) = inner.stored.senders.get(&question.sender) else { return Ok(()) };
+            let mut record = record.clone();
+            let (observation, moment) = (&question.observation, now());
+            record.policy.spend(tokens, cost, moment);
+            record.policy.answered(&observation.id, &observation.trigger, made, moment);
+            if failed {
+                // It may come again: nothing was told of it.
+                record.policy.forget_finding(&fingerprint(observation));
+            }
+            record.entry = None;
+            record.tidy(moment);
+            this.store.put_sender(&record).await?;
+            inner.stored.senders.insert(question.sender, record);
+            Ok(())
+        })
+        .await
+    }
+
+    /// Has time pass: ghosts expire, snoozed ones wait again, old ones and old entries of the log are removed.
+    pub(super) async fn tidy(self: &Arc<Self>) -> Result<(), Error> {
+        self.run_to_completion(|this| async move {
+            let mut inner = this.inner.lock().await;
+            let now = unix_ms();
+            let due: Vec<(String, Ghost)> = inner
+                .stored
+                .ghosts
+                .iter()
+                .filter_map(|(id, one)| Some((id.clone(), after_time(one.ghost.as_ref()?, now)?)))
+                .collect();
+            for (_, ghost) in due {
+                let end = (ghost.state == EXPIRED).then_some(GhostEnd::Expired);
+                this.put(&mut inner, ghost, end).await?;
+            }
+            this.forget_old(&mut inner, now).await
+        })
+        .await
+    }
+
+    async fn forget_old(&self, inner: &mut ShadowState, now: u64) -> Result<(), Error> {
+        let kept_ms = u64::from(self.keys().keep_days) * 24 * 60 * 60 * 1000;
+        let old = |at: u64| now.saturating_sub(at) > kept_ms;
+        let over: Vec<(String, u64)> = inner
+            .stored
+            .ghosts
+            .iter()
+            .filter_map(|(id, one)| Some((id, one.ghost.as_ref()?)))
+            .filter(|(_, ghost)| ghost.state != WAITING && ghost.state != SNOOZED)
+            .map(|(id, ghost)| (id.clone(), ghost.created_unix_ms))
+            .collect();
+        let too_many = inner.stored.ghosts.len().saturating_sub(MAX_GHOSTS);
+        for (_, (id, _)) in
+            over.into_iter().enumerate().filter(|(at, (_, when))| *at < too_many || old(*when))
+        {
+            self.store.remove_ghost(&id).await?;
+            inner.stored.ghosts.remove(&id);
+        }
+        let too_many = inner.stored.log.len().saturating_sub(MAX_LOG);
+        let entries = inner.stored.log.iter().enumerate();
+        let gone: Vec<String> = entries
+            .filter(|(at, (_, entry))| *at < too_many || old(entry.unix_ms))
+            .map(|(_, (id, _))| id.clone())
+            .collect();
+        for id in gone {
+            self.store.remove_log(&id).await?;
+            inner.stored.log.remove(&id);
+        }
+        Ok(())
+    }
+
+    /// When time next changes something, in milliseconds since 1970.
+    pub(super) async fn next_change(&self) -> Option<u64> {
+        let inner = self.inner.lock().await;
+        let ghosts = inner.stored.ghosts.values().filter_map(|one| one.ghost.as_ref());
+        ghosts.filter_map(due_at).min()
+    }
+
+    /// Stores a changed ghost with its next sequence, and what its end means for its trigger.
+    pub(super) async fn put(
+        &self,
+        inner: &mut ShadowState,
+        mut ghost: Ghost,
+        end: Option<GhostEnd>,
+    ) -> Result<Ghost, Error> {
+        let sequence = inner.next_sequence();
+        ghost.sequence = sequence;
+        let Some(before) = inner.stored.ghosts.get(&ghost.id) else { return Ok(ghost) };
+        let next = GetGhostResponse { ghost: Some(ghost.clone()), ..before.clone() };
+        self.store.put_ghost(&ghost.id, &next).await?;
+        inner.stored.ghosts.insert(ghost.id.clone(), next);
+        inner.sequence = sequence;
+        self.changed.send_replace(sequence);
+        self.wake.notify_one();
+        if let Some((end, record)) = end.zip(inner.stored.senders.get(&ghost.sender)) {
+            let mut record = record.clone();
+            record.policy.ended(&ghost.rule, end);
+            self.store.put_sender(&record).await?;
+            inner.stored.senders.insert(ghost.sender.clone(), record);
+        }
+        Ok(ghost)
+    }
+}
+
+pub(super) const WAITING: &str = "waiting";
+pub(super) const APPROVED: &str = "approved";
+pub(super) const DISMISSED: &str = "dismissed";
+pub(super) const SNOOZED: &str = "snoozed";
+pub(super) const EXPIRED: &str = "expired";
+/// The outcome of a question that no model answered.
+pub(super) const FAILED: &str = "failed";
+
+/// A question that is to be asked.
+#[derive(Debug, Clone)]
+pub(super) struct PendingQuestion {
+    pub(super) sender: String,
+    /// The id of the log's entry, and of its ghost.
+    pub(super) entry: String,
+    pub(super) observation: Observation,
+    /// What was spent today before.
+    pub(super) spent_pico_usd: u64,
+}
+
+/// Has the policy look at an observation. Returns whether it is new.
+fn consider(record: &mut SenderRecord, observation: &Observation, keys: &ShadowKeys) -> bool {
+    let now = now();
+    let candidate = Candidate {
+        id: observation.id.clone(),
+        trigger: observation.trigger.clone(),
+        repository: observation.repository.clone(),
+        fingerprint: fingerprint(observation),
+        boundary: !observation.boundary.is_empty(),
+        at_ms: now.unix_ms,
+    };
+    let limits = record.limits(keys);
+    let observed = record.policy.observe(&limits, candidate, now);
+    let waits = record.policy.waiting.iter().any(|one| one.id == observation.id);
+    if waits || record.policy.asking.as_deref() == Some(&observation.id) {
+        record.keep(observation);
+    }
+    if observed.ask.is_some() {
+        record.entry = Some(ulid::Ulid::generate().to_string());
+    }
+    observed.new
+}
+
+/// When time changes a ghost.
+fn due_at(ghost: &Ghost) -> Option<u64> {
+    match ghost.state.as_str() {
+        WAITING => Some(ghost.expires_unix_ms),
+        SNOOZED => ghost.snoozed_until_unix_ms,
+        _ => None,
+    }
+}
+
+/// The ghost after its time, if that has come. One that was snoozed waits again for as long as at first.
+fn after_time(ghost: &Ghost, now: u64) -> Option<Ghost> {
+    let due = due_at(ghost).filter(|at| *at <= now)?;
+    if ghost.state == SNOOZED {
+        let lifetime = ghost.expires_unix_ms.saturating_sub(ghost.created_unix_ms);
+        let expires_unix_ms = due.saturating_add(lifetime);
+        let state = WAITING.to_owned();
+        return Some(Ghost { state, snoozed_until_unix_ms: None, expires_unix_ms, ..ghost.clone() });
+    }
+    Some(Ghost { state: EXPIRED.to_owned(), ..ghost.clone() })
+}
+
+/// All of one person is removed.
+impl ShadowLoop {
+    /// Removes everything of a person. Returns how many ghosts that were.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub(crate) async fn forget_sender(self: &Arc<Self>, sender: &str) -> Result<u64, Error> {
+        let sender = sender.to_owned();
+        self.run_to_completion(|this| async move {
+            let mut inner = this.inner.lock().await;
+            this.store.remove_sender(&sender).await?;
+            inner.stored.senders.remove(&sender);
+            let ghosts =
+                by_sender(&inner.stored.ghosts, |one| one.ghost.as_ref().map(|ghost| &ghost.sender), &sender);
+            for id in &ghosts {
+                this.store.remove_goal(id).await?;
+                inner.stored.goals.remove(id);
+                this.store.remove_ghost(id).await?;
+                inner.stored.ghosts.remove(id);
+            }
+            for id in by_sender(&inner.stored.log, |entry| Some(&entry.sender), &sender) {
+                this.store.remove_log(&id).await?;
+                inner.stored.log.remove(&id);
+            }
+            Ok(ghosts.len() as u64)
+        })
+        .await
+    }
+}
+
+fn by_sender<T>(all: &BTreeMap<String, T>, of: impl Fn(&T) -> Option<&String>, sender: &str) -> Vec<String> {
+    let theirs = all.iter().filter(|(_, one)| of(one).is_some_and(|name| name == sender));
+    theirs.map(|(id, _)| id.clone()).collect()
+}

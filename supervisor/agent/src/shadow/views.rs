@@ -1,0 +1,237 @@
+//! What people see.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use talon_agent_settings::Money;
+use talon_proto::agent::ghost_event::Kind;
+use talon_proto::agent::{
+    CaughtUp, GetGhostResponse, GetShadowStatsResponse, Ghost, GhostEvent, ShadowEvent, ShadowLogEntry,
+    ShadowState, ShadowTriggerStats,
+};
+use tokio::sync::{broadcast, watch};
+
+use super::decisions::find;
+use super::error::ShadowError;
+use super::record::{SenderRecord, now, saturated};
+use super::shadow_loop::ShadowLoop;
+
+/// Whose ghosts are followed.
+#[derive(Debug, Clone)]
+pub(crate) enum Audience {
+    Sender(Arc<str>),
+    Everybody,
+}
+
+impl Audience {
+    fn hears(&self, sender: &str) -> bool {
+        match self {
+            Self::Sender(own) => **own == *sender,
+            Self::Everybody => true,
+        }
+    }
+}
+
+impl ShadowLoop {
+    /// How the loop of a person is.
+    pub(super) fn state_of(&self, record: Option<&SenderRecord>) -> ShadowState {
+        let (keys, now) = (self.keys(), now());
+        let policy = record.map(|record| &record.policy);
+        let paused = policy.is_some_and(|policy| policy.is_paused(now));
+        let mut muted: Vec<String> =
+            keys.muted_repositories.iter().map(|path| path.to_string_lossy().into_owned()).collect();
+        muted.extend(policy.into_iter().flat_map(|policy| policy.muted.iter().cloned()));
+        muted.sort();
+        muted.dedup();
+        ShadowState {
+            enabled: keys.enabled,
+            paused,
+            paused_until_unix_ms: policy.and_then(|policy| policy.paused_until_ms).filter(|_| paused),
+            muted_repositories: muted,
+            local_only: keys.local_only,
+            model: keys.model.clone().unwrap_or_default(),
+            quiet_hours: keys.quiet_hours.map(|hours| hours.to_string()).unwrap_or_default(),
+            problem: String::new(),
+        }
+    }
+
+    /// Ghosts, the latest first, after one of them if it is named.
+    pub(crate) async fn list(
+        &self,
+        sender: Option<&str>,
+        state: &str,
+        after: &str,
+        most: usize,
+    ) -> (Vec<Ghost>, String) {
+        let inner = self.inner.lock().await;
+        let ghosts = inner.stored.ghosts.values().rev().filter_map(|one| one.ghost.as_ref());
+        let wanted = ghosts
+            .filter(|ghost| sender.is_none_or(|sender| ghost.sender == sender))
+            .filter(|ghost| state.is_empty() || ghost.state == state)
+            .filter(|ghost| after.is_empty() || ghost.id.as_str() < after);
+        page(wanted.cloned(), most, |ghost| &ghost.id)
+    }
+
+    /// The log, the latest first.
+    pub(crate) async fn log(
+        &self,
+        sender: Option<&str>,
+        after: &str,
+        most: usize,
+    ) -> (Vec<ShadowLogEntry>, String) {
+        let inner = self.inner.lock().await;
+        let entries = inner.stored.log.values().rev();
+        let wanted = entries
+            .filter(|entry| sender.is_none_or(|sender| entry.sender == sender))
+            .filter(|entry| after.is_empty() || entry.id.as_str() < after);
+        page(wanted.cloned(), most, |entry| &entry.id)
+    }
+
+    /// One entry of the log.
+    pub(super) async fn log_entry(&self, id: &str) -> Option<ShadowLogEntry> {
+        self.inner.lock().await.stored.log.get(id).cloned()
+    }
+
+    /// A ghost, of this sender if one is given, and why it is there.
+    ///
+    /// # Errors
+    /// [`ShadowError`]
+    pub(crate) async fn get(&self, sender: Option<&str>, id: &str) -> Result<GetGhostResponse, ShadowError> {
+        let inner = self.inner.lock().await;
+        find(&inner.stored.ghosts, sender, id).cloned()
+    }
+
+    /// What the triggers of a person led to.
+    pub(crate) async fn stats(&self, sender: &str) -> GetShadowStatsResponse {
+        let inner = self.inner.lock().await;
+        let (keys, now) = (self.keys(), now());
+        let unknown = SenderRecord::new(sender);
+        let record = inner.stored.senders.get(sender).unwrap_or(&unknown);
+        let (limits, spent) = (record.limits(&keys), record.policy.spent(now));
+        let triggers = record.policy.triggers.iter().map(|(name, stats)| ShadowTriggerStats {
+            trigger: name.clone(),
+            observations: stats.observations,
+            asked: stats.asked,
+            ghosts: stats.ghosts,
+            approved: stats.approved,
+            dismissed: stats.dismissed,
+            expired: stats.expired,
+            rate_percent: stats.rate.percent(),
+            held_back: stats
+                .held_back
+                .iter()
+                .map(|(reason, count)| (reason.word().to_owned(), *count))
+                .collect(),
+        });
+        GetShadowStatsResponse {
+            triggers: triggers.collect(),
+            ghosts_last_hour: record.policy.ghosts_within_hour(now),
+            max_ghosts_per_hour: limits.max_ghosts_per_hour,
+            cooldown_ms: limits.cooldown_ms,
+            tokens_today: spent.tokens,
+            day_budget_tokens: Some(limits.tokens_per_day),
+            cost_today_pico_usd: spent.pico_usd,
+            day_budget_pico_usd: keys.budget.per_day.map(Money::picodollars).map(saturated),
+            dropped_by_watchers: self.dropped(),
+            state: Some(self.state_of(Some(record))),
+        }
+    }
+
+    /// How many follow ghosts.
+    pub(crate) fn followers(&self) -> usize {
+        self.changed.receiver_count()
+    }
+
+    /// Follows the changes of ghosts after a sequence; of now if there is none. With `events` also observations.
+    pub(crate) fn follow(
+        self: &Arc<Self>,
+        audience: Audience,
+        after: Option<u64>,
+        events: bool,
+    ) -> GhostFollower {
+        let mut changed = self.changed.subscribe();
+        changed.mark_changed();
+        GhostFollower {
+            after: after.unwrap_or_else(|| *changed.borrow()),
+            events: events.then(|| self.events.subscribe()),
+            changed,
+            of: Arc::clone(self),
+            audience,
+            ready: VecDeque::new(),
+            caught_up: false,
+        }
+    }
+}
+
+/// The first so many, and after which one the next page begins; empty if there is none.
+fn page<T>(mut all: impl Iterator<Item = T>, most: usize, id: impl Fn(&T) -> &String) -> (Vec<T>, String) {
+    let found: Vec<T> = all.by_ref().take(most).collect();
+    let next = match (all.next(), found.last()) {
+        (Some(_), Some(last)) => id(last).clone(),
+        _ => String::new(),
+    };
+    (found, next)
+}
+
+/// Follows ghosts. It holds no more than the changes of one look.
+pub(crate) struct GhostFollower {
+    of: Arc<ShadowLoop>,
+    audience: Audience,
+    after: u64,
+    changed: watch::Receiver<u64>,
+    events: Option<broadcast::Receiver<ShadowEvent>>,
+    ready: VecDeque<Ghost>,
+    caught_up: bool,
+}
+
+impl GhostFollower {
+    /// The next event.
+    pub(crate) async fn next(&mut self) -> GhostEvent {
+        loop {
+            if let Some(ghost) = self.ready.pop_front() {
+                return event(Kind::Ghost(ghost));
+            }
+            if !self.caught_up && !self.changed.has_changed().unwrap_or_default() {
+                self.caught_up = true;
+                return event(Kind::CaughtUp(CaughtUp {}));
+            }
+            tokio::select! {
+                changed = self.changed.changed() => match changed {
+                    Ok(()) => self.look().await,
+                    // The loop is held by this follower, so its sender is there.
+                    Err(_) => return std::future::pending().await,
+                },
+                Some(seen) = next_event(&mut self.events), if self.caught_up => {
+                    if self.audience.hears(&seen.sender) {
+                        return event(Kind::Event(seen));
+                    }
+                }
+            }
+        }
+    }
+
+    async fn look(&mut self) {
+        let inner = self.of.inner.lock().await;
+        self.changed.mark_unchanged();
+        let ghosts = inner.stored.ghosts.values().filter_map(|one| one.ghost.as_ref());
+        let mut new: Vec<Ghost> = ghosts
+            .filter(|ghost| ghost.sequence > self.after && self.audience.hears(&ghost.sender))
+            .cloned()
+            .collect();
+        new.sort_by_key(|ghost| ghost.sequence);
+        self.after = self.after.max(new.last().map_or(0, |ghost| ghost.sequence));
+        self.ready.extend(new);
+    }
+}
+
+/// The next observation; `None` if some were missed, or none are followed.
+async fn next_event(events: &mut Option<broadcast::Receiver<ShadowEvent>>) -> Option<ShadowEvent> {
+    match events {
+        Some(events) => events.recv().await.ok(),
+        None => std::future::pending().await,
+    }
+}
+
+fn event(kind: Kind) -> GhostEvent {
+    GhostEvent { kind: Some(kind) }
+}
