@@ -1,0 +1,18 @@
+//! Repositories: commits, pushes, conflicts, failed rebases, and what is staged.
+//!
+//! What happened is told by git's own files (HEAD, refs, their logs, `MERGE_HEAD`, `rebase-merge`), which are
+//! followed without hooks. What a commit or the index contains is asked of the `git` program, with nothing of
+//! the repository's configuration that runs programs: the same git that the person uses knows packs, worktrees,
+//! partial clones and hash kinds, and a library that does would be fifty crates.
+//!
+//! ```text
+//! inotify ── repository ── rests ──► Snapshot ── changes() ──► git diff-tree … ──► GitEvent
+//! ```
+
+mod layout;
+mod patch;
+mod program;
+mod snapshot;
+mod watcher;
+
+pub(crate) use watcher::{GitSettings, start};

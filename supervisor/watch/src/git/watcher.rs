@@ -1,0 +1,285 @@
+//! The thread that follows repositories.
+
+use std::collections::HashMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError};
+use std::time::{Duration, Instant};
+
+use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
+
+use super::layout::Layout;
+use super::program::{Git, GitError};
+use super::snapshot::{Progress, Snapshot, SnapshotChange, was_pushed};
+use crate::event::{Event, GitChange, GitEvent};
+use crate::files::Signals;
+use crate::limits::{REPOSITORIES, SETTLE, TICK};
+use crate::notice::Notices;
+
+/// How long a lock of git may keep us from looking. 10 s: a crashed git leaves its lock for ever.
+const LOCKED: Duration = Duration::from_secs(10);
+
+/// How many directories of refs are watched in a repository: one a remote, and one for each prefix of branches.
+const REF_DIRECTORIES: usize = 128;
+
+/// What is told of repositories.
+#[derive(Debug, Clone)]
+pub(crate) struct GitSettings {
+    /// Whether the index is looked into.
+    pub(crate) stage: bool,
+    /// Whether commits are looked into.
+    pub(crate) commit: bool,
+}
+
+struct Repository {
+    layout: Layout,
+    before: Snapshot,
+    /// A conflict was told that is not over.
+    conflict_told: bool,
+    /// When to look at it, and since when that waits.
+    due: Option<(Instant, Instant)>,
+}
+
+struct GitWatcher {
+    settings: GitSettings,
+    events: SyncSender<Event>,
+    notices: Notices,
+    watcher: RecommendedWatcher,
+    signals: Signals,
+    repositories: HashMap<PathBuf, Repository>,
+    /// Which work tree a watched directory belongs to; worktrees share some.
+    owners: HashMap<PathBuf, Vec<PathBuf>>,
+}
+
+/// Starts the thread, which follows the work trees that arrive.
+///
+/// # Errors
+/// When the kernel gives no watcher.
+pub(crate) fn start(
+    settings: GitSettings,
+    found: Receiver<PathBuf>,
+    events: SyncSender<Event>,
+    notices: Notices,
+) -> io::Result<()> {
+    let signals = Signals::default();
+    let taker = signals.clone();
+    let watcher = notify::recommended_watcher(move |event| taker.take(event)).map_err(io::Error::other)?;
+    let mut git = GitWatcher {
+        settings,
+        events,
+        notices,
+        watcher,
+        signals,
+        repositories: HashMap::new(),
+        owners: HashMap::new(),
+    };
+    std::thread::Builder::new().name("git".to_owned()).spawn(move || git.run(&found))?;
+    Ok(())
+}
+
+impl GitWatcher {
+    fn run(&mut self, found: &Receiver<PathBuf>) {
+        loop {
+            loop {
+                match found.try_recv() {
+                    Ok(work_tree) => self.follow(&work_tree),
+                    Err(TryRecvError::Empty) => break,
+                    // Nobody finds any more: the process ends.
+                    Err(TryRecvError::Disconnected) => return,
+                }
+            }
+            let now = Instant::now();
+            let next =
+                self.repositories.values().filter_map(|repository| repository.due).map(|(due, _)| due).min();
+            // New repositories are taken at least once a second.
+            let limit = next.map_or(TICK, |next| next.saturating_duration_since(now).min(TICK));
+            let heard = self.signals.wait(limit);
+            let now = Instant::now();
+            for (work_tree, repository) in &mut self.repositories {
+                let is_meant = heard.everything
+                    || heard.directories.iter().any(|directory| {
+                        self.owners.get(directory).is_some_and(|owners| owners.contains(work_tree))
+                    });
+                if is_meant {
+                    let since = repository.due.map_or(now, |(_, since)| since);
+                    // Each step of git puts it off, but not for ever.
+                    let due = (now + SETTLE).min(since + LOCKED);
+                    repository.due = Some((due, since));
+                }
+            }
+            let due: Vec<PathBuf> = self
+                .repositories
+                .iter()
+                .filter(|(_, repository)| repository.due.is_some_and(|(due, _)| due <= now))
+                .map(|(work_tree, _)| work_tree.clone())
+                .collect();
+            for work_tree in due {
+                self.look_at(&work_tree, now);
+            }
+        }
+    }
+
+    fn follow(&mut self, work_tree: &Path) {
+        if self.repositories.contains_key(work_tree) {
+            return;
+        }
+        if self.repositories.len() >= REPOSITORIES {
+            let text = format!(
+                "{REPOSITORIES} repositories are followed, further ones are not; watch fewer directories"
+            );
+            self.notices.once("repositories", text);
+            return;
+        }
+        let Some(layout) = Layout::of(work_tree) else {
+            self.say_once(work_tree, "it is no repository as git makes them");
+            return;
+        };
+        self.watch(&layout);
+        let before = Snapshot::of(&layout);
+        if before.is_reftable {
+            self.say_once(work_tree, "its refs are in the format reftable, which is not followed");
+            return;
+        }
+        let conflict_told = before.progress.is_some();
+        self.repositories
+            .insert(work_tree.to_owned(), Repository { layout, before, conflict_told, due: None });
+    }
+
+    /// Watches what git writes to: its own directory, the shared one, and those of remotes' branches.
+    fn watch(&mut self, layout: &Layout) {
+        let mut places =
+            vec![layout.git_dir.clone(), layout.common_dir.clone(), layout.common_dir.join("refs")];
+        let mut open = vec![layout.common_dir.join("refs/remotes")];
+        while let Some(directory) = open.pop() {
+            if places.len() >= REF_DIRECTORIES {
+                break;
+            }
+            let entries = std::fs::read_dir(&directory).into_iter().flatten().flatten();
+            let below = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+            open.extend(below.map(|entry| entry.path()));
+            places.push(directory);
+        }
+        for place in places {
+            if self.owners.get(&place).is_some_and(|owners| owners.contains(&layout.work_tree)) {
+                continue;
+            }
+            match self.watcher.watch(&place, RecursiveMode::NonRecursive) {
+                Ok(()) => self.owners.entry(place).or_default().push(layout.work_tree.clone()),
+                Err(error) if matches!(error.kind, notify::ErrorKind::MaxFilesWatch) => {
+                    let text = "the kernel takes no further watches: not all repositories are followed; raise the limit with \
+                                `sysctl fs.inotify.max_user_watches=524288`";
+                    self.notices.once("inotify", text);
+                }
+                // Not there yet: it is tried again at the next look.
+                Err(_) => (),
+            }
+        }
+    }
+
+    fn look_at(&mut self, work_tree: &Path, now: Instant) {
+        let Some(repository) = self.repositories.get_mut(work_tree) else { return };
+        let Some((_, since)) = repository.due.take() else { return };
+        let layout = repository.layout.clone();
+        let is_locked = ["index.lock", "HEAD.lock"].iter().any(|name| layout.git_dir.join(name).exists());
+        if is_locked && now.saturating_duration_since(since) < LOCKED {
+            repository.due = Some((now + SETTLE, since));
+            return;
+        }
+        if Layout::of(work_tree).as_ref() != Some(&layout) {
+            // Gone, or another one; it is followed again when it is found again.
+            self.repositories.remove(work_tree);
+            self.owners.values_mut().for_each(|owners| owners.retain(|owner| owner != work_tree));
+            if work_tree.join(".git").exists() {
+                self.follow(work_tree);
+            }
+            return;
+        }
+        let after = Snapshot::of(&layout);
+        let changes = after.changes(&repository.before, |branch| was_pushed(&layout, branch));
+        let may_conflict = after.progress.filter(|_| !repository.conflict_told);
+        repository.conflict_told &= after.progress.is_some();
+        repository.before = after.clone();
+        self.watch(&layout);
+        for change in changes {
+            if let Err(error) = self.tell(work_tree, &after, change) {
+                self.say_error(work_tree, &error);
+            }
+        }
+        if let Some(progress) = may_conflict {
+            match Git(work_tree).conflicts() {
+                Ok(paths) if paths.is_empty() => (),
+                Ok(paths) => {
+                    if let Some(repository) = self.repositories.get_mut(work_tree) {
+                        repository.conflict_told = true;
+                    }
+                    self.send(work_tree, conflict(progress, paths));
+                }
+                Err(error) => self.say_error(work_tree, &error),
+            }
+        }
+    }
+
+    fn tell(&self, work_tree: &Path, now: &Snapshot, change: SnapshotChange) -> Result<(), GitError> {
+        let git = Git(work_tree);
+        let what = match change {
+            SnapshotChange::Commit { .. } if !self.settings.commit => return Ok(()),
+            SnapshotChange::Commit { id } => {
+                // What git cannot say is left out; that there was a commit is known without it.
+                let asked = git.summary(&id).and_then(|summary| Ok((summary, git.added_by(&id)?)));
+                let (summary, added) = match asked {
+                    Ok(answer) => answer,
+                    Err(error) => {
+                        self.say_error(work_tree, &error);
+                        Default::default()
+                    }
+                };
+                GitChange::Commit { id, summary, added }
+            }
+            SnapshotChange::Push { branch } => GitChange::Push { branch },
+            // In the middle of a merge the index has all of the other side's work.
+            SnapshotChange::Stage if !self.settings.stage || now.progress.is_some() => return Ok(()),
+            SnapshotChange::Stage => {
+                let head = now.commit.as_deref();
+                let sizes = git.staged_sizes(head)?;
+                if sizes.is_empty() {
+                    return Ok(());
+                }
+                GitChange::Stage { added: git.added_by_index(head)?, large: sizes }
+            }
+        };
+        self.send(work_tree, what);
+        Ok(())
+    }
+
+    fn send(&self, work_tree: &Path, what: GitChange) {
+        // The receiver lives as long as the process.
+        let _ = self.events.send(Event::Git(GitEvent { repository: work_tree.to_owned(), what }));
+    }
+
+    fn say_once(&self, work_tree: &Path, why: &str) {
+        self.notices.once(
+            format!("git {}", work_tree.display()),
+            format!("{} is not followed: {why}", work_tree.display()),
+        );
+    }
+
+    fn say_error(&self, work_tree: &Path, error: &GitError) {
+        match error {
+            GitError::Missing | GitError::Start(_) => self.notices.once("git", error),
+            GitError::Slow | GitError::Refused(_) => {
+                let text =
+                    format!("{}: {error}; other repositories are followed as before", work_tree.display());
+                self.notices.once(format!("git {}", work_tree.display()), text)
+            }
+        };
+    }
+}
+
+fn conflict(progress: Progress, paths: Vec<String>) -> GitChange {
+    match progress {
+        Progress::Rebase => GitChange::RebaseFailed { paths },
+        Progress::Merge => GitChange::MergeConflict { paths, command: "merge" },
+        Progress::CherryPick => GitChange::MergeConflict { paths, command: "cherry-pick" },
+        Progress::Revert => GitChange::MergeConflict { paths, command: "revert" },
+    }
+}

@@ -1,0 +1,243 @@
+//! Puts the parts together: watchers, detectors, and where observations go.
+
+use std::io::{self, Write as _};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+use talon_proto::agent::Observation;
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::agent::{AgentSender, AgentSettings};
+use crate::checker::Checkers;
+use crate::config::{Config, FileKind, GitKind};
+use crate::detection::Detection;
+use crate::event::{Change, CommandEvent, Event};
+use crate::files::{FileSettings, FileSinks, Rules};
+use crate::git::GitSettings;
+use crate::limits::{EVENTS, TICK};
+use crate::notice::{Notices, say};
+use crate::queue::Queue;
+use crate::shell::History;
+use crate::{files, git, shell};
+
+/// How long what waits may take to be sent at the end.
+const LAST_SEND: Duration = Duration::from_secs(2);
+
+/// Where observations go.
+pub(crate) enum Target {
+    Agent(PathBuf),
+    /// One JSON object a line on stdout.
+    DryRun,
+}
+
+/// Watches until a signal ends it.
+///
+/// # Errors
+/// When the kernel or the shells' socket refuses, with what to do.
+pub(crate) async fn run(config: Config, roots: Vec<PathBuf>, target: Target) -> Result<(), String> {
+    let ended = |error: io::Error| format!("cannot wait for signals: {error}");
+    let (mut terminated, mut interrupted) =
+        (signal(SignalKind::terminate()).map_err(ended)?, signal(SignalKind::interrupt()).map_err(ended)?);
+    let notices = Notices::default();
+    let (events, received) = mpsc::sync_channel(EVENTS);
+    let queue = Arc::new(Queue::default());
+    let shell_dropped = Arc::new(AtomicU64::new(0));
+
+    let mut socket = None;
+    if config.watchers.shell.enabled {
+        let served = shell::start(roots.clone(), events.clone(), Arc::clone(&shell_dropped), notices.clone());
+        match served {
+            Ok(path) => socket = Some(path),
+            Err(error @ shell::ListenError::InUse(_)) => return Err(error.to_string()),
+            // Files and git are watched without it.
+            Err(error) => say(error),
+        }
+    }
+    let (repositories, found) = mpsc::channel();
+    if config.watchers.git.enabled {
+        let wants = |kind| config.watchers.git.events.contains(&kind);
+        let settings = GitSettings { stage: wants(GitKind::Stage), commit: wants(GitKind::Commit) };
+        git::start(settings, found, events.clone(), notices.clone())
+            .map_err(|error| format!("cannot follow repositories: {error}"))?;
+    }
+    let checkers = Checkers::start(&config.checkers, &events, &notices);
+    let ready = move |directories, files| say(format!("watches {files} files in {directories} directories"));
+    let sinks = FileSinks { events, repositories };
+    files::start(file_settings(&config, &roots), sinks, notices.clone(), ready)
+        .map_err(|error| format!("cannot watch files: {error}"))?;
+
+    let home = std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
+    let detection = Detection::new(config.clone(), roots, home, Instant::now());
+    let history = config.watchers.shell.history_file.clone().map(History::new);
+    let detector =
+        Detector { detection, history, checkers, queue: Arc::clone(&queue), notices: notices.clone() };
+    std::thread::Builder::new()
+        .name("detection".to_owned())
+        .spawn(move || detector.run(&received))
+        .map_err(|error| format!("cannot start a thread: {error}"))?;
+
+    let mut sink = match target {
+        Target::DryRun => Sink::Stdout(queue),
+        Target::Agent(path) => {
+            let settings = AgentSettings {
+                socket: path,
+                cooldown_ms: config
+                    .cooldown
+                    .map(|span| u64::try_from(span.0.as_millis()).unwrap_or(u64::MAX)),
+                max_ghosts_per_hour: config.max_ghosts_per_hour,
+            };
+            Sink::Agent(Box::new(AgentSender::new(settings, queue, shell_dropped, notices)))
+        }
+    };
+    let result = tokio::select! {
+        result = sink.run() => result,
+        _ = terminated.recv() => Ok(()),
+        _ = interrupted.recv() => Ok(()),
+    };
+    sink.finish().await;
+    if let Some(path) = socket {
+        // Gone already, else.
+        let _ = std::fs::remove_file(path);
+    }
+    result.map_err(|error| format!("cannot write the output: {error}"))
+}
+
+fn file_settings(config: &Config, roots: &[PathBuf]) -> FileSettings {
+    let filesystem = &config.watchers.filesystem;
+    let change = |kind: &FileKind| match kind {
+        FileKind::Add => Change::Added,
+        FileKind::Change => Change::Changed,
+        FileKind::Unlink => Change::Removed,
+    };
+    FileSettings {
+        roots: roots.to_vec(),
+        rules: Rules { ignore: filesystem.ignore.clone(), max_files: filesystem.max_files },
+        changes: filesystem.events.iter().map(change).collect(),
+        max_files: filesystem.max_files,
+        max_directories: filesystem.max_directories,
+    }
+}
+
+enum Sink {
+    Agent(Box<AgentSender>),
+    Stdout(Arc<Queue>),
+}
+
+impl Sink {
+    /// A pipe that was closed ends a dry run.
+    async fn run(&mut self) -> io::Result<()> {
+        match self {
+            Self::Agent(sender) => {
+                sender.run().await;
+                Ok(())
+            }
+            Self::Stdout(queue) => loop {
+                queue.filled().await;
+                match print(queue) {
+                    Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(()),
+                    printed => printed?,
+                }
+            },
+        }
+    }
+
+    async fn finish(&mut self) {
+        match self {
+            Self::Agent(sender) => {
+                // What cannot be sent now is lost with this process, and is said.
+                let sent = tokio::time::timeout(LAST_SEND, sender.send_rest()).await;
+                if !matches!(sent, Ok(Ok(()))) {
+                    say("ends with observations that the agent did not take");
+                }
+            }
+            Self::Stdout(queue) => {
+                let _ = print(queue);
+            }
+        }
+    }
+}
+
+/// Prints what waits.
+fn print(queue: &Queue) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    while !queue.is_empty() {
+        let (batch, dropped) = queue.batch();
+        for observation in &batch {
+            serde_json::to_writer(&mut out, observation)?;
+            writeln!(out)?;
+        }
+        queue.sent(&batch, dropped);
+    }
+    out.flush()
+}
+
+/// The thread that has the detectors.
+struct Detector {
+    detection: Detection,
+    history: Option<History>,
+    checkers: Checkers,
+    queue: Arc<Queue>,
+    notices: Notices,
+}
+
+impl Detector {
+    fn run(mut self, received: &Receiver<Event>) {
+        let mut tick = Instant::now() + TICK;
+        loop {
+            let event = received.recv_timeout(tick.saturating_duration_since(Instant::now()));
+            let now = Instant::now();
+            match event {
+                Ok(event) => self.take(event, now),
+                Err(RecvTimeoutError::Timeout) => (),
+                // All watchers ended; what they could not go on with was said.
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+            if now >= tick {
+                tick = now + TICK;
+                self.read_history(now);
+                if let Some(idle) = self.detection.tick(now) {
+                    self.send(idle);
+                }
+            }
+        }
+    }
+
+    fn take(&mut self, event: Event, now: Instant) {
+        if let Event::File(file) = &event
+            && file.change != Change::Removed
+        {
+            self.checkers.saved(&file.path, file.repository.as_deref());
+        }
+        for observation in self.detection.observe(event, now) {
+            self.send(observation);
+        }
+    }
+
+    fn read_history(&mut self, now: Instant) {
+        let Some(history) = &mut self.history else { return };
+        match history.appended() {
+            Ok(commands) => {
+                for command in commands {
+                    // It does not say where; the home directory is what shells begin with.
+                    let directory = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_else(|| "/".into());
+                    let event = CommandEvent { command, exit_code: None, directory, duration_ms: None };
+                    self.take(Event::Command(event), now);
+                }
+            }
+            Err(error) => {
+                self.notices
+                    .once("history", format!("cannot read shadow.watchers.shell.history_file: {error}"));
+            }
+        }
+    }
+
+    fn send(&self, observation: Observation) {
+        if self.queue.push(observation) {
+            self.notices
+                .once("dropped", "the agent takes nothing: the oldest observations are dropped, and counted");
+        }
+    }
+}
