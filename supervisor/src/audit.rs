@@ -242,6 +242,14 @@ fn principal(peer: &Peer) -> Caller {
     }
 }
 
+/// For whom a call is: the gateway's subject, the agent's sender, or else the user of this machine.
+pub(crate) fn subject(peer: &Peer, call: &Call) -> String {
+    match trusted_context(peer, call, SENDER_KEY) {
+        sender if sender.is_empty() => format!("uid:{}", peer.uid),
+        sender => sender,
+    }
+}
+
 /// A value of the call's context, if it comes from the agent, or was set for the gateway. Other clients could claim anything.
 fn trusted_context(peer: &Peer, call: &Call, key: &str) -> String {
     call.context.get(key).filter(|_| peer.is_agent() || peer.is_gateway()).cloned().unwrap_or_default()

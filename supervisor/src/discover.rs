@@ -141,8 +141,11 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("talon.yaml");
         std::fs::write(&file, text).unwrap();
-        let options =
-            LoadOptions { file: Some(file), overrides: Vec::new(), environment: Environment::of_process() };
+        let options = LoadOptions {
+            file: Some(file),
+            overlay: config::OverlayUse::Ignore,
+            ..LoadOptions::of_process()
+        };
         (dir, load(&options).unwrap())
     }
 

@@ -19,6 +19,7 @@
 //! | [`reload`] | changes of configuration and plugins at runtime |
 //! | [`program_lookup`] | the other programs that are installed with `talon` |
 //! | [`serve`] | start, handover and stop of the supervisor |
+//! | [`series`] | numbers over time |
 //! | [`service`] | the common part of the supervisor's own services |
 //! | [`socket`] | the supervisor's unix sockets |
 //! | [`state`] | the supervisor's side of the state service |
@@ -42,6 +43,7 @@ pub mod receipts;
 pub mod reload;
 mod script_audit;
 pub mod serve;
+pub mod series;
 pub mod service;
 pub mod socket;
 pub mod state;

@@ -7,6 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::backends::Backends;
 use crate::background::BackgroundTurns;
+use crate::config_updates::ConfigUpdates;
 use crate::identity::{Authenticate, Rates, Revocations};
 use crate::settings::Settings;
 use crate::ws::SocketCounters;
@@ -23,6 +24,8 @@ pub struct App {
     pub(crate) sockets: Arc<SocketCounters>,
     /// Places of turns that nobody waits for.
     pub(crate) background_turns: BackgroundTurns,
+    /// Changes of the configuration.
+    pub(crate) config_updates: ConfigUpdates,
     /// What is open for long (WebSocket, SSE) watches its caller's credential here.
     pub revocations: Revocations,
     ending: CancellationToken,
@@ -44,6 +47,7 @@ impl App {
             rates: Arc::default(),
             sockets: Arc::default(),
             background_turns: BackgroundTurns::default(),
+            config_updates: ConfigUpdates::default(),
             revocations: Revocations::default(),
             ending,
         }

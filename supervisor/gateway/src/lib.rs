@@ -29,6 +29,7 @@
 //! | `session_events` | the events of a caller's sessions, across restarts of the agent |
 //! | `events` | what both carry: pure types, and what a message of the agent becomes |
 //! | [`app`] | what all routes share |
+//! | `config_updates` | changes of the configuration, for clients that may read it |
 //! | `background` | places of turns that nobody waits for |
 //! | [`testing`] | the router over given connections, without a supervisor |
 
@@ -36,6 +37,7 @@ pub mod api;
 pub mod app;
 pub mod backends;
 mod background;
+mod config_updates;
 mod control;
 mod credentials;
 mod events;

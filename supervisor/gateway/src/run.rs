@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
 use crate::backends::Backends;
+use crate::config_updates;
 use crate::control::{ConnectionError, SupervisorConnector, SupervisorControl, message};
 use crate::credentials::{HostCredentials, follow_revocations};
 use crate::listener::{Certificates, ListenError, Server, TlsError, Traffic, bind, handed_in, serve};
@@ -178,6 +179,8 @@ impl RunningGateway {
         tokio::spawn(serve(listener, server.clone()));
         let following = follow_revocations(app.backends.clone(), app.revocations.clone());
         let ending = app.ending();
+        tokio::spawn(async move { ending.run_until_cancelled(following).await });
+        let (ending, following) = (app.ending(), config_updates::follow(app.clone()));
         tokio::spawn(async move { ending.run_until_cancelled(following).await });
         let traffic = server.traffic();
         Self { app, server, certificates, connector, traffic }

@@ -7,9 +7,10 @@
 //! | `layers`, `substitute` | file, environment and flags, each checked against the schema by [`talon_plugin_config::document`] |
 //! | `merge` | merges them with figment |
 //! | `options`, `load` | from the sources to the checked configuration |
+//! | `overlay` | what is changed while the supervisor runs |
 //! | `lua` | `plugins.lua` as a plugin and entries of `extensions` |
 //! | `check` | checks that no schema can express |
-//! | `show`, `reference` | output for people |
+//! | `show`, `values`, `reference` | output for people and for clients |
 //! | `diff` | the differences of two configurations |
 //! | `peers`, `specs` | the configuration in the form that other modules need |
 //!
@@ -24,6 +25,7 @@ mod load;
 pub(crate) mod lua;
 mod merge;
 mod options;
+pub(crate) mod overlay;
 mod peers;
 mod reference;
 pub(crate) mod regular_file;
@@ -33,11 +35,13 @@ mod show;
 mod specs;
 mod substitute;
 mod types;
+mod values;
 
 pub(crate) use self::confirm_patterns::read_confirm_patterns;
 pub use self::environment::{DefaultPath, DefaultPaths, Environment};
 pub use self::load::{Loaded, load, load_runtime_dir};
 pub use self::options::{LoadOptions, Override};
+pub use self::overlay::OverlayUse;
 pub(crate) use self::peers::name_of;
 pub use self::peers::{AllowedActions, PeerPolicy, Rights};
 pub use self::reference::{EXAMPLE, write_reference};
@@ -53,6 +57,7 @@ pub use self::types::{
     PluginStorageEngine, Plugins, Quarantine, Quota, QuotaOverride, Reload, Role, Sandbox, State, Tools,
     Traces, User,
 };
+pub(crate) use self::values::ConfigRow;
 pub use talon_plugin_config::document::origin::{KeyPath, Source};
 pub use talon_plugin_config::document::problem::{Problem, Problems as ConfigErrors};
 pub use talon_plugin_config::entry::SandboxMode;

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use super::environment::Environment;
+use super::overlay::OverlayUse;
 
 /// The sources of a configuration.
 #[derive(Debug, Clone)]
@@ -13,6 +14,8 @@ pub struct LoadOptions {
     pub overrides: Vec<Override>,
     /// The environment and identity of the process.
     pub environment: Environment,
+    /// What is taken of the overlay.
+    pub overlay: OverlayUse,
 }
 
 /// One value from the command line.
@@ -30,7 +33,7 @@ impl LoadOptions {
     /// The options of this process, without flags.
     #[must_use]
     pub fn of_process() -> Self {
-        Self { file: None, overrides: Vec::new(), environment: Environment::of_process() }
+        Self { file: None, overrides: Vec::new(), environment: Environment::of_process(), overlay: OverlayUse::Read }
     }
 
     /// Adds a value from a flag.

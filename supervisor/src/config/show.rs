@@ -32,7 +32,7 @@ impl Loaded {
     }
 
     /// The values, with possible secrets hidden.
-    fn shown_values(&self) -> Map<String, Value> {
+    pub(super) fn shown_values(&self) -> Map<String, Value> {
         let as_read = lua::without_written_out(&self.config);
         let mut value = serde_json::to_value(&as_read).unwrap_or_default();
         self.hide(&mut value, &schema::config(), &KeyPath::top());

@@ -20,6 +20,7 @@ use talon_sanitize::{Sanitizer, SettingsError};
 use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 
+use super::call_log::CallLog;
 use super::capabilities;
 use super::stack_entry::{CachedCapabilities, ConfiguredStacks, StackEntry};
 use crate::config::{CallPolicy, Config};
@@ -44,6 +45,7 @@ pub struct Dispatcher {
     pub(super) in_flight: TaskTracker,
     pub(super) draining: AtomicBool,
     pub(super) first_waiters: Semaphore,
+    pub(super) calls: CallLog,
 }
 
 /// The current load of a plugin and its counters.
@@ -73,6 +75,7 @@ impl Dispatcher {
             in_flight: TaskTracker::new(),
             draining: AtomicBool::new(false),
             first_waiters: Semaphore::new(MAX_FIRST_WAITERS),
+            calls: CallLog::default(),
         }
     }
 
@@ -109,6 +112,17 @@ impl Dispatcher {
         let entry = self.entry(plugin);
         entry.gauges.breaker.reset();
         entry.quarantine.lift();
+    }
+
+    /// Lifts a plugin's quarantine. Returns whether it was in one.
+    pub fn lift_quarantine(&self, plugin: &Plugin) -> bool {
+        self.entry(plugin).quarantine.lift()
+    }
+
+    /// The latest calls of clients.
+    #[must_use]
+    pub fn calls(&self) -> &CallLog {
+        &self.calls
     }
 
     /// The quarantined plugins, each with the amount of control syntax that caused it: for a supervisor that

@@ -30,11 +30,12 @@ use tower::{Layer, Service, ServiceBuilder};
 
 use super::call_finished::{CallFinishedEvent, CallSummary};
 use super::call_id::{CallId, call_id};
+use super::call_log::{NewCall, RunningCall};
 use super::dispatcher::{Dispatcher, DrainingError};
 use super::executor::EXECUTOR;
 use super::grant::grant_for;
 use super::plugin_request::{call_error, plugin_request};
-use super::request_context::{log, scope, session, trace};
+use super::request_context::{log, scope, session, trace, trace_id};
 use super::response::response;
 use super::role_call::role_call;
 use super::role_meter::RoleMeter;
@@ -71,6 +72,7 @@ pub(super) struct AcceptedCall {
     target: CallTarget,
     recording: CallRecording,
     receipt: Option<ReceiptDraft>,
+    running: RunningCall,
 }
 
 /// What comes in: who calls, with which rights, for whom, and where to.
@@ -83,6 +85,7 @@ pub(super) fn accept(
 ) -> Result<AcceptedCall, Status> {
     let permitted = require(&request, Role::Call)?;
     let trace = trace(&request);
+    let trace_id = trace_id(&request);
     let request = request.into_inner();
     let mut role = role_call(&permitted.peer, &request, || dispatcher.config())?;
     if let Some(role) = &mut role
@@ -139,18 +142,27 @@ pub(super) fn accept(
     let session = role.as_ref().map_or_else(|| session(&call.context), |role| &role.label);
     let recording = audit.call(&permitted.peer, session, &call, digest);
     let receipt = receipts.draft(&permitted.peer, session, &call);
-    Ok(AcceptedCall { requested_id, call, target, recording, receipt })
+    let (running, timings) = dispatcher.calls.begin(NewCall {
+        subject: crate::audit::subject(&permitted.peer, &call),
+        session,
+        trace_id,
+        arguments: (dispatcher.raw_bytes() > 0).then(|| crate::audit::arguments_json(&call)),
+        call: &call,
+    });
+    call.layer_timings = timings;
+    Ok(AcceptedCall { requested_id, call, target, recording, receipt, running })
 }
 
 impl AcceptedCall {
     /// Executes the call and records its end. Dropping the future cancels the call down to the plugin.
     pub(super) async fn run(self, dispatcher: &Dispatcher) -> Result<ExecuteResponse, Status> {
-        let Self { requested_id, call, target, recording, receipt } = self;
+        let Self { requested_id, call, target, recording, receipt, running } = self;
         let accepted = call.accepted;
         let Ok(guarded) = dispatcher.run(call, target).await else {
             recording.discard();
             return Err(draining());
         };
+        running.finish(&guarded);
         recording.finish(&guarded).await;
         let receipt = receipt.map(|receipt| receipt.sign(&guarded));
         Ok(ExecuteResponse { receipt, ..response(requested_id, guarded, accepted.elapsed()) })

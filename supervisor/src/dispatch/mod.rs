@@ -18,10 +18,12 @@
 //! | `directory`, `unknown_plugin` | how `resolve` sees plugins |
 //! | `core` | the supervisor's own actions, which are called like a plugin's |
 //! | [`capabilities`] | a plugin's declaration, sanitized |
+//! | `call_log` | the latest calls, for an operator |
 //! | `call_finished`, `counters`, `latency_window`, `statistics` | what is recorded of calls |
 
 mod call_finished;
 mod call_id;
+mod call_log;
 pub mod capabilities;
 mod configured_stacks;
 mod core;
@@ -45,6 +47,7 @@ mod statistics;
 mod unknown_plugin;
 
 pub(crate) use call_id::requested_id;
+pub use call_log::{CallEnd, CallLog, KEPT_CALLS, LoggedCall};
 pub use counters::{OTHER_ACTION, OUTCOMES, OutcomeCounts};
 pub use dispatcher::{CallGauge, Dispatcher, DrainingError};
 pub(crate) use execute::execute;

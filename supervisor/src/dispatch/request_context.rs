@@ -21,6 +21,16 @@ pub(super) fn trace(request: &Request<ExecuteRequest>) -> Option<ArcById<dyn Tra
     Some(ArcById::<dyn TraceContext>::new(Arc::new(TraceAdapter(trace))))
 }
 
+/// The id of that trace, for who looks at calls; empty if there is none.
+pub(super) fn trace_id(request: &Request<ExecuteRequest>) -> String {
+    const DIGITS: usize = 32;
+    let header =
+        request.metadata().get("traceparent").and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let id = header.split('-').nth(1).unwrap_or_default();
+    let is_id = id.len() == DIGITS && id.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if is_id { id.to_owned() } else { String::new() }
+}
+
 /// Adapts a call's trace to the guard's trait.
 struct TraceAdapter(CallTrace);
 

@@ -8,10 +8,11 @@ use talon_guard::ResolveError;
 use talon_guard::resolve::Suggestions;
 use talon_plugin::{Events, Plugin, Registry};
 use talon_plugin_config::name::RESERVED_NAME;
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tonic::{Request, Status};
 
 use super::closing::StreamCloser;
+use super::diagnosis::Diagnoses;
 use super::exit_requests::ExitSender;
 use crate::agent;
 use crate::audit::{Audit, OperationRecording};
@@ -22,6 +23,7 @@ use crate::gateway::GatewaySupervisor;
 use crate::peer::Peer;
 use crate::receipts::Receipts;
 use crate::reload::Reloader;
+use crate::series::Series;
 use crate::state::StateSupervisor;
 use crate::to_wire::status_text;
 use crate::usage::UsageReader;
@@ -59,6 +61,8 @@ pub struct SupervisorInfo {
     pub gateway: Option<GatewaySupervisor>,
     /// Access to the gateway; `None` if state is off.
     pub credentials: Option<Credentials>,
+    /// Numbers over time; `None` without a gateway.
+    pub series: Option<Series>,
 }
 
 /// The supervisor's parts as the handlers use them. Cheap to clone.
@@ -72,6 +76,9 @@ pub(super) struct HostContext {
     /// Ends the streams when the supervisor ends.
     pub(super) closing: StreamCloser,
     pub(super) exit_requests: ExitSender,
+    /// Held while the audit log is read.
+    pub(super) reading: Arc<Semaphore>,
+    pub(super) diagnoses: Arc<Diagnoses>,
 }
 
 impl HostContext {
@@ -82,6 +89,12 @@ impl HostContext {
         let nobody = Audit::default();
         let audit = if peer.is_some() { &self.info.audit } else { &nobody };
         audit.operation(peer, verb, subject)
+    }
+
+    /// Waits until nobody else reads the audit log, which may be large: one reader at a time costs the others nothing.
+    pub(super) async fn reading_turn(&self) -> Result<OwnedSemaphorePermit, Status> {
+        let turn = Arc::clone(&self.reading).acquire_owned().await;
+        turn.map_err(|_| Status::internal("internal error"))
     }
 
     /// The plugin of that name, or an error that names the nearest ones.

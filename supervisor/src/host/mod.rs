@@ -5,10 +5,14 @@
 
 mod accept;
 mod agent_connection;
+mod audit_log;
+mod calls;
 mod closing;
+mod configuration;
 mod connection;
 mod context;
 mod credentials;
+mod diagnosis;
 mod events;
 mod exit_requests;
 mod extensions;
@@ -22,6 +26,7 @@ mod plugins;
 mod raw_answers;
 mod receipts;
 mod reload;
+mod series;
 mod server;
 mod service;
 mod state_proxy;

@@ -1,4 +1,4 @@
-//! `Start`, `Stop`, `Restart`, `RefreshCapabilities` and `Approve`: operations on plugins. Each is answered
+//! `Start`, `Stop`, `Restart`, `RefreshCapabilities`, `Approve` and `LiftQuarantine`: operations on plugins. Each is answered
 //! when the plugin has reached the state, or with the reason why it has not.
 //!
 //! An operation is carried out even if the client goes away meanwhile.
@@ -8,8 +8,9 @@ use std::sync::Arc;
 
 use talon_plugin::{OperateError, Plugin};
 use talon_proto::host::{
-    self, ApproveRequest, ApproveResponse, RefreshCapabilitiesRequest, RefreshCapabilitiesResponse,
-    RestartRequest, RestartResponse, StartRequest, StartResponse, StopRequest, StopResponse,
+    self, ApproveRequest, ApproveResponse, LiftQuarantineRequest, LiftQuarantineResponse,
+    RefreshCapabilitiesRequest, RefreshCapabilitiesResponse, RestartRequest, RestartResponse, StartRequest,
+    StartResponse, StopRequest, StopResponse,
 };
 use talon_sanitize::Raw;
 use tonic::{Request, Response, Status};
@@ -67,6 +68,16 @@ pub(super) async fn approve(
     let approved = context.carry_out(&plugin, approve).await?;
     tracing::info!(plugin = %plugin.name(), actions = approved.join(","), "approved");
     Ok(Response::new(ApproveResponse { plugin: Some(context.view(&plugin)), approved }))
+}
+
+/// Earlier answers no longer count; the plugin's processes stay.
+pub(super) fn lift_quarantine(
+    context: &HostContext,
+    request: &Request<LiftQuarantineRequest>,
+) -> Result<Response<LiftQuarantineResponse>, Status> {
+    let plugin = authorize(context, request, "lift_quarantine", &request.get_ref().name)?;
+    let lifted = context.dispatcher.lift_quarantine(&plugin);
+    Ok(Response::new(LiftQuarantineResponse { plugin: Some(context.view(&plugin)), lifted }))
 }
 
 /// Checks the role and records the operation.

@@ -5,16 +5,20 @@ use futures_util::stream::BoxStream;
 use talon_proto::host::host_server::Host;
 use talon_proto::host::{
     AckEventsRequest, AckEventsResponse, ApproveRequest, ApproveResponse, CheckCredentialRequest,
-    CheckCredentialResponse, CreateTokenRequest, CreateTokenResponse, CredentialChange, Event,
-    ExecuteRequest, ExecuteResponse, ExecuteUpdate, GetPluginRequest, GetPluginResponse, GetRawAnswerRequest,
-    GetRawAnswerResponse, GetStatusRequest, GetStatusResponse, HandOverRequest, HandOverResponse, HostEvent,
+    CheckCredentialResponse, CreateTokenRequest, CreateTokenResponse, CredentialChange, DiagnoseRequest,
+    DiagnoseResponse, Event, ExecuteRequest, ExecuteResponse, ExecuteUpdate, GetCallRequest, GetCallResponse,
+    GetConfigRequest, GetConfigResponse, GetPluginRequest, GetPluginResponse, GetRawAnswerRequest,
+    GetRawAnswerResponse, GetSeriesRequest, GetSeriesResponse, GetStatusRequest, GetStatusResponse,
+    HandOverRequest, HandOverResponse, HostEvent, LiftQuarantineRequest, LiftQuarantineResponse,
+    ListCallsRequest, ListCallsResponse, ListConfigChangesRequest, ListConfigChangesResponse,
     ListPluginsRequest, ListPluginsResponse, ListRawAnswersRequest, ListRawAnswersResponse,
     ListTokensRequest, ListTokensResponse, LogLine, LogsRequest, OpenGatewayRequest, OpenGatewayResponse,
-    RedeemLinkRequest, RedeemLinkResponse, RefreshCapabilitiesRequest, RefreshCapabilitiesResponse,
-    ReloadPluginRequest, ReloadPluginResponse, ReloadRequest, ReloadResponse, RestartRequest,
-    RestartResponse, RevokeTokenRequest, RevokeTokenResponse, ShutdownRequest, ShutdownResponse,
-    StartRequest, StartResponse, StopRequest, StopResponse, SubscribeRequest, VerifyReceiptsRequest,
-    VerifyReceiptsResponse, WatchCredentialsRequest, WatchEventsRequest,
+    PatchConfigRequest, PatchConfigResponse, RedeemLinkRequest, RedeemLinkResponse,
+    RefreshCapabilitiesRequest, RefreshCapabilitiesResponse, ReloadPluginRequest, ReloadPluginResponse,
+    ReloadRequest, ReloadResponse, RestartRequest, RestartResponse, RevokeTokenRequest, RevokeTokenResponse,
+    SearchAuditRequest, SearchAuditResponse, ShutdownRequest, ShutdownResponse, StartRequest, StartResponse,
+    StopRequest, StopResponse, SubscribeRequest, VerifyAuditRequest, VerifyAuditResponse,
+    VerifyReceiptsRequest, VerifyReceiptsResponse, WatchCredentialsRequest, WatchEventsRequest,
 };
 use tokio::sync::mpsc;
 use tonic::{Request, Response, Status};
@@ -199,6 +203,51 @@ impl Host for PendingHost {
         &self,
         _: Request<WatchCredentialsRequest>,
     ) -> Result<Response<Self::WatchCredentialsStream>, Status> {
+        unimplemented()
+    }
+    async fn search_audit(
+        &self,
+        _: Request<SearchAuditRequest>,
+    ) -> Result<Response<SearchAuditResponse>, Status> {
+        unimplemented()
+    }
+    async fn verify_audit(
+        &self,
+        _: Request<VerifyAuditRequest>,
+    ) -> Result<Response<VerifyAuditResponse>, Status> {
+        unimplemented()
+    }
+    async fn diagnose(&self, _: Request<DiagnoseRequest>) -> Result<Response<DiagnoseResponse>, Status> {
+        unimplemented()
+    }
+    async fn get_config(&self, _: Request<GetConfigRequest>) -> Result<Response<GetConfigResponse>, Status> {
+        unimplemented()
+    }
+    async fn patch_config(
+        &self,
+        _: Request<PatchConfigRequest>,
+    ) -> Result<Response<PatchConfigResponse>, Status> {
+        unimplemented()
+    }
+    async fn list_config_changes(
+        &self,
+        _: Request<ListConfigChangesRequest>,
+    ) -> Result<Response<ListConfigChangesResponse>, Status> {
+        unimplemented()
+    }
+    async fn list_calls(&self, _: Request<ListCallsRequest>) -> Result<Response<ListCallsResponse>, Status> {
+        unimplemented()
+    }
+    async fn get_call(&self, _: Request<GetCallRequest>) -> Result<Response<GetCallResponse>, Status> {
+        unimplemented()
+    }
+    async fn get_series(&self, _: Request<GetSeriesRequest>) -> Result<Response<GetSeriesResponse>, Status> {
+        unimplemented()
+    }
+    async fn lift_quarantine(
+        &self,
+        _: Request<LiftQuarantineRequest>,
+    ) -> Result<Response<LiftQuarantineResponse>, Status> {
         unimplemented()
     }
 }

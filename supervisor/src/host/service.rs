@@ -7,16 +7,20 @@ use talon_plugin::{Events, Registry};
 use talon_proto::host::host_server::Host;
 use talon_proto::host::{
     AckEventsRequest, AckEventsResponse, ApproveRequest, ApproveResponse, CheckCredentialRequest,
-    CheckCredentialResponse, CreateTokenRequest, CreateTokenResponse, CredentialChange, Event,
-    ExecuteRequest, ExecuteResponse, ExecuteUpdate, GetPluginRequest, GetPluginResponse, GetRawAnswerRequest,
-    GetRawAnswerResponse, GetStatusRequest, GetStatusResponse, HandOverRequest, HandOverResponse, HostEvent,
+    CheckCredentialResponse, CreateTokenRequest, CreateTokenResponse, CredentialChange, DiagnoseRequest,
+    DiagnoseResponse, Event, ExecuteRequest, ExecuteResponse, ExecuteUpdate, GetCallRequest, GetCallResponse,
+    GetConfigRequest, GetConfigResponse, GetPluginRequest, GetPluginResponse, GetRawAnswerRequest,
+    GetRawAnswerResponse, GetSeriesRequest, GetSeriesResponse, GetStatusRequest, GetStatusResponse,
+    HandOverRequest, HandOverResponse, HostEvent, LiftQuarantineRequest, LiftQuarantineResponse,
+    ListCallsRequest, ListCallsResponse, ListConfigChangesRequest, ListConfigChangesResponse,
     ListPluginsRequest, ListPluginsResponse, ListRawAnswersRequest, ListRawAnswersResponse,
     ListTokensRequest, ListTokensResponse, LogLine, LogsRequest, OpenGatewayRequest, OpenGatewayResponse,
-    RedeemLinkRequest, RedeemLinkResponse, RefreshCapabilitiesRequest, RefreshCapabilitiesResponse,
-    ReloadPluginRequest, ReloadPluginResponse, ReloadRequest, ReloadResponse, RestartRequest,
-    RestartResponse, RevokeTokenRequest, RevokeTokenResponse, ShutdownRequest, ShutdownResponse,
-    StartRequest, StartResponse, StopRequest, StopResponse, SubscribeRequest, VerifyReceiptsRequest,
-    VerifyReceiptsResponse, WatchCredentialsRequest, WatchEventsRequest,
+    PatchConfigRequest, PatchConfigResponse, RedeemLinkRequest, RedeemLinkResponse,
+    RefreshCapabilitiesRequest, RefreshCapabilitiesResponse, ReloadPluginRequest, ReloadPluginResponse,
+    ReloadRequest, ReloadResponse, RestartRequest, RestartResponse, RevokeTokenRequest, RevokeTokenResponse,
+    SearchAuditRequest, SearchAuditResponse, ShutdownRequest, ShutdownResponse, StartRequest, StartResponse,
+    StopRequest, StopResponse, SubscribeRequest, VerifyAuditRequest, VerifyAuditResponse,
+    VerifyReceiptsRequest, VerifyReceiptsResponse, WatchCredentialsRequest, WatchEventsRequest,
 };
 use tokio::sync::Semaphore;
 use tonic::{Request, Response, Status};
@@ -26,7 +30,8 @@ use super::context::{HostContext, SupervisorInfo};
 use super::exit_requests::ExitSender;
 use super::limits::MAX_FOLLOWERS;
 use super::{
-    credentials, events, exit_requests, operate, plugins, raw_answers, receipts, reload, status, streams,
+    audit_log, calls, configuration, credentials, diagnosis, events, exit_requests, operate, plugins,
+    raw_answers, receipts, reload, series, status, streams,
 };
 use crate::dispatch::{self, Dispatcher};
 
@@ -50,9 +55,20 @@ impl HostService {
     ) -> Self {
         let followers = Arc::new(Semaphore::new(MAX_FOLLOWERS));
         let info = Arc::new(about);
-        Self {
-            context: HostContext { registry, dispatcher, events, info, followers, closing, exit_requests },
-        }
+        let reading = Arc::new(Semaphore::new(1));
+        let diagnoses = Arc::default();
+        let context = HostContext {
+            registry,
+            dispatcher,
+            events,
+            info,
+            followers,
+            closing,
+            exit_requests,
+            reading,
+            diagnoses,
+        };
+        Self { context }
     }
 
     /// The same service for another server, with another closer for its streams.
@@ -300,5 +316,88 @@ impl Host for HostService {
         request: Request<WatchCredentialsRequest>,
     ) -> Result<Response<Self::WatchCredentialsStream>, Status> {
         credentials::watch(&self.context, &request)
+    }
+
+    async fn search_audit(
+        &self,
+        request: Request<SearchAuditRequest>,
+    ) -> Result<Response<SearchAuditResponse>, Status> {
+        let recording = self.context.record(&request, "search_audit", &request.get_ref().text);
+        let result = audit_log::search(&self.context, request).await;
+        recording.finish(&result);
+        result
+    }
+
+    async fn verify_audit(
+        &self,
+        request: Request<VerifyAuditRequest>,
+    ) -> Result<Response<VerifyAuditResponse>, Status> {
+        let recording = self.context.record(&request, "verify_audit", "");
+        let result = audit_log::check(&self.context, request).await;
+        recording.finish(&result);
+        result
+    }
+
+    async fn diagnose(
+        &self,
+        request: Request<DiagnoseRequest>,
+    ) -> Result<Response<DiagnoseResponse>, Status> {
+        diagnosis::diagnose(&self.context, request).await
+    }
+
+    async fn get_config(
+        &self,
+        request: Request<GetConfigRequest>,
+    ) -> Result<Response<GetConfigResponse>, Status> {
+        configuration::get(&self.context, &request)
+    }
+
+    async fn patch_config(
+        &self,
+        request: Request<PatchConfigRequest>,
+    ) -> Result<Response<PatchConfigResponse>, Status> {
+        let recording =
+            self.context.record(&request, "patch_config", &configuration::subject(request.get_ref()));
+        let result = configuration::patch(&self.context, request).await;
+        recording.finish(&result);
+        result
+    }
+
+    async fn list_config_changes(
+        &self,
+        request: Request<ListConfigChangesRequest>,
+    ) -> Result<Response<ListConfigChangesResponse>, Status> {
+        configuration::changes(&self.context, request).await
+    }
+
+    async fn list_calls(
+        &self,
+        request: Request<ListCallsRequest>,
+    ) -> Result<Response<ListCallsResponse>, Status> {
+        calls::list(&self.context, &request)
+    }
+
+    async fn get_call(&self, request: Request<GetCallRequest>) -> Result<Response<GetCallResponse>, Status> {
+        let recording = self.context.record(&request, "get_call", &request.get_ref().id);
+        let result = calls::get(&self.context, &request);
+        recording.finish(&result);
+        result
+    }
+
+    async fn get_series(
+        &self,
+        request: Request<GetSeriesRequest>,
+    ) -> Result<Response<GetSeriesResponse>, Status> {
+        series::get(&self.context, &request)
+    }
+
+    async fn lift_quarantine(
+        &self,
+        request: Request<LiftQuarantineRequest>,
+    ) -> Result<Response<LiftQuarantineResponse>, Status> {
+        let recording = self.context.record(&request, "lift_quarantine", &request.get_ref().name);
+        let result = operate::lift_quarantine(&self.context, &request);
+        recording.finish(&result);
+        result
     }
 }

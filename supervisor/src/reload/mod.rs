@@ -1,7 +1,7 @@
 //! Changes at runtime: reloads of the configuration and of single plugins.
 //!
 //! ```text
-//! SIGHUP · `talon reload` · a watched file
+//! SIGHUP · `talon reload` · a watched file · a change of the overlay
 //!        │ load and check, as a whole: an invalid one changes nothing
 //!        ▼
 //! compare with the running one, key by key ─► keys that need a restart are only reported
@@ -17,14 +17,17 @@
 mod apply;
 mod bounded_read;
 mod outcome;
+mod patch;
 mod plan;
 mod reloader;
 mod report;
 mod sighup;
+mod single;
 mod trigger;
 
 pub use outcome::ReplaceFailure;
 pub(crate) use outcome::{PluginOutcome, ReloadOutcome};
+pub(crate) use patch::{OverlayPatch, PatchError, PatchOutcome, PatchProblem, value_on_wire};
 pub use reloader::Reloader;
 pub(crate) use reloader::ReloaderParts;
 pub(crate) use sighup::ReloadSignals;

@@ -1,18 +1,18 @@
 //! The reloader: loads, compares, applies and reports.
 
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
-use talon_plugin::{DownPolicy, Events, Registry, Replacement};
-use talon_plugin_config::PluginName;
+use talon_plugin::{Events, Registry};
 use talon_plugin_config::discover::RejectedPlugin;
 use talon_sanitize::{Raw, Sanitized, SettingsError};
 
 use super::bounded_read::BoundedReader;
-use super::outcome::{PluginOutcome, ReloadOutcome, ReplaceFailure};
+use super::outcome::{PluginOutcome, ReloadOutcome};
+use super::patch::OverlayWrite;
 use super::plan::{self, Plan};
 use super::trigger::ReloadTrigger;
 use crate::audit::Audit;
@@ -38,9 +38,8 @@ pub struct Reloader {
 pub(crate) struct ReloaderParts {
     pub(crate) options: LoadOptions,
     pub(crate) config: Arc<Config>,
-    pub(crate) config_file: Option<PathBuf>,
-    /// Whether that file said something.
-    pub(crate) file_has_values: bool,
+    /// What the configuration was made of at the start.
+    pub(crate) loaded: Arc<Loaded>,
     pub(crate) registry: Registry,
     pub(crate) dispatcher: Arc<Dispatcher>,
     pub(crate) events: Events,
@@ -78,7 +77,8 @@ struct ActiveConfig {
     config: Arc<Config>,
     at: SystemTime,
     refused: Arc<Vec<RejectedPlugin>>,
-    file_has_values: bool,
+    /// What it was made of. Its own configuration has also what holds after a restart.
+    loaded: Arc<Loaded>,
 }
 
 impl Reloader {
@@ -87,7 +87,7 @@ impl Reloader {
             config: Arc::clone(&parts.config),
             at: SystemTime::now(),
             refused: Arc::new(parts.refused.clone()),
-            file_has_values: parts.file_has_values,
+            loaded: Arc::clone(&parts.loaded),
         };
         let inner = Inner {
             parts,
@@ -104,6 +104,16 @@ impl Reloader {
     #[must_use]
     pub fn config(&self) -> Arc<Config> {
         Arc::clone(&self.inner.running.load().config)
+    }
+
+    /// What it was made of. Its configuration has also values that hold after a restart.
+    pub(crate) fn loaded(&self) -> Arc<Loaded> {
+        Arc::clone(&self.inner.running.load().loaded)
+    }
+
+    /// Waits until no other change is made.
+    pub(super) async fn turn(&self) -> tokio::sync::MutexGuard<'_, ()> {
+        self.inner.turn.lock().await
     }
 
     /// When it was read.
@@ -142,7 +152,7 @@ impl Reloader {
 
     /// The config file, if there was one at the start.
     pub(crate) fn config_file(&self) -> Option<&Path> {
-        self.parts().config_file.as_deref()
+        self.parts().loaded.file.as_deref()
     }
 
     pub(super) fn parts(&self) -> &ReloaderParts {
@@ -181,33 +191,44 @@ impl Reloader {
     }
 
     async fn reload_now(&self, dry_run: bool, trigger: ReloadTrigger) -> ReloadOutcome {
-        let _turn = self.inner.turn.lock().await;
-        let ReloaderParts { options, registry, dispatcher, .. } = &self.inner.parts;
+        let _turn = self.turn().await;
+        let options = self.parts().options.clone();
+        self.take_over(options, dry_run, trigger, None).await
+    }
+
+    /// Loads, compares and applies, for who has the turn. An overlay is written once everything else is known to fit.
+    pub(super) async fn take_over(
+        &self,
+        options: LoadOptions,
+        dry_run: bool,
+        trigger: ReloadTrigger,
+        overlay: Option<OverlayWrite>,
+    ) -> ReloadOutcome {
+        let ReloaderParts { registry, dispatcher, .. } = &self.inner.parts;
+        // Whoever asked for a change of the overlay hears why it is refused; what is in force is as it was.
+        let quiet = dry_run || trigger == ReloadTrigger::Overlay;
         if dispatcher.is_draining() {
-            return self.refuse(
-                vec!["the supervisor is stopping: nothing is reloaded any more".to_owned()],
-                dry_run,
-            );
+            let problem = "the supervisor is stopping: nothing is reloaded any more".to_owned();
+            return self.refuse(vec![problem], quiet);
         }
         let _told = if dry_run { None } else { self.parts().manager.reload() };
-        let options = options.clone();
         let loaded = match self.inner.reader.read(move || config::load(&options)).await {
             Ok(Ok(loaded)) => loaded,
-            Ok(Err(errors)) => return self.refuse(texts(&errors), dry_run),
-            Err(stuck) => return self.refuse(vec![stuck.to_string()], dry_run),
+            Ok(Err(errors)) => return self.refuse(texts(&errors), quiet),
+            Err(stuck) => return self.refuse(vec![stuck.to_string()], quiet),
         };
         let running = self.config();
         let wanted = Arc::new(loaded.config.applicable_to(&running));
         let looking = Arc::clone(&wanted);
         let found = match self.inner.reader.read(move || discover::find(&looking)).await {
             Ok(found) => found,
-            Err(stuck) => return self.refuse(vec![stuck.to_string()], dry_run),
+            Err(stuck) => return self.refuse(vec![stuck.to_string()], quiet),
         };
         let found_names = discover::FoundNames::of(&found, &wanted);
         let specs: Vec<_> = registry.list().iter().map(talon_plugin::Plugin::spec).collect();
         let plan = plan::plan(&running, &wanted, &specs, found);
         if let Some(problem) = self.emptied(&loaded, &plan) {
-            return self.refuse(vec![problem], dry_run);
+            return self.refuse(vec![problem], quiet);
         }
         let unknown = discover::unknown_overrides(&loaded, &found_names);
         let mut reloaded = self.answer(&running, &wanted, &loaded, &plan);
@@ -215,8 +236,16 @@ impl Reloader {
         if dry_run {
             return reloaded;
         }
-        if let Err(error) = self.bring_into_force(&running, &wanted, loaded.file_has_values, &plan) {
-            return self.refuse(vec![format!("guard.forbidden_patterns: {error}")], dry_run);
+        if let Some(write) = &overlay
+            && let Err(error) = write.commit().await
+        {
+            return self.refuse(vec![error.to_string()], quiet);
+        }
+        if let Err(error) = self.bring_into_force(&running, &wanted, loaded, &plan) {
+            if let Some(write) = &overlay {
+                write.undo().await;
+            }
+            return self.refuse(vec![format!("guard.forbidden_patterns: {error}")], quiet);
         }
         reloaded.warnings.extend(self.beside_plugins(&running, &wanted, trigger).await);
         reloaded.plugins = self.carry_out(plan).await;
@@ -224,49 +253,12 @@ impl Reloader {
         reloaded
     }
 
-    /// Scans a plugin's files, and replaces it by its new version under the active configuration.
-    ///
-    /// # Errors
-    /// `ReplaceFailure`; then the running version stays.
-    pub async fn replace(
-        &self,
-        name: &PluginName,
-        if_down: DownPolicy,
-    ) -> Result<Replacement, ReplaceFailure> {
-        let (config, plugin) = (self.config(), name.clone());
-        let found = blocking(move || discover::find_one(&config, &plugin)).await;
-        let plugin = || name.clone();
-        match found {
-            Ok(Some(spec)) => Ok(self.parts().registry.replace(spec, if_down).await?),
-            Ok(None) => Err(ReplaceFailure::Gone { plugin: plugin() }),
-            Err(refused) => {
-                let reason = Raw::from(&refused.reason).line();
-                self.parts().registry.record_refused_replacement(name, &reason);
-                Err(ReplaceFailure::Refused { plugin: plugin(), reason })
-            }
-        }
-    }
-
-    /// Registers a new plugin from the plugin directory.
-    ///
-    /// # Errors
-    /// [`Refused`] if it does not pass its checks. That it has vanished again is not an error.
-    pub(crate) async fn add(&self, name: &PluginName) -> Result<(), RejectedPlugin> {
-        let (config, plugin) = (self.config(), name.clone());
-        let Some(spec) = blocking(move || discover::find_one(&config, &plugin)).await? else { return Ok(()) };
-        let path = spec.program.clone();
-        match self.registry().register(spec) {
-            Ok(_) => Ok(()),
-            Err(error) => Err(RejectedPlugin { name: name.to_string(), path, reason: error.to_string() }),
-        }
-    }
-
     /// Applies everything but plugins that either succeeds or changes nothing.
     fn bring_into_force(
         &self,
         running: &Config,
         wanted: &Arc<Config>,
-        file_has_values: bool,
+        loaded: Loaded,
         plan: &Plan,
     ) -> Result<(), SettingsError> {
         let ReloaderParts { dispatcher, peers, state: keeper, agent, .. } = self.parts();
@@ -291,7 +283,7 @@ impl Reloader {
             config: Arc::clone(wanted),
             at: SystemTime::now(),
             refused,
-            file_has_values,
+            loaded: Arc::new(loaded),
         }));
         self.inner.changes.send_modify(|count| *count = count.wrapping_add(1));
         Ok(())
@@ -301,10 +293,10 @@ impl Reloader {
     /// meant.
     fn emptied(&self, loaded: &Loaded, plan: &Plan) -> Option<String> {
         let removed = plan.removed();
-        if loaded.file_has_values || !self.inner.running.load().file_has_values || removed.is_empty() {
+        if loaded.file_has_values || !self.inner.running.load().loaded.file_has_values || removed.is_empty() {
             return None;
         }
-        let what = match (&loaded.file, &self.parts().config_file) {
+        let what = match (&loaded.file, &self.parts().loaded.file) {
             (Some(file), _) => format!("{}: has no key with a value", file.display()),
             (None, Some(file)) => format!("{}: there is no such file any more", file.display()),
             (None, None) => return None,

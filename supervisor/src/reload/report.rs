@@ -28,7 +28,7 @@ impl Reloader {
             metrics::counter!("talon_config_reloads_total", "outcome" => "refused").increment(1);
             metrics::gauge!("talon_config_refused").set(1.0);
         }
-        let config_file = self.parts().config_file.clone();
+        let config_file = self.parts().loaded.file.clone();
         ReloadOutcome { problems, config_file, ..ReloadOutcome::default() }
     }
 

@@ -9,6 +9,8 @@ pub(crate) enum ReloadTrigger {
     Signal,
     /// The config file was written.
     FileChange,
+    /// A client's change of the overlay.
+    Overlay,
 }
 
 impl ReloadTrigger {
@@ -18,6 +20,7 @@ impl ReloadTrigger {
             Self::Request => "request",
             Self::Signal => "SIGHUP",
             Self::FileChange => "the config file changed",
+            Self::Overlay => "the overlay was changed",
         }
     }
 

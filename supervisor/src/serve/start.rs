@@ -37,6 +37,7 @@ use crate::notify::Manager;
 use crate::receipts::Receipts;
 use crate::reload::{ReloadSignals, Reloader, ReloaderParts};
 use crate::script_audit;
+use crate::series::Series;
 use crate::socket::{HOST_SOCKET_NAME, bind_host, grant_peers};
 use crate::state::StateSupervisor;
 use crate::usage::UsageReader;
@@ -134,7 +135,7 @@ pub async fn serve(loaded: Loaded, beginning: StartOptions) -> Result<(), ServeF
     let idle_exit = for_user.then(|| config.user.idle_exit.get());
     let parts = Parts {
         started,
-        loaded,
+        loaded: Arc::new(loaded),
         machine,
         config,
         registry,
@@ -154,6 +155,7 @@ pub async fn serve(loaded: Loaded, beginning: StartOptions) -> Result<(), ServeF
     let status = status_line::keep_updated(&manager, &registry, &events, reloader.clone());
     let hangups = hangups.run(reloader.clone());
     let files = files::follow(reloader);
+    let samples = service.info().series.as_ref().map(|series| series.record(&registry, &dispatcher));
 
     let sources = Sources::new(&registry, &dispatcher, service.info(), series);
     let mut running = RunningSupervisor {
@@ -182,7 +184,7 @@ pub async fn serve(loaded: Loaded, beginning: StartOptions) -> Result<(), ServeF
     let socket_path = config.runtime_dir.join(HOST_SOCKET_NAME);
     let end = run(&mut running, &mut signals, exit_requests, &manager, arrival, &socket_path).await;
     // No more changes while it stops.
-    drop((hangups, files, status, scripts));
+    drop((hangups, files, status, scripts, samples));
     running.end(end, &mut signals, &manager).await
 }
 
@@ -219,7 +221,7 @@ async fn run(
 /// What was started before the host API.
 struct Parts {
     started: SystemTime,
-    loaded: Loaded,
+    loaded: Arc<Loaded>,
     machine: talon_jail::Machine,
     config: Arc<Config>,
     registry: Registry,
@@ -248,8 +250,7 @@ impl Parts {
         let reloader = Reloader::new(ReloaderParts {
             options: self.loaded.options.clone(),
             config: Arc::clone(config),
-            config_file: self.loaded.file.clone(),
-            file_has_values: self.loaded.file_has_values,
+            loaded: Arc::clone(&self.loaded),
             registry: registry.clone(),
             dispatcher: Arc::clone(dispatcher),
             events: events.clone(),
@@ -278,6 +279,7 @@ impl Parts {
             recorder: self.recorder.clone(),
             gateway: self.gateway.clone(),
             credentials: self.state.as_ref().map(|state| Credentials::new(StateStore::new(state))),
+            series: self.gateway.as_ref().map(|_| Series::default()),
         };
         machine::log_protections(&self.machine, config.sandbox.mode.into(), &info.not_enforced);
         let (exit_sender, exit_requests) = exit_channel();

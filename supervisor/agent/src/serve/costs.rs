@@ -3,8 +3,12 @@
 use std::collections::BTreeMap;
 
 use talon_llm::route::Money;
+use talon_llm::route::cost::Day;
 use talon_llm::route::cost::UsageTotals;
-use talon_proto::agent::{Cost, GetCostsRequest, GetCostsResponse, NamedCost};
+use talon_proto::agent::{
+    Cost, GetCostsRequest, GetCostsResponse, ListCostsRequest, ListCostsResponse, NamedCost,
+};
+use talon_store::Timestamp;
 use tonic::Status;
 
 use super::client::Client;
@@ -12,7 +16,43 @@ use super::service::Service;
 use crate::costs::{CostTotals, today};
 use crate::error_status::store_error_status;
 
+/// How many days are looked at, unless the request says otherwise, and at most: a quarter of a year, as many reads.
+const DEFAULT_DAYS: u32 = 30;
+const MAX_DAYS: u32 = 90;
+
 impl Service {
+    /// What the latest days cost, by day or by model.
+    pub(super) async fn list_costs(
+        &self,
+        client: &Client,
+        request: ListCostsRequest,
+    ) -> Result<ListCostsResponse, Status> {
+        client.require_operator("to see what all sessions cost together")?;
+        let days = if request.days == 0 { DEFAULT_DAYS } else { request.days.min(MAX_DAYS) };
+        let by_day = match request.by.as_str() {
+            "day" => true,
+            "model" => false,
+            _ => return Err(Status::invalid_argument("by is none: write day or model")),
+        };
+        let last = today();
+        let (mut rows, mut models) = (Vec::new(), BTreeMap::<String, UsageTotals>::new());
+        for back in (0..u64::from(days)).rev() {
+            let day = Day(last.0.saturating_sub(back));
+            let spent = self.agent.costs.day_totals(day).await.map_err(|error| store_error_status(&error))?;
+            if by_day {
+                rows.push(NamedCost { name: date(day), cost: Some(cost(&spent.total())) });
+            }
+            for (model, tally) in spent.models() {
+                models.entry(model.to_string()).or_default().merge(tally);
+            }
+        }
+        if !by_day {
+            rows = named(models);
+            rows.sort_by_key(|row| std::cmp::Reverse(row.cost.map_or(0, |cost| cost.cost_pico_usd)));
+        }
+        Ok(ListCostsResponse { costs: rows })
+    }
+
     pub(super) async fn get_costs(
         &self,
         client: &Client,
@@ -64,6 +104,13 @@ impl Service {
             day_budget_pico_usd: budget.per_day.map(pico),
         })
     }
+}
+
+/// A day as a date, in UTC.
+fn date(day: Day) -> String {
+    const MILLIS: u64 = 24 * 60 * 60 * 1000;
+    let millis = i64::try_from(day.0.saturating_mul(MILLIS)).unwrap_or(i64::MAX);
+    Timestamp::from_millis(millis).to_string().chars().take("2026-11-27".len()).collect()
 }
 
 fn named(tallies: BTreeMap<String, UsageTotals>) -> Vec<NamedCost> {

@@ -14,17 +14,21 @@ use talon_guard::{Answer, EnvelopeMode, Guard, GuardSettings};
 use talon_proto::host::host_server::{Host, HostServer};
 use talon_proto::host::{
     AckEventsRequest, AckEventsResponse, ApproveRequest, ApproveResponse, CheckCredentialRequest,
-    CheckCredentialResponse, CreateTokenRequest, CreateTokenResponse, CredentialChange, Event,
-    ExecuteRequest, ExecuteResponse, ExecuteUpdate, Extension, GetPluginRequest, GetPluginResponse,
-    GetRawAnswerRequest, GetRawAnswerResponse, GetStatusRequest, GetStatusResponse, HandOverRequest,
-    HandOverResponse, HostEvent, ListPluginsRequest, ListPluginsResponse, ListRawAnswersRequest,
+    CheckCredentialResponse, CreateTokenRequest, CreateTokenResponse, CredentialChange, DiagnoseRequest,
+    DiagnoseResponse, Event, ExecuteRequest, ExecuteResponse, ExecuteUpdate, Extension, GetCallRequest,
+    GetCallResponse, GetConfigRequest, GetConfigResponse, GetPluginRequest, GetPluginResponse,
+    GetRawAnswerRequest, GetRawAnswerResponse, GetSeriesRequest, GetSeriesResponse, GetStatusRequest,
+    GetStatusResponse, HandOverRequest, HandOverResponse, HostEvent, LiftQuarantineRequest,
+    LiftQuarantineResponse, ListCallsRequest, ListCallsResponse, ListConfigChangesRequest,
+    ListConfigChangesResponse, ListPluginsRequest, ListPluginsResponse, ListRawAnswersRequest,
     ListRawAnswersResponse, ListTokensRequest, ListTokensResponse, LogLine, LogsRequest, OpenGatewayRequest,
-    OpenGatewayResponse, Outcome, Plugin, RedeemLinkRequest, RedeemLinkResponse, RefreshCapabilitiesRequest,
-    RefreshCapabilitiesResponse, ReloadPluginRequest, ReloadPluginResponse, ReloadRequest, ReloadResponse,
-    RestartRequest, RestartResponse, RevokeTokenRequest, RevokeTokenResponse, ShutdownRequest,
-    ShutdownResponse, StartRequest, StartResponse, StopRequest, StopResponse, SubscribeRequest,
-    VerifyReceiptsRequest, VerifyReceiptsResponse, WatchCredentialsRequest, WatchEventsRequest,
-    execute_update,
+    OpenGatewayResponse, Outcome, PatchConfigRequest, PatchConfigResponse, Plugin, RedeemLinkRequest,
+    RedeemLinkResponse, RefreshCapabilitiesRequest, RefreshCapabilitiesResponse, ReloadPluginRequest,
+    ReloadPluginResponse, ReloadRequest, ReloadResponse, RestartRequest, RestartResponse, RevokeTokenRequest,
+    RevokeTokenResponse, SearchAuditRequest, SearchAuditResponse, ShutdownRequest, ShutdownResponse,
+    StartRequest, StartResponse, StopRequest, StopResponse, SubscribeRequest, VerifyAuditRequest,
+    VerifyAuditResponse, VerifyReceiptsRequest, VerifyReceiptsResponse, WatchCredentialsRequest,
+    WatchEventsRequest, execute_update,
 };
 use talon_proto::plugin::{Action, Parameter, PluginCapabilities};
 use tokio::net::UnixStream;
@@ -310,5 +314,15 @@ impl Host for PluginHost {
         open_gateway: OpenGatewayRequest => OpenGatewayResponse;
         redeem_link: RedeemLinkRequest => RedeemLinkResponse;
         revoke_token: RevokeTokenRequest => RevokeTokenResponse;
+        search_audit: SearchAuditRequest => SearchAuditResponse;
+        verify_audit: VerifyAuditRequest => VerifyAuditResponse;
+        diagnose: DiagnoseRequest => DiagnoseResponse;
+        get_config: GetConfigRequest => GetConfigResponse;
+        patch_config: PatchConfigRequest => PatchConfigResponse;
+        list_config_changes: ListConfigChangesRequest => ListConfigChangesResponse;
+        list_calls: ListCallsRequest => ListCallsResponse;
+        get_call: GetCallRequest => GetCallResponse;
+        get_series: GetSeriesRequest => GetSeriesResponse;
+        lift_quarantine: LiftQuarantineRequest => LiftQuarantineResponse;
     }
 }

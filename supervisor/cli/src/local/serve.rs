@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use talon_plugin::SetupError;
+use talon_supervisor::config::OverlayUse;
 use talon_supervisor::host::BindError;
 use talon_supervisor::serve::{self, ServeFailure, TakeoverError};
 use talon_supervisor::state::StateOpenError;
@@ -51,6 +52,9 @@ pub(crate) struct ServeArgs {
     /// jail, plugins are refused as always, and the agent answers without them.
     #[arg(long)]
     for_user: bool,
+    /// Ignore what administrators changed while Talon ran (overlay.yaml in state.data_dir), and let nothing be changed.
+    #[arg(long)]
+    no_overlay: bool,
 }
 
 impl ServeArgs {
@@ -68,6 +72,9 @@ impl ServeArgs {
             if let Some(dir) = dir {
                 options = options.with(flag, key, dir.to_string_lossy());
             }
+        }
+        if self.no_overlay {
+            options.overlay = OverlayUse::Ignore;
         }
         for (key, value) in self.set {
             options = options.with("--set", &key, value);

@@ -72,9 +72,18 @@ pub struct LayerTimings {
     pub(crate) marks: [(AtomicU64, AtomicU64); LayerKind::ALL.len()],
 }
 
-impl LayerTimings {
-    pub(crate) fn new() -> Self {
+impl Default for LayerTimings {
+    fn default() -> Self {
         Self { began: Instant::now(), marks: Default::default() }
+    }
+}
+
+impl LayerTimings {
+    /// Timings of a call that comes in now. A host that sets `layer_timings` of a call has it measured,
+    /// whatever the stopwatch samples.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
     }
 
     fn now(&self) -> u64 {
@@ -92,7 +101,7 @@ impl LayerTimings {
 
     /// Each layer's self time. A layer that was cancelled has no end mark; its time counts for the layer that
     /// cancelled it.
-    pub(crate) fn self_times(&self) -> impl Iterator<Item = (LayerKind, Duration)> {
+    pub fn self_times(&self) -> impl Iterator<Item = (LayerKind, Duration)> {
         let marked = |layer: &LayerKind| {
             let (down, up) = &self.marks[layer.index()];
             let (down, up) = (down.load(Ordering::Relaxed), up.load(Ordering::Relaxed));

@@ -140,7 +140,7 @@ impl<S: Service<Call>> Service<Call> for Timed<S> {
     #[inline]
     fn call(&mut self, mut call: Call) -> Self::Future {
         let watch = self.watch.as_ref().filter(|watch| watch.should_sample()).cloned();
-        if watch.is_some() {
+        if watch.is_some() && call.layer_timings.is_none() {
             call.layer_timings = Some(ArcById::new(Arc::new(LayerTimings::new())));
         }
         let timings = call.layer_timings.clone();

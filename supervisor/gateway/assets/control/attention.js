@@ -55,7 +55,7 @@ function gather() {
   for (const extension of (read("extensions")?.items ?? []).filter(({ state }) => state === "failing")) add("extensions", "bad", t("attention.extension", { name: plain(extension.name, 60) }), extension.reason, href(["extensions"]));
   for (const job of (read("schedule")?.items ?? []).filter(({ last }) => ["failed", "missed"].includes(last?.state))) add("schedule", "warn", t(`attention.job_${job.last.state}`, { name: plain(job.id, 60) }), job.last.note, href(["schedule", job.id]));
   for (const notification of read("notifications")?.items ?? []) add("notifications", "warn", t("attention.notification", { entry: plain(notification.entry, 60) }), notification.note || notification.summary, href(["notifications"], { state: "given_up" }));
-  for (const finding of (read("doctor")?.items ?? []).filter(({ state }) => ["bad", "failed", "error"].includes(state))) add("doctor", "bad", plain(finding.title ?? finding.check, 120), finding.fix ?? "", href(["doctor"]));
+  for (const finding of (read("doctor")?.items ?? []).filter(({ state }) => state === "failed")) add("doctor", "bad", plain(finding.check, 120), finding.fix || finding.message, href(["doctor"]));
   items.sort((a, b) => (a.look === "bad" ? 0 : 1) - (b.look === "bad" ? 0 : 1));
   const counts = {};
   for (const { view, look } of items) counts[view] = { n: (counts[view]?.n ?? 0) + 1, look: counts[view]?.look ?? look };

@@ -12,7 +12,7 @@ import { onceAFrame, store } from "../lib/store.js";
 import { icon } from "../ui/icons.js";
 import { button, failure, linkButton, loading, notice, state } from "../ui/parts.js";
 import { attention, watchAttention } from "./attention.js";
-import { watchSamples } from "./samples.js";
+import { watchSamples, watchSeries } from "./samples.js";
 
 /** The views by group, with the key that opens each after `g`. `scope` is what one needs to see anything in it. */
 const GROUPS = [
@@ -117,6 +117,7 @@ boot((root) => {
   attention.subscribe(draw);
   place.subscribe(() => openView(draw));
   watchSamples(draw);
+  watchSeries(draw);
   watchAttention();
   openView(draw);
   setInterval(draw, 30_000);

@@ -1,12 +1,14 @@
 // What plugins counted, over time, as long as the page is open: the plots are made of it. Counters only grow; a smaller one means that the
 // supervisor counts anew.
 
-import { request } from "../lib/api.js";
+import { request, serves } from "../lib/api.js";
 import { resource } from "../lib/resource.js";
 
 /** How often it is asked, and how many samples are kept: an hour. */
 const EVERY = 5000;
 const MOST = 720;
+/** A day of steps of ten seconds, as the server keeps it. */
+const MOST_STEPS = 8640;
 const COUNTED = ["calls", "toolErrors", "refusals", "faults", "tainted"];
 
 const samples = [];
@@ -51,4 +53,34 @@ export function values(name) {
 
 export function memoryOf(plugin) {
   return samples.map(({ memory }) => memory.get(plugin) ?? null);
+}
+
+/** The last day in steps of ten seconds, if this server keeps it: read whole at first, and then what came. */
+export let series = null;
+
+export function watchSeries(redraw) {
+  if (!serves("GET", "/api/series")) return;
+  let kept = null;
+  series = resource(async (signal) => {
+    const more = await request("GET", "/api/series", { query: { after: kept?.at.at(-1) }, signal });
+    const from = kept ? Math.max(0, kept.at.length + more.at.length - MOST_STEPS) : 0;
+    const lists = Object.entries(more).filter(([, list]) => Array.isArray(list));
+    kept = { stepMs: more.stepMs, ...Object.fromEntries(lists.map(([key, list]) => [key, [...(kept?.[key] ?? []), ...list].slice(from)])) };
+    return kept;
+  }, { every: 10_000 });
+  series.subscribe(redraw);
+}
+
+/** The last so many milliseconds as at most so many points: sums of counts as a rate in a second, the most of everything else. */
+export function reduced({ at, stepMs, ...lists }, span, most = 240) {
+  const first = Math.max(0, at.findIndex((time) => time > Date.now() - span));
+  const group = Math.max(1, Math.ceil((at.length - first) / most));
+  const starts = [];
+  for (let start = first; start < at.length; start += group) starts.push(start);
+  const groups = (list) => starts.map((start) => list.slice(start, start + group));
+  return {
+    times: starts.map((start) => at[Math.min(start + group, at.length) - 1]),
+    rate: (key) => groups(lists[key]).map((part) => part.reduce((sum, value) => sum + value, 0) / ((part.length * stepMs) / 1000)),
+    most: (key) => groups(lists[key]).map((part) => Math.max(...part)),
+  };
 }

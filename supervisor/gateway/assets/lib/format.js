@@ -59,6 +59,10 @@ export function dateTime(ms) {
   return isTime(ms) ? formatter(Intl.DateTimeFormat, { dateStyle: "medium", timeStyle: "medium" }).format(ms) : t("time.unknown");
 }
 
+export function date(ms) {
+  return isTime(ms) ? formatter(Intl.DateTimeFormat, { dateStyle: "medium" }).format(ms) : "";
+}
+
 export function clock(ms, seconds = true) {
   const options = seconds ? { hour: "2-digit", minute: "2-digit", second: "2-digit" } : { hour: "2-digit", minute: "2-digit" };
   return isTime(ms) ? formatter(Intl.DateTimeFormat, options).format(ms) : "";

@@ -1,13 +1,13 @@
 // Plots over time, as SVG. Each has its numbers as text as well.
 
 import { h, s } from "../lib/dom.js";
-import { clock } from "../lib/format.js";
+import { clock, date } from "../lib/format.js";
 import { t } from "../lib/i18n.js";
 
 const [WIDTH, HEIGHT] = [600, 100];
 
 /** `series`: {label, values: [number or null]}; `times`: milliseconds, one for each value; `unit(number)` writes a value. */
-export function plot({ label, series, times, unit }) {
+export function plot({ label, series, times, unit, days = false }) {
   const values = series.flatMap((one) => one.values.filter((value) => value !== null));
   if (values.length < 2 || times.length < 2) return h("div", { class: "plot" }, h("p", { class: "faint small", css: { padding: "var(--space-5) 0" } }, t("plot.collecting")));
   const top = nice(Math.max(...values));
@@ -32,7 +32,7 @@ export function plot({ label, series, times, unit }) {
     h("div", { class: "frame", css: { position: "relative" }, role: "img", "aria-label": `${label}. ${summary}` },
       s("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none", "aria-hidden": "true" }, [0, 0.5, 1].map((part) => s("line", { class: "grid", x1: 0, x2: WIDTH, y1: HEIGHT * part, y2: HEIGHT * part })), shapes),
       [[0, top], [50, top / 2]].map(([at, value]) => h("span", { class: "axis", css: { top: `${at}%` } }, unit(value)))),
-    h("div", { class: "times" }, h("span", {}, clock(from, to - from < 600_000)), h("span", {}, clock(to, to - from < 600_000))),
+    h("div", { class: "times" }, [from, to].map((time) => h("span", {}, days ? date(time) : clock(time, to - from < 600_000)))),
     series.length > 1 ? h("div", { class: "legend" }, series.map((line, index) => h("span", {}, h("i", { class: `plot-${index + 1}` }), line.label, " ", h("span", { class: "number" }, unit(last(line)))))) : null,
   );
 }

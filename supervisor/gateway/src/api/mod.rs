@@ -11,6 +11,9 @@
 //! | `schedule`, `notifications` | jobs, and what people are told |
 //! | `plugins` | plugins: list, actions, logs, start, stop, restart, reload |
 //! | `extensions` | actions that play a role |
+//! | `calls`, `series` | the latest calls, and numbers over time |
+//! | `config` | the configuration, and changes of it |
+//! | `audit`, `doctor` | who did what, and what is wrong |
 //! | `metrics` | the gateway's own numbers |
 //! | `document` | the description of all of this, as OpenAPI 3.1 |
 //!
@@ -22,7 +25,11 @@
 
 pub(crate) mod access;
 pub(crate) mod approvals;
+mod audit;
+mod calls;
+mod config;
 mod costs;
+mod doctor;
 mod document;
 mod extensions;
 mod health;
@@ -34,6 +41,7 @@ mod notifications;
 mod page;
 mod plugins;
 mod schedule;
+mod series;
 mod session;
 pub(crate) mod sessions;
 mod tools;
@@ -73,4 +81,9 @@ fn described() -> OpenApiRouter<App> {
         .merge(notifications::routes())
         .merge(plugins::routes())
         .merge(extensions::routes())
+        .merge(calls::routes())
+        .merge(series::routes())
+        .merge(config::routes())
+        .merge(audit::routes())
+        .merge(doctor::routes())
 }

@@ -7,7 +7,7 @@ use futures_util::stream;
 use http::header::{ACCEPT, HeaderMap};
 use serde::{Deserialize, Serialize};
 use talon_proto::host::{
-    self, GetPluginRequest, ListPluginsRequest, LogsRequest, ReloadPluginRequest, RestartRequest,
+    self, GetPluginRequest, LiftQuarantineRequest, ListPluginsRequest, LogsRequest, ReloadPluginRequest, RestartRequest,
     StartRequest, StopRequest,
 };
 use tonic::Code;
@@ -281,9 +281,12 @@ pub(super) enum Operation {
     Restart,
     /// Replaces its processes by new ones, without losing a call.
     Reload,
+    /// Ends its quarantine; its processes stay.
+    #[serde(rename = "lift-quarantine")]
+    LiftQuarantine,
 }
 
-/// Starts, stops, restarts or reloads a plugin (scope operate).
+/// Starts, stops, restarts or reloads a plugin, or ends its quarantine (scope operate).
 #[utoipa::path(
     post, path = "/api/plugins/{name}/{operation}", tag = "plugins",
     params(("name" = String, Path), ("operation" = Operation, Path)), responses((status = OK, body = Plugin))
@@ -303,6 +306,9 @@ async fn operate(
         }
         Operation::Reload => {
             host.reload_plugin(ReloadPluginRequest { name }).await.map(|answer| answer.into_inner().plugin)
+        }
+        Operation::LiftQuarantine => {
+            host.lift_quarantine(LiftQuarantineRequest { name }).await.map(|answer| answer.into_inner().plugin)
         }
     };
     Ok(Json(plugin.map_err(no_plugin)?.unwrap_or_default().into()))

@@ -15,9 +15,12 @@ use super::dispatch::Dispatch;
 use super::event_subscription::EventSubscription;
 use super::outbox::{Outbox, OutboxReader, outbox};
 use crate::api::access::require_chat;
+use crate::api::sessions::turn::unix_ms;
 use crate::app::App;
+use crate::config_updates;
 use crate::events::client_message::{Resume, parse};
 use crate::events::follow::envelopes;
+use crate::events::{Envelope, ServerEvent};
 use crate::identity::{Caller, Scope};
 use crate::problem::{Problem, ProblemKind};
 use crate::session_events::SessionEvents;
@@ -52,6 +55,8 @@ enum End {
     TooLarge,
     /// What was sent is no WebSocket.
     Protocol,
+    /// A text is no UTF-8.
+    InvalidText,
     /// The agent gives no events.
     Broken,
 }
@@ -68,6 +73,7 @@ impl End {
             Self::TooLarge => (close_code::SIZE, "a message is larger than gateway.limits.body allows"),
             Self::Broken => (close_code::ERROR, "the agent gives no events: the gateway's log has more"),
             Self::Protocol => (close_code::PROTOCOL, "what was sent is no WebSocket"),
+            Self::InvalidText => (close_code::INVALID, "a text is no UTF-8"),
         };
         Some(CloseFrame { code, reason: Utf8Bytes::from_static(reason) })
     }
@@ -88,7 +94,8 @@ pub(super) async fn serve(app: App, caller: Caller, socket: WebSocket) {
     let end = tokio::select! {
         end = read(&app, &caller, &dispatch, stream) => end,
         end = write(&mut sink, waiting) => end,
-        end = follow(&caller, outbox, events, cursors) => end,
+        end = follow(&caller, outbox.clone(), events, cursors) => end,
+        end = tell_config(&app, &caller, outbox) => end,
         () = ending.cancelled() => End::Restart,
         () = credential.revoked() => End::Revoked,
     };
@@ -150,7 +157,8 @@ fn broken(error: axum::Error) -> End {
         Ok(SocketError::Protocol(tungstenite::error::ProtocolError::ResetWithoutClosingHandshake)) => {
             End::Gone
         }
-        Ok(SocketError::Protocol(_) | SocketError::Utf8(_)) => End::Protocol,
+        Ok(SocketError::Protocol(_)) => End::Protocol,
+        Ok(SocketError::Utf8(_)) => End::InvalidText,
         _ => End::Gone,
     }
 }
@@ -185,6 +193,18 @@ async fn follow(
             if outbox.push(&envelope).await.is_err() {
                 return End::Gone;
             }
+        }
+    }
+}
+
+/// Tells of changes of the configuration, if the caller may read it.
+async fn tell_config(app: &App, caller: &Caller, outbox: Outbox) -> End {
+    let mut updates = app.config_updates.subscribe(caller);
+    loop {
+        let update = config_updates::next(&mut updates).await;
+        let envelope = Envelope::now(ServerEvent::ConfigUpdated(update), unix_ms());
+        if outbox.push(&envelope).await.is_err() {
+            return End::Gone;
         }
     }
 }

@@ -3,6 +3,7 @@
 use talon_plugin_config::document::origin::KeyPath;
 
 use super::Check;
+use crate::config::overlay::is_ever_allowed;
 use crate::config::types::{Config, Engine, Gateway};
 
 /// The least that the largest body may be: smaller ones would not even hold a message.
@@ -40,6 +41,12 @@ impl Check<'_> {
                 format!("{origin:?} is no origin"),
                 "write https://desk.example.org, without a path",
             );
+        }
+        for (index, key) in gateway.config_keys.iter().enumerate() {
+            if let Err(why) = is_ever_allowed(key) {
+                let help = "take it out; docs/configuration.md has the keys";
+                self.problem(&path.key("config_keys").index(index), format!("{key:?} {why}"), help);
+            }
         }
         let proxies = gateway.behind_proxy.as_ref();
         for (index, network) in proxies.iter().flat_map(|proxy| proxy.addresses.iter().enumerate()) {

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use talon_plugin_config::units::{ByteSize, Duration};
 
 use super::host::Role;
+use crate::config::overlay::DEFAULT_KEYS;
 
 /// HTTP and WebSocket for browsers, channels and programs: a process of its own, with a uid of its own and no privileges.
 ///
@@ -43,6 +44,12 @@ pub struct Gateway {
     pub max_role: Role,
     /// Whether bearer tokens are accepted.
     pub tokens: bool,
+    /// The keys that administrators may change through the gateway while Talon runs, with all below them. `[]`: none.
+    ///
+    /// Their changes are in `overlay.yaml` in `state.data_dir`, above this file. What decides who may do what, what runs or where something is
+    /// kept is never among them.
+    #[schemars(example = serde_json::json!(["agent", "log.level", "guard.timeout"]))]
+    pub config_keys: Vec<String>,
     /// What one client, and all of them, may use.
     pub limits: GatewayLimits,
     /// The program.
@@ -112,6 +119,7 @@ impl Default for Gateway {
             origins: Vec::new(),
             max_role: Role::Call,
             tokens: true,
+            config_keys: DEFAULT_KEYS.map(str::to_owned).into(),
             limits: GatewayLimits::default(),
             program: None,
         }

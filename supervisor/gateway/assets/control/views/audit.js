@@ -15,7 +15,7 @@ import { head } from "../page.js";
 
 export function open({ redraw }) {
   if (!serves("GET", "/api/audit")) return { draw: () => [head(t("view.audit"), { text: t("audit.text") }), h("div", { class: "card" }, unavailable(t("view.audit")))] };
-  let [timer, verdict, isVerifying] = [0, null, false];
+  let [timer, verdict, isVerifying, more, cursor] = [0, null, false, [], undefined];
   const list = resource((signal) => request("GET", "/api/audit", { query: { q: place.get().query.q, limit: 200 }, signal }));
   list.subscribe(redraw);
   const verify = async () => {
@@ -29,8 +29,19 @@ export function open({ redraw }) {
     isVerifying = false;
     redraw();
   };
+  const readMore = async () => {
+    try {
+      const page = await request("GET", "/api/audit", { query: { q: place.get().query.q, limit: 200, cursor: cursor ?? list.get().data.nextCursor } });
+      more = [...more, ...page.items];
+      cursor = page.nextCursor ?? null;
+    } catch (error) {
+      failed(error);
+    }
+    redraw();
+  };
   const search = (q) => {
     setQuery({ q });
+    [more, cursor] = [[], undefined];
     clearTimeout(timer);
     timer = setTimeout(list.reload, 300);
   };
@@ -40,11 +51,11 @@ export function open({ redraw }) {
     h("div", { class: "stack" },
       verdict ? notice(verdict.ok ? t("audit.whole", { n: verdict.records ?? 0 }) : `${t("audit.broken")} ${verdict.message ?? ""}`, verdict.ok ? "good" : "bad") : null,
       h("div", { class: "filters" }, searchField(t("audit.search"), place.get().query.q ?? "", search)),
-      shown(list.get(), ({ items }) => h("div", { class: "card" }, items.length ? table({
-        label: t("view.audit"), rows: items, keyOf: (one) => String(one.sequence ?? one.id), sortable: false,
+      shown(list.get(), ({ items, nextCursor }) => h("div", { class: "card" }, items.length ? table({
+        label: t("view.audit"), rows: [...items, ...more], keyOf: (one) => String(one.sequence), sortable: false, more: (cursor === undefined ? nextCursor : cursor) ? readMore : null,
         columns: [
-          { key: "what", label: t("audit.event"), lead: true, cell: (one) => h("details", {}, h("summary", {}, h("span", { class: "mono" }, name(one.event ?? one.action ?? "", 80)), " ", one.target ? h("span", { class: "muted" }, name(one.target, 120)) : null), json(one, plain(`${one.event ?? one.action ?? ""} ${one.sequence ?? ""}`, 80))) },
-          { key: "who", label: t("calls.who"), cell: (one) => h("span", { class: "mono small" }, name(one.subject ?? "", 80)) },
+          { key: "what", label: t("audit.event"), lead: true, cell: (one) => h("details", {}, h("summary", {}, h("span", { class: "mono" }, name(one.event || one.kind, 80)), " ", one.target ? h("span", { class: "muted" }, name(one.target, 120)) : null), json(one.record, plain(`${one.event || one.kind} ${one.sequence}`, 80))) },
+          { key: "who", label: t("calls.who"), cell: (one) => h("span", { class: "mono small" }, name(one.subject, 80)) },
           { key: "outcome", label: t("calls.outcome"), cell: (one) => (one.outcome ? badge(one.outcome, { kind: "outcome" }) : null) },
           { key: "at", label: t("calls.at"), end: true, cell: (one) => h("span", { class: "nowrap" }, dateTime(one.at)) },
         ],

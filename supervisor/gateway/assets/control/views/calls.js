@@ -13,7 +13,8 @@ import { badge, card, choice, empty, facts, notice, searchField, shown, unavaila
 import { matches, table } from "../../ui/table.js";
 import { head } from "../page.js";
 
-const OUTCOMES = ["ok", "tool_error", "refused", "fault"];
+const OUTCOMES = ["running", "ok", "tool_error", "refused", "fault", "cancelled"];
+const LOOKS = { running: "info", ok: "good", tool_error: "warn", refused: "warn", fault: "bad" };
 
 export function open({ parts, redraw }) {
   if (!serves("GET", "/api/calls")) return { draw: () => [head(t("view.calls"), { text: t("calls.text") }), h("div", { class: "card" }, unavailable(t("view.calls")))] };
@@ -32,7 +33,7 @@ function openList(redraw) {
         label: t("view.calls"), rows: found, keyOf: (call) => call.id,
         columns: [
           { key: "action", label: t("calls.call"), lead: true, sort: (call) => `${call.plugin}.${call.action}`, cell: (call) => [h("a", { class: "mono", href: href(["calls", call.id]) }, name(`${call.plugin}.${call.action}`, 80)), call.reason ? h("div", { class: "sub" }, name(call.reason, 160)) : null] },
-          { key: "outcome", label: t("calls.outcome"), sort: (call) => call.outcome, cell: (call) => h("span", { class: "row tight" }, badge(call.outcome, { kind: "outcome", look: { ok: "good", tool_error: "warn", refused: "warn", fault: "bad" }[call.outcome] }), call.neutralized ? badge("neutralized", { label: t("calls.neutralized", { n: call.neutralized }) }) : null) },
+          { key: "outcome", label: t("calls.outcome"), sort: (call) => call.outcome, cell: (call) => h("span", { class: "row tight" }, badge(call.outcome, { kind: "outcome", look: LOOKS[call.outcome] ?? "" }), call.neutralized ? badge("neutralized", { label: t("calls.neutralized", { n: call.neutralized }) }) : null) },
           { key: "who", label: t("calls.who"), cell: (call) => h("span", { class: "mono small" }, name(call.subject ?? call.origin, 60)) },
           { key: "took", label: t("calls.took"), end: true, sort: (call) => call.durationUs, cell: (call) => h("span", { class: "number" }, micros(call.durationUs)) },
           { key: "at", label: t("calls.at"), end: true, sort: (call) => call.at, cell: (call) => ago(call.at) },
@@ -46,11 +47,11 @@ function openOne(id, redraw) {
   const one = resource((signal) => request("GET", path`/api/calls/${id}`, { signal }));
   one.subscribe(redraw);
   const draw = () => [
-    head(h("span", { class: "mono" }, one.get().data ? name(`${one.get().data.call.plugin}.${one.get().data.call.action}`, 100) : name(id, 60)), { up: [t("view.calls"), ["calls"]], beside: one.get().data ? badge(one.get().data.call.outcome, { kind: "outcome" }) : null }),
+    head(h("span", { class: "mono" }, one.get().data ? name(`${one.get().data.call.plugin}.${one.get().data.call.action}`, 100) : name(id, 60)), { up: [t("view.calls"), ["calls"]], beside: one.get().data ? badge(one.get().data.call.outcome, { kind: "outcome", look: LOOKS[one.get().data.call.outcome] ?? "" }) : null }),
     shown(one.get(), ({ call, layers, kept, args: given, answer, spans }) => h("div", { class: "columns" },
       h("div", { class: "stack" },
-        kept ? [card(t("call.arguments"), args(given)), card(t("calls.answer"), h("pre", { class: "plain-text", tabindex: "0", role: "region", "aria-label": t("calls.answer") }, highlighted(answer, spans)))] : notice(t("calls.not_kept")),
-        card(t("calls.layers"), h("ol", { class: "layers" }, (layers ?? []).map(({ layer, verdict, us, reason }) => h("li", { class: "row" }, h("span", { class: "grow" }, word("layer", layer)), reason ? h("span", { class: "muted small" }, name(reason, 160)) : null, badge(verdict, { kind: "verdict", look: verdict === "pass" ? "" : null }), us === undefined || us === null ? null : h("span", { class: "number faint" }, micros(us))))))),
+        kept ? [given === undefined ? null : card(t("call.arguments"), args(given)), card(t("calls.answer"), h("pre", { class: "plain-text", tabindex: "0", role: "region", "aria-label": t("calls.answer") }, highlighted(answer, spans)))] : notice(t("calls.not_kept")),
+        card(t("calls.layers"), h("ol", { class: "layers" }, (layers ?? []).map(({ layer, verdict, us, reason }) => h("li", { class: "row" }, h("span", { class: "grow" }, word("layer", layer)), reason ? h("span", { class: "muted small" }, name(reason, 160)) : null, badge(verdict, { kind: "verdict", look: { changed: "warn", deny: "bad", fault: "bad" }[verdict] ?? "" }), us === undefined || us === null ? null : h("span", { class: "number faint" }, micros(us))))))),
       card(t("facts"), facts([
         ["id", h("span", { class: "mono small" }, name(call.id, 80))],
         [t("calls.who"), h("span", { class: "mono small" }, name(call.subject ?? "", 100))],

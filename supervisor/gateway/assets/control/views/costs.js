@@ -1,18 +1,19 @@
 // What models cost.
 
-import { request } from "../../lib/api.js";
+import { hasScope, request } from "../../lib/api.js";
 import { h } from "../../lib/dom.js";
 import { compact, dollars, number } from "../../lib/format.js";
 import { t } from "../../lib/i18n.js";
 import { resource } from "../../lib/resource.js";
 import { href } from "../../lib/router.js";
 import { name } from "../../lib/text.js";
-import { badge, card, empty, notice, shown } from "../../ui/parts.js";
+import { badge, card, empty, shown } from "../../ui/parts.js";
+import { plot } from "../../ui/plot.js";
 import { table } from "../../ui/table.js";
 import { head } from "../page.js";
 
 export function open({ redraw }) {
-  const costs = resource((signal) => request("GET", "/api/costs", { signal }), { every: 10_000 });
+  const costs = resource((signal) => request("GET", "/api/costs", { query: hasScope("operate") ? { by: "day" } : {}, signal }), { every: 10_000 });
   const models = resource((signal) => request("GET", "/api/models", { signal }), { every: 30_000 });
   const sessions = resource((signal) => request("GET", "/api/sessions", { query: { all: true, limit: 200 }, signal }), { every: 30_000 });
   for (const one of [costs, models, sessions]) one.subscribe(redraw);
@@ -23,7 +24,7 @@ export function open({ redraw }) {
       tile(t("costs.prompt"), compact(data.today.promptTokens), t("costs.cached", { n: compact(data.today.cachedPromptTokens) })),
       tile(t("costs.completion"), compact(data.today.completionTokens), data.today.estimated > 0 ? t("costs.estimated", { cost: dollars(data.today.estimated) }) : t("costs.counted")),
       data.sessionBudget ? tile(t("costs.session_budget"), dollars(data.sessionBudget), t("costs.each_session")) : null),
-    notice(t("costs.no_days")),
+    data.rows ? card(t("costs.by_day"), byDay(data.rows)) : null,
     h("div", { class: "columns even" }, card(t("costs.by_model"), named(data.byModel), { bare: true }), card(t("costs.by_provider"), named(data.byProvider), { bare: true })),
     card(t("costs.by_session"), shown(sessions.get(), ({ items }) => bySession(items), sessions.reload), { bare: true }),
     card(t("costs.models"), shown(models.get(), ({ items }) => modelTable(items), models.reload), { bare: true })), costs.reload)];
@@ -51,6 +52,10 @@ function named(rows) {
       { key: "cost", label: t("cost"), end: true, cell: (row) => h("span", { class: "number" }, dollars(row.cost.cost)) },
     ],
   });
+}
+
+function byDay(rows) {
+  return plot({ label: t("costs.by_day"), series: [{ label: t("cost"), values: rows.map(({ cost }) => cost.cost) }], times: rows.map((row) => Date.parse(row.name)), unit: dollars, days: true });
 }
 
 function bySession(items) {

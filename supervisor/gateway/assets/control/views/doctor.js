@@ -19,7 +19,7 @@ export function open({ redraw }) {
     head(t("view.doctor"), { text: t("doctor.text"), actions: list ? button(t("doctor.again"), list.reload, { sign: "retry" }) : null }),
     h("div", { class: "stack wide" },
       shown(sources.health.get(), health, sources.health.reload),
-      list ? shown(list.get(), ({ items }) => h("div", { class: "stack" }, items.map((finding) => h("article", { class: "card finding", key: finding.check }, h("div", { class: "body stack tight" }, h("div", { class: "row" }, badge(finding.state), h("h2", {}, name(finding.title ?? finding.check, 160))), finding.message ? h("p", { class: "muted" }, block(finding.message, { most: 2000 })) : null, finding.fix ? codeBlock(finding.fix, t("doctor.fix"), { wrap: true }) : null)))), list.reload) : h("div", { class: "card" }, unavailable(t("doctor.findings")))),
+      list ? shown(list.get(), ({ items }) => h("div", { class: "stack" }, items.map((finding) => h("article", { class: "card finding", key: `${finding.section} ${finding.check}` }, h("div", { class: "body stack tight" }, h("div", { class: "row" }, badge(finding.state), h("h2", {}, name(finding.check, 160))), h("p", { class: "muted" }, block(finding.message, { most: 2000 })), finding.why ? h("p", { class: "small" }, block(finding.why, { most: 2000 })) : null, finding.fix ? codeBlock(finding.fix, t("doctor.fix"), { wrap: true }) : null)))), list.reload) : h("div", { class: "card" }, unavailable(t("doctor.findings")))),
   ];
   return { draw, end: () => { end(); list?.end(); } };
 }

@@ -6,11 +6,11 @@ import { t } from "../../lib/i18n.js";
 import { href, place, setQuery } from "../../lib/router.js";
 import { block } from "../../lib/text.js";
 import { icon } from "../../ui/icons.js";
-import { button, card, failure, loading } from "../../ui/parts.js";
+import { button, card, choice, failure, loading } from "../../ui/parts.js";
 import { plot } from "../../ui/plot.js";
 import { attention, sources } from "../attention.js";
 import { head } from "../page.js";
-import { plugins, rate, times, values } from "../samples.js";
+import { plugins, rate, reduced, series, times, values } from "../samples.js";
 
 /** What needs a person is shown in part at first, so that the plots stay in sight. */
 const FEW = 5;
@@ -51,15 +51,19 @@ function numbers() {
     health?.agent ? tile(t("overview.agent"), micros(health.agent.latencyMs * 1000), t("overview.host", { time: micros(health.host.latencyMs * 1000) }), href(["doctor"])) : null);
 }
 
+const RANGES = [["hour", 3_600_000], ["day", 86_400_000]];
+
 function plots() {
-  const at = times();
+  const kept = series?.get().data;
+  const range = place.get().query.range ?? "hour";
+  const data = kept?.at.length > 1 ? reduced(kept, Object.fromEntries(RANGES)[range] ?? RANGES[0][1]) : { times: times(), rate, most: (key) => values({ p99Us: "p99", p50Us: "p50" }[key]) };
   const perSecond = (value) => `${value < 10 ? number(value, 1) : compact(value)}/s`;
-  const chart = (label, series, unit) => card(label, plot({ label, series, times: at, unit }));
+  const chart = (label, lines, unit) => card(label, plot({ label, series: lines, times: data.times, unit }));
   return h("section", { class: "stack" },
-    h("div", { class: "row apart" }, h("h2", {}, t("plots.title")), h("span", { class: "faint small" }, t("plots.since"))),
+    h("div", { class: "row apart" }, h("h2", {}, t("plots.title")), kept ? choice(t("plots.range"), range, RANGES.map(([key]) => [key, t(`plots.${key}`)]), (key) => setQuery({ range: key })) : h("span", { class: "faint small" }, t("plots.since"))),
     h("div", { class: "plots" },
-      chart(t("plots.calls"), [{ label: t("plots.calls"), values: rate("calls") }], perSecond),
-      chart(t("plots.latency"), [{ label: "p99", values: values("p99") }, { label: "p50", values: values("p50") }], micros),
-      chart(t("plots.errors"), [{ label: t("plots.faults"), values: rate("faults") }, { label: t("plots.refusals"), values: rate("refusals") }, { label: t("plots.tool_errors"), values: rate("toolErrors") }], perSecond),
-      chart(t("plots.neutralized"), [{ label: t("plots.neutralized"), values: rate("tainted") }], perSecond)));
+      chart(t("plots.calls"), [{ label: t("plots.calls"), values: data.rate("calls") }], perSecond),
+      chart(t("plots.latency"), [{ label: "p99", values: data.most("p99Us") }, { label: "p50", values: data.most("p50Us") }], micros),
+      chart(t("plots.errors"), [{ label: t("plots.faults"), values: data.rate("faults") }, { label: t("plots.refusals"), values: data.rate("refusals") }, { label: t("plots.tool_errors"), values: data.rate("toolErrors") }], perSecond),
+      chart(t("plots.neutralized"), [{ label: t("plots.neutralized"), values: data.rate("tainted") }], perSecond)));
 }

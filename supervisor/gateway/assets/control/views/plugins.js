@@ -93,7 +93,7 @@ function overview(plugin) {
   return h("div", { class: "columns" },
     h("div", { class: "stack" },
       plugin.reason ? notice(block(plugin.reason), ["failed", "refused"].includes(plugin.state) ? "bad" : plugin.state === "ready" ? "" : "warn") : null,
-      plugin.quarantined ? notice(t("plugins.quarantined"), "bad") : null,
+      plugin.quarantined ? notice(t("plugins.quarantined"), "bad", button(t("plugins.lift-quarantine"), () => operate("lift-quarantine"), { look: "small", disabled: busy !== null })) : null,
       plugin.changedActions.length ? notice([t("plugins.changed"), " ", h("span", { class: "mono" }, name(plugin.changedActions.join(", "), 500)), " ", t("plugins.changed_do"), " ", h("code", {}, `talon approve ${plain(plugin.name, 60)}`)], "warn") : null,
       card(t("plugins.jail"), plugin.notEnforced.length ? h("ul", { class: "bullets" }, plugin.notEnforced.map((gap) => h("li", {}, block(gap, { most: 500 })))) : h("p", { class: "muted" }, t("plugins.jail_whole"))),
       card(t("plugins.instances"), plugin.instances.length ? table({

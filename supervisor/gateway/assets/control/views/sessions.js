@@ -87,6 +87,11 @@ function openOne(id, redraw) {
     const done = await request("POST", path`/api/sessions/${id}/compact`, { body: {} });
     toast(t("sessions.compacted", { n: done.messages, before: done.tokensBefore, after: done.tokensAfter }));
   });
+  const undo = act(async () => {
+    if (!(await confirm(t("sessions.undo"), t("sessions.undo_text"), t("sessions.undo"), { look: "primary" }))) return;
+    const done = await request("POST", path`/api/sessions/${id}/undo`, { body: {} });
+    toast(t("sessions.undone", { n: done.turns, calls: done.calls }));
+  });
   const remove = async () => {
     if (!(await confirm(t("sessions.delete"), t("sessions.delete_text", { title: plain(one.get().data?.title || id, 80) }), t("action.delete")))) return;
     try {
@@ -104,7 +109,7 @@ function openOne(id, redraw) {
     return [
       head(session?.title ? name(session.title, 120) : name(id, 60), {
         up: [t("view.sessions"), ["sessions"]], beside: session ? badge(session.turn, { kind: "turn", look: { running: "info", waiting: "warn" }[session.turn] ?? "" }) : null,
-        actions: session ? [linkButton(t("sessions.open_chat"), `/chat#/s/${encodeURIComponent(id)}`, { sign: "sessions" }), isBusy ? button(t("sessions.cancel"), cancel, { sign: "stop" }) : button(t("sessions.compact"), compactIt), button(t("action.delete"), remove, { look: "danger", sign: "trash" })] : null,
+        actions: session ? [linkButton(t("sessions.open_chat"), `/chat#/s/${encodeURIComponent(id)}`, { sign: "sessions" }), isBusy ? button(t("sessions.cancel"), cancel, { sign: "stop" }) : [button(t("sessions.undo"), undo, { sign: "back" }), button(t("sessions.compact"), compactIt)], button(t("action.delete"), remove, { look: "danger", sign: "trash" })] : null,
       }),
       shown(state, (data) => h("div", { class: "columns" },
         card(t("sessions.transcript"), transcript([...data.messages, ...earlier], (next === undefined ? data.nextCursor : next) ? readMore : null)),

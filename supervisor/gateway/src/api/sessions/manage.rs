@@ -1,4 +1,4 @@
-//! List, create, read, change, delete, cancel, compact.
+//! List, create, read, change, delete, cancel, compact, undo.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use http::StatusCode;
 use serde::{Deserialize, Serialize};
 use talon_proto::agent::{
     CancelRequest, CompactSessionRequest, CreateSessionRequest, DeleteSessionRequest, GetSessionRequest,
-    ListSessionsRequest, UpdateSessionRequest,
+    ListSessionsRequest, UndoTurnsRequest, UpdateSessionRequest,
 };
 use utoipa::{IntoParams, ToSchema};
 
@@ -238,4 +238,42 @@ pub(super) async fn compact(
         tokens_after: answer.tokens_after,
         summary: answer.summary,
     }))
+}
+
+/// How much is taken back.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct UndoWish {
+    /// Turns, the latest ones; without it, one.
+    #[serde(default)]
+    turns: u32,
+}
+
+/// What was taken back.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Undone {
+    /// Turns that were taken back.
+    turns: u32,
+    /// The message that began the first of them.
+    text: String,
+    /// Calls that were made in them, and stay made.
+    calls: u32,
+}
+
+/// Takes back the latest turns. Calls that were made in them stay made.
+#[utoipa::path(
+    post, path = "/api/sessions/{id}/undo", tag = "sessions", params(("id" = String, Path)),
+    request_body = UndoWish, responses((status = OK, body = Undone))
+)]
+pub(super) async fn undo(
+    State(app): State<App>,
+    caller: Caller,
+    Path(id): Path<String>,
+    JsonBody(wish): JsonBody<UndoWish>,
+) -> Result<Json<Undone>, Problem> {
+    let session_id = session(&caller, &id)?.to_owned();
+    let request = UndoTurnsRequest { session_id, turns: wish.turns };
+    let answer = app.backends.agent(&caller).undo_turns(request).await.map_err(of_session)?.into_inner();
+    Ok(Json(Undone { turns: answer.turns, text: answer.text, calls: answer.calls }))
 }

@@ -3,7 +3,7 @@
 //! | module | contents |
 //! |---|---|
 //! | `view` | a session and its messages, as founded |
-//! | `manage` | list, create, read, change, delete, cancel, compact |
+//! | `manage` | list, create, read, change, delete, cancel, compact, undo |
 //! | `send` | a message and what comes of it: awaited, streamed, or in the background |
 //! | `turn` | a turn as a sequence of events, and what came of it |
 
@@ -23,5 +23,6 @@ pub(super) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(manage::get, manage::change, manage::delete))
         .routes(routes!(manage::cancel))
         .routes(routes!(manage::compact))
+        .routes(routes!(manage::undo))
         .routes(routes!(send::send))
 }

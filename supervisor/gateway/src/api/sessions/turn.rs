@@ -4,7 +4,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use futures_util::{Stream, StreamExt as _, stream};
 use talon_proto::agent::chunk::Kind;
-use talon_proto::agent::{AskRequest, Chunk, Done, Error, Started};
+use talon_proto::agent::{AskRequest, Chunk, CompleteRequest, Done, Error, Started};
 use tonic::{Status, Streaming};
 
 use crate::api::access::of_session;
@@ -40,6 +40,22 @@ impl Turn {
         match chunks.message().await.map_err(of_session)? {
             Some(Chunk { kind: Some(Kind::Started(started)) }) => Ok(Self { started, chunks }),
             _ => Err(Problem::new(ProblemKind::BadGateway, "the agent began no turn: its log has more")),
+        }
+    }
+
+    /// Begins a turn of no session.
+    ///
+    /// # Errors
+    /// Why none began.
+    pub(crate) async fn complete(
+        app: &App,
+        caller: &Caller,
+        request: CompleteRequest,
+    ) -> Result<Self, Status> {
+        let mut chunks = app.backends.agent(caller).complete(request).await?.into_inner();
+        match chunks.message().await? {
+            Some(Chunk { kind: Some(Kind::Started(started)) }) => Ok(Self { started, chunks }),
+            _ => Err(Status::unavailable("the agent began no turn")),
         }
     }
 

@@ -1,0 +1,60 @@
+//! A JSON merge patch (RFC 7396) as edits of single keys.
+
+use serde_json::{Map, Value};
+use talon_proto::host::ConfigEdit;
+
+use super::values::message;
+use crate::problem::{Problem, ProblemKind};
+
+/// The most keys of one patch: as many as the supervisor takes.
+const MAX_EDITS: usize = 200;
+
+/// The edits. An object is a patch of what is below it, `null` removes, anything else is set.
+///
+/// # Errors
+/// A [`Problem`] if it is no object, or has too many keys.
+pub(super) fn edits(patch: Value) -> Result<Vec<ConfigEdit>, Problem> {
+    let Value::Object(patch) = patch else {
+        return Err(Problem::new(
+            ProblemKind::Unprocessable,
+            "a patch is an object: {\"agent\": {\"turn\": {\"iterations\": 12}}}",
+        ));
+    };
+    let mut edits = Vec::new();
+    collect(patch, &[], &mut edits);
+    if edits.len() > MAX_EDITS {
+        let detail = format!("the patch has more than {MAX_EDITS} keys: send it in parts");
+        return Err(Problem::new(ProblemKind::Unprocessable, detail));
+    }
+    Ok(edits)
+}
+
+fn collect(patch: Map<String, Value>, above: &[String], edits: &mut Vec<ConfigEdit>) {
+    for (name, value) in patch {
+        let key = [above, &[name]].concat();
+        match value {
+            Value::Object(below) => collect(below, &key, edits),
+            Value::Null => edits.push(ConfigEdit { key, value: None }),
+            value => edits.push(ConfigEdit { key, value: Some(message(value)) }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    // Promises: GW-127
+    #[test]
+    fn an_object_is_a_patch_and_null_removes() {
+        let made = edits(json!({"agent": {"turn": {"iterations": 12}, "allow": null}, "log": {}})).unwrap();
+        let keys: Vec<(String, bool)> =
+            made.iter().map(|edit| (edit.key.join("/"), edit.value.is_some())).collect();
+        assert_eq!(keys, [("agent/allow".to_owned(), false), ("agent/turn/iterations".to_owned(), true)]);
+        assert!(edits(json!([1])).is_err());
+        let many: Map<String, Value> = (0..=MAX_EDITS).map(|key| (key.to_string(), json!(1))).collect();
+        assert!(edits(Value::Object(many)).is_err());
+    }
+}

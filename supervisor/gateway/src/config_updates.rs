@@ -1,0 +1,101 @@
+//! Changes of the configuration, as the supervisor tells of them, for clients that may read it.
+
+use std::time::Duration;
+
+use talon_proto::host::{Event, WatchEventsRequest};
+use tokio::sync::broadcast;
+
+use crate::app::App;
+use crate::events::session::ConfigUpdated;
+use crate::identity::{Caller, Role, Scope};
+
+/// What the supervisor calls a change that is in force.
+const CHANGED: &str = "config_reloaded";
+/// Changes that wait for a connection that reads slowly; it misses earlier ones, and reads the configuration anew in any case.
+const MAX_WAITING: usize = 16;
+/// The wait before the supervisor is asked again: it is being replaced, or lets the gateway do too little.
+const ASK_AGAIN_AFTER: Duration = Duration::from_secs(5);
+
+/// Who tells of changes, and whom connections ask. Cheap to clone.
+#[derive(Debug, Clone)]
+pub(crate) struct ConfigUpdates(broadcast::Sender<ConfigUpdated>);
+
+impl Default for ConfigUpdates {
+    fn default() -> Self {
+        Self(broadcast::Sender::new(MAX_WAITING))
+    }
+}
+
+impl ConfigUpdates {
+    /// The changes from now on, for a caller that may read the configuration; `None` for others.
+    pub(crate) fn subscribe(&self, caller: &Caller) -> Option<broadcast::Receiver<ConfigUpdated>> {
+        caller.scopes.contain(Scope::Admin).then(|| self.0.subscribe())
+    }
+}
+
+/// The next change. Those that were missed are left out: a client reads the configuration, not its changes.
+pub(crate) async fn next(updates: &mut Option<broadcast::Receiver<ConfigUpdated>>) -> ConfigUpdated {
+    while let Some(receiver) = updates {
+        match receiver.recv().await {
+            Ok(update) => return update,
+            Err(broadcast::error::RecvError::Lagged(_)) => {}
+            Err(broadcast::error::RecvError::Closed) => break,
+        }
+    }
+    std::future::pending().await
+}
+
+/// Follows the supervisor's events for as long as it is polled.
+pub(crate) async fn follow(app: App) {
+    let caller = Caller { scopes: [Scope::Operate].into_iter().collect(), ..Caller::gateway() };
+    loop {
+        // A gateway that may do no more than its callers' calls has no client that reads the configuration.
+        if app.settings().max_role >= Role::Operate {
+            let request = WatchEventsRequest { plugin: String::new(), without_calls: true };
+            if let Ok(events) = app.backends.host(&caller).watch_events(request).await {
+                let mut events = events.into_inner();
+                while let Ok(Some(event)) = events.message().await {
+                    if event.kind == CHANGED {
+                        // Without a connection nobody is told.
+                        let _told = app.config_updates.0.send(update(&event));
+                    }
+                }
+            }
+        }
+        tokio::time::sleep(ASK_AGAIN_AFTER).await;
+    }
+}
+
+fn update(event: &Event) -> ConfigUpdated {
+    let keys = |field: &str| -> Vec<String> {
+        let text = event.fields.get(field).map(String::as_str).unwrap_or_default();
+        text.split(", ").filter(|key| !key.is_empty()).map(str::to_owned).collect()
+    };
+    let needs_restart = keys("needs_restart");
+    let keys = [keys("changed"), needs_restart.clone()].concat();
+    ConfigUpdated { keys, needs_restart }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Promises: GW-128
+    #[tokio::test]
+    async fn who_may_read_the_configuration_hears_of_changes_and_nobody_else() {
+        let fields = [("changed", "log.level, agent.turn.iterations"), ("needs_restart", "agent.enabled")];
+        let fields = fields.map(|(key, value)| (key.to_owned(), value.to_owned()));
+        let event = Event { kind: CHANGED.to_owned(), fields: fields.into(), ..Event::default() };
+        let told = update(&event);
+        assert_eq!(told.keys, ["log.level", "agent.turn.iterations", "agent.enabled"]);
+        assert_eq!(told.needs_restart, ["agent.enabled"]);
+        let updates = ConfigUpdates::default();
+        let caller = |scope| Caller { scopes: [scope].into_iter().collect(), ..Caller::gateway() };
+        for scope in [Scope::Chat, Scope::Operate, Scope::Channel] {
+            assert!(updates.subscribe(&caller(scope)).is_none());
+        }
+        let mut admin = updates.subscribe(&caller(Scope::Admin));
+        updates.0.send(told.clone()).unwrap();
+        assert_eq!(next(&mut admin).await, told);
+    }
+}
