@@ -444,6 +444,65 @@ def every_view_opens_by_the_keyboard(browser):
 
 
 @test
+def a_key_is_changed_with_a_check_a_difference_and_a_reset(browser):
+    server = StandIn().start()
+    page = control(browser, server, "configuration")
+    row = page.locator("tr", has_text="agent.turn.iterations").first
+    row.wait_for()
+    assert page.locator("tr", has_text="gateway.address").locator("button").count() == 0
+    row.locator("text=Edit").click()
+    page.fill("#config-value", '"many"')
+    page.wait_for_selector("dialog .problem >> text=expected a whole number")
+    assert page.locator("dialog button[type=submit]").is_disabled()
+    page.fill("#config-value", "36")
+    page.wait_for_selector("dialog .diff-add >> text=36")
+    page.wait_for_selector("dialog >> text=This fits")
+    page.click("dialog button[type=submit]")
+    page.wait_for_selector(".toast >> text=Applied")
+    row.locator("text=Reset").click()
+    page.click("dialog .primary")
+    page.wait_for_function("() => document.querySelectorAll('dialog').length === 0")
+    page.wait_for_timeout(100)
+    assert server.patches == [{"agent": {"turn": {"iterations": 36}}}, {"agent": {"turn": {"iterations": None}}}], server.patches
+    page.click("summary >> text=models.default, log.level")
+    page.wait_for_selector(".diff-add >> text=local/small")
+    return page
+
+
+@test
+def calls_findings_and_records_are_read_and_a_quarantine_ends(browser):
+    server = StandIn().start()
+    page = control(browser, server, "calls")
+    page.click("tbody a >> text=github.list_runs")
+    page.wait_for_selector(".layers >> text=changed it")
+    page.wait_for_selector("mark >> text=·")
+    assert page.locator("mark").all_inner_texts() == ["·", "·"]
+    page.goto(f"{server.url}/#/audit")
+    page.click("text=Verify")
+    page.wait_for_selector("text=/9,120 records/")
+    page.click("summary >> text=patch_config")
+    page.wait_for_selector("details[open] >> text=prev")
+    page.goto(f"{server.url}/#/doctor")
+    page.wait_for_selector("text=csv-query could take all memory")
+    page.wait_for_selector("text=Delegate=memory pids cpu")
+    page.goto(f"{server.url}/#/plugins/shell")
+    page.click("text=Lift the quarantine")
+    page.wait_for_selector(".toast >> text=shell")
+    assert ("POST", "/api/plugins/shell/lift-quarantine") in server.requests
+    page.goto(f"{server.url}/#/overview")
+    page.select_option(".row.apart select", "day")
+    page.wait_for_selector(".plot svg path", state="attached")
+    assert "range=day" in page.url
+    page.goto(f"{server.url}/#/costs")
+    page.wait_for_selector("h2 >> text=By day")
+    page.goto(f"{server.url}/#/sessions/sess_01J9Z0000")
+    page.click("text=Undo the last turn")
+    page.click("dialog .primary")
+    page.wait_for_function("() => document.querySelectorAll('dialog').length === 0")
+    return page
+
+
+@test
 def what_the_server_does_not_have_is_said(browser):
     page = control(browser, StandIn(further=False).start(), "calls")
     for view in ("calls", "audit", "configuration"):

@@ -24,7 +24,7 @@ ROUTES = {
 }
 FURTHER = {
     "/api/calls": ["get"], "/api/calls/{id}": ["get"], "/api/config/sources": ["get"], "/api/config/history": ["get"], "/api/config/check": ["post"], "/api/config": ["get", "patch"], "/api/audit": ["get"],
-    "/api/audit/verify": ["post"], "/api/doctor": ["get"], "/api/sessions/{id}/undo": ["post"], "/api/plugins/{name}/actions/{action}": ["post"],
+    "/api/audit/verify": ["get"], "/api/doctor": ["get"], "/api/series": ["get"], "/api/sessions/{id}/undo": ["post"], "/api/plugins/{name}/actions/{action}": ["post"],
 }
 
 
@@ -37,7 +37,7 @@ class StandIn:
         self.requests, self.sockets, self.events, self.sequences, self.turns, self.down = [], set(), {}, {}, {}, False
         self.sessions = {} if empty else {s["id"]: dict(s) for s in f.SESSIONS}
         self.approvals = [] if empty else [dict(a) for a in f.APPROVALS]
-        self.seen_ids = {}
+        self.seen_ids, self.patches = {}, []
         self.ticks = 0
         self.silent, self.received, self.media, self.bodies = silent, [], [], []
         self.cancelled, self.places, self.early = set(), {}, False
@@ -142,7 +142,7 @@ class StandIn:
             return {k: self.poison(v, k) for k, v in value.items()}
         if isinstance(value, list):
             return [self.poison(v, key) for v in value]
-        keep = ("id", "sessionId", "state", "role", "turn", "digest", "severity", "kind", "outcome", "verdict", "level", "nextCursor", "key", "source", "type", "clientId", "replyTo", "event", "sequence", "status")
+        keep = ("id", "sessionId", "state", "role", "turn", "digest", "severity", "kind", "outcome", "verdict", "level", "nextCursor", "key", "path", "revision", "source", "type", "clientId", "replyTo", "event", "sequence", "status")
         # The operator names plugins, and the page asks for them by name.
         if key == "name" and any(value == plugin["name"] for plugin in f.PLUGINS):
             return value
@@ -169,14 +169,16 @@ class StandIn:
         if path == "/api/health/deep":
             return 200, {"status": "ok", "version": "0.9.0", "host": {"status": "ok", "latencyMs": 0.41}, "agent": {"status": "ok", "latencyMs": 1.73}}
         if path == "/api/costs":
-            return 200, {**f.COSTS, **({"today": f.cost(0, 0), "byModel": [], "byProvider": []} if self.empty else {})}
+            rows = {"rows": [{"name": day, "cost": f.cost(spent, 40)} for day, spent in (("2026-02-01", 1.2), ("2026-02-02", 0.4), ("2026-02-03", 3.1))]} if query.get("by") == "day" else {}
+            return 200, {**f.COSTS, **rows, **({"today": f.cost(0, 0), "byModel": [], "byProvider": []} if self.empty else {})}
         operated = path.startswith(("/api/plugins", "/api/extensions", "/api/schedule", "/api/notifications", "/api/audit", "/api/doctor", "/api/calls"))
         if operated and "operate" not in self.scopes:
             return self.problem(403, "this needs the scope operate: use a token that has it (`talon token create`)")
         if method == "GET" and path in lists:
             if path in FURTHER and not self.further:
                 return self.problem(404, "there is nothing at this path")
-            return 200, f.page([] if self.empty else lists[path]())
+            more = {"revision": "3f0c9a1be27d5418", "file": "/etc/talon/talon.yaml", "overlay": "/var/lib/talon/overlay.yaml", "overlayKeys": ["agent", "log.level"]} if path == "/api/config/sources" else {"at": f.NOW} if path == "/api/doctor" else {}
+            return 200, {**f.page([] if self.empty else lists[path]()), **more}
         if parts[1] == "plugins" and len(parts) == 3:
             found = next((p for p in self.plugins() if p["name"] == parts[2]), None)
             return (200, {"plugin": found, **f.DETAILS}) if found else self.problem(404, "there is no such plugin: GET /api/plugins lists them")
@@ -187,11 +189,18 @@ class StandIn:
         if parts[1] == "calls":
             return 200, f.CALL
         if path == "/api/audit/verify":
-            return 200, {"ok": True, "records": 9120}
+            return 200, {"ok": True, "records": 9120, "files": 2, "lost": 0, "message": "", "head": "9120:" + f.SHA}
         if path == "/api/config/check":
-            return 200, {"errors": [], "needsRestart": []}
+            wrong = '"many"' in json.dumps(body)
+            return 200, {"ok": not wrong, "errors": [{"key": "agent.turn.iterations", "message": "expected a whole number, found a text"}] if wrong else [], "changed": ["agent.turn.iterations"], "needsRestart": [], "warnings": []}
         if path == "/api/config":
-            return 200, {"revision": 8, "needsRestart": []}
+            self.patches.append(body)
+            return 200, {"revision": "9a2c4e6f81b3d507", "changed": ["agent.turn.iterations"], "needsRestart": [], "warnings": []}
+        if path == "/api/series":
+            if not self.further:
+                return self.problem(404, "there is nothing at this path")
+            full = f.series(int(time.time() * 1000))
+            return 200, {key: ([] if "after" in query else value) if isinstance(value, list) else value for key, value in full.items()}
         if parts[1] == "approvals" and method == "POST":
             return self.decide(parts[2], body)
         if parts[1] == "schedule":
@@ -248,7 +257,7 @@ class StandIn:
         if rest[1:] == ["compact"]:
             return 200, {"messages": 9, "tokensBefore": 21_000, "tokensAfter": 3_100, "summary": "…"}
         if rest[1:] == ["undo"]:
-            return 200, {}
+            return 200, {"turns": 1, "text": "And the week before?", "calls": 2}
         return 200, {**one, "messages": f.MESSAGES if rest[0] in ("sess_01J9Z0000", "sess_01J9Z0001") else []}
 
     # ---- events

@@ -41,6 +41,7 @@ mod config_updates;
 mod control;
 mod credentials;
 mod events;
+mod ghosts;
 pub mod identity;
 mod layers;
 pub mod listener;

@@ -8,7 +8,7 @@ use std::time::SystemTime;
 use arc_swap::{ArcSwap, ArcSwapOption};
 use talon_plugin::{Events, Registry};
 use talon_plugin_config::discover::RejectedPlugin;
-use talon_sanitize::{Raw, Sanitized, SettingsError};
+use talon_sanitize::{Sanitized, SettingsError};
 
 use super::bounded_read::BoundedReader;
 use super::outcome::{PluginOutcome, ReloadOutcome};

@@ -29,10 +29,21 @@ pub(crate) async fn start(script: Vec<ScriptedReply>, agent: &str) -> Setting {
     start_before(Provider::start(script).await, agent).await
 }
 
+/// A gateway with these further keys before an agent whose model says this.
+pub(crate) async fn start_with_gateway(script: Vec<ScriptedReply>, gateway: &str) -> Setting {
+    start_all(Provider::start(script).await, "", gateway).await
+}
+
 /// A gateway before an agent with this provider.
 pub(crate) async fn start_before(provider: Provider, agent: &str) -> Setting {
+    start_all(provider, agent, "").await
+}
+
+async fn start_all(provider: Provider, agent: &str, gateway: &str) -> Setting {
     let builder = Builder::new().plugin("liar", &program("misbehave"), &[], "");
-    let builder = builder.config("gateway: { enabled: true, address: '127.0.0.1:0', max_role: operate }");
+    let role = if gateway.contains("max_role") { "" } else { "max_role: operate, " };
+    let builder =
+        builder.config(&format!("gateway: {{ enabled: true, address: '127.0.0.1:0', {role}{gateway} }}"));
     let supervisor = with_agent(builder, &provider, agent, "").start().await;
     let status = supervisor.wait_gateway("the gateway serves", |status| status.state == "serving").await;
     let address = status.url.trim_start_matches("http://").parse().expect("an address");

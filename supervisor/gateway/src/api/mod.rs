@@ -6,6 +6,7 @@
 //! | `session` | a browser's session: opened by a link, and who it is |
 //! | `sessions` | sessions and turns in them |
 //! | `approvals` | what waits for a person |
+//! | `ghosts` | what the shadow loop proposes |
 //! | `memories` | what the agent remembers |
 //! | `models`, `tools`, `costs` | what the agent has, and what it cost |
 //! | `schedule`, `notifications` | jobs, and what people are told |
@@ -32,6 +33,7 @@ mod costs;
 mod doctor;
 mod document;
 mod extensions;
+mod ghosts;
 mod health;
 pub(crate) mod input;
 mod memories;
@@ -73,6 +75,7 @@ fn described() -> OpenApiRouter<App> {
         .merge(sessions::routes())
         .merge(sse::routes())
         .merge(approvals::routes())
+        .merge(ghosts::routes())
         .merge(memories::routes())
         .merge(models::routes())
         .merge(tools::routes())

@@ -21,6 +21,7 @@ use crate::config_updates;
 use crate::events::client_message::{Resume, parse};
 use crate::events::follow::envelopes;
 use crate::events::{Envelope, ServerEvent};
+use crate::ghosts::GhostFeed;
 use crate::identity::{Caller, Scope};
 use crate::problem::{Problem, ProblemKind};
 use crate::session_events::SessionEvents;
@@ -95,7 +96,8 @@ pub(super) async fn serve(app: App, caller: Caller, socket: WebSocket) {
         end = read(&app, &caller, &dispatch, stream) => end,
         end = write(&mut sink, waiting) => end,
         end = follow(&caller, outbox.clone(), events, cursors) => end,
-        end = tell_config(&app, &caller, outbox) => end,
+        end = tell_config(&app, &caller, outbox.clone()) => end,
+        end = tell_ghosts(&app, &caller, outbox) => end,
         () = ending.cancelled() => End::Restart,
         () = credential.revoked() => End::Revoked,
     };
@@ -207,6 +209,18 @@ async fn tell_config(app: &App, caller: &Caller, outbox: Outbox) -> End {
             return End::Gone;
         }
     }
+}
+
+/// Tells of what the shadow loop sees and proposes, if the caller is a person.
+async fn tell_ghosts(app: &App, caller: &Caller, outbox: Outbox) -> End {
+    let mut feed = GhostFeed::of_caller(app.clone(), caller.clone());
+    while let Some(feed) = &mut feed {
+        let Some(envelope) = feed.next().await else { break };
+        if outbox.push(&envelope).await.is_err() {
+            return End::Gone;
+        }
+    }
+    pending().await
 }
 
 async fn write(sink: &mut SplitSink<WebSocket, Message>, mut waiting: OutboxReader) -> End {

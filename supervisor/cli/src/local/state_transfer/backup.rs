@@ -27,8 +27,8 @@ use crate::local::state::part::StatePart;
 use crate::output::Output;
 use crate::transient_bar::TransientBar;
 
-/// The keys of receipts, and which plugin has which uid.
-const LEFT_OUT: [&str; 2] = ["receipts", "identities.json"];
+/// The keys of receipts, which plugin has which uid, and what was changed of the configuration, which is no state.
+const LEFT_OUT: [&str; 3] = ["receipts", "identities.json", "overlay.yaml"];
 
 /// The engine's name of state that a plugin keeps.
 const PLUGIN_ENGINE: &str = "plugin";

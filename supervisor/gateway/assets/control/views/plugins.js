@@ -81,19 +81,19 @@ function openOne(id, redraw) {
       }),
       shown(state, (data) => [
         h("nav", { class: "tabs", "aria-label": t("parts") }, ["state", "actions", "log"].map((key) => h("a", { href: href(["plugins", id], { tab: key === "state" ? null : key }), "aria-current": key === tab ? "page" : null }, t(`plugins.tab_${key}`), key === "actions" ? ` ${data.actions.length}` : ""))),
-        tab === "actions" ? actions(id, data, forms, redraw) : tab === "log" ? log.view() : overview(data.plugin),
+        tab === "actions" ? actions(id, data, forms, redraw) : tab === "log" ? log.view() : overview(data.plugin, button(t("plugins.lift-quarantine"), () => operate("lift-quarantine"), { look: "small", disabled: busy !== null })),
       ], one.reload),
     ];
   };
   return { draw, end: () => { one.end(); log.end(); } };
 }
 
-function overview(plugin) {
+function overview(plugin, lift) {
   const { counters } = plugin;
   return h("div", { class: "columns" },
     h("div", { class: "stack" },
       plugin.reason ? notice(block(plugin.reason), ["failed", "refused"].includes(plugin.state) ? "bad" : plugin.state === "ready" ? "" : "warn") : null,
-      plugin.quarantined ? notice(t("plugins.quarantined"), "bad", button(t("plugins.lift-quarantine"), () => operate("lift-quarantine"), { look: "small", disabled: busy !== null })) : null,
+      plugin.quarantined ? notice(t("plugins.quarantined"), "bad", lift) : null,
       plugin.changedActions.length ? notice([t("plugins.changed"), " ", h("span", { class: "mono" }, name(plugin.changedActions.join(", "), 500)), " ", t("plugins.changed_do"), " ", h("code", {}, `talon approve ${plain(plugin.name, 60)}`)], "warn") : null,
       card(t("plugins.jail"), plugin.notEnforced.length ? h("ul", { class: "bullets" }, plugin.notEnforced.map((gap) => h("li", {}, block(gap, { most: 500 })))) : h("p", { class: "muted" }, t("plugins.jail_whole"))),
       card(t("plugins.instances"), plugin.instances.length ? table({

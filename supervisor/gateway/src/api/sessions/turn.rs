@@ -36,10 +36,22 @@ impl Turn {
     /// # Errors
     /// Why no turn began.
     pub(crate) async fn begin(app: &App, caller: &Caller, request: AskRequest) -> Result<Self, Problem> {
-        let mut chunks = app.backends.agent(caller).ask(request).await.map_err(of_session)?.into_inner();
-        match chunks.message().await.map_err(of_session)? {
+        Self::begin_stored(app, caller, request).await.map_err(of_session)
+    }
+
+    /// The same, with what the agent says where none begins.
+    ///
+    /// # Errors
+    /// Why no turn began.
+    pub(crate) async fn begin_stored(
+        app: &App,
+        caller: &Caller,
+        request: AskRequest,
+    ) -> Result<Self, Status> {
+        let mut chunks = app.backends.agent(caller).ask(request).await?.into_inner();
+        match chunks.message().await? {
             Some(Chunk { kind: Some(Kind::Started(started)) }) => Ok(Self { started, chunks }),
-            _ => Err(Problem::new(ProblemKind::BadGateway, "the agent began no turn: its log has more")),
+            _ => Err(Status::unavailable("the agent began no turn")),
         }
     }
 

@@ -1,0 +1,190 @@
+//! What an operator gets from the supervisor over HTTP: the audit log, findings, calls, numbers over time.
+
+mod gateway_client;
+
+use serde_json::{Value, json};
+
+use gateway_client::{Setting, says, start_with_gateway};
+
+/// With answers that are kept as they came, and a quarantine that is soon reached.
+const GUARD: &str = "max_role: admin }\nguard: { keep_raw_bytes: 1MiB, quarantine: { marks: 5, window: 1h }";
+
+async fn start() -> (Setting, String) {
+    let setting = start_with_gateway(vec![says("Hi.")], GUARD).await;
+    let token = setting.token(&["--scope", "chat,admin"]).await;
+    (setting, token)
+}
+
+async fn get(setting: &Setting, token: &str, target: &str) -> Value {
+    let (status, answer) = setting.json(token, "GET", target, &Value::Null).await;
+    assert_eq!(status, 200, "{target}: {answer:#}\n{}", setting.supervisor.log());
+    answer
+}
+
+// Promises: GW-124
+#[tokio::test(flavor = "multi_thread")]
+async fn the_audit_log_is_searched_page_by_page_and_verified() {
+    let (setting, token) = start().await;
+    for _ in 0..5 {
+        setting.supervisor.client.call("liar", "echo", &[("text", "hi")]).await;
+    }
+    let first = get(&setting, &token, "/api/audit?q=liar%20echo&limit=3").await;
+    let items = first["items"].as_array().expect("items");
+    assert_eq!(items.len(), 3, "{first:#}");
+    assert_eq!(
+        (&items[0]["event"], &items[0]["outcome"], &items[0]["kind"]),
+        (&json!("liar.echo"), &json!("ok"), &json!("call"))
+    );
+    let cursor = first["nextCursor"].as_str().expect("a further page");
+    let second = get(&setting, &token, &format!("/api/audit?q=liar%20echo&limit=3&cursor={cursor}")).await;
+    let sequence = |item: &Value| item["sequence"].as_u64().expect("a number");
+    let all: Vec<u64> = [items.as_slice(), second["items"].as_array().expect("items").as_slice()]
+        .concat()
+        .iter()
+        .map(sequence)
+        .collect();
+    assert!(all.len() >= 5 && all.is_sorted_by(|a, b| a > b), "{all:?}");
+    let verdict = get(&setting, &token, "/api/audit/verify").await;
+    assert_eq!(verdict["ok"], true, "{verdict}");
+    assert!(verdict["records"].as_u64() >= Some(6));
+    let operator = setting.token(&["--scope", "chat,operate"]).await;
+    assert_eq!(setting.json(&operator, "GET", "/api/audit", &Value::Null).await.0, 403);
+    assert_eq!(setting.json(&token, "GET", "/api/audit?cursor=x", &Value::Null).await.0, 400);
+    setting.supervisor.stop().await;
+}
+
+// Promises: GW-133
+#[tokio::test(flavor = "multi_thread")]
+async fn the_doctor_says_what_is_wrong_with_the_fix() {
+    let (setting, token) = start().await;
+    let report = get(&setting, &token, "/api/doctor").await;
+    let items = report["items"].as_array().expect("items");
+    let sections: Vec<&str> = items.iter().filter_map(|item| item["section"].as_str()).collect();
+    for section in ["configuration", "supervisor", "machine", "sandbox"] {
+        assert!(sections.contains(&section), "{section}: {report:#}");
+    }
+    let severity = |item: &Value| {
+        ["failed", "warning", "ok"].iter().position(|state| item["state"] == *state).expect("a state")
+    };
+    assert!(items.iter().map(severity).is_sorted(), "{report:#}");
+    // It is run once, not once a reader.
+    assert_eq!(get(&setting, &token, "/api/doctor").await["at"], report["at"]);
+    let chat = setting.token(&["--scope", "chat"]).await;
+    assert_eq!(setting.json(&chat, "GET", "/api/doctor", &Value::Null).await.0, 403);
+    setting.supervisor.stop().await;
+}
+
+// Promises: GW-130, GW-131
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_is_seen_with_the_guards_layers_and_what_they_changed() {
+    let (setting, token) = start().await;
+    let client = &setting.supervisor.client;
+    // From the first look on, the way through the layers is measured.
+    get(&setting, &token, "/api/calls").await;
+    client.call("liar", "hostile", &[]).await;
+    client.call("liar", "no_such_action", &[]).await;
+    let calls = get(&setting, &token, "/api/calls?plugin=liar&limit=2").await;
+    let items = calls["items"].as_array().expect("items");
+    let outcomes: Vec<&Value> = items.iter().map(|call| &call["outcome"]).collect();
+    assert_eq!(outcomes, [&json!("refused"), &json!("ok")], "{calls:#}");
+    assert_eq!(items[1]["neutralized"], 2);
+    assert!(items[1]["subject"].as_str().expect("who").starts_with("uid:"));
+
+    let id = items[1]["id"].as_str().expect("an id");
+    let one = get(&setting, &token, &format!("/api/calls/{id}")).await;
+    let layer = |name: &str| {
+        one["layers"]
+            .as_array()
+            .expect("layers")
+            .iter()
+            .find(|layer| layer["layer"] == name)
+            .expect("a layer")
+    };
+    assert_eq!(layer("sanitize")["verdict"], "changed", "{one:#}");
+    assert!(layer("instance")["us"].as_f64().is_some_and(|us| us > 0.0), "{one:#}");
+    assert_eq!((&one["kept"], &one["args"]), (&json!(true), &json!({})));
+    let answer: Vec<u16> = one["answer"].as_str().expect("text").encode_utf16().collect();
+    for span in one["spans"].as_array().expect("spans") {
+        let place = |end: &str| usize::try_from(span[end].as_u64().expect("a place")).expect("it is small");
+        assert_eq!(String::from_utf16_lossy(&answer[place("start")..place("end")]), "·", "{one:#}");
+    }
+    assert_eq!(one["spans"].as_array().expect("spans").len(), 2);
+    let refused = items[0]["id"].as_str().expect("an id");
+    let one = get(&setting, &token, &format!("/api/calls/{refused}")).await;
+    let verdict = |name: &str| {
+        one["layers"]
+            .as_array()
+            .expect("layers")
+            .iter()
+            .find(|layer| layer["layer"] == name)
+            .expect("a layer")["verdict"]
+            .clone()
+    };
+    assert_eq!((verdict("resolve"), verdict("instance")), (json!("deny"), json!("skipped")), "{one:#}");
+    assert_eq!(one["kept"], false);
+
+    // Looking is for administrators, and is recorded.
+    let operator = setting.token(&["--scope", "chat,operate"]).await;
+    assert_eq!(setting.json(&operator, "GET", &format!("/api/calls/{id}"), &Value::Null).await.0, 403);
+    let audit = get(&setting, &token, "/api/audit?q=get_call").await;
+    assert!(audit["items"].as_array().expect("items").iter().any(|item| item["target"] == id), "{audit:#}");
+    assert_eq!(setting.json(&token, "GET", "/api/calls/nothing", &Value::Null).await.0, 404);
+    setting.supervisor.stop().await;
+}
+
+// Promises: GW-134
+#[tokio::test(flavor = "multi_thread")]
+async fn a_quarantine_is_lifted_without_another_process() {
+    let (setting, token) = start().await;
+    let client = &setting.supervisor.client;
+    for _ in 0..3 {
+        client.call("liar", "hostile", &[]).await;
+    }
+    let pid = |plugin: &Value| plugin["plugin"]["instances"][0]["pid"].clone();
+    let before = get(&setting, &token, "/api/plugins/liar").await;
+    assert_eq!(before["plugin"]["quarantined"], true, "{before:#}");
+    let (status, lifted) =
+        setting.json(&token, "POST", "/api/plugins/liar/lift-quarantine", &Value::Null).await;
+    assert_eq!((status, &lifted["quarantined"]), (200, &json!(false)), "{lifted:#}");
+    assert_eq!(client.call("liar", "echo", &[("text", "hi")]).await.content, "hi");
+    assert_eq!(pid(&get(&setting, &token, "/api/plugins/liar").await), pid(&before));
+    setting.supervisor.stop().await;
+}
+
+// Promises: GW-132, GW-135
+#[tokio::test(flavor = "multi_thread")]
+async fn numbers_over_time_costs_by_day_and_an_undone_turn() {
+    let (setting, token) = start().await;
+    let series = get(&setting, &token, "/api/series").await;
+    assert_eq!(series["stepMs"], 10_000, "{series}");
+    let at = series["at"].as_array().expect("times").len();
+    assert!(at >= 1 && series["calls"].as_array().expect("numbers").len() == at, "{series}");
+    let later = series["at"][at - 1].as_u64().expect("a time");
+    assert_eq!(
+        get(&setting, &token, &format!("/api/series?after={}", later + 3_600_000)).await["at"],
+        json!([])
+    );
+
+    let (_, session) = setting.json(&token, "POST", "/api/sessions", &json!({})).await;
+    let id = session["id"].as_str().unwrap_or_else(|| panic!("{session:#}"));
+    let (status, sent) =
+        setting.json(&token, "POST", &format!("/api/sessions/{id}/send"), &json!({"text": "Hello"})).await;
+    assert_eq!(status, 200, "{sent:#}");
+    let days = get(&setting, &token, "/api/costs?by=day&days=7").await;
+    let rows = days["rows"].as_array().expect("rows");
+    assert_eq!((rows.len(), &rows[6]["cost"]["answers"]), (7, &json!(1)), "{days:#}");
+    assert!(rows[6]["name"].as_str().expect("a date").starts_with("20"), "{days:#}");
+    let models = get(&setting, &token, "/api/costs?by=model").await;
+    assert_eq!(models["rows"][0]["name"], "local/test", "{models:#}");
+    assert_eq!(
+        get(&setting, &token, "/api/costs?by=session").await["rows"],
+        json!([]),
+        "nothing had a price"
+    );
+    assert_eq!(setting.json(&token, "GET", "/api/costs?by=colour", &Value::Null).await.0, 400);
+
+    let (status, undone) =
+        setting.json(&token, "POST", &format!("/api/sessions/{id}/undo"), &json!({})).await;
+    assert_eq!((status, &undone["turns"], &undone["text"]), (200, &json!(1), &json!("Hello")), "{undone}");
+    setting.supervisor.stop().await;
+}
