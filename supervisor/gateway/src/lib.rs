@@ -27,6 +27,7 @@
 //! | `sse` | events over HTTP |
 //! | `openai` | the routes under `/v1`, in OpenAI's dialect |
 //! | `session_events` | the events of a caller's sessions, across restarts of the agent |
+//! | `ghosts` | what the shadow loop says to a caller, likewise |
 //! | `events` | what both carry: pure types, and what a message of the agent becomes |
 //! | [`app`] | what all routes share |
 //! | `config_updates` | changes of the configuration, for clients that may read it |

@@ -15,6 +15,7 @@ mod notifications;
 mod queries;
 mod schedule;
 mod sessions;
+mod shadow;
 mod sink;
 mod support;
 mod turns;

@@ -56,6 +56,11 @@ answers:
   - { when: { user: "^which ports", result: "8080" }, say: "As before: 8080." }
   - { when: { user: "^which ports" }, say: "Nothing was said." }
   - { when: { user: "^json" }, say: '{"n": 7}' }
+  - { when: { user: "What it found: silence" }, say: '{"proposal": null}' }
+  - { when: { user: "What it found: nonsense" }, say: "I would rather not." }
+  - { when: { user: "^What was noticed" }, say: '{"observation": "A test fails.", "proposal": "Mend the failing test.", "confidence": "high", "actions": [{"label": "Run tests", "payload": {"only": "parser"}}]}' }
+  - { when: { user: "^Mend the failing test" }, say: "It is mended." }
+  - { when: { user: "^Run tests" }, say: "They were run." }
   - { say: "What?" }
 "#;
 

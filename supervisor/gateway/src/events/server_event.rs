@@ -8,7 +8,9 @@ use super::agent::{
     AgentThought, ErrorEvent, SubagentResult, SubagentStart,
 };
 use super::approval::{ClarificationRequest, ConfirmationRequest, DecisionEvent};
-use super::session::{ChannelMessageEvent, ConfigUpdated, SessionCreated, SessionEvent, ShadowGhost};
+use super::session::{
+    ChannelMessageEvent, ConfigUpdated, SessionCreated, SessionEvent, ShadowEvent, ShadowGhost,
+};
 use super::tool::{ToolCallEvent, ToolProgressEvent, ToolResultEvent, ToolStreamEvent};
 
 /// An event, by its type. The list is closed: a misspelt one does not compile, and clients ignore those they do not know.
@@ -90,7 +92,10 @@ pub(crate) enum ServerEvent {
     /// The configuration changed.
     #[serde(rename = "config.updated")]
     ConfigUpdated(ConfigUpdated),
-    /// A proposal that nobody asked for.
+    /// What a watcher saw, before anything is decided about it.
+    #[serde(rename = "shadow.event")]
+    ShadowEvent(ShadowEvent),
+    /// A proposal that nobody asked for, or that changed.
     #[serde(rename = "shadow.ghost")]
     ShadowGhost(ShadowGhost),
     /// Something failed: a turn, or a message of the client.
@@ -101,7 +106,7 @@ pub(crate) enum ServerEvent {
 impl ServerEvent {
     /// Every type, in the order of the list: what descriptions are held to.
     #[cfg(test)]
-    pub(crate) const TYPES: [&'static str; 27] = [
+    pub(crate) const TYPES: [&'static str; 28] = [
         "channel.message",
         "agent.response",
         "agent.response.end",
@@ -127,6 +132,7 @@ impl ServerEvent {
         "session.updated",
         "session.deleted",
         "config.updated",
+        "shadow.event",
         "shadow.ghost",
         "error",
     ];
@@ -159,6 +165,7 @@ impl ServerEvent {
             Self::SessionUpdated(_) => "session.updated",
             Self::SessionDeleted(_) => "session.deleted",
             Self::ConfigUpdated(_) => "config.updated",
+            Self::ShadowEvent(_) => "shadow.event",
             Self::ShadowGhost(_) => "shadow.ghost",
             Self::Error(_) => "error",
         }

@@ -1,8 +1,11 @@
-//! Payloads of `channel.message`, `session.*`, `config.updated` and `shadow.ghost`.
+//! Payloads of `channel.message`, `session.*`, `config.updated` and `shadow.*`.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use talon_proto::agent;
 use utoipa::ToSchema;
+
+use super::ids::session_id;
 
 /// A message that a session got.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -47,7 +50,47 @@ pub(crate) struct ConfigUpdated {
     pub needs_restart: Vec<String>,
 }
 
-/// A proposal that nobody asked for.
+/// What a watcher saw, before anything is decided about it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ShadowEvent {
+    /// The watcher's id of it.
+    pub id: String,
+    /// file_changed, command, commit and the like.
+    pub kind: String,
+    /// Which detector found something; absent if none did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trigger: Option<String>,
+    /// What it is about: the name of a file, or a command's first words.
+    pub subject: String,
+    /// What the detector found.
+    pub finding: String,
+    pub repository: String,
+    /// commit, test_end, prompt or idle, if a piece of work ended with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub boundary: Option<String>,
+    /// In milliseconds since 1970, by the watcher's clock.
+    pub occurred_at: u64,
+}
+
+impl From<agent::ShadowEvent> for ShadowEvent {
+    fn from(event: agent::ShadowEvent) -> Self {
+        let seen = event.observation.unwrap_or_default();
+        let set = |text: String| Some(text).filter(|text| !text.is_empty());
+        Self {
+            id: seen.id,
+            kind: seen.kind,
+            trigger: set(seen.trigger),
+            subject: seen.subject,
+            finding: seen.finding,
+            repository: seen.repository,
+            boundary: set(seen.boundary),
+            occurred_at: seen.occurred_unix_ms,
+        }
+    }
+}
+
+/// A proposal that nobody asked for. Nothing acts before a person approves it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ShadowGhost {
@@ -61,6 +104,45 @@ pub(crate) struct ShadowGhost {
     /// low, medium or high
     pub confidence: String,
     pub actions: Vec<GhostAction>,
+    /// waiting, approved, dismissed, snoozed or expired
+    pub state: String,
+    pub sender_id: String,
+    pub repository: String,
+    /// In milliseconds since 1970.
+    pub created_at: u64,
+    pub expires_at: u64,
+    /// Why it offers no act; absent if it offers one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub no_act: Option<String>,
+    /// The session of its turn, once it was approved.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
+}
+
+impl From<agent::Ghost> for ShadowGhost {
+    fn from(ghost: agent::Ghost) -> Self {
+        let set = |text: String| Some(text).filter(|text| !text.is_empty());
+        let actions = ghost.actions.into_iter().map(|action| GhostAction {
+            label: action.label,
+            kind: action.r#type,
+            payload: serde_json::from_str(&action.payload_json).ok(),
+        });
+        Self {
+            id: ghost.id,
+            trigger: ghost.trigger,
+            observation: ghost.observation,
+            proposal: ghost.proposal,
+            confidence: ghost.confidence,
+            actions: actions.collect(),
+            state: ghost.state,
+            sender_id: ghost.sender,
+            repository: ghost.repository,
+            created_at: ghost.created_unix_ms,
+            expires_at: ghost.expires_unix_ms,
+            no_act: set(ghost.no_act),
+            session_id: set(ghost.session_id).map(|id| session_id(&id)),
+        }
+    }
 }
 
 /// A button of a proposal.

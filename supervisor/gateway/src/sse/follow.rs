@@ -1,6 +1,7 @@
 //! `GET /api/events`, `GET /api/sessions/{id}/events`: events of sessions, from where `Last-Event-ID` says.
 
 use std::convert::Infallible;
+use std::future::ready;
 
 use axum::extract::State;
 use axum::response::sse::Event;
@@ -17,6 +18,7 @@ use crate::app::App;
 use crate::events::Envelope;
 use crate::events::follow::envelopes;
 use crate::events::ids::session_id;
+use crate::ghosts::{self, GhostFeed};
 use crate::identity::Caller;
 use crate::problem::{Problem, ProblemKind};
 use crate::session_events::SessionEvents;
@@ -44,7 +46,8 @@ async fn all(State(app): State<App>, caller: Caller, headers: HeaderMap) -> Resu
     if let Some(ResumePoint { since, cursors }) = last_seen(&headers)? {
         events.resume(cursors.iter().map(|(session, after)| (session.as_str(), *after)), since);
     }
-    Ok(follow(&app, &caller, events))
+    let ghosts = GhostFeed::of_caller(app.clone(), caller.clone());
+    Ok(follow(&app, &caller, events, ghosts))
 }
 
 /// The events of one session, from its beginning, or from where `Last-Event-ID` says.
@@ -64,10 +67,10 @@ async fn one(
     let mut cursors = seen.map(|seen| seen.cursors).unwrap_or_default().into_iter();
     let after = cursors.find(|(session, _)| *session == outside).map_or(0, |(_, after)| after);
     let events = SessionEvents::of_session(app.clone(), caller.clone(), &id, after);
-    Ok(follow(&app, &caller, events))
+    Ok(follow(&app, &caller, events, None))
 }
 
-fn follow(app: &App, caller: &Caller, events: SessionEvents) -> Response {
+fn follow(app: &App, caller: &Caller, events: SessionEvents, ghosts: Option<GhostFeed>) -> Response {
     let events = stream::unfold(events, |mut events| async move {
         let event = events.next().await.ok()?;
         let id = id_of(events.since(), events.cursors());
@@ -82,7 +85,12 @@ fn follow(app: &App, caller: &Caller, events: SessionEvents) -> Response {
             .collect();
         Some((stream::iter(written), events))
     });
-    serve(app, caller, events.flatten()).into_response()
+    // They are beside the sessions: no cursor of an id is theirs.
+    let ghosts = ghosts::events(ghosts).map(|envelope| Some(Ok(sent(&envelope))));
+    // It ends with the events of the sessions.
+    let events = events.flatten().map(Some).chain(stream::iter([None]));
+    let both = stream::select(events, ghosts).scan((), |(), event| ready(event));
+    serve(app, caller, both).into_response()
 }
 
 /// What an id of an event says of those before it.
