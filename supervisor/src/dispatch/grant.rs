@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use talon_agent_settings::{
-    AllowKeys, CHANNEL_KEY, SENDER_KEY, SUBAGENT_KEY, ToolPattern, covers, covers_some, is_pattern,
+    AllowKeys, CHANNEL_KEY, MEMBER_KEY, SENDER_KEY, SUBAGENT_KEY, ToolPattern, covers, covers_some, is_pattern,
 };
 use talon_guard::{ArcById, Grant, SESSION_KEY};
 use talon_listen::delegation::Delegation;
@@ -84,6 +84,11 @@ fn operator_limits(request: &ExecuteRequest, config: &Arc<Config>) -> Result<Vec
             None if !named.is_empty() && list != AllowScope::SubAgents => return Err(missing(list.key())),
             _ => {}
         }
+    }
+    // In a group the call is the group's, and has to be allowed to who speaks as well.
+    if let Some(member) = said(MEMBER_KEY).filter(|member| config.agent.allow.senders.contains_key(*member)) {
+        let (config, list, name) = (Arc::clone(config), AllowScope::Senders, member.to_owned());
+        layers.push(GrantLayer::Listed { config, list, name });
     }
     Ok(layers)
 }

@@ -14,18 +14,20 @@ use crate::tool_result::CallOutcome;
 #[must_use]
 pub fn client_messages(messages: &[Message]) -> Vec<agent::Message> {
     let mut calls: Vec<ToolCall> = Vec::new();
+    let mut withheld = None;
     let is_shown =
         |message: &&Message| !matches!(EntryMetadata::of(message), Some(EntryMetadata::Happened { .. }));
     let messages: Vec<&Message> = messages.iter().filter(is_shown).collect();
     let followed = messages.iter().copied().map(Some).skip(1).chain([None]);
     let shown = messages.iter().zip(followed);
-    shown.filter_map(|(message, next)| client_message(message, next, &mut calls)).collect()
+    shown.filter_map(|(message, next)| client_message(message, next, &mut calls, &mut withheld)).collect()
 }
 
 fn client_message(
     message: &Message,
     next: Option<&Message>,
     calls: &mut Vec<ToolCall>,
+    withheld: &mut Option<String>,
 ) -> Option<agent::Message> {
     let mut shown = agent::Message {
         sequence: message.sequence,
@@ -51,12 +53,15 @@ fn client_message(
         Some(EntryMetadata::Asked { with, .. }) => {
             // People see what they wrote.
             if let Some(original) = with.hooks.as_ref().and_then(|hooks| hooks.original.clone()) {
-                shown.content = original;
+                let asked = std::mem::replace(&mut shown.content, original);
+                shown.hooked = Some(asked).filter(|asked| *asked != shown.content);
             }
             show_request(&mut shown, *with);
         }
         Some(EntryMetadata::Hooked { .. }) if message.content.is_empty() => return None,
-        Some(EntryMetadata::Hooked { .. }) => {}
+        Some(EntryMetadata::Hooked { .. }) => {
+            shown.hooked = withheld.take().filter(|said| *said != shown.content);
+        }
         Some(
             EntryMetadata::Began { .. }
             | EntryMetadata::Parked { .. }
@@ -71,7 +76,8 @@ fn client_message(
         Some(EntryMetadata::Ended { .. }) if message.content.is_empty() => return None,
         Some(EntryMetadata::Ended { .. }) => {}
         // What people get of it follows, once its hooks have seen it.
-        Some(EntryMetadata::Answered { calls: made, withheld: Some(_), .. }) if made.is_empty() => {
+        Some(EntryMetadata::Answered { calls: made, withheld: Some(said), .. }) if made.is_empty() => {
+            *withheld = Some(said);
             return None;
         }
         Some(EntryMetadata::Answered { calls: made, .. }) => {

@@ -262,6 +262,32 @@ async fn people_are_shown_what_was_said_and_not_how_it_is_kept() {
     assert!(shown[3].tool_results[0].output.contains("two") && shown[3].content.is_empty());
 }
 
+// Promises: GW-136
+#[tokio::test]
+async fn what_hooks_changed_is_told_beside_what_people_see() {
+    let place = TestSession::new().await;
+    let journal = place.journal();
+    let hooks = HookedRequest { original: Some("hi there".to_owned()), ..HookedRequest::default() };
+    let with = TurnOptions { hooks: Some(Box::new(hooks)), ..TurnOptions::default() };
+    let held = Answer { text: "held".to_owned(), ..Answer::default() };
+    let refined = HookedAnswer { text: "refined".to_owned(), verdicts: AnswerVerdicts::default() };
+    for entry in [
+        JournalEntry::Asked { text: "hi".to_owned(), with: Box::new(with) },
+        JournalEntry::Answered { answer: Box::new(held), micro_usd: 1, withheld: true },
+        JournalEntry::AnswerHooked(Box::new(refined)),
+        ended(),
+        asked("plain"),
+        says("untouched"),
+    ] {
+        journal.add(1, entry).await.expect("written");
+    }
+    let page = place.sessions.messages(place.id, View::All, &PageRequest::first(0)).await.expect("read");
+    let shown: Vec<_> = client_messages(&page.items).into_iter().map(|one| (one.content, one.hooked)).collect();
+    let changed = |seen: &str, hooked: &str| (seen.to_owned(), Some(hooked.to_owned()));
+    assert_eq!(shown[..2], [changed("hi there", "hi"), changed("refined", "held")], "{shown:?}");
+    assert!(shown[2..].iter().all(|(_, hooked)| hooked.is_none()), "{shown:?}");
+}
+
 #[tokio::test]
 async fn a_session_that_somebody_else_wrote_can_be_gone_on_with() {
     let place = TestSession::new().await;

@@ -96,9 +96,14 @@ impl Service {
         let (id, view) = (session.id, if all { View::All } else { View::Live });
         let found = async { self.agent.sessions.messages(id, view, &page(&page_token, page_size)?).await };
         let found = found.await.map_err(|error| store_error_status(&error))?;
+        let mut messages = client_messages(&found.items);
+        if !client.is_operator() {
+            // What hooks take away from people stays away from them.
+            messages.iter_mut().for_each(|message| message.hooked = None);
+        }
         Ok(GetSessionResponse {
             session: Some(self.view(session).await?),
-            messages: client_messages(&found.items),
+            messages,
             next_page_token: token(found.next),
         })
     }

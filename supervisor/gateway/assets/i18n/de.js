@@ -320,6 +320,7 @@ export default {
   "sessions.compact": "Zusammenfassen",
   "sessions.compact_text": "Eine Zusammenfassung tritt an die Stelle der älteren Runden. Im Speicher bleiben sie.",
   "sessions.compacted": { one: "1 Nachricht wurde zusammengefasst: {before} Token sind jetzt {after}", other: "{n} Nachrichten wurden zusammengefasst: {before} Token sind jetzt {after}" },
+  "sessions.hooked": "Hooks haben das geändert",
   "sessions.undo": "Letzte Runde zurücknehmen",
   "sessions.undo_text": "Die letzte Runde wird zurückgenommen. Was ihre Aufrufe getan haben, bleibt getan.",
   "sessions.undone": { one: "1 Runde zurückgenommen; Aufrufe, die bleiben: {calls}", other: "{n} Runden zurückgenommen; Aufrufe, die bleiben: {calls}" },

@@ -320,6 +320,7 @@ export default {
   "sessions.compact": "Compact",
   "sessions.compact_text": "A summary takes the place of the older turns. They stay in the store.",
   "sessions.compacted": { one: "1 message became a summary: {before} tokens are now {after}", other: "{n} messages became a summary: {before} tokens are now {after}" },
+  "sessions.hooked": "Hooks changed this",
   "sessions.undo": "Undo the last turn",
   "sessions.undo_text": "The last turn is taken back. What its calls have done stays done.",
   "sessions.undone": { one: "1 turn was taken back; calls that stay made: {calls}", other: "{n} turns were taken back; calls that stay made: {calls}" },

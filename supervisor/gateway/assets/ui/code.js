@@ -58,10 +58,10 @@ export function args(value) {
 /** The lines that differ between two texts. Beyond this many lines the two are shown one after the other. */
 const MOST_DIFF_LINES = 800;
 
-export function diff(before, after) {
+export function diff(before, after, label = t("diff")) {
   const [old, fresh] = [before.split("\n"), after.split("\n")];
   const lines = old.length + fresh.length > MOST_DIFF_LINES ? [...old.map((line) => ["-", line]), ...fresh.map((line) => ["+", line])] : compare(old, fresh);
-  return h("div", { class: "code wrap" }, h("pre", { tabindex: "0", role: "region", "aria-label": t("diff") }, lines.slice(0, MOST_DIFF_LINES * 2).map(([sign, line]) => h("span", { class: sign === "+" ? "diff-add" : sign === "-" ? "diff-remove" : "" }, `${sign} `, visible(line), sign === " " ? "\n" : ""))));
+  return h("div", { class: "code wrap" }, h("pre", { tabindex: "0", role: "region", "aria-label": label }, lines.slice(0, MOST_DIFF_LINES * 2).map(([sign, line]) => h("span", { class: sign === "+" ? "diff-add" : sign === "-" ? "diff-remove" : "" }, `${sign} `, visible(line), sign === " " ? "\n" : ""))));
 }
 
 function compare(old, fresh) {

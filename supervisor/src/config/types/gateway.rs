@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use talon_extensions::Activation;
 use talon_plugin_config::units::{ByteSize, Duration};
 
 use super::host::Role;
@@ -50,6 +51,8 @@ pub struct Gateway {
     /// kept is never among them.
     #[schemars(example = serde_json::json!(["agent", "log.level", "guard.timeout"]))]
     pub config_keys: Vec<String>,
+    /// Which messages of groups are for the agent.
+    pub routing: GatewayRouting,
     /// What one client, and all of them, may use.
     pub limits: GatewayLimits,
     /// The program.
@@ -70,6 +73,18 @@ pub struct GatewayTls {
     /// Its private key, as PEM. A file that others may read is refused.
     #[schemars(extend("format" = "path"), example = &"/etc/talon/gateway.key")]
     pub key: PathBuf,
+}
+
+/// Which messages of groups are for the agent, of clients of the gateway and of `extensions.channels`. What is not for it becomes no turn,
+/// and no model sees it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct GatewayRouting {
+    /// `mention`: those that the channel marks, or that have one of `names` as a word. `always`: all.
+    pub activation: Activation,
+    /// By which names the agent is mentioned, beside a channel's own mark; in any case, with or without `@`.
+    #[schemars(example = ["talon"])]
+    pub names: Vec<String>,
 }
 
 /// A proxy in front of the gateway.
@@ -120,6 +135,7 @@ impl Default for Gateway {
             max_role: Role::Call,
             tokens: true,
             config_keys: DEFAULT_KEYS.map(str::to_owned).into(),
+            routing: GatewayRouting::default(),
             limits: GatewayLimits::default(),
             program: None,
         }

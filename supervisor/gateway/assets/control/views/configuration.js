@@ -53,7 +53,7 @@ function openSources(redraw) {
         label: t("configuration.history"), rows: changes, keyOf: (one) => String(one.revision), sortable: false,
         columns: [
           { key: "revision", label: t("configuration.revision"), lead: true, cell: (one) => h("span", { class: "number" }, one.revision) },
-          { key: "keys", label: t("configuration.key"), cell: (one) => h("details", {}, h("summary", { class: "mono small" }, name(one.keys.join(", "), 300)), one.changes.map((change) => h("div", { class: "stack tight", key: change.key }, h("h3", { class: "mono" }, name(change.key, 120)), diff(written(change.before), written(change.after))))) },
+          { key: "keys", label: t("configuration.key"), cell: (one) => h("details", {}, h("summary", { class: "mono small" }, name(one.keys.join(", "), 300)), one.changes.map((change) => h("div", { class: "stack tight", key: change.key }, h("h3", { class: "mono" }, name(change.key, 120)), diff(written(change.before), written(change.after), `${one.revision} ${plain(change.key, 120)}`)))) },
           { key: "by", label: t("configuration.by"), cell: (one) => name(one.by, 80) },
           { key: "at", label: t("calls.at"), end: true, cell: (one) => dateTime(one.at) },
         ],

@@ -54,7 +54,8 @@ function named(rows) {
   });
 }
 
-function byDay(rows) {
+function byDay(all) {
+  const rows = all.filter((row) => Number.isFinite(Date.parse(row.name)));
   return plot({ label: t("costs.by_day"), series: [{ label: t("cost"), values: rows.map(({ cost }) => cost.cost) }], times: rows.map((row) => Date.parse(row.name)), unit: dollars, days: true });
 }
 

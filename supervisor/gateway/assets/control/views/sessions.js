@@ -9,7 +9,7 @@ import { resource } from "../../lib/resource.js";
 import { go, href, place, setQuery } from "../../lib/router.js";
 import { block, name, plain } from "../../lib/text.js";
 import { word } from "../../lib/word.js";
-import { args } from "../../ui/code.js";
+import { args, diff } from "../../ui/code.js";
 import { confirm } from "../../ui/dialog.js";
 import { badge, button, card, choice, empty, facts, linkButton, searchField, shown } from "../../ui/parts.js";
 import { matches, table } from "../../ui/table.js";
@@ -140,6 +140,7 @@ function transcript(messages, more) {
     messages.slice(0, most).map((message) => h("article", { key: message.id, memo: `${message.id} ${message.content.length}`, class: `said ${["user", "assistant", "system", "tool"].includes(message.role) ? message.role : "system"}` }, () => [
       h("header", { class: "row apart tiny faint" }, h("strong", {}, t(`role.${message.role === "user" ? "person" : message.role}`)), h("time", {}, dateTime(message.timestamp))),
       message.content && message.role !== "tool" ? h("div", { class: "prose" }, message.role === "user" ? h("div", { class: "plain-text" }, block(message.content)) : markdown(message.content)) : null,
+      message.hooked ? h("details", { class: "fold" }, h("summary", {}, t("sessions.hooked")), message.role === "user" ? diff(message.content, message.hooked, `${t("diff")} ${plain(message.id, 60)}`) : diff(message.hooked, message.content, `${t("diff")} ${plain(message.id, 60)}`)) : null,
       (message.toolCalls ?? []).map((call) => h("details", { class: "fold" }, h("summary", {}, h("span", { class: "grow" }, t("call.title"), ": ", h("span", { class: "mono" }, name(call.tool, 80)))), h("div", { class: "fold-body" }, args(call.args)))),
       (message.toolResults ?? []).map((result) => h("details", { class: "fold" }, h("summary", {}, badge(result.success ? "done" : "failed", { kind: "call" }), h("span", { class: "mono grow" }, name(result.tool, 80)), h("span", { class: "faint tiny" }, duration(result.metadata.executionTime))), h("div", { class: "fold-body code wrap" }, h("pre", { tabindex: "0", role: "region", "aria-label": t("call.result") }, block(result.output, { most: 10_000 }))))),
     ])),

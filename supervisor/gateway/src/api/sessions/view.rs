@@ -78,6 +78,9 @@ struct Message {
     /// It stands for older messages.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     summary: bool,
+    /// What hooks made of a person's message, as the model was asked; of an answer, what the model had written before. Scope operate alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hooked: Option<String>,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -164,6 +167,7 @@ impl Message {
             tool_results: message.tool_results.into_iter().map(result).collect(),
             timestamp: message.unix_ms,
             summary: message.summary,
+            hooked: message.hooked,
         }
     }
 }
