@@ -5,6 +5,7 @@ use prost::{Message, Name};
 use prost_types::Any;
 use tonic::{Code, Status};
 
+use crate::agent::CompletionRefusal;
 use crate::model::Refusal;
 use crate::state::QuotaExceeded;
 
@@ -34,6 +35,29 @@ impl Name for Refusal {
 
     fn type_url() -> String {
         format!("type.googleapis.com/{}", Self::full_name())
+    }
+}
+
+impl Name for CompletionRefusal {
+    const NAME: &'static str = "CompletionRefusal";
+    const PACKAGE: &'static str = "talon.agent.v1";
+
+    fn type_url() -> String {
+        format!("type.googleapis.com/{}", Self::full_name())
+    }
+}
+
+impl CompletionRefusal {
+    /// A status with this text, reason and field.
+    #[must_use]
+    pub fn into_status(self, code: Code, message: impl Into<String>) -> Status {
+        with_detail(code, message.into(), &self)
+    }
+
+    /// The reason and field of a status, if the agent gave them.
+    #[must_use]
+    pub fn of(status: &Status) -> Option<Self> {
+        detail_of(status)
     }
 }
 

@@ -76,6 +76,9 @@ pub struct AskRequest {
     /// Instructions of the client for this turn alone. They follow the rules of operator and agent, and replace none.
     #[prost(string, tag = "1204")]
     pub instructions: ::prost::alloc::string::String,
+    /// The number of the session's last turn. If it has another one meanwhile, no turn begins: ABORTED.
+    #[prost(uint64, optional, tag = "1205")]
+    pub after_turn: ::core::option::Option<u64>,
 }
 /// A tool of a client.
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
@@ -1105,6 +1108,10 @@ pub struct Message {
     pub sender_name: ::prost::alloc::string::String,
     #[prost(string, tag = "1142")]
     pub client_id: ::prost::alloc::string::String,
+    /// What hooks made of a person's message, as the model was asked; of an answer, what the model had written before hooks changed it. For the
+    /// role operate alone; absent if hooks changed nothing.
+    #[prost(string, optional, tag = "1143")]
+    pub hooked: ::core::option::Option<::prost::alloc::string::String>,
 }
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -2366,22 +2373,19 @@ pub struct Cost {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ListCostsRequest {
-    /// day, model or session
+    /// day or model
     #[prost(string, tag = "1")]
     pub by: ::prost::alloc::string::String,
-    /// How many days back, today included: at most 90; 0 means 30.
+    /// How many days, today included: at most 90; 0 means 30.
     #[prost(uint32, tag = "2")]
     pub days: u32,
 }
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ListCostsResponse {
-    /// By day: the name is a date (2026-11-27, UTC), oldest first. By model or session: the most expensive first, at most 500.
+    /// By day: one for each, oldest first, and the name is a date (2026-11-27, in UTC). By model: the most expensive first.
     #[prost(message, repeated, tag = "1")]
     pub costs: ::prost::alloc::vec::Vec<NamedCost>,
-    /// How many rows are not among them.
-    #[prost(uint32, tag = "2")]
-    pub left_out: u32,
 }
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -3691,7 +3695,7 @@ pub mod agent_client {
                 .insert(GrpcMethod::new("talon.agent.v1.Agent", "GetCosts"));
             self.inner.unary(req, path, codec).await
         }
-        /// What was spent by day, by model or by session, within the days that are kept (role operate).
+        /// What was spent by day or by model over the latest days (role operate).
         pub async fn list_costs(
             &mut self,
             request: impl tonic::IntoRequest<super::ListCostsRequest>,
@@ -4120,7 +4124,7 @@ pub mod agent_server {
             tonic::Response<super::GetCostsResponse>,
             tonic::Status,
         >;
-        /// What was spent by day, by model or by session, within the days that are kept (role operate).
+        /// What was spent by day or by model over the latest days (role operate).
         async fn list_costs(
             &self,
             request: tonic::Request<super::ListCostsRequest>,

@@ -28,6 +28,7 @@
 //! - [`workspace`]: reads the person's files for the prompt
 //! - `jobs`, `schedule`: jobs that run at planned times; `proposals`: those that plugins would like to have
 //! - `notify`: events, told to people through actions
+//! - `channels`: people on chat services, through plugins
 //! - `shadow`: observations of people's work, and the ghosts that come of them
 //! - `events`: what happens in sessions, for clients that follow
 //! - `turns`: the running turns; `agent`: the shared state, which starts them; [`costs`] and [`metrics`]
@@ -38,6 +39,7 @@ mod agent;
 pub mod answer;
 pub mod approval;
 pub mod budget;
+mod channels;
 mod completions;
 pub mod compress;
 pub mod context;

@@ -162,6 +162,13 @@ impl LoopContext {
         self.results.as_deref()
     }
 
+    /// Whether the client makes calls of the answer, so that the turn ends with them.
+    #[must_use]
+    pub fn hands_over(&self) -> bool {
+        let mut results = self.results.iter().flatten();
+        results.any(|result| result.outcome == CallOutcome::HandedOver)
+    }
+
     /// The check of the answer.
     #[must_use]
     pub fn verdict(&self) -> Option<&AnswerVerdict> {
@@ -187,7 +194,7 @@ impl LoopContext {
         self.calls().iter().zip(results).any(|(call, result)| match result.outcome {
             CallOutcome::NotOffered => tool == NEVER_OFFERED,
             CallOutcome::Succeeded | CallOutcome::Failed => tool == call.name,
-            CallOutcome::OverTheLimit => false,
+            CallOutcome::OverTheLimit | CallOutcome::HandedOver => false,
         })
     }
 

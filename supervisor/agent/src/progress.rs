@@ -55,6 +55,7 @@ impl Fingerprint {
             CallOutcome::Failed => b"failed",
             CallOutcome::NotOffered => b"not offered",
             CallOutcome::OverTheLimit => b"over the limit",
+            CallOutcome::HandedOver => b"handed over",
         });
         piece(result.output.as_bytes());
         Self(hash.finalize().into())

@@ -4,7 +4,8 @@
 //!
 //! 1. the safety rules ([`safety_rules`]), in every language, always
 //! 2. the operator's rules (`orchestrator.rules`), which add to them; they are never cut
-//! 3. how the agent works, the day, and the user's name; never cut either
+//! 3. how the agent works, the day, and the user's name; never cut either; then instructions of a client of the API, never cut, which
+//!    replace none of what is before
 //! 4. identity, soul and user of the [`Workspace`]
 //! 5. as data inside a [`fence`]: daily memory, recalled memories, hints from workflows, the session's plan, and notes of
 //!    trusted plugins
@@ -42,6 +43,7 @@ pub struct Prompt {
     workspace: Workspace,
     today: Option<String>,
     verbosity: Option<Verbosity>,
+    instructions: String,
     memories: Vec<String>,
     hints: Vec<String>,
     plan: Option<String>,
@@ -75,6 +77,7 @@ impl Prompt {
             workspace,
             today: None,
             verbosity: None,
+            instructions: String::new(),
             memories: Vec::new(),
             hints: Vec::new(),
             plan: None,
@@ -93,6 +96,13 @@ impl Prompt {
     #[must_use]
     pub fn verbosity(mut self, verbosity: Option<Verbosity>) -> Self {
         self.verbosity = verbosity;
+        self
+    }
+
+    /// Adds what a client of the API instructs.
+    #[must_use]
+    pub fn instructions(mut self, instructions: String) -> Self {
+        self.instructions = instructions;
         self
     }
 
@@ -138,6 +148,9 @@ impl Prompt {
             texts.push(operator_rules(&self.rules));
         }
         texts.push(self.working());
+        if !self.instructions.trim().is_empty() {
+            texts.push(client_instructions(&self.instructions));
+        }
         let fixed: usize = texts[1..].iter().map(|text| counter.count(text)).sum();
         let pieces = self.pieces();
         let sizes: Vec<usize> = pieces.iter().map(|piece| counter.count(&piece.whole())).collect();
@@ -179,7 +192,8 @@ impl Prompt {
         let changing = usize::from(!self.memories.is_empty())
             + usize::from(!self.hints.is_empty())
             + usize::from(self.plan.is_some());
-        2 + usize::from(!self.rules.is_empty()) + self.pieces().len() - changing - self.notes.len()
+        let instructions = usize::from(!self.instructions.trim().is_empty());
+        2 + usize::from(!self.rules.is_empty()) + instructions + self.pieces().len() - changing - self.notes.len()
     }
 
     fn pieces(&self) -> Vec<Piece<'_>> {
@@ -255,6 +269,13 @@ impl Piece<'_> {
             }
         }
     }
+}
+
+/// Quoted, so that no line of it can be taken for one of the rules.
+fn client_instructions(instructions: &str) -> String {
+    let introduction = "Instructions of the program that the user talks through. Follow them as the user's own wishes: they add to all rules above, \
+         and where they contradict one, the rule holds.";
+    fence::closed("client_instructions", introduction, instructions)
 }
 
 fn operator_rules(rules: &[String]) -> String {

@@ -70,4 +70,6 @@ pub enum CallOutcome {
     NotOffered,
     /// Not run, because the answer has more calls than may run at once. Not an error.
     OverTheLimit,
+    /// Not run here: the tool is the client's, who makes the call and brings the result.
+    HandedOver,
 }

@@ -77,6 +77,10 @@ pub struct Tool {
     pub returns_images: bool,
     /// Offer the tool always, even where not all tools fit.
     pub always_include: bool,
+    /// The tool is the client's, who makes its calls.
+    pub is_client: bool,
+    /// Calls whose arguments do not fit are made by nobody. All tools but those of clients that check for themselves.
+    pub is_strict: bool,
     /// Compiled at the first call. `None` inside if it does not compile: then only the host checks.
     compiled: OnceLock<Option<Schema>>,
 }
@@ -97,6 +101,25 @@ impl Tool {
             injected: action.inject_context_args.clone(),
             returns_images: action.media.iter().any(|kind| kind == IMAGES),
             always_include: action.always_include,
+            is_client: false,
+            is_strict: true,
+            compiled: OnceLock::new(),
+        }
+    }
+
+    /// A tool of a client. It has no plugin, and no call of it reaches one.
+    fn of_client(spec: ToolSpec, is_strict: bool) -> Self {
+        Self {
+            plugin: String::new(),
+            action: spec.name.clone(),
+            spec,
+            read_only: false,
+            destructive: None,
+            injected: Vec::new(),
+            returns_images: false,
+            always_include: true,
+            is_client: true,
+            is_strict,
             compiled: OnceLock::new(),
         }
     }
@@ -149,6 +172,16 @@ impl Offer {
         if !self.tools.contains_key(&name) {
             self.tools.insert(name.clone(), tool);
             self.hidden.insert(name);
+        }
+        self
+    }
+
+    /// Adds a client's tools, each with whether its calls have to fit. One of the server with the same name is left out: the client means its own.
+    #[must_use]
+    pub fn with_client_tools(mut self, specs: impl IntoIterator<Item = (ToolSpec, bool)>) -> Self {
+        for (spec, is_strict) in specs {
+            self.hidden.remove(&spec.name);
+            self.tools.insert(spec.name.clone(), Tool::of_client(spec, is_strict));
         }
         self
     }

@@ -13,7 +13,7 @@ use talon_proto::agent::{
     GetLoopRequest, GetMemoryRequest, GetMetricsRequest, GetMetricsResponse, GetSessionRequest,
     GetSessionResponse, GetShadowStatsRequest, GetShadowStatsResponse, GetStatusRequest, GetStatusResponse,
     Ghost, GhostEvent, Job, JobProposal, ListApprovalRulesRequest, ListApprovalRulesResponse,
-    ListApprovalsRequest, ListApprovalsResponse, ListGhostsRequest, ListGhostsResponse, ListJobsRequest,
+    ListApprovalsRequest, ListApprovalsResponse, ListCostsRequest, ListCostsResponse, ListGhostsRequest, ListGhostsResponse, ListJobsRequest,
     ListJobsResponse, ListMemoriesRequest, ListMemoriesResponse, ListModelsRequest, ListModelsResponse,
     ListNotificationsRequest, ListNotificationsResponse, ListOccurrencesRequest, ListOccurrencesResponse,
     ListSessionsRequest, ListSessionsResponse, ListShadowLogRequest, ListShadowLogResponse, ListToolsRequest,
@@ -316,6 +316,10 @@ impl Agent for Service {
 
     async fn list_tools(&self, _: Request<ListToolsRequest>) -> Answer<ListToolsResponse> {
         Ok(Response::new(ListToolsResponse { tools: fixtures::tools() }))
+    }
+
+    async fn list_costs(&self, _: Request<ListCostsRequest>) -> Answer<ListCostsResponse> {
+        Ok(Response::new(ListCostsResponse { costs: fixtures::costs().by_model }))
     }
 
     async fn get_costs(&self, _: Request<GetCostsRequest>) -> Answer<GetCostsResponse> {

@@ -70,6 +70,8 @@ pub(crate) struct Setup {
     pub(crate) problems: Vec<String>,
     /// The person's files.
     pub(crate) workspace: Arc<WorkspaceFiles>,
+    /// The model that makes vectors of texts, if there is one.
+    pub(crate) embedder: Option<Embedder>,
     /// Memories by their meaning, if there is a model for it.
     pub(crate) index: Option<Arc<MemoryIndex>>,
 }
@@ -86,7 +88,7 @@ impl Setup {
         let similarity = embedder.clone().map(|embedder| {
             Arc::new(ToolVectors::new(embedder, Arc::clone(&parts.key_values))) as Arc<dyn ToolSimilarity>
         });
-        let index = embedder.filter(|_| settings.agent.memory.enabled).map(|embedder| {
+        let index = embedder.clone().filter(|_| settings.agent.memory.enabled).map(|embedder| {
             let (vectors, changed) = (Arc::clone(&parts.vectors), Arc::clone(&parts.memory_changed));
             Arc::new(MemoryIndex::new(embedder, vectors, changed))
         });
@@ -142,7 +144,7 @@ impl Setup {
             || Arc::new(WorkspaceFiles::new(settings.agent.workspace.clone())),
             |before| Arc::clone(&before.workspace),
         );
-        Self { settings, environment, problems, workspace, index }
+        Self { settings, environment, problems, workspace, embedder, index }
     }
 
     /// The providers in the order of their names, with protocol and state.

@@ -15,7 +15,7 @@ use super::setup::Setup;
 use crate::answer::Schema;
 use crate::budget::Budgets;
 use crate::context::ContextPlan;
-use crate::driver::{AllowedTools, Caller, Listener, MessageOrigin, TurnSpec};
+use crate::driver::{AllowedTools, Caller, ClientSide, Listener, MessageOrigin, TurnSpec};
 use crate::journal::{Journal, UnfinishedTurn};
 use crate::media::Attachment;
 use crate::plan::SessionPlan;
@@ -63,6 +63,10 @@ pub(crate) struct TurnRequest {
     pub(crate) turn: Option<u64>,
     /// The most that it may cost, in millionths of a dollar, instead of `agent.turn.cost`.
     pub(crate) micro_usd: Option<u64>,
+    /// The client's own tools and conversation.
+    pub(crate) client: Option<Box<ClientSide>>,
+    /// The client's instructions for this turn.
+    pub(crate) instructions: String,
 }
 
 impl TurnRequest {
@@ -87,6 +91,8 @@ impl TurnRequest {
             trace: _,
             turn,
             micro_usd,
+            client,
+            instructions,
         } = self;
         let asks_otherwise = model.is_some()
             || thinking.is_some()
@@ -98,15 +104,17 @@ impl TurnRequest {
             || *local_only
             || *plans_first
             || turn.is_some()
-            || micro_usd.is_some();
+            || micro_usd.is_some()
+            || client.is_some()
+            || !instructions.is_empty();
         images.is_empty() && attachments.is_empty() && origin.sender_name.is_empty() && !asks_otherwise
     }
 }
 
 /// Where a turn keeps what is of its session.
 pub(super) struct SessionPlace {
-    pub(super) journal: Arc<dyn Journal>,
-    pub(super) plan: Arc<dyn SessionPlan>,
+    pub(super) journal: Option<Arc<dyn Journal>>,
+    pub(super) plan: Option<Arc<dyn SessionPlan>>,
     pub(super) listener: Arc<dyn Listener>,
 }
 
@@ -125,12 +133,15 @@ pub(super) async fn spec(
         PatternIntersection::Patterns(patterns) => (patterns, false),
         PatternIntersection::Nothing => (Vec::new(), true),
     };
+    let of_before = resumes.as_ref().map(|unfinished| unfinished.options.member.clone());
+    let member = of_before.unwrap_or_else(|| request.origin.member.clone());
     let wanted = session.overrides.thinking.as_deref().and_then(thinking);
     TurnSpec {
         caller: Caller {
             session: session.id.to_string(),
             turn: running.turn(),
             sender: session.sender.clone(),
+            member: member.clone(),
             channel: session.channel.clone(),
             subagent: String::new(),
             correlation_id: running.correlation_id.clone(),
@@ -143,7 +154,7 @@ pub(super) async fn spec(
         plan: ContextPlan::from(&settings.agent.context),
         prompt: prompt(setup).await.verbosity(
             request.verbosity.or_else(|| session.overrides.verbosity.as_deref().and_then(Verbosity::parse)),
-        ),
+        ).instructions(request.instructions),
         task: Task::Chat,
         pins: Pins {
             local_only: request.local_only || local_only(settings, session),
@@ -158,12 +169,14 @@ pub(super) async fn spec(
         schema: request.schema,
         no_tools: request.no_tools || nothing,
         can_answer: request.can_answer,
-        session_plan: Some(place.plan),
+        client: request.client,
+        session_plan: place.plan,
         plans_first: request.plans_first,
         parallel: settings.agent.turn.parallel,
         within,
-        allowed: AllowedTools::new(&settings.agent.allow, &session.sender, &session.channel),
-        journal: Some(place.journal),
+        allowed: AllowedTools::new(&settings.agent.allow, &session.sender, &session.channel)
+            .and_of(&settings.agent.allow, &member),
+        journal: place.journal,
         listener: place.listener,
         cancel: running.cancel.clone(),
         resumes,

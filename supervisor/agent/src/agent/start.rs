@@ -115,7 +115,11 @@ impl Agent {
     fn place(&self, session: &Session, journal: Arc<StoreJournal>, running: &RunningTurn) -> SessionPlace {
         let hub = Arc::clone(&running.hub) as _;
         let listener = LiveListener::new(hub, &self.feed, session.id, &session.sender, running.turn());
-        SessionPlace { journal, plan: Arc::new(self.plans.of(session.id)), listener: Arc::new(listener) }
+        SessionPlace {
+            journal: Some(journal),
+            plan: Some(Arc::new(self.plans.of(session.id))),
+            listener: Arc::new(listener),
+        }
     }
 
     /// The running turn of a session, after resuming it if it was interrupted; and whether it was. `None` if
@@ -232,7 +236,7 @@ impl Agent {
     }
 
     /// Deletes what sub-agents of a turn that is over stored.
-    async fn delete_tasks(&self, session: SessionId) {
+    pub(super) async fn delete_tasks(&self, session: SessionId) {
         if let Err(error) = delete_tasks(&*self.sessions, &session.to_string()).await {
             // The next turn tries it again, and so does the deletion of the session.
             tracing::warn!(%session, error = talon_error_chain::error_chain(&error), "tasks of sub-agents are not deleted");

@@ -65,7 +65,8 @@ pub fn choose<'t>(
     let (mut taken, mut sum) = (BTreeSet::new(), 0);
     for i in order {
         // The best tool is offered whatever its size: a request that needs a tool is lost without any.
-        if taken.is_empty() || sum + tools[i].1 <= budget {
+        // A client's tools are what it asks for, and it would not learn that some are missing.
+        if taken.is_empty() || tools[i].0.is_client || sum + tools[i].1 <= budget {
             taken.insert(i);
             sum += tools[i].1;
         }
@@ -93,7 +94,7 @@ pub fn index<'t>(
     counter: &dyn TokenCounter,
 ) -> String {
     let mut plugins: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    for tool in tools {
+    for tool in tools.into_iter().filter(|tool| !tool.is_client) {
         plugins.entry(&tool.plugin).or_default().push(&tool.action);
     }
     let whole: Vec<String> =

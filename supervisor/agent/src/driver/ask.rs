@@ -43,7 +43,7 @@ impl TurnRun<'_> {
             deferred: self.deferred_tools(&question.tools_left_out),
             messages: question.messages,
             tools: question.tools,
-            tool_choice: if self.is_last_question() { ToolChoice::None } else { ToolChoice::Auto },
+            tool_choice: self.tool_choice(),
             thinking: self.spec.thinking,
             is_general_thinking: self.spec.is_general_thinking,
             temperature: self.spec.sampling.temperature(),
@@ -95,7 +95,8 @@ impl TurnRun<'_> {
     ) -> Result<Vec<Answered>, ExhaustedError> {
         let first = self.environment.chain.ask(&self.routing_request(request, tokens), forward).await?;
         let mut answers = vec![first];
-        for _ in 0..self.spec.budgets.continuations {
+        let continuations = if self.has_wanted_length() { 0 } else { self.spec.budgets.continuations };
+        for _ in 0..continuations {
             let Some(last) = answers.last().filter(|last| is_cut(&last.answer)) else { break };
             // Half of a structured answer is no beginning of another one.
             if self.schema.is_some() || self.costs_too_much(&answers) {
@@ -172,7 +173,9 @@ impl TurnRun<'_> {
         let micro_usd = self.account.take_unreported_micro_usd();
         self.withheld = self.withholds_text();
         whole.thinking = thinking;
-        Fact::Answered { answer: super::persistence::bound_answer(whole, self.max_answer_bytes()), micro_usd }
+        let mut answer = super::persistence::bound_answer(whole, self.max_answer_bytes());
+        self.issue_calls(&mut answer);
+        Fact::Answered { answer, micro_usd }
     }
 
     /// Notifies people that another model answered than the first choice.

@@ -32,6 +32,7 @@ impl TurnRun<'_> {
             self.transcript = Transcript::after(past);
             self.summary = summary;
         }
+        self.take_client_past();
         match resumes {
             Some(unfinished) => {
                 let is_unseen = unfinished.is_unseen();
@@ -51,6 +52,7 @@ impl TurnRun<'_> {
             }
         }
         self.check_request_passed()?;
+        self.add_client_exchanges();
         self.leave_tools_out();
         if !self.resumed {
             self.notify_attachments();
@@ -126,6 +128,7 @@ impl TurnRun<'_> {
             client_id: self.spec.origin.client_id.clone(),
             channel: self.spec.origin.channel.clone(),
             sender_name: self.spec.origin.sender_name.clone(),
+            member: self.spec.origin.member.clone(),
             merged: self.spec.origin.merged.clone(),
         }
     }
@@ -151,9 +154,10 @@ impl TurnRun<'_> {
             client_id,
             channel,
             sender_name,
+            member,
             merged,
         } = with;
-        self.spec.origin = MessageOrigin { client_id, channel, sender_name, merged };
+        self.spec.origin = MessageOrigin { client_id, channel, sender_name, member, merged };
         self.spec.plans_first |= plans_first;
         // Nothing of before counts as no limit.
         self.spec.budgets.micro_usd = match (self.spec.budgets.micro_usd, micro_usd) {
@@ -224,6 +228,7 @@ impl TurnRun<'_> {
         if !self.spec.no_tools && self.spec.session_plan.is_some() {
             offer = offer.with_hidden(TURN_PLUGIN, &tools::plan_action());
         }
+        offer = offer.with_client_tools(self.client_tools());
         (recalled, offer)
     }
 

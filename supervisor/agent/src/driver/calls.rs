@@ -58,7 +58,10 @@ impl TurnRun<'_> {
         let restored = self.with_originals(calls).await;
         let calls = &*restored;
         let offer = Arc::clone(&self.offer);
-        let CallPlan { run, mut batch } = tools::plan(calls, finish, &offer, &self.spec.budgets);
+        let CallPlan { mut run, mut batch } = tools::plan(calls, finish, &offer, &self.spec.budgets);
+        for (place, _) in run.extract_if(.., |(_, checked)| checked.tool.is_client) {
+            put_result(&mut batch, place, super::client::handed_over());
+        }
         self.notify_calls(calls, &batch);
         let costs = Arc::new(CostTrackingListener::new(Arc::clone(&self.spec.listener)));
         let tools: Vec<(usize, &Tool)> = run.iter().map(|(place, checked)| (*place, checked.tool)).collect();

@@ -145,6 +145,8 @@ pub(super) struct TurnRun<'w> {
     /// What hooks noted.
     pub(super) metadata: BTreeMap<String, String>,
     pub(super) trace: Option<TurnTrace>,
+    /// How many messages of this turn its client knew at its beginning.
+    pub(super) known_to_client: usize,
 }
 
 /// The turn's limits: where no person can answer, the model may ask none.
@@ -211,6 +213,7 @@ impl<'w> TurnRun<'w> {
             withheld: false,
             checked_text: None,
             metadata: BTreeMap::new(),
+            known_to_client: 0,
             spec,
         }
     }
@@ -296,7 +299,10 @@ impl<'w> TurnRun<'w> {
                 Effect::AppendResults => self.append_results().await?,
                 Effect::CheckAnswer => {
                     let answer = self.turn.context().answer().cloned().unwrap_or_else(Answer::default);
-                    let verdict = answer::check(&answer, self.schema.as_deref());
+                    let verdict = match self.cut_as_wanted(&answer) {
+                        Some(cut) => AnswerVerdict::Accepted(cut),
+                        None => answer::check(&answer, self.schema.as_deref()),
+                    };
                     let verdict = self.apply_response_hooks(verdict).await?;
                     if !matches!(verdict, AnswerVerdict::Accepted(_)) {
                         // The model is asked again, which may take long.
@@ -310,8 +316,16 @@ impl<'w> TurnRun<'w> {
                 Effect::Feedback { text } => self.note(text, true).await?,
                 // Everything that ran was dropped together with the future that waited for it.
                 Effect::CancelRunning => {}
-                Effect::Store => self.store().await,
+                Effect::Store => {
+                    if let Err(reason) = self.store().await {
+                        // The machine has ended already, and nobody gets an answer that a restart would not know.
+                        let sentence = reason.to_string();
+                        let report = FailureReport { reason, sentence, partial: None };
+                        return Ok(DriveStep::End(self.finish_with_failure(report)));
+                    }
+                }
                 Effect::TellDone(finished) => return Ok(DriveStep::End(self.finish_with_answer(finished))),
+                Effect::TellHandedOver => return Ok(DriveStep::End(self.finish_with_client_calls())),
                 Effect::TellEnd(end) => return Ok(DriveStep::End(self.finish_with_failure(end))),
             }
         }

@@ -87,7 +87,7 @@ impl TurnRun<'_> {
 }
 
 /// The images that messages refer to.
-pub(super) fn images(messages: &[Message]) -> impl Iterator<Item = &Image> {
+pub(crate) fn images(messages: &[Message]) -> impl Iterator<Item = &Image> {
     messages.iter().flat_map(|message| match message {
         Message::Images { images, .. } => images.as_slice(),
         _ => &[],

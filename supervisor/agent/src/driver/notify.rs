@@ -81,9 +81,13 @@ impl TurnRun<'_> {
 
     /// Sends the answer.
     pub(super) fn finish_with_answer(&self, finished: FinishedTurn) -> TurnEnd {
+        self.finish_with(finished.answer.text, Vec::new())
+    }
+
+    /// Sends a text, and the calls that the client makes.
+    pub(super) fn finish_with(&self, text: String, client_calls: Vec<agent::ClientCall>) -> TurnEnd {
         self.set_activity(Activity::Finished);
         self.notify_omitted();
-        let text = finished.answer.text;
         let mut end = self.end(Ok(text.clone()), None);
         if self.spec.outer.is_some() {
             end.originals = self.originals.repeated_in(&text);
@@ -101,9 +105,10 @@ impl TurnRun<'_> {
             tool_calls: end.tool_calls,
             scripted: model.is_some_and(|model| is_scripted(&model.provider)),
             context: end.stats.as_ref().map(stats),
-            finish: "stop".to_owned(),
+            finish: self.finish_word().to_owned(),
             models: self.account.models.iter().cloned().collect(),
             saved_pico_usd: saturated(self.account.saved_pico_usd),
+            client_calls,
         }));
         end
     }
@@ -175,6 +180,7 @@ impl TurnRun<'_> {
             models: self.account.models.iter().cloned().collect(),
             stats: self.account.stats.clone(),
             originals: Vec::new(),
+            handed_over: None,
         }
     }
 }

@@ -156,11 +156,15 @@ impl TurnRun<'_> {
         }
     }
 
-    /// Closes the turn in the journal, and stores what can be learned from it. Failures do not take the
-    /// answer away from the client: everything that happened is stored already.
-    pub(super) async fn store(&mut self) {
+    /// Closes the turn in the journal, and stores what can be learned from it.
+    ///
+    /// # Errors
+    /// If the answer itself was to be written with the turn's end, as it is where response hooks saw it, and was not. A failure does
+    /// not take an answer away that is stored already.
+    pub(super) async fn store(&mut self) -> Result<(), Failure> {
         self.replay.clear();
         let success = self.turn.state() == State::Finalize;
+        let is_answer_unwritten = success && !self.unwritten.is_empty();
         let totals = Some(Box::new(self.totals(success)));
         let ended = match self.turn.context().failure_report().filter(|_| !success) {
             Some(end) => TurnOutcome {
@@ -174,15 +178,17 @@ impl TurnRun<'_> {
         };
         if let Err(error) = self.write(JournalEntry::Ended(ended)).await {
             tracing::error!(target: "agent", session = %self.spec.caller.session, %error, "a turn's end was not stored");
+            if is_answer_unwritten {
+                self.close().await;
+                return Err(error);
+            }
             self.notice("warn", format!("The end of this turn was not stored, and it will be taken for an interrupted one. {error}"));
         }
         self.send_checked_text();
-        let let_go = self.environment.approver.turn_ended(&self.spec.caller);
-        if tokio::time::timeout(CLOSE_TIMEOUT, let_go).await.is_err() {
-            tracing::warn!(target: "agent", session = %self.spec.caller.session, "parked calls were not cancelled in time");
-        }
-        if !self.spec.caller.subagent.is_empty() || self.has_no_request() {
-            return;
+        self.close().await;
+        let is_stateless = self.spec.client.as_ref().is_some_and(|client| client.is_stateless);
+        if !self.spec.caller.subagent.is_empty() || self.has_no_request() || is_stateless {
+            return Ok(());
         }
         let learned = CompletedTurn {
             caller: self.spec.caller.clone(),
@@ -194,6 +200,15 @@ impl TurnRun<'_> {
         };
         if tokio::time::timeout(CLOSE_TIMEOUT, self.environment.recall.learn(learned)).await.is_err() {
             tracing::warn!(target: "agent", session = %self.spec.caller.session, "nothing was learned of a turn: it took too long");
+        }
+        Ok(())
+    }
+
+    /// Cancels the calls that wait for a person.
+    async fn close(&self) {
+        let let_go = self.environment.approver.turn_ended(&self.spec.caller);
+        if tokio::time::timeout(CLOSE_TIMEOUT, let_go).await.is_err() {
+            tracing::warn!(target: "agent", session = %self.spec.caller.session, "parked calls were not cancelled in time");
         }
     }
 }

@@ -17,7 +17,7 @@ use talon_sanitize::MarkedSpan;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    AllowedTools, AttachmentSource, BuiltinTools, CallPosition, Caller, Clock, Host, ImageSource, Listener,
+    AllowedTools, AttachmentSource, BuiltinTools, CallPosition, Caller, ClientSide, Clock, HandedOver, Host, ImageSource, Listener,
     Recall, ToolSimilarity,
 };
 use crate::answer::Schema;
@@ -73,6 +73,8 @@ pub struct MessageOrigin {
     pub channel: String,
     /// Who speaks, where several people share the session. Models see it as data.
     pub sender_name: String,
+    /// Whose message it is, where several people share the session, as `agent.allow` names them; empty elsewhere.
+    pub member: String,
     /// The names of other messages that are a part of it.
     pub merged: Vec<String>,
 }
@@ -116,6 +118,8 @@ pub struct TurnSpec {
     pub allowed: AllowedTools,
     /// Whether calls are forbidden.
     pub no_tools: bool,
+    /// What its client brings; `None` for a client without tools that has its conversation in a session.
+    pub client: Option<Box<ClientSide>>,
     /// Whether a person follows the turn and can be asked back.
     pub can_answer: bool,
     /// The plan of its session; `None` for a turn without one.
@@ -166,6 +170,8 @@ pub struct TurnEnd {
     pub stats: Option<Stats>,
     /// The originals of what a sub-agent's answer repeats of results.
     pub originals: Vec<MarkedSpan>,
+    /// The calls that the client makes, if it ended with some.
+    pub handed_over: Option<HandedOver>,
 }
 
 /// Runs turns.

@@ -163,6 +163,7 @@ impl TurnRun<'_> {
             CallOutcome::Failed => span.failed("tool_error"),
             CallOutcome::NotOffered => span.failed("not_offered"),
             CallOutcome::OverTheLimit => span.failed("not_run"),
+            CallOutcome::HandedOver => span,
         };
         span.end(&trace.tracer);
     }

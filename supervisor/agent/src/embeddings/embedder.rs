@@ -41,10 +41,19 @@ impl Embedder {
         self.embed(texts.collect(), timeout).await
     }
 
-    async fn embed(&self, texts: Vec<String>, timeout: Duration) -> Result<Vec<Vector>, ProviderError> {
+    /// The vectors of texts as they are, as the model gives them.
+    pub(crate) async fn plain(
+        &self,
+        texts: Vec<String>,
+        timeout: Duration,
+    ) -> Result<Vec<Vec<f32>>, ProviderError> {
         let EmbeddingKeys { model, dimensions, .. } = &self.keys;
         let request = EmbeddingRequest { model: model.clone(), texts, dimensions: *dimensions, timeout };
-        let vectors = self.provider.embed(&request).await?;
+        self.provider.embed(&request).await
+    }
+
+    async fn embed(&self, texts: Vec<String>, timeout: Duration) -> Result<Vec<Vector>, ProviderError> {
+        let vectors = self.plain(texts, timeout).await?;
         Ok(vectors.iter().map(|numbers| Vector::of(numbers)).collect())
     }
 

@@ -86,6 +86,12 @@ impl Transcript {
         self.messages
     }
 
+    /// Adds messages of a turn that are in no journal: a client keeps them.
+    pub fn add(&mut self, turn: u64, messages: impl IntoIterator<Item = Message>) {
+        self.close(None);
+        self.messages.extend(messages.into_iter().map(|message| HistoryMessage { turn, message }));
+    }
+
     /// Applies an entry.
     pub fn apply(&mut self, turn: u64, entry: &JournalEntry) {
         match entry {

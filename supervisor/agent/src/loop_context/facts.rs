@@ -50,7 +50,7 @@ impl LoopContext {
                         self.completed.push(call.name.clone());
                     }
                     CallOutcome::NotOffered => self.tallies.entry(name.to_owned()).or_default().failed(),
-                    CallOutcome::OverTheLimit => {}
+                    CallOutcome::OverTheLimit | CallOutcome::HandedOver => {}
                 }
             }
         }

@@ -37,6 +37,8 @@ words! {
         Store = "store",
         /// See [`Effect::TellDone`].
         TellDone = "tell_done",
+        /// See [`Effect::TellHandedOver`].
+        TellHandedOver = "tell_handed_over",
         /// See [`Effect::TellEnd`].
         TellEnd = "tell_end",
     }
@@ -87,6 +89,8 @@ pub enum Effect {
     Store,
     /// Send the answer to the client.
     TellDone(FinishedTurn),
+    /// Send the client the calls that it makes.
+    TellHandedOver,
     /// Send the failure to the client, with the partial answer if there is one.
     TellEnd(FailureReport),
 }
@@ -120,6 +124,7 @@ impl EffectKind {
             Self::CancelRunning => Effect::CancelRunning,
             Self::Store => Effect::Store,
             Self::TellDone => Effect::TellDone(context.finished()?),
+            Self::TellHandedOver => Effect::TellHandedOver,
             Self::TellEnd => Effect::TellEnd(context.failure_report()?),
         })
     }

@@ -27,6 +27,8 @@ words! {
         WithinBudgets = "no limit is reached",
         /// One is.
         BudgetExceeded = "a limit is reached",
+        /// The client makes calls of the answer.
+        HandsOver = "the client makes calls of the answer",
         /// The answer is invalid, and both a retry and an iteration are left.
         InvalidRetriesLeft = "the answer does not fit and a retry is left",
         /// The answer is valid.
@@ -51,6 +53,7 @@ impl Guard {
                 .is_some_and(|answer| Some(answer.calls.len()) == context.results().map(<[_]>::len)),
             Self::WithinBudgets => matches!(context.check_budgets(), BudgetCheck::Within(_)),
             Self::BudgetExceeded => matches!(context.check_budgets(), BudgetCheck::Exceeded(_)),
+            Self::HandsOver => context.hands_over(),
             Self::InvalidRetriesLeft => {
                 matches!(context.verdict(), Some(AnswerVerdict::Invalid(_)))
                     && context.verdict_retries_left() > 0

@@ -77,6 +77,8 @@ words! {
         BudgetOk = "budget_ok",
         /// A limit is reached.
         BudgetExceeded = "budget_exceeded",
+        /// The client makes the answer's other calls.
+        HandOver = "hand_over",
         /// The answer is invalid, and the model may try again.
         CompletionRetry = "completion_retry",
         /// The answer is valid.

@@ -2,10 +2,10 @@
 
 use super::EffectKind::{
     AppendAnswer, AppendResults, AskModel, AskPerson, CancelRunning, CheckAnswer, Feedback, PrepareContext,
-    RunTools, Store, TellDone, TellEnd, Warn,
+    RunTools, Store, TellDone, TellEnd, TellHandedOver, Warn,
 };
 use super::Event::{
-    BudgetExceeded, BudgetOk, ClarificationReceived, CompletionRetry, CompletionSuccess, Failure,
+    BudgetExceeded, BudgetOk, ClarificationReceived, CompletionRetry, CompletionSuccess, Failure, HandOver,
     LlmResponse, ResponseNoTool, ResponseWithTools, StartLoop, ToolsExecuted,
 };
 use super::State::{
@@ -53,6 +53,7 @@ pub const TRANSITIONS: &[Transition] = &[
     transition(ProcessTools,     ToolsExecuted,     Guard::ResultsComplete,    UpdateBudgets,    &[AppendResults]),
     transition(UpdateBudgets,    BudgetOk,          Guard::WithinBudgets,      AwaitLlm,         &[Warn, PrepareContext, AskModel]),
     transition(UpdateBudgets,    BudgetExceeded,    Guard::BudgetExceeded,     TerminateError,   &[Store, TellEnd]),
+    transition(UpdateBudgets,    HandOver,          Guard::HandsOver,          Finalize,         &[Store, TellHandedOver]),
     transition(HandleCompletion, CompletionRetry,   Guard::InvalidRetriesLeft, AwaitLlm,         &[Feedback, PrepareContext, AskModel]),
     transition(HandleCompletion, CompletionSuccess, Guard::Accepted,           Finalize,         &[Store, TellDone]),
     transition(Init,             Failure,           Guard::FailureKnown,       TerminateError,   GIVE_UP),

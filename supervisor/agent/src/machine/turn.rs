@@ -103,6 +103,8 @@ impl Turn {
                 self.context.record_results(results);
                 self.send(Event::ToolsExecuted, &mut advance)?;
                 let event = match self.context.check_budgets() {
+                    // No model is asked any more, so no limit matters.
+                    _ if self.context.hands_over() => Event::HandOver,
                     BudgetCheck::Within(_) => Event::BudgetOk,
                     BudgetCheck::Exceeded(_) => Event::BudgetExceeded,
                 };

@@ -47,6 +47,7 @@ impl TurnObserver for Metrics {
             CallOutcome::Failed => "failed",
             CallOutcome::NotOffered => "not_offered",
             CallOutcome::OverTheLimit => "not_run",
+            CallOutcome::HandedOver => "handed_over",
         };
         let labels = [of(plugin), of(action), outcome];
         self.tool_calls.increment(&labels);

@@ -54,7 +54,14 @@ impl Service {
             main_session,
             sender_name,
             busy,
+            client_tools,
+            tool_choice,
+            one_call,
+            client_results,
+            instructions,
+            after_turn,
         } = request;
+        let text = self.with_client_results(client, &session_id, text, client_results).await?;
         if text.trim().is_empty() {
             return Err(Status::invalid_argument("the question is empty: say what is wanted"));
         }
@@ -103,8 +110,10 @@ impl Service {
             can_answer: can_answer && client.origin == Origin::Person,
             plans_first: plan,
             trace,
-            turn: None,
+            turn: after_turn.map(|last| last.saturating_add(1)),
             micro_usd: None,
+            client: self.client_side(client_tools, tool_choice, one_call)?,
+            instructions,
         };
         let session = if !session_id.is_empty() {
             self.session(client, &session_id).await?
@@ -190,7 +199,7 @@ const CLI: &str = "cli";
 
 /// The channel of a request. `agent.allow.channels` restricts what may be called on it, so restricted clients
 /// cannot choose it.
-fn channel_of(client: &Client, channel: &str) -> Result<String, Status> {
+pub(super) fn channel_of(client: &Client, channel: &str) -> Result<String, Status> {
     if let Some(own) = &client.channel {
         // Where it comes from is known already.
         return if channel.is_empty() || *channel == **own {
@@ -262,7 +271,7 @@ fn known_busy(word: &str, usual: BusyMode) -> Result<BusyMode, Status> {
 }
 
 /// Compiles the schema that the answer has to fit.
-fn parse_schema(schema: &str) -> Result<Option<Schema>, Status> {
+pub(super) fn parse_schema(schema: &str) -> Result<Option<Schema>, Status> {
     if schema.is_empty() {
         return Ok(None);
     }

@@ -7,13 +7,13 @@ use talon_agent_settings::linked_sender;
 use talon_proto::agent::agent_server::Agent as Rpc;
 use talon_proto::agent::{
     Approval, ApprovalRule, AskRequest, AttachRequest, CancelRequest, CancelResponse, CompactSessionRequest,
-    CompactSessionResponse, CreateSessionRequest, DecideGhostRequest, DecideJobProposalRequest,
-    DecideRequest, DeleteSessionRequest, DeleteSessionResponse, Event, FollowGhostsRequest, FollowRequest,
+    CompactSessionResponse, CompleteRequest, CreateSessionRequest, DecideGhostRequest, DecideJobProposalRequest,
+    DecideRequest, DeleteSessionRequest, DeleteSessionResponse, EmbedRequest, EmbedResponse, Event, FollowGhostsRequest, FollowRequest,
     ForgetMemoriesRequest, ForgetMemoriesResponse, ForgetSenderRequest, ForgetSenderResponse,
     GetCostsRequest, GetCostsResponse, GetGhostRequest, GetGhostResponse, GetLoopRequest, GetMemoryRequest,
     GetMetricsRequest, GetMetricsResponse, GetSessionRequest, GetSessionResponse, GetShadowStatsRequest,
     GetShadowStatsResponse, GetStatusRequest, GetStatusResponse, Ghost, Job, JobProposal,
-    ListApprovalRulesRequest, ListApprovalRulesResponse, ListApprovalsRequest, ListApprovalsResponse,
+    ListApprovalRulesRequest, ListApprovalRulesResponse, ListApprovalsRequest, ListApprovalsResponse, ListCostsRequest, ListCostsResponse,
     ListGhostsRequest, ListGhostsResponse, ListJobsRequest, ListJobsResponse, ListMemoriesRequest,
     ListMemoriesResponse, ListModelsRequest, ListModelsResponse, ListNotificationsRequest,
     ListNotificationsResponse, ListOccurrencesRequest, ListOccurrencesResponse, ListSessionsRequest,
@@ -109,6 +109,18 @@ impl Rpc for Service {
         let client = self.client(&request)?;
         let trace = trace_parent(request.metadata());
         self.ask(&client, request.into_inner(), trace).await.map(Response::new)
+    }
+
+    type CompleteStream = Chunks;
+
+    async fn complete(&self, request: Request<CompleteRequest>) -> Result<Response<Chunks>, Status> {
+        let client = self.client(&request)?;
+        let trace = trace_parent(request.metadata());
+        self.complete(&client, request.into_inner(), trace).await.map(Response::new)
+    }
+
+    async fn embed(&self, request: Request<EmbedRequest>) -> Result<Response<EmbedResponse>, Status> {
+        answer!(self, request, embed)
     }
 
     type AttachStream = Chunks;
@@ -303,6 +315,13 @@ impl Rpc for Service {
         request: Request<ListToolsRequest>,
     ) -> Result<Response<ListToolsResponse>, Status> {
         answer!(self, request, list_tools)
+    }
+
+    async fn list_costs(
+        &self,
+        request: Request<ListCostsRequest>,
+    ) -> Result<Response<ListCostsResponse>, Status> {
+        answer!(self, request, list_costs)
     }
 
     async fn get_costs(

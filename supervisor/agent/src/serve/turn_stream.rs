@@ -21,8 +21,13 @@ pub(super) fn asked(following: Subscription, running: Arc<RunningTurn>, is_detac
     if is_detached {
         following.boxed()
     } else {
-        CancelOnDropStream { following, running, ended: false }.boxed()
+        CancelOnDropStream { following, running, ended: false, may_wait: true }.boxed()
     }
+}
+
+/// The stream of a turn that nobody else can follow. Dropping it cancels the turn.
+pub(super) fn of_no_session(following: Subscription, running: Arc<RunningTurn>) -> Chunks {
+    CancelOnDropStream { following, running, ended: false, may_wait: false }.boxed()
 }
 
 /// The stream of a turn that was asked for before, and runs.
@@ -49,6 +54,8 @@ struct CancelOnDropStream {
     following: Subscription,
     running: Arc<RunningTurn>,
     ended: bool,
+    /// Whether a turn that waited for a person goes on by itself.
+    may_wait: bool,
 }
 
 impl Stream for CancelOnDropStream {
@@ -66,7 +73,8 @@ impl Stream for CancelOnDropStream {
 
 impl Drop for CancelOnDropStream {
     fn drop(&mut self) {
-        if !self.ended && !self.running.hub.has_waited() {
+        let goes_on = self.may_wait && self.running.hub.has_waited();
+        if !self.ended && !goes_on {
             self.running.cancel.cancel();
         }
     }

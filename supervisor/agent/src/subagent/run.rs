@@ -145,6 +145,7 @@ impl SubAgents {
             within,
             allowed: call.allowed.clone(),
             no_tools: nothing || !entry.tools,
+            client: None,
             can_answer: false,
             session_plan: None,
             plans_first: false,

@@ -131,6 +131,7 @@ fn end(outcome: Result<String, (String, String)>) -> TurnEnd {
         model: None,
         models: vec!["p/cheap".to_owned()],
         stats: None,
+        handed_over: None,
         originals: vec![marked()],
     }
 }

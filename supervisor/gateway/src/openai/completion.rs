@@ -1,37 +1,12 @@
 //! Answers, whole.
 
 use serde::Serialize;
-use talon_proto::agent::{Done, Usage};
+use serde_json::{Value, json};
+use talon_proto::agent::{ClientCall, Done, Usage};
 
 use super::request::ChatRequest;
 use crate::api::sessions::turn::unix_ms;
 use crate::random;
-
-/// `chat.completion`
-#[derive(Debug, Serialize)]
-pub(super) struct Completion {
-    id: String,
-    object: &'static str,
-    created: u64,
-    model: String,
-    choices: [Choice; 1],
-    usage: CompletionUsage,
-}
-
-#[derive(Debug, Serialize)]
-struct Choice {
-    index: u32,
-    message: Answer,
-    finish_reason: &'static str,
-    logprobs: (),
-}
-
-#[derive(Debug, Serialize)]
-struct Answer {
-    role: &'static str,
-    content: String,
-    refusal: (),
-}
 
 /// What was used.
 #[derive(Debug, Clone, Copy, Serialize)]
@@ -76,16 +51,37 @@ pub(super) fn created() -> u64 {
     unix_ms() / 1000
 }
 
-/// A completion of this answer.
-pub(super) fn whole(done: Done, request: &ChatRequest) -> Completion {
-    let usage = done.usage.as_ref().into();
-    let message = Answer { role: "assistant", content: done.text, refusal: () };
-    Completion {
-        id: completion_id(),
-        object: "chat.completion",
-        created: created(),
-        model: request.model.clone(),
-        choices: [Choice { index: 0, message, finish_reason: "stop", logprobs: () }],
-        usage,
+/// Why an answer ends.
+pub(super) fn finish_reason(done: &Done) -> &'static str {
+    match done.finish.as_str() {
+        "client_calls" => "tool_calls",
+        "length" => "length",
+        _ => "stop",
     }
+}
+
+/// A call that the client makes.
+pub(super) fn tool_call(call: &ClientCall) -> Value {
+    json!({"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}})
+}
+
+/// A completion of this answer.
+pub(super) fn whole(done: &Done, request: &ChatRequest) -> Value {
+    let mut message = json!({"role": "assistant", "content": done.text, "refusal": null});
+    if !done.client_calls.is_empty() {
+        message["tool_calls"] = done.client_calls.iter().map(tool_call).collect();
+        if done.text.is_empty() {
+            message["content"] = Value::Null;
+        }
+    }
+    let choice =
+        json!({"index": 0, "message": message, "finish_reason": finish_reason(done), "logprobs": null});
+    json!({
+        "id": completion_id(),
+        "object": "chat.completion",
+        "created": created(),
+        "model": request.model,
+        "choices": [choice],
+        "usage": CompletionUsage::from(done.usage.as_ref()),
+    })
 }

@@ -35,11 +35,10 @@ pub(super) fn error(problem: &Problem) -> Value {
         kind if kind.status().is_server_error() => "server_error",
         _ => "invalid_request_error",
     };
-    let code = problem.kind().name().replace('-', "_");
     json!({"error": {
         "message": problem.detail(),
         "type": kind,
         "param": problem.fields().first(),
-        "code": code,
+        "code": problem.code(),
     }})
 }

@@ -1,18 +1,15 @@
-//! A request for a chat completion: what is honoured, what is neutral, and what is refused by its name. Nothing is ignored: a client
-//! that sets something and does not get it would not know.
+//! A request for a chat completion.
 
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
-use talon_proto::agent::{AskRequest, Sampling};
+use talon_proto::agent::{CompleteRequest, CompletionMessage, Sampling, ToolChoice};
 
-use super::prompt::{Message, Prompt};
-use crate::events::client_message::shown;
+use super::fields::{
+    AnswerFormat, Function, agent_model, choice, need, refuse_the_rest, take, thinking, verbosity, wrong,
+};
+use super::message::ChatMessage;
 use crate::identity::Caller;
-use crate::problem::{Problem, ProblemKind};
-
-/// The model that stands for the agent as it is configured: its default, routed and with its fallbacks.
-pub(super) const AGENT: &str = "talon";
+use crate::problem::Problem;
 
 /// A request, as far as it is honoured.
 #[derive(Debug)]
@@ -22,10 +19,8 @@ pub(super) struct ChatRequest {
     pub(super) stream: bool,
     /// With `stream`: the last piece says what was used.
     pub(super) include_usage: bool,
-    messages: Vec<Message>,
-    sampling: Option<Sampling>,
-    thinking: String,
-    schema: String,
+    /// What the agent is asked, all but the channel.
+    asked: CompleteRequest,
 }
 
 #[derive(Deserialize)]
@@ -38,16 +33,31 @@ struct StreamOptions {
 }
 
 #[derive(Deserialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
-enum ResponseFormat {
-    Text,
-    JsonObject,
-    JsonSchema { json_schema: JsonSchema },
+struct NamedSchema {
+    json_schema: JsonSchema,
 }
 
 #[derive(Deserialize)]
 struct JsonSchema {
     schema: Value,
+}
+
+#[derive(Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum ChatTool {
+    Function { function: Function },
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum ChatChoice {
+    Mode(String),
+    Named { function: NamedFunction },
+}
+
+#[derive(Deserialize)]
+struct NamedFunction {
+    name: String,
 }
 
 impl ChatRequest {
@@ -57,9 +67,10 @@ impl ChatRequest {
     /// A [`Problem`] that names the field which is missing, wrong, or not honoured.
     pub(super) fn read(mut body: Map<String, Value>) -> Result<Self, Problem> {
         let fields = &mut body;
-        let model: String = take(fields, "model")?.ok_or_else(|| wrong("model", "it is missing"))?;
-        let messages: Vec<Message> =
-            take(fields, "messages")?.ok_or_else(|| wrong("messages", "it is missing"))?;
+        let model: String = need(fields, "model")?;
+        let messages: Vec<ChatMessage> = need(fields, "messages")?;
+        let messages = messages.into_iter().enumerate().map(|(place, message)| message.read(place));
+        let messages = messages.collect::<Result<Vec<CompletionMessage>, Problem>>()?;
         let stream = take(fields, "stream")?.unwrap_or(false);
         let options: Option<StreamOptions> = take(fields, "stream_options")?;
         if options.is_some() && !stream {
@@ -74,60 +85,47 @@ impl ChatRequest {
             top_p: take(fields, "top_p")?,
             max_tokens: most.or(most_of_old),
         };
-        let schema = match take(fields, "response_format")? {
-            None | Some(ResponseFormat::Text) => String::new(),
-            Some(ResponseFormat::JsonObject) => json!({"type": "object"}).to_string(),
-            Some(ResponseFormat::JsonSchema { json_schema }) => json_schema.schema.to_string(),
-        };
-        let thinking = match take::<String>(fields, "reasoning_effort")?.as_deref() {
-            None => String::new(),
-            Some("none") => "off".to_owned(),
-            Some(effort @ ("low" | "medium" | "high")) => effort.to_owned(),
-            Some(_) => return Err(wrong("reasoning_effort", "it is none, low, medium or high")),
-        };
+        let format: Option<AnswerFormat<NamedSchema>> = take(fields, "response_format")?;
+        let tools = take::<Vec<ChatTool>>(fields, "tools")?.unwrap_or_default();
+        let tool_choice = tool_choice(take(fields, "tool_choice")?, tools.is_empty())?;
+        let effort: Option<String> = take(fields, "reasoning_effort")?;
+        let level: Option<String> = take(fields, "verbosity")?;
+        let many_calls = take::<bool>(fields, "parallel_tool_calls")?.unwrap_or(true);
         // Who the request is for says its credential; a name beside it changes nothing, and is for the client's own books.
         let _user: Option<String> = take(fields, "user")?;
-        refuse_the_rest(body)?;
-        let is_set = sampling != Sampling::default();
-        Ok(Self {
-            model,
-            stream,
-            include_usage: options.is_some_and(|options| options.include_usage),
+        refuse_the_rest(body, is_neutral)?;
+        let asked = CompleteRequest {
             messages,
-            sampling: is_set.then_some(sampling),
-            thinking,
-            schema,
-        })
+            model: agent_model(&model),
+            thinking: thinking(effort.as_deref(), "reasoning_effort")?,
+            verbosity: verbosity(level.as_deref(), "verbosity")?,
+            schema: AnswerFormat::schema(format, |named| named.json_schema.schema),
+            sampling: (sampling != Sampling::default()).then_some(sampling),
+            client_tools: tools.into_iter().map(|ChatTool::Function { function }| function.into()).collect(),
+            tool_choice,
+            one_call: !many_calls,
+            ..CompleteRequest::default()
+        };
+        let include_usage = options.is_some_and(|options| options.include_usage);
+        Ok(Self { model, stream, include_usage, asked })
     }
 
-    /// The question that it is.
-    ///
-    /// # Errors
-    /// Messages that cannot be asked.
-    pub(super) fn ask(&self, caller: &Caller) -> Result<AskRequest, Problem> {
-        let Prompt { text, media } = Prompt::of(&self.messages)?;
-        let model = if self.model == AGENT { String::new() } else { self.model.clone() };
-        Ok(AskRequest {
-            text,
-            media,
-            model,
-            thinking: self.thinking.clone(),
-            schema: self.schema.clone(),
-            sampling: self.sampling,
-            channel: caller.channel.to_string(),
-            ..AskRequest::default()
-        })
+    /// What the agent is asked for this caller.
+    pub(super) fn complete(&mut self, caller: &Caller) -> CompleteRequest {
+        CompleteRequest { channel: caller.channel.to_string(), ..std::mem::take(&mut self.asked) }
     }
 }
 
-/// Takes a field; `None` if it is absent or null.
-fn take<T: DeserializeOwned>(
-    fields: &mut Map<String, Value>,
-    name: &'static str,
-) -> Result<Option<T>, Problem> {
-    match fields.remove(name) {
-        None | Some(Value::Null) => Ok(None),
-        Some(value) => serde_json::from_value(value).map(Some).map_err(|error| wrong(name, &shown(&error))),
+fn tool_choice(said: Option<ChatChoice>, has_no_tools: bool) -> Result<Option<ToolChoice>, Problem> {
+    match said {
+        None => Ok(None),
+        // Without tools of the client these two say what is so anyway.
+        Some(ChatChoice::Mode(mode)) if has_no_tools && (mode == "auto" || mode == "none") => Ok(None),
+        Some(ChatChoice::Mode(mode)) if ["auto", "none", "required"].contains(&mode.as_str()) => {
+            Ok(choice(&mode, String::new()))
+        }
+        Some(ChatChoice::Mode(_)) => Err(wrong("tool_choice", "it is auto, none, required, or a function")),
+        Some(ChatChoice::Named { function }) => Ok(choice("tool", function.name)),
     }
 }
 
@@ -140,30 +138,28 @@ fn is_neutral(name: &str, value: &Value) -> bool {
         "n" => value == 1,
         "frequency_penalty" | "presence_penalty" => value.as_f64() == Some(0.0),
         "logprobs" | "store" => value == false,
-        "parallel_tool_calls" => value.is_boolean(),
-        "stop" | "tools" | "functions" => value.as_array().is_some_and(Vec::is_empty),
+        "stop" | "functions" => value.as_array().is_some_and(Vec::is_empty),
         "logit_bias" | "metadata" => value.as_object().is_some_and(Map::is_empty),
-        "tool_choice" | "function_call" => value == "auto" || value == "none",
+        "function_call" => value == "auto" || value == "none",
         "modalities" => value == &json!(["text"]),
         "service_tier" => value == "auto" || value == "default",
         "top_logprobs" => value == 0,
+        // For a provider's books, as `user` is.
+        "safety_identifier" => value.is_string(),
         _ => false,
     }
 }
 
-const NEUTRAL: [&str; 22] = [
+const NEUTRAL: [&str; 20] = [
     "n",
     "frequency_penalty",
     "presence_penalty",
     "logprobs",
     "store",
-    "parallel_tool_calls",
     "stop",
-    "tools",
     "functions",
     "logit_bias",
     "metadata",
-    "tool_choice",
     "function_call",
     "modalities",
     "service_tier",
@@ -171,25 +167,11 @@ const NEUTRAL: [&str; 22] = [
     "seed",
     "audio",
     "prediction",
-    "verbosity",
     "web_search_options",
     "prompt_cache_key",
+    "prompt_cache_retention",
+    "safety_identifier",
 ];
-
-fn refuse_the_rest(rest: Map<String, Value>) -> Result<(), Problem> {
-    match rest.into_iter().find(|(name, value)| !is_neutral(name, value)) {
-        None => Ok(()),
-        Some((name, _)) => {
-            let name: String = name.chars().take(64).collect();
-            let detail = format!("{name}: this value is not honoured here: leave the field out");
-            Err(Problem::new(ProblemKind::BadRequest, detail).with_fields([name]))
-        }
-    }
-}
-
-fn wrong(name: &'static str, why: &str) -> Problem {
-    Problem::new(ProblemKind::BadRequest, format!("{name}: {why}")).with_fields([name])
-}
 
 #[cfg(test)]
 #[path = "request_tests.rs"]

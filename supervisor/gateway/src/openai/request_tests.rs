@@ -1,4 +1,5 @@
 use super::*;
+use crate::problem::ProblemKind;
 
 fn read(more: &Value) -> Result<ChatRequest, Problem> {
     let mut body = json!({"model": "talon", "messages": [{"role": "user", "content": "Hi"}]});
@@ -11,14 +12,19 @@ fn read(more: &Value) -> Result<ChatRequest, Problem> {
 #[test]
 fn every_field_is_honoured_neutral_or_refused_by_its_name() {
     let all = json!({"temperature": 0.5, "max_tokens": 7, "response_format": {"type": "json_object"}, "user": "u",
-        "stream": true, "stream_options": {"include_usage": true}, "reasoning_effort": "low"});
+        "stream": true, "stream_options": {"include_usage": true}, "reasoning_effort": "low", "verbosity": "high"});
     let request = read(&all).unwrap();
     assert!(request.stream && request.include_usage);
-    assert_eq!(request.sampling.unwrap().max_tokens, Some(7));
-    assert_eq!((request.schema.as_str(), request.thinking.as_str()), (r#"{"type":"object"}"#, "low"));
+    let CompleteRequest { sampling, schema, thinking, verbosity, model, .. } = request.asked;
+    assert_eq!((sampling.unwrap().max_tokens, model.as_str()), (Some(7), ""));
+    assert_eq!(
+        (schema.as_str(), thinking.as_str(), verbosity.as_str()),
+        (r#"{"type":"object"}"#, "low", "high")
+    );
     for neutral in [
         json!({"n": 1, "frequency_penalty": 0, "presence_penalty": 0.0, "logprobs": false, "seed": null}),
         json!({"tools": [], "tool_choice": "auto", "stop": null, "logit_bias": {}, "store": false, "metadata": null}),
+        json!({"parallel_tool_calls": true, "functions": [], "safety_identifier": "u1", "tools": null}),
     ] {
         assert!(read(&neutral).is_ok(), "{neutral}");
     }
@@ -27,6 +33,8 @@ fn every_field_is_honoured_neutral_or_refused_by_its_name() {
         (json!({"seed": 1}), "seed"),
         (json!({"stop": ["a"]}), "stop"),
         (json!({"tools": [{"type": "function"}]}), "tools"),
+        (json!({"tools": [{"type": "custom", "custom": {"name": "a"}}]}), "tools"),
+        (json!({"tool_choice": "some"}), "tool_choice"),
         (json!({"unheard_of": null}), "unheard_of"),
         (json!({"temperature": "hot"}), "temperature"),
         (json!({"stream_options": {}}), "stream_options"),
@@ -42,6 +50,20 @@ fn every_field_is_honoured_neutral_or_refused_by_its_name() {
             "{refused}"
         );
     }
+}
+
+// Promises: GW-166
+#[test]
+fn tools_and_their_choice_reach_the_agent() {
+    let function = json!({"name": "look", "description": "Looks.", "strict": true,
+        "parameters": {"type": "object", "properties": {"at": {"type": "string"}}}});
+    let asked = json!({"tools": [{"type": "function", "function": function}], "parallel_tool_calls": false,
+        "tool_choice": {"type": "function", "function": {"name": "look"}}});
+    let CompleteRequest { client_tools, tool_choice, one_call, .. } = read(&asked).unwrap().asked;
+    let tool = &client_tools[0];
+    assert_eq!((tool.name.as_str(), tool.description.as_str(), tool.strict), ("look", "Looks.", true));
+    assert!(tool.parameters.contains("properties") && one_call);
+    assert_eq!(tool_choice.unwrap(), ToolChoice { mode: "tool".to_owned(), name: "look".to_owned() });
 }
 
 #[test]

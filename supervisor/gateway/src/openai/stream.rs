@@ -6,12 +6,13 @@ use std::convert::Infallible;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use futures_util::{FutureExt as _, Stream, StreamExt as _, stream};
 use serde_json::{Value, json};
+use talon_proto::agent::ClientCall;
 use talon_proto::agent::chunk::Kind;
 
-use super::completion::{CompletionUsage, completion_id, created};
+use super::completion::{CompletionUsage, completion_id, created, finish_reason};
 use super::errors::error;
 use super::request::ChatRequest;
-use super::stateless::StatelessTurn;
+use super::turn::CompletionTurn;
 use crate::api::sessions::turn::failed;
 use crate::app::App;
 use crate::identity::Caller;
@@ -25,7 +26,7 @@ const DONE: &str = "[DONE]";
 pub(super) fn answer(
     app: &App,
     caller: &Caller,
-    turn: StatelessTurn,
+    turn: CompletionTurn,
     request: &ChatRequest,
 ) -> Sse<impl Stream<Item = Result<Event, Infallible>> + use<>> {
     let pieces = Pieces {
@@ -56,11 +57,11 @@ pub(super) fn answer(
     Sse::new(events.boxed()).keep_alive(KeepAlive::new().interval(KEEP_ALIVE))
 }
 
-fn lost() -> Problem {
+pub(super) fn lost() -> Problem {
     Problem::new(ProblemKind::Unavailable, "the agent ended in the middle of the answer: ask again")
 }
 
-fn begun_anew() -> Problem {
+pub(super) fn begun_anew() -> Problem {
     let detail = "the answer was begun anew after a part of it was sent: ask again, or without stream";
     Problem::new(ProblemKind::BadGateway, detail)
 }
@@ -96,7 +97,13 @@ impl Pieces {
                 Step::End(vec![error(&begun_anew()).to_string()])
             }
             Kind::Done(done) => {
-                let mut texts = vec![self.piece(&json!({}), Some("stop"))];
+                let mut texts: Vec<String> = done
+                    .client_calls
+                    .iter()
+                    .enumerate()
+                    .flat_map(|(index, call)| self.call(index, call))
+                    .collect();
+                texts.push(self.piece(&json!({}), Some(finish_reason(&done))));
                 if self.include_usage {
                     let usage = CompletionUsage::from(done.usage.as_ref());
                     texts.push(self.chunk(&json!([]), &json!(usage)));
@@ -107,6 +114,14 @@ impl Pieces {
             Kind::Error(failure) => Step::End(vec![error(&failed(&failure)).to_string()]),
             _ => Step::Nothing,
         }
+    }
+
+    /// A call: its name first, and then its arguments, as clients put calls together.
+    fn call(&self, index: usize, call: &ClientCall) -> [String; 2] {
+        let named = json!({"index": index, "id": call.id, "type": "function",
+            "function": {"name": call.name, "arguments": ""}});
+        let arguments = json!({"index": index, "function": {"arguments": call.arguments}});
+        [named, arguments].map(|call| self.piece(&json!({"tool_calls": [call]}), None))
     }
 
     fn piece(&self, delta: &Value, finish_reason: Option<&str>) -> String {
@@ -153,6 +168,35 @@ mod tests {
         let Step::End(texts) = pieces.next(Kind::Done(Done::default())) else { panic!() };
         assert_eq!((texts.len(), texts[2].as_str()), (3, DONE));
         assert_eq!(serde_json::from_str::<Value>(&texts[1]).unwrap()["choices"], json!([]));
+    }
+
+    // Promises: GW-167
+    #[test]
+    fn calls_of_the_clients_tools_are_streamed_by_their_places() {
+        let call = |id: &str| ClientCall {
+            id: id.to_owned(),
+            name: "look".to_owned(),
+            arguments: format!("{{\"at\":\"{id}\"}}"),
+        };
+        let done = Done {
+            client_calls: vec![call("a"), call("b")],
+            finish: "client_calls".to_owned(),
+            ..Done::default()
+        };
+        let Step::End(texts) = pieces().next(Kind::Done(done)) else { panic!() };
+        let mut arguments = [String::new(), String::new()];
+        let mut finish = Value::Null;
+        for text in texts.iter().filter(|text| *text != DONE) {
+            let piece: Value = serde_json::from_str(text).unwrap();
+            let Some(choice) = piece["choices"].get(0) else { continue };
+            for call in choice["delta"]["tool_calls"].as_array().into_iter().flatten() {
+                let index = usize::try_from(call["index"].as_u64().unwrap()).unwrap();
+                arguments[index].push_str(call["function"]["arguments"].as_str().unwrap());
+            }
+            finish = choice["finish_reason"].clone();
+        }
+        assert_eq!(arguments, ["{\"at\":\"a\"}", "{\"at\":\"b\"}"]);
+        assert_eq!(finish, "tool_calls");
     }
 
     #[test]

@@ -35,6 +35,8 @@ pub struct Problem {
     /// The fields of the request that are wrong, if the answer names some.
     fields: Vec<String>,
     retry_after: Option<Duration>,
+    /// A word for programs that is more exact than the type's.
+    code: Option<&'static str>,
 }
 
 /// What the client reads.
@@ -55,7 +57,7 @@ struct ProblemBody<'p> {
 impl Problem {
     /// A problem of this type. `detail` is for the client: what is wrong, and what to do next.
     pub fn new(kind: ProblemKind, detail: impl Into<String>) -> Self {
-        Self { kind, detail: detail.into(), fields: Vec::new(), retry_after: None }
+        Self { kind, detail: detail.into(), fields: Vec::new(), retry_after: None, code: None }
     }
 
     /// The same, naming these fields of the request.
@@ -69,6 +71,13 @@ impl Problem {
     #[must_use]
     pub fn with_retry_after(mut self, wait: Duration) -> Self {
         self.retry_after = Some(wait);
+        self
+    }
+
+    /// The same, with a word for programs that is more exact than the type's.
+    #[must_use]
+    pub fn with_code(mut self, code: &'static str) -> Self {
+        self.code = Some(code);
         self
     }
 
@@ -88,6 +97,12 @@ impl Problem {
     #[must_use]
     pub fn fields(&self) -> &[String] {
         &self.fields
+    }
+
+    /// Its word for programs: that of its type, unless there is a more exact one.
+    #[must_use]
+    pub fn code(&self) -> String {
+        self.code.map_or_else(|| self.kind.name().replace('-', "_"), str::to_owned)
     }
 
     /// Its status.

@@ -229,6 +229,13 @@ impl Agent for Service {
     async fn ask(&self, _: Request<AskRequest>) -> Result<Response<Self::AskStream>, Status> {
         unimplemented()
     }
+    type CompleteStream = tokio_stream::Pending<Result<Chunk, Status>>;
+    async fn complete(&self, _: Request<CompleteRequest>) -> Result<Response<Self::CompleteStream>, Status> {
+        unimplemented()
+    }
+    async fn embed(&self, _: Request<EmbedRequest>) -> Result<Response<EmbedResponse>, Status> {
+        unimplemented()
+    }
     async fn attach(&self, _: Request<AttachRequest>) -> Result<Response<Self::AttachStream>, Status> {
         unimplemented()
     }
@@ -323,6 +330,9 @@ impl Agent for Service {
         unimplemented()
     }
     async fn list_tools(&self, _: Request<ListToolsRequest>) -> Result<Response<ListToolsResponse>, Status> {
+        unimplemented()
+    }
+    async fn list_costs(&self, _: Request<ListCostsRequest>) -> Result<Response<ListCostsResponse>, Status> {
         unimplemented()
     }
     async fn get_costs(&self, _: Request<GetCostsRequest>) -> Result<Response<GetCostsResponse>, Status> {

@@ -3,6 +3,7 @@
 mod attachments;
 mod budgets;
 mod clarification;
+mod client_tools;
 mod fakes;
 mod hooks;
 mod images;

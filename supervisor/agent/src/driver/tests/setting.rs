@@ -261,6 +261,7 @@ impl Setting {
             within: Vec::new(),
             allowed: AllowedTools::default(),
             no_tools: false,
+            client: None,
             can_answer: false,
             session_plan: Some(self.session_plan.clone()),
             plans_first: false,

@@ -19,7 +19,10 @@ pub(super) fn body(request: &Request, provider: &str, searches_tools: bool) -> V
     body.insert("stream".to_owned(), json!(true));
     // A transcript that continues after calls has to contain the thoughts before them. Those of another
     // provider's model are missing, so this question is sent without thinking.
-    let level = if misses_thoughts(request, provider) { Thinking::Off } else { request.thinking };
+    // Nor does a model think that has to call a tool.
+    let is_forced = matches!(request.tool_choice, ToolChoice::Required | ToolChoice::Tool(_));
+    let level =
+        if is_forced || misses_thoughts(request, provider) { Thinking::Off } else { request.thinking };
     let thinks = thinking::ask(&mut body, &request.model, level, request.max_output_tokens);
     if let Some(system) = system(request) {
         body.insert("system".to_owned(), system);
@@ -42,9 +45,13 @@ pub(super) fn body(request: &Request, provider: &str, searches_tools: bool) -> V
             None => request.tools.iter().map(tool).collect(),
         };
         body.insert("tools".to_owned(), tools);
-        if request.tool_choice == ToolChoice::None {
-            body.insert("tool_choice".to_owned(), json!({ "type": "none" }));
-        }
+        let choice = match &request.tool_choice {
+            ToolChoice::Auto => None,
+            ToolChoice::None => Some(json!({ "type": "none" })),
+            ToolChoice::Required => Some(json!({ "type": "any" })),
+            ToolChoice::Tool(name) => Some(json!({ "type": "tool", "name": name })),
+        };
+        body.extend(choice.map(|choice| ("tool_choice".to_owned(), choice)));
     } else if let Some(tools) = called_tools(request) {
         body.insert("tools".to_owned(), tools);
         body.insert("tool_choice".to_owned(), json!({ "type": "none" }));

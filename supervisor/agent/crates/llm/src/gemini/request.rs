@@ -22,9 +22,14 @@ pub(super) fn body(request: &Request, provider: &str) -> Value {
             })
         });
         body.insert("tools".to_owned(), json!([{ "functionDeclarations": tools.collect::<Value>() }]));
-        if request.tool_choice == ToolChoice::None {
-            body.insert("toolConfig".to_owned(), json!({ "functionCallingConfig": { "mode": "NONE" } }));
-        }
+        let choice = match &request.tool_choice {
+            ToolChoice::Auto => None,
+            ToolChoice::None => Some(json!({ "mode": "NONE" })),
+            ToolChoice::Required => Some(json!({ "mode": "ANY" })),
+            ToolChoice::Tool(name) => Some(json!({ "mode": "ANY", "allowedFunctionNames": [name] })),
+        };
+        let config = choice.map(|choice| json!({ "functionCallingConfig": choice }));
+        body.extend(config.map(|config| ("toolConfig".to_owned(), config)));
     }
     let config = generation_config(request);
     if !config.is_empty() {

@@ -48,15 +48,19 @@ impl Request {
     }
 }
 
-/// Whether a model may call the tools on offer. They stay in the request either way, so that its beginning
-/// remains what a provider has cached.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+/// Whether a model may call the tools on offer, or has to. They stay in the request either way, so that its beginning
+/// remains what a provider has cached. Where a format has no word for it, the choice is left to the model.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum ToolChoice {
     /// As it likes.
     #[default]
     Auto,
     /// It has to answer.
     None,
+    /// It has to call some tool.
+    Required,
+    /// It has to call the tool of this name.
+    Tool(String),
 }
 
 /// Tools that are not on offer, because not all fit.

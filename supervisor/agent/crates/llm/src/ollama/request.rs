@@ -13,8 +13,8 @@ pub(super) fn body(request: &Request, num_ctx: Option<u32>) -> Value {
     body.insert("messages".to_owned(), Value::Array(messages(request)));
     body.insert("stream".to_owned(), json!(true));
     body.insert("think".to_owned(), think(&request.model, request.thinking));
-    // The format has no choice, so what may not be called is not offered.
-    if !request.tools.is_empty() && request.tool_choice == ToolChoice::Auto {
+    // The format has no choice, so what may not be called is not offered, and what has to be is only offered.
+    if !request.tools.is_empty() && request.tool_choice != ToolChoice::None {
         let tools = request.tools.iter().map(|tool| {
             json!({ "type": "function", "function": {
                 "name": tool.name, "description": tool.description, "parameters": tool.parameters,

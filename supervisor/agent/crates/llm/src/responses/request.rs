@@ -28,9 +28,13 @@ pub(super) fn body(request: &Request, provider: &str) -> Value {
             })
         });
         body.insert("tools".to_owned(), tools.collect());
-        if request.tool_choice == ToolChoice::None {
-            body.insert("tool_choice".to_owned(), json!("none"));
-        }
+        let choice = match &request.tool_choice {
+            ToolChoice::Auto => None,
+            ToolChoice::None => Some(json!("none")),
+            ToolChoice::Required => Some(json!("required")),
+            ToolChoice::Tool(name) => Some(json!({ "type": "function", "name": name })),
+        };
+        body.extend(choice.map(|choice| ("tool_choice".to_owned(), choice)));
     }
     if let Some(max) = request.max_output_tokens {
         body.insert("max_output_tokens".to_owned(), json!(max));

@@ -1,0 +1,147 @@
+//! `Embed`: vectors of texts, by the operator's model.
+
+use talon_llm::limits::MAX_EMBEDDED_TEXTS;
+use talon_llm::model::{ErrorClass, ProviderError};
+use talon_proto::agent::{EmbedRequest, EmbedResponse, EmbeddedText};
+use tonic::Status;
+
+use super::client::Client;
+use super::limits::MAX_PLAIN_REQUEST_BYTES;
+use super::service::Service;
+use crate::embeddings::Embedder;
+use crate::tokens::{Estimate, TokenCounter as _};
+
+/// The most texts of one request. 2,048: as many as OpenAI takes. Not configurable.
+const MAX_TEXTS: usize = 2048;
+/// The longest text. 32 KiB: about the 8,192 tokens that OpenAI's models take. Not configurable.
+const MAX_TEXT_BYTES: usize = 32 << 10;
+/// The most bytes of texts that the provider is sent at once, with which its answer stays below a few megabytes.
+const MAX_BATCH_BYTES: usize = 256 << 10;
+
+impl Service {
+    pub(super) async fn embed(
+        &self,
+        _client: &Client,
+        request: EmbedRequest,
+    ) -> Result<EmbedResponse, Status> {
+        let EmbedRequest { texts, model, dimensions } = request;
+        let setup = self.agent.setup();
+        let Some(embedder) = &setup.embedder else {
+            return Err(Status::failed_precondition(
+                "there is no model for vectors: an operator names one under models.embeddings",
+            ));
+        };
+        if setup.settings.models.local_only && !embedder.is_local() {
+            return Err(Status::failed_precondition(
+                "the model for vectors is not on this machine, and models.local_only wants those alone",
+            ));
+        }
+        check_model(embedder, &model, dimensions)?;
+        check_texts(&texts)?;
+        let timeout = embedder.keys().timeout.get();
+        let tokens: usize = texts.iter().map(|text| Estimate.count(text)).sum();
+        let mut vectors = Vec::with_capacity(texts.len());
+        for batch in batches(texts) {
+            let made = embedder.plain(batch, timeout).await.map_err(|error| failed(&error))?;
+            vectors.extend(made.into_iter().map(|numbers| EmbeddedText { numbers }));
+        }
+        let input_tokens = u64::try_from(tokens).unwrap_or(u64::MAX);
+        Ok(EmbedResponse { vectors, model: embedder.model(), input_tokens })
+    }
+}
+
+fn check_model(embedder: &Embedder, model: &str, dimensions: u32) -> Result<(), Status> {
+    let names = [embedder.model(), embedder.keys().model.clone()];
+    if !model.is_empty() && names.iter().all(|name| name != model) {
+        return Err(Status::not_found(format!("vectors are made by {} alone: name it", names[0])));
+    }
+    let own = embedder.keys().dimensions;
+    if dimensions == 0 || own == Some(dimensions) {
+        return Ok(());
+    }
+    Err(Status::invalid_argument(match own {
+        Some(own) => {
+            format!("vectors have {own} numbers here (models.embeddings.dimensions): leave dimensions out")
+        }
+        None => "vectors have as many numbers as the model makes: leave dimensions out".to_owned(),
+    }))
+}
+
+fn check_texts(texts: &[String]) -> Result<(), Status> {
+    if texts.is_empty() || texts.len() > MAX_TEXTS {
+        return Err(Status::invalid_argument(format!("1 to {MAX_TEXTS} texts are taken at once")));
+    }
+    if let Some(place) = texts.iter().position(|text| text.trim().is_empty()) {
+        return Err(Status::invalid_argument(format!("the text {place} is empty")));
+    }
+    if let Some(place) = texts.iter().position(|text| text.len() > MAX_TEXT_BYTES) {
+        return Err(Status::invalid_argument(format!(
+            "the text {place} has more than {MAX_TEXT_BYTES} bytes: send it in parts"
+        )));
+    }
+    if texts.iter().map(String::len).sum::<usize>() > MAX_PLAIN_REQUEST_BYTES {
+        return Err(Status::out_of_range(format!(
+            "the texts have more than {MAX_PLAIN_REQUEST_BYTES} bytes together: send fewer at once"
+        )));
+    }
+    Ok(())
+}
+
+/// The texts in order, as many at once as a provider takes.
+fn batches(texts: Vec<String>) -> Vec<Vec<String>> {
+    let mut batches: Vec<Vec<String>> = Vec::new();
+    let mut bytes = 0;
+    for text in texts {
+        bytes += text.len();
+        match batches.last_mut().filter(|batch| batch.len() < MAX_EMBEDDED_TEXTS && bytes <= MAX_BATCH_BYTES)
+        {
+            Some(batch) => batch.push(text),
+            None => {
+                bytes = text.len();
+                batches.push(vec![text]);
+            }
+        }
+    }
+    batches
+}
+
+fn failed(error: &ProviderError) -> Status {
+    tracing::warn!(target: "agent", %error, "vectors were not made for a client");
+    match error.class {
+        ErrorClass::RateLimit => {
+            Status::resource_exhausted("the provider of vectors takes no more now: try later")
+        }
+        ErrorClass::Timeout => {
+            Status::deadline_exceeded("the provider of vectors did not answer in time: send fewer texts")
+        }
+        _ => Status::unavailable("the provider of vectors failed: the agent's log says how"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Promises: GW-180
+    #[test]
+    fn texts_go_to_the_provider_in_order_and_in_batches_that_it_takes() {
+        let texts: Vec<String> = (0..250).map(|number| format!("{number}{}", "x".repeat(4000))).collect();
+        let batches = batches(texts.clone());
+        assert!(batches.iter().all(|batch| batch.len() <= MAX_EMBEDDED_TEXTS));
+        assert!(batches.iter().all(|batch| batch.iter().map(String::len).sum::<usize>() <= MAX_BATCH_BYTES));
+        assert_eq!(batches.concat(), texts);
+    }
+
+    // Promises: GW-180
+    #[test]
+    fn texts_that_no_model_takes_are_refused_with_their_place() {
+        let refused = |texts: &[&str]| {
+            let texts: Vec<String> = texts.iter().map(|text| (*text).to_owned()).collect();
+            check_texts(&texts).expect_err("refused").message().to_owned()
+        };
+        assert!(refused(&[]).contains("texts are taken"));
+        assert!(refused(&["a", " "]).contains("text 1 is empty"));
+        assert!(refused(&["a", &"x".repeat(MAX_TEXT_BYTES + 1)]).contains("text 1 has more"));
+        assert!(check_texts(&["a".to_owned()]).is_ok());
+    }
+}

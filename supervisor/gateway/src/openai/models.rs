@@ -1,0 +1,68 @@
+//! The models that a request may name.
+
+use axum::Json;
+use axum::extract::State;
+use serde::Serialize;
+use talon_proto::agent::ListModelsRequest;
+
+use super::fields::AGENT;
+use crate::api::access::require_chat;
+use crate::api::input::Path;
+use crate::app::App;
+use crate::identity::Caller;
+use crate::problem::{Problem, ProblemKind};
+
+#[derive(Serialize)]
+pub(super) struct ModelList {
+    object: &'static str,
+    data: Vec<ModelEntry>,
+}
+
+#[derive(Serialize)]
+pub(super) struct ModelEntry {
+    id: String,
+    object: &'static str,
+    created: u64,
+    owned_by: String,
+}
+
+impl ModelEntry {
+    fn new(id: String) -> Self {
+        let owned_by = id.split('/').next().unwrap_or_default().to_owned();
+        Self { id, object: "model", created: 0, owned_by }
+    }
+}
+
+/// The agent, its models and their aliases, and the model that makes vectors.
+async fn known(app: &App, caller: &Caller) -> Result<Vec<String>, Problem> {
+    let listed = app.backends.agent(caller).list_models(ListModelsRequest {}).await?.into_inner();
+    let names =
+        listed.models.into_iter().flat_map(|model| [model.id, model.alias]).chain([listed.embeddings]);
+    let mut known = vec![AGENT.to_owned()];
+    for name in names.filter(|name| !name.is_empty()) {
+        if !known.contains(&name) {
+            known.push(name);
+        }
+    }
+    Ok(known)
+}
+
+pub(super) async fn list(State(app): State<App>, caller: Caller) -> Result<Json<ModelList>, Problem> {
+    require_chat(&caller)?;
+    let data = known(&app, &caller).await?.into_iter().map(ModelEntry::new).collect();
+    Ok(Json(ModelList { object: "list", data }))
+}
+
+pub(super) async fn get(
+    State(app): State<App>,
+    caller: Caller,
+    Path(name): Path<String>,
+) -> Result<Json<ModelEntry>, Problem> {
+    require_chat(&caller)?;
+    let found = known(&app, &caller).await?.into_iter().find(|known| *known == name);
+    found.map(ModelEntry::new).map(Json).ok_or_else(|| {
+        Problem::new(ProblemKind::NotFound, "there is no such model: GET /v1/models lists those that are")
+            .with_fields(["model"])
+            .with_code("model_not_found")
+    })
+}

@@ -1,0 +1,271 @@
+//! The items of a request's input.
+
+use serde::Deserialize;
+use serde_json::Value;
+use talon_proto::agent::{ClientCall, CompletionMessage, Media};
+
+use super::super::fields::wrong;
+use super::super::message::image;
+use super::ids::StoredId;
+use crate::events::client_message::shown;
+use crate::problem::Problem;
+
+/// One item.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Item {
+    /// What somebody says. The id is one of a stored response, if it is ours.
+    Message { role: String, text: String, media: Vec<Media>, of: Option<StoredId> },
+    /// A call of a function of the client's.
+    Call { call: ClientCall, of: Option<StoredId> },
+    /// Its result.
+    Output { call_id: String, text: String },
+    /// Something that is stored.
+    Reference(Option<StoredId>),
+    /// Thoughts of a model: nothing is read of them.
+    Reasoning,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Input {
+    Text(String),
+    Items(Vec<Value>),
+}
+
+#[derive(Deserialize)]
+struct SaidMessage {
+    role: String,
+    content: Content,
+    #[serde(default)]
+    id: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Content {
+    Text(String),
+    Parts(Vec<Part>),
+}
+
+#[derive(Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Part {
+    #[serde(alias = "output_text")]
+    InputText {
+        text: String,
+    },
+    Refusal {
+        refusal: String,
+    },
+    InputImage {
+        image_url: String,
+    },
+}
+
+#[derive(Deserialize)]
+struct SaidCall {
+    call_id: String,
+    name: String,
+    arguments: String,
+    #[serde(default)]
+    id: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct SaidOutput {
+    call_id: String,
+    output: Content,
+}
+
+#[derive(Deserialize)]
+struct SaidReference {
+    id: String,
+}
+
+/// Reads the input.
+pub(super) fn read(input: Value) -> Result<Vec<Item>, Problem> {
+    match serde_json::from_value(input) {
+        Ok(Input::Text(text)) => {
+            Ok(vec![Item::Message { role: "user".to_owned(), text, media: Vec::new(), of: None }])
+        }
+        Ok(Input::Items(items)) => {
+            items.into_iter().enumerate().map(|(place, item)| read_item(place, item)).collect()
+        }
+        Err(_) => Err(wrong("input", "it is a text, or a list of items")),
+    }
+}
+
+fn read_item(place: usize, item: Value) -> Result<Item, Problem> {
+    let field = format!("input[{place}]");
+    let kind = item.get("type").and_then(Value::as_str).unwrap_or("message").to_owned();
+    let unreadable = |error: serde_json::Error| wrong(&field, &shown(&error));
+    Ok(match kind.as_str() {
+        "message" => {
+            let SaidMessage { role, content, id } = serde_json::from_value(item).map_err(unreadable)?;
+            let (text, media) = content.read(&field)?;
+            let role = if role == "developer" { "system".to_owned() } else { role };
+            let of = id.and_then(|id| StoredId::read("msg", &id)).filter(|_| role == "assistant");
+            Item::Message { role, text, media, of }
+        }
+        "function_call" => {
+            let SaidCall { call_id, name, arguments, id } =
+                serde_json::from_value(item).map_err(unreadable)?;
+            let of = id.and_then(|id| StoredId::read("fc", &id));
+            Item::Call { call: ClientCall { id: call_id, name, arguments }, of }
+        }
+        "function_call_output" => {
+            let SaidOutput { call_id, output } = serde_json::from_value(item).map_err(unreadable)?;
+            Item::Output { call_id, text: output.read(&field)?.0 }
+        }
+        "item_reference" => {
+            let SaidReference { id } = serde_json::from_value(item).map_err(unreadable)?;
+            Item::Reference(StoredId::read("msg", &id).or_else(|| StoredId::read("fc", &id)))
+        }
+        "reasoning" => Item::Reasoning,
+        _ => {
+            let why = "its type is message, function_call, function_call_output, item_reference or reasoning";
+            return Err(wrong(&field, why));
+        }
+    })
+}
+
+impl Content {
+    fn read(self, field: &str) -> Result<(String, Vec<Media>), Problem> {
+        let parts = match self {
+            Self::Text(text) => return Ok((text, Vec::new())),
+            Self::Parts(parts) => parts,
+        };
+        let (mut texts, mut media) = (Vec::new(), Vec::new());
+        for part in parts {
+            match part {
+                Part::InputText { text } | Part::Refusal { refusal: text } => texts.push(text),
+                Part::InputImage { image_url } => media.push(image(&image_url, field)?),
+            }
+        }
+        Ok((texts.join("\n"), media))
+    }
+}
+
+impl Item {
+    /// The stored turn that the item is a part of.
+    pub(super) fn of(&self) -> Option<&StoredId> {
+        match self {
+            Self::Message { of, .. } | Self::Call { of, .. } | Self::Reference(of) => of.as_ref(),
+            Self::Output { .. } | Self::Reasoning => None,
+        }
+    }
+}
+
+/// The items as a conversation. Calls are those of the assistant's message before them.
+pub(super) fn conversation(items: Vec<Item>) -> Result<Vec<CompletionMessage>, Problem> {
+    let mut messages: Vec<CompletionMessage> = Vec::new();
+    for item in items {
+        match item {
+            Item::Message { role, text, media, .. } => {
+                messages.push(CompletionMessage { role, text, media, ..CompletionMessage::default() });
+            }
+            Item::Call { call, .. } => match messages.last_mut().filter(|last| last.role == "assistant") {
+                Some(last) => last.calls.push(call),
+                None => messages.push(CompletionMessage {
+                    role: "assistant".to_owned(),
+                    calls: vec![call],
+                    ..CompletionMessage::default()
+                }),
+            },
+            Item::Output { call_id, text } => messages.push(CompletionMessage {
+                role: "tool".to_owned(),
+                text,
+                call_id,
+                ..CompletionMessage::default()
+            }),
+            Item::Reference(_) => {
+                return Err(wrong(
+                    "input",
+                    "an item_reference is to a part of the stored response before: send the item itself",
+                ));
+            }
+            Item::Reasoning => {}
+        }
+    }
+    Ok(messages)
+}
+
+/// Instructions as a message.
+pub(super) fn system(text: String) -> CompletionMessage {
+    CompletionMessage { role: "system".to_owned(), text, ..CompletionMessage::default() }
+}
+
+/// A conversation as one text, for a session that begins with it.
+pub(super) fn told(messages: &[CompletionMessage]) -> String {
+    let Some((last, before)) = messages.split_last() else { return String::new() };
+    if before.is_empty() && last.role == "user" {
+        return last.text.clone();
+    }
+    let mut lines = String::from("The conversation so far, as the client of an API tells it:\n\n");
+    let mut push = |who: &str, text: &str| {
+        if !text.trim().is_empty() {
+            lines.push_str(&format!("{who}: {text}\n"));
+        }
+    };
+    let (shown, asked) = if last.role == "user" { (before, Some(last)) } else { (messages, None) };
+    for message in shown {
+        push(if message.role == "tool" { "result" } else { &message.role }, &message.text);
+        for call in &message.calls {
+            push("assistant calls", &format!("{} {}", call.name, call.arguments));
+        }
+    }
+    match asked {
+        Some(asked) => lines.push_str(&format!("\nThe message to answer:\n\n{}", asked.text)),
+        None => lines.push_str("\nGo on with it."),
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    // Promises: GW-173
+    #[test]
+    fn items_are_read_by_their_types_and_ours_are_known() {
+        let ours = StoredId::new("01ARZ3NDEKTSV4RRFFQ69G5FAV", 2);
+        let items = read(json!([
+            {"role": "developer", "content": "Be brief."},
+            {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Hi"},
+                {"type": "input_image", "image_url": "data:image/png;base64,AAEC", "detail": "auto"}]},
+            {"type": "reasoning", "id": "rs_1", "summary": []},
+            {"type": "message", "role": "assistant", "id": ours.message(), "status": "completed",
+                "content": [{"type": "output_text", "text": "Hello", "annotations": []}]},
+            {"type": "function_call", "id": ours.call(0), "call_id": "c1", "name": "look", "arguments": "{}"},
+            {"type": "function_call_output", "call_id": "c1", "output": "x"},
+            {"type": "item_reference", "id": ours.message()},
+        ]))
+        .unwrap();
+        assert_eq!(items.iter().filter(|item| item.of() == Some(&ours)).count(), 3);
+        assert!(matches!(&items[1], Item::Message { media, .. } if media.len() == 1));
+        let messages = conversation(items[..6].to_vec()).unwrap();
+        assert_eq!(
+            messages.iter().map(|message| message.role.as_str()).collect::<Vec<_>>(),
+            ["system", "user", "assistant", "tool"]
+        );
+        assert_eq!((messages[2].text.as_str(), messages[2].calls.len()), ("Hello", 1));
+        let text = told(&messages[1..]);
+        assert!(text.contains("user: Hi\nassistant: Hello\nassistant calls: look {}\nresult: x"), "{text}");
+        assert_eq!(conversation(items).unwrap_err().fields(), ["input"]);
+    }
+
+    // Promises: GW-173
+    #[test]
+    fn what_is_no_item_is_refused_by_its_place() {
+        for (input, field) in [
+            (json!(7), "input"),
+            (json!([{"type": "web_search_call"}]), "input[0]"),
+            (json!([{"role": "user", "content": "a"}, {"type": "function_call_output"}]), "input[1]"),
+            (json!([{"role": "user", "content": [{"type": "input_file"}]}]), "input[0]"),
+        ] {
+            assert_eq!(read(input.clone()).unwrap_err().fields(), [field], "{input}");
+        }
+    }
+}

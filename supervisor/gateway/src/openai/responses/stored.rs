@@ -1,0 +1,283 @@
+//! The turn of a stored response: it is asked in a session of the agent, and found there again.
+
+use std::collections::VecDeque;
+
+use axum::Json;
+use axum::extract::State;
+use serde_json::{Value, json};
+use talon_proto::agent::{
+    AskRequest, ClientCall, ClientResult, CompletionMessage, CreateSessionRequest, DeleteSessionRequest,
+    Done, GetSessionRequest, Message,
+};
+use tonic::Code;
+
+use super::super::fields::agent_model;
+use super::super::turn::refused;
+use super::ids::StoredId;
+use super::items::{self, Item};
+use super::request::{ResponseRequest, no_response, usual_echo};
+use super::response::ResponseFrame;
+use crate::api::access::require_chat;
+use crate::api::input::Path;
+use crate::api::sessions::turn::Turn;
+use crate::app::App;
+use crate::identity::Caller;
+use crate::problem::{Problem, ProblemKind};
+
+/// What the agent notes of a session of responses, so that people who list sessions see what it is.
+const METADATA: (&str, &str) = ("api", "responses");
+/// Messages of a page, of those that are looked through for a response.
+const PAGE: u32 = 200;
+
+/// Begins the turn of a request, in the session of the response before or in a new one.
+pub(super) async fn begin(
+    app: &App,
+    caller: &Caller,
+    mut request: ResponseRequest,
+) -> Result<(Turn, StoredId), Problem> {
+    if let Some(previous) = request.previous.take() {
+        let items = std::mem::take(&mut request.items);
+        return after(app, caller, &request, previous, items).await.map_err(NotBegun::problem);
+    }
+    // Clients that send the conversation again name the parts of it that are stored.
+    let last = request.items.iter().rposition(|item| item.of().is_some());
+    if let Some((last, previous)) = last.and_then(|last| Some((last, request.items[last].of()?.clone()))) {
+        let items = request.items[last + 1..].to_vec();
+        match after(app, caller, &request, previous, items).await {
+            Err(NotBegun::Elsewhere) => {}
+            begun => return begun.map_err(NotBegun::problem),
+        }
+    }
+    let items = std::mem::take(&mut request.items);
+    anew(app, caller, &request, items).await
+}
+
+/// Why a turn did not begin after a stored one.
+enum NotBegun {
+    /// The session is gone, or has gone on.
+    Elsewhere,
+    /// Anything else.
+    Refused(Problem),
+}
+
+impl NotBegun {
+    fn problem(self) -> Problem {
+        match self {
+            Self::Elsewhere => no_response(),
+            Self::Refused(problem) => problem,
+        }
+    }
+}
+
+async fn after(
+    app: &App,
+    caller: &Caller,
+    request: &ResponseRequest,
+    previous: StoredId,
+    items: Vec<Item>,
+) -> Result<(Turn, StoredId), NotBegun> {
+    let mut results = Vec::new();
+    let mut said = Vec::new();
+    for item in items {
+        match item {
+            Item::Output { call_id, text } => results.push(ClientResult { call_id, text }),
+            item => said.push(item),
+        }
+    }
+    let messages = items::conversation(said).map_err(NotBegun::Refused)?;
+    let id = StoredId { turn: previous.turn + 1, session: previous.session };
+    let ask = AskRequest {
+        client_results: results,
+        after_turn: Some(previous.turn),
+        ..ask(request, caller, &id, messages)
+    };
+    match Turn::begin_stored(app, caller, ask).await {
+        Ok(turn) => Ok((turn, id)),
+        Err(status) if matches!(status.code(), Code::NotFound | Code::Aborted) => Err(NotBegun::Elsewhere),
+        Err(status) => Err(NotBegun::Refused(refused(&status))),
+    }
+}
+
+async fn anew(
+    app: &App,
+    caller: &Caller,
+    request: &ResponseRequest,
+    items: Vec<Item>,
+) -> Result<(Turn, StoredId), Problem> {
+    let messages = items::conversation(items)?;
+    let metadata = [(METADATA.0.to_owned(), METADATA.1.to_owned())].into();
+    let create = CreateSessionRequest {
+        channel: caller.channel.to_string(),
+        metadata,
+        ..CreateSessionRequest::default()
+    };
+    let mut agent = app.backends.agent(caller);
+    let session = agent.create_session(create).await.map_err(|status| refused(&status))?.into_inner().id;
+    let id = StoredId::new(&session, 1);
+    match Turn::begin_stored(app, caller, ask(request, caller, &id, messages)).await {
+        Ok(turn) => Ok((turn, id)),
+        Err(status) => {
+            // Nobody would ever see it.
+            let deleted = agent.delete_session(DeleteSessionRequest { session_id: session }).await;
+            if let Err(error) = deleted {
+                tracing::warn!(%error, "the empty session of a response stays");
+            }
+            Err(refused(&status))
+        }
+    }
+}
+
+fn ask(
+    request: &ResponseRequest,
+    caller: &Caller,
+    id: &StoredId,
+    messages: Vec<CompletionMessage>,
+) -> AskRequest {
+    let (system, messages): (Vec<_>, Vec<_>) =
+        messages.into_iter().partition(|message| message.role == "system");
+    let instructions =
+        [request.instructions.clone()].into_iter().chain(system.into_iter().map(|one| one.text));
+    let instructions: Vec<String> = instructions.filter(|text| !text.is_empty()).collect();
+    AskRequest {
+        session_id: id.session.clone(),
+        text: items::told(&messages),
+        media: messages.into_iter().flat_map(|message| message.media).collect(),
+        client_id: id.client_id(),
+        busy: "refuse".to_owned(),
+        model: agent_model(&request.model),
+        thinking: request.thinking.clone(),
+        verbosity: request.verbosity.clone(),
+        schema: request.schema.clone(),
+        sampling: request.sampling,
+        channel: caller.channel.to_string(),
+        client_tools: request.tools.clone(),
+        tool_choice: request.choice.clone(),
+        one_call: request.one_call,
+        instructions: instructions.join("\n\n"),
+        ..AskRequest::default()
+    }
+}
+
+/// A stored response.
+pub(super) async fn get(
+    State(app): State<App>,
+    caller: Caller,
+    Path(id): Path<String>,
+) -> Result<Json<Value>, Problem> {
+    require_chat(&caller)?;
+    let id = StoredId::read("resp", &id).ok_or_else(not_found)?;
+    let mut agent = app.backends.agent(&caller);
+    let mut reader = TurnReader::new(&id);
+    let mut token = String::new();
+    let model = loop {
+        let request = GetSessionRequest {
+            session_id: id.session.clone(),
+            all: true,
+            page_size: PAGE,
+            page_token: token,
+        };
+        let page = agent.get_session(request).await.map_err(|status| match status.code() {
+            Code::NotFound => not_found(),
+            _ => status.into(),
+        })?;
+        let page = page.into_inner();
+        reader.add(page.messages);
+        token = page.next_page_token;
+        if token.is_empty() || reader.is_over {
+            break page.session.map(|session| session.active_model).unwrap_or_default();
+        }
+    };
+    let (created, done) = reader.end().ok_or_else(not_found)?;
+    let frame = ResponseFrame::new(Some(id), created, model, usual_echo());
+    Ok(Json(frame.whole(&done)))
+}
+
+/// Deletes the conversation that a response is a part of.
+pub(super) async fn delete(
+    State(app): State<App>,
+    caller: Caller,
+    Path(id): Path<String>,
+) -> Result<Json<Value>, Problem> {
+    require_chat(&caller)?;
+    let stored = StoredId::read("resp", &id).ok_or_else(not_found)?;
+    let request = DeleteSessionRequest { session_id: stored.session };
+    app.backends.agent(&caller).delete_session(request).await.map_err(|status| match status.code() {
+        Code::NotFound => not_found(),
+        _ => status.into(),
+    })?;
+    Ok(Json(json!({"id": id, "object": "response", "deleted": true})))
+}
+
+fn not_found() -> Problem {
+    Problem::new(ProblemKind::NotFound, "there is no such response: it was deleted, or is not yours")
+}
+
+/// Finds a turn among the messages of its session.
+struct TurnReader<'i> {
+    id: &'i StoredId,
+    asked: Option<u64>,
+    is_over: bool,
+    said: VecDeque<Message>,
+}
+
+impl<'i> TurnReader<'i> {
+    fn new(id: &'i StoredId) -> Self {
+        Self { id, asked: None, is_over: false, said: VecDeque::new() }
+    }
+
+    fn add(&mut self, messages: Vec<Message>) {
+        for message in messages {
+            if self.id.is_asked_by(&message) {
+                self.asked = Some(message.unix_ms);
+            } else if self.asked.is_some() && message.role == "user" && !message.client_id.is_empty() {
+                self.is_over = true;
+            } else if self.asked.is_some() && !self.is_over {
+                self.said.push_back(message);
+            }
+        }
+    }
+
+    /// When it was asked, in seconds, and its last answer.
+    fn end(mut self) -> Option<(u64, Done)> {
+        let asked = self.asked?;
+        let answer = loop {
+            let last = self.said.pop_back()?;
+            if last.role == "assistant" {
+                break last;
+            }
+        };
+        let is_client = |id: &str| id.starts_with("call_t_") || id.starts_with("call_tk_");
+        let calls = answer.tool_calls.into_iter().filter(|call| is_client(&call.call_id));
+        let client_calls = calls
+            .map(|call| ClientCall { id: call.call_id, name: call.tool, arguments: call.arguments })
+            .collect();
+        Some((asked / 1000, Done { text: answer.content, client_calls, ..Done::default() }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Promises: GW-172
+    #[test]
+    fn a_turn_is_found_by_the_name_of_its_message() {
+        let id = StoredId::new("01ARZ3NDEKTSV4RRFFQ69G5FAV", 2);
+        let message = |role: &str, content: &str, client_id: &str| Message {
+            role: role.to_owned(),
+            content: content.to_owned(),
+            client_id: client_id.to_owned(),
+            unix_ms: 5000,
+            ..Message::default()
+        };
+        let mut reader = TurnReader::new(&id);
+        reader.add(vec![message("user", "1?", "response-1-a"), message("assistant", "One.", "")]);
+        reader.add(vec![message("user", "2?", &id.client_id()), message("assistant", "I look.", "")]);
+        reader.add(vec![message("tool", "x", ""), message("assistant", "Two.", "")]);
+        reader.add(vec![message("user", "3?", "response-3-c"), message("assistant", "Three.", "")]);
+        let (created, done) = reader.end().expect("it is there");
+        assert_eq!((created, done.text.as_str()), (5, "Two."));
+        let other = StoredId { turn: 9, ..id };
+        assert!(TurnReader::new(&other).end().is_none());
+    }
+}
