@@ -310,6 +310,22 @@ def a_proposal_is_a_card_whose_action_fills_the_field(browser):
 
 
 @test
+def a_ghost_that_waits_is_decided_about_and_its_turn_is_shown(browser):
+    server = StandIn().start()
+    actions = [{"label": "Do it", "type": "approve"}, {"label": "Run tests", "type": "custom", "payload": {"only": "parser"}}, {"label": "Dismiss", "type": "dismiss"}]
+    server.ghosts = [{"id": f"gh_{n}", "trigger": "test_failed: cargo test", "observation": f"Test {n} fails.", "proposal": "Mend it.", "confidence": "high", "actions": actions, "state": "waiting"} for n in (1, 2)]
+    page = chat(browser, server)
+    page.wait_for_selector(".ghost >> text=Test 1 fails.")
+    page.click(".ghost:has-text('Test 1') button >> text=Run tests")
+    page.wait_for_selector(".ghost >> text=Test 1 fails.", state="detached")
+    page.wait_for_url("**/s/sess_01J9Z0000*")
+    page.click(".ghost:has-text('Test 2') button >> text=Dismiss")
+    page.wait_for_selector(".ghost", state="detached")
+    assert server.ghost_decisions == [{"decision": "custom", "label": "Run tests"}, {"decision": "dismiss"}]
+    return page
+
+
+@test
 def streamed_text_and_approvals_are_told_to_screen_readers(browser):
     page = chat(browser, StandIn().start())
     page.evaluate("""() => { window.told = []; for (const region of document.querySelectorAll("[aria-live]")) new MutationObserver((changes) => changes.forEach((change) => change.addedNodes.forEach((node) => window.told.push([region.ariaLive, node.textContent])))).observe(region, { childList: true }); }""")

@@ -20,7 +20,7 @@ TYPES = {".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=u
 
 ROUTES = {
     "/api/plugins": ["get"], "/api/plugins/{name}": ["get"], "/api/plugins/{name}/logs": ["get"], "/api/plugins/{name}/{operation}": ["post"], "/api/sessions": ["get", "post"],
-    "/api/sessions/{id}": ["get", "patch", "delete"], "/api/approvals": ["get"], "/api/approvals/{id}": ["post"],
+    "/api/sessions/{id}": ["get", "patch", "delete"], "/api/approvals": ["get"], "/api/approvals/{id}": ["post"], "/api/ghosts": ["get"], "/api/ghosts/{id}": ["get", "post"],
 }
 FURTHER = {
     "/api/calls": ["get"], "/api/calls/{id}": ["get"], "/api/config/sources": ["get"], "/api/config/history": ["get"], "/api/config/check": ["post"], "/api/config": ["get", "patch"], "/api/audit": ["get"],
@@ -37,6 +37,7 @@ class StandIn:
         self.requests, self.sockets, self.events, self.sequences, self.turns, self.down = [], set(), {}, {}, {}, False
         self.sessions = {} if empty else {s["id"]: dict(s) for s in f.SESSIONS}
         self.approvals = [] if empty else [dict(a) for a in f.APPROVALS]
+        self.ghosts, self.ghost_decisions = [], []
         self.seen_ids, self.patches = {}, []
         self.ticks = 0
         self.silent, self.received, self.media, self.bodies = silent, [], [], []
@@ -171,6 +172,15 @@ class StandIn:
         if path == "/api/costs":
             rows = {"rows": [{"name": day, "cost": f.cost(spent, 40)} for day, spent in (("2026-02-01", 1.2), ("2026-02-02", 0.4), ("2026-02-03", 3.1))]} if query.get("by") == "day" else {}
             return 200, {**f.COSTS, **rows, **({"today": f.cost(0, 0), "byModel": [], "byProvider": []} if self.empty else {})}
+        if parts[:2] == ["api", "ghosts"]:
+            if method == "GET":
+                return 200, f.page(self.ghosts)
+            found = next((g for g in self.ghosts if g["id"] == parts[2]), None)
+            if not found:
+                return self.problem(404, "there is no such ghost: GET /api/ghosts lists yours")
+            self.ghosts.remove(found)
+            self.ghost_decisions.append(body)
+            return 200, {**found, "state": "dismissed" if body["decision"] == "dismiss" else "approved", **({} if body["decision"] == "dismiss" else {"sessionId": "sess_01J9Z0000"})}
         operated = path.startswith(("/api/plugins", "/api/extensions", "/api/schedule", "/api/notifications", "/api/audit", "/api/doctor", "/api/calls"))
         if operated and "operate" not in self.scopes:
             return self.problem(403, "this needs the scope operate: use a token that has it (`talon token create`)")

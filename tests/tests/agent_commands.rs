@@ -381,7 +381,8 @@ async fn without_a_terminal_an_approval_is_waited_for_or_not() {
 #[tokio::test]
 async fn every_verb_speaks_to_people_and_to_programs() {
     let agent = FakeAgent::start();
-    let verbs: [(&str, &[&str]); 33] = [
+    agent.add_ghosts();
+    let verbs: [(&str, &[&str]); 46] = [
         ("session-list", &["session", "list"]),
         ("session-list-limit", &["session", "list", "--limit", "1"]),
         ("session-show", &["session", "show", "01K0000000000000000000SESS"]),
@@ -399,6 +400,19 @@ async fn every_verb_speaks_to_people_and_to_programs() {
         ("notification-retry", &["notification", "retry", "01K0NTFCAT0000000000000002"]),
         ("notification-retry-all", &["notification", "retry", "--all"]),
         ("notification-test", &["notification", "test", "ops-mail"]),
+        ("shadow-list", &["shadow", "list"]),
+        ("shadow-list-state", &["shadow", "list", "--state", "dismissed"]),
+        ("shadow-show", &["shadow", "show", "01K0GH0ST00000000000000001"]),
+        ("shadow-why", &["shadow", "why", "01K0GH0ST00000000000000001"]),
+        ("shadow-approve", &["shadow", "approve", "01K0GH0ST00000000000000001"]),
+        ("shadow-custom", &["shadow", "approve", "01K0GH0ST00000000000000001", "--action", "Run tests"]),
+        ("shadow-dismiss", &["shadow", "dismiss", "01K0GH0ST00000000000000001"]),
+        ("shadow-snooze", &["shadow", "snooze", "01K0GH0ST00000000000000001", "--for", "2h"]),
+        ("shadow-pause", &["shadow", "pause", "--for", "2h"]),
+        ("shadow-pause-repository", &["shadow", "pause", "--repository", "/home/anna/old"]),
+        ("shadow-resume", &["shadow", "resume"]),
+        ("shadow-stats", &["shadow", "stats"]),
+        ("shadow-log", &["shadow", "log"]),
         ("schedule-list", &["schedule", "list"]),
         ("schedule-next", &["schedule", "next"]),
         ("schedule-run", &["schedule", "run", "digest"]),
@@ -437,6 +451,8 @@ async fn every_verb_speaks_to_people_and_to_programs() {
         (&["notification", "retry", "nothing"], 3),
         (&["notification", "test", "team-chat"], 1),
         (&["notification", "test", "nothing"], 3),
+        (&["shadow", "why", "nothing"], 3),
+        (&["shadow", "dismiss", "01K0GH0ST00000000000000000"], 7),
         (&["memory", "show", "nothing"], 3),
         (&["memory", "forget", "nothing"], 3),
         (&["approval", "show", "nothing"], 3),

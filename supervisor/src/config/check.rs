@@ -9,6 +9,7 @@ mod machine;
 mod model_grants;
 mod models;
 mod plugin_storage;
+mod shadow;
 mod uids;
 
 use talon_plugin_config::document::Findings;
@@ -56,6 +57,7 @@ pub(crate) fn check<'o>(config: &Config, around: &Environment, origins: &'o Orig
     check.model_grants(config, catalog.as_ref());
     check.agent(config, catalog.as_ref(), &top.key("agent"));
     check.orchestrator(&config.orchestrator, &top.key("orchestrator"));
+    check.shadow(config, catalog.as_ref(), &top.key("shadow"));
     check.gateway(config, &top.key("gateway"));
     check.extensions(config, &top.key("extensions"));
     check.lua(config, catalog.as_ref(), &KeyPath::of(&["plugins", "lua"]));

@@ -67,4 +67,6 @@ mod agent_tests;
 #[cfg(test)]
 mod gateway_tests;
 #[cfg(test)]
+mod shadow_tests;
+#[cfg(test)]
 mod tests;

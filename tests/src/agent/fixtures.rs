@@ -1,9 +1,10 @@
 //! The fixed data of the tests' agent: the same in each run, so that output can be compared.
 
 use talon_proto::agent::{
-    Approval, Cost, GetCostsResponse, GetStatusResponse, Job, JobProposal, ListModelsResponse, Memory,
-    Message, Model, NamedCost, Notification, Occurrence, ProviderState, Session, Tool, ToolCall, ToolResult,
-    Workflow, WorkflowStep,
+    Approval, Cost, GetCostsResponse, GetShadowStatsResponse, GetStatusResponse, Ghost, GhostAction, Job,
+    JobProposal, ListModelsResponse, Memory, Message, Model, NamedCost, Notification, Occurrence,
+    ProviderState, SentBytes, Session, ShadowLogEntry, ShadowState, ShadowTriggerStats, Tool, ToolCall,
+    ToolResult, Workflow, WorkflowStep,
 };
 
 /// The session that the first question creates.
@@ -307,6 +308,122 @@ pub(super) fn notifications() -> Vec<Notification> {
         ..delivered.clone()
     };
     vec![delivered, given_up, waiting]
+}
+
+pub(super) const GHOST: &str = "01K0GH0ST00000000000000001";
+
+pub(super) fn ghosts() -> Vec<Ghost> {
+    let action = |label: &str, kind: &str, payload: &str| GhostAction {
+        label: label.into(),
+        r#type: kind.into(),
+        payload_json: payload.into(),
+    };
+    let waiting = Ghost {
+        id: GHOST.into(),
+        trigger: "test_failed: cargo test".into(),
+        observation: "A test of the parser fails.".into(),
+        proposal: "Mend the failing test.".into(),
+        confidence: "high".into(),
+        actions: vec![
+            action("Do it", "approve", ""),
+            action("Run tests", "custom", "{\"only\":\"parser\"}"),
+            action("Dismiss", "dismiss", ""),
+        ],
+        state: "waiting".into(),
+        created_unix_ms: NOON - 60_000,
+        expires_unix_ms: NOON + 4 * 3_600_000,
+        sender: "anna".into(),
+        repository: "/home/anna/parser".into(),
+        directory: "/home/anna/parser".into(),
+        rule: "test_failed".into(),
+        sequence: NOON - 60_000,
+        ..Ghost::default()
+    };
+    let dismissed = Ghost {
+        id: "01K0GH0ST00000000000000000".into(),
+        trigger: "large_file: dump.sql".into(),
+        observation: "A file of 40 MiB is staged.\u{1b}[2J".into(),
+        proposal: "Take it out of the index.".into(),
+        confidence: "low".into(),
+        actions: vec![action("Dismiss", "dismiss", "")],
+        state: "dismissed".into(),
+        no_act: "no tool can see /home/anna/site: grant a plugin the directory (sandbox.fs), or name it in shadow.visible"
+            .into(),
+        rule: "large_file".into(),
+        decided_by: "anna".into(),
+        decided_unix_ms: Some(NOON - 30_000),
+        sequence: NOON - 30_000,
+        ..waiting.clone()
+    };
+    vec![waiting, dismissed]
+}
+
+pub(super) fn shadow_log() -> Vec<ShadowLogEntry> {
+    let sent = |kind: &str, bytes: u64| SentBytes { kind: kind.into(), bytes };
+    let ghost = ShadowLogEntry {
+        id: GHOST.into(),
+        sender: "anna".into(),
+        unix_ms: NOON - 60_000,
+        observation_id: "o1".into(),
+        trigger: "test_failed".into(),
+        outcome: "ghost".into(),
+        models: vec!["ollama/llama3.2".into()],
+        local: true,
+        sent: vec![sent("instructions", 1302), sent("trigger", 11), sent("excerpt", 812)],
+        redactions: 1,
+        input_tokens: 612,
+        output_tokens: 74,
+        cost_pico_usd: 1_200_000_000,
+        ghost_id: GHOST.into(),
+        note: String::new(),
+    };
+    let failed = ShadowLogEntry {
+        id: "01K0GH0ST00000000000000009".into(),
+        outcome: "failed".into(),
+        models: Vec::new(),
+        sent: Vec::new(),
+        cost_pico_usd: 0,
+        ghost_id: String::new(),
+        note: "no model on this machine can be asked".into(),
+        ..ghost.clone()
+    };
+    vec![failed, ghost]
+}
+
+pub(super) fn shadow_state() -> ShadowState {
+    ShadowState {
+        enabled: true,
+        muted_repositories: vec!["/home/anna/old".into()],
+        local_only: true,
+        model: "local".into(),
+        ..ShadowState::default()
+    }
+}
+
+pub(super) fn shadow_stats() -> GetShadowStatsResponse {
+    let trigger = ShadowTriggerStats {
+        trigger: "test_failed".into(),
+        observations: 12,
+        asked: 4,
+        ghosts: 3,
+        approved: 2,
+        dismissed: 1,
+        expired: 0,
+        rate_percent: 90,
+        held_back: [("no_boundary".to_owned(), 2), ("repeated".to_owned(), 6)].into(),
+    };
+    GetShadowStatsResponse {
+        state: Some(shadow_state()),
+        triggers: vec![trigger],
+        ghosts_last_hour: 1,
+        max_ghosts_per_hour: 10,
+        cooldown_ms: 30_000,
+        tokens_today: 2744,
+        day_budget_tokens: Some(100_000),
+        cost_today_pico_usd: 4_800_000_000,
+        day_budget_pico_usd: Some(50_000_000_000),
+        dropped_by_watchers: 3,
+    }
 }
 
 pub(super) fn costs() -> GetCostsResponse {

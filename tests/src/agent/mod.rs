@@ -65,6 +65,11 @@ impl FakeAgent {
         *self.world.providers.lock() = providers;
     }
 
+    /// Has ghosts from now on: one that waits, and one that was dismissed.
+    pub fn add_ghosts(&self) {
+        *self.world.ghosts.lock() = fixtures::ghosts();
+    }
+
     /// Continues a turn that waits for a decision, as if there had been one.
     pub fn continue_turn(&self) {
         self.world.decided.send_modify(|times| *times += 1);

@@ -7,18 +7,19 @@ use talon_proto::agent::forget_memories_request::Kind;
 use talon_proto::agent::{
     Approval, ApprovalRule, AskRequest, AttachRequest, CancelRequest, CancelResponse, Chunk,
     CompactSessionRequest, CompactSessionResponse, CompleteRequest, CreateSessionRequest, DecideGhostRequest,
-    DecideJobProposalRequest, DecideRequest, DeleteSessionRequest, DeleteSessionResponse, EmbedRequest, EmbedResponse, Event,
-    FollowGhostsRequest, FollowRequest, ForgetMemoriesRequest, ForgetMemoriesResponse, ForgetSenderRequest,
-    ForgetSenderResponse, GetCostsRequest, GetCostsResponse, GetGhostRequest, GetGhostResponse,
-    GetLoopRequest, GetMemoryRequest, GetMetricsRequest, GetMetricsResponse, GetSessionRequest,
-    GetSessionResponse, GetShadowStatsRequest, GetShadowStatsResponse, GetStatusRequest, GetStatusResponse,
-    Ghost, GhostEvent, Job, JobProposal, ListApprovalRulesRequest, ListApprovalRulesResponse,
-    ListApprovalsRequest, ListApprovalsResponse, ListCostsRequest, ListCostsResponse, ListGhostsRequest, ListGhostsResponse, ListJobsRequest,
-    ListJobsResponse, ListMemoriesRequest, ListMemoriesResponse, ListModelsRequest, ListModelsResponse,
+    DecideJobProposalRequest, DecideRequest, DeleteSessionRequest, DeleteSessionResponse, EmbedRequest,
+    EmbedResponse, Event, FollowGhostsRequest, FollowRequest, ForgetMemoriesRequest, ForgetMemoriesResponse,
+    ForgetSenderRequest, ForgetSenderResponse, GetCostsRequest, GetCostsResponse, GetGhostRequest,
+    GetGhostResponse, GetLoopRequest, GetMemoryRequest, GetMetricsRequest, GetMetricsResponse,
+    GetSessionRequest, GetSessionResponse, GetShadowStatsRequest, GetShadowStatsResponse, GetStatusRequest,
+    GetStatusResponse, Ghost, GhostEvent, Job, JobProposal, ListApprovalRulesRequest,
+    ListApprovalRulesResponse, ListApprovalsRequest, ListApprovalsResponse, ListCostsRequest,
+    ListCostsResponse, ListGhostsRequest, ListGhostsResponse, ListJobsRequest, ListJobsResponse,
+    ListMemoriesRequest, ListMemoriesResponse, ListModelsRequest, ListModelsResponse,
     ListNotificationsRequest, ListNotificationsResponse, ListOccurrencesRequest, ListOccurrencesResponse,
     ListSessionsRequest, ListSessionsResponse, ListShadowLogRequest, ListShadowLogResponse, ListToolsRequest,
-    ListToolsResponse, LoopState, Memory, Notification, ObserveRequest, ObserveResponse, Occurrence,
-    PauseJobRequest, PauseShadowRequest, Plan, ResumeSessionRequest, ResumeSessionResponse,
+    ListToolsResponse, LoopState, Memory, Notification, Observation, ObserveRequest, ObserveResponse,
+    Occurrence, PauseJobRequest, PauseShadowRequest, Plan, ResumeSessionRequest, ResumeSessionResponse,
     RetryNotificationsRequest, RetryNotificationsResponse, RevokeApprovalRuleRequest, RunJobRequest,
     Sampling, Session, SetPlanRequest, ShadowState, TestExtensionRequest, TestExtensionResponse,
     TestNotificationRequest, UndoTurnsRequest, UndoTurnsResponse, UpdateSessionRequest,
@@ -46,6 +47,13 @@ fn page<T>(all: Vec<T>, size: u32, token: &str) -> Result<(Vec<T>, String), Stat
     let size = usize::try_from(size.clamp(1, 2)).unwrap_or(1);
     let next = if from + size < all.len() { (from + size).to_string() } else { String::new() };
     Ok((all.into_iter().skip(from).take(size).collect(), next))
+}
+
+fn ghost(id: &str) -> Result<Ghost, Status> {
+    let found = fixtures::ghosts().into_iter().find(|ghost| ghost.id == id);
+    found.ok_or_else(|| {
+        Status::not_found(format!("there is no ghost {id}: `talon shadow list` shows those there are"))
+    })
 }
 
 impl Service {
@@ -413,31 +421,64 @@ impl Agent for Service {
     }
 
     async fn observe(&self, _: Request<ObserveRequest>) -> Answer<ObserveResponse> {
-        Err(Status::unimplemented("the test agent watches nobody"))
+        Ok(Response::new(ObserveResponse { verdicts: Vec::new(), state: Some(fixtures::shadow_state()) }))
     }
 
-    async fn list_ghosts(&self, _: Request<ListGhostsRequest>) -> Answer<ListGhostsResponse> {
-        Err(Status::unimplemented("the test agent watches nobody"))
+    async fn list_ghosts(&self, request: Request<ListGhostsRequest>) -> Answer<ListGhostsResponse> {
+        let ListGhostsRequest { state, everybody: _, page_size, page_token } = request.into_inner();
+        let mut found = self.world.ghosts.lock().clone();
+        found.retain(|ghost| state.is_empty() || ghost.state == state);
+        let (ghosts, next_page_token) = page(found, page_size.min(1), &page_token)?;
+        Ok(Response::new(ListGhostsResponse { ghosts, next_page_token }))
     }
 
-    async fn get_ghost(&self, _: Request<GetGhostRequest>) -> Answer<GetGhostResponse> {
-        Err(Status::unimplemented("the test agent watches nobody"))
+    async fn get_ghost(&self, request: Request<GetGhostRequest>) -> Answer<GetGhostResponse> {
+        let source = Observation {
+            id: "o1".into(),
+            trigger: "test_failed".into(),
+            finding: "2 tests failed".into(),
+            occurred_unix_ms: fixtures::NOON - 61_000,
+            ..Observation::default()
+        };
+        let passed =
+            vec!["the same finding was not told of before".into(), "a piece of work had ended".into()];
+        let sent = fixtures::shadow_log().pop();
+        let ghost = Some(ghost(&request.into_inner().id)?);
+        Ok(Response::new(GetGhostResponse { ghost, source: Some(source), passed, sent }))
     }
 
-    async fn decide_ghost(&self, _: Request<DecideGhostRequest>) -> Answer<Ghost> {
-        Err(Status::unimplemented("the test agent watches nobody"))
+    async fn decide_ghost(&self, request: Request<DecideGhostRequest>) -> Answer<Ghost> {
+        let DecideGhostRequest { id, decision, label, snooze_ms } = request.into_inner();
+        self.world.record(format!("DecideGhost {id} {decision} {label} {snooze_ms}"));
+        let found = ghost(&id)?;
+        if found.state != "waiting" {
+            return Err(Status::failed_precondition(format!("the ghost is {} already", found.state)));
+        }
+        let (state, session_id) = match decision.as_str() {
+            "dismiss" => ("dismissed", ""),
+            "snooze" => ("snoozed", ""),
+            _ => ("approved", fixtures::SESSION),
+        };
+        let snoozed_until_unix_ms = (snooze_ms > 0).then_some(fixtures::NOON + snooze_ms);
+        let (state, session_id) = (state.to_owned(), session_id.to_owned());
+        Ok(Response::new(Ghost { state, session_id, snoozed_until_unix_ms, ..found }))
     }
 
-    async fn pause_shadow(&self, _: Request<PauseShadowRequest>) -> Answer<ShadowState> {
-        Err(Status::unimplemented("the test agent watches nobody"))
+    async fn pause_shadow(&self, request: Request<PauseShadowRequest>) -> Answer<ShadowState> {
+        let PauseShadowRequest { paused, for_ms, repository } = request.into_inner();
+        self.world.record(format!("PauseShadow {paused} {for_ms} {repository}"));
+        let paused_until_unix_ms = (for_ms > 0).then_some(fixtures::NOON + for_ms);
+        Ok(Response::new(ShadowState { paused, paused_until_unix_ms, ..fixtures::shadow_state() }))
     }
 
     async fn get_shadow_stats(&self, _: Request<GetShadowStatsRequest>) -> Answer<GetShadowStatsResponse> {
-        Err(Status::unimplemented("the test agent watches nobody"))
+        Ok(Response::new(fixtures::shadow_stats()))
     }
 
-    async fn list_shadow_log(&self, _: Request<ListShadowLogRequest>) -> Answer<ListShadowLogResponse> {
-        Err(Status::unimplemented("the test agent watches nobody"))
+    async fn list_shadow_log(&self, request: Request<ListShadowLogRequest>) -> Answer<ListShadowLogResponse> {
+        let ListShadowLogRequest { everybody: _, page_size, page_token } = request.into_inner();
+        let (entries, next_page_token) = page(fixtures::shadow_log(), page_size.min(1), &page_token)?;
+        Ok(Response::new(ListShadowLogResponse { entries, next_page_token }))
     }
 
     type FollowGhostsStream = tokio_stream::Pending<Result<GhostEvent, Status>>;

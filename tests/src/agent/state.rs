@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use talon_proto::agent::{Approval, AskRequest, Chunk, ProviderState, Started, chunk};
+use talon_proto::agent::{Approval, AskRequest, Chunk, Ghost, ProviderState, Started, chunk};
 use tokio::sync::{mpsc, watch};
 use tonic::Status;
 
@@ -35,6 +35,8 @@ pub(super) struct AgentState {
     pub(super) attached: Mutex<Option<(Vec<Step>, watch::Receiver<u32>)>>,
     pub(super) providers: Mutex<Vec<ProviderState>>,
     pub(super) approvals: Mutex<Vec<Approval>>,
+    /// None unless a test wants some: a chat shows what waits.
+    pub(super) ghosts: Mutex<Vec<Ghost>>,
     /// All requests, in order.
     pub(super) heard: Mutex<Vec<String>>,
     /// How many decisions and cancellations there were.

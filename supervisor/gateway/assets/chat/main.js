@@ -19,7 +19,7 @@ import { openExport } from "./export.js";
 import { ghostView, itemView } from "./items.js";
 import { outbox } from "./outbox.js";
 import { newChat, sidebar } from "./sidebar.js";
-import { canUndo, chat, decide, dismissGhost, link, loadModels, openSession, removeSession, send, stop, undo } from "./state.js";
+import { canUndo, chat, decide, decideGhost, link, loadModels, openSession, removeSession, send, stop, undo } from "./state.js";
 
 /** Items that are drawn; a button draws as many more of the earlier ones. */
 const PAGE = 80;
@@ -113,11 +113,9 @@ function linkBar() {
 }
 
 function ghosts() {
-  const use = (ghost) => (action) => {
-    if (action.type !== "dismiss") compose(typeof action.payload === "string" ? action.payload : (action.payload?.text ?? action.payload?.message ?? t("ghost.do", { proposal: ghost.proposal })));
-    dismissGhost(ghost.id);
-  };
-  return chat.get().ghosts.map((ghost) => ghostView(ghost, { use: use(ghost), dismiss: () => dismissGhost(ghost.id) }));
+  const text = (ghost, { payload }) => (typeof payload === "string" ? payload : (payload?.text ?? payload?.message ?? t("ghost.do", { proposal: ghost.proposal })));
+  const use = (ghost) => (action) => decideGhost(ghost, action, () => action.type !== "dismiss" && compose(text(ghost, action)));
+  return chat.get().ghosts.map((ghost) => ghostView(ghost, { use: use(ghost), dismiss: () => use(ghost)({ type: "dismiss" }) }));
 }
 
 function page() {

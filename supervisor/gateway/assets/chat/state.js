@@ -57,6 +57,7 @@ function onOpen() {
   follow([...new Set(open ? [open, ...followed] : followed)]);
   loadDetails();
   loadSessions();
+  loadGhosts();
   flush();
 }
 
@@ -84,8 +85,7 @@ function onEvent(event) {
     return;
   }
   if (type === "shadow.ghost") {
-    chat.set(({ ghosts, ...rest }) => ({ ...rest, ghosts: [...ghosts.filter(({ id }) => id !== payload.id), payload].slice(-MOST_GHOSTS) }));
-    announce(`${t("ghost.title")}: ${payload.observation}`);
+    onGhost(payload);
     return;
   }
   const id = payload?.sessionId ?? sessionOfMessage(payload?.replyTo);
@@ -103,6 +103,43 @@ function onEvent(event) {
   if (isNew && id === chat.get().open) tell(type, payload, transcript);
   if (isNew && ["agent.response.end", "error", "channel.message"].includes(type) && event.timestamp > link.state.get().since) touchSession(id);
   changed();
+}
+
+/** One that waits is shown; one that was decided, anywhere, is not. */
+function onGhost(ghost) {
+  const known = chat.get().ghosts.some(({ id }) => id === ghost.id);
+  dismissGhost(ghost.id);
+  if (ghost.state && ghost.state !== "waiting") return;
+  chat.set(({ ghosts, ...rest }) => ({ ...rest, ghosts: [...ghosts, ghost].slice(-MOST_GHOSTS) }));
+  if (!known) announce(`${t("ghost.title")}: ${ghost.observation}`);
+}
+
+/** Those that came while nobody was here. */
+async function loadGhosts() {
+  if (!serves("GET", "/api/ghosts")) return;
+  try {
+    const { items } = await request("GET", "/api/ghosts", { query: { state: "waiting", limit: MOST_GHOSTS } });
+    for (const ghost of [...items].reverse()) onGhost(ghost);
+  } catch {
+    // They come again with the next connection.
+  }
+}
+
+/** Decides about a ghost; opens the session of a turn that begins with it. Where the gateway takes no decision, `otherwise` happens. */
+export async function decideGhost(ghost, action, otherwise) {
+  if (!ghost.state || !serves("POST", "/api/ghosts/{id}")) {
+    otherwise();
+    dismissGhost(ghost.id);
+    return;
+  }
+  try {
+    const label = action.type === "custom" ? { label: action.label } : {};
+    const decided = await request("POST", path`/api/ghosts/${ghost.id}`, { body: { decision: action.type, ...label } });
+    dismissGhost(ghost.id);
+    if (decided.sessionId) go(["s", decided.sessionId]);
+  } catch (error) {
+    failed(error);
+  }
 }
 
 function sessionOfMessage(id) {
@@ -372,7 +409,7 @@ export async function removeSession(id) {
   if (chat.get().open === id) go([]);
 }
 
-export function dismissGhost(id) {
+function dismissGhost(id) {
   chat.set(({ ghosts, ...rest }) => ({ ...rest, ghosts: ghosts.filter((ghost) => ghost.id !== id) }));
 }
 

@@ -12,7 +12,7 @@ use super::emit::YamlWriter;
 use super::limits::CHUNK_BYTES;
 use super::{
     approval_rules, layout, media, memories, messages, notifications, occurrences, proposals, sessions,
-    source,
+    shadow, source,
 };
 
 /// Why an export ended before it was done.
@@ -92,7 +92,14 @@ async fn conversations(store: &Store, out: &mut ExportSink) -> Result<(), Export
         + u64::from(!source::approval_rules(&*key_values, None).await?.items.is_empty())
         + u64::from(finished.iter().any(occurrences::is_finished))
         + u64::from(store.job_proposals().list().await?.iter().any(proposals::is_decided))
-        + u64::from(!source::notifications(&*outbox, None).await?.items.is_empty());
+        + u64::from(!source::notifications(&*outbox, None).await?.items.is_empty())
+        + u64::from(
+            source::shadow(&*key_values, None)
+                .await?
+                .items
+                .iter()
+                .any(|one| shadow::is_exported(one.key.as_str())),
+        );
     files += sessions_with_media(&*key_values).await?;
     let mut after = None;
     loop {
@@ -136,7 +143,26 @@ async fn conversations(store: &Store, out: &mut ExportSink) -> Result<(), Export
     session_media(&*key_values, out).await?;
     occurrences(&*schedule, out).await?;
     proposals(&*store.job_proposals(), out).await?;
-    notifications(&*outbox, out).await
+    notifications(&*outbox, out).await?;
+    shadow_loop(&*key_values, out).await
+}
+
+/// What the shadow loop keeps.
+async fn shadow_loop(store: &dyn KeyValues, out: &mut ExportSink) -> Result<(), ExportError> {
+    let mut file = ExportedFile::new(layout::SHADOW.to_owned());
+    let mut after = None;
+    loop {
+        let page = source::shadow(store, after).await?;
+        for entry in page.items.iter().filter(|entry| shadow::is_exported(entry.key.as_str())) {
+            file.yaml.bytes(entry.key.as_str(), &entry.value);
+            file.record(out).await?;
+        }
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    file.end(out).await
 }
 
 /// What the operator decided about proposed jobs.

@@ -7,7 +7,8 @@ use talon_proto::state::{
 };
 use talon_store::limits::MAX_NAME_BYTES;
 use talon_store::{
-    APPROVALS_NAMESPACE, Error, MEDIA_NAMESPACE, Namespace, PluginId, SessionId, Store, Timestamp,
+    APPROVALS_NAMESPACE, Error, MEDIA_NAMESPACE, Namespace, PluginId, SHADOW_NAMESPACE, SessionId, Store,
+    Timestamp,
 };
 use tokio::sync::mpsc;
 
@@ -19,7 +20,9 @@ use super::omitted::OmittedFields;
 use super::read::{self, Item, Shape};
 use super::record_writer::{Outcome, PendingWrites, RecordWriter};
 use super::sessions::{SessionReader, UNKNOWN_NAME, is_name};
-use super::{approval_rules, entries, media, memories, messages, notifications, occurrences, proposals};
+use super::{
+    approval_rules, entries, media, memories, messages, notifications, occurrences, proposals, shadow,
+};
 
 /// Why an import cannot continue. An invalid record is not a reason: it is reported.
 #[derive(Debug, thiserror::Error)]
@@ -112,6 +115,7 @@ impl Importer {
             Ok(FileKind::Occurrences) => self.occurrences(bytes, &mut report).await?,
             Ok(FileKind::Proposals) => self.proposals(bytes, &mut report).await?,
             Ok(FileKind::Notifications) => self.notifications(bytes, &mut report).await?,
+            Ok(FileKind::Shadow) => self.shadow(bytes, &mut report).await?,
             Ok(FileKind::Session(stem)) => self.session(&stem, bytes, &mut report).await?,
             Err(error) => {
                 report.refuse("", Problem { at: Mark::default(), reason: error.to_string() }).await?;
@@ -176,6 +180,12 @@ impl Importer {
         let plugin = PluginId::new(APPROVALS_NAMESPACE).map_err(Error::from)?;
         self.writer.begin_namespace(Namespace::of(plugin)).await?;
         self.entries(bytes, approval_rules::read, report).await
+    }
+
+    async fn shadow(&mut self, bytes: Vec<u8>, report: &mut FileReport<'_>) -> Result<(), ImportError> {
+        let plugin = PluginId::new(SHADOW_NAMESPACE).map_err(Error::from)?;
+        self.writer.begin_namespace(Namespace::of(plugin)).await?;
+        self.entries(bytes, shadow::read, report).await
     }
 
     async fn media(

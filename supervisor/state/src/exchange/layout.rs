@@ -20,6 +20,9 @@ pub(super) const PROPOSALS: &str = "schedule/proposals.yaml";
 /// The file of what people are told.
 pub(super) const NOTIFICATIONS: &str = "notifications/notifications.yaml";
 
+/// The file of what the shadow loop keeps.
+pub(super) const SHADOW: &str = "shadow/state.yaml";
+
 /// The kind of a file, by its path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum FileKind {
@@ -37,6 +40,8 @@ pub(super) enum FileKind {
     Proposals,
     /// Notifications.
     Notifications,
+    /// What the shadow loop keeps.
+    Shadow,
     /// The entries of a plugin.
     Plugin(PluginId),
 }
@@ -54,7 +59,7 @@ pub(super) enum UnknownPathError {
     NoSession,
     #[error(
         "is not part of the layout: sessions/<id>.yaml, memory/memories.yaml, approvals/rules.yaml, media/<id>.yaml, schedule/occurrences.yaml, \
-         schedule/proposals.yaml,          notifications/notifications.yaml, plugins/<id>/state.yaml"
+         schedule/proposals.yaml,          notifications/notifications.yaml, shadow/state.yaml, plugins/<id>/state.yaml"
     )]
     NotInLayout,
 }
@@ -79,6 +84,7 @@ impl FileKind {
             ["schedule", "occurrences.yaml"] => Ok(Self::Occurrences),
             ["schedule", "proposals.yaml"] => Ok(Self::Proposals),
             ["notifications", "notifications.yaml"] => Ok(Self::Notifications),
+            ["shadow", "state.yaml"] => Ok(Self::Shadow),
             ["sessions", file] if file.len() > ".yaml".len() && file.ends_with(".yaml") => {
                 Ok(Self::Session(file[..file.len() - ".yaml".len()].to_owned()))
             }
@@ -104,7 +110,8 @@ impl FileKind {
             | Self::Media(_)
             | Self::Occurrences
             | Self::Proposals
-            | Self::Notifications => Layers::Conversations,
+            | Self::Notifications
+            | Self::Shadow => Layers::Conversations,
         }
     }
 }

@@ -11,6 +11,7 @@
 //! | `schedule/occurrences.yaml` | a map of jobs with planned times, and their JSON | a finished occurrence |
 //! | `schedule/proposals.yaml` | a map of jobs with digests, and their JSON | the operator's decision about a proposed job |
 //! | `notifications/notifications.yaml` | a map of ids, and their JSON | a notification |
+//! | `shadow/state.yaml` | a map of what the agent keeps of persons, ghosts and the log, by its keys | a key |
 //! | `plugins/<id>/state.yaml` | a map of keys and texts, bytes that are no text as `!!binary` | a key |
 //!
 //! **Export** ([`export`]). The same store gives the same bytes. Only the open layers are exported, and
@@ -69,6 +70,7 @@ mod read;
 mod record_writer;
 mod scalar;
 mod sessions;
+mod shadow;
 mod source;
 #[cfg(test)]
 mod tests;

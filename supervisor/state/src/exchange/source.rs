@@ -3,7 +3,8 @@
 use talon_store::{
     APPROVAL_RULE_PREFIX, APPROVALS_NAMESPACE, Entry, Error, KeySize, KeyValues, MEDIA_NAMESPACE, Memory,
     MemoryQuery, Message, Notification, NotificationFilter, Occurrence, Outbox, Page, PageRequest, PageToken,
-    PluginId, Schedule, Session, SessionFilter, SessionId, Sessions, StoredMemory, Usage, View,
+    PluginId, SHADOW_NAMESPACE, Schedule, Session, SessionFilter, SessionId, Sessions, StoredMemory, Usage,
+    View,
 };
 
 use super::limits::PAGE;
@@ -35,6 +36,11 @@ pub(super) async fn approval_rules(
 ) -> Result<Page<Entry>, Error> {
     let plugin = PluginId::new(APPROVALS_NAMESPACE)?;
     store.entries(&plugin, APPROVAL_RULE_PREFIX, &page(after)).await
+}
+
+/// What the shadow loop keeps.
+pub(super) async fn shadow(store: &dyn KeyValues, after: Option<PageToken>) -> Result<Page<Entry>, Error> {
+    store.entries(&PluginId::new(SHADOW_NAMESPACE)?, "", &page(after)).await
 }
 
 /// Images and files of sessions, in pieces; those of one session stand together.

@@ -36,6 +36,8 @@ pub use state::{
 pub use trigger::{GhostEnd, TriggerStats};
 
 #[cfg(test)]
+mod day_tests;
+#[cfg(test)]
 mod table_tests;
 #[cfg(test)]
 mod tests;

@@ -1,6 +1,6 @@
 //! The directory layout: `sessions/<id>.yaml`, `memory/memories.yaml`, `approvals/rules.yaml`,
 //! `media/<id>.yaml`, `schedule/occurrences.yaml`, `schedule/proposals.yaml`,
-//! `notifications/notifications.yaml`, `plugins/<id>/state.yaml`.
+//! `notifications/notifications.yaml`, `shadow/state.yaml`, `plugins/<id>/state.yaml`.
 //!
 //! When reading, the id in a file name may be another program's; `talon-state` decides what to do with it. A
 //! file is written only if its id is a ULID in canonical form, as all our ids are.
@@ -34,6 +34,8 @@ pub(super) const PROPOSALS: &str = "proposals.yaml";
 pub(super) const NOTIFICATIONS: &str = "notifications";
 /// The file with all notifications.
 pub(super) const ALL_NOTIFICATIONS: &str = "notifications.yaml";
+/// The directory of what the shadow loop keeps.
+pub(super) const SHADOW: &str = "shadow";
 /// The directory that has a subdirectory for each plugin.
 pub(super) const PLUGINS: &str = "plugins";
 /// The file with a plugin's key-values.
@@ -53,7 +55,8 @@ pub(super) fn part(path: &str) -> Option<StatePart> {
         [MEMORY, MEMORIES]
         | [APPROVALS, RULES]
         | [SCHEDULE, OCCURRENCES | PROPOSALS]
-        | [NOTIFICATIONS, ALL_NOTIFICATIONS] => Some(StatePart::Agent),
+        | [NOTIFICATIONS, ALL_NOTIFICATIONS]
+        | [SHADOW, STATE] => Some(StatePart::Agent),
         [PLUGINS, plugin, STATE] => PluginName::new(plugin).is_ok().then_some(StatePart::Plugins),
         _ => None,
     }
@@ -73,6 +76,7 @@ mod tests {
             ("schedule/occurrences.yaml", StatePart::Agent),
             ("schedule/proposals.yaml", StatePart::Agent),
             ("notifications/notifications.yaml", StatePart::Agent),
+            ("shadow/state.yaml", StatePart::Agent),
             ("plugins/notes/state.yaml", StatePart::Plugins),
         ] {
             assert_eq!(part(path), Some(whose), "{path}");

@@ -11,7 +11,7 @@ use rustix::io::Errno;
 
 use super::layout::{
     ALL_NOTIFICATIONS, APPROVALS, MEDIA, MEMORIES, MEMORY, NOTIFICATIONS, OCCURRENCES, PLUGINS, PROPOSALS,
-    RULES, SCHEDULE, SESSIONS, STATE, YAML,
+    RULES, SCHEDULE, SESSIONS, SHADOW, STATE, YAML,
 };
 use super::tree::Tree;
 use crate::local::state::part::StatePart;
@@ -75,6 +75,7 @@ pub(super) fn walk(tree: &Tree) -> Result<WalkResult, WalkError> {
     walked.visit(tree, SCHEDULE, OCCURRENCES, StatePart::Agent)?;
     walked.visit(tree, SCHEDULE, PROPOSALS, StatePart::Agent)?;
     walked.visit(tree, NOTIFICATIONS, ALL_NOTIFICATIONS, StatePart::Agent)?;
+    walked.visit(tree, SHADOW, STATE, StatePart::Agent)?;
     for plugin in names(tree, PLUGINS)? {
         walked.visit(tree, &format!("{PLUGINS}/{plugin}"), STATE, StatePart::Plugins)?;
     }

@@ -347,6 +347,31 @@ async fn approval_rules_come_back_and_one_that_was_used_since_is_the_same() {
     }
 }
 
+// Promises: SHADOW-27
+#[tokio::test]
+async fn what_the_shadow_loop_keeps_goes_round_and_begins_nothing() {
+    let (one, other) = (scratch().await, scratch().await);
+    let shadow = Namespace::of(PluginId::new("agent-shadow").unwrap());
+    let kept = one.store.key_values();
+    for (key, value) in [
+        ("ghost/01KHZZZZZZ0123456789ABCDEF", &b"\x0a\xff"[..]),
+        ("log/01KHZZZZZZ0123456789ABCDEF", b"x"),
+        ("sender/anna", b"{}"),
+        ("goal/01KHZZZZZZ0123456789ABCDEF", b"Mend it."),
+    ] {
+        kept.set(&shadow, &Key::new(key).unwrap(), value.to_vec()).await.unwrap();
+    }
+    let files = exported(&one.store, Layers::Conversations).await;
+    assert_eq!(files.keys().collect::<Vec<_>>(), ["shadow/state.yaml"]);
+    let said = import_all(&other.store, Layers::Conversations, &files).await;
+    assert_eq!((said.counted(), said.lines()), ((3, 0, 0), Vec::new()));
+    assert_eq!(exported(&other.store, Layers::Conversations).await, files);
+    assert_eq!(import_all(&other.store, Layers::Conversations, &files).await.counted(), (0, 3, 0));
+    let goal = Files::from([("shadow/state.yaml".to_owned(), b"goal/x: Do it.".to_vec())]);
+    let lines = import_all(&other.store, Layers::Conversations, &goal).await.lines();
+    assert!(lines.len() == 1 && lines[0].contains("none of sender/NAME"), "{lines:?}");
+}
+
 /// A finished occurrence, and one that is not.
 async fn with_occurrences(store: &talon_store::Store) {
     let (schedule, at) = (store.schedule(), Timestamp::from_millis);

@@ -1,5 +1,6 @@
 //! The conversation: one message after the other.
 
+use std::collections::BTreeSet;
 use std::io::{IsTerminal as _, stderr};
 
 use talon_client::Turn;
@@ -51,6 +52,8 @@ pub(super) struct Conversation<'a> {
     pub(super) thoughts: bool,
     /// The calls that were shown in this chat.
     pub(super) shown_approvals: ShownApprovals,
+    /// The ghosts that were shown in this chat.
+    pub(super) shown_ghosts: BTreeSet<String>,
     /// What the model saw with the last question.
     pub(super) context: Option<ContextStats>,
     /// Messages that wait, and what the next one begins with, for a person to change.
@@ -75,6 +78,7 @@ impl<'a> Conversation<'a> {
             overrides,
             thoughts,
             shown_approvals: ShownApprovals::default(),
+            shown_ghosts: BTreeSet::new(),
             context: None,
             typed: TypedAhead::default(),
             code: exit::OK,
@@ -98,6 +102,7 @@ impl<'a> Conversation<'a> {
             self.resume(id).await?;
         }
         loop {
+            self.show_ghosts().await;
             // Show all output before the prompt.
             self.out.flush();
             let Some(entry) = self.next_message(&mut interrupts).await? else { return Ok(exit::INTERRUPTED) };

@@ -11,6 +11,7 @@
 //! | `execute`, `decide`, `help` | executes the commands | |
 //! | `plan_command`, `plan` | `/plan`: parses it; executes it | |
 //! | `setting_command`, `session_settings` | `/temperature` and other settings of the session, likewise | |
+//! | `ghosts` | ghosts, between two turns | |
 //! | `session_picker` | which session a chat continues | |
 
 mod command;
@@ -20,6 +21,7 @@ mod conversation;
 mod decide;
 mod editor;
 mod execute;
+mod ghosts;
 mod greeting;
 mod help;
 mod message_reader;
