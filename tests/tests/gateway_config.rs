@@ -131,6 +131,8 @@ async fn what_may_not_be_changed_or_does_not_fit_is_refused_whole_with_the_keys_
             "{check}"
         );
     }
+    let (_, audit) = setting.json(&token, "GET", "/api/audit?q=patch_config", &Value::Null).await;
+    assert_eq!(audit["items"][0]["outcome"], "failed", "{audit:#}");
     // A dry run says what would be, and changes nothing.
     let patch = json!({"agent": {"turn": {"iterations": 7}}});
     let (status, told) = setting.json(&token, "PATCH", "/api/config?dryRun=true", &patch).await;

@@ -63,6 +63,9 @@ async fn the_doctor_says_what_is_wrong_with_the_fix() {
     for section in ["configuration", "supervisor", "machine", "sandbox"] {
         assert!(sections.contains(&section), "{section}: {report:#}");
     }
+    let supervisor = items.iter().find(|item| item["check"] == "supervisor").expect("a check");
+    assert_eq!(supervisor["state"], "ok", "it is asked as anybody asks it: {report:#}");
+    assert!(items.iter().any(|item| item["fix"].as_str().is_some_and(|fix| !fix.is_empty())), "{report:#}");
     let severity = |item: &Value| {
         ["failed", "warning", "ok"].iter().position(|state| item["state"] == *state).expect("a state")
     };
@@ -186,5 +189,36 @@ async fn numbers_over_time_costs_by_day_and_an_undone_turn() {
     let (status, undone) =
         setting.json(&token, "POST", &format!("/api/sessions/{id}/undo"), &json!({})).await;
     assert_eq!((status, &undone["turns"], &undone["text"]), (200, &json!(1), &json!("Hello")), "{undone}");
+    setting.supervisor.stop().await;
+}
+
+// Promises: GW-137
+#[tokio::test(flavor = "multi_thread")]
+async fn an_action_is_called_as_oneself_with_the_guarded_answer_beside_the_raw_one() {
+    let (setting, token) = start().await;
+    let target = "/api/plugins/liar/actions/hostile";
+    let (status, answer) = setting.json(&token, "POST", target, &json!({"raw": true})).await;
+    assert_eq!((status, &answer["outcome"]), (200, &json!("ok")), "{answer:#}");
+    let text = |field: &str| answer[field].as_str().unwrap_or_else(|| panic!("{answer:#}"));
+    assert!(
+        text("output").contains("[·/plugin_output]") && text("raw").contains("[/plugin_output]"),
+        "{answer:#}"
+    );
+    let calls = get(&setting, &token, "/api/calls?limit=1").await;
+    assert!(calls["items"][0]["subject"].as_str().expect("who").starts_with("gw:token/"), "{calls:#}");
+    let echo = "/api/plugins/liar/actions/echo";
+    let (_, answer) = setting.json(&token, "POST", echo, &json!({"args": {"text": "hi"}})).await;
+    assert_eq!((&answer["output"], answer.get("raw")), (&json!("hi"), None), "{answer:#}");
+    let (_, refused) = setting.json(&token, "POST", "/api/plugins/liar/actions/nothing", &json!({})).await;
+    assert_eq!(
+        (&refused["outcome"], &refused["reason"]),
+        (&json!("refused"), &json!("unknown_action")),
+        "{refused:#}"
+    );
+    let operator = setting.token(&["--scope", "chat,operate"]).await;
+    assert_eq!(setting.json(&operator, "POST", target, &json!({"raw": true})).await.0, 403);
+    assert_eq!(setting.json(&operator, "POST", target, &json!({})).await.0, 200);
+    let chat = setting.token(&["--scope", "chat"]).await;
+    assert_eq!(setting.json(&chat, "POST", target, &json!({})).await.0, 403);
     setting.supervisor.stop().await;
 }

@@ -85,6 +85,13 @@ pub(super) fn subject(request: &PatchConfigRequest) -> String {
     format!("{}{}", if request.dry_run { "dry run: " } else { "" }, keys.join(", "))
 }
 
+/// What became of a change, for the audit log: one that is refused is an answer, and changed nothing.
+pub(super) fn verdict(result: &Result<Response<PatchConfigResponse>, Status>) -> Result<(), Status> {
+    let answer = result.as_ref().map_err(Status::clone)?.get_ref();
+    let first = answer.problems.first().map(|problem| format!("{} {}", problem.key, problem.message));
+    if answer.accepted { Ok(()) } else { Err(Status::failed_precondition(first.unwrap_or_default())) }
+}
+
 pub(super) async fn patch(
     context: &HostContext,
     request: Request<PatchConfigRequest>,

@@ -3,6 +3,7 @@
 //! The doctor is a client with a command line, and belongs to the binary; so the supervisor runs its own binary, bounded, and passes on what
 //! it writes without reading it.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -68,6 +69,30 @@ pub(super) async fn diagnose(
     Ok(Response::new(answer))
 }
 
+/// Doctors that run. They are no plugins, although they descend from us.
+static RUNNING: parking_lot::Mutex<BTreeSet<u32>> = parking_lot::Mutex::new(BTreeSet::new());
+
+/// Whether this process is a doctor that we started: it may look at our sockets.
+pub(crate) fn is_doctor(pid: u32) -> bool {
+    RUNNING.lock().contains(&pid)
+}
+
+/// A doctor's process id, while nobody else can have it.
+struct DoctorPid(u32);
+
+impl DoctorPid {
+    fn of(pid: u32) -> Self {
+        RUNNING.lock().insert(pid);
+        Self(pid)
+    }
+}
+
+impl Drop for DoctorPid {
+    fn drop(&mut self) {
+        RUNNING.lock().remove(&self.0);
+    }
+}
+
 /// Runs the doctor of this very binary, also if the file was replaced meanwhile.
 async fn run(socket: &std::path::Path, config: Option<&std::path::Path>) -> Result<String, DiagnosisError> {
     let mut command = Command::new(PathBuf::from("/proc/self/exe"));
@@ -77,12 +102,15 @@ async fn run(socket: &std::path::Path, config: Option<&std::path::Path>) -> Resu
     }
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
     let mut doctor = command.spawn()?;
+    // Let go of before the process is waited for, after which another one may get its id.
+    let pid = doctor.id().map(DoctorPid::of);
     let Some(stdout) = doctor.stdout.take() else { return Err(DiagnosisError::NoReport) };
     let mut report = Vec::new();
     stdout.take(MAX_REPORT_BYTES + 1).read_to_end(&mut report).await?;
     if report.len() as u64 > MAX_REPORT_BYTES {
         return Err(DiagnosisError::TooLong);
     }
+    drop(pid);
     // 1 says that something is wrong, which is a report.
     doctor.wait().await?;
     match String::from_utf8(report) {

@@ -41,6 +41,7 @@ pub use accept::{LivenessProbe, MAX_CONNECTIONS, MAX_CONNECTIONS_PER_UID};
 pub use agent_connection::serve_agent;
 pub use closing::{HANDING_OVER, StreamCloser};
 pub use context::SupervisorInfo;
+pub(crate) use diagnosis::is_doctor;
 pub use exit_requests::{ExitRequest, ExitSender, HandOverError, exit_channel};
 pub use limits::{MAX_FOLLOWERS, MAX_REQUESTS, MAX_REQUESTS_PER_UID, MAX_STREAMS_PER_CONNECTION};
 pub use server::{ServeError, Server};

@@ -359,7 +359,7 @@ impl Host for HostService {
         let recording =
             self.context.record(&request, "patch_config", &configuration::subject(request.get_ref()));
         let result = configuration::patch(&self.context, request).await;
-        recording.finish(&result);
+        recording.finish(&configuration::verdict(&result));
         result
     }
 

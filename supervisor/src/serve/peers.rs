@@ -10,6 +10,7 @@ use talon_plugin::Registry;
 use super::process_tree;
 use crate::admin::AdmissionPolicy;
 use crate::config::PeerPolicy;
+use crate::host::is_doctor;
 use crate::peer::Peer;
 use crate::socket::PeerClassifier;
 
@@ -24,9 +25,7 @@ pub(super) fn peer_classifier(policy: Arc<ArcSwap<PeerPolicy>>, registry: Regist
         let (uid, gid) = (credentials.uid(), credentials.gid());
         // A plugin with a separate uid is unknown to the configuration; one with our uid would count as our
         // own user.
-        if uid == own_uid
-            && process_tree::is_ours(credentials.pid().unwrap_or_default(), &registry.adopted_monitors())
-        {
+        if uid == own_uid && is_plugin(credentials.pid().unwrap_or_default(), &registry) {
             return None;
         }
         let policy = policy.load();
@@ -44,14 +43,18 @@ pub(super) fn admission_policy(group: Option<u32>, registry: Registry) -> Admiss
     let own_uid = Uid::effective().as_raw();
     Arc::new(move |credentials| {
         let (uid, gid) = (credentials.uid(), credentials.gid());
-        if uid == own_uid
-            && process_tree::is_ours(credentials.pid().unwrap_or_default(), &registry.adopted_monitors())
-        {
+        if uid == own_uid && is_plugin(credentials.pid().unwrap_or_default(), &registry) {
             return false;
         }
         let in_group = |group: u32| gid == group || groups_of(uid).contains(&group);
         uid == 0 || uid == own_uid || group.is_some_and(in_group)
     })
+}
+
+/// Whether a process of our user is a plugin, or was started by one: of what descends from us, only the doctor is none.
+fn is_plugin(pid: i32, registry: &Registry) -> bool {
+    let is_doctor = u32::try_from(pid).is_ok_and(is_doctor);
+    !is_doctor && process_tree::is_ours(pid, &registry.adopted_monitors())
 }
 
 fn groups_of(uid: u32) -> Vec<u32> {

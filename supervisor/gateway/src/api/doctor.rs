@@ -58,7 +58,7 @@ struct Check {
     message: String,
     #[serde(default)]
     why: String,
-    #[serde(default)]
+    #[serde(default, rename = "do")]
     fix: String,
 }
 

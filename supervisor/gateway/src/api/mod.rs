@@ -10,6 +10,7 @@
 //! | `memories` | what the agent remembers |
 //! | `models`, `tools`, `costs` | what the agent has, and what it cost |
 //! | `schedule`, `notifications` | jobs, and what people are told |
+//! | `plugin_call` | a call of an action as oneself |
 //! | `plugins` | plugins: list, actions, logs, start, stop, restart, reload |
 //! | `extensions` | actions that play a role |
 //! | `calls`, `series` | the latest calls, and numbers over time |
@@ -41,6 +42,7 @@ mod metrics;
 mod models;
 mod notifications;
 mod page;
+mod plugin_call;
 mod plugins;
 mod schedule;
 mod series;
@@ -83,6 +85,7 @@ fn described() -> OpenApiRouter<App> {
         .merge(schedule::routes())
         .merge(notifications::routes())
         .merge(plugins::routes())
+        .merge(plugin_call::routes())
         .merge(extensions::routes())
         .merge(calls::routes())
         .merge(series::routes())

@@ -42,8 +42,10 @@ const SERVICE_RESTART: u16 = close_code::RESTART;
 /// Why a connection ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum End {
-    /// The client closed it, or it broke.
+    /// It broke.
     Gone,
+    /// The client closed it.
+    Closed,
     /// The gateway ends.
     Restart,
     /// The client's credential holds no more.
@@ -63,10 +65,10 @@ enum End {
 }
 
 impl End {
-    /// What the client is told; `None` if nobody is there.
+    /// What the client is told; `None` if nobody is there, or if it has said itself that it goes.
     fn frame(self) -> Option<CloseFrame> {
         let (code, reason) = match self {
-            Self::Gone => return None,
+            Self::Gone | Self::Closed => return None,
             Self::Restart => (SERVICE_RESTART, "the gateway restarts: connect again"),
             Self::Revoked => (close_code::POLICY, "the credential was revoked: get another"),
             Self::Silent => (close_code::POLICY, "nothing was heard for 80 s: answer pings"),
@@ -105,10 +107,15 @@ pub(super) async fn serve(app: App, caller: Caller, socket: WebSocket) {
         app.sockets.count_cut();
     }
     tracing::debug!(?end, "a WebSocket connection ended");
-    if let Some(frame) = end.frame() {
-        // Whoever does not take the last frame in time goes without.
-        let _told = timeout(CLOSE_TIMEOUT, sink.send(Message::Close(Some(frame)))).await;
-    }
+    // Whoever does not take the last frame in time goes without.
+    let _told = timeout(CLOSE_TIMEOUT, async {
+        match end.frame() {
+            Some(frame) => sink.send(Message::Close(Some(frame))).await,
+            // The library has the answer to the client's own close frame ready.
+            None => sink.flush().await,
+        }
+    })
+    .await;
 }
 
 async fn read(app: &App, caller: &Caller, dispatch: &Dispatch, mut stream: SplitStream<WebSocket>) -> End {
@@ -129,7 +136,7 @@ async fn read(app: &App, caller: &Caller, dispatch: &Dispatch, mut stream: Split
                 continue;
             }
             Message::Ping(_) | Message::Pong(_) => continue,
-            Message::Close(_) => return End::Gone,
+            Message::Close(_) => return End::Closed,
         };
         app.sockets.count_message();
         let key = caller.via.credential_id().unwrap_or_else(|| caller.subject.as_str());

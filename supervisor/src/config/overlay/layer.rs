@@ -76,8 +76,12 @@ pub(in crate::config) fn layer(
     let node = allowed(&node, &text, &path, &OverlayKeys::new(&keys), &source, &mut layer.warnings);
     // Without variables, and without a base for paths, since it has none.
     layer.read = SchemaWalker::new(root, source, ResolveContext::default()).document(&node);
-    for problem in &mut layer.read.problems {
-        problem.help.get_or_insert_with(|| HELP.to_owned());
+    // Who asks for a change has written no file.
+    if *overlay == OverlayUse::Read {
+        for problem in &mut layer.read.problems {
+            let help = problem.help.take().map_or_else(|| HELP.to_owned(), |help| format!("{help}; {HELP}"));
+            problem.help = Some(help);
+        }
     }
     layer
 }

@@ -98,7 +98,10 @@ fn which_keys_it_may_hold_is_a_list_that_the_operator_widens_or_empties() {
 fn a_wrong_overlay_is_refused_and_says_how_to_start_without_it() {
     let scene = Scene::empty();
     for wrong in ["agent: { turn: { iterations: many } }", "agent: [", "agent: { no_such_key: 1 }"] {
-        let errors = load(&with(wrong, &scene.options)).unwrap_err().to_string();
+        let dir = &scene.options.environment.cwd;
+        std::fs::write(dir.join("overlay.yaml"), wrong).unwrap();
+        let options = scene.options.clone().with("--data-dir", "state.data_dir", dir.display().to_string());
+        let errors = load(&options).unwrap_err().to_string();
         assert!(errors.contains("overlay.yaml") && errors.contains("--no-overlay"), "{errors}");
     }
 }
