@@ -14,7 +14,7 @@ static FILES: LazyLock<BlockingPool> = LazyLock::new(BlockingPool::new);
 /// Collects the agent's configuration and passes it on. Returns the problems, each with what to do: the agent
 /// runs all the same, without the parts that could not be read. `resend`: also if nothing changed.
 pub(crate) async fn configure(config: &Arc<Config>, keeper: &AgentSupervisor, resend: bool) -> Vec<String> {
-    let (config, extensions) = (Arc::clone(config), config.extensions.to_bytes());
+    let (config, extensions) = (Arc::clone(config), config.extensions_as_routed().to_bytes());
     // It reads files: larger ones take time, and reading from an unreachable server never returns.
     let (bytes, mut problems) = match FILES.run(move || collect(&config)).await {
         Ok(gathered) => gathered,

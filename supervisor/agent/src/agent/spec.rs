@@ -152,9 +152,14 @@ pub(super) async fn spec(
         attachments: request.attachments,
         budgets: turn_budgets(&settings.agent.turn, request.micro_usd),
         plan: ContextPlan::from(&settings.agent.context),
-        prompt: prompt(setup).await.verbosity(
-            request.verbosity.or_else(|| session.overrides.verbosity.as_deref().and_then(Verbosity::parse)),
-        ).instructions(request.instructions),
+        prompt: prompt(setup)
+            .await
+            .verbosity(
+                request
+                    .verbosity
+                    .or_else(|| session.overrides.verbosity.as_deref().and_then(Verbosity::parse)),
+            )
+            .instructions(request.instructions),
         task: Task::Chat,
         pins: Pins {
             local_only: request.local_only || local_only(settings, session),

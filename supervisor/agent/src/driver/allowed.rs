@@ -20,6 +20,12 @@ impl AllowedTools {
         [allow.senders.get(sender), allow.channels.get(channel)].into_iter().flatten().cloned().collect()
     }
 
+    /// The same, and the list of a sender who speaks in the session of another one: of a group. An empty name is nobody.
+    #[must_use]
+    pub fn and_of(&self, allow: &AllowKeys, member: &str) -> Self {
+        self.0.iter().chain(allow.senders.get(member)).cloned().collect()
+    }
+
     /// Whether all lists cover an action.
     #[must_use]
     pub fn cover(&self, plugin: &str, action: &str) -> bool {
@@ -51,5 +57,8 @@ mod tests {
         assert!(may("ada", "else", "files", "write"), "a channel that is not named takes nothing away");
         assert!(!may("eve", "else", "files", "read"), "an empty list covers nothing");
         assert!(may("bob", "else", "x", "y"), "who is not named may call everything");
+        let group = AllowedTools::new(&allow, "group", "else");
+        assert!(group.and_of(&allow, "ada").cover("files", "read") && !group.and_of(&allow, "ada").cover("web", "get"));
+        assert!(!group.and_of(&allow, "eve").cover("files", "read") && group.and_of(&allow, "").cover("web", "get"));
     }
 }

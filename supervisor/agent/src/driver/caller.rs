@@ -9,6 +9,8 @@ pub struct Caller {
     pub turn: u64,
     /// The user.
     pub sender: String,
+    /// Who speaks, where several people share the session; empty elsewhere.
+    pub member: String,
     /// The channel.
     pub channel: String,
     /// The sub-agent that calls; empty for the agent itself.

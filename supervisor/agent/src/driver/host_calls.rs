@@ -135,6 +135,7 @@ impl TurnRun<'_> {
             ("session_id", &caller.session),
             ("conversation_id", &caller.session),
             ("sender", &caller.sender),
+            ("member", &caller.member),
             ("channel", &caller.channel),
             ("subagent", &caller.subagent),
             ("correlation_id", &caller.correlation_id),

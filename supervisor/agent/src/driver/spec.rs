@@ -17,8 +17,8 @@ use talon_sanitize::MarkedSpan;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    AllowedTools, AttachmentSource, BuiltinTools, CallPosition, Caller, ClientSide, Clock, HandedOver, Host, ImageSource, Listener,
-    Recall, ToolSimilarity,
+    AllowedTools, AttachmentSource, BuiltinTools, CallPosition, Caller, ClientSide, Clock, HandedOverCalls,
+    Host, ImageSource, Listener, Recall, ToolSimilarity,
 };
 use crate::answer::Schema;
 use crate::budget::Budgets;
@@ -171,7 +171,7 @@ pub struct TurnEnd {
     /// The originals of what a sub-agent's answer repeats of results.
     pub originals: Vec<MarkedSpan>,
     /// The calls that the client makes, if it ended with some.
-    pub handed_over: Option<HandedOver>,
+    pub handed_over: Option<HandedOverCalls>,
 }
 
 /// Runs turns.

@@ -136,6 +136,9 @@ pub struct TurnOptions {
     /// Who speaks, where several people share the session.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub sender_name: String,
+    /// Whose message it is, where several people share the session.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub member: String,
     /// The clients' names of other messages that are a part of it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub merged: Vec<String>,

@@ -22,6 +22,7 @@ use super::background;
 use super::configure::{ConfigReadError, Lengths, read_config};
 use super::connector::{HostConnectionError, SupervisorConnector, SupervisorControl};
 use crate::agent::{Agent, Configuration};
+use crate::channels::Channels;
 use crate::completions::{ModelSocketError, ModelSockets};
 use crate::notify::{Lanes, follow_host, schedule_failed};
 use crate::proposals::watch_declarations;
@@ -94,10 +95,11 @@ pub async fn run(control: OwnedFd) -> ExitReason {
     for (events, source) in sources {
         tokio::spawn(follow_host(Arc::clone(&agent.notifier), events, source, ending.clone()));
     }
+    let channels = tokio::spawn(Channels::new(Arc::clone(&agent), ending.clone()).run());
     tokio::spawn(watch_declarations(Arc::clone(&agent.proposals), ending.clone()));
     let server = Server::start(&agent, ending.clone());
     let models = ModelSockets::new(Arc::clone(&agent), ending.clone());
-    let mut serving = RunningService { server, models, agent, connector, control, scheduler, lanes };
+    let mut serving = RunningService { server, models, agent, connector, control, scheduler, lanes, channels };
     let end = serving.serve(&mut signals).await;
     serving.finish(&ending).await;
     end
@@ -189,6 +191,8 @@ struct RunningService {
     scheduler: JoinHandle<()>,
     /// Ends with the agent, when no notification is claimed any more.
     lanes: JoinHandle<()>,
+    /// Ends with the agent, when no message is worked on any more.
+    channels: JoinHandle<()>,
 }
 
 impl RunningService {
@@ -285,7 +289,7 @@ impl RunningService {
 
     /// Accepts nothing new, leaves turns interrupted, and waits for running requests.
     async fn finish(self, ending: &CancellationToken) {
-        let Self { agent, server, models, scheduler, lanes, .. } = self;
+        let Self { agent, server, models, scheduler, lanes, channels, .. } = self;
         ending.cancel();
         let finished = async {
             agent.turns.wait_idle().await;
@@ -296,6 +300,9 @@ impl RunningService {
             }
             if let Err(error) = lanes.await {
                 tracing::error!(%error, "the delivery of notifications did not end by itself");
+            }
+            if let Err(error) = channels.await {
+                tracing::error!(%error, "the channels did not end by themselves");
             }
         };
         if tokio::time::timeout(CLOSE_GRACE, finished).await.is_err() {

@@ -6,6 +6,7 @@ use tonic::Status;
 
 use super::client::{Client, Origin};
 use super::service::Service;
+use crate::channels;
 use crate::error_status::store_error_status;
 
 /// Records read at once.
@@ -36,6 +37,9 @@ impl Service {
             ForgetSenderResponse { sessions: self.forget_sessions(&sender).await?, ..Default::default() };
         let main = self.agent.forget_main_session(&sender).await;
         main.map_err(|error| store_error_status(&error))?;
+        self.agent.kept_turns.forget(&sender);
+        let unanswered = channels::forget_sender(self.agent.store.key_values(), &sender).await;
+        unanswered.map_err(|error| store_error_status(&error))?;
         (forgotten.memories, forgotten.shared_memories) = self.forget_owned_memories(&sender).await?;
         let approvals = self.agent.approvals.forget_sender(&sender).await;
         (forgotten.approvals, forgotten.rules) = approvals.map_err(|error| store_error_status(&error))?;

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use talon_schedule::ScheduleEntry;
 
-use crate::{AuthEntry, Entry, HookEntry, NotificationEntry, Role, RouteEntry};
+use crate::{AuthEntry, ChannelEntry, Entry, HookEntry, NotificationEntry, Role, RouteEntry};
 
 /// The key `extensions`: which actions extend the system, and in which role.
 ///
@@ -27,6 +27,8 @@ pub struct Extensions {
     pub auth: Vec<AuthEntry>,
     /// Paths of the gateway that actions answer.
     pub routes: Vec<RouteEntry>,
+    /// Where people talk to the agent, through plugins: [channels](extensions/channel.md).
+    pub channels: Vec<ChannelEntry>,
 }
 
 /// What the supervisor handed over is not understood.
@@ -54,7 +56,8 @@ impl Extensions {
             | Role::ScheduledTask
             | Role::AuthProvider
             | Role::ApiRoute
-            | Role::StorageBackend => &[],
+            | Role::StorageBackend
+            | Role::Channel => &[],
         }
     }
 
@@ -62,6 +65,12 @@ impl Extensions {
     #[must_use]
     pub fn notification(&self, name: &str) -> Option<&NotificationEntry> {
         self.notifications.iter().find(|entry| entry.name() == name)
+    }
+
+    /// The channel of this name.
+    #[must_use]
+    pub fn channel(&self, name: &str) -> Option<&ChannelEntry> {
+        self.channels.iter().find(|entry| entry.name == name)
     }
 
     /// All entries that have an action.
@@ -112,6 +121,12 @@ impl Extensions {
             }
             // It is the key `state.plugins`.
             Role::StorageBackend => Vec::new(),
+            Role::Channel => {
+                let channels = self.channels.iter().enumerate();
+                channels
+                    .map(|(index, channel)| Entry { role, index, name: &channel.name, action: &channel.action, args: None })
+                    .collect()
+            }
         }
     }
 
@@ -158,7 +173,8 @@ response_hooks: [{ action: words.polish }]
 schedule: [{ id: nightly, every: 1d, action: files.tidy }, { id: ask, every: 1h, ask: 'What is new?' }]
 notifications: [{ on: [plugin.*], action: mail.send, name: ops }]
 auth: [{ action: oidc.authenticate, scopes: { chat: [chat] } }]
-routes: [{ path: /x/tickets, method: POST, action: jira.create, scope: chat }]";
+routes: [{ path: /x/tickets, method: POST, action: jira.create, scope: chat }]
+channels: [{ action: telegram.channel, name: telegram }]";
         let extensions: Extensions = serde_saphyr::from_str(yaml).expect("extensions");
         let keys: Vec<String> = extensions.entries().map(|entry| entry.key().to_string()).collect();
         assert_eq!(
@@ -171,7 +187,8 @@ routes: [{ path: /x/tickets, method: POST, action: jira.create, scope: chat }]";
                 "notification_sink/ops",
                 "scheduled_task/nightly",
                 "auth_provider/oidc.authenticate",
-                "api_route/jira.create"
+                "api_route/jira.create",
+                "channel/telegram"
             ]
         );
         let again = extensions.entry(Role::RequestHook, "again").expect("it is there");

@@ -9,7 +9,7 @@
 //! |---|---|
 //! | [`role`] | the table of roles |
 //! | [`Extensions`] | the keys of `extensions` |
-//! | `hook`, `notification`, `route`, `auth` | the keys of one entry of a list |
+//! | `hook`, `notification`, `route`, `auth`, `channel` | the keys of one entry of a list |
 //! | `event` | the kinds of events |
 //! | `quiet`, `scope` | hours without notifications; what a token's bearer may do |
 //! | [`contract`] | what a role is asked and answers |
@@ -22,6 +22,7 @@
 //! [`Extensions::entries`].
 
 mod auth;
+mod channel;
 pub mod check;
 pub mod contract;
 pub mod declaration;
@@ -41,6 +42,7 @@ mod scope;
 pub mod template;
 
 pub use auth::AuthEntry;
+pub use channel::{Activation, ChannelEntry, mentions};
 pub use entry::{Entry, EntryKey};
 pub use event::{EventKind, EventSeverity, UnknownKindError};
 pub use extensions::{Extensions, ParseExtensionsError};

@@ -47,6 +47,12 @@ pub(crate) const MAX_GIVE_UP_AFTER: Duration = Duration::from_secs(30 * 24 * 60 
 pub(crate) const MAX_RETRY_AFTER: Duration = Duration::from_secs(60 * 60);
 /// The most events of one digest.
 pub const MAX_DIGEST_EVENTS: usize = 100;
+/// The most entries of `channels`. 16: each is a service with an account of its own.
+pub(crate) const MAX_CHANNELS: usize = 16;
+/// The longest name of a channel: it stands in every subject of its senders.
+pub(crate) const MAX_CHANNEL_NAME_CHARS: usize = 64;
+/// The most ids, or names, of one list of a channel. 4,096: more is everybody.
+pub(crate) const MAX_CHANNEL_IDS: usize = 4096;
 /// The longest path of a route.
 pub(crate) const MAX_PATH_BYTES: usize = 256;
 /// The most headers that a route passes on, or an answer has.

@@ -27,11 +27,13 @@ pub enum Role {
     ApiRoute,
     /// Keeps the plugins' key-values.
     StorageBackend,
+    /// Brings people's messages to the agent, and its answers to them.
+    Channel,
 }
 
 impl Role {
     /// All roles.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Filter,
         Self::RequestHook,
         Self::ResponseHook,
@@ -40,6 +42,7 @@ impl Role {
         Self::AuthProvider,
         Self::ApiRoute,
         Self::StorageBackend,
+        Self::Channel,
     ];
 
     /// The name on the wire and in the configuration.
@@ -54,6 +57,7 @@ impl Role {
             Self::AuthProvider => "auth_provider",
             Self::ApiRoute => "api_route",
             Self::StorageBackend => "storage_backend",
+            Self::Channel => "channel",
         }
     }
 
@@ -69,6 +73,7 @@ impl Role {
             Self::AuthProvider => "auth",
             Self::ApiRoute => "routes",
             Self::StorageBackend => "state.plugins",
+            Self::Channel => "channels",
         }
     }
 
@@ -80,7 +85,8 @@ impl Role {
             | Self::RequestHook
             | Self::ResponseHook
             | Self::NotificationSink
-            | Self::ScheduledTask => "talon-agent",
+            | Self::ScheduledTask
+            | Self::Channel => "talon-agent",
             Self::AuthProvider | Self::ApiRoute => "talon-gateway",
             Self::StorageBackend => "talon-state",
         }
@@ -110,6 +116,7 @@ impl Role {
             Self::AuthProvider => "When a request brings a credential of its scheme.",
             Self::ApiRoute => "When a request to its path was authenticated and has its scope.",
             Self::StorageBackend => "When a plugin reads or writes its state.",
+            Self::Channel => "To open the channel, and when somebody on it gets an answer or a question.",
         }
     }
 }

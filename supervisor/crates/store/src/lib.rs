@@ -90,6 +90,9 @@ pub const APPROVAL_RULE_PREFIX: &str = "rule/";
 /// The namespace of the agent's shadow loop, in its own database: what is known of a person's observations, ghosts, and the log
 /// of what was sent.
 pub const SHADOW_NAMESPACE: &str = "agent-shadow";
+/// The namespace of the agent's channels, in its own database: messages that are not answered yet, and how far the plugins' events were
+/// read.
+pub const CHANNELS_NAMESPACE: &str = "agent-channels";
 /// The namespace of the agent's images and files, in its own database. Its name is older than files. A key is
 /// `SESSION/TIME.DIGEST/PIECE`.
 pub const MEDIA_NAMESPACE: &str = "agent-images";

@@ -69,12 +69,18 @@ impl Check<'_> {
             sessions: _,
             media: _,
             identities,
+            groups,
             limits: _,
             trusted_plugins,
         } = &config.agent;
         for problem in identity_problems(identities) {
             let path = path.key("identities").key(&problem.name);
             self.found.problem(&path, problem.why, "leave it out in one place");
+        }
+        for group in groups.keys().filter(|group| !group.starts_with("gw:") || !group.contains("/group:")) {
+            let path = path.key("groups").key(group);
+            let message = format!("{group:?} is no group");
+            self.found.problem(&path, message, "write it as gw:CHANNEL/group:ID, as `talon session list --all` shows it");
         }
         if config.runs_agent() {
             self.check_approver(config, path);

@@ -28,7 +28,7 @@ pub use self::audit::{Audit, AuditArguments};
 pub(crate) use self::event_grant::MAX_EVENTS_PER_MINUTE;
 pub use self::events::Events;
 pub use self::frames::Frames;
-pub use self::gateway::{BehindProxy, Gateway, GatewayLimits, GatewayTls};
+pub use self::gateway::{BehindProxy, Gateway, GatewayLimits, GatewayRouting, GatewayTls};
 pub use self::guard::{Breaker, Envelope, Guard, Oversize, Pages, Quarantine};
 pub use self::host::{Host, Origin, Peer, Role};
 pub use self::log::{Log, LogFormat};
@@ -134,6 +134,19 @@ impl Config {
             || self.shadow.enabled
             || self.gateway.enabled;
         self.agent.enabled.runs(has_work)
+    }
+
+    /// The extensions, with what `gateway.routing` says where a channel says nothing itself.
+    #[must_use]
+    pub fn extensions_as_routed(&self) -> Extensions {
+        let mut extensions = self.extensions.clone();
+        for channel in &mut extensions.channels {
+            channel.activation.get_or_insert(self.gateway.routing.activation);
+            if channel.names.is_empty() {
+                channel.names.clone_from(&self.gateway.routing.names);
+            }
+        }
+        extensions
     }
 
     /// The built-in defaults.

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AgentMode, AllowKeys, ConfirmKeys, ContextKeys, LimitKeys, MediaKeys, MemoryKeys, SessionKeys,
+    AgentMode, AllowKeys, ConfirmKeys, ContextKeys, GroupKeys, LimitKeys, MediaKeys, MemoryKeys, SessionKeys,
     SubAgentKeys, TurnKeys,
 };
 
@@ -65,11 +65,18 @@ pub struct AgentKeys {
     /// sessions, memories and costs; nobody gets another role by it.
     #[schemars(example = identities_example())]
     pub identities: BTreeMap<String, Vec<String>>,
+    /// Groups on channels, as `gw:CHANNEL/group:ID`: who decides there what waits for approval.
+    #[schemars(example = groups_example())]
+    pub groups: BTreeMap<String, GroupKeys>,
     /// How much the agent does at once. What is beyond a limit is refused, with its key, and may be tried again.
     pub limits: LimitKeys,
     /// Plugins whose `system_prompt_addition` is shown to the model, as quoted data. That of any other plugin
     /// is not shown.
     pub trusted_plugins: Vec<String>,
+}
+
+fn groups_example() -> BTreeMap<&'static str, GroupKeys> {
+    BTreeMap::from([("gw:telegram/group:-100123", GroupKeys { approvers: vec!["gw:telegram/12345".to_owned()] })])
 }
 
 fn identities_example() -> BTreeMap<&'static str, [&'static str; 2]> {

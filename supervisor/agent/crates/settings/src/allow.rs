@@ -31,6 +31,8 @@ fn allow_example() -> BTreeMap<&'static str, [ToolPattern; 2]> {
 pub const SENDER_KEY: &str = "sender";
 /// See [`SENDER_KEY`].
 pub const CHANNEL_KEY: &str = "channel";
+/// See [`SENDER_KEY`]: who speaks in a group, whose session it is; absent elsewhere.
+pub const MEMBER_KEY: &str = "member";
 /// See [`SENDER_KEY`]; absent if the session's own agent calls.
 pub const SUBAGENT_KEY: &str = "subagent";
 

@@ -26,6 +26,7 @@ mod embeddings;
 mod entry;
 mod entry_check;
 mod fallback;
+mod groups;
 mod identities;
 mod limits;
 mod media;
@@ -51,7 +52,7 @@ mod turn;
 pub use agent::AgentKeys;
 pub use agent_mode::AgentMode;
 pub use allow::{
-    AllowKeys, CHANNEL_KEY, SENDER_KEY, SUBAGENT_KEY, ToolPattern, covers, covers_some, is_pattern,
+    AllowKeys, CHANNEL_KEY, MEMBER_KEY, SENDER_KEY, SUBAGENT_KEY, ToolPattern, covers, covers_some, is_pattern,
 };
 pub use argument_texts::argument_texts;
 pub use bundle::{
@@ -68,6 +69,7 @@ pub use embeddings::EmbeddingKeys;
 pub use entry::{Dialect, ProviderEntry, ProviderKind};
 pub use entry_check::EntryProblem;
 pub use fallback::{BreakerKeys, FallbackKeys, MAX_RETRIES};
+pub use groups::GroupKeys;
 pub use identities::{IdentityProblem, identity_problems, linked_sender};
 pub use limits::LimitKeys;
 pub use media::{MAX_REQUEST_IMAGE_BYTES, MediaKeys};

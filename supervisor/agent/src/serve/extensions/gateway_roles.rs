@@ -98,6 +98,7 @@ fn deadline(extensions: &Extensions, entry: &Entry<'_>) -> Duration {
         | Role::ResponseHook
         | Role::ScheduledTask
         | Role::StorageBackend => None,
+        Role::Channel => extensions.channels.get(index).map(|entry| entry.deadline()),
     };
     found.unwrap_or(OTHERWISE)
 }
@@ -127,7 +128,7 @@ fn effect(
 ) -> Effect {
     let by_template = entry.args.is_some();
     match (entry.role, extensions.auth.get(entry.index)) {
-        (Role::NotificationSink, _) => delivery(by_template, answer),
+        (Role::NotificationSink | Role::Channel, _) => delivery(by_template, answer),
         (Role::AuthProvider, Some(auth)) => authentication(auth, answer),
         _ => reply(by_template, answer),
     }

@@ -4,7 +4,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use talon_extensions::Role;
 use talon_extensions::contract::{
-    ApiRequest, AuthRequest, HookRequest, NotificationRequest, ScheduledTaskRequest, StorageRequest,
+    ApiRequest, AuthRequest, ChannelRequest, HookRequest, NotificationRequest, ScheduledTaskRequest, StorageRequest,
     full_sample, sample,
 };
 
@@ -44,6 +44,7 @@ pub(super) fn with_sample(role: Role, json: &str) -> Result<Value, String> {
         Role::AuthProvider => fits::<AuthRequest>(&values),
         Role::ApiRoute => fits::<ApiRequest>(&values),
         Role::StorageBackend => fits::<StorageRequest>(&values),
+        Role::Channel => fits::<ChannelRequest>(&values),
     };
     checked.map_err(|error| format!("the sample does not fit the role {role}: {error}"))?;
     Ok(values)

@@ -1,6 +1,7 @@
 //! Whether the configuration makes sense: everything that can be known before a plugin runs.
 
 mod auth;
+mod channels;
 mod findings;
 mod hooks;
 mod notifications;
@@ -29,6 +30,7 @@ pub fn check(extensions: &Extensions, around: Environment<'_>) -> Vec<Finding> {
     notifications::check(&mut found, extensions);
     auth::check(&mut found, &extensions.auth);
     routes::check(&mut found, &extensions.routes);
+    channels::check(&mut found, &extensions.channels);
     found.found.extend(schedule::findings(extensions));
     check_entries(&mut found, extensions, around);
     for role in [Role::AuthProvider, Role::ApiRoute] {
@@ -125,7 +127,7 @@ fn variables(extensions: &Extensions, entry: &Entry<'_>, args: &serde_json::Map<
                 add_named_fields(&mut variables, args);
             }
         }
-        Role::ScheduledTask | Role::AuthProvider | Role::StorageBackend => {}
+        Role::ScheduledTask | Role::AuthProvider | Role::StorageBackend | Role::Channel => {}
     }
     variables
 }

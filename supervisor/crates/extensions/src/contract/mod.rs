@@ -2,6 +2,7 @@
 
 mod api_route;
 mod auth_provider;
+mod channel;
 mod hook;
 mod notification;
 mod scheduled_task;
@@ -13,6 +14,9 @@ mod verdict;
 pub(crate) use api_route::is_header_name;
 pub use api_route::{ApiReply, ApiReplyError, ApiRequest, BodyEncoding};
 pub use auth_provider::{AuthError, AuthOutcome, AuthPeer, AuthReply, AuthRequest, AuthenticatedSubject};
+pub use channel::{
+    BUTTON_TOPIC, CLOSED_TOPIC, ChannelButton, ChannelOp, ChannelOutcome, ChannelReply, ChannelRequest, MESSAGE_TOPIC,
+};
 pub use hook::{HookRequest, HookSession};
 pub(crate) use notification::add_named_fields;
 pub use notification::{
@@ -45,6 +49,7 @@ pub fn schemas(role: Role) -> (Schema, Schema) {
         Role::AuthProvider => (schema::<AuthRequest>(), schema::<AuthReply>()),
         Role::ApiRoute => (schema::<ApiRequest>(), schema::<ApiReply>()),
         Role::StorageBackend => (schema::<StorageRequest>(), schema::<StorageReply>()),
+        Role::Channel => (schema::<ChannelRequest>(), schema::<ChannelReply>()),
     }
 }
 
@@ -62,6 +67,7 @@ pub fn sample(role: Role) -> Value {
         Role::AuthProvider => value(&auth_provider::sample()),
         Role::ApiRoute => value(&api_route::sample()),
         Role::StorageBackend => value(&storage_backend::sample()),
+        Role::Channel => value(&channel::sample()),
     }
 }
 
@@ -104,6 +110,7 @@ pub fn check_answer(role: Role, structured: &Value) -> Result<(), String> {
         Role::AuthProvider => AuthReply::parse(structured).map(drop).map_err(|error| error.to_string()),
         Role::ApiRoute => ApiReply::parse(structured).map(drop).map_err(|error| error.to_string()),
         Role::StorageBackend => StorageReply::parse(structured).map(drop).map_err(|error| error.to_string()),
+        Role::Channel => ChannelReply::read(structured, "text").map(drop),
     }
 }
 

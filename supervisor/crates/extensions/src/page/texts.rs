@@ -117,6 +117,44 @@ with the revision that it had. Nobody else has a copy to compare. `talon conform
 
 `talon conformance` checks such an action; `talon extension test storage_backend ACTION` reads a key of it, as an administrator.";
 
+const CHANNEL: &str = "\
+## What its plugin tells
+
+A channel's plugin tells [events](event-source.md), so it needs `events` in its entry:
+
+| topic | `details` | fields |
+|---|---|---|
+| `channel.message` | the text | `conversation` (where an answer goes), `sender_id`, `sender_name`, `group_id` (left out in a direct conversation), `mentioned` (`true` if the service marks the agent as addressed) |
+| `channel.button` | | the same without `mentioned`, and `button`: the id of the button that was pressed |
+| `channel.closed` | | none: the plugin has started, and asks to be opened |
+
+The id of an event is the message's own, so that one that is told twice is one turn. A text that is longer than an event takes is for the
+plugin to refuse, where its sender sees it.
+
+## Who may speak, and as whom
+
+- A direct message goes to the one main session of `gw:NAME/sender_id`, a group's to the shared session of `gw:NAME/group:ID`, with the
+  name of who speaks, which the model sees as data. `agent.identities` links senders of several channels.
+- Only who is listed in `senders` gets a turn, and in groups only where `groups` lists the group and the message is for the agent
+  (`activation`). What is for nobody is dropped, counted in the log, and reaches no model.
+- In a group a call has to be allowed to the group and to who spoke, by `agent.allow.senders`.
+- A call that needs approval is shown with `Allow` and `Deny`. A button counts as its sender: in a direct conversation one of `approve`, in
+  a group one of `agent.groups.GROUP.approvers`. A text never decides an approval; it answers a question of the agent's.
+
+## What becomes of the answer
+
+| status | effect |
+|---|---|
+| `delivered` | it is done; with `sent_bytes` less than the text has, the rest is sent by another call |
+| `retry` | it is tried again, later each time, `retry_after_seconds` at the earliest, until `give_up_after` |
+| `refused` | it is not tried again, and the log says why |
+
+A call that fails, and an answer that is none of these, count as `retry`. Answers are kept on the disk until they are sent, and sent in their
+order. An attempt may come twice after a crash: `id` is then the same.
+
+Messages that wait are on the disk, too: 1,024 of all channels, and 32 of one conversation. One more of a conversation is told that it is too
+many; at the other bound events wait in their plugin.";
+
 fn kinds() -> String {
     let mut table = DELIVERY.to_owned();
     for kind in EventKind::ALL {
@@ -197,6 +235,14 @@ pub(super) fn texts(role: Role) -> Texts {
                     a database of your own. The agent's sessions stay in `state.engine`.",
             example: "state:\n  plugins: { engine: plugin, action: valkey.store }\n",
             answers: STORAGE.into(),
+        },
+        Role::Channel => Texts {
+            title: "Channel",
+            about: "A channel is a place where people talk to the agent: a chat service, a web hook of another program. A plugin tells \
+                    what they write, and its action brings the answers. [Telegram](channels.md#telegram) and a \
+                    [web hook](channels.md#a-web-hook) come with Talon.",
+            example: "extensions:\n  channels:\n    - { action: telegram.channel, name: telegram, senders: [\"123456789\"], approve: [\"123456789\"] }\n",
+            answers: CHANNEL.into(),
         },
     }
 }

@@ -1,0 +1,266 @@
+//! The messages of one sender or group, answered one after the other.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use futures_util::StreamExt as _;
+use talon_proto::agent::Error as TurnError;
+use talon_proto::agent::chunk::Kind;
+use talon_store::Session;
+use tonic::{Code, Status};
+
+use super::outbound::{Delivery, OutboundText};
+use super::pending::PendingMessage;
+use super::service::Channels;
+use crate::agent::{EarlierTurn, TurnRequest};
+use crate::driver::MessageOrigin;
+use crate::turns::{RunningTurn, Subscription};
+
+/// The messages of one sender or group that wait; the first one is worked on.
+#[derive(Debug, Default)]
+pub(super) struct Lane(VecDeque<PendingMessage>);
+
+impl Lane {
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether it has the message of an event.
+    pub(super) fn has(&self, channel: &str, event: &str) -> bool {
+        self.0.iter().any(|message| message.channel == channel && message.event == event)
+    }
+}
+
+/// How work on a message ended.
+enum Progress {
+    /// There is nothing more to do.
+    Done,
+    /// The agent ends; the row stays.
+    Interrupted,
+}
+
+impl Channels {
+    /// Has a message, which has a row, worked on after the others of its sender or group.
+    pub(super) fn work_on(self: &Arc<Self>, message: PendingMessage) {
+        let owner = message.owner.clone();
+        let mut lanes = self.lanes.lock();
+        let is_new = !lanes.contains_key(&owner);
+        lanes.entry(owner.clone()).or_default().0.push_back(message);
+        drop(lanes);
+        if is_new {
+            self.tasks.spawn(Arc::clone(self).work(owner));
+        }
+    }
+
+    async fn work(self: Arc<Self>, owner: String) {
+        loop {
+            let first = {
+                let mut lanes = self.lanes.lock();
+                let first = lanes.get(&owner).and_then(|lane| lane.0.front().cloned());
+                if first.is_none() {
+                    lanes.remove(&owner);
+                }
+                first
+            };
+            let Some(message) = first else { return };
+            let id = message.id.clone();
+            match self.answer(message).await {
+                Progress::Interrupted => return,
+                Progress::Done => {
+                    while let Err(error) = self.store.remove(&id).await {
+                        let error = talon_error_chain::error_chain(&error);
+                        tracing::warn!(
+                            message = id,
+                            error,
+                            "that a message of a channel is answered cannot be stored"
+                        );
+                        if !self.pause().await {
+                            return;
+                        }
+                    }
+                    if let Some(lane) = self.lanes.lock().get_mut(&owner) {
+                        lane.0.pop_front();
+                    }
+                    self.room.notify_one();
+                }
+            }
+        }
+    }
+
+    /// Asks, waits for the turn's end, and sends the answer.
+    async fn answer(self: &Arc<Self>, mut message: PendingMessage) -> Progress {
+        loop {
+            let answered = tokio::select! {
+                () = self.ending.cancelled() => return Progress::Interrupted,
+                answered = self.ask(&mut message) => answered,
+            };
+            let text = match answered {
+                Ok(Some(text)) => text,
+                Ok(None) => return Progress::Done,
+                Err(_) if self.ending.is_cancelled() || self.agent.turns.is_ending() => {
+                    return Progress::Interrupted;
+                }
+                Err(status) if is_lasting(&status) => format!("⚠️ {}", status.message()),
+                Err(status) => {
+                    let (channel, id) = (&message.channel, &message.id);
+                    tracing::warn!(
+                        channel,
+                        id,
+                        error = status.message(),
+                        "a message of a channel is tried again"
+                    );
+                    if !self.pause().await {
+                        return Progress::Interrupted;
+                    }
+                    continue;
+                }
+            };
+            let id = message.id.clone();
+            let (channel, conversation) = (message.channel.clone(), message.conversation.clone());
+            let outbound = OutboundText {
+                channel: &channel,
+                conversation: &conversation,
+                id: &id,
+                text: &text,
+                buttons: &[],
+            };
+            return match self.deliver(outbound, Some(&mut message)).await {
+                Delivery::Sent | Delivery::GivenUp => Progress::Done,
+                Delivery::Interrupted => Progress::Interrupted,
+            };
+        }
+    }
+
+    /// The answer of a message's turn, which is begun if it was not. `None` if it was forgotten meanwhile.
+    async fn ask(self: &Arc<Self>, message: &mut PendingMessage) -> Result<Option<String>, Status> {
+        let stored = |error: &talon_store::Error| Status::unavailable(talon_error_chain::error_chain(error));
+        if !self.store.has(message).await.map_err(|error| stored(&error))? {
+            return Ok(None);
+        }
+        let session = self.agent.main_session(&message.owner, &message.channel).await?;
+        loop {
+            match self.agent.earlier_turn(&session, &message.client_id()).await? {
+                Some(EarlierTurn::Ended(_, end)) => return Ok(Some(text_of(*end))),
+                Some(EarlierTurn::Running(running)) => {
+                    let following = running.hub.follow(|_| Vec::new())?;
+                    self.follow_turn(message, &running, following).await?;
+                    continue;
+                }
+                // Its session was deleted.
+                None if message.asked => return Ok(None),
+                None => {}
+            }
+            if let Some(other) = self.agent.turns.get(session.id) {
+                // Somebody asked over another interface.
+                other.hub.wait_ended().await;
+                // A turn that has ended leaves its place a moment later.
+                tokio::task::yield_now().await;
+                continue;
+            }
+            match self.agent.ask(&session, self.request(message, &session)).await {
+                Ok((running, following)) => {
+                    message.asked = true;
+                    self.keep(message).await;
+                    self.follow_turn(message, &running, following).await?;
+                }
+                // It was asked, or another one was faster.
+                Err(status) if matches!(status.code(), Code::AlreadyExists | Code::FailedPrecondition) => {
+                    tokio::task::yield_now().await;
+                }
+                Err(status) => return Err(status),
+            }
+        }
+    }
+
+    fn request(&self, message: &PendingMessage, session: &Session) -> TurnRequest {
+        let channel =
+            if message.channel == session.channel { String::new() } else { message.channel.clone() };
+        TurnRequest {
+            text: message.text.clone(),
+            origin: MessageOrigin {
+                client_id: message.client_id(),
+                channel,
+                sender_name: message.sender_name.clone(),
+                member: message.member.clone().unwrap_or_default(),
+                ..MessageOrigin::default()
+            },
+            detached: true,
+            can_answer: true,
+            ..TurnRequest::default()
+        }
+    }
+
+    /// Follows a turn to its end, and shows what waits for a person.
+    async fn follow_turn(
+        self: &Arc<Self>,
+        message: &mut PendingMessage,
+        running: &RunningTurn,
+        mut following: Subscription,
+    ) -> Result<(), Status> {
+        while let Some(chunk) = following.next().await {
+            match chunk.map(|chunk| chunk.kind) {
+                Ok(Some(Kind::Approval(approval))) => self.show(message, &approval).await,
+                Ok(_) => {}
+                // It is told to who is too slow, and the turn goes on.
+                Err(status) if status.code() == Code::ResourceExhausted => break,
+                Err(status) => return Err(status),
+            }
+        }
+        running.hub.wait_ended().await;
+        tokio::task::yield_now().await;
+        Ok(())
+    }
+
+    /// Stores how far a message is. If that fails, a part of it may come twice after a restart.
+    pub(super) async fn keep(&self, message: &PendingMessage) {
+        if let Err(error) = self.store.put(message).await {
+            let error = talon_error_chain::error_chain(&error);
+            tracing::warn!(message = message.id, error, "how far a message of a channel is cannot be stored");
+        }
+    }
+}
+
+/// Whether asking again cannot help, so that who asked has to be told.
+fn is_lasting(status: &Status) -> bool {
+    matches!(
+        status.code(),
+        Code::InvalidArgument
+            | Code::PermissionDenied
+            | Code::NotFound
+            | Code::OutOfRange
+            | Code::Unimplemented
+    )
+}
+
+/// What a person is told of the end of a turn.
+fn text_of(end: Kind) -> String {
+    match end {
+        Kind::Done(done) => done.text,
+        Kind::Error(TurnError { message, partial, reason, .. }) => {
+            let message = if message.is_empty() { reason } else { message };
+            let partial = if partial.is_empty() { String::new() } else { format!("{partial}\n\n") };
+            format!("{partial}⚠️ {message}")
+        }
+        // The journal has no other ends.
+        _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_end_without_an_answer_says_why() {
+        let failed = |partial: &str| {
+            text_of(Kind::Error(TurnError {
+                message: "No model answers.".to_owned(),
+                partial: partial.to_owned(),
+                ..TurnError::default()
+            }))
+        };
+        assert_eq!(failed(""), "⚠️ No model answers.");
+        assert_eq!(failed("So far"), "So far\n\n⚠️ No model answers.");
+        assert!(is_lasting(&Status::invalid_argument("no")) && !is_lasting(&Status::unavailable("later")));
+    }
+}

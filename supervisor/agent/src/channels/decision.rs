@@ -1,0 +1,114 @@
+//! What a button, or a text, decides.
+
+use std::sync::Arc;
+
+use talon_extensions::ChannelEntry;
+use talon_proto::agent::Approval;
+use talon_proto::agent::chunk::Kind;
+use talon_store::SessionId;
+
+use super::inbound::Speaker;
+use super::prompts::{Choice, DIGEST_CHARS, choice, is_open_question};
+use super::routing::{Route, may_approve, route};
+use super::service::Channels;
+use crate::driver::Listener as _;
+
+impl Channels {
+    /// A button was pressed. It counts as its sender, and decides only what waits in its own conversation.
+    pub(super) async fn press(self: &Arc<Self>, entry: &ChannelEntry, speaker: &Speaker, button: &str) {
+        let setup = self.agent.setup();
+        let (channel, sender) = (&entry.name, &speaker.sender_id);
+        let Ok(route) = route(entry, &setup.settings.agent, speaker) else {
+            tracing::info!(channel, sender, "a button is ignored: who pressed it may not speak here");
+            return;
+        };
+        let Some(choice) = choice(button) else {
+            tracing::info!(channel, sender, "a button is ignored: it is none of an approval");
+            return;
+        };
+        let said = match self.decide(entry, speaker, &route, choice).await {
+            Ok(said) | Err(said) => said,
+        };
+        self.say(channel, &speaker.conversation, format!("decided:{}", self.next_id()), said);
+    }
+
+    /// What is said of a decision, or why none was made.
+    async fn decide(
+        &self,
+        entry: &ChannelEntry,
+        speaker: &Speaker,
+        route: &Route,
+        choice: Choice<'_>,
+    ) -> Result<String, String> {
+        let (Choice::Allow { approval: id, .. }
+        | Choice::Deny { approval: id, .. }
+        | Choice::Answer { approval: id, .. }) = choice;
+        let found = self.agent.approvals.get(id).await;
+        let seen = found.filter(|approval| approval.sender == route.owner);
+        let seen = seen.ok_or_else(|| "This is not waiting any more.".to_owned())?;
+        let (by, name) = (route.speaker(), &speaker.sender_name);
+        let decided = match choice {
+            Choice::Answer { number, .. } => {
+                let answer = seen.choices.get(number).filter(|_| is_open_question(&seen));
+                let answer = answer.ok_or_else(|| "This is not waiting any more.".to_owned())?;
+                self.agent
+                    .approvals
+                    .answer(id, answer, by)
+                    .await
+                    .map(|decided| (decided, format!("{name}: {answer}")))
+            }
+            Choice::Allow { digest, .. } | Choice::Deny { digest, .. } => {
+                let setup = self.agent.setup();
+                if !may_approve(entry, &setup.settings.agent, speaker, route) {
+                    tracing::warn!(
+                        channel = entry.name,
+                        sender = speaker.sender_id,
+                        approval = id,
+                        "who pressed a button may not decide"
+                    );
+                    return Err(format!("{name} may not decide this: the operator lists who may."));
+                }
+                if digest.len() != DIGEST_CHARS
+                    || !seen.digest.starts_with(digest)
+                    || !seen.question.is_empty()
+                {
+                    return Err("This is not waiting any more.".to_owned());
+                }
+                let allow = matches!(choice, Choice::Allow { .. });
+                let said =
+                    if allow { format!("✅ Allowed by {name}.") } else { format!("🚫 Denied by {name}.") };
+                self.agent
+                    .approvals
+                    .decide(id, allow, &seen.digest, "", by)
+                    .await
+                    .map(|decided| (decided, said))
+            }
+        };
+        let (decided, said) = decided.map_err(|error| talon_error_chain::error_chain(&error))?;
+        self.tell(decided);
+        Ok(said)
+    }
+
+    /// Whether a text answered a question that waits in the conversation: one of the model's, never a call's approval.
+    pub(super) async fn answer_question(&self, route: &Route, text: &str) -> bool {
+        let waiting = self.agent.approvals.list(false).await;
+        let waits = |approval: &&Approval| approval.sender == route.owner && is_open_question(approval);
+        let Some(question) = waiting.iter().find(waits) else { return false };
+        match self.agent.approvals.answer(&question.id, text, route.speaker()).await {
+            Ok(answered) => {
+                self.tell(answered);
+                true
+            }
+            // It was answered meanwhile, or the text is too long: it is a message of its own.
+            Err(_) => false,
+        }
+    }
+
+    /// Those who follow the turn see the decision.
+    fn tell(&self, decided: Approval) {
+        let running = SessionId::new(&decided.session_id).ok().and_then(|id| self.agent.turns.get(id));
+        if let Some(running) = running {
+            running.hub.on_chunk(Kind::Approval(decided));
+        }
+    }
+}

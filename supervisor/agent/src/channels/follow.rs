@@ -1,0 +1,170 @@
+//! The plugins' events, read in their order.
+
+use std::sync::Arc;
+
+use futures_util::StreamExt as _;
+use talon_extensions::ChannelEntry;
+use talon_proto::host::HostEvent;
+use talon_store::Error;
+use tonic::{Code, Status};
+
+use super::inbound::{InboundEvent, InboundMessage, inbound, plugin};
+use super::outbound::OutboundText;
+use super::routing::{Drop, is_addressed, route};
+use super::service::{Arrival, Channels};
+
+/// The most events that are read before their number is stored.
+const MAX_EVENTS: usize = 64;
+
+/// Why a stream of events ended.
+#[derive(Debug, thiserror::Error)]
+enum FollowError {
+    #[error("the supervisor gives no events: {}", .0.message())]
+    Host(#[from] Status),
+    #[error("what channels tell cannot be stored")]
+    Store(#[from] Error),
+}
+
+impl Channels {
+    /// Reads events until the agent ends.
+    pub(super) async fn follow(self: Arc<Self>) {
+        let mut reported = false;
+        while !self.ending.is_cancelled() {
+            let followed = tokio::select! {
+                () = self.ending.cancelled() => return,
+                followed = self.follow_stream() => followed,
+            };
+            match followed {
+                Ok(()) => reported = false,
+                Err(FollowError::Host(status)) if status.code() == Code::Unimplemented => {
+                    tracing::info!("the supervisor keeps no events of plugins: channels hear nothing");
+                    return;
+                }
+                // Once, not each time: it is tried again every few seconds.
+                Err(error) if !reported => {
+                    reported = true;
+                    let error = talon_error_chain::error_chain(&error);
+                    tracing::warn!(error, "channels hear nothing until the plugins' events can be read");
+                }
+                Err(_) => {}
+            }
+            self.pause().await;
+        }
+    }
+
+    async fn follow_stream(self: &Arc<Self>) -> Result<(), FollowError> {
+        let (events, source) = (self.agent.plugin_events(), self.agent.event_source());
+        let after = self.store.cursor(&source).await?;
+        let stream = match events.subscribe(after).await {
+            // They are of another log: its directory was lost, or replaced.
+            Err(status) if status.code() == Code::OutOfRange && after > 0 => events.subscribe(0).await?,
+            stream => stream?,
+        };
+        let mut stream = stream.ready_chunks(MAX_EVENTS);
+        while let Some(read) = stream.next().await {
+            let (mut last, mut failure) = (None, None);
+            for event in read {
+                match event {
+                    Ok(event) => {
+                        last = Some(event.number);
+                        self.take(&event).await?;
+                    }
+                    Err(status) => failure = Some(status),
+                }
+            }
+            if let Some(last) = last {
+                // Only now: what has no row comes again.
+                self.store.set_cursor(&source, last).await?;
+            }
+            if let Some(status) = failure {
+                return Err(status.into());
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes one event, if it is of a channel's plugin.
+    async fn take(self: &Arc<Self>, event: &HostEvent) -> Result<(), Error> {
+        let Some(said) = inbound(event) else { return Ok(()) };
+        let plugin = plugin(event);
+        let of_plugin = |entry: &ChannelEntry| entry.action.split('.').next() == Some(plugin);
+        let Some(entry) = self.entries().into_iter().find(of_plugin) else {
+            tracing::info!(
+                plugin,
+                "an event for a channel is dropped: no entry of extensions.channels names its plugin"
+            );
+            return Ok(());
+        };
+        match said {
+            Err(why) => {
+                tracing::warn!(
+                    channel = entry.name,
+                    plugin,
+                    why,
+                    "an event of a channel is none, and is dropped"
+                );
+                Ok(())
+            }
+            Ok(InboundEvent::Closed) => {
+                self.closed.lock().push(entry.name);
+                self.wake_opener.notify_one();
+                Ok(())
+            }
+            Ok(InboundEvent::Button { speaker, button }) => {
+                self.press(&entry, &speaker, &button).await;
+                Ok(())
+            }
+            Ok(InboundEvent::Message(message)) => self.hear(&entry, message).await,
+        }
+    }
+
+    /// Takes a message: it answers a question that waits, or becomes a turn.
+    async fn hear(self: &Arc<Self>, entry: &ChannelEntry, message: InboundMessage) -> Result<(), Error> {
+        let setup = self.agent.setup();
+        let speaker = &message.speaker;
+        let routed = route(entry, &setup.settings.agent, speaker).and_then(|route| {
+            let addressed = is_addressed(entry, speaker, &message.text, message.mentioned);
+            addressed.then_some(route).ok_or(Drop::NotAddressed)
+        });
+        let route = match routed {
+            Ok(route) => route,
+            Err(dropped) => {
+                let (channel, sender) = (&entry.name, &speaker.sender_id);
+                let group = speaker.group_id.as_deref().unwrap_or_default();
+                // Most of what is said in groups is between people.
+                if dropped == Drop::NotAddressed {
+                    tracing::debug!(channel, sender, group, "{}", dropped.why());
+                } else {
+                    tracing::info!(channel, sender, group, "a message is dropped: {}", dropped.why());
+                }
+                return Ok(());
+            }
+        };
+        if self.answer_question(&route, &message.text).await {
+            return Ok(());
+        }
+        let (conversation, id) = (speaker.conversation.clone(), message.id.clone());
+        if self.accept(&entry.name, message, route).await? == Arrival::TooMany {
+            self.say(&entry.name, &conversation, format!("full:{id}"), TOO_MANY.to_owned());
+        }
+        Ok(())
+    }
+
+    /// Sends a short text of our own, in the background.
+    pub(super) fn say(self: &Arc<Self>, channel: &str, conversation: &str, id: String, text: String) {
+        let (this, channel, conversation) = (Arc::clone(self), channel.to_owned(), conversation.to_owned());
+        self.tasks.spawn(async move {
+            let said = OutboundText {
+                channel: &channel,
+                conversation: &conversation,
+                id: &id,
+                text: &text,
+                buttons: &[],
+            };
+            this.deliver(said, None).await;
+        });
+    }
+}
+
+/// What somebody is told whose messages are too many.
+const TOO_MANY: &str = "Too many of your messages wait for an answer, so this one is not worked on. Send it again when one is answered.";

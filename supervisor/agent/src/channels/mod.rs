@@ -1,0 +1,33 @@
+//! Channels: people's messages that plugins tell as events become turns, and their answers go out through the plugins' actions.
+//!
+//! ```text
+//!  plugin ─ event ─► follow ─► inbound ─► routing ─► pending message: a row ─► conversation: one at a time ─► a turn
+//!                       │                                                            │ answer, question, approval
+//!                       └─ button ─► decision                         action ◄─ send ─┘
+//! ```
+//!
+//! - `inbound`: what an event says; `routing`: for whom it is, and whether it becomes a turn; `subject`: as whom people count. Pure.
+//! - `pending`: a message that is not answered yet; `store`: their rows, and which event was the last
+//! - `follow`: the plugins' events, in their order; `conversation`: the messages of one sender or group, one after the other
+//! - `prompts`: approvals and questions with their buttons; `decision`: what a button or a text decides
+//! - `send`: one call of a channel's action; `outbound`: a text until it is sent; `open`: the calls that open channels
+//!
+//! A message is a row before its event counts as read, and the name of its turn in the session is the event's id. So a process that is
+//! killed loses none and asks none twice. A row says how much of the answer was sent, and goes when all of it was.
+
+mod conversation;
+mod decision;
+mod follow;
+mod inbound;
+mod open;
+mod outbound;
+mod pending;
+mod prompts;
+mod routing;
+mod send;
+mod service;
+mod store;
+mod subject;
+
+pub(crate) use service::Channels;
+pub(crate) use store::forget_sender;

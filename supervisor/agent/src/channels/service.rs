@@ -1,0 +1,157 @@
+//! What all parts of the channels share.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use talon_extensions::ChannelEntry;
+use talon_store::Error;
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use ulid::{Generator, Ulid};
+
+use super::conversation::Lane;
+use super::inbound::InboundMessage;
+use super::pending::PendingMessage;
+use super::routing::Route;
+use super::store::ChannelStore;
+use crate::agent::Agent;
+use crate::hooks::RoleHost;
+
+/// The most messages of all channels that wait. 1,024: as many conversations at once; then events wait in their plugins.
+const MAX_WAITING: usize = 1024;
+/// The most messages of one sender or group that wait. 32: more than a person writes while a turn runs.
+const MAX_OF_ONE: usize = 32;
+
+/// The channels of a running agent.
+pub(crate) struct Channels {
+    pub(super) agent: Arc<Agent>,
+    pub(super) host: Arc<dyn RoleHost>,
+    pub(super) store: ChannelStore,
+    pub(super) ending: CancellationToken,
+    /// The messages of each sender or group that wait.
+    pub(super) lanes: Mutex<HashMap<String, Lane>>,
+    /// A message was answered.
+    pub(super) room: Notify,
+    pub(super) tasks: TaskTracker,
+    /// Channels whose plugin has started.
+    pub(super) closed: Mutex<Vec<String>>,
+    pub(super) wake_opener: Notify,
+    ids: Mutex<Generator>,
+}
+
+/// What became of a message that arrived.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Arrival {
+    /// It has a row, and is worked on.
+    Accepted,
+    /// Too many of its conversation wait.
+    TooMany,
+    /// It is there already.
+    Known,
+}
+
+impl Channels {
+    pub(crate) fn new(agent: Arc<Agent>, ending: CancellationToken) -> Arc<Self> {
+        let (host, store) = (agent.role_host(), ChannelStore::new(agent.store.key_values()));
+        Arc::new(Self {
+            agent,
+            host,
+            store,
+            ending,
+            lanes: Mutex::default(),
+            room: Notify::new(),
+            tasks: TaskTracker::new(),
+            closed: Mutex::default(),
+            wake_opener: Notify::new(),
+            ids: Mutex::new(Generator::new()),
+        })
+    }
+
+    /// Serves all channels until the agent ends, and what is under way with it.
+    pub(crate) async fn run(self: Arc<Self>) {
+        self.tasks.spawn(Arc::clone(&self).keep_open());
+        if self.load().await {
+            Arc::clone(&self).follow().await;
+        }
+        self.tasks.close();
+        self.tasks.wait().await;
+    }
+
+    /// The configuration of all channels as of now.
+    pub(super) fn entries(&self) -> Vec<ChannelEntry> {
+        self.agent.setup().environment.hooks.extensions().channels.clone()
+    }
+
+    /// The configuration of a channel as of now.
+    pub(super) fn entry(&self, channel: &str) -> Option<ChannelEntry> {
+        self.agent.setup().environment.hooks.extensions().channel(channel).cloned()
+    }
+
+    /// Works on a new message, once it has a row.
+    pub(super) async fn accept(
+        self: &Arc<Self>,
+        channel: &str,
+        message: InboundMessage,
+        route: Route,
+    ) -> Result<Arrival, Error> {
+        while self.lanes.lock().values().map(Lane::len).sum::<usize>() >= MAX_WAITING {
+            let room = self.room.notified();
+            tokio::select! {
+                () = room => {}
+                () = self.ending.cancelled() => return Err(Error::Closed),
+            }
+        }
+        {
+            let lanes = self.lanes.lock();
+            if let Some(lane) = lanes.get(&route.owner) {
+                if lane.has(channel, &message.id) {
+                    return Ok(Arrival::Known);
+                }
+                if lane.len() >= MAX_OF_ONE {
+                    return Ok(Arrival::TooMany);
+                }
+            }
+        }
+        let pending = PendingMessage::new(self.next_id(), channel, message, route);
+        self.store.put(&pending).await?;
+        self.work_on(pending);
+        Ok(Arrival::Accepted)
+    }
+
+    /// Works on all messages that were left. Returns whether the agent goes on.
+    async fn load(self: &Arc<Self>) -> bool {
+        loop {
+            match self.store.messages().await {
+                Ok(messages) => {
+                    messages.into_iter().for_each(|message| self.work_on(message));
+                    return true;
+                }
+                Err(error) => {
+                    let error = talon_error_chain::error_chain(&error);
+                    tracing::error!(error, "the messages of channels that are not answered cannot be read");
+                    if !self.pause().await {
+                        return false;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Waits a moment after the store or the supervisor refused something. `false` if the agent ends.
+    pub(super) async fn pause(&self) -> bool {
+        /// It is not asked as fast as it can refuse.
+        const PAUSE: std::time::Duration = std::time::Duration::from_secs(5);
+        tokio::select! {
+            () = tokio::time::sleep(PAUSE) => true,
+            () = self.ending.cancelled() => false,
+        }
+    }
+
+    /// An id after all earlier ones of this process.
+    pub(super) fn next_id(&self) -> String {
+        // It fails once in 2^80 ids of a millisecond.
+        self.ids.lock().generate().unwrap_or_else(|_| Ulid::generate()).to_string()
+    }
+}

@@ -1,0 +1,90 @@
+//! The key-values that hold what channels have not finished, in the agent's own database.
+
+use std::sync::Arc;
+
+use talon_store::{CHANNELS_NAMESPACE, Error, Key, KeyValues, Namespace, PageRequest, PluginId};
+
+use super::pending::PendingMessage;
+
+/// Records read at once.
+const PAGE: u32 = 100;
+/// Messages that are not answered yet.
+const MESSAGE: &str = "message/";
+/// The number of the last event that was read, by its source.
+const CURSOR: &str = "cursor/";
+
+/// Reads and writes.
+#[derive(Clone)]
+pub(super) struct ChannelStore {
+    kv: Arc<dyn KeyValues>,
+    namespace: Namespace,
+}
+
+impl ChannelStore {
+    pub(super) fn new(kv: Arc<dyn KeyValues>) -> Self {
+        let plugin = PluginId::new(CHANNELS_NAMESPACE).expect("the namespace is a well-formed id");
+        Self { kv, namespace: Namespace::of(plugin) }
+    }
+
+    /// All messages, in the order of their arrival. One that cannot be read is of another version, and stays where it is.
+    pub(super) async fn messages(&self) -> Result<Vec<PendingMessage>, Error> {
+        let mut messages = Vec::new();
+        let mut page = PageRequest::first(PAGE);
+        loop {
+            let read = self.kv.entries(&self.namespace.plugin, MESSAGE, &page).await?;
+            for entry in read.items {
+                match serde_json::from_slice(&entry.value) {
+                    Ok(message) => messages.push(message),
+                    Err(_) => {
+                        tracing::warn!(
+                            key = entry.key.as_str(),
+                            "a message of a channel cannot be read, and is left"
+                        );
+                    }
+                }
+            }
+            let Some(next) = read.next else { return Ok(messages) };
+            page = PageRequest::after(next, PAGE);
+        }
+    }
+
+    pub(super) async fn put(&self, message: &PendingMessage) -> Result<(), Error> {
+        let value = serde_json::to_vec(message).expect("texts, numbers and lists of them are always JSON");
+        self.kv.set(&self.namespace, &Key::new(format!("{MESSAGE}{}", message.id))?, value).await
+    }
+
+    /// Whether it was not forgotten meanwhile.
+    pub(super) async fn has(&self, message: &PendingMessage) -> Result<bool, Error> {
+        let key = Key::new(format!("{MESSAGE}{}", message.id))?;
+        Ok(self.kv.get(&self.namespace.plugin, &key).await?.is_some())
+    }
+
+    pub(super) async fn remove(&self, id: &str) -> Result<(), Error> {
+        self.kv.delete(&self.namespace.plugin, &Key::new(format!("{MESSAGE}{id}"))?).await.map(drop)
+    }
+
+    pub(super) async fn cursor(&self, source: &str) -> Result<u64, Error> {
+        let value = self.kv.get(&self.namespace.plugin, &Key::new(format!("{CURSOR}{source}"))?).await?;
+        Ok(value.and_then(|value| std::str::from_utf8(&value).ok()?.parse().ok()).unwrap_or_default())
+    }
+
+    pub(super) async fn set_cursor(&self, source: &str, number: u64) -> Result<(), Error> {
+        self.kv
+            .set(&self.namespace, &Key::new(format!("{CURSOR}{source}"))?, number.to_string().into_bytes())
+            .await
+    }
+}
+
+/// Removes what a sender wrote and is not answered yet. What a turn has begun ends with its session.
+///
+/// # Errors
+/// Those of the store.
+pub(crate) async fn forget_sender(kv: Arc<dyn KeyValues>, sender: &str) -> Result<(), Error> {
+    let store = ChannelStore::new(kv);
+    for message in store.messages().await? {
+        if message.owner == sender || message.member.as_deref() == Some(sender) {
+            store.remove(&message.id).await?;
+        }
+    }
+    Ok(())
+}
