@@ -38,7 +38,8 @@ with tempfile.TemporaryDirectory() as home:
 
     assert run("-m", "here", "-s", "Be brief.", "Count") == "One two three."
     assert run("-m", "here", "--no-stream", "Count") == "One two three."
-    assert json.loads(run("-m", "here", "--schema", "city", "Which city?")) == {"city": "Paris"}
+    schema = json.dumps({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]})
+    assert json.loads(run("-m", "here", "--schema", schema, "Which city?")) == {"city": "Paris"}
     functions = 'def look(at: str) -> str:\n    "Looks how it is somewhere."\n    return f"It is warm at {at}."'
     assert "It is warm at home." in run("-m", "here", "--functions", functions, "Look")
 print("llm", version("llm"))

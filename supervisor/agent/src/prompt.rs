@@ -193,7 +193,9 @@ impl Prompt {
             + usize::from(!self.hints.is_empty())
             + usize::from(self.plan.is_some());
         let instructions = usize::from(!self.instructions.trim().is_empty());
-        2 + usize::from(!self.rules.is_empty()) + instructions + self.pieces().len() - changing - self.notes.len()
+        2 + usize::from(!self.rules.is_empty()) + instructions + self.pieces().len()
+            - changing
+            - self.notes.len()
     }
 
     fn pieces(&self) -> Vec<Piece<'_>> {

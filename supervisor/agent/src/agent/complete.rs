@@ -12,7 +12,7 @@ use tracing::Instrument as _;
 
 use super::Agent;
 use super::spec::{SessionPlace, TurnRequest, spec};
-use crate::driver::{Caller, HandedOver};
+use crate::driver::{Caller, HandedOverCalls};
 use crate::error_status::journal_error_status;
 use crate::journal::{JournalEntry, session_position, turn_entries};
 use crate::stateless::{KeptTurn, PassingImages};
@@ -108,8 +108,8 @@ impl Agent {
     }
 
     /// Keeps what the client does not know of the turn.
-    fn keep(&self, caller: &Caller, handed_over: HandedOver, images: &PassingImages) {
-        let HandedOver { calls, messages } = handed_over;
+    fn keep(&self, caller: &Caller, handed_over: HandedOverCalls, images: &PassingImages) {
+        let HandedOverCalls { calls, messages } = handed_over;
         let images = images.bytes_of(crate::driver::images(&messages));
         self.kept_turns.add(&caller.sender, &calls, KeptTurn { messages, images });
     }

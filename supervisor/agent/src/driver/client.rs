@@ -1,7 +1,7 @@
 //! What a client brings to a turn: tools of its own, whose calls it makes, and a conversation that it keeps.
 //!
 //! A turn ends where the model calls such a tool. The server's calls of the same answer are made first, and so the client gets its own
-//! calls under ids that are issued here. What the turn did besides is kept for the next request ([`HandedOver`]).
+//! calls under ids that are issued here. What the turn did besides is kept for the next request ([`HandedOverCalls`]).
 
 use std::mem;
 
@@ -43,7 +43,7 @@ pub struct ClientSide {
 
 /// The calls with which a turn ended, for its client to make.
 #[derive(Debug, Clone, PartialEq)]
-pub struct HandedOver {
+pub struct HandedOverCalls {
     /// The calls, under the ids that were issued.
     pub calls: Vec<ToolCall>,
     /// What the turn added to the conversation, up to these calls: questions and answers of the server's own tools, too.
@@ -139,7 +139,7 @@ impl TurnRun<'_> {
             .map(|(call, _)| call.clone())
             .collect();
         let mut end = self.finish_with(text, calls.iter().map(wire_call).collect());
-        end.handed_over = Some(HandedOver { messages: self.messages_for_next(&calls), calls });
+        end.handed_over = Some(HandedOverCalls { messages: self.messages_for_next(&calls), calls });
         end
     }
 

@@ -66,7 +66,7 @@ pub use batch_progress::{BatchProgress, CallPosition};
 pub(crate) use begin::own_actions;
 pub use builtin_tools::{BuiltinCall, BuiltinTools};
 pub use caller::Caller;
-pub use client::{ClientSide, HandedOver, ISSUED, KEEPING};
+pub use client::{ClientSide, HandedOverCalls, ISSUED, KEEPING};
 pub use clock::{Clock, ClockHold};
 pub use drive::Driver;
 pub use host::{CallUpdate, DeclaredPlugins, Host, HostCall, HostError, Progress};

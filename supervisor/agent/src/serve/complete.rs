@@ -18,7 +18,9 @@ use crate::agent::TurnRequest;
 use crate::driver::ClientSide;
 use crate::hooks::Stage;
 use crate::prompt::Verbosity;
-use crate::stateless::{ConversationError, PassingImages, Reader, client_result, known_choice, known_tools};
+use crate::stateless::{
+    ConversationError, ConversationReader, PassingImages, client_result, known_choice, known_tools,
+};
 
 impl Service {
     pub(super) async fn complete(
@@ -54,7 +56,7 @@ impl Service {
         let setup = self.agent.setup();
         let mut side = self.client_side(client_tools, tool_choice, one_call)?.unwrap_or_default();
         let media = setup.settings.agent.media;
-        let reader = Reader {
+        let reader = ConversationReader {
             sender: &client.sender,
             kept: &self.agent.kept_turns,
             sanitizer: &setup.environment.sanitizer,

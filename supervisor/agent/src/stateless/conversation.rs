@@ -20,7 +20,7 @@ use talon_proto::agent::CompletionMessage;
 use super::error::ConversationError;
 use super::kept::{KeptTurn, KeptTurns};
 use super::result::client_result;
-use super::spoken::Spoken;
+use super::spoken::SpokenMessage;
 use super::told::told;
 use crate::context::HistoryMessage;
 use crate::driver::KEEPING;
@@ -48,7 +48,7 @@ pub(crate) struct Conversation {
 }
 
 /// What a conversation is read with.
-pub(crate) struct Reader<'r> {
+pub(crate) struct ConversationReader<'r> {
     pub(crate) sender: &'r str,
     pub(crate) kept: &'r KeptTurns,
     pub(crate) sanitizer: &'r Arc<Sanitizer>,
@@ -57,7 +57,7 @@ pub(crate) struct Reader<'r> {
     pub(crate) is_hooked: bool,
 }
 
-impl Reader<'_> {
+impl ConversationReader<'_> {
     /// Reads a conversation.
     pub(crate) fn read(&self, messages: Vec<CompletionMessage>) -> Result<Conversation, ConversationError> {
         if messages.len() > MAX_MESSAGES {
@@ -68,24 +68,25 @@ impl Reader<'_> {
         let mut said = Vec::with_capacity(messages.len());
         let mut instructions = Vec::new();
         for (place, message) in messages.into_iter().enumerate() {
-            match Spoken::read(place, message, self.media, self.sanitizer)? {
-                Spoken::System(text) => instructions.push(text),
+            match SpokenMessage::read(place, message, self.media, self.sanitizer)? {
+                SpokenMessage::System(text) => instructions.push(text),
                 spoken => said.push((place, spoken)),
             }
         }
         if said.is_empty() {
             // Nobody else says anything, so this is what is asked.
             let asked = instructions.pop().unwrap_or_default();
-            said.push((0, Spoken::User { text: asked, images: Vec::new() }));
+            said.push((0, SpokenMessage::User { text: asked, images: Vec::new() }));
         }
-        let Some(asked) = said.iter().rposition(|(_, spoken)| matches!(spoken, Spoken::User { .. })) else {
+        let Some(asked) = said.iter().rposition(|(_, spoken)| matches!(spoken, SpokenMessage::User { .. }))
+        else {
             return Err(ConversationError::invalid("messages", "none of them is a user's"));
         };
-        if matches!(said.last(), Some((_, Spoken::Assistant { .. }))) {
+        if matches!(said.last(), Some((_, SpokenMessage::Assistant { .. }))) {
             return Err(ConversationError::invalid("messages", "the last one is a user's or a tool's"));
         }
         let followed = said.split_off(asked + 1);
-        let Some((place, Spoken::User { text, images })) = said.pop() else {
+        let Some((place, SpokenMessage::User { text, images })) = said.pop() else {
             return Err(ConversationError::invalid("messages", "none of them is a user's"));
         };
         if text.trim().is_empty() {
@@ -103,7 +104,7 @@ impl Reader<'_> {
             conversation.request = told(said.iter().map(|(_, spoken)| spoken), &text);
             conversation.turn = 1;
             for (_, spoken) in said {
-                if let Spoken::User { images, .. } = spoken {
+                if let SpokenMessage::User { images, .. } = spoken {
                     conversation.images.extend(images.iter().cloned());
                     conversation.all_images.extend(images);
                 }
@@ -117,13 +118,13 @@ impl Reader<'_> {
 
     fn read_past(
         &self,
-        said: Vec<(usize, Spoken)>,
+        said: Vec<(usize, SpokenMessage)>,
         conversation: &mut Conversation,
     ) -> Result<(), ConversationError> {
         let mut turn = 0;
         let mut followed = Vec::new();
         for (place, spoken) in said {
-            let Spoken::User { text, images } = spoken else {
+            let SpokenMessage::User { text, images } = spoken else {
                 followed.push((place, spoken));
                 continue;
             };
@@ -146,7 +147,7 @@ impl Reader<'_> {
     fn end_turn(
         &self,
         turn: u64,
-        followed: Vec<(usize, Spoken)>,
+        followed: Vec<(usize, SpokenMessage)>,
         conversation: &mut Conversation,
     ) -> Result<(), ConversationError> {
         let messages = self.exchanges(followed, false, &mut conversation.all_images)?;
@@ -159,7 +160,7 @@ impl Reader<'_> {
     /// server's own tools did has to be there.
     fn exchanges(
         &self,
-        said: Vec<(usize, Spoken)>,
+        said: Vec<(usize, SpokenMessage)>,
         is_last: bool,
         images: &mut Vec<ImageWithBytes>,
     ) -> Result<Vec<Message>, ConversationError> {
@@ -167,7 +168,7 @@ impl Reader<'_> {
         let mut open: Option<OpenCalls> = None;
         for (place, spoken) in said {
             match spoken {
-                Spoken::Assistant { text, calls } => {
+                SpokenMessage::Assistant { text, calls } => {
                     close(open.take(), is_last, &mut messages)?;
                     if calls.is_empty() {
                         if !text.trim().is_empty() {
@@ -183,7 +184,7 @@ impl Reader<'_> {
                     images.extend(kept.iter().flat_map(|turn| turn.images.iter().cloned()));
                     open = Some(OpenCalls { place, text, calls, kept, results: BTreeMap::new() });
                 }
-                Spoken::Result { call_id, text } => {
+                SpokenMessage::Result { call_id, text } => {
                     let field = || format!("messages[{place}].tool_call_id");
                     let of = open.as_mut().filter(|open| open.calls.iter().any(|call| call.id == call_id));
                     let Some(open) = of else {
@@ -195,7 +196,7 @@ impl Reader<'_> {
                         return Err(ConversationError::invalid(field(), "the call has another result"));
                     }
                 }
-                Spoken::System(_) | Spoken::User { .. } => {}
+                SpokenMessage::System(_) | SpokenMessage::User { .. } => {}
             }
         }
         close(open, is_last, &mut messages)?;

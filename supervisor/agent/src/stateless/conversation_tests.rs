@@ -24,7 +24,7 @@ fn read_with(
     messages: Vec<CompletionMessage>,
 ) -> Result<Conversation, ConversationError> {
     let (sanitizer, media) = (Arc::default(), MediaKeys::default());
-    Reader { sender: "ada", kept, sanitizer: &sanitizer, media: &media, is_hooked }.read(messages)
+    ConversationReader { sender: "ada", kept, sanitizer: &sanitizer, media: &media, is_hooked }.read(messages)
 }
 
 fn read(messages: Vec<CompletionMessage>) -> Result<Conversation, ConversationError> {

@@ -20,7 +20,7 @@ mod spoken;
 mod told;
 
 pub(crate) use client_tools::{known_choice, known_tools};
-pub(crate) use conversation::Reader;
+pub(crate) use conversation::ConversationReader;
 pub(crate) use error::ConversationError;
 pub(crate) use images::PassingImages;
 pub(crate) use kept::{KeptTurn, KeptTurns};

@@ -17,14 +17,14 @@ const MAX_SHOWN_BYTES: usize = 64;
 
 /// What somebody says.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Spoken {
+pub(super) enum SpokenMessage {
     System(String),
     User { text: String, images: Vec<ImageWithBytes> },
     Assistant { text: String, calls: Vec<ToolCall> },
     Result { call_id: String, text: String },
 }
 
-impl Spoken {
+impl SpokenMessage {
     /// Reads the message at this place. What an assistant said comes from a model, or from whoever the client had it from, so control
     /// syntax in it is neutralized.
     pub(super) fn read(

@@ -1,23 +1,23 @@
 //! A conversation as one text. Hooks see one message before a turn, so where there are some they see all of it this way, and models see
 //! what the hooks made of it.
 
-use super::spoken::Spoken;
+use super::spoken::SpokenMessage;
 
 /// The text of what came before, and of the message to answer.
-pub(super) fn told<'s>(past: impl IntoIterator<Item = &'s Spoken>, asked: &str) -> String {
+pub(super) fn told<'s>(past: impl IntoIterator<Item = &'s SpokenMessage>, asked: &str) -> String {
     let mut lines = String::new();
     for spoken in past {
         match spoken {
-            Spoken::System(_) => {}
-            Spoken::User { text, .. } => push(&mut lines, "user", text),
-            Spoken::Assistant { text, calls } => {
+            SpokenMessage::System(_) => {}
+            SpokenMessage::User { text, .. } => push(&mut lines, "user", text),
+            SpokenMessage::Assistant { text, calls } => {
                 push(&mut lines, "assistant", text);
                 for call in calls {
                     let arguments = serde_json::to_string(&call.arguments).unwrap_or_default();
                     push(&mut lines, "assistant calls", &format!("{} {arguments}", call.name));
                 }
             }
-            Spoken::Result { text, .. } => push(&mut lines, "result", text),
+            SpokenMessage::Result { text, .. } => push(&mut lines, "result", text),
         }
     }
     if lines.is_empty() {

@@ -8,7 +8,7 @@ use talon_proto::agent::chunk::Kind;
 
 use super::setting::Setting;
 use crate::context::HistoryMessage;
-use crate::driver::{ClientSide, HandedOver, ISSUED, KEEPING, TurnSpec};
+use crate::driver::{ClientSide, HandedOverCalls, ISSUED, KEEPING, TurnSpec};
 
 fn spec(setting: &Setting, request: &str, side: ClientSide) -> TurnSpec {
     let look = ToolSpec {
@@ -44,10 +44,13 @@ async fn the_servers_calls_run_first_and_are_kept_with_the_clients_under_ids_of_
     let setting = Setting::new(MIXED);
     let end = setting.run_spec(spec(&setting, "both", ClientSide::default())).await;
     let told = done(&setting);
-    assert_eq!((told.text.as_str(), told.finish.as_str(), told.client_calls.len()), ("I look.", "client_calls", 2));
+    assert_eq!(
+        (told.text.as_str(), told.finish.as_str(), told.client_calls.len()),
+        ("I look.", "client_calls", 2)
+    );
     assert_eq!(told.client_calls[0].arguments, r#"{"at":"home"}"#);
     assert!(told.client_calls.iter().all(|call| call.id.starts_with(KEEPING)), "{told:?}");
-    let HandedOver { calls, messages } = end.handed_over.expect("calls for the client");
+    let HandedOverCalls { calls, messages } = end.handed_over.expect("calls for the client");
     assert_eq!(calls[1].id, told.client_calls[1].id);
     let [Message::Assistant { calls: all, .. }, Message::Tool { content, .. }, _, _] = &messages[..] else {
         panic!("{messages:?}")
@@ -108,7 +111,11 @@ answers:
     let end = setting.run_spec(spec(&setting, "look", side)).await;
     assert_eq!((done(&setting).client_calls.len(), setting.model.last().tool_choice), (1, choice));
     let call = &end.handed_over.expect("a call").calls[0];
-    assert!(call.id.starts_with(ISSUED) && !call.id.starts_with(KEEPING), "the client knows all: {}", call.id);
+    assert!(
+        call.id.starts_with(ISSUED) && !call.id.starts_with(KEEPING),
+        "the client knows all: {}",
+        call.id
+    );
 }
 
 // Promises: GW-164

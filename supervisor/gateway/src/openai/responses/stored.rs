@@ -37,15 +37,15 @@ pub(super) async fn begin(
 ) -> Result<(Turn, StoredId), Problem> {
     if let Some(previous) = request.previous.take() {
         let items = std::mem::take(&mut request.items);
-        return after(app, caller, &request, previous, items).await.map_err(NotBegun::problem);
+        return after(app, caller, &request, previous, items).await.map_err(ContinueError::problem);
     }
     // Clients that send the conversation again name the parts of it that are stored.
     let last = request.items.iter().rposition(|item| item.of().is_some());
     if let Some((last, previous)) = last.and_then(|last| Some((last, request.items[last].of()?.clone()))) {
         let items = request.items[last + 1..].to_vec();
         match after(app, caller, &request, previous, items).await {
-            Err(NotBegun::Elsewhere) => {}
-            begun => return begun.map_err(NotBegun::problem),
+            Err(ContinueError::Elsewhere) => {}
+            begun => return begun.map_err(ContinueError::problem),
         }
     }
     let items = std::mem::take(&mut request.items);
@@ -53,14 +53,14 @@ pub(super) async fn begin(
 }
 
 /// Why a turn did not begin after a stored one.
-enum NotBegun {
+enum ContinueError {
     /// The session is gone, or has gone on.
     Elsewhere,
     /// Anything else.
     Refused(Problem),
 }
 
-impl NotBegun {
+impl ContinueError {
     fn problem(self) -> Problem {
         match self {
             Self::Elsewhere => no_response(),
@@ -75,7 +75,7 @@ async fn after(
     request: &ResponseRequest,
     previous: StoredId,
     items: Vec<Item>,
-) -> Result<(Turn, StoredId), NotBegun> {
+) -> Result<(Turn, StoredId), ContinueError> {
     let mut results = Vec::new();
     let mut said = Vec::new();
     for item in items {
@@ -84,7 +84,7 @@ async fn after(
             item => said.push(item),
         }
     }
-    let messages = items::conversation(said).map_err(NotBegun::Refused)?;
+    let messages = items::conversation(said).map_err(ContinueError::Refused)?;
     let id = StoredId { turn: previous.turn + 1, session: previous.session };
     let ask = AskRequest {
         client_results: results,
@@ -93,8 +93,10 @@ async fn after(
     };
     match Turn::begin_stored(app, caller, ask).await {
         Ok(turn) => Ok((turn, id)),
-        Err(status) if matches!(status.code(), Code::NotFound | Code::Aborted) => Err(NotBegun::Elsewhere),
-        Err(status) => Err(NotBegun::Refused(refused(&status))),
+        Err(status) if matches!(status.code(), Code::NotFound | Code::Aborted) => {
+            Err(ContinueError::Elsewhere)
+        }
+        Err(status) => Err(ContinueError::Refused(refused(&status))),
     }
 }
 

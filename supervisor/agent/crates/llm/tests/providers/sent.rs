@@ -266,3 +266,18 @@ async fn a_question_that_may_call_nothing_says_so_to_each_provider() {
     assert!(body.get("tools").is_none(), "it knows no such choice: {body}");
     assert!(sent_to(ProviderKind::Openai, &transcript()).await.get("tool_choice").is_none());
 }
+
+// Promises: GW-164
+#[tokio::test]
+async fn a_question_that_has_to_call_says_so_to_each_provider_that_has_a_word_for_it() {
+    let some = Request { tool_choice: ToolChoice::Required, ..transcript() };
+    let one = Request { tool_choice: ToolChoice::Tool("weather".to_owned()), ..transcript() };
+    let choice = async |kind, request: &Request| sent_to(kind, request).await["tool_choice"].clone();
+    assert_eq!(choice(ProviderKind::Openai, &some).await, "required");
+    assert_eq!(choice(ProviderKind::Anthropic, &some).await, json!({ "type": "any" }));
+    let named = json!({ "type": "function", "function": { "name": "weather" } });
+    assert_eq!(choice(ProviderKind::Openai, &one).await, named);
+    assert_eq!(choice(ProviderKind::Anthropic, &one).await, json!({ "type": "tool", "name": "weather" }));
+    let body = sent_to(ProviderKind::Ollama, &some).await;
+    assert!(body["tools"].is_array() && body.get("tool_choice").is_none(), "it has no word for it: {body}");
+}
