@@ -129,14 +129,14 @@ impl Drop for RunningCall {
 /// The latest calls.
 #[derive(Debug)]
 pub struct CallLog {
-    kept: Mutex<Kept>,
+    kept: Mutex<CallStore>,
     epoch: Instant,
     /// Until when calls are measured, in milliseconds since the epoch.
     watched_until: AtomicU64,
 }
 
 #[derive(Debug, Default)]
-struct Kept {
+struct CallStore {
     /// Oldest first.
     latest: VecDeque<Arc<LoggedCall>>,
     /// Those that made room and still run. The guard bounds how many there are.
@@ -207,7 +207,7 @@ impl CallLog {
     }
 }
 
-impl Kept {
+impl CallStore {
     fn add(&mut self, call: Arc<LoggedCall>) {
         self.argument_bytes += call.arguments.lock().as_ref().map_or(0, String::len);
         self.latest.push_back(call);

@@ -127,7 +127,8 @@ impl Search {
                 if self.has_words(&line.bytes) {
                     let json = Raw::from_bytes(&line.bytes).expose().to_owned();
                     found.push_back(AuditRecord { sequence: number, json });
-                    if found.len() > self.limit {
+                    // One more says that there is a further page.
+                    if found.len() > self.limit + 1 {
                         found.pop_front();
                     }
                 }

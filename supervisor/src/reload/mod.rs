@@ -19,10 +19,10 @@ mod bounded_read;
 mod outcome;
 mod patch;
 mod plan;
+mod plugin_change;
 mod reloader;
 mod report;
 mod sighup;
-mod single;
 mod trigger;
 
 pub use outcome::ReplaceFailure;

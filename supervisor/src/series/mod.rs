@@ -44,7 +44,7 @@ impl Series {
     pub fn record(&self, registry: &Registry, dispatcher: &Arc<Dispatcher>) -> AbortOnDropHandle<()> {
         let (series, registry, dispatcher) = (self.clone(), registry.clone(), Arc::clone(dispatcher));
         AbortOnDropHandle::new(tokio::spawn(async move {
-            let mut counted = Counted::default();
+            let mut counted = PluginCounts::default();
             let mut steps = tokio::time::interval(STEP);
             steps.set_missed_tick_behavior(MissedTickBehavior::Delay);
             // The first one is due at once, and has nothing to compare with.
@@ -58,9 +58,9 @@ impl Series {
 
 /// What was counted of each plugin at the sample before.
 #[derive(Debug, Default)]
-struct Counted(HashMap<String, PluginCounters>);
+struct PluginCounts(HashMap<String, PluginCounters>);
 
-impl Counted {
+impl PluginCounts {
     /// Adds what each plugin counted since the sample before. A counter that is smaller than before began anew.
     fn add(&mut self, to: &mut SeriesSample, plugins: Vec<(String, PluginCounters)>) {
         let mut before = std::mem::take(&mut self.0);
@@ -78,7 +78,7 @@ impl Counted {
     }
 }
 
-fn sample(registry: &Registry, dispatcher: &Dispatcher, counted: &mut Counted) -> SeriesSample {
+fn sample(registry: &Registry, dispatcher: &Dispatcher, counted: &mut PluginCounts) -> SeriesSample {
     let plugins = registry.list();
     let mut sample = SeriesSample {
         unix_ms: unix_ms(SystemTime::now()),
@@ -108,7 +108,7 @@ mod tests {
     // Promises: GW-132
     #[test]
     fn a_sample_has_what_came_since_the_one_before() {
-        let mut counted = Counted::default();
+        let mut counted = PluginCounts::default();
         let mut take = |plugins: &[(&str, u64)]| {
             let mut sample = SeriesSample::default();
             counted.add(

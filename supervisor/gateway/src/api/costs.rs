@@ -32,6 +32,7 @@ struct CostQuery {
     /// Of one session; without it, of today.
     session_id: Option<String>,
     /// Also `rows`: what was spent over the latest days, by day or by model (scope operate), or by session of those that the caller sees.
+    #[param(inline)]
     by: Option<CostsBy>,
     /// How many days `by` day and model look at, today included; up to 90. Without it, 30.
     days: Option<u32>,

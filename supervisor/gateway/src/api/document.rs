@@ -18,12 +18,13 @@ use crate::events::Envelope;
 use crate::events::client_message::{
     ChannelMessage, ClarificationAnswer, ConfirmationAnswer, Resume, TurnCancel,
 };
+use crate::problem::{PROBLEM_JSON, ProblemBody};
 
 /// What stands in the description beside the routes.
 #[derive(utoipa::OpenApi)]
 #[openapi(
     info(title = "Talon's gateway", description = "Sessions, events and plugins of one Talon, over HTTP."),
-    components(schemas(Operation, Envelope, ChannelMessage, ConfirmationAnswer, ClarificationAnswer, Resume, TurnCancel)),
+    components(schemas(ProblemBody<'static>, Operation, Envelope, ChannelMessage, ConfirmationAnswer, ClarificationAnswer, Resume, TurnCancel)),
     security(("token" = []))
 )]
 struct Frame;
@@ -43,7 +44,23 @@ pub(super) fn openapi(routes: OpenApi) -> Value {
     openapi.info.version = env!("CARGO_PKG_VERSION").to_owned();
     let bearer = SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer));
     openapi.components.get_or_insert_default().add_security_scheme("token", bearer);
-    serde_json::to_value(openapi).expect("a description is texts and numbers")
+    let mut openapi = serde_json::to_value(openapi).expect("a description is texts and numbers");
+    describe_problems(&mut openapi);
+    openapi
+}
+
+/// Every operation may end with a problem, and all have one form.
+fn describe_problems(openapi: &mut Value) {
+    let problem = json!({
+        "description": "Something is wrong: the status, the type and the text say what.",
+        "content": {PROBLEM_JSON: {"schema": {"$ref": "#/components/schemas/Problem"}}},
+    });
+    let paths = openapi["paths"].as_object_mut().into_iter().flat_map(Map::values_mut);
+    for operation in paths.filter_map(Value::as_object_mut).flat_map(Map::values_mut) {
+        if let Some(responses) = operation.get_mut("responses").and_then(Value::as_object_mut) {
+            responses.insert("default".to_owned(), problem.clone());
+        }
+    }
 }
 
 /// Answers with a document that is written once.

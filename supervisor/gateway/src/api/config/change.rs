@@ -39,7 +39,7 @@ struct PatchQuery {
 /// What a change does.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-struct ConfigPatched {
+struct ConfigChangeResult {
     /// For the next `If-Match`.
     revision: String,
     /// Keys whose value differs, and that hold from now on.
@@ -49,7 +49,7 @@ struct ConfigPatched {
     warnings: Vec<String>,
 }
 
-impl From<PatchConfigResponse> for ConfigPatched {
+impl From<PatchConfigResponse> for ConfigChangeResult {
     fn from(answer: PatchConfigResponse) -> Self {
         let PatchConfigResponse { revision, changed, needs_restart, warnings, .. } = answer;
         Self { revision, changed, needs_restart, warnings }
@@ -61,7 +61,7 @@ impl From<PatchConfigResponse> for ConfigPatched {
 /// configuration is still of that revision.
 #[utoipa::path(
     patch, path = "/api/config", tag = "operation", params(PatchQuery, ("if-match" = Option<String>, Header)), request_body = Object,
-    responses((status = OK, body = ConfigPatched))
+    responses((status = OK, body = ConfigChangeResult))
 )]
 async fn patch(
     State(app): State<App>,
@@ -77,7 +77,7 @@ async fn patch(
         return Err(refused(&answer));
     }
     let tag = etag(&answer.revision);
-    Ok(([(ETAG, tag)], Json(ConfigPatched::from(answer))).into_response())
+    Ok(([(ETAG, tag)], Json(ConfigChangeResult::from(answer))).into_response())
 }
 
 /// What a patch would do.

@@ -252,7 +252,7 @@ pub(super) struct UndoWish {
 /// What was taken back.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Undone {
+pub(super) struct UndoneTurns {
     /// Turns that were taken back.
     turns: u32,
     /// The message that began the first of them.
@@ -264,16 +264,16 @@ pub(super) struct Undone {
 /// Takes back the latest turns. Calls that were made in them stay made.
 #[utoipa::path(
     post, path = "/api/sessions/{id}/undo", tag = "sessions", params(("id" = String, Path)),
-    request_body = UndoWish, responses((status = OK, body = Undone))
+    request_body = UndoWish, responses((status = OK, body = UndoneTurns))
 )]
 pub(super) async fn undo(
     State(app): State<App>,
     caller: Caller,
     Path(id): Path<String>,
     JsonBody(wish): JsonBody<UndoWish>,
-) -> Result<Json<Undone>, Problem> {
+) -> Result<Json<UndoneTurns>, Problem> {
     let session_id = session(&caller, &id)?.to_owned();
     let request = UndoTurnsRequest { session_id, turns: wish.turns };
     let answer = app.backends.agent(&caller).undo_turns(request).await.map_err(of_session)?.into_inner();
-    Ok(Json(Undone { turns: answer.turns, text: answer.text, calls: answer.calls }))
+    Ok(Json(UndoneTurns { turns: answer.turns, text: answer.text, calls: answer.calls }))
 }
