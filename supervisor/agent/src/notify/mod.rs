@@ -37,7 +37,7 @@ mod writer;
 pub(crate) use event::NewEvent;
 pub(crate) use host_events::{HostEvents, follow_host};
 pub(crate) use lanes::Lanes;
-pub(crate) use notifier::{Notifier, NotifyError};
+pub(crate) use notifier::{EventObserver, Notifier, NotifyError};
 pub(crate) use payload::Payload;
 pub(crate) use sources::{
     BudgetEvents, ReportingRunner, approval_waiting, ghost_waiting, room_changed, schedule_failed, schedule_proposed,

@@ -1,8 +1,9 @@
 //! What the rest of the agent sees.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock, Weak};
 
+use async_trait::async_trait;
 use parking_lot::{Mutex, RwLock};
 use talon_extensions::contract::Event;
 use talon_extensions::{EventKind, NotificationEntry};
@@ -23,6 +24,16 @@ use super::writer::{Cursor, EventWriter, RETRY_WAIT};
 /// How many events are written at once.
 const MAX_WRITTEN: usize = 256;
 
+/// Hears of numbered events before they count as told.
+#[async_trait]
+pub(crate) trait EventObserver: Send + Sync {
+    /// Takes events. Some may come again.
+    ///
+    /// # Errors
+    /// Those of the store: they are told again.
+    async fn observe(self: Arc<Self>, events: &[Event]) -> Result<(), Error>;
+}
+
 /// Takes events, and knows the configured entries.
 pub(crate) struct Notifier {
     rules: RwLock<Arc<Rules>>,
@@ -32,6 +43,8 @@ pub(crate) struct Notifier {
     /// By entry: has its lane look.
     lanes: Mutex<BTreeMap<String, Arc<LaneSignal>>>,
     configured: Notify,
+    /// Hears of numbered events, too.
+    observer: OnceLock<Weak<dyn EventObserver>>,
     /// How many attempts ended.
     attempts: watch::Sender<u64>,
 }
@@ -66,8 +79,14 @@ impl Notifier {
             outbox,
             lanes: Mutex::default(),
             configured: Notify::new(),
+            observer: OnceLock::new(),
             attempts: watch::Sender::new(0),
         })
+    }
+
+    /// Has an observer hear of numbered events from now on. The first one stays.
+    pub(crate) fn observe_numbered(&self, observer: Weak<dyn EventObserver>) {
+        let _first_stays = self.observer.set(observer);
     }
 
     /// Takes over what is configured.
@@ -122,7 +141,11 @@ impl Notifier {
         to: u64,
         events: Vec<Event>,
     ) -> Result<(), Error> {
-        let incoming = |event| Incoming { event: within_bounds(event), to: None };
+        let events: Vec<Event> = events.into_iter().map(within_bounds).collect();
+        if let Some(observer) = self.observer.get().and_then(Weak::upgrade) {
+            observer.observe(&events).await?;
+        }
+        let incoming = |event| Incoming { event, to: None };
         let events: Vec<Incoming> = events.into_iter().map(incoming).collect();
         self.write(&events, Some(&Cursor { source: source.to_owned(), from, to })).await
     }

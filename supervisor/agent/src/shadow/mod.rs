@@ -10,6 +10,7 @@
 //! - `observation`: what a watcher sends, within its bounds; `question`: what a model is asked, and its answer. Pure.
 //! - `record`: what is stored of one person; `store`: the key-values that hold all
 //! - `shadow_loop`: the state of all people, on the disk before anybody sees it; `decisions`, `views`: what people do, and see
+//! - `sources`: events of plugins as observations
 //! - `worker`: asks the models, and has time pass; `account`: the money of the day; `goal`: the turns of approved ghosts
 //!
 //! What is being asked is stored before it is asked, and its ghost has an id that was chosen then: a process that is killed
@@ -23,6 +24,7 @@ mod observation;
 mod question;
 mod record;
 mod shadow_loop;
+mod sources;
 mod store;
 mod views;
 mod worker;

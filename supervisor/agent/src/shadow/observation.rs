@@ -6,10 +6,11 @@ use talon_proto::agent::Observation;
 /// The most observations of one request.
 pub(super) const MAX_OBSERVATIONS: usize = 64;
 const MAX_ID_BYTES: usize = 64;
+pub(super) const MAX_TRIGGER_BYTES: usize = 64;
 const MAX_PATH_BYTES: usize = 4096;
-const MAX_LINE_BYTES: usize = 256;
+pub(super) const MAX_LINE_BYTES: usize = 256;
 /// 2 KiB: some forty lines, which show what is wrong, and no file.
-const MAX_EXCERPT_BYTES: usize = 2048;
+pub(super) const MAX_EXCERPT_BYTES: usize = 2048;
 const MAX_LANGUAGE_BYTES: usize = 32;
 /// The digits of a SHA-256.
 const DIGEST_DIGITS: usize = 64;
@@ -65,7 +66,7 @@ pub(super) fn problem(observation: &Observation) -> Option<String> {
     let checks = [
         (!id.is_empty() && id.len() <= MAX_ID_BYTES && is_name(id), "id: 1 to 64 of A-Z, a-z, 0-9, - and _"),
         (KINDS.contains(&kind.as_str()), "kind: none that is known; is the watcher of another release?"),
-        (trigger.len() <= MAX_ID_BYTES && is_word(trigger), "trigger: at most 64 of a-z, 0-9 and _"),
+        (trigger.len() <= MAX_TRIGGER_BYTES && is_word(trigger), "trigger: at most 64 of a-z, 0-9 and _"),
         (is_path(directory), "directory: an absolute path of at most 4096 bytes"),
         (is_path(repository), "repository: an absolute path of at most 4096 bytes"),
         (is_digest(path_hash), "path_hash: a SHA-256 in lower-case hex"),

@@ -1,7 +1,7 @@
 //! The state of all people: on the disk before anybody sees it.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use parking_lot::RwLock;
 use talon_agent_settings::ShadowKeys;
@@ -17,7 +17,7 @@ use super::error::ShadowError;
 use super::observation::{MAX_OBSERVATIONS, fingerprint, problem};
 use super::record::{SenderRecord, now, unix_ms};
 use super::store::{ShadowStore, StoredShadow};
-use crate::notify::{Notifier, ghost_waiting};
+use crate::notify::{EventObserver, Notifier, ghost_waiting};
 
 /// How many observations a follower may be behind before it misses some: they are not durable.
 const MAX_EVENTS: usize = 256;
@@ -75,7 +75,7 @@ impl ShadowLoop {
             .filter(|ghost| ghost.state == WAITING)
             .for_each(|ghost| notifier.notify(ghost_waiting(ghost)));
         let sequence = ghosts.map(|ghost| ghost.sequence).max().unwrap_or_default();
-        Ok(Arc::new(Self {
+        let shadow = Arc::new(Self {
             inner: Mutex::new(ShadowState { stored, sequence }),
             store,
             notifier,
@@ -84,7 +84,10 @@ impl ShadowLoop {
             events: broadcast::Sender::new(MAX_EVENTS),
             wake: Notify::new(),
             dropped: std::sync::atomic::AtomicU64::new(0),
-        }))
+        });
+        let observer: Weak<dyn EventObserver> = Arc::downgrade(&(Arc::clone(&shadow) as _));
+        shadow.notifier.observe_numbered(observer);
+        Ok(shadow)
     }
 
     /// Applies a new configuration.

@@ -70,6 +70,21 @@ async fn log(client: &mut Client) -> Vec<ShadowLogEntry> {
     client.list_shadow_log(ListShadowLogRequest::default()).await.unwrap().into_inner().entries
 }
 
+/// Waits until the question about an observation has ended so.
+async fn settled(client: &mut Client, id: &str, outcome: &str) -> ShadowLogEntry {
+    let found = async {
+        loop {
+            let mut entries = log(client).await.into_iter();
+            if let Some(entry) = entries.find(|entry| entry.observation_id == id && entry.outcome == outcome)
+            {
+                return entry;
+            }
+            tokio::time::sleep(POLL).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, found).await.expect("in time")
+}
+
 async fn stats(client: &mut Client) -> GetShadowStatsResponse {
     client.get_shadow_stats(GetShadowStatsRequest::default()).await.unwrap().into_inner()
 }
@@ -291,33 +306,14 @@ async fn no_provider_elsewhere_is_asked_if_only_this_machine_may_be_and_no_budge
     let (mut agent, _) = Agent::with(&place, &elsewhere).await;
     let mut client = agent.client("ada").await;
     observe(&mut client, vec![finding("o1", "o1")]).await;
-    let entries = async {
-        loop {
-            let entries = log(&mut client).await;
-            if entries.first().is_some_and(|entry| entry.outcome != "asking") {
-                return entries;
-            }
-            tokio::time::sleep(POLL).await;
-        }
-    };
-    let entries = tokio::time::timeout(PATIENCE, entries).await.expect("in time");
-    assert_eq!((entries[0].outcome.as_str(), entries[0].models.len()), ("failed", 0), "{entries:?}");
-    assert!(entries[0].sent.is_empty(), "nothing left: {entries:?}");
+    let entry = settled(&mut client, "o1", "failed").await;
+    assert!(entry.models.is_empty() && entry.sent.is_empty(), "nothing left: {entry:?}");
     assert!(ghosts(&mut client).await.is_empty());
     // The money of a day pays for no question, and so for none at all.
     agent.configure(&place, &settings("budget: { per_day: 0.000001 }")).await;
     observe(&mut client, vec![finding("o2", "o2")]).await;
-    let entries = async {
-        loop {
-            let entries = log(&mut client).await;
-            if entries.len() == 2 && entries[0].outcome != "asking" {
-                return entries;
-            }
-            tokio::time::sleep(POLL).await;
-        }
-    };
-    let entries = tokio::time::timeout(PATIENCE, entries).await.expect("in time");
-    assert!(entries[0].note.contains("budget"), "{entries:?}");
+    let entry = settled(&mut client, "o2", "failed").await;
+    assert!(entry.note.contains("budget"), "{entry:?}");
     assert_eq!(stats(&mut client).await.cost_today_pico_usd, 0);
     // Nor is one asked without the tokens for it.
     agent.configure(&place, &settings("budget: { tokens_per_day: 100 }")).await;
@@ -343,6 +339,7 @@ async fn followers_get_observations_and_each_change_of_a_ghost_once() {
         panic!("an event first")
     };
     assert_eq!((seen.sender.as_str(), seen.observation.unwrap().id.as_str()), ("ada", "o0"));
+    settled(&mut client, "o0", "nothing").await;
     let waiting = ghost(&mut client, "o1").await;
     let mut kinds = Vec::new();
     while kinds.len() < 2 {
@@ -422,10 +419,22 @@ async fn killed_in_the_middle_no_ghost_is_lost_and_none_is_shown_twice() {
             sources.insert(client.get_ghost(request).await.unwrap().into_inner().source.unwrap().id);
         }
         assert_eq!((found.len(), sources.len()), (expected, expected), "{}", agent.log());
-        let told = sink.wait_for(expected).await;
-        let ids: BTreeSet<&str> =
-            told.iter().filter_map(|one| one["event"]["fields"]["ghost"].as_str()).collect();
-        assert_eq!(ids, found.iter().map(|ghost| ghost.id.as_str()).collect(), "each is told");
+        let told = tokio::time::timeout(PATIENCE, async {
+            loop {
+                let told = sink.told();
+                let ids =
+                    |one: &serde_json::Value| one["event"]["fields"]["ghost"].as_str().map(str::to_owned);
+                if told.iter().filter_map(ids).collect::<BTreeSet<_>>().len() >= expected {
+                    return told;
+                }
+                tokio::time::sleep(POLL).await;
+            }
+        });
+        let told = told.await.expect("each is told");
+        let field =
+            |one: &serde_json::Value, name: &str| one["event"]["fields"][name].as_str().map(str::to_owned);
+        let ids: BTreeSet<String> = told.iter().filter_map(|one| field(one, "ghost")).collect();
+        assert_eq!(ids, found.iter().map(|ghost| ghost.id.clone()).collect(), "each is told");
         let events: BTreeSet<&str> = told.iter().filter_map(|one| one["event"]["id"].as_str()).collect();
         assert_eq!(events.len(), expected, "a ghost is one notification, in however many attempts");
     }
@@ -469,17 +478,7 @@ async fn an_answer_that_is_none_leads_to_nothing_and_is_in_the_log() {
     let (_agent, mut client) = watching(&place, "").await;
     for (id, found, outcome) in [("o1", "silence", "nothing"), ("o2", "nonsense", "failed")] {
         observe(&mut client, vec![finding(id, found)]).await;
-        let ended = async {
-            loop {
-                let entries = log(&mut client).await;
-                if entries.first().is_some_and(|entry| entry.observation_id == id && entry.outcome == outcome)
-                {
-                    return;
-                }
-                tokio::time::sleep(POLL).await;
-            }
-        };
-        tokio::time::timeout(PATIENCE, ended).await.expect("in time");
+        settled(&mut client, id, outcome).await;
     }
     assert!(ghosts(&mut client).await.is_empty());
     // What failed may come again; what led to nothing does not.

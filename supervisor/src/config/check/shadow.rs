@@ -15,6 +15,7 @@ impl Check<'_> {
             muted_repositories,
             visible,
             budget,
+            sources,
             // All their values are valid.
             cooldown: _,
             max_ghosts_per_hour: _,
@@ -34,6 +35,19 @@ impl Check<'_> {
                     let at = path.key(name).index(index);
                     self.problem(&at, "is no absolute path", "write the whole path");
                 }
+            }
+        }
+        for (index, source) in sources.iter().enumerate() {
+            let (at, plugin) = (path.key("sources").index(index), source.action.split_once('.'));
+            if plugin.is_none_or(|(plugin, action)| plugin.is_empty() || action.is_empty()) {
+                self.problem(&at.key("action"), "is no action", "write plugin.action");
+            }
+            if source.sender.is_empty() {
+                self.problem(
+                    &at.key("for"),
+                    "names nobody",
+                    "write a sender, as `talon session list` shows them",
+                );
             }
         }
         if *enabled && config.models.providers.0.is_empty() {

@@ -83,7 +83,7 @@ pub use sampling::{Sampling, SamplingNumber};
 pub use secret::{HIDDEN, KeySource, Secret};
 pub use sessions::{BusyMode, SessionKeys};
 pub use settings::Settings;
-pub use shadow::{Cooldown, ShadowBudget, ShadowKeys};
+pub use shadow::{Cooldown, ShadowBudget, ShadowKeys, ShadowSource};
 pub use span::{TimeSpan, milliseconds};
 pub use spending::Budget;
 pub use subagents::{BUILT_IN_SUBAGENTS, SubAgentEntry, SubAgentKeys};

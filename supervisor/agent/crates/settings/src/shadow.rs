@@ -67,6 +67,25 @@ pub struct ShadowKeys {
     /// By default what `files.read` and `files.write` of the plugins grant.
     #[schemars(with = "Option<Vec<FilePath>>")]
     pub visible: Option<Vec<PathBuf>>,
+    /// Events of plugins that are observations as well: of a build server, a forge or a calendar. The plugin needs a grant for its events,
+    /// as for notifications.
+    pub sources: Vec<ShadowSource>,
+}
+
+/// Events of a plugin that are observations.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ShadowSource {
+    /// The action that tells of them, as `plugin.action`. All events of its plugin count.
+    #[schemars(example = &"build-server.watch")]
+    pub action: String,
+    /// Whose observations they are.
+    #[serde(rename = "for")]
+    #[schemars(example = &"ada")]
+    pub sender: String,
+    /// Which topics count. Empty: all.
+    #[serde(default)]
+    pub topics: Vec<String>,
 }
 
 /// What may be spent in one day.
@@ -102,6 +121,7 @@ impl Default for ShadowKeys {
             budget: ShadowBudget::default(),
             keep_days: 30,
             visible: None,
+            sources: Vec::new(),
         }
     }
 }

@@ -1,0 +1,125 @@
+//! The whole shadow loop: the real watcher, a real supervisor and agent, a model's imitation, and the command line.
+
+use std::process::Stdio;
+use std::time::Duration;
+
+use serde_json::Value;
+use talon_tests::ask::with_agent;
+use talon_tests::provider::{Provider, ScriptedReply};
+use talon_tests::{Builder, Scratch, Supervisor, program};
+use tokio::process::{Child, Command};
+use tokio::time::{sleep, timeout};
+
+/// Only a limit for hangs.
+const WAIT: Duration = Duration::from_secs(90);
+/// Between two looks at what nobody tells of.
+const POLL: Duration = Duration::from_millis(100);
+
+const PROPOSAL: &str = r#"{"observation": "A merge was not finished.", "proposal": "Resolve the conflict.", "confidence": "medium"}"#;
+const CONFLICT: &str = "one\n<<<<<<< ours\ntwo\n=======\nthree\n>>>>>>> theirs\nfour\n";
+
+fn reply(question: &Value) -> ScriptedReply {
+    let is_ghost = question["messages"].to_string().contains("What was noticed");
+    ScriptedReply::Text(if is_ghost { PROPOSAL } else { "It is resolved." }.to_owned())
+}
+
+async fn json(supervisor: &Supervisor, args: &[&str]) -> Value {
+    let output = supervisor.cli(&[args, &["--output", "json"]].concat()).await;
+    assert!(output.status.success(), "{args:?}: {output:?}");
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+fn watcher(supervisor: &Supervisor, scratch: &Scratch) -> Child {
+    let mut command = Command::new(program("talon-watch"));
+    command.arg("--config").arg(scratch.join("watch.yaml"));
+    command.arg("--socket").arg(supervisor.agent_socket());
+    command.env("XDG_RUNTIME_DIR", scratch.join("run")).env("HOME", scratch.join("home"));
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::inherit()).kill_on_drop(true);
+    command.spawn().expect("talon-watch starts")
+}
+
+/// Looks at the ghosts until there are so many.
+async fn ghosts(supervisor: &Supervisor, count: usize) -> Vec<Value> {
+    let found = async {
+        loop {
+            let listed = json(supervisor, &["shadow", "list"]).await;
+            let ghosts = listed["ghosts"].as_array().expect("a list").clone();
+            if ghosts.len() >= count {
+                return ghosts;
+            }
+            sleep(POLL).await;
+        }
+    };
+    let found = timeout(WAIT, found).await;
+    found.unwrap_or_else(|_| panic!("no ghost came\n{}", supervisor.log()))
+}
+
+// Promises: SHADOW-31, SHADOW-22
+#[tokio::test(flavor = "multi_thread")]
+async fn a_conflict_in_a_saved_file_becomes_a_ghost_and_approving_it_begins_a_turn() {
+    let scratch = Scratch::new();
+    let code = scratch.join("code");
+    for directory in ["code", "run", "home"] {
+        std::fs::create_dir(scratch.join(directory)).expect("a directory");
+    }
+    let watch = format!(
+        "shadow:\n  enabled: true\n  watchers: {{ filesystem: {{ paths: [{}] }} }}\n  idle: 1s\n  cooldown: 1\n",
+        code.display()
+    );
+    let _config = scratch.write("watch.yaml", &watch);
+    let provider = Provider::responding(reply).await;
+    let builder = Builder::new()
+        .plugin("liar", &program("misbehave"), &[], "")
+        .config(&format!("shadow: {{ enabled: true, cooldown: 1, visible: [{}] }}", code.display()));
+    let supervisor = with_agent(builder, &provider, "", "").start().await;
+    let mut first = watcher(&supervisor, &scratch);
+    // The first look only remembers: a file counts once it changes after it.
+    let stats = async {
+        loop {
+            std::fs::write(
+                code.join("main.rs"),
+                CONFLICT.replace("two", &format!("two {:?}", std::time::Instant::now())),
+            )
+            .expect("a file");
+            let stats = json(&supervisor, &["shadow", "stats"]).await;
+            if stats["triggers"].as_array().is_some_and(|triggers| !triggers.is_empty()) {
+                return stats;
+            }
+            sleep(Duration::from_secs(1)).await;
+        }
+    };
+    let stats = timeout(WAIT, stats).await.expect("the watcher finds it");
+    assert_eq!(stats["triggers"][0]["trigger"], "conflict_markers", "{stats}");
+    let found = ghosts(&supervisor, 1).await;
+    let id = found.last().expect("one")["id"].as_str().expect("an id").to_owned();
+    let why = json(&supervisor, &["shadow", "why", &id]).await;
+    assert_eq!(why["source"]["trigger"], "conflict_markers", "{why}");
+    let asked =
+        provider.questions().iter().map(Value::to_string).find(|text| text.contains("What was noticed"));
+    let asked = asked.expect("the model was asked");
+    let name = code.to_str().expect("our paths are text");
+    assert!(asked.contains("<<<<<<<") && !asked.contains(name) && !asked.contains("main.rs"), "{asked}");
+    // A watcher that is killed, and started again, tells of the same finding no second time.
+    first.kill().await.expect("it runs");
+    let before = json(&supervisor, &["shadow", "list"]).await["ghosts"].as_array().expect("a list").len();
+    let _second = watcher(&supervisor, &scratch);
+    let approved = json(&supervisor, &["shadow", "approve", &id, "--yes"]).await;
+    assert_eq!(approved["state"], "approved", "{approved}");
+    let session = approved["session_id"].as_str().expect("a session");
+    let answered = async {
+        loop {
+            let shown = json(&supervisor, &["session", "show", session]).await.to_string();
+            if shown.contains("It is resolved.") {
+                return shown;
+            }
+            sleep(POLL).await;
+        }
+    };
+    let shown = timeout(WAIT, answered).await.expect("the turn ends");
+    assert!(shown.contains("Resolve the conflict."), "{shown}");
+    assert_eq!(
+        json(&supervisor, &["shadow", "list"]).await["ghosts"].as_array().expect("a list").len(),
+        before
+    );
+    supervisor.stop().await;
+}
