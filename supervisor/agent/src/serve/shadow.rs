@@ -32,7 +32,26 @@ impl Service {
                 "a model observes nobody: observations come from a person's own watcher",
             ));
         }
-        self.agent.shadow.observe(&client.sender, request).await.map_err(|error| status(&error))
+        let taken = self.agent.shadow.observe(&client.sender, request).await;
+        let mut taken = taken.map_err(|error| status(&error))?;
+        taken.state = taken.state.map(|state| self.with_problem(state));
+        Ok(taken)
+    }
+
+    /// With the reason why no ghost can be made, if there is one.
+    fn with_problem(&self, state: ShadowState) -> ShadowState {
+        let setup = self.agent.setup();
+        let has_models = !setup.settings.models.providers.0.is_empty();
+        let problem = match (state.enabled, has_models) {
+            (false, _) => {
+                "the shadow loop is off: set `shadow.enabled: true` in the configuration and reload"
+            }
+            (true, false) => {
+                "no model can be asked: name a provider under models.providers, and its models under models.catalog"
+            }
+            (true, true) => "",
+        };
+        ShadowState { problem: problem.to_owned(), ..state }
     }
 
     pub(super) async fn list_ghosts(
@@ -71,7 +90,8 @@ impl Service {
         request: PauseShadowRequest,
     ) -> Result<ShadowState, Status> {
         require_person(client, "has the shadow loop rest", "talon shadow pause")?;
-        self.agent.shadow.pause(&client.sender, request).await.map_err(|error| status(&error))
+        let state = self.agent.shadow.pause(&client.sender, request).await;
+        state.map(|state| self.with_problem(state)).map_err(|error| status(&error))
     }
 
     pub(super) async fn get_shadow_stats(
@@ -79,11 +99,14 @@ impl Service {
         client: &Client,
         request: GetShadowStatsRequest,
     ) -> Result<GetShadowStatsResponse, Status> {
-        if request.sender.is_empty() || *request.sender == *client.sender {
-            return Ok(self.agent.shadow.stats(&client.sender).await);
+        let is_own = request.sender.is_empty() || *request.sender == *client.sender;
+        if !is_own {
+            client.require_operator("to see somebody else's statistics")?;
         }
-        client.require_operator("to see somebody else's statistics")?;
-        Ok(self.agent.shadow.stats(&request.sender).await)
+        let sender = if is_own { &*client.sender } else { &*request.sender };
+        let mut stats = self.agent.shadow.stats(sender).await;
+        stats.state = stats.state.map(|state| self.with_problem(state));
+        Ok(stats)
     }
 
     pub(super) async fn list_shadow_log(

@@ -46,6 +46,9 @@ impl StatsArgs {
 
 fn print(stats: &GetShadowStatsResponse, out: &mut Output) {
     let state = stats.state.clone().unwrap_or_default();
+    if !state.problem.is_empty() && state.enabled {
+        out.line(sanitized!("problem: {}", single_line(&state.problem)));
+    }
     match (state.enabled, state.paused, state.paused_until_unix_ms) {
         (false, ..) => out.line("it is off: `shadow.enabled: true` in the configuration turns it on"),
         (true, true, Some(until)) => out.line(sanitized!("it rests until {}", timestamp(until))),
