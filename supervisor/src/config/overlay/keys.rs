@@ -66,14 +66,11 @@ impl OverlayKeys {
     }
 
     fn not_listed(&self) -> String {
-        match self.names().as_slice() {
-            [] => "cannot be changed here, since gateway.config_keys is empty: write it in the config file"
-                .to_owned(),
-            names => format!(
-                "is not among the keys that gateway.config_keys opens ({}): write it in the config file, or add it there",
-                names.join(", ")
-            ),
-        }
+        let text = match self.allowed.is_empty() {
+            true => "cannot be changed here, since gateway.config_keys is empty: write it in the config file",
+            false => "is not among the keys of gateway.config_keys: write it in the config file, or add it there",
+        };
+        text.to_owned()
     }
 }
 

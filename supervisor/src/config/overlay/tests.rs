@@ -70,7 +70,7 @@ fn which_keys_it_may_hold_is_a_list_that_the_operator_widens_or_empties() {
     let of = |keys: &[&str]| OverlayKeys::new(&keys.iter().map(|key| (*key).to_owned()).collect::<Vec<_>>());
     let value = json!("10s");
     assert!(of(&["guard"]).refusal(&key("guard.timeout"), &value).is_none());
-    assert!(of(&DEFAULT_KEYS).refusal(&key("guard.timeout"), &value).unwrap().contains("log.level"));
+    assert!(of(&DEFAULT_KEYS).refusal(&key("guard.timeout"), &value).unwrap().contains("or add it there"));
     assert!(of(&[]).refusal(&key("log.level"), &value).unwrap().contains("config_keys is empty"));
     let everything = of(&["agent", "plugins", "models", "gateway", "host"]);
     for never in [

@@ -45,7 +45,7 @@ function openSources(redraw) {
         columns: [
           { key: "key", label: t("configuration.key"), lead: true, sort: (one) => one.key, cell: (one) => h("span", { class: "mono" }, name(one.key, 120)) },
           { key: "value", label: t("configuration.value"), cell: (one) => h("span", { class: "mono small" }, name(typeof one.value === "string" ? one.value : JSON.stringify(one.value), 160)) },
-          { key: "source", label: t("configuration.source"), sort: (one) => one.source, cell: (one) => [badge(one.source, { kind: "source", look: one.source === "overlay" ? "info" : "" }), one.where ? h("div", { class: "sub mono" }, name(one.where, 120)) : null] },
+          { key: "source", label: t("configuration.source"), sort: (one) => one.source, cell: (one) => [badge(one.source, { kind: "source", look: one.source === "overlay" ? "info" : "" }), one.where !== one.source ? h("div", { class: "sub mono" }, name(one.where, 120)) : null] },
           { key: "act", label: t("actions"), end: true, cell: (one) => (one.editable && serves("PATCH", "/api/config") ? h("div", { class: "row tight" }, one.source === "overlay" ? button(t("configuration.reset"), () => reset(one, revision, done), { look: "small", sign: "retry" }) : null, button(t("action.edit"), () => edit(one, revision, done), { look: "small", sign: "pencil" })) : h("span", { class: "faint tiny" }, one.why ? name(one.why, 200) : t("configuration.in_file"))) },
         ],
       }) : empty(t("none_found"))),
