@@ -17,7 +17,7 @@ program() { # from, to: without symbols, which a crash's addresses can be looked
 }
 
 program "$built/talon" usr/bin/talon
-for name in talon-state talon-agent talon-gateway talon-mcp talon-mcp-bridge talon-framed-bridge talon-service-bridge talon-top talon-lua; do
+for name in talon-state talon-agent talon-gateway talon-mcp talon-mcp-bridge talon-framed-bridge talon-service-bridge talon-top talon-watch talon-lua; do
   program "$built/$name" "usr/libexec/talon/$name"
 done
 for name in webhook mail valkey; do
@@ -28,6 +28,8 @@ file 0755 deploy/systemd/talon-clear-up usr/libexec/talon/talon-clear-up
 for unit in talon.service talon.socket talon-admin.socket talon-gateway.socket; do
   file 0644 "deploy/systemd/$unit" "usr/lib/systemd/system/$unit"
 done
+# A service of users, and not of the system.
+file 0644 deploy/systemd/talon-watch.service usr/lib/systemd/user/talon-watch.service
 file 0644 deploy/systemd/talon.sysusers usr/lib/sysusers.d/talon.conf
 file 0644 deploy/systemd/talon.tmpfiles usr/lib/tmpfiles.d/talon.conf
 file 0640 deploy/talon.yaml etc/talon/talon.yaml

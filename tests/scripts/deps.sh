@@ -49,6 +49,10 @@ if [ "$1" = test ]; then
   need /usr/bin/java default-jre-headless
   # Run by the MCP server for git.
   need /usr/bin/git git
+  # Shells whose integration `talon shell-init` prints, and an editor whose saving is watched; bash is there.
+  need zsh zsh
+  need fish fish
+  need vim vim
   # A third-party client of the gateway's WebSocket.
   [ -d /usr/lib/python3/dist-packages/websockets ] || missing="$missing python3-websockets"
   # For the plugin that was written from docs/protocol.md alone: HTTP/2 in Perl, without gRPC.
@@ -158,6 +162,19 @@ if [ "$1" = test ] && [ -x /usr/lib/chromium/chromium ]; then
     cp tests/pages/package.json tests/pages/package-lock.json "$pages/node/"
     (cd "$pages/node" && npm ci --silent --ignore-scripts --no-audit --no-fund)
     echo "$made_of" >"$pages/.stamp"
+  fi
+fi
+
+# What holds the gateway against its own OpenAPI document and against RFC 6455.
+gateway=target/gateway
+if [ "$1" = test ]; then
+  made_of=$(cksum <tests/gateway/requirements.txt)
+  if [ "$(cat "$gateway/.stamp" 2>/dev/null || true)" != "$made_of" ]; then
+    echo "Installing schemathesis and wsproto for the tests (PyPI) …"
+    rm -rf "$gateway"
+    /usr/bin/python3 -m venv "$gateway"
+    "$gateway/bin/pip" install --quiet --disable-pip-version-check --no-deps -r tests/gateway/requirements.txt
+    echo "$made_of" >"$gateway/.stamp"
   fi
 fi
 

@@ -113,6 +113,11 @@ fn crates_depend_in_one_direction() {
         &["talon-plugin", "talon-guard", "talon-jail", "talon-supervisor", "talon", "talon-sdk"],
     );
     never(
+        "talon-watch",
+        &["talon-plugin", "talon-guard", "talon-jail", "talon-llm", "talon-supervisor", "talon", "talon-sdk"],
+    );
+    never("talon", &["talon-watch", "ignore"]);
+    never(
         "talon-agent-settings",
         &[
             "talon-proto",

@@ -160,6 +160,7 @@ async fn doctor_says_of_each_thing_whether_it_is_well_and_what_to_do() {
         "talon-agent",
         "talon-gateway",
         "talon-top",
+        "talon-watch",
         "talon-mcp",
         "talon-mcp-bridge",
         "talon-framed-bridge",

@@ -12,7 +12,7 @@ use crate::global::Global;
 use crate::host_socket::HostSocket;
 use crate::local::{
     audit, completions, config, conformance, doctor, exec, guard, jail, lua, man, mcp, new, serve, setup,
-    state, state_transfer, top,
+    shell_init, state, state_transfer, top, watch,
 };
 use crate::output::{Output, write_stderr};
 use crate::runtime::{block_on, block_on_until_signalled};
@@ -71,6 +71,8 @@ enum Verb {
     Stop(stop::StopArgs),
     Reload(reload::ReloadArgs),
     Top(top::TopArgs),
+    Watch(watch::WatchArgs),
+    ShellInit(shell_init::ShellInitArgs),
     #[command(subcommand)]
     State(state::StateVerb),
     Export(state_transfer::ExportArgs),
@@ -150,6 +152,8 @@ impl Verb {
             Self::Stop(args) => block_on(args.run(socket, out)),
             Self::Reload(args) => block_on(args.run(socket, out)),
             Self::Top(args) => args.run(socket, global, out),
+            Self::Watch(args) => args.run(socket),
+            Self::ShellInit(args) => args.run(out),
             Self::State(verb) => verb.run(global, out),
             Self::Export(args) => block_on_until_signalled(args.run(global, out)),
             Self::Import(args) => block_on_until_signalled(args.run(global, out)),

@@ -17,6 +17,8 @@ use crate::failure::Failure;
 pub(crate) enum GeneratedText<'a> {
     /// A shell's completion script.
     Completions(&'a clap::Command, Shell),
+    /// What a shell evaluates to report its commands.
+    ShellInit(String),
     /// The effective configuration as YAML.
     Config(&'a Loaded),
     /// The effective configuration as JSON.
@@ -41,6 +43,7 @@ impl GeneratedText<'_> {
                 clap_complete::generate(*shell, &mut (*command).clone(), "talon", &mut script);
                 String::from_utf8_lossy(&script).into_owned()
             }
+            Self::ShellInit(script) => script.clone(),
             Self::Config(loaded) => loaded.show_yaml(),
             Self::ConfigJson(loaded) => escaped(&loaded.show_json()),
             Self::Reference => {

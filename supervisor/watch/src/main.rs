@@ -70,6 +70,7 @@ enum Verb {
 
 fn main() -> ExitCode {
     talon_sanitize::print_panics_sanitized();
+    end_with_any_thread();
     let args = Args::parse();
     if let Some(Verb::Report(args)) = args.verb {
         shell::report(args);
@@ -82,6 +83,16 @@ fn main() -> ExitCode {
             ExitCode::from(code)
         }
     }
+}
+
+/// A watcher without one of its threads would go on and see nothing: it ends, and its service manager starts it
+/// again.
+fn end_with_any_thread() {
+    let print = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        print(panic);
+        std::process::exit(i32::from(FAILED));
+    }));
 }
 
 fn run(args: Args) -> Result<(), (u8, String)> {

@@ -16,7 +16,7 @@ use crate::config::{Config, FileKind, GitKind};
 use crate::detection::Detection;
 use crate::event::{Change, CommandEvent, Event};
 use crate::files::{FileSettings, FileSinks, Rules};
-use crate::git::GitSettings;
+use crate::git::{GitSettings, RepositoryFinder};
 use crate::limits::{EVENTS, TICK};
 use crate::notice::{Notices, say};
 use crate::queue::Queue;
@@ -56,16 +56,27 @@ pub(crate) async fn run(config: Config, roots: Vec<PathBuf>, target: Target) -> 
             Err(error) => say(error),
         }
     }
-    let (repositories, found) = mpsc::channel();
-    if config.watchers.git.enabled {
+    let finder = if config.watchers.git.enabled {
         let wants = |kind| config.watchers.git.events.contains(&kind);
         let settings = GitSettings { stage: wants(GitKind::Stage), commit: wants(GitKind::Commit) };
-        git::start(settings, found, events.clone(), notices.clone())
-            .map_err(|error| format!("cannot follow repositories: {error}"))?;
-    }
+        let started = git::start(settings, events.clone(), notices.clone());
+        Some(Arc::new(started.map_err(|error| format!("cannot follow repositories: {error}"))?))
+    } else {
+        None
+    };
     let checkers = Checkers::start(&config.checkers, &events, &notices);
-    let ready = move |directories, files| say(format!("watches {files} files in {directories} directories"));
-    let sinks = FileSinks { events, repositories };
+    let sinks = FileSinks { events, repository: tell_of_repositories(finder.clone()) };
+    let ready = move |directories, files| {
+        let say = move |repositories| {
+            say(format!(
+                "watches {files} files in {directories} directories, and {repositories} repositories"
+            ));
+        };
+        match finder {
+            Some(finder) => finder.all_found(say),
+            None => say(0),
+        }
+    };
     files::start(file_settings(&config, &roots), sinks, notices.clone(), ready)
         .map_err(|error| format!("cannot watch files: {error}"))?;
 
@@ -103,6 +114,15 @@ pub(crate) async fn run(config: Config, roots: Vec<PathBuf>, target: Target) -> 
         let _ = std::fs::remove_file(path);
     }
     result.map_err(|error| format!("cannot write the output: {error}"))
+}
+
+/// What is called with each repository that is found.
+fn tell_of_repositories(finder: Option<Arc<RepositoryFinder>>) -> Box<dyn Fn(PathBuf) + Send> {
+    Box::new(move |work_tree| {
+        if let Some(finder) = &finder {
+            finder.found(work_tree);
+        }
+    })
 }
 
 fn file_settings(config: &Config, roots: &[PathBuf]) -> FileSettings {

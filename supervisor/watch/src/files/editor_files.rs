@@ -81,7 +81,8 @@ mod tests {
         #[test]
         fn any_name_is_taken(name in "\\PC{0,30}") {
             is_editors(&name);
-            prop_assert!(is_editors(&format!("{name}___jb_tmp___")));
+            let temporary = format!("{name}___jb_tmp___");
+            prop_assert!(is_editors(&temporary));
         }
     }
 }

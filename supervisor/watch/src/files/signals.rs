@@ -17,6 +17,8 @@ pub(crate) struct Heard {
     pub(crate) everything: bool,
     /// The kernel takes no further watches.
     pub(crate) limit_reached: bool,
+    /// Somebody has something else for who waits.
+    pub(crate) woken: bool,
 }
 
 /// Between the reader of events, which never waits, and who looks at directories. A directory is in it once,
@@ -44,11 +46,18 @@ impl Signals {
         self.0.1.notify_one();
     }
 
+    /// Ends a wait.
+    pub(crate) fn wake(&self) {
+        self.lock().woken = true;
+        self.0.1.notify_one();
+    }
+
     /// Waits until something is heard, at most this long, and takes it.
     pub(crate) fn wait(&self, limit: Duration) -> Heard {
         let heard = self.lock();
-        let is_empty =
-            |heard: &mut Heard| heard.directories.is_empty() && !heard.everything && !heard.limit_reached;
+        let is_empty = |heard: &mut Heard| {
+            heard.directories.is_empty() && !heard.everything && !heard.limit_reached && !heard.woken
+        };
         let waited = self.0.1.wait_timeout_while(heard, limit, is_empty);
         let (mut heard, _) = waited.unwrap_or_else(PoisonError::into_inner);
         std::mem::take(&mut *heard)

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashSet};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Sender, SyncSender};
+use std::sync::mpsc::SyncSender;
 use std::time::{Duration, Instant};
 
 use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
@@ -37,7 +37,8 @@ pub(crate) struct FileSettings {
 /// Where changes, and the repositories that are found, go.
 pub(crate) struct FileSinks {
     pub(crate) events: SyncSender<Event>,
-    pub(crate) repositories: Sender<PathBuf>,
+    /// Called with each work tree that is found.
+    pub(crate) repository: Box<dyn Fn(PathBuf) + Send>,
 }
 
 struct FileWatcher {
@@ -311,7 +312,7 @@ impl FileWatcher {
         if self.repositories.len() < self.settings.max_directories
             && self.repositories.insert(repository.to_owned())
         {
-            let _ = self.sinks.repositories.send(repository.to_owned());
+            (self.sinks.repository)(repository.to_owned());
         }
     }
 

@@ -15,4 +15,4 @@ mod program;
 mod snapshot;
 mod watcher;
 
-pub(crate) use watcher::{GitSettings, start};
+pub(crate) use watcher::{GitSettings, RepositoryFinder, start};

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, SyncSender, TryRecvError};
+use std::sync::mpsc::{self, Receiver, Sender, SyncSender, TryRecvError};
 use std::time::{Duration, Instant};
 
 use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
@@ -13,7 +13,7 @@ use super::program::{Git, GitError};
 use super::snapshot::{Progress, Snapshot, SnapshotChange, was_pushed};
 use crate::event::{Event, GitChange, GitEvent};
 use crate::files::Signals;
-use crate::limits::{REPOSITORIES, SETTLE, TICK};
+use crate::limits::{REPOSITORIES, SETTLE};
 use crate::notice::Notices;
 
 /// How long a lock of git may keep us from looking. 10 s: a crashed git leaves its lock for ever.
@@ -21,6 +21,40 @@ const LOCKED: Duration = Duration::from_secs(10);
 
 /// How many directories of refs are watched in a repository: one a remote, and one for each prefix of branches.
 const REF_DIRECTORIES: usize = 128;
+
+/// How long nothing may happen until it is looked whether somebody is still there.
+const REST: Duration = Duration::from_secs(3600);
+
+/// Tells the thread of repositories that were found.
+pub(crate) struct RepositoryFinder {
+    sender: Sender<Found>,
+    signals: Signals,
+}
+
+enum Found {
+    /// A work tree.
+    Repository(PathBuf),
+    /// All that are there; called with their number once they are followed.
+    All(Box<dyn FnOnce(usize) + Send>),
+}
+
+impl RepositoryFinder {
+    /// A work tree was found. The thread takes each one once; finding it again is harmless.
+    pub(crate) fn found(&self, work_tree: PathBuf) {
+        self.send(Found::Repository(work_tree));
+    }
+
+    /// The first look is over; `then` is called with the number of repositories that are followed.
+    pub(crate) fn all_found(&self, then: impl FnOnce(usize) + Send + 'static) {
+        self.send(Found::All(Box::new(then)));
+    }
+
+    fn send(&self, found: Found) {
+        // The thread lives as long as the process.
+        let _ = self.sender.send(found);
+        self.signals.wake();
+    }
+}
 
 /// What is told of repositories.
 #[derive(Debug, Clone)]
@@ -57,11 +91,12 @@ struct GitWatcher {
 /// When the kernel gives no watcher.
 pub(crate) fn start(
     settings: GitSettings,
-    found: Receiver<PathBuf>,
     events: SyncSender<Event>,
     notices: Notices,
-) -> io::Result<()> {
+) -> io::Result<RepositoryFinder> {
     let signals = Signals::default();
+    let (sender, found) = mpsc::channel();
+    let finder = RepositoryFinder { sender, signals: signals.clone() };
     let taker = signals.clone();
     let watcher = notify::recommended_watcher(move |event| taker.take(event)).map_err(io::Error::other)?;
     let mut git = GitWatcher {
@@ -74,15 +109,16 @@ pub(crate) fn start(
         owners: HashMap::new(),
     };
     std::thread::Builder::new().name("git".to_owned()).spawn(move || git.run(&found))?;
-    Ok(())
+    Ok(finder)
 }
 
 impl GitWatcher {
-    fn run(&mut self, found: &Receiver<PathBuf>) {
+    fn run(&mut self, found: &Receiver<Found>) {
         loop {
             loop {
                 match found.try_recv() {
-                    Ok(work_tree) => self.follow(&work_tree),
+                    Ok(Found::Repository(work_tree)) => self.follow(&work_tree),
+                    Ok(Found::All(then)) => then(self.repositories.len()),
                     Err(TryRecvError::Empty) => break,
                     // Nobody finds any more: the process ends.
                     Err(TryRecvError::Disconnected) => return,
@@ -91,8 +127,7 @@ impl GitWatcher {
             let now = Instant::now();
             let next =
                 self.repositories.values().filter_map(|repository| repository.due).map(|(due, _)| due).min();
-            // New repositories are taken at least once a second.
-            let limit = next.map_or(TICK, |next| next.saturating_duration_since(now).min(TICK));
+            let limit = next.map_or(REST, |next| next.saturating_duration_since(now));
             let heard = self.signals.wait(limit);
             let now = Instant::now();
             for (work_tree, repository) in &mut self.repositories {

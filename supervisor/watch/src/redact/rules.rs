@@ -28,43 +28,43 @@ static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
     let certain = [
         (
             "private key",
-            r"-----BEGIN (?:[A-Z0-9 ]{0,24})PRIVATE KEY(?: BLOCK)?-----(?s:.{0,16384}?)(?:-----END [A-Z0-9 ]{0,24}PRIVATE KEY(?: BLOCK)?-----|\z)",
+            r"-----BEGIN (?:[A-Z0-9 ]{0,24})PRIVATE KEY(?: BLOCK)?-----(?s:.*?)(?:-----END [A-Z0-9 ]{0,24}PRIVATE KEY(?: BLOCK)?-----|\z)",
         ),
-        ("aws access key", r"\b(?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{16}\b"),
-        ("github token", r"\b(?:gh[pousr]_[A-Za-z0-9]{36,255}|github_pat_[A-Za-z0-9_]{22,255})"),
-        ("gitlab token", r"\bgl(?:pat|dt|rt|ft|cbt|ptt|oas|soat|agent|imt)-[A-Za-z0-9_\-]{20,255}"),
-        ("slack token", r"\bxox[abeprs]-[A-Za-z0-9-]{10,255}|\bxapp-[A-Za-z0-9-]{10,255}"),
-        ("slack webhook", r"https://hooks\.slack\.com/(?:services|workflows)/[A-Za-z0-9/]{20,255}"),
-        ("google api key", r"\bAIza[A-Za-z0-9_\-]{35}"),
-        ("stripe key", r"\b[rs]k_(?:live|test)_[A-Za-z0-9]{16,255}"),
-        ("api key of a model provider", r"\bsk-(?:ant-|proj-|or-)?[A-Za-z0-9_\-]{20,255}"),
-        ("npm token", r"\bnpm_[A-Za-z0-9]{36}"),
-        ("pypi token", r"\bpypi-AgEIcHlwaS5vcmc[A-Za-z0-9_\-]{20,}"),
-        ("crates.io token", r"\bcio[A-Za-z0-9]{32}\b"),
-        ("sendgrid key", r"\bSG\.[A-Za-z0-9_\-]{16,64}\.[A-Za-z0-9_\-]{16,64}"),
-        ("hugging face token", r"\bhf_[A-Za-z0-9]{30,255}"),
-        ("telegram token", r"\b[0-9]{8,10}:AA[A-Za-z0-9_\-]{33}"),
-        ("json web token", r"\beyJ[A-Za-z0-9_\-]{8,}\.eyJ[A-Za-z0-9_\-]{8,}\.[A-Za-z0-9_\-]{8,}"),
-        ("password in an address", r"\b[a-z][a-z0-9+.\-]{1,20}://[^\s/:@]{0,64}:([^\s/@]{3,256})@"),
+        ("aws access key", r"(?-u:\b)(?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{16}(?-u:\b)"),
+        ("github token", r"(?-u:\b)(?:gh[pousr]_[A-Za-z0-9]{36,}|github_pat_[A-Za-z0-9_]{22,})"),
+        ("gitlab token", r"(?-u:\b)gl(?:pat|dt|rt|ft|cbt|ptt|oas|soat|agent|imt)-[A-Za-z0-9_\-]{20,}"),
+        ("slack token", r"(?-u:\b)xox[abeprs]-[A-Za-z0-9-]{10,}|(?-u:\b)xapp-[A-Za-z0-9-]{10,}"),
+        ("slack webhook", r"https://hooks\.slack\.com/(?:services|workflows)/[A-Za-z0-9/]{20,}"),
+        ("google api key", r"(?-u:\b)AIza[A-Za-z0-9_\-]{35}"),
+        ("stripe key", r"(?-u:\b)[rs]k_(?:live|test)_[A-Za-z0-9]{16,}"),
+        ("api key of a model provider", r"(?-u:\b)sk-(?:ant-|proj-|or-)?[A-Za-z0-9_\-]{20,}"),
+        ("npm token", r"(?-u:\b)npm_[A-Za-z0-9]{36}"),
+        ("pypi token", r"(?-u:\b)pypi-AgEIcHlwaS5vcmc[A-Za-z0-9_\-]{20,}"),
+        ("crates.io token", r"(?-u:\b)cio[A-Za-z0-9]{32}(?-u:\b)"),
+        ("sendgrid key", r"(?-u:\b)SG\.[A-Za-z0-9_\-]{16,64}\.[A-Za-z0-9_\-]{16,64}"),
+        ("hugging face token", r"(?-u:\b)hf_[A-Za-z0-9]{30,}"),
+        ("telegram token", r"(?-u:\b)[0-9]{8,10}:AA[A-Za-z0-9_\-]{33}"),
+        ("json web token", r"(?-u:\b)eyJ[A-Za-z0-9_\-]{8,}\.eyJ[A-Za-z0-9_\-]{8,}\.[A-Za-z0-9_\-]{8,}"),
+        ("password in an address", r"(?-u:\b)[a-z][a-z0-9+.\-]{1,20}://[^\s/:@]{0,64}:([^\s/@]{3,})@"),
     ];
     let named = [
         (
             "value of a secret's name",
-            r#"(?i)(?:pass(?:word|wd|phrase)?|secret|token|api[_\-]?key|access[_\-]?key|private[_\-]?key|client[_\-]?secret|credentials?|auth)[A-Za-z0-9_\-]{0,24}["']?\s{0,8}(?:=>|:=|=|:)\s{0,8}(?:["']([^"'\s]{6,512})["']|([^\s"'#;,(){}<>\[\]$]{8,512}))"#,
+            r#"(?i)(?:pass(?:word|wd|phrase)?|secret|token|api[_\-]?key|access[_\-]?key|private[_\-]?key|client[_\-]?secret|credentials?|auth)[A-Za-z0-9_\-]{0,24}["']?\s{0,8}(?:=>|:=|=|:)\s{0,8}(?:["']([^"'\s]{6,})["']|([^\s"'#;,(){}<>\[\]$]{8,}))"#,
         ),
         (
             "secret option",
-            r#"(?i)--?(?:password|passwd|token|secret|api-key|auth-token)[= ]['"]?([^\s"'$-][^\s"']{3,512})"#,
+            r#"(?i)--?(?:password|passwd|token|secret|api-key|auth-token)[= ]['"]?([^\s"'$-][^\s"']{3,})"#,
         ),
         (
             "authorization header",
-            r#"(?i)\b(?:authorization|x-api-key)["']?\s{0,4}[:=]\s{0,4}["']?(?:(?:bearer|basic|token)\s+)?([A-Za-z0-9+/_=.\-]{8,1024})"#,
+            r#"(?i)(?-u:\b)(?:authorization|x-api-key)["']?\s{0,4}[:=]\s{0,4}["']?(?:(?:bearer|basic|token)\s+)?([A-Za-z0-9+/_=.\-]{8,})"#,
         ),
         (
             "login of curl",
-            r#"\bcurl\b[^\n|;]{0,512}?\s(?:-u|--user)[= ]?['"]?[^\s:'"]{1,128}:([^\s'"]{1,256})"#,
+            r#"(?-u:\b)curl(?-u:\b)[^\n|;]{0,}?\s(?:-u|--user)[= ]?['"]?[^\s:'"]{1,128}:([^\s'"]{1,})"#,
         ),
-        ("password of mysql", r"\bmysql(?:dump|admin)?\b[^\n|;]{0,512}?\s-p([^\s]{3,256})"),
+        ("password of mysql", r"(?-u:\b)mysql(?:dump|admin)?(?-u:\b)[^\n|;]{0,}?\s-p([^\s]{3,})"),
     ];
     let rule = |certain| {
         move |(name, pattern): (&'static str, &str)| Rule {
@@ -83,7 +83,8 @@ pub(super) fn find(text: &str) -> Vec<Secret> {
         for captures in rule.pattern.captures_iter(text) {
             let place = captures.iter().skip(1).flatten().next().or_else(|| captures.get(0));
             let Some(place) = place else { continue };
-            if !rule.certain && is_placeholder(place.as_str()) {
+            let is_call = text[place.end()..].starts_with('(');
+            if !rule.certain && (is_call || is_placeholder(place.as_str())) {
                 continue;
             }
             found.push(Secret {
@@ -120,8 +121,15 @@ fn is_placeholder(value: &str) -> bool {
         || value.contains("::")
         || value.contains("()")
         || value.contains("env.")
-        || value.contains("environ");
+        || value.contains("environ")
+        || is_member(value);
     is_variable
         || WORDS.iter().any(|word| lower.starts_with(word))
         || value.chars().all(|c| c == '.' || c == '_')
+}
+
+/// `self.tokens.next`, `config.password`: a place in a program, and no value.
+fn is_member(value: &str) -> bool {
+    let is_name = |part: &str| !part.is_empty() && part.chars().all(|c| c.is_ascii_lowercase() || c == '_');
+    value.contains('.') && value.split('.').all(is_name)
 }

@@ -10,9 +10,10 @@ use super::bounded::output_of;
 use super::check::{Check, CheckBuilder, Section};
 
 /// The programs, and what is missing without them.
-const PROGRAMS: [(&str, &str); 6] = [
+const PROGRAMS: [(&str, &str); 7] = [
     ("talon-gateway", "nothing is served over HTTP (gateway.enabled)"),
     ("talon-top", "`talon top` cannot show anything"),
+    ("talon-watch", "`talon watch` cannot observe anything"),
     ("talon-mcp", "`talon mcp` cannot offer actions to MCP hosts"),
     ("talon-mcp-bridge", "MCP servers cannot be plugins"),
     ("talon-framed-bridge", "plugins of OpenTalon v0 cannot be run"),

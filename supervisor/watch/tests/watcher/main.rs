@@ -1,0 +1,5 @@
+//! A real watcher over real directories and repositories, in a dry run.
+
+mod files;
+mod git;
+mod harness;
