@@ -12,6 +12,29 @@ export interface Action {
   /** Only people may call it. */
   userOnly: boolean;
 }
+/** What came of a call. */
+export interface ActionAnswer {
+  durationUs: number;
+  /** By which it is found in `/api/calls`, in events and in the audit log. */
+  id: string;
+  /** ok, tool_error, refused or fault */
+  outcome: string;
+  /** The answer, or why there is none; neutralized. */
+  output: string;
+  /** The text as the plugin sent it: only to be shown as text. */
+  raw?: string | null;
+  /** A word for programs; empty if it succeeded. */
+  reason: string;
+  /** Structured content as JSON text; absent without any. */
+  structured?: string | null;
+}
+/** What is called. */
+export interface ActionCall {
+  /** The arguments, with their types. */
+  args?: Record<string, unknown>;
+  /** Also the answer as the plugin sent it (scope admin), if the guard keeps it (`guard.keep_raw_bytes`). */
+  raw?: boolean;
+}
 /** Something people should know. */
 export interface AgentNotice {
   /** warn or info */
@@ -116,6 +139,55 @@ export interface Approval {
   tool: string;
   why: string;
 }
+/** A record of the audit log. */
+export interface AuditEntry {
+  /** In milliseconds since 1970. */
+  at: number;
+  /** `plugin.action` of a call, or the operation's verb; empty otherwise. */
+  event: string;
+  /** call, operation, or what the log says of itself: started, stopped, lost, … */
+  kind: string;
+  /** ok, done, refused, failed, …; empty if there is none. */
+  outcome: string;
+  /** The record as it is in the log. */
+  record: Record<string, unknown>;
+  /** Counts up by one. */
+  sequence: number;
+  /** Who caused it: a subject of the gateway, a sender of the agent, or `uid:N`; empty if the supervisor acted by itself. */
+  subject: string;
+  /** What an operation was about; empty if nothing in particular. */
+  target: string;
+}
+/** Whether the audit log is whole. */
+export interface AuditVerdict {
+  files: number;
+  /** The number and hash of the last record, to be noted elsewhere; absent if it is broken. */
+  head?: string | null;
+  /** Records that the log itself says are missing, because they could not be written in time. */
+  lost: number;
+  /** Where it is broken and how, or further findings; empty if there are none. */
+  message: string;
+  /** Every record is unchanged and follows the one before it. */
+  ok: boolean;
+  /** Records that were read. */
+  records: number;
+}
+/** A call with what the guard did. */
+export interface CallDetails {
+  /** The answer's text, neutralized. */
+  answer?: string | null;
+  /** The arguments; absent if they were too long to be kept. */
+  args?: Record<string, unknown> | null;
+  call: RecentCall;
+  /** Whether the guard keeps the answer as it came (`guard.keep_raw_bytes`). What follows is absent otherwise. */
+  kept: boolean;
+  /** The guard's layers, the outermost first; empty while it runs. */
+  layers: Array<Layer>;
+  /** How many bytes of the answer are not there. */
+  leftOutBytes: number;
+  /** What the guard put into it, in order. */
+  spans: Array<Span>;
+}
 /** Whether a turn was ended. */
 export interface Cancelled {
   /** False if there was no turn. */
@@ -187,6 +259,87 @@ export interface Compacted {
   tokensAfter: number;
   tokensBefore: number;
 }
+/** A change that was made while Talon ran. */
+export interface ConfigChange {
+  /** In milliseconds since 1970. */
+  at: number;
+  /** Who made it. */
+  by: string;
+  changes: Array<ConfigKeyChange>;
+  /** The keys, joined by dots. */
+  keys: Array<string>;
+  /** Counts up by one. */
+  revision: number;
+}
+/** What a change does. */
+export interface ConfigChangeResult {
+  /** Keys whose value differs, and that hold from now on. */
+  changed: Array<string>;
+  /** Keys that hold after the next start of Talon. */
+  needsRestart: Array<string>;
+  /** For the next `If-Match`. */
+  revision: string;
+  warnings: Array<string>;
+}
+/** What a patch would do. */
+export interface ConfigCheck {
+  changed: Array<string>;
+  /** Why it would be refused. */
+  errors: Array<ConfigError>;
+  needsRestart: Array<string>;
+  ok: boolean;
+  warnings: Array<string>;
+}
+/** Why a key is refused. */
+export interface ConfigError {
+  /** Empty if it is about the whole. */
+  key: string;
+  message: string;
+}
+/** What a reload would find. */
+export interface ConfigFileCheck {
+  /** Keys whose value would differ from what is in force. */
+  changed: Array<string>;
+  /** Of which the value differs, and that hold after the next start. */
+  needsRestart: Array<string>;
+  ok: boolean;
+  problems: Array<string>;
+  warnings: Array<string>;
+}
+/** A key of a change. Values are those of the overlay; absent where it had none. */
+export interface ConfigKeyChange {
+  after?: Record<string, unknown> | null;
+  before?: Record<string, unknown> | null;
+  key: string;
+}
+/** A value of the configuration. */
+export interface ConfigSource {
+  /** Whether `PATCH /api/config` may set it. */
+  editable: boolean;
+  /** The steps of its key, joined by dots. */
+  key: string;
+  /** The steps: names that the operator chose may have dots. */
+  path: Array<string>;
+  /** default, file, overlay, environment or flag */
+  source: string;
+  value: Record<string, unknown>;
+  /** File, line and column, or the variable, or the flag. */
+  where: string;
+  /** Why not, and what to do instead. */
+  why: string;
+}
+/** The values of the configuration one by one. */
+export interface ConfigSources {
+  /** The config file; empty if there is none. */
+  file: string;
+  items: Array<ConfigSource>;
+  /** Where changes are written; empty if nothing may be changed while Talon runs. */
+  overlay: string;
+  /** What may be changed: these keys, and all below them. */
+  overlayKeys: Array<string>;
+  /** For `If-Match`. */
+  revision: string;
+}
 /** The configuration changed. */
 export interface ConfigUpdated {
   /** Keys whose value changed. */
@@ -242,6 +395,8 @@ export interface Costs {
   byModel: Array<NamedCost>;
   byProvider: Array<NamedCost>;
   dayBudget?: number | null;
+  /** With `by`: by day, oldest first, each under its date in UTC; by model or session, the most expensive first, at most 500. */
+  rows?: Array<NamedCost> | null;
   session?: Cost | null;
   /** What a session may cost, in US dollars; absent without a limit. */
   sessionBudget?: number | null;
@@ -279,6 +434,13 @@ export interface DecisionEvent {
   sessionId: string;
   /** approved, answered, denied, expired or cancelled */
   state: string;
+}
+/** What the doctor found. */
+export interface Diagnosis {
+  /** When it looked, in milliseconds since 1970. It looks again half a minute later at the earliest. */
+  at: number;
+  /** The worst first. */
+  items: Array<Finding>;
 }
 /** A message of the gateway: `{id, type, timestamp, payload}`, and a sequence if it is recorded. */
 export type Envelope = ServerEvent & {
@@ -318,12 +480,44 @@ export interface Extension {
   /** ready, waiting or failing */
   state: string;
 }
+/** One check. */
+export interface Finding {
+  /** What was looked at. */
+  check: string;
+  /** What to do; empty if there is nothing to do. */
+  fix: string;
+  message: string;
+  /** configuration, files, programs, supervisor, service, logs, machine or sandbox */
+  section: string;
+  /** ok, warning or failed */
+  state: string;
+  /** Why it matters; empty if it is in order or obvious. */
+  why: string;
+}
 /** A button of a proposal. */
 export interface GhostAction {
   label: string;
   payload?: unknown;
   /** approve, dismiss or custom */
   type: string;
+}
+/** A person's decision about a ghost. */
+export interface GhostDecision {
+  /** approve, dismiss, snooze or custom */
+  decision: string;
+  /** With custom: the label of the action. */
+  label?: string;
+  /** With snooze: for how long, in milliseconds. 0: an hour. */
+  snoozeFor?: number;
+}
+/** Why a ghost is there. */
+export interface GhostReasons {
+  /** What was found, in the words of the detector. */
+  finding: string;
+  ghost: ShadowGhost;
+  /** Which rules of the policy it passed. */
+  passed: Array<string>;
+  sent?: ShadowLogEntry | null;
 }
 export interface Instance {
   callsInFlight: number;
@@ -351,6 +545,17 @@ export interface Job {
 export interface JobChange {
   /** Whether it rests. */
   paused: boolean;
+}
+/** A layer of the guard. */
+export interface Layer {
+  /** trace, taint, wrap, truncate, sanitize, rescue, validate, resolve, quarantine, deadline, breaker, admission or instance */
+  layer: string;
+  /** Why, if it did not pass. */
+  reason?: string | null;
+  /** Its own time in microseconds; absent if nobody looked at calls then. */
+  us?: number | null;
+  /** pass, changed, deny, fault or skipped */
+  verdict: string;
 }
 /** A line of a plugin's log. */
 export interface LogLine {
@@ -386,6 +591,8 @@ export interface Memory {
 /** A message. */
 export interface Message {
   content: string;
+  /** What hooks made of a person's message, as the model was asked; of an answer, what the model had written before. Scope operate alone. */
+  hooked?: string | null;
   id: string;
   /** user, assistant, system or tool */
   role: string;
@@ -482,7 +689,7 @@ export interface Occurrence {
   structuredResult?: unknown;
 }
 /** What is done with a plugin. */
-export type Operation = "start" | "stop" | "restart" | "reload";
+export type Operation = "start" | "stop" | "restart" | "reload" | "lift-quarantine";
 /** A page of a list. */
 export interface PageApproval {
   items: Array<{
@@ -507,6 +714,45 @@ export interface PageApproval {
     /** The call that waits, as plugin.action; empty for a plan, and for a question of the model. */
     tool: string;
     why: string;
+  }>;
+  /** With which the next page is asked for; absent on the last one. */
+  nextCursor?: string | null;
+}
+/** A page of a list. */
+export interface PageAuditEntry {
+  items: Array<{
+    /** In milliseconds since 1970. */
+    at: number;
+    /** `plugin.action` of a call, or the operation's verb; empty otherwise. */
+    event: string;
+    /** call, operation, or what the log says of itself: started, stopped, lost, … */
+    kind: string;
+    /** ok, done, refused, failed, …; empty if there is none. */
+    outcome: string;
+    /** The record as it is in the log. */
+    record: Record<string, unknown>;
+    /** Counts up by one. */
+    sequence: number;
+    /** Who caused it: a subject of the gateway, a sender of the agent, or `uid:N`; empty if the supervisor acted by itself. */
+    subject: string;
+    /** What an operation was about; empty if nothing in particular. */
+    target: string;
+  }>;
+  /** With which the next page is asked for; absent on the last one. */
+  nextCursor?: string | null;
+}
+/** A page of a list. */
+export interface PageConfigChange {
+  items: Array<{
+    /** In milliseconds since 1970. */
+    at: number;
+    /** Who made it. */
+    by: string;
+    changes: Array<ConfigKeyChange>;
+    /** The keys, joined by dots. */
+    keys: Array<string>;
+    /** Counts up by one. */
+    revision: number;
   }>;
   /** With which the next page is asked for; absent on the last one. */
   nextCursor?: string | null;
@@ -679,6 +925,35 @@ export interface PagePlugin {
   nextCursor?: string | null;
 }
 /** A page of a list. */
+export interface PageRecentCall {
+  items: Array<{
+    action: string;
+    /** In milliseconds since 1970. */
+    at: number;
+    /** In microseconds; until now if it runs. */
+    durationUs: number;
+    /** As in the audit log and in events. */
+    id: string;
+    /** How often control syntax was neutralized in its answer. */
+    neutralized: number;
+    /** person, model, program or system */
+    origin: string;
+    /** running, ok, tool_error, refused, fault or cancelled */
+    outcome: string;
+    plugin: string;
+    /** A word for why it did not succeed; empty if it did. */
+    reason: string;
+    /** The role of an extension that the action plays. */
+    role?: string | null;
+    sessionId?: string | null;
+    /** For whom: a subject of the gateway, a sender of the agent, or `uid:N`. */
+    subject: string;
+    traceId?: string | null;
+  }>;
+  /** With which the next page is asked for; absent on the last one. */
+  nextCursor?: string | null;
+}
+/** A page of a list. */
 export interface PageSession {
   items: Array<{
     channel: string;
@@ -701,6 +976,60 @@ export interface PageSession {
     title: string;
     /** idle, running, waiting (for an approval) or interrupted */
     turn: string;
+  }>;
+  /** With which the next page is asked for; absent on the last one. */
+  nextCursor?: string | null;
+}
+/** A page of a list. */
+export interface PageShadowGhost {
+  items: Array<{
+    actions: Array<GhostAction>;
+    /** low, medium or high */
+    confidence: string;
+    /** In milliseconds since 1970. */
+    createdAt: number;
+    expiresAt: number;
+    id: string;
+    /** Why it offers no act; absent if it offers one. */
+    noAct?: string | null;
+    /** What was noticed. */
+    observation: string;
+    /** What is suggested. */
+    proposal: string;
+    repository: string;
+    senderId: string;
+    /** The session of its turn, once it was approved. */
+    sessionId?: string | null;
+    /** waiting, approved, dismissed, snoozed or expired */
+    state: string;
+    /** What caused it. */
+    trigger: string;
+  }>;
+  /** With which the next page is asked for; absent on the last one. */
+  nextCursor?: string | null;
+}
+/** A page of a list. */
+export interface PageShadowLogEntry {
+  items: Array<{
+    /** In milliseconds since 1970. */
+    at: number;
+    /** In US dollars. */
+    cost: number;
+    ghostId: string;
+    id: string;
+    /** All of them are on this machine. */
+    local: boolean;
+    /** As provider/name. */
+    models: Array<string>;
+    note: string;
+    /** ghost, nothing, failed or asking */
+    outcome: string;
+    redactions: number;
+    senderId: string;
+    /** How many bytes were sent, by their kind. */
+    sent: Record<string, number>;
+    tokens: number;
+    trigger: string;
   }>;
   /** With which the next page is asked for; absent on the last one. */
   nextCursor?: string | null;
@@ -764,6 +1093,46 @@ export interface PluginDetails {
   description: string;
   plugin: Plugin;
 }
+/** An error, as RFC 9457 has it. */
+export interface Problem {
+  /** What is wrong, and what to do next. */
+  detail: string;
+  /** The fields of the request that are wrong. */
+  fields?: Array<string>;
+  /** The request's name in the gateway's log. */
+  requestId?: string | null;
+  /** The answer's status. */
+  status: number;
+  /** The type in a few words. */
+  title: string;
+  /** One of a closed list: `urn:talon:problem:not-found`. */
+  type: string;
+}
+/** A call of a plugin's action. */
+export interface RecentCall {
+  action: string;
+  /** In milliseconds since 1970. */
+  at: number;
+  /** In microseconds; until now if it runs. */
+  durationUs: number;
+  /** As in the audit log and in events. */
+  id: string;
+  /** How often control syntax was neutralized in its answer. */
+  neutralized: number;
+  /** person, model, program or system */
+  origin: string;
+  /** running, ok, tool_error, refused, fault or cancelled */
+  outcome: string;
+  plugin: string;
+  /** A word for why it did not succeed; empty if it did. */
+  reason: string;
+  /** The role of an extension that the action plays. */
+  role?: string | null;
+  sessionId?: string | null;
+  /** For whom: a subject of the gateway, a sender of the agent, or `uid:N`. */
+  subject: string;
+  traceId?: string | null;
+}
 /** Follow sessions from where an earlier connection ended. */
 export interface Resume {
   /** At most 1024. */
@@ -792,6 +1161,25 @@ export interface Sent {
   text: string;
   /** For this turn alone: off, low, medium or high. */
   thinkingLevel?: string;
+}
+/** What happened over all plugins, a list for each number: entries at one place belong together. At most 8,640 of each. */
+export interface SeriesLists {
+  /** When each step ended, in milliseconds since 1970, oldest first. */
+  at: Array<number>;
+  calls: Array<number>;
+  callsInFlight: Array<number>;
+  callsWaiting: Array<number>;
+  faults: Array<number>;
+  /** In microseconds, of the latest minutes. */
+  p50Us: Array<number>;
+  p99Us: Array<number>;
+  pluginsReady: Array<number>;
+  refusals: Array<number>;
+  /** How far samples lie apart, in milliseconds. */
+  stepMs: number;
+  /** Answers in which control syntax was neutralized. */
+  tainted: Array<number>;
+  toolErrors: Array<number>;
 }
 /** An event, by its type. The list is closed: a misspelt one does not compile, and clients ignore those they do not know. */
 export type ServerEvent = {
@@ -895,7 +1283,11 @@ export type ServerEvent = {
   payload: ConfigUpdated;
   type: "config.updated";
 } | {
-  /** A proposal that nobody asked for. */
+  /** What a watcher saw, before anything is decided about it. */
+  payload: ShadowEvent;
+  type: "shadow.event";
+} | {
+  /** A proposal that nobody asked for, or that changed. */
   payload: ShadowGhost;
   type: "shadow.ghost";
 } | {
@@ -967,18 +1359,101 @@ export interface SessionMetadata {
   /** The model that answered last. */
   model: string;
 }
-/** A proposal that nobody asked for. */
+/** What a watcher saw, before anything is decided about it. */
+export interface ShadowEvent {
+  /** commit, test_end, prompt or idle, if a piece of work ended with it. */
+  boundary?: string | null;
+  /** What the detector found. */
+  finding: string;
+  /** The watcher's id of it. */
+  id: string;
+  /** file_changed, command, commit and the like. */
+  kind: string;
+  /** In milliseconds since 1970, by the watcher's clock. */
+  occurredAt: number;
+  repository: string;
+  /** What it is about: the name of a file, or a command's first words. */
+  subject: string;
+  /** Which detector found something; absent if none did. */
+  trigger?: string | null;
+}
+/** A proposal that nobody asked for. Nothing acts before a person approves it. */
 export interface ShadowGhost {
   actions: Array<GhostAction>;
   /** low, medium or high */
   confidence: string;
+  /** In milliseconds since 1970. */
+  createdAt: number;
+  expiresAt: number;
   id: string;
+  /** Why it offers no act; absent if it offers one. */
+  noAct?: string | null;
   /** What was noticed. */
   observation: string;
   /** What is suggested. */
   proposal: string;
+  repository: string;
+  senderId: string;
+  /** The session of its turn, once it was approved. */
+  sessionId?: string | null;
+  /** waiting, approved, dismissed, snoozed or expired */
+  state: string;
   /** What caused it. */
   trigger: string;
+}
+/** One question of the loop to a model. */
+export interface ShadowLogEntry {
+  /** In milliseconds since 1970. */
+  at: number;
+  /** In US dollars. */
+  cost: number;
+  ghostId: string;
+  id: string;
+  /** All of them are on this machine. */
+  local: boolean;
+  /** As provider/name. */
+  models: Array<string>;
+  note: string;
+  /** ghost, nothing, failed or asking */
+  outcome: string;
+  redactions: number;
+  senderId: string;
+  /** How many bytes were sent, by their kind. */
+  sent: Record<string, number>;
+  tokens: number;
+  trigger: string;
+}
+/** Has the loop of the caller rest, or go on. */
+export interface ShadowPause {
+  /** For how long, in milliseconds. 0: until it is resumed. */
+  pauseFor?: number;
+  paused: boolean;
+  /** Only in this repository, by its absolute path. */
+  repository?: string;
+}
+/** Whether the loop rests. */
+export interface ShadowRest {
+  mutedRepositories: Array<string>;
+  paused: boolean;
+}
+/** How the loop of the caller is, and what its triggers led to. */
+export interface ShadowStats {
+  /** In milliseconds. */
+  cooldown: number;
+  /** In US dollars. */
+  costToday: number;
+  enabled: boolean;
+  ghostsLastHour: number;
+  maxGhostsPerHour: number;
+  mutedRepositories: Array<string>;
+  paused: boolean;
+  tokensToday: number;
+  triggers: Array<TriggerStats>;
+}
+/** A place in a text, in UTF-16 units as JavaScript counts them; from `start` to before `end`. */
+export interface Span {
+  end: number;
+  start: number;
 }
 /** A sub-agent has ended. */
 export interface SubagentResult {
@@ -1071,9 +1546,33 @@ export interface ToolStreamEvent {
   lines: Array<string>;
   sessionId: string;
 }
+export interface TriggerStats {
+  approved: number;
+  asked: number;
+  dismissed: number;
+  expired: number;
+  ghosts: number;
+  observations: number;
+  ratePercent: number;
+  trigger: string;
+}
 /** End the turn that a session is in. */
 export interface TurnCancel {
   /** Whose session it is: with a token of the scope `channel`, a sender of it; otherwise absent. */
   senderId?: string | null;
   sessionId: string;
+}
+/** How much is taken back. */
+export interface UndoWish {
+  /** Turns, the latest ones; without it, one. */
+  turns?: number;
+}
+/** What was taken back. */
+export interface UndoneTurns {
+  /** Calls that were made in them, and stay made. */
+  calls: number;
+  /** The message that began the first of them. */
+  text: string;
+  /** Turns that were taken back. */
+  turns: number;
 }
