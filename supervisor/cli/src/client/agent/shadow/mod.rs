@@ -2,6 +2,7 @@
 
 mod change;
 mod decide;
+mod follow;
 mod list;
 mod log;
 mod show;
@@ -34,6 +35,7 @@ pub(crate) enum ShadowVerb {
     Resume(change::ResumeArgs),
     Stats(stats::StatsArgs),
     Log(log::LogArgs),
+    Follow(follow::FollowArgs),
 }
 
 impl ShadowVerb {
@@ -49,6 +51,7 @@ impl ShadowVerb {
             Self::Resume(args) => args.run(socket, out).await,
             Self::Stats(args) => args.run(socket, out).await,
             Self::Log(args) => args.run(socket, out).await,
+            Self::Follow(args) => args.run(socket, out).await,
         }
     }
 }
