@@ -1,6 +1,16 @@
 // A small typed client of Talon's gateway, for browsers and Node 22: no dependencies. The types are generated: see types.ts.
 
-import type { ChannelMessage, ClarificationAnswer, ConfirmationAnswer, Envelope, Resume, TurnCancel } from "./types";
+import type {
+  ChannelMessage,
+  ClarificationAnswer,
+  ConfirmationAnswer,
+  Envelope,
+  Problem,
+  Resume,
+  TurnCancel,
+} from "./types";
+
+export type { Problem };
 
 /** What a client sends, by type. */
 export interface ClientPayloads {
@@ -9,16 +19,6 @@ export interface ClientPayloads {
   "clarification.answer": ClarificationAnswer;
   resume: Resume;
   "turn.cancel": TurnCancel;
-}
-
-/** An error answer: RFC 9457. */
-export interface Problem {
-  type: string;
-  title: string;
-  status: number;
-  detail: string;
-  fields?: string[];
-  requestId?: string;
 }
 
 /** Thrown for an error answer. */

@@ -6,6 +6,7 @@ pub mod ask;
 pub mod collector;
 pub mod conformance_suite;
 pub mod exposition;
+pub mod gateway_client;
 mod go;
 pub mod http;
 pub mod interop;

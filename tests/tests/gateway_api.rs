@@ -1,14 +1,12 @@
 //! The gateway's API over a real agent: sessions and turns over HTTP, WebSocket and OpenAI's dialect.
 
-mod gateway_client;
-
 use serde_json::{Value, json};
 use talon_tests::provider::ScriptedReply;
 use talon_tests::repository;
 use tokio::time::timeout;
 use tokio_tungstenite::tungstenite::Message;
 
-use gateway_client::{WAIT, of_type, says, start, text_of};
+use talon_tests::gateway_client::{WAIT, of_type, says, start, text_of};
 
 /// The founding documents' message, verbatim.
 const FOUNDING: &str = include_str!("../../supervisor/gateway/src/events/fixtures/inbound.json");

@@ -1,11 +1,9 @@
 //! The configuration over HTTP: what holds and where it is written, and changes of it while Talon runs.
 
-mod gateway_client;
-
 use serde_json::{Value, json};
 use talon_tests::http::Answer;
 
-use gateway_client::{Setting, says, start_with_gateway};
+use talon_tests::gateway_client::{Setting, says, start_with_gateway};
 
 /// A gateway whose administrators may do everything that a supervisor lets them.
 async fn start() -> Setting {

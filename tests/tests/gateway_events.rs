@@ -1,7 +1,5 @@
 //! Events of the gateway over restarts of both sides: each durable event once, and in its order.
 
-mod gateway_client;
-
 use std::collections::BTreeSet;
 
 use nix::sys::signal::{Signal, kill};
@@ -13,7 +11,7 @@ use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use gateway_client::{Setting, Socket, WAIT, of_type, says, start, start_before, text_of};
+use talon_tests::gateway_client::{Setting, Socket, WAIT, of_type, says, start, start_before, text_of};
 
 /// How often gateway and agent are killed, in turns.
 const KILLS: usize = 10;

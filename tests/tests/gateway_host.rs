@@ -1,10 +1,8 @@
 //! What an operator gets from the supervisor over HTTP: the audit log, findings, calls, numbers over time.
 
-mod gateway_client;
-
 use serde_json::{Value, json};
 
-use gateway_client::{Setting, says, start_with_gateway};
+use talon_tests::gateway_client::{Setting, says, start_with_gateway};
 
 /// With answers that are kept as they came, and a quarantine that is soon reached.
 const GUARD: &str = "max_role: admin }\nguard: { keep_raw_bytes: 1MiB, quarantine: { marks: 5, window: 1h }";

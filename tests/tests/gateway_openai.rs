@@ -1,14 +1,12 @@
 //! The OpenAI dialect over a real agent: tools of the client beside the server's, responses, vectors.
 
-mod gateway_client;
-
 use serde_json::{Value, json};
 use talon_tests::ask::with_agent;
 use talon_tests::provider::{Provider, ScriptedReply};
 use talon_tests::{Builder, program, repository};
 use tokio::time::timeout;
 
-use gateway_client::{Setting, WAIT, says, start};
+use talon_tests::gateway_client::{Setting, WAIT, says, start};
 
 fn look() -> Value {
     json!([{"type": "function", "function": {"name": "look", "description": "Looks somewhere.",

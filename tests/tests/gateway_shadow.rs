@@ -1,7 +1,5 @@
 //! Ghosts over the gateway, before a real agent.
 
-mod gateway_client;
-
 use serde_json::{Value, json};
 use talon_proto::agent::agent_client::AgentClient;
 use talon_proto::agent::{Observation, ObserveRequest};
@@ -12,7 +10,7 @@ use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use gateway_client::{Setting, WAIT, says};
+use talon_tests::gateway_client::{Setting, WAIT, says};
 
 const PROPOSAL: &str =
     r#"{"observation": "A test fails.", "proposal": "Mend the test.", "confidence": "high"}"#;

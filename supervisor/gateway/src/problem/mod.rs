@@ -39,17 +39,25 @@ pub struct Problem {
     code: Option<&'static str>,
 }
 
-/// What the client reads.
-#[derive(Serialize)]
+/// An error, as RFC 9457 has it.
+#[derive(Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
-struct ProblemBody<'p> {
+#[schema(as = Problem)]
+pub(crate) struct ProblemBody<'p> {
+    /// One of a closed list: `urn:talon:problem:not-found`.
     #[serde(rename = "type")]
     kind: String,
+    /// The type in a few words.
     title: &'p str,
+    /// The answer's status.
     status: u16,
+    /// What is wrong, and what to do next.
     detail: &'p str,
+    /// The fields of the request that are wrong.
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    #[schema(required = false)]
     fields: &'p [String],
+    /// The request's name in the gateway's log.
     #[serde(skip_serializing_if = "Option::is_none")]
     request_id: Option<String>,
 }

@@ -67,7 +67,7 @@ struct ConfigSource {
     key: String,
     /// The steps: names that the operator chose may have dots.
     path: Vec<String>,
-    #[schema(value_type = Object)]
+    /// Of any type.
     value: Value,
     /// default, file, overlay, environment or flag
     source: String,

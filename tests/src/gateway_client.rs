@@ -2,12 +2,12 @@
 
 use std::net::SocketAddr;
 
+use crate::ask::with_agent;
+use crate::http::{Answer, send_tcp};
+use crate::provider::{Provider, ScriptedReply};
+use crate::{Builder, Supervisor, program};
 use futures_util::{SinkExt as _, StreamExt as _};
 use serde_json::{Value, json};
-use talon_tests::ask::with_agent;
-use talon_tests::http::{Answer, send_tcp};
-use talon_tests::provider::{Provider, ScriptedReply};
-use talon_tests::{Builder, Supervisor, program};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_tungstenite::tungstenite::Message;
@@ -15,28 +15,31 @@ use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
 
 /// Only a limit for hangs.
-pub(crate) const WAIT: std::time::Duration = std::time::Duration::from_secs(60);
+pub const WAIT: std::time::Duration = std::time::Duration::from_secs(60);
 
 /// A gateway before an agent.
-pub(crate) struct Setting {
-    pub(crate) supervisor: Supervisor,
-    pub(crate) provider: Provider,
-    pub(crate) address: SocketAddr,
+pub struct Setting {
+    /// What runs both.
+    pub supervisor: Supervisor,
+    /// The model that the agent asks.
+    pub provider: Provider,
+    /// Where the gateway serves.
+    pub address: SocketAddr,
 }
 
 /// A gateway before an agent whose model says this.
-pub(crate) async fn start(script: Vec<ScriptedReply>, agent: &str) -> Setting {
+pub async fn start(script: Vec<ScriptedReply>, agent: &str) -> Setting {
     start_before(Provider::start(script).await, agent).await
 }
 
 /// A gateway with these further keys before an agent whose model says this.
-pub(crate) async fn start_with_gateway(script: Vec<ScriptedReply>, gateway: &str) -> Setting {
+pub async fn start_with_gateway(script: Vec<ScriptedReply>, gateway: &str) -> Setting {
     start_all(Provider::start(script).await, "", gateway).await
 }
 
 /// A gateway before an agent with this provider.
-pub(crate) async fn start_before(provider: Provider, agent: &str) -> Setting {
-    start_all(provider, agent, "").await
+pub async fn start_before(provider: Provider, agent: &str) -> Setting {
+    start_all(provider, agent, "max_role: operate").await
 }
 
 async fn start_all(provider: Provider, agent: &str, gateway: &str) -> Setting {
@@ -50,26 +53,22 @@ async fn start_all(provider: Provider, agent: &str, gateway: &str) -> Setting {
     Setting { supervisor, provider, address }
 }
 
-pub(crate) fn says(text: &str) -> ScriptedReply {
+/// An answer of the model that is only text.
+pub fn says(text: &str) -> ScriptedReply {
     ScriptedReply::Text(text.to_owned())
 }
 
 impl Setting {
-    pub(crate) async fn token(&self, args: &[&str]) -> String {
+    /// A new token, by the command line with these arguments.
+    pub async fn token(&self, args: &[&str]) -> String {
         let output = self.supervisor.cli(&[&["token", "create", "--output", "json"], args].concat()).await;
         assert!(output.status.success(), "{output:?}");
         let issued: Value = serde_json::from_slice(&output.stdout).expect("JSON");
         issued["token"].as_str().expect("a token").to_owned()
     }
 
-    pub(crate) async fn send(
-        &self,
-        token: &str,
-        method: &str,
-        path: &str,
-        headers: &str,
-        body: &Value,
-    ) -> Answer {
+    /// Sends a request with this token; a body is JSON.
+    pub async fn send(&self, token: &str, method: &str, path: &str, headers: &str, body: &Value) -> Answer {
         let body = if body.is_null() { String::new() } else { body.to_string() };
         let kind = if body.is_empty() { "" } else { "Content-Type: application/json\r\n" };
         let (address, length) = (self.address, body.len());
@@ -80,13 +79,15 @@ impl Setting {
         send_tcp(address, &request).await
     }
 
-    pub(crate) async fn json(&self, token: &str, method: &str, path: &str, body: &Value) -> (u16, Value) {
+    /// Status and body of an answer that is JSON.
+    pub async fn json(&self, token: &str, method: &str, path: &str, body: &Value) -> (u16, Value) {
         let answer = self.send(token, method, path, "", body).await;
         let read = serde_json::from_str(&answer.body);
         (answer.status, read.unwrap_or_else(|error| panic!("{error}: {answer:?}\n{}", self.supervisor.log())))
     }
 
-    pub(crate) async fn socket(&self, token: &str) -> Socket {
+    /// Opens a WebSocket.
+    pub async fn socket(&self, token: &str) -> Socket {
         let mut request = format!("ws://{}/", self.address).into_client_request().expect("a request");
         request.headers_mut().insert("authorization", format!("Bearer {token}").parse().expect("a header"));
         let connected = timeout(WAIT, connect_async(request)).await.expect("it answers");
@@ -96,23 +97,26 @@ impl Setting {
 }
 
 /// A WebSocket of a client.
-pub(crate) struct Socket(WebSocketStream<MaybeTlsStream<TcpStream>>);
+pub struct Socket(WebSocketStream<MaybeTlsStream<TcpStream>>);
 
 impl Socket {
-    pub(crate) async fn send(&mut self, text: &str) {
+    /// Sends a text.
+    pub async fn send(&mut self, text: &str) {
         self.send_raw(Message::text(text)).await;
     }
 
-    pub(crate) async fn send_raw(&mut self, message: Message) {
+    /// Sends any message.
+    pub async fn send_raw(&mut self, message: Message) {
         self.0.send(message).await.expect("it is open");
     }
 
-    pub(crate) async fn say(&mut self, id: &str, kind: &str, payload: Value) {
+    /// Sends an envelope.
+    pub async fn say(&mut self, id: &str, kind: &str, payload: Value) {
         self.send(&json!({"id": id, "type": kind, "timestamp": 1, "payload": payload}).to_string()).await;
     }
 
     /// The next event; `None` at the end of the connection.
-    pub(crate) async fn next(&mut self) -> Option<Value> {
+    pub async fn next(&mut self) -> Option<Value> {
         loop {
             match timeout(WAIT, self.0.next()).await.expect("something comes")? {
                 Ok(Message::Text(text)) => return Some(serde_json::from_str(&text).expect("JSON")),
@@ -123,7 +127,7 @@ impl Socket {
     }
 
     /// Events up to one of this type.
-    pub(crate) async fn until(&mut self, kind: &str) -> Vec<Value> {
+    pub async fn until(&mut self, kind: &str) -> Vec<Value> {
         let mut events = Vec::new();
         loop {
             let event = self.next().await.unwrap_or_else(|| panic!("it ended before {kind}: {events:#?}"));
@@ -135,17 +139,19 @@ impl Socket {
         }
     }
 
-    pub(crate) async fn one(&mut self, kind: &str) -> Value {
+    /// The next event of this type.
+    pub async fn one(&mut self, kind: &str) -> Value {
         self.until(kind).await.pop().expect("an event")
     }
 }
 
-pub(crate) fn of_type<'e>(events: &'e [Value], kind: &'e str) -> impl Iterator<Item = &'e Value> {
+/// The events of a type.
+pub fn of_type<'e>(events: &'e [Value], kind: &'e str) -> impl Iterator<Item = &'e Value> {
     events.iter().filter(move |event| event["type"] == kind)
 }
 
 /// What was said: pieces in their order, until the whole takes their place.
-pub(crate) fn text_of(events: &[Value]) -> String {
+pub fn text_of(events: &[Value]) -> String {
     let mut text = String::new();
     for event in events {
         let payload = &event["payload"];

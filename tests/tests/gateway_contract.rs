@@ -1,0 +1,91 @@
+//! The gateway against what other people's programs expect: its own OpenAPI document, read by schemathesis, and RFC 6455, by wsproto.
+
+use std::path::PathBuf;
+use std::process::Stdio;
+
+use talon_tests::gateway_client::{Setting, says, start_with_gateway};
+use talon_tests::{repository, skip};
+use tokio::process::Command;
+
+/// Requests of a test are no flood: what limits them is tested elsewhere.
+const UNLIMITED: &str =
+    "max_role: admin, limits: { requests_per_minute: 1000000, requests_per_minute_per_address: 1000000 }";
+
+/// How many requests are made up for each operation, beside those at the edges of its schema. `make long` makes up more.
+const EXAMPLES: &str = "TALON_TEST_EXAMPLES";
+
+/// A program of the environment that `make test` sets up; `None`, by name, where there is none.
+fn installed(test: &str, name: &str) -> Option<PathBuf> {
+    let path = repository().join("target/gateway/bin").join(name);
+    if !path.exists() {
+        skip(test, "target/gateway is not there: `make deps-test` installs it");
+        return None;
+    }
+    Some(path)
+}
+
+/// What a program prints; it has to end well.
+async fn succeeds(setting: &Setting, program: PathBuf, args: &[&str]) -> String {
+    let run = Command::new(program).args(args).stdin(Stdio::null()).kill_on_drop(true).output();
+    let output = run.await.expect("it starts");
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}\n{error}\n{}", setting.supervisor.log());
+    said
+}
+
+// Promises: GW-140
+#[tokio::test(flavor = "multi_thread")]
+async fn no_request_gets_what_the_description_does_not_say() {
+    let Some(schemathesis) = installed("no_request_gets_what_the_description_does_not_say", "schemathesis")
+    else {
+        return;
+    };
+    let setting = start_with_gateway(vec![says("Hi.")], UNLIMITED).await;
+    let token = setting.token(&["--scope", "chat,approve,operate,admin"]).await;
+    let examples = std::env::var(EXAMPLES).unwrap_or_else(|_| "8".to_owned());
+    let (url, bearer) =
+        (format!("http://{}/api/openapi.json", setting.address), format!("Authorization: Bearer {token}"));
+    let said = succeeds(
+        &setting,
+        schemathesis,
+        &[
+            "run",
+            &url,
+            "--header",
+            &bearer,
+            // What it answers, not what it accepts: a name that is not there is 404 however well it is spelt.
+            "--checks",
+            "not_a_server_error,status_code_conformance,content_type_conformance,response_headers_conformance,response_schema_conformance",
+            "--phases",
+            "examples,coverage,fuzzing",
+            "--max-examples",
+            &examples,
+            "--seed",
+            "1",
+            "--generation-deterministic",
+            // Streams of events have no end.
+            "--exclude-path-regex",
+            "/events$",
+            "--request-timeout",
+            "60",
+            "--no-color",
+        ],
+    )
+    .await;
+    assert!(said.contains(" passed") && !said.contains("Unresolvable"), "{said}");
+    setting.supervisor.stop().await;
+}
+
+// Promises: GW-141
+#[tokio::test(flavor = "multi_thread")]
+async fn the_websocket_keeps_to_rfc_6455() {
+    let Some(python) = installed("the_websocket_keeps_to_rfc_6455", "python") else { return };
+    let setting = start_with_gateway(vec![says("Hi.")], UNLIMITED).await;
+    let token = setting.token(&["--scope", "chat"]).await;
+    let script = repository().join("tests/gateway/rfc6455.py");
+    let script = script.to_str().expect("the repository's path is text");
+    let said = succeeds(&setting, python, &["-B", script, &setting.address.to_string(), &token]).await;
+    assert!(said.contains(" 0 failed"), "{said}");
+    setting.supervisor.stop().await;
+}
