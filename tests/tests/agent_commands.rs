@@ -452,7 +452,7 @@ async fn every_verb_speaks_to_people_and_to_programs() {
         (&["notification", "test", "team-chat"], 1),
         (&["notification", "test", "nothing"], 3),
         (&["shadow", "why", "nothing"], 3),
-        (&["shadow", "dismiss", "01K0GH0ST00000000000000000"], 7),
+        (&["shadow", "dismiss", "01K0GH0ST00000000000000000"], 3),
         (&["memory", "show", "nothing"], 3),
         (&["memory", "forget", "nothing"], 3),
         (&["approval", "show", "nothing"], 3),

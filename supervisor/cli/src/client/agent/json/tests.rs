@@ -156,6 +156,7 @@ fn message_of_all() -> Message {
         channel: text("channel"),
         sender_name: text("sender_name"),
         client_id: text("client_id"),
+        hooked: Some(text("hooked")),
     }
 }
 
@@ -348,6 +349,8 @@ fn done() -> Done {
         finish: text("finish"),
         models: vec![text("models")],
         saved_pico_usd: 75,
+        // Of `Complete` alone, which no verb asks.
+        client_calls: Vec::new(),
     }
 }
 
