@@ -9,11 +9,11 @@ use talon_llm::route::cost::{Account, AccountError, Charge};
 #[derive(Debug)]
 pub(super) struct QuestionAccount {
     budget: Option<Money>,
-    state: Mutex<Spent>,
+    state: Mutex<SpentTotals>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Spent {
+struct SpentTotals {
     money: Money,
     tokens: u64,
 }
@@ -21,7 +21,7 @@ struct Spent {
 impl QuestionAccount {
     /// With what was spent today before.
     pub(super) fn new(budget: Option<Money>, spent: Money) -> Self {
-        Self { budget, state: Mutex::new(Spent { money: spent, tokens: 0 }) }
+        Self { budget, state: Mutex::new(SpentTotals { money: spent, tokens: 0 }) }
     }
 
     /// The tokens of all attempts.

@@ -118,18 +118,18 @@ pub(super) struct Proposal {
 }
 
 #[derive(Deserialize)]
-struct Written {
+struct AnswerFields {
     #[serde(default)]
     observation: String,
     proposal: Option<String>,
     #[serde(default)]
     confidence: Option<String>,
     #[serde(default)]
-    actions: Vec<WrittenAction>,
+    actions: Vec<ActionFields>,
 }
 
 #[derive(Deserialize)]
-struct WrittenAction {
+struct ActionFields {
     label: String,
     #[serde(default)]
     payload: Value,
@@ -144,7 +144,7 @@ pub(super) fn proposal(answer: &Answer) -> Result<Option<Proposal>, String> {
         AnswerVerdict::Accepted(accepted) => accepted.value.unwrap_or_default(),
         AnswerVerdict::Invalid(error) => return Err(format!("the answer cannot be used: {}", error.word())),
     };
-    let written: Written =
+    let written: AnswerFields =
         serde_json::from_value(value).map_err(|error| format!("the answer cannot be used: {error}"))?;
     let Some(text) = written.proposal.filter(|text| !text.trim().is_empty()) else { return Ok(None) };
     for (what, text) in [("proposal", &text), ("observation", &written.observation)] {
@@ -164,7 +164,7 @@ pub(super) fn proposal(answer: &Answer) -> Result<Option<Proposal>, String> {
 }
 
 /// An action as people see it; one without a label, or with a payload that is too large, is none.
-fn action(written: WrittenAction) -> Option<GhostAction> {
+fn action(written: ActionFields) -> Option<GhostAction> {
     let label = line(&written.label);
     let payload_json = if written.payload.is_null() { String::new() } else { written.payload.to_string() };
     let fits = (1..=MAX_LABEL_BYTES).contains(&label.len()) && payload_json.len() <= MAX_PAYLOAD_BYTES;

@@ -22,13 +22,13 @@ impl Numbers {
 }
 
 /// An event: what a watcher sends, and whether a person would want to hear of it.
-struct Labelled {
+struct LabelledEvent {
     seen: Candidate,
     is_wanted: bool,
 }
 
 /// Saves and commands, mostly; a finding in one of forty. Of `test_failed` nine of ten are wanted, of `large_file` one of ten.
-fn event(number: u64, random: &mut Numbers) -> Labelled {
+fn event(number: u64, random: &mut Numbers) -> LabelledEvent {
     let at_ms = MORNING + number * DAY_MS / EVENTS;
     let kind = random.below(200);
     let (trigger, is_wanted) = match kind {
@@ -46,7 +46,7 @@ fn event(number: u64, random: &mut Numbers) -> Labelled {
         boundary: random.below(15) == 0,
         at_ms,
     };
-    Labelled { seen, is_wanted }
+    LabelledEvent { seen, is_wanted }
 }
 
 // Promises: SHADOW-28
@@ -57,7 +57,7 @@ fn a_day_of_work_keeps_to_its_limits_and_most_of_what_is_said_is_wanted() {
     let mut wanted = std::collections::BTreeMap::new();
     let (mut ghosts, mut good, mut findings) = (Vec::new(), 0_u32, 0_u32);
     for number in 0..EVENTS {
-        let Labelled { seen, is_wanted } = event(number, &mut random);
+        let LabelledEvent { seen, is_wanted } = event(number, &mut random);
         let now = at(seen.at_ms);
         findings += u32::from(!seen.trigger.is_empty());
         wanted.insert(seen.id.clone(), is_wanted);

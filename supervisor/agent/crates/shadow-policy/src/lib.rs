@@ -30,7 +30,7 @@ pub use limits::{PolicyLimits, QuietHours, QuietHoursError};
 pub use moment::Moment;
 pub use rate::TriggerRate;
 pub use state::{
-    CANDIDATE_LIFETIME_MS, MAX_CANDIDATES, MAX_KNOWN_IDS, MAX_MUTED, MAX_TOLD, MAX_TRIGGERS, Observed,
+    CANDIDATE_LIFETIME_MS, MAX_CANDIDATES, MAX_KNOWN_IDS, MAX_MUTED, MAX_TOLD, MAX_TRIGGERS, ObserveOutcome,
     SenderState, Spending,
 };
 pub use trigger::{GhostEnd, TriggerStats};

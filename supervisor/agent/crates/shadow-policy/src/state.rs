@@ -64,7 +64,7 @@ pub struct Spending {
 
 /// What becomes of an observation.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Observed {
+pub struct ObserveOutcome {
     /// Whether its id is new. Nothing changed otherwise.
     pub new: bool,
     /// About which observation a model is to be asked now.
@@ -79,9 +79,9 @@ impl SenderState {
     }
 
     /// Takes an observation. One that may be asked about is marked as being asked.
-    pub fn observe(&mut self, limits: &PolicyLimits, candidate: Candidate, now: Moment) -> Observed {
+    pub fn observe(&mut self, limits: &PolicyLimits, candidate: Candidate, now: Moment) -> ObserveOutcome {
         if self.known_ids.contains(&candidate.id) {
-            return Observed { new: false, ask: None };
+            return ObserveOutcome { new: false, ask: None };
         }
         remember(&mut self.known_ids, candidate.id.clone(), MAX_KNOWN_IDS);
         self.tidy(now);
@@ -90,7 +90,10 @@ impl SenderState {
             self.admit(limits, candidate, now);
         }
         let released = (boundary || !limits.boundaries_only).then_some(repository.as_str());
-        Observed { new: true, ask: released.and_then(|repository| self.choose(limits, repository, now)) }
+        ObserveOutcome {
+            new: true,
+            ask: released.and_then(|repository| self.choose(limits, repository, now)),
+        }
     }
 
     /// Decides what can be decided at once, and has the rest wait.
