@@ -4,9 +4,11 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use serde_json::Value;
+use talon_tests::agent::FakeAgent;
 use talon_tests::ask::with_agent;
 use talon_tests::provider::{Provider, ScriptedReply};
 use talon_tests::{Builder, Scratch, Supervisor, program};
+use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
 use tokio::time::{sleep, timeout};
 
@@ -122,4 +124,54 @@ async fn a_conflict_in_a_saved_file_becomes_a_ghost_and_approving_it_begins_a_tu
         before
     );
     supervisor.stop().await;
+}
+
+/// A file that is saved while the agent does not answer.
+// Promises: SHADOW-81
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_agent_does_not_take_waits_for_it_and_comes_once() {
+    let agent = FakeAgent::start();
+    let code = agent.path().with_file_name("code");
+    std::fs::create_dir(&code).expect("a directory");
+    let watch = format!(
+        "shadow: {{ enabled: true, watchers: {{ filesystem: {{ paths: [{}] }} }} }}\n",
+        code.display()
+    );
+    let file = agent.file("watch.yaml", &watch);
+    let mut command = Command::new(program("talon"));
+    command.arg("--socket").arg(agent.socket()).args(["watch", "--file"]).arg(file);
+    command.env("XDG_RUNTIME_DIR", agent.path().with_file_name("run")).env("HOME", &code);
+    command.stdin(Stdio::null()).stderr(Stdio::piped()).kill_on_drop(true);
+    let mut watcher = command.spawn().expect("talon watch starts");
+    let mut said = BufReader::new(watcher.stderr.take().expect("a pipe")).lines();
+    loop {
+        let line =
+            timeout(WAIT, said.next_line()).await.expect("it says so").expect("a pipe").expect("a line");
+        if line.contains("watches 0 files") {
+            break;
+        }
+    }
+    agent.refuse_observations(2);
+    for name in ["a.rs", "b.rs"] {
+        std::fs::write(code.join(name), CONFLICT).expect("a file");
+    }
+    let came = async {
+        while agent.observed().len() < 2 {
+            sleep(POLL).await;
+        }
+    };
+    timeout(WAIT, came).await.expect("they come");
+    assert_eq!(agent.refusals_left(), 0, "they were refused first");
+    // One that comes later shows that nothing came twice in between.
+    std::fs::write(code.join("c.rs"), CONFLICT).expect("a file");
+    let came = async {
+        while !agent.observed().iter().any(|observation| observation.subject == "c.rs") {
+            sleep(POLL).await;
+        }
+    };
+    timeout(WAIT, came).await.expect("it comes");
+    let mut subjects: Vec<String> =
+        agent.observed().into_iter().map(|observation| observation.subject).collect();
+    subjects.sort();
+    assert_eq!(subjects, ["a.rs", "b.rs", "c.rs"]);
 }

@@ -14,6 +14,7 @@ use crate::detect::{conflict_markers, large_file, secret, todo_comment};
 use crate::event::{Added, Change, CheckEvent, CommandEvent, Event, FileEvent, GitChange, GitEvent};
 use crate::excerpt::Excerpt;
 use crate::files::{read_text, repository_of};
+use crate::git::is_in_progress;
 use crate::observation::{Boundary, Kind, ObservationBuilder, first_words};
 
 /// How many lines around a finding are sent.
@@ -87,6 +88,12 @@ impl Detection {
             return Vec::new();
         }
         self.tests.edited(&event.path);
+        // While a merge is in progress its conflicts are no news; that it stopped is told by itself.
+        let git = &self.config.watchers.git;
+        let is_told = git.enabled && git.events.contains(&GitKind::MergeConflict);
+        if is_told && event.repository.as_deref().is_some_and(is_in_progress) {
+            return Vec::new();
+        }
         // A file that cannot be read is no finding; whoever edits it sees that.
         let Ok(Some(text)) = read_text(&event.path) else { return Vec::new() };
         let Some(conflict) = conflict_markers::find(&text) else { return Vec::new() };

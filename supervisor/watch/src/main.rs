@@ -27,6 +27,8 @@ mod queue;
 mod redact;
 mod runtime_dir;
 mod shell;
+#[cfg(test)]
+mod simulated_day_tests;
 mod watch;
 
 use std::io::Write as _;

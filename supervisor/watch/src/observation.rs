@@ -196,13 +196,13 @@ pub(crate) fn language(path: &Path) -> &'static str {
     }
 }
 
-/// A command for people: its first words, at most 64 bytes.
+/// A command for people: redacted, on one line, at most 64 bytes.
 pub(crate) fn first_words(command: &str) -> String {
     const BYTES: usize = 64;
     const _: () = assert!(BYTES < LINE_BYTES);
-    let words: Vec<&str> = command.split_whitespace().take(4).collect();
-    let joined = crate::redact::redact(&words.join(" ")).text;
-    talon_sanitize::truncate(&joined, BYTES, "…").into_owned()
+    let words: Vec<&str> = command.split_whitespace().collect();
+    let redacted = crate::redact::redact(&words.join(" ")).text;
+    talon_sanitize::truncate(&redacted, BYTES, "…").into_owned()
 }
 
 #[cfg(test)]

@@ -7,8 +7,8 @@ mod state;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use talon_proto::agent::ProviderState;
 use talon_proto::agent::agent_server::AgentServer;
+use talon_proto::agent::{Observation, ProviderState};
 use tokio::net::UnixListener;
 use tokio::task::JoinHandle;
 use tokio_stream::wrappers::UnixListenerStream;
@@ -68,6 +68,23 @@ impl FakeAgent {
     /// Has ghosts from now on: one that waits, and one that was dismissed.
     pub fn add_ghosts(&self) {
         *self.world.ghosts.lock() = fixtures::ghosts();
+    }
+
+    /// Refuses that many requests with observations, as an agent does that restarts.
+    pub fn refuse_observations(&self, requests: u32) {
+        *self.world.refused_observations.lock() = requests;
+    }
+
+    /// The observations that it took, in order.
+    #[must_use]
+    pub fn observed(&self) -> Vec<Observation> {
+        self.world.observed.lock().clone()
+    }
+
+    /// How many requests with observations it will still refuse.
+    #[must_use]
+    pub fn refusals_left(&self) -> u32 {
+        *self.world.refused_observations.lock()
     }
 
     /// Continues a turn that waits for a decision, as if there had been one.

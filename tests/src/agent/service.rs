@@ -420,7 +420,14 @@ impl Agent for Service {
         Err(Status::unimplemented("it has no extensions"))
     }
 
-    async fn observe(&self, _: Request<ObserveRequest>) -> Answer<ObserveResponse> {
+    async fn observe(&self, request: Request<ObserveRequest>) -> Answer<ObserveResponse> {
+        let observations = request.into_inner().observations;
+        let mut refused = self.world.refused_observations.lock();
+        if !observations.is_empty() && *refused > 0 {
+            *refused -= 1;
+            return Err(Status::unavailable("it restarts"));
+        }
+        self.world.observed.lock().extend(observations);
         Ok(Response::new(ObserveResponse { verdicts: Vec::new(), state: Some(fixtures::shadow_state()) }))
     }
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use talon_proto::agent::{Approval, AskRequest, Chunk, Ghost, ProviderState, Started, chunk};
+use talon_proto::agent::{Approval, AskRequest, Chunk, Ghost, Observation, ProviderState, Started, chunk};
 use tokio::sync::{mpsc, watch};
 use tonic::Status;
 
@@ -37,6 +37,9 @@ pub(super) struct AgentState {
     pub(super) approvals: Mutex<Vec<Approval>>,
     /// None unless a test wants some: a chat shows what waits.
     pub(super) ghosts: Mutex<Vec<Ghost>>,
+    /// How many requests with observations are still refused, and the observations of the others.
+    pub(super) refused_observations: Mutex<u32>,
+    pub(super) observed: Mutex<Vec<Observation>>,
     /// All requests, in order.
     pub(super) heard: Mutex<Vec<String>>,
     /// How many decisions and cancellations there were.

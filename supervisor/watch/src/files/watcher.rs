@@ -247,7 +247,9 @@ impl FileWatcher {
 
     /// A directory appeared. What is in it is new; of a large one nothing is told.
     fn adopt(&mut self, root: &Path, directory: &Path) {
-        if self.index.files() > self.settings.max_files {
+        let is_full = self.index.files() > self.settings.max_files
+            || self.index.directories() >= self.settings.max_directories;
+        if is_full {
             return;
         }
         let mut trees = Vec::new();

@@ -15,4 +15,4 @@ mod program;
 mod snapshot;
 mod watcher;
 
-pub(crate) use watcher::{GitSettings, RepositoryFinder, start};
+pub(crate) use watcher::{GitSettings, RepositoryFinder, is_in_progress, start};

@@ -77,17 +77,7 @@ impl Snapshot {
         while remotes.len() > REMOTE_REFS {
             remotes.pop_last();
         }
-        let progress = if at("rebase-merge").is_dir() || at("rebase-apply").is_dir() {
-            Some(Progress::Rebase)
-        } else if at("MERGE_HEAD").is_file() {
-            Some(Progress::Merge)
-        } else if at("CHERRY_PICK_HEAD").is_file() {
-            Some(Progress::CherryPick)
-        } else if at("REVERT_HEAD").is_file() {
-            Some(Progress::Revert)
-        } else {
-            None
-        };
+        let progress = progress(layout);
         let index = at("index").symlink_metadata().ok();
         let index = index.map(|index| (index.len(), index.mtime(), index.mtime_nsec(), index.ino()));
         let head_log = last_message(&at("logs/HEAD")).unwrap_or_default();
@@ -116,6 +106,20 @@ impl Snapshot {
         }
         changes
     }
+}
+
+/// What a repository is in the middle of.
+pub(super) fn progress(layout: &Layout) -> Option<Progress> {
+    let at = |name: &str| layout.git_dir.join(name);
+    if at("rebase-merge").is_dir() || at("rebase-apply").is_dir() {
+        return Some(Progress::Rebase);
+    }
+    let files = [
+        ("MERGE_HEAD", Progress::Merge),
+        ("CHERRY_PICK_HEAD", Progress::CherryPick),
+        ("REVERT_HEAD", Progress::Revert),
+    ];
+    files.into_iter().find(|(name, _)| at(name).is_file()).map(|(_, progress)| progress)
 }
 
 /// Whether the last entry of a remote branch's log is a push.

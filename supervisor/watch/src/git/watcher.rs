@@ -10,7 +10,7 @@ use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
 
 use super::layout::Layout;
 use super::program::{Git, GitError};
-use super::snapshot::{Progress, Snapshot, SnapshotChange, was_pushed};
+use super::snapshot::{Progress, Snapshot, SnapshotChange, progress, was_pushed};
 use crate::event::{Event, GitChange, GitEvent};
 use crate::files::Signals;
 use crate::limits::{REPOSITORIES, SETTLE};
@@ -68,10 +68,18 @@ pub(crate) struct GitSettings {
 struct Repository {
     layout: Layout,
     before: Snapshot,
-    /// A conflict was told that is not over.
-    conflict_told: bool,
+    /// The conflict that was told last: what was in progress, and on top of which commit.
+    conflict_told: Option<Stop>,
     /// When to look at it, and since when that waits.
     due: Option<(Instant, Instant)>,
+}
+
+/// Where something stopped: a rebase stops again on top of another commit.
+type Stop = (Progress, Option<String>);
+
+/// Whether a merge, a rebase or the like is in progress in this work tree.
+pub(crate) fn is_in_progress(work_tree: &Path) -> bool {
+    Layout::of(work_tree).is_some_and(|layout| progress(&layout).is_some())
 }
 
 struct GitWatcher {
@@ -175,7 +183,8 @@ impl GitWatcher {
             self.say_once(work_tree, "its refs are in the format reftable, which is not followed");
             return;
         }
-        let conflict_told = before.progress.is_some();
+        // What was there before is known to its person.
+        let conflict_told = stop_of(&before);
         self.repositories
             .insert(work_tree.to_owned(), Repository { layout, before, conflict_told, due: None });
     }
@@ -231,8 +240,10 @@ impl GitWatcher {
         }
         let after = Snapshot::of(&layout);
         let changes = after.changes(&repository.before, |branch| was_pushed(&layout, branch));
-        let may_conflict = after.progress.filter(|_| !repository.conflict_told);
-        repository.conflict_told &= after.progress.is_some();
+        let stop = stop_of(&after).filter(|stop| repository.conflict_told.as_ref() != Some(stop));
+        if after.progress.is_none() {
+            repository.conflict_told = None;
+        }
         repository.before = after.clone();
         self.watch(&layout);
         for change in changes {
@@ -240,17 +251,16 @@ impl GitWatcher {
                 self.say_error(work_tree, &error);
             }
         }
-        if let Some(progress) = may_conflict {
-            match Git(work_tree).conflicts() {
-                Ok(paths) if paths.is_empty() => (),
-                Ok(paths) => {
-                    if let Some(repository) = self.repositories.get_mut(work_tree) {
-                        repository.conflict_told = true;
-                    }
-                    self.send(work_tree, conflict(progress, paths));
+        let Some(stop) = stop else { return };
+        match Git(work_tree).conflicts() {
+            Ok(paths) if paths.is_empty() => (),
+            Ok(paths) => {
+                self.send(work_tree, conflict(stop.0, paths));
+                if let Some(repository) = self.repositories.get_mut(work_tree) {
+                    repository.conflict_told = Some(stop);
                 }
-                Err(error) => self.say_error(work_tree, &error),
             }
+            Err(error) => self.say_error(work_tree, &error),
         }
     }
 
@@ -308,6 +318,10 @@ impl GitWatcher {
             }
         };
     }
+}
+
+fn stop_of(snapshot: &Snapshot) -> Option<Stop> {
+    Some((snapshot.progress?, snapshot.commit.clone()))
 }
 
 fn conflict(progress: Progress, paths: Vec<String>) -> GitChange {

@@ -117,7 +117,10 @@ fn is_placeholder(value: &str) -> bool {
         "option",
         "default",
     ];
-    let is_variable = value.starts_with(['$', '<', '{', '%', '&', '*', '!'])
+    // Redacted already, perhaps by the shell's reporter.
+    let is_redacted = value.starts_with("[redacted");
+    let is_variable = is_redacted
+        || value.starts_with(['$', '<', '{', '%', '&', '*', '!'])
         || value.contains("::")
         || value.contains("()")
         || value.contains("env.")

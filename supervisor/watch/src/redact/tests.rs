@@ -88,4 +88,13 @@ proptest! {
         let redacted = redact(&text);
         prop_assert_eq!(redacted.count == 0, redacted.text == text);
     }
+
+    /// What the shell's reporter redacted stays as it is in the watcher.
+    #[test]
+    fn redacting_again_changes_nothing(
+        words in prop::collection::vec(prop_oneof!["(--)?(token|password|secret)[= :]", "[a-zA-Z0-9]{1,20}", " "], 0..12)
+    ) {
+        let once = redact(&words.concat()).text;
+        prop_assert_eq!(redact(&once), Redacted { text: once, count: 0 });
+    }
 }

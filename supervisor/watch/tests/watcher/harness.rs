@@ -18,6 +18,8 @@ pub(crate) struct Watcher {
     pub(crate) dir: TempDir,
     /// The watched directory, canonical.
     pub(crate) work: PathBuf,
+    /// A watched directory outside of all repositories.
+    side: PathBuf,
     child: Child,
     observations: Receiver<Value>,
     said: Receiver<String>,
@@ -35,14 +37,19 @@ impl Watcher {
     pub(crate) fn prepared(config: &str, prepare: impl FnOnce(&Path)) -> Self {
         let dir = tempfile::tempdir().expect("a directory");
         let work = dir.path().canonicalize().expect("it is there").join("work");
-        std::fs::create_dir_all(&work).expect("it can be made");
+        let side = work.with_file_name("side");
+        for place in [&work, &side] {
+            std::fs::create_dir_all(place).expect("it can be made");
+        }
         prepare(&work);
         let file = dir.path().join("watch.yaml");
-        let watchers = "watchers: { filesystem: { paths: [WORK] } }";
+        let watchers = "watchers: { filesystem: { paths: [WORK, SIDE] } }";
         let config =
             if config.contains("watchers:") { config.to_owned() } else { format!("  {watchers}\n{config}") };
-        let text =
-            format!("shadow:\n  enabled: true\n{config}").replace("WORK", work.to_str().expect("text"));
+        let text = format!("shadow:\n  enabled: true\n{config}")
+            .replace("paths: [WORK]", "paths: [WORK, SIDE]")
+            .replace("SIDE", side.to_str().expect("text"))
+            .replace("WORK", work.to_str().expect("text"));
         std::fs::write(&file, text).expect("it can be written");
         let mut child = Command::new(env!("CARGO_BIN_EXE_talon-watch"))
             .args(["--dry-run", "--config"])
@@ -73,7 +80,7 @@ impl Watcher {
                 }
             }
         });
-        let mut watcher = Self { dir, work, child, observations, said, heard: Vec::new() };
+        let mut watcher = Self { dir, work, side, child, observations, said, heard: Vec::new() };
         watcher.wait_said("watches ");
         watcher
     }
@@ -125,7 +132,7 @@ impl Watcher {
 
     /// Saves a file that is sure to be a finding, waits for that, and returns all findings that came before.
     pub(crate) fn findings_until_now(&self) -> Vec<Value> {
-        let path = self.work.join(format!("sentinel-{}.txt", ulid()));
+        let path = self.side.join(format!("sentinel-{}.txt", ulid()));
         std::fs::write(&path, CONFLICT).expect("it can be written");
         let name = path.file_name().and_then(|name| name.to_str()).expect("text").to_owned();
         let mut found = Vec::new();
