@@ -116,7 +116,6 @@ function onGhost(ghost) {
 
 /** Those that came while nobody was here. */
 async function loadGhosts() {
-  if (!serves("GET", "/api/ghosts")) return;
   try {
     const { items } = await request("GET", "/api/ghosts", { query: { state: "waiting", limit: MOST_GHOSTS } });
     for (const ghost of [...items].reverse()) onGhost(ghost);
@@ -125,9 +124,9 @@ async function loadGhosts() {
   }
 }
 
-/** Decides about a ghost; opens the session of a turn that begins with it. Where the gateway takes no decision, `otherwise` happens. */
+/** Decides about a ghost; opens the session of a turn that begins with it. Of one that nobody keeps, `otherwise` happens. */
 export async function decideGhost(ghost, action, otherwise) {
-  if (!ghost.state || !serves("POST", "/api/ghosts/{id}")) {
+  if (!ghost.state) {
     otherwise();
     dismissGhost(ghost.id);
     return;
