@@ -17,6 +17,8 @@ const DIGEST_DIGITS: usize = 64;
 /// How many of them a finding is known by: 64 bits, for some thousands of findings of one person.
 const FINGERPRINT_DIGITS: usize = 16;
 
+/// The kind of what an event source of a plugin says.
+pub(super) const SOURCE: &str = "source";
 const KINDS: [&str; 11] = [
     "file_added",
     "file_changed",
@@ -28,7 +30,7 @@ const KINDS: [&str; 11] = [
     "rebase_failed",
     "stage",
     "boundary",
-    "source",
+    SOURCE,
 ];
 const BOUNDARIES: [&str; 5] = ["", "commit", "test_end", "prompt", "idle"];
 

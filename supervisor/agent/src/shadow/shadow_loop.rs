@@ -14,7 +14,7 @@ use talon_store::{Error, KeyValues};
 use tokio::sync::{Mutex, Notify, broadcast, watch};
 
 use super::error::ShadowError;
-use super::observation::{MAX_OBSERVATIONS, fingerprint, problem};
+use super::observation::{MAX_OBSERVATIONS, SOURCE, fingerprint, problem};
 use super::record::{SenderRecord, now, unix_ms};
 use super::store::{ShadowStore, StoredShadow};
 use crate::notify::{EventObserver, Notifier, ghost_waiting};
@@ -154,8 +154,11 @@ impl ShadowLoop {
         let mut inner = self.inner.lock().await;
         let before = inner.stored.senders.get(sender);
         let mut record = before.cloned().unwrap_or_else(|| SenderRecord::new(sender));
-        record.cooldown_ms = request.cooldown_ms.or(record.cooldown_ms);
-        record.max_ghosts_per_hour = request.max_ghosts_per_hour.or(record.max_ghosts_per_hour);
+        // A plugin's events say nothing of what the person's file has.
+        if !request.observations.iter().any(|observation| observation.kind == SOURCE) {
+            record.cooldown_ms = request.cooldown_ms;
+            record.max_ghosts_per_hour = request.max_ghosts_per_hour;
+        }
         let (mut verdicts, mut seen) = (Vec::new(), Vec::new());
         for observation in request.observations {
             let verdict = match problem(&observation) {

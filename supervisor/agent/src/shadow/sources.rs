@@ -11,7 +11,7 @@ use talon_guard::Raw;
 use talon_proto::agent::{Observation, ObserveRequest};
 
 use super::error::ShadowError;
-use super::observation::{MAX_EXCERPT_BYTES, MAX_LINE_BYTES, MAX_OBSERVATIONS, MAX_TRIGGER_BYTES};
+use super::observation::{MAX_EXCERPT_BYTES, MAX_LINE_BYTES, MAX_OBSERVATIONS, MAX_TRIGGER_BYTES, SOURCE};
 use super::shadow_loop::ShadowLoop;
 use crate::notify::EventObserver;
 
@@ -65,7 +65,7 @@ fn observation(source: &ShadowSource, event: &Event) -> Option<Observation> {
     trigger.truncate(MAX_TRIGGER_BYTES);
     Some(Observation {
         id: hex::encode(&Sha256::digest(&event.id)[..16]),
-        kind: "source".to_owned(),
+        kind: SOURCE.to_owned(),
         trigger,
         subject: line(topic),
         finding: line(&event.summary),

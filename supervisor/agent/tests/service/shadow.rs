@@ -503,3 +503,31 @@ async fn what_is_beyond_its_bounds_is_refused_by_its_observation() {
     };
     assert_eq!(refused(client.observe(many).await).code(), Code::InvalidArgument);
 }
+
+// Promises: SHADOW-1
+#[tokio::test]
+async fn the_stricter_of_what_agent_and_watcher_say_counts_while_the_watcher_says_it() {
+    let place = TestDirectory::new();
+    let (_agent, mut client) = watching(&place, "").await;
+    let strict = ObserveRequest {
+        observations: vec![finding("o1", "o1")],
+        cooldown_ms: Some(3_600_000),
+        max_ghosts_per_hour: Some(3),
+        ..ObserveRequest::default()
+    };
+    client.observe(strict).await.unwrap();
+    settled(&mut client, "o1", "ghost").await;
+    let limits = stats(&mut client).await;
+    assert_eq!((limits.cooldown_ms, limits.max_ghosts_per_hour), (3_600_000, 3));
+    let strict = ObserveRequest {
+        observations: vec![finding("o2", "o2")],
+        cooldown_ms: Some(3_600_000),
+        ..ObserveRequest::default()
+    };
+    client.observe(strict).await.unwrap();
+    assert_eq!(stats(&mut client).await.triggers[0].asked, 1, "it is too early");
+    // Without a word of the watcher's file the configuration counts.
+    observe(&mut client, vec![finding("o3", "o3")]).await;
+    settled(&mut client, "o3", "ghost").await;
+    assert_eq!(stats(&mut client).await.max_ghosts_per_hour, 1000);
+}
