@@ -135,7 +135,7 @@ fn plugin_path(spec: &PluginSpec) -> std::path::PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Environment, LoadOptions, load};
+    use crate::config::{LoadOptions, load};
 
     fn loaded(text: &str) -> (tempfile::TempDir, Loaded) {
         let dir = tempfile::tempdir().unwrap();
@@ -143,7 +143,7 @@ mod tests {
         std::fs::write(&file, text).unwrap();
         let options = LoadOptions {
             file: Some(file),
-            overlay: config::OverlayUse::Ignore,
+            overlay: crate::config::OverlayUse::Ignore,
             ..LoadOptions::of_process()
         };
         (dir, load(&options).unwrap())

@@ -79,6 +79,13 @@ pub struct AskRequest {
     /// The number of the session's last turn. If it has another one meanwhile, no turn begins: ABORTED.
     #[prost(uint64, optional, tag = "1205")]
     pub after_turn: ::core::option::Option<u64>,
+    /// An answer that reaches sampling.max_tokens ends there (Done.finish is length). Otherwise it is continued, or an error.
+    #[prost(bool, tag = "1206")]
+    pub ends_at_limit: bool,
+    /// Whose message it is in a group's session, as gw:CHANNEL/ID: a call has to be allowed to the group and to that sender. Believed on the
+    /// gateway's connection alone.
+    #[prost(string, tag = "1240")]
+    pub member: ::prost::alloc::string::String,
 }
 /// A tool of a client.
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]

@@ -41,6 +41,7 @@ async fn the_agents_own_tools_take_less_than_400_tokens() {
         channel: "cli".to_owned(),
         subagent: String::new(),
         correlation_id: String::new(),
+        member: String::new(),
     };
     let builtin = [memory.capabilities(&caller), subagents.capabilities(&caller)].map(Option::unwrap);
     let actions = builtin.iter().flat_map(|own| own.actions.iter().map(|action| (own.name.as_str(), action)));

@@ -36,9 +36,10 @@ pub struct ClientSide {
     pub past: Vec<HistoryMessage>,
     /// What followed the request already: calls and their results.
     pub exchanges: Vec<Message>,
-    /// Whether no session keeps the conversation. Then nothing is learned of the turn, and an answer is one that ends at the most tokens
-    /// that the client set.
+    /// Whether no session keeps the conversation, so that nothing is learned of the turn.
     pub is_stateless: bool,
+    /// Whether an answer that reaches the most tokens that the client set ends there.
+    pub ends_at_limit: bool,
 }
 
 /// The calls with which a turn ended, for its client to make.
@@ -105,10 +106,10 @@ impl TurnRun<'_> {
         }
     }
 
-    /// Whether the client of a stateless turn set the most tokens of its answer.
+    /// Whether the client set the most tokens of an answer, and wants one that ends there.
     pub(super) fn has_wanted_length(&self) -> bool {
-        let is_stateless = self.spec.client.as_ref().is_some_and(|client| client.is_stateless);
-        is_stateless && self.spec.sampling.max_tokens.is_some()
+        let ends_at_limit = self.spec.client.as_ref().is_some_and(|client| client.ends_at_limit);
+        ends_at_limit && self.spec.sampling.max_tokens.is_some()
     }
 
     /// The answer that ends where the client wanted it to end.

@@ -100,6 +100,7 @@ async fn every_entry_comes_back_as_it_was() {
     let journal = place.journal();
     let with = TurnOptions {
         can_answer: true,
+        member: "gw:telegram/7".to_owned(),
         within: vec!["files.*".to_owned()],
         no_tools: true,
         schema: Some(json!({ "type": "object" })),

@@ -1,10 +1,12 @@
 //! `Ask`, `Attach`, `Cancel`, `GetLoop`: turns.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use futures_util::StreamExt as _;
-use talon_agent_settings::BusyMode;
+use talon_agent_settings::{BusyMode, linked_sender};
 use talon_guard::Raw;
+use talon_listen::delegation::is_subject;
 use talon_proto::agent::chunk::Kind;
 use talon_proto::agent::{
     AskRequest, AttachRequest, CancelRequest, CancelResponse, GetLoopRequest, LoopState,
@@ -53,6 +55,7 @@ impl Service {
             detached,
             main_session,
             sender_name,
+            member,
             busy,
             client_tools,
             tool_choice,
@@ -60,6 +63,7 @@ impl Service {
             client_results,
             instructions,
             after_turn,
+            ends_at_limit,
         } = request;
         let text = self.with_client_results(client, &session_id, text, client_results).await?;
         if text.trim().is_empty() {
@@ -82,6 +86,10 @@ impl Service {
                 "a plan is written by a call, and this turn is to have no tools: leave one of both out",
             ));
         }
+        let mut side = self.client_side(client_tools, tool_choice, one_call)?;
+        if ends_at_limit {
+            side.get_or_insert_default().ends_at_limit = true;
+        }
         let client_id = known_client_id(client_id, &session_id, main_session)?;
         let setup = self.agent.setup();
         let has_queue = main_session || !client_id.is_empty();
@@ -94,6 +102,7 @@ impl Service {
             origin: MessageOrigin {
                 client_id,
                 sender_name: known_sender_name(&sender_name)?,
+                member: known_member(client, &setup.settings.agent.identities, &member)?,
                 ..MessageOrigin::default()
             },
             detached,
@@ -112,7 +121,7 @@ impl Service {
             trace,
             turn: after_turn.map(|last| last.saturating_add(1)),
             micro_usd: None,
-            client: self.client_side(client_tools, tool_choice, one_call)?,
+            client: side,
             instructions,
         };
         let session = if !session_id.is_empty() {
@@ -246,6 +255,24 @@ fn known_client_id(client_id: String, session_id: &str, main_session: bool) -> R
         ));
     }
     Ok(client_id)
+}
+
+/// Whose message it is in a group. Only the gateway speaks for several people.
+fn known_member(
+    client: &Client,
+    identities: &BTreeMap<String, Vec<String>>,
+    member: &str,
+) -> Result<String, Status> {
+    if member.is_empty() {
+        return Ok(String::new());
+    }
+    if !client.delegates {
+        return Err(Status::permission_denied("member is for the gateway, which speaks for groups: leave it out"));
+    }
+    if !is_subject(member) {
+        return Err(Status::invalid_argument("member is gw:CHANNEL/ID"));
+    }
+    Ok(linked_sender(identities, member).to_owned())
 }
 
 /// Who speaks, as one line that is control syntax for no model.

@@ -66,7 +66,7 @@ impl Service {
         let conversation = reader.read(messages)?;
         side.past = conversation.past;
         side.exchanges = conversation.exchanges;
-        side.is_stateless = true;
+        (side.is_stateless, side.ends_at_limit) = (true, true);
         let request = TurnRequest {
             text: conversation.request,
             images: conversation.images.iter().map(|(image, _)| image.clone()).collect(),

@@ -204,6 +204,7 @@ fn caller() -> Caller {
         channel: "cli".to_owned(),
         subagent: String::new(),
         correlation_id: "x".to_owned(),
+        member: String::new(),
     }
 }
 

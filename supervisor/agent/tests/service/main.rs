@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test: what cannot be unwrapped is its failure")]
 
 mod approvals;
+mod completions;
 mod costs;
 mod delegation;
 mod follow;

@@ -44,6 +44,8 @@ answers:
   - { when: { user: "^slow", result: "not known" }, say: "Nobody knows." }
   - { when: { user: "^slow" }, say: "It waited." }
   - { when: { user: "^hang" }, say: "Once upon a time", hang: true }
+  - { when: { user: "^glance", step: 1 }, say: "I look.", call: [ { tool: files__read, arguments: { path: a } }, { tool: look, arguments: { at: home } } ] }
+  - { when: { user: "^(glance|The results of the calls)" }, say: "It was seen." }
   - { when: { user: "^remember", step: 1 }, call: [ { tool: memory__save, arguments: { content: "likes tea" } } ] }
   - { when: { user: "^remember" }, say: "It is remembered." }
   - { when: { user: "^delegate", step: 1 }, call: [ { tool: subagent__run, arguments: { agent: ResearchAgent, task: "dig for gold" } } ] }

@@ -16,7 +16,7 @@ fn spec(setting: &Setting, request: &str, side: ClientSide) -> TurnSpec {
         description: "Looks.".to_owned(),
         parameters: json!({"type": "object", "properties": {"at": {"type": "string"}}, "required": ["at"]}),
     };
-    let client = ClientSide { tools: vec![(look, false)], is_stateless: true, ..side };
+    let client = ClientSide { tools: vec![(look, false)], is_stateless: true, ends_at_limit: true, ..side };
     TurnSpec { client: Some(Box::new(client)), journal: None, ..setting.spec(request) }
 }
 

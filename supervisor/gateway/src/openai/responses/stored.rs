@@ -155,6 +155,7 @@ fn ask(
         client_tools: request.tools.clone(),
         tool_choice: request.choice.clone(),
         one_call: request.one_call,
+        ends_at_limit: true,
         instructions: instructions.join("\n\n"),
         ..AskRequest::default()
     }
