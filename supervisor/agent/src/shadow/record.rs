@@ -33,6 +33,17 @@ impl SenderRecord {
         Self { sender: sender.to_owned(), ..Self::default() }
     }
 
+    /// Whether a restart with this record is as good as one with the other: ids alone are not worth a write, since events without a
+    /// finding change nothing if they come again.
+    pub(super) fn is_as_good_as(&self, other: &Self) -> bool {
+        let without_ids = |record: &Self| {
+            let mut record = record.clone();
+            record.policy.known_ids.clear();
+            record
+        };
+        without_ids(self) == without_ids(other)
+    }
+
     pub(super) fn limits(&self, keys: &ShadowKeys) -> PolicyLimits {
         policy_limits(keys).stricter(self.cooldown_ms, self.max_ghosts_per_hour)
     }

@@ -174,8 +174,11 @@ impl ShadowLoop {
             }
         }
         record.tidy(now());
-        if before != Some(&record) && (before.is_some() || !verdicts.is_empty()) {
+        let is_known = before.is_some() || !verdicts.is_empty();
+        if is_known && !before.is_some_and(|before| before.is_as_good_as(&record)) {
             self.store.put_sender(&record).await?;
+        }
+        if is_known {
             inner.stored.senders.insert(sender.to_owned(), record.clone());
         }
         for observation in seen {
