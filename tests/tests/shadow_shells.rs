@@ -109,6 +109,19 @@ impl Shell {
         assert_eq!(found.last().expect("it is not empty")["boundary"], "test_end");
     }
 
+    /// A ghost that waits is shown before the next prompt, and once.
+    async fn check_ghost(&self) {
+        let ghost = "talon: Tests fail. Fix them?  [talon shadow show 01K0]";
+        std::fs::write(self.dir.path().join("talon/ghosts"), format!("{ghost}\n"))
+            .expect("it can be written");
+        self.run("clear");
+        self.run("echo o''ne");
+        self.run("echo t''wo");
+        let wanted = |text: &str| text.contains(ghost) && text.lines().any(|line| line.trim() == "two");
+        let shown = self.terminal.wait_for("the ghost", wanted).await;
+        assert_eq!(shown.matches(ghost).count(), 1, "{shown}");
+    }
+
     /// Waits until the watcher has seen what was saved: a finding that is saved later comes later.
     fn edited(&self) {
         let conflict = "<<<<<<< a\nx\n=======\ny\n>>>>>>> b\n";
@@ -138,12 +151,14 @@ fn is_installed(shell: &str) -> bool {
     is_there
 }
 
-// Promises: SHADOW-78, SHADOW-74
+// Promises: SHADOW-78, SHADOW-74, SHADOW-83
 #[tokio::test]
 async fn bash_reports_its_commands() {
     // As Debian sets it: repeated commands and those with a space are not in the history.
     let settings = ["HISTCONTROL=ignoreboth", "PROMPT_COMMAND='true'", "eval \"$(TALON shell-init bash)\""];
-    Shell::start(&["bash", "--norc", "-i"], &settings).await.check();
+    let shell = Shell::start(&["bash", "--norc", "-i"], &settings).await;
+    shell.check();
+    shell.check_ghost().await;
 }
 
 // Promises: SHADOW-78
@@ -153,19 +168,23 @@ async fn bash_reports_beside_other_prompt_commands() {
     Shell::start(&["bash", "--norc", "-i"], &settings).await.check();
 }
 
-// Promises: SHADOW-78, SHADOW-74
+// Promises: SHADOW-78, SHADOW-74, SHADOW-83
 #[tokio::test]
 async fn zsh_reports_its_commands() {
     if is_installed("zsh") {
         let settings = ["setopt hist_ignore_space hist_ignore_dups", "eval \"$(TALON shell-init zsh)\""];
-        Shell::start(&["zsh", "-f", "-i"], &settings).await.check();
+        let shell = Shell::start(&["zsh", "-f", "-i"], &settings).await;
+        shell.check();
+        shell.check_ghost().await;
     }
 }
 
-// Promises: SHADOW-78, SHADOW-74
+// Promises: SHADOW-78, SHADOW-74, SHADOW-83
 #[tokio::test]
 async fn fish_reports_its_commands() {
     if is_installed("fish") {
-        Shell::start(&["fish", "--no-config", "-i"], &["TALON shell-init fish | source"]).await.check();
+        let shell = Shell::start(&["fish", "--no-config", "-i"], &["TALON shell-init fish | source"]).await;
+        shell.check();
+        shell.check_ghost().await;
     }
 }

@@ -23,6 +23,7 @@ mod git;
 mod limits;
 mod notice;
 mod observation;
+mod prompt_file;
 mod queue;
 mod redact;
 mod runtime_dir;

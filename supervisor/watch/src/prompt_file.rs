@@ -123,7 +123,10 @@ mod tests {
         assert_eq!(waiting.line().unwrap(), "talon: Tests fail. Run it? (1 more)  [talon shadow show B2]");
         waiting.take(ghost("B2", 3, "dismissed", "Run it?"));
         let line = waiting.line().unwrap();
-        assert!(!line.contains('\u{1b}') && !line.contains('\n') && line.ends_with("[talon shadow show A1]"), "{line}");
+        assert!(
+            !line.contains('\u{1b}') && !line.contains('\n') && line.ends_with("[talon shadow show A1]"),
+            "{line}"
+        );
         waiting.take(ghost("A1", 4, "expired", ""));
         assert_eq!(waiting.line(), None);
         (0..300).for_each(|n| waiting.take(ghost(&n.to_string(), n, "waiting", &"x".repeat(9999))));

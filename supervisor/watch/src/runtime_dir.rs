@@ -6,6 +6,14 @@ use std::path::{Path, PathBuf};
 /// The name of the socket to which shells report.
 const SHELL_SOCKET: &str = "watch.sock";
 
+/// The name of the file with what shells show before a prompt.
+const GHOSTS_FILE: &str = "ghosts";
+
+/// The path of the file with what shells show before a prompt, beside their socket.
+pub(crate) fn ghosts_file() -> Option<PathBuf> {
+    Some(shell_socket()?.with_file_name(GHOSTS_FILE))
+}
+
 /// The path of the shells' socket; none without `XDG_RUNTIME_DIR`, since no other directory is this user's
 /// alone for sure.
 pub(crate) fn shell_socket() -> Option<PathBuf> {

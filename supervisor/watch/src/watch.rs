@@ -21,7 +21,7 @@ use crate::limits::{EVENTS, TICK};
 use crate::notice::{Notices, say};
 use crate::queue::Queue;
 use crate::shell::History;
-use crate::{files, git, shell};
+use crate::{files, git, prompt_file, runtime_dir, shell};
 
 /// How long what waits may take to be sent at the end.
 const LAST_SEND: Duration = Duration::from_secs(2);
@@ -93,6 +93,9 @@ pub(crate) async fn run(config: Config, roots: Vec<PathBuf>, target: Target) -> 
     let mut sink = match target {
         Target::DryRun => Sink::Stdout(queue),
         Target::Agent(path) => {
+            if let Some(file) = runtime_dir::ghosts_file().filter(|_| config.watchers.shell.show_ghosts) {
+                tokio::spawn(prompt_file::keep(path.clone(), file));
+            }
             let settings = AgentSettings {
                 socket: path,
                 cooldown_ms: config
@@ -111,7 +114,7 @@ pub(crate) async fn run(config: Config, roots: Vec<PathBuf>, target: Target) -> 
     sink.finish().await;
     if let Some(path) = socket {
         // Gone already, else.
-        let _ = std::fs::remove_file(path);
+        let _ = std::fs::remove_file(&path);
     }
     result.map_err(|error| format!("cannot write the output: {error}"))
 }

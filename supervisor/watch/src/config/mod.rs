@@ -93,6 +93,8 @@ pub(crate) struct Shell {
     /// Whether failed commands count. Default: true.
     #[serde(alias = "watchErrors")]
     pub(crate) watch_errors: bool,
+    /// Whether shells with the integration show a ghost that waits before their next prompt. Default: false.
+    pub(crate) show_ghosts: bool,
 }
 
 /// `shadow.watchers.git`.
@@ -167,7 +169,7 @@ impl Default for Filesystem {
 
 impl Default for Shell {
     fn default() -> Self {
-        Self { enabled: true, history_file: None, watch_errors: true }
+        Self { enabled: true, history_file: None, watch_errors: true, show_ghosts: false }
     }
 }
 

@@ -2,11 +2,20 @@
 # Commands that begin with a space are not reported. Nothing waits, and without a watcher nothing happens.
 if [[ $- == *i* && -z ${__talon_watch-} && ${BASH_VERSINFO[0]}${BASH_VERSINFO[1]} -ge 44 ]]; then
   __talon_watch=@PROGRAM@
-  __talon_started= __talon_number= __talon_text= __talon_word= __talon_none=
+  __talon_started= __talon_number= __talon_word= __talon_none= __talon_ghost=
+  # Shows a ghost that waits, once, where the watcher's `show_ghosts` asks for it.
+  __talon_show() {
+    local file=${XDG_RUNTIME_DIR-}/talon/ghosts ghost
+    if [[ -O $file ]] && IFS= read -r ghost <"$file" && [[ $ghost != "$__talon_ghost" ]]; then
+      __talon_ghost=$ghost
+      printf '%s\n' "$ghost"
+    fi
+  }
   # $1: the exit code; $2: the last word of the command.
   __talon_prompt() {
     local code=$1 word=$2 started=$__talon_started entry number text ms=0
     __talon_started=
+    __talon_show
     # Nothing was run: an empty line, or the first prompt.
     [[ -n $started ]] || return "$code"
     entry=$(HISTTIMEFORMAT= builtin history 1)

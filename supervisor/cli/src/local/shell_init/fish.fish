@@ -11,4 +11,13 @@ if status is-interactive; and not set -q __talon_watch
         printf '%s' "$text" | $__talon_watch report --exit $code --directory "$PWD" --duration-ms "$ms" >/dev/null 2>&1 &
         disown $last_pid 2>/dev/null
     end
+    # Shows a ghost that waits, once, where the watcher's `show_ghosts` asks for it.
+    function __talon_show --on-event fish_prompt
+        set -l file "$XDG_RUNTIME_DIR/talon/ghosts"
+        test -O "$file"; or return
+        read -l ghost <"$file"; or return
+        test "$ghost" = "$__talon_ghost"; and return
+        set -g __talon_ghost "$ghost"
+        printf '%s\n' "$ghost"
+    end
 end
