@@ -12,6 +12,7 @@ use talon_audit::record::{
     Arguments, Body, Call as CallRecord, Caller, Operation as OperationRecord, Verdicts,
 };
 use talon_audit::{AuditLog, Concurrency, LogEvent, Settings};
+use talon_extensions::Role;
 use talon_guard::{Call, Guarded, Report};
 use talon_plugin::{EventKind, Events, NewEvent};
 use talon_proto::host::AuditStatus;
@@ -82,6 +83,8 @@ impl Audit {
         let record = self.0.as_ref().map(|on| {
             on.calls.fetch_add(1, Ordering::Relaxed);
             let arguments = match on.arguments {
+                // They are somebody's credential, and a password is found by its digest.
+                _ if call.role == Some(Role::AuthProvider.as_str()) => Arguments::default(),
                 AuditArguments::None => Arguments::default(),
                 AuditArguments::Digest => Arguments::digest(&arguments_json(call)),
                 AuditArguments::Text => Arguments::text(&arguments_json(call)),

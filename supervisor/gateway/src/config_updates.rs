@@ -5,9 +5,9 @@ use std::time::Duration;
 use talon_proto::host::{Event, WatchEventsRequest};
 use tokio::sync::broadcast;
 
-use crate::app::App;
+use crate::backends::Backends;
 use crate::events::session::ConfigUpdated;
-use crate::identity::{Caller, Role, Scope};
+use crate::identity::{Caller, Scope};
 
 /// What the supervisor calls a change that is in force.
 const CHANGED: &str = "config_reloaded";
@@ -45,19 +45,19 @@ pub(crate) async fn next(updates: &mut Option<broadcast::Receiver<ConfigUpdated>
     std::future::pending().await
 }
 
-/// Follows the supervisor's events for as long as it is polled.
-pub(crate) async fn follow(app: App) {
+/// Follows the supervisor's events for as long as it is polled. `may_watch`: whether the gateway's role suffices for that now.
+pub(crate) async fn follow(backends: Backends, updates: ConfigUpdates, may_watch: impl Fn() -> bool) {
     let caller = Caller { scopes: [Scope::Operate].into_iter().collect(), ..Caller::gateway() };
     loop {
         // A gateway that may do no more than its callers' calls has no client that reads the configuration.
-        if app.settings().max_role >= Role::Operate {
+        if may_watch() {
             let request = WatchEventsRequest { plugin: String::new(), without_calls: true };
-            if let Ok(events) = app.backends.host(&caller).watch_events(request).await {
+            if let Ok(events) = backends.host(&caller).watch_events(request).await {
                 let mut events = events.into_inner();
                 while let Ok(Some(event)) = events.message().await {
                     if event.kind == CHANGED {
                         // Without a connection nobody is told.
-                        let _told = app.config_updates.0.send(update(&event));
+                        let _told = updates.0.send(update(&event));
                     }
                 }
             }

@@ -16,6 +16,8 @@
 //! | `settings` | what the operator set |
 //! | [`listener`] | connections: accepted within limits, with TLS if set |
 //! | `credentials` | whom the supervisor knows by a token |
+//! | [`auth_providers`] | whom a plugin knows by a credential, as `extensions.auth` says |
+//! | `role_answer` | the structured answer of an action that plays a role |
 //! | [`backends`] | requests to host and agent, each for a caller |
 //! | [`identity`] | who a request is for, and from which address it came |
 //! | [`problem`] | errors as RFC 9457 has them, and the id of a request |
@@ -26,6 +28,7 @@
 //! | `pages` | the two pages for browsers, which are clients like any other |
 //! | `sse` | events over HTTP |
 //! | `openai` | the routes under `/v1`, in OpenAI's dialect |
+//! | [`routes`] | the paths below `/x/`, which plugins answer |
 //! | `session_events` | the events of a caller's sessions, across restarts of the agent |
 //! | `ghosts` | what the shadow loop says to a caller, likewise |
 //! | `events` | what both carry: pure types, and what a message of the agent becomes |
@@ -36,6 +39,7 @@
 
 pub mod api;
 pub mod app;
+pub mod auth_providers;
 pub mod backends;
 mod background;
 mod config_updates;
@@ -50,7 +54,9 @@ mod openai;
 mod pages;
 pub mod problem;
 mod random;
+mod role_answer;
 pub mod router;
+pub mod routes;
 mod run;
 mod session_events;
 pub mod settings;

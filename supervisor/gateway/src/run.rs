@@ -7,6 +7,7 @@ use std::time::Duration;
 use talon_child::ExitReason;
 use talon_child::signals::Signals;
 use talon_control::{Control, ControlError, Packet, memfd};
+use talon_extensions::{Extensions, ParseExtensionsError};
 use talon_proto::gateway::{
     AgentConnection, Configure, HostConnection, Listening, Ping, Pong, Ready, Refused, ToGateway,
     from_gateway, to_gateway,
@@ -15,18 +16,21 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
+use crate::auth_providers::AuthProviders;
 use crate::backends::Backends;
 use crate::config_updates;
 use crate::control::{ConnectionError, SupervisorConnector, SupervisorControl, message};
 use crate::credentials::{HostCredentials, follow_revocations};
+use crate::identity::Role;
 use crate::listener::{Certificates, ListenError, Server, TlsError, Traffic, bind, handed_in, serve};
 use crate::router::router;
+use crate::routes::PluginRoutes;
 use crate::settings::{Settings, SettingsError};
 
 /// How long requests may take to finish at shutdown. The supervisor waits somewhat longer.
 const CLOSE_GRACE: Duration = Duration::from_secs(3);
-/// The longest certificate chain and key: some certificates of a few kilobytes each.
-const MAX_TLS_BYTES: u64 = 1 << 20;
+/// The longest file beside a configuration: some certificates of a few kilobytes each, and 256 routes with the longest templates.
+const MAX_FILE_BYTES: u64 = 16 << 20;
 
 /// Serves the supervisor at the other end of `control`, until it is closed or SIGTERM arrives.
 pub async fn run(control: OwnedFd) -> ExitReason {
@@ -79,12 +83,14 @@ enum StartError {
 enum ConfigureError {
     #[error(transparent)]
     Settings(#[from] SettingsError),
-    #[error("the certificate did not come with the configuration: {0}")]
+    #[error("what belongs to the configuration did not come with it: {0}")]
     File(#[from] memfd::ReadError),
-    #[error("the certificate did not come with the configuration")]
+    #[error("what belongs to the configuration did not come with it")]
     NoFile,
     #[error(transparent)]
     Tls(#[from] TlsError),
+    #[error("{0}")]
+    Extensions(#[from] ParseExtensionsError),
 }
 
 impl From<ConfigureError> for StartError {
@@ -134,11 +140,20 @@ fn read(
     descriptor: Option<OwnedFd>,
     certificates: &Certificates,
 ) -> Result<Settings, ConfigureError> {
-    let settings = Settings::try_from(configure)?;
+    let mut settings = Settings::try_from(configure)?;
+    let length = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
+    let bytes = if configure.tls.is_some() || configure.extensions_bytes > 0 {
+        memfd::read(descriptor.ok_or(ConfigureError::NoFile)?, MAX_FILE_BYTES)?
+    } else {
+        Vec::new()
+    };
+    let start = bytes.len().checked_sub(length(configure.extensions_bytes)).ok_or(ConfigureError::NoFile)?;
+    let (tls_bytes, extensions) = bytes.split_at(start);
+    let Extensions { routes, auth, .. } = Extensions::from_bytes(extensions)?;
+    (settings.routes, settings.auth) = (PluginRoutes::new(routes), AuthProviders::new(auth));
     if let Some(tls) = &configure.tls {
-        let bytes = memfd::read(descriptor.ok_or(ConfigureError::NoFile)?, MAX_TLS_BYTES)?;
-        let length = usize::try_from(tls.certificate_bytes).unwrap_or(usize::MAX);
-        let (chain, key) = bytes.split_at_checked(length).ok_or(ConfigureError::NoFile)?;
+        let (chain, key) =
+            tls_bytes.split_at_checked(length(tls.certificate_bytes)).ok_or(ConfigureError::NoFile)?;
         certificates.set(chain, key)?;
     } else {
         certificates.clear();
@@ -180,7 +195,10 @@ impl RunningGateway {
         let following = follow_revocations(app.backends.clone(), app.revocations.clone());
         let ending = app.ending();
         tokio::spawn(async move { ending.run_until_cancelled(following).await });
-        let (ending, following) = (app.ending(), config_updates::follow(app.clone()));
+        let settings = app.clone();
+        let may_watch = move || settings.settings().max_role >= Role::Operate;
+        let following = config_updates::follow(app.backends.clone(), app.config_updates.clone(), may_watch);
+        let ending = app.ending();
         tokio::spawn(async move { ending.run_until_cancelled(following).await });
         let traffic = server.traffic();
         Self { app, server, certificates, connector, traffic }

@@ -146,7 +146,9 @@ pub(super) fn accept(
         subject: crate::audit::subject(&permitted.peer, &call),
         session,
         trace_id,
-        arguments: (dispatcher.raw_bytes() > 0).then(|| crate::audit::arguments_json(&call)),
+        // An auth provider's have somebody's credential.
+        arguments: (dispatcher.raw_bytes() > 0 && call.role != Some(ExtensionRole::AuthProvider.as_str()))
+            .then(|| crate::audit::arguments_json(&call)),
         call: &call,
     });
     call.layer_timings = timings;

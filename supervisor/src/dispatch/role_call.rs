@@ -63,7 +63,7 @@ pub(super) fn role_call(
         check_keeps_no_state(peer, request, config)?;
         return Ok(None);
     }
-    if !peer.is_agent() && !is_state {
+    if !peer.is_agent() && !peer.is_gateway() && !is_state {
         return Err(Status::permission_denied(
             "a role is for calls of the supervisor's own services: call the action without it, or try an entry with \
              `talon extension test`",
@@ -72,6 +72,10 @@ pub(super) fn role_call(
     let role: Role = request.role.parse().map_err(|error| Status::invalid_argument(format!("{error}")))?;
     // The state service calls the storage backend and nothing else; nobody else calls that one.
     if is_state != (role == Role::StorageBackend) {
+        return Err(Status::permission_denied(format!("the role {role} is for calls of {}", role.caller())));
+    }
+    // The agent calls those of the gateway, too: an operator tries entries through it. The gateway calls its own alone.
+    if peer.is_gateway() && role.caller() != "talon-gateway" {
         return Err(Status::permission_denied(format!("the role {role} is for calls of {}", role.caller())));
     }
     if !request.context.is_empty() || request.for_model || !request.within.is_empty() {

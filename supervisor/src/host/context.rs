@@ -12,7 +12,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tonic::{Request, Status};
 
 use super::closing::StreamCloser;
-use super::diagnosis::Diagnoses;
+use super::doctor_run::Diagnoses;
 use super::exit_requests::ExitSender;
 use crate::agent;
 use crate::audit::{Audit, OperationRecording};

@@ -17,6 +17,7 @@
 mod apply;
 mod bounded_read;
 mod outcome;
+mod overlay_write;
 mod patch;
 mod plan;
 mod plugin_change;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use sha2::{Digest as _, Sha256};
 use talon_proto::host::ConfigValue;
 
+use super::overlay_write::OverlayWrite;
 use super::reloader::Reloader;
 use super::trigger::ReloadTrigger;
 use crate::blocking::blocking;
@@ -57,28 +58,6 @@ pub(crate) enum PatchError {
     Storage(#[from] StorageError),
     #[error("{0}")]
     Unreadable(String),
-}
-
-/// A text to write as the overlay, and the one to put back.
-#[derive(Debug, Clone)]
-pub(super) struct OverlayWrite {
-    file: OverlayFile,
-    text: Arc<str>,
-    before: Arc<str>,
-}
-
-impl OverlayWrite {
-    pub(super) async fn commit(&self) -> Result<(), StorageError> {
-        let Self { file, text, .. } = self.clone();
-        blocking(move || file.write(&text)).await
-    }
-
-    pub(super) async fn undo(&self) {
-        let Self { file, before, .. } = self.clone();
-        if let Err(error) = blocking(move || file.write(&before)).await {
-            tracing::error!("the overlay could not be put back: {error}");
-        }
-    }
 }
 
 impl Reloader {
@@ -152,7 +131,7 @@ impl Reloader {
         if let Err(errors) = blocking(move || config::load(&checking)).await {
             return Ok(PatchOutcome { problems: problems(&errors), ..PatchOutcome::default() });
         }
-        let write = OverlayWrite { file: file.clone(), text: written, before: text.into() };
+        let write = OverlayWrite::new(file.clone(), written, text.into());
         let outcome = self.take_over(options, dry_run, ReloadTrigger::Overlay, Some(write)).await;
         let whole = |message| PatchProblem { key: String::new(), message };
         let mut patched = PatchOutcome {

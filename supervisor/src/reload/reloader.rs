@@ -12,7 +12,7 @@ use talon_sanitize::{Sanitized, SettingsError};
 
 use super::bounded_read::BoundedReader;
 use super::outcome::{PluginOutcome, ReloadOutcome};
-use super::patch::OverlayWrite;
+use super::overlay_write::OverlayWrite;
 use super::plan::{self, Plan};
 use super::trigger::ReloadTrigger;
 use crate::audit::Audit;

@@ -18,7 +18,7 @@ const SOURCES = {
   extensions: ["/api/extensions", {}, 15_000],
   schedule: ["/api/schedule", {}, 30_000],
   notifications: ["/api/notifications", { state: "given_up", limit: 20 }, 30_000],
-  doctor: ["/api/doctor", {}, 60_000],
+  doctor: ["/api/doctor", {}, 300_000],
 };
 
 /** What was read last, also for the overview. */

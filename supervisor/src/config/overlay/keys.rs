@@ -4,11 +4,8 @@ use serde_json::Value;
 use talon_plugin_config::document::origin::KeyPath;
 use talon_plugin_config::document::shape::{Shape, ShapeKind};
 
+use super::default_keys::DEFAULT_KEYS;
 use crate::config::schema;
-
-/// What `gateway.config_keys` has unless set: how the agent behaves, what models may cost, and what is logged.
-pub(crate) const DEFAULT_KEYS: [&str; 7] =
-    ["agent", "orchestrator", "shadow", "log.level", "models.default", "models.fallback", "models.budget"];
 
 /// Keys that no configuration opens: what guards the machine, and what decides who may change what. `gateway` is among them, so that
 /// nobody who may change the overlay gives themselves more of it.
@@ -68,7 +65,9 @@ impl OverlayKeys {
     fn not_listed(&self) -> String {
         let text = match self.allowed.is_empty() {
             true => "cannot be changed here, since gateway.config_keys is empty: write it in the config file",
-            false => "is not among the keys of gateway.config_keys: write it in the config file, or add it there",
+            false => {
+                "is not among the keys of gateway.config_keys: write it in the config file, or add it there"
+            }
         };
         text.to_owned()
     }

@@ -6,7 +6,7 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | `keys` | which keys it may hold |
+//! | `keys`, `default_keys` | which keys it may hold |
 //! | `document` | its text: read, changed, written |
 //! | `layer` | its values among the others |
 //! | `storage` | its file |
@@ -14,6 +14,7 @@
 //!
 //! It is written by the supervisor alone. Nothing in it is substituted, and nothing in it names a program, a path or a secret.
 
+mod default_keys;
 mod document;
 mod history;
 mod keys;
@@ -23,9 +24,9 @@ mod storage;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+pub(crate) use self::default_keys::DEFAULT_KEYS;
 pub(crate) use self::document::{Edit, OverlayDocument};
 pub(crate) use self::history::{History, KeyChange};
-pub(crate) use self::keys::DEFAULT_KEYS;
 pub(crate) use self::keys::OverlayKeys;
 pub(super) use self::keys::is_ever_allowed;
 pub(crate) use self::storage::{OverlayFile, StorageError};
