@@ -42,7 +42,9 @@ fn the_service_is_rated_at_three_or_better() {
 // Promises: UNIT-4
 #[test]
 fn systemd_knows_every_line_of_the_units() {
-    for name in ["talon.service", "talon.socket", "talon-admin.socket", "talon-gateway.socket"] {
+    for name in
+        ["talon.service", "talon.socket", "talon-admin.socket", "talon-gateway.socket", "talon-watch.service"]
+    {
         let Some(output) = systemd_analyze("systemd_knows_every_line_of_the_units", &["verify", &unit(name)])
         else {
             return;

@@ -3,7 +3,7 @@
 //! What happened is told by git's own files (HEAD, refs, their logs, `MERGE_HEAD`, `rebase-merge`), which are
 //! followed without hooks. What a commit or the index contains is asked of the `git` program, with nothing of
 //! the repository's configuration that runs programs: the same git that the person uses knows packs, worktrees,
-//! partial clones and hash kinds, and a library that does would be fifty crates.
+//! partial clones and hash kinds (docs/decisions/0046).
 //!
 //! ```text
 //! inotify ── repository ── rests ──► Snapshot ── changes() ──► git diff-tree … ──► GitEvent
