@@ -1,5 +1,7 @@
 //! Ghosts over the gateway, before a real agent.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 use talon_proto::agent::agent_client::AgentClient;
 use talon_proto::agent::{Observation, ObserveRequest};
@@ -10,7 +12,10 @@ use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use talon_tests::gateway_client::{Setting, WAIT, says};
+use talon_tests::gateway_client::{Setting, Socket, WAIT, says};
+
+/// How long an observation is waited for that may have come too early.
+const POLL: Duration = Duration::from_millis(300);
 
 const PROPOSAL: &str =
     r#"{"observation": "A test fails.", "proposal": "Mend the test.", "confidence": "high"}"#;
@@ -35,12 +40,13 @@ async fn watching() -> Setting {
     Setting { supervisor, provider, address }
 }
 
-async fn observe(setting: &Setting, id: &str) {
+/// What a watcher saw; with a trigger, a test that failed.
+async fn observe(setting: &Setting, id: &str, trigger: &str) {
     let mut agent = AgentClient::new(dial(&setting.supervisor.agent_socket()).await.expect("it listens"));
     let seen = Observation {
         id: id.to_owned(),
         kind: "command".to_owned(),
-        trigger: "test_failed".to_owned(),
+        trigger: trigger.to_owned(),
         directory: "/code/parser".to_owned(),
         repository: "/code/parser".to_owned(),
         subject: "cargo test".to_owned(),
@@ -51,6 +57,19 @@ async fn observe(setting: &Setting, id: &str) {
     let request = ObserveRequest { observations: vec![seen], ..ObserveRequest::default() };
     let taken = agent.observe(request).await.expect("it takes observations").into_inner();
     assert_eq!(taken.verdicts[0].verdict, "taken");
+}
+
+/// Observations are not durable: has some be seen until the connection hears of one.
+async fn wait_until_heard(setting: &Setting, socket: &mut Socket) {
+    let heard = async {
+        for number in 0_u32.. {
+            observe(setting, &format!("e{number}"), "").await;
+            if timeout(POLL, socket.one("shadow.event")).await.is_ok() {
+                return;
+            }
+        }
+    };
+    timeout(WAIT, heard).await.expect("in time");
 }
 
 // Promises: SHADOW-29, SHADOW-30
@@ -70,8 +89,14 @@ async fn observations_and_ghosts_are_events_and_a_person_decides_over_http() {
     stream.write_all(request.as_bytes()).await.expect("it reads");
     let mut lines = BufReader::new(stream).lines();
     while !lines.next_line().await.expect("a head").expect("a head").is_empty() {}
-    observe(&setting, "o1").await;
-    let seen = socket.one("shadow.event").await;
+    wait_until_heard(&setting, &mut socket).await;
+    observe(&setting, "o1", "test_failed").await;
+    let seen = loop {
+        let seen = socket.one("shadow.event").await;
+        if seen["payload"]["id"] == "o1" {
+            break seen;
+        }
+    };
     assert_eq!(
         (&seen["payload"]["trigger"], &seen["payload"]["subject"], &seen["payload"]["boundary"]),
         (&json!("test_failed"), &json!("cargo test"), &json!("test_end"))
