@@ -203,6 +203,8 @@ export interface ChannelMessage {
   isGroup?: boolean;
   /** Files that belong to it. */
   media?: Array<MediaFile> | null;
+  /** Whether the channel marks it as for the agent. In a group only what is marked, or names the agent, is (`gateway.routing`). */
+  mentioned?: boolean | null;
   /** Who says it: with a token of the scope `channel`, a sender of it; otherwise the caller, or absent. */
   senderId?: string | null;
   /** What people call the sender. Models see it in groups. */
@@ -322,7 +324,8 @@ export interface ConfigSource {
   path: Array<string>;
   /** default, file, overlay, environment or flag */
   source: string;
-  value: Record<string, unknown>;
+  /** Of any type. */
+  value: unknown;
   /** File, line and column, or the variable, or the flag. */
   where: string;
   /** Why not, and what to do instead. */

@@ -1,9 +1,17 @@
 //! The schema of [`Config`], derived from its types.
 
+use std::sync::LazyLock;
+
 use serde_json::Value;
 use talon_plugin_config::document::shape::{Shape, file_schema};
 
 use super::types::Config;
+
+/// The shape of the whole configuration, made once: for what looks at single keys.
+pub(crate) fn shared() -> &'static Shape {
+    static SHAPE: LazyLock<Shape> = LazyLock::new(config);
+    &SHAPE
+}
 
 /// The shape of the whole configuration.
 pub(crate) fn config() -> Shape {

@@ -27,14 +27,14 @@ const NEVER_OF_PLUGINS: [&str; 9] =
 /// The keys that the overlay may hold.
 #[derive(Debug, Clone)]
 pub(crate) struct OverlayKeys {
-    root: Shape,
+    root: &'static Shape,
     allowed: Vec<KeyPath>,
 }
 
 impl OverlayKeys {
     /// These keys, with all below them.
     pub(crate) fn new(allowed: &[String]) -> Self {
-        Self { root: schema::config(), allowed: allowed.iter().map(|key| parse(key)).collect() }
+        Self { root: schema::shared(), allowed: allowed.iter().map(|key| parse(key)).collect() }
     }
 
     /// What they are, for messages and clients.
@@ -55,7 +55,7 @@ impl OverlayKeys {
         if !self.is_below_allowed(key) {
             return Some(self.not_listed());
         }
-        unfit(shape_at(&self.root, key)?, value, key)
+        unfit(shape_at(self.root, key)?, value, key)
     }
 
     fn is_below_allowed(&self, key: &KeyPath) -> bool {
@@ -81,7 +81,7 @@ pub(in crate::config) fn is_ever_allowed(key: &str) -> Result<(), String> {
     }
     // Later versions may have it; `shadow` is a default.
     let known = DEFAULT_KEYS.iter().any(|known| parse(known) == key);
-    match shape_at(&schema::config(), &key) {
+    match shape_at(schema::shared(), &key) {
         Some(_) => Ok(()),
         None if known => Ok(()),
         None => Err("is no key of the configuration".to_owned()),
