@@ -35,6 +35,7 @@ fn brought() -> impl Strategy<Value = Brought> {
         CallOutcome::Failed,
         CallOutcome::NotOffered,
         CallOutcome::OverTheLimit,
+        CallOutcome::HandedOver,
     ]);
     prop_oneof![
         1 => Just(Brought::Ready),
@@ -193,7 +194,8 @@ proptest! {
                 .apply(fact, at)
                 .map_err(|error| TestCaseError::fail(error.to_string()))?;
             transitions += advance.records.len() as u64;
-            told += advance.effects.iter().filter(|e| matches!(e, Effect::TellDone(_) | Effect::TellEnd(_))).count();
+            let tells = |e: &&Effect| matches!(e, Effect::TellDone(_) | Effect::TellHandedOver | Effect::TellEnd(_));
+            told += advance.effects.iter().filter(tells).count();
             prop_assert!(transitions <= longest, "{transitions} of {longest}");
             holds(&turn)?;
         }

@@ -69,7 +69,7 @@ impl Service {
         if text.trim().is_empty() {
             return Err(Status::invalid_argument("the question is empty: say what is wanted"));
         }
-        if text.len() + schema.len() > MAX_PLAIN_REQUEST_BYTES {
+        if text.len() + schema.len() + instructions.len() > MAX_PLAIN_REQUEST_BYTES {
             return Err(Status::out_of_range(format!(
                 "without its images and files the question has more than {MAX_PLAIN_REQUEST_BYTES} bytes: put what is long into a file that a \
                  tool can read"
@@ -267,7 +267,9 @@ fn known_member(
         return Ok(String::new());
     }
     if !client.delegates {
-        return Err(Status::permission_denied("member is for the gateway, which speaks for groups: leave it out"));
+        return Err(Status::permission_denied(
+            "member is for the gateway, which speaks for groups: leave it out",
+        ));
     }
     if !is_subject(member) {
         return Err(Status::invalid_argument("member is gw:CHANNEL/ID"));

@@ -100,6 +100,11 @@ impl Service {
         if tools.is_empty() && choice.is_none() {
             return Ok(None);
         }
+        let bytes = tools.iter().map(|tool| tool.name.len() + tool.description.len() + tool.parameters.len());
+        if bytes.sum::<usize>() > MAX_PLAIN_REQUEST_BYTES {
+            let why = format!("they have more than {MAX_PLAIN_REQUEST_BYTES} bytes together: offer fewer");
+            return Err(ConversationError::Invalid { field: "tools".to_owned(), why }.into());
+        }
         let mut tools = known_tools(tools)?;
         let choice = known_choice(choice, &mut tools)?;
         if !tools.is_empty() && self.agent.setup().environment.hooks.hold_text("") {
