@@ -74,7 +74,7 @@ fn policy_limits(keys: &ShadowKeys) -> PolicyLimits {
         cooldown_ms: milliseconds(keys.cooldown.get()),
         max_ghosts_per_hour: keys.max_ghosts_per_hour,
         boundaries_only: keys.boundaries_only,
-        quiet_hours: keys.quiet_hours,
+        quiet_hours: keys.quiet(),
         muted,
         tokens_per_day: keys.budget.tokens_per_day.into(),
         tokens_per_question: MAX_QUESTION_TOKENS,

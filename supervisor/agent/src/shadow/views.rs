@@ -50,7 +50,7 @@ impl ShadowLoop {
             muted_repositories: muted,
             local_only: keys.local_only,
             model: keys.model.clone().unwrap_or_default(),
-            quiet_hours: keys.quiet_hours.map(|hours| hours.to_string()).unwrap_or_default(),
+            quiet_hours: keys.quiet_hours.clone().unwrap_or_default(),
             problem: String::new(),
         }
     }

