@@ -59,11 +59,11 @@ interop: deps deps-test ## tries other people's MCP servers and clients and writ
 
 PREFIX ?= /usr/local
 install: ## builds and installs Talon below PREFIX (/usr/local): `talon` in bin, what it starts and its plugins in libexec/talon, the SDK in share/talon
-	cargo build --release --locked -p talon -p talon-state -p talon-agent -p talon-gateway -p talon-mcp -p talon-mcp-bridge -p talon-framed-bridge -p talon-service-bridge -p talon-top -p talon-watch -p talon-lua -p webhook -p mail -p valkey
+	cargo build --release --locked -p talon -p talon-state -p talon-agent -p talon-gateway -p talon-mcp -p talon-mcp-bridge -p talon-framed-bridge -p talon-service-bridge -p talon-top -p talon-watch -p talon-lua -p webhook -p mail -p valkey -p telegram -p chat-webhook
 	install -d "$(DESTDIR)$(PREFIX)/bin" "$(DESTDIR)$(PREFIX)/libexec/talon/plugins"
 	install -m 0755 target/release/talon "$(DESTDIR)$(PREFIX)/bin/"
 	install -m 0755 $(addprefix target/release/,talon-state talon-agent talon-gateway talon-mcp talon-mcp-bridge talon-framed-bridge talon-service-bridge talon-top talon-watch talon-lua) "$(DESTDIR)$(PREFIX)/libexec/talon/"
-	install -m 0755 $(addprefix target/release/,webhook mail valkey) "$(DESTDIR)$(PREFIX)/libexec/talon/plugins/"
+	install -m 0755 $(addprefix target/release/,webhook mail valkey telegram chat-webhook) "$(DESTDIR)$(PREFIX)/libexec/talon/plugins/"
 	deploy/package/install-sdk.sh "$(DESTDIR)$(PREFIX)/share/talon"
 
 package: ## builds the Debian package into target/package (PROFILE=debug for one of a debug build)

@@ -1,4 +1,4 @@
-//! What plugins that carry notifications to a server share.
+//! What plugins that carry texts to a server share.
 //!
 //! | module | content |
 //! |---|---|
@@ -6,14 +6,22 @@
 //! | [`connection`] | one connection to one host: through the supervisor's proxy if there is one |
 //! | `endpoint` | endpoints, and why there is no connection to one |
 //! | `proxy` | the proxy's side of that |
+//! | [`target`], [`request`], [`answer`] | a URL; one HTTP request; what its answer means for a delivery |
+//! | [`signature`] | the signature of a body, and whether one is genuine |
+//! | [`channel`] | what the action of a channel is asked, and what it answers |
 //! | [`trust`] | which certificates this machine trusts; TLS |
 //! | [`text`] | a notification as text, in a given markup, within a limit |
 //! | [`peer_text`] | what a server said, in a line that can be shown |
 
+pub mod answer;
+pub mod channel;
 pub mod connection;
 pub mod delivery;
 mod endpoint;
 pub mod peer_text;
 mod proxy;
+pub mod request;
+pub mod signature;
+pub mod target;
 pub mod text;
 pub mod trust;

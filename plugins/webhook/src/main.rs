@@ -1,13 +1,9 @@
 //! Sends notifications to a web hook: as signed JSON, or as text for services like Slack and Discord.
 
-mod answer;
 mod body;
 mod markup;
-mod request;
 mod send;
 mod settings;
-mod signature;
-mod target;
 
 use std::process::ExitCode;
 

@@ -7,16 +7,16 @@ use http::header::{CONTENT_TYPE, HOST, HeaderName, HeaderValue, USER_AGENT};
 use http::{Method, Request};
 use http_body_util::Full;
 use talon_sdk::{Context, Credential, Notification, Output, ToolError, tracing};
+use talon_sink::answer::{self, MAX_REASON_BYTES};
 use talon_sink::delivery::Delivery;
 use talon_sink::peer_text::one_line;
+use talon_sink::request::request;
+use talon_sink::signature::signature;
+use talon_sink::target::Target;
 use talon_sink::trust::Trust;
 
-use crate::answer;
 use crate::body::body;
-use crate::request::request;
 use crate::settings::{Format, Settings};
-use crate::signature::signature;
-use crate::target::Target;
 
 /// The credential with the URL, where that is a secret.
 const URL: &str = "url";
@@ -76,7 +76,7 @@ impl Webhook {
         };
         let timeout =
             cx.remaining().map_or(self.timeout, |left| self.timeout.min(left.saturating_sub(ANSWER_TIME)));
-        let requested = request(&target, self.trust.as_ref(), post);
+        let requested = request(&target, self.trust.as_ref(), post, MAX_REASON_BYTES);
         let hidden: Vec<&str> = [target.path.as_str()]
             .into_iter()
             .chain(secrets.iter().flatten().map(|secret| secret.value))

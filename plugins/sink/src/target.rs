@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use talon_sink::connection::Endpoint;
+use crate::connection::Endpoint;
 use url::{Host, Url};
 
 /// The longest URL: what servers commonly take.
@@ -10,30 +10,28 @@ const MAX_URL_BYTES: usize = 8000;
 
 /// A URL that can be posted to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Target {
+pub struct Target {
     /// Host and port.
-    pub(crate) endpoint: Endpoint,
+    pub endpoint: Endpoint,
     /// Whether over TLS.
-    pub(crate) tls: bool,
+    pub tls: bool,
     /// The value of `Host`.
-    pub(crate) authority: String,
+    pub authority: String,
     /// Path and query, which are often secret.
-    pub(crate) path: String,
+    pub path: String,
 }
 
 /// Why a URL cannot be posted to. None of the texts has the URL in it, which may be a secret.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct TargetError(&'static str);
-
-impl std::fmt::Display for TargetError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.0)
-    }
-}
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct TargetError(&'static str);
 
 impl Target {
     /// Reads a URL. `http` leads to loopback addresses alone, unless `allow_http` is set.
-    pub(crate) fn parse(url: &str, allow_http: bool) -> Result<Self, TargetError> {
+    ///
+    /// # Errors
+    /// [`TargetError`], which does not have the URL in it.
+    pub fn parse(url: &str, allow_http: bool) -> Result<Self, TargetError> {
         if url.len() > MAX_URL_BYTES {
             return Err(TargetError("the URL is longer than 8000 bytes"));
         }

@@ -2,16 +2,19 @@
 
 use std::time::{Duration, SystemTime};
 
+use crate::delivery::Delivery;
+use crate::peer_text::{one_line, without_secrets};
 use http::header::{LOCATION, RETRY_AFTER};
 use http::{HeaderMap, StatusCode};
-use talon_sink::delivery::Delivery;
-use talon_sink::peer_text::{one_line, without_secrets};
 
+/// How much of an answer's body is read: a reason. The rest is left.
+pub const MAX_REASON_BYTES: usize = 2 << 10;
 /// The longest time that a server may ask to be left alone: an hour, as the role has it.
 const MAX_RETRY_AFTER: Duration = Duration::from_secs(60 * 60);
 
 /// What became of a delivery by the server's status, headers and the beginning of its body.
-pub(crate) fn delivery(
+#[must_use]
+pub fn delivery(
     status: StatusCode,
     headers: &HeaderMap,
     body: &[u8],

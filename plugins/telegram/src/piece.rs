@@ -1,0 +1,56 @@
+//! Texts within Telegram's limit.
+
+/// The longest text of a message, in UTF-16 units, as Telegram counts.
+pub(crate) const MAX_UNITS: usize = 4096;
+
+/// How many bytes of a text go into one message of at most so many units: up to its end, else up to the end of a paragraph, a line or a
+/// word in its second half, else as many characters as fit.
+pub(crate) fn piece(text: &str, max_units: usize) -> usize {
+    let (mut units, mut end) = (0, text.len());
+    for (at, c) in text.char_indices() {
+        units += c.len_utf16();
+        if units > max_units {
+            end = at;
+            break;
+        }
+    }
+    if end == text.len() {
+        return end;
+    }
+    let whole = &text[..end];
+    let in_second_half = |mark: &str| whole.rfind(mark).map(|at| at + mark.len()).filter(|at| *at > end / 2);
+    ["\n\n", "\n", " "].into_iter().find_map(in_second_half).unwrap_or(end)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    // Promises: GW-211
+    #[test]
+    fn a_long_text_is_cut_where_it_reads_well() {
+        assert_eq!(piece("short", 10), 5);
+        assert_eq!(&"one two three"[..piece("one two three", 9)], "one two ");
+        assert_eq!(&"one two\nthree four"[..piece("one two\nthree four", 13)], "one two\n");
+        assert_eq!(piece("abcdefghij", 4), 4);
+        // Outside of the basic plane a character has two units.
+        assert_eq!(piece("😀😀😀", 4), 8);
+    }
+
+    proptest! {
+        // Promises: GW-211
+        #[test]
+        fn pieces_are_the_text_and_none_is_too_long(text in "[a-z \n😀ä]{0,300}", max in 2_usize..50) {
+            let (mut left, mut whole) = (text.as_str(), String::new());
+            while !left.is_empty() {
+                let end = piece(left, max);
+                prop_assert!(end > 0 && left[..end].encode_utf16().count() <= max);
+                whole.push_str(&left[..end]);
+                left = &left[end..];
+            }
+            prop_assert_eq!(whole, text);
+        }
+    }
+}

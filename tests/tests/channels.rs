@@ -1,0 +1,261 @@
+//! Channels over a real agent and real plugins: Telegram before an imitation of its Bot API, written from its documentation.
+
+use std::net::SocketAddr;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::{Value, json};
+use talon_tests::ask::with_agent;
+use talon_tests::http::send_tcp;
+use talon_tests::provider::{Provider, ScriptedReply};
+use talon_tests::{Builder, ServerScript, Supervisor, program, repository};
+
+const PYTHON: &str = "/usr/bin/python3";
+/// A token of the form that @BotFather gives.
+const TOKEN: &str = "123456:ABC-DEF1234ghIkl-zyx57W2v1u123ew11";
+/// Ada, who may approve, and Bob, who may not.
+const ADA: i64 = 42;
+const BOB: i64 = 43;
+const GROUP: i64 = -1001;
+
+/// The Bot API.
+struct BotApi {
+    script: ServerScript,
+}
+
+impl BotApi {
+    fn start() -> Self {
+        Self {
+            script: ServerScript::start(PYTHON, &repository().join("tests/channels/telegram.py"), &[TOKEN]),
+        }
+    }
+
+    fn address(&self) -> SocketAddr {
+        SocketAddr::from(([127, 0, 0, 1], self.script.port(0)))
+    }
+
+    async fn ask(&self, method: &str, path: &str, body: &Value) -> Value {
+        let body = body.to_string();
+        let request = format!(
+            "{method} {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        serde_json::from_str(&send_tcp(self.address(), &request).await.body).expect("JSON")
+    }
+
+    /// Somebody writes in a chat.
+    async fn write(&self, from: i64, chat: i64, text: &str, more: Value) {
+        let kind = if chat < 0 { "supergroup" } else { "private" };
+        let name = if from == ADA { "Ada" } else { "Bob" };
+        let mut message = json!({
+            "message_id": 7, "date": 1_780_000_000, "chat": {"id": chat, "type": kind}, "text": text,
+            "from": {"id": from, "is_bot": false, "first_name": name},
+        });
+        message.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
+        self.ask("POST", "/control/update", &json!({"message": message})).await;
+    }
+
+    /// Somebody presses a button.
+    async fn press(&self, from: i64, chat: i64, data: &str) {
+        let kind = if chat < 0 { "supergroup" } else { "private" };
+        let name = if from == ADA { "Ada" } else { "Bob" };
+        let query = json!({
+            "id": "4382", "from": {"id": from, "is_bot": false, "first_name": name}, "data": data, "chat_instance": "1",
+            "message": {"message_id": 8, "date": 1, "chat": {"id": chat, "type": kind}},
+        });
+        self.ask("POST", "/control/update", &json!({"callback_query": query})).await;
+    }
+
+    /// The messages that were sent, oldest first.
+    async fn sent(&self) -> Vec<Value> {
+        let calls = self.ask("GET", "/control/calls", &Value::Null).await;
+        let calls = calls.as_array().expect("a list").iter();
+        calls.filter(|call| call[0] == "sendMessage").map(|call| call[1].clone()).collect()
+    }
+
+    async fn until_sent(&self, supervisor: &Supervisor, count: usize) -> Vec<Value> {
+        supervisor
+            .client
+            .wait_until("the messages that were sent", async |_| self.sent().await.len() >= count)
+            .await;
+        self.sent().await
+    }
+}
+
+fn says(text: &str) -> ScriptedReply {
+    ScriptedReply::Text(text.to_owned())
+}
+
+/// The entry of the plugin, which reaches the imitation alone.
+fn plugin(api: &BotApi) -> String {
+    let address = api.address();
+    format!(
+        "config: {{ api: 'http://{address}', poll_seconds: 5 }}\ncredentials: {{ token: {{ header: Authorization, value: '{TOKEN}' }} }}\n\
+         events: {{ per_minute: 6000 }}\nsandbox: {{ network: proxy, allow: ['{address}'] }}"
+    )
+}
+
+fn setting(builder: Builder, api: &BotApi, provider: &Provider, agent: &str) -> Builder {
+    let channels = format!(
+        "extensions:\n  channels:\n    - {{ action: telegram.channel, name: telegram, senders: ['{ADA}', '{BOB}'], groups: ['{GROUP}'], approve: ['{ADA}'] }}\n"
+    );
+    let builder = builder
+        .plugin("telegram", &program("telegram"), &[], &plugin(api))
+        .plugin("liar", &program("misbehave"), &[], "")
+        .config(&channels);
+    with_agent(builder, provider, agent, "")
+}
+
+// Promises: GW-209, GW-210, GW-211, GW-214
+#[tokio::test(flavor = "multi_thread")]
+async fn a_message_on_telegram_is_answered_there_in_pieces_that_fit() {
+    let api = BotApi::start();
+    let long = format!("{}\n{}", "first ".repeat(600), "second ".repeat(500));
+    let provider = Provider::start([says("Hello Ada."), says(&long)]).await;
+    let supervisor = setting(Builder::new(), &api, &provider, "").start().await;
+    api.write(ADA, ADA, "hello", json!({})).await;
+    let sent = api.until_sent(&supervisor, 1).await;
+    assert_eq!((&sent[0]["chat_id"], &sent[0]["text"]), (&json!(ADA), &json!("Hello Ada.")));
+    // Who is not listed gets nothing, and no model hears of it.
+    api.write(44, 44, "let me in", json!({})).await;
+    // Telegram asks to be left alone for a moment, and the answer comes all the same, once.
+    let flood = json!([429, {"retry_after": 1}, "Too Many Requests: retry after 1"]);
+    api.ask("POST", "/control/fail", &flood).await;
+    api.write(ADA, ADA, "tell me more", json!({})).await;
+    let sent = api.until_sent(&supervisor, 3).await;
+    let whole: String = sent[1..].iter().map(|message| message["text"].as_str().expect("a text")).collect();
+    assert_eq!(whole, long);
+    let session = supervisor.cli(&["session", "list", "--all", "--output", "json"]).await;
+    let shown = String::from_utf8_lossy(&session.stdout).into_owned();
+    assert!(shown.contains("gw:telegram/42") && !shown.contains("gw:telegram/44"), "{shown}");
+    assert!(provider.bodies().iter().all(|body| !body.contains("let me in")));
+    let logs = supervisor.client.logs("telegram").await;
+    assert!(!format!("{logs:?}").contains(TOKEN), "{logs:?}");
+    supervisor.stop().await;
+}
+
+// Promises: GW-201, GW-207, GW-215
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_is_approved_by_the_button_of_who_is_listed_and_by_nobody_else() {
+    let api = BotApi::start();
+    let call = || ScriptedReply::ToolCalls(vec![("liar__echo".to_owned(), json!({"text": "hello"}))]);
+    let provider = Provider::start([call(), says("It said hello."), call(), says("I may not.")]).await;
+    let confirm = "  confirm: { rules: [{ tool: liar.echo, ask: always }] }";
+    let supervisor = setting(Builder::new(), &api, &provider, confirm).start().await;
+    for (sender, count) in [(ADA, 3), (BOB, 6)] {
+        api.write(sender, sender, "Ask it", json!({})).await;
+        let sent = api.until_sent(&supervisor, count - 2).await;
+        let prompt = sent.last().expect("a prompt");
+        assert_eq!(prompt["text"], "⚠️ The assistant wants to run: liar.echo\ntext: hello");
+        let buttons = prompt["reply_markup"]["inline_keyboard"][0].as_array().expect("a row").clone();
+        let allow = buttons[0]["callback_data"].as_str().expect("data");
+        if sender == ADA {
+            api.press(ADA, ADA, allow).await;
+            let sent = api.until_sent(&supervisor, count).await;
+            let mut texts: Vec<_> =
+                sent[1..].iter().map(|sent| sent["text"].as_str().expect("a text")).collect();
+            texts.sort_unstable();
+            assert_eq!(texts, ["It said hello.", "✅ Allowed by Ada."]);
+            continue;
+        }
+        // Bob may not, Ada may not decide Bob's, a text decides nothing, and the call waits on.
+        api.press(BOB, BOB, allow).await;
+        api.until_sent(&supervisor, count - 1).await;
+        api.press(ADA, ADA, allow).await;
+        let sent = api.until_sent(&supervisor, count).await;
+        let texts: Vec<_> =
+            sent[count - 2..].iter().map(|sent| sent["text"].as_str().expect("a text")).collect();
+        assert_eq!(
+            texts,
+            ["Bob may not decide this: the operator lists who may.", "This is not waiting any more."]
+        );
+        let waiting = supervisor.cli(&["approval", "list", "--all", "--output", "json"]).await;
+        assert!(String::from_utf8_lossy(&waiting.stdout).contains("pending"), "{waiting:?}");
+    }
+    supervisor.stop().await;
+}
+
+// Promises: GW-202, GW-205, GW-216
+#[tokio::test(flavor = "multi_thread")]
+async fn a_group_has_one_session_and_its_members_rights() {
+    let api = BotApi::start();
+    let call = || ScriptedReply::ToolCalls(vec![("liar__echo".to_owned(), json!({"text": "hello"}))]);
+    let provider = Provider::start([call(), says("For Ada."), call(), says("Not for Bob.")]).await;
+    let allow =
+        format!("  confirm: {{ default: never }}\n  allow: {{ senders: {{ 'gw:telegram/{BOB}': [] }} }}");
+    let supervisor = setting(Builder::new(), &api, &provider, &allow).start().await;
+    let mention = json!({"entities": [{"type": "mention", "offset": 0, "length": 13}]});
+    api.write(BOB, GROUP, "between us", json!({})).await;
+    api.write(ADA, GROUP, "@TalonTestBot ask it", mention.clone()).await;
+    let sent = api.until_sent(&supervisor, 1).await;
+    assert_eq!((&sent[0]["chat_id"], &sent[0]["text"]), (&json!(GROUP), &json!("For Ada.")));
+    let topic = json!({"message_thread_id": 3, "is_topic_message": true, "entities": mention["entities"]});
+    api.write(BOB, GROUP, "@TalonTestBot ask it", topic).await;
+    let sent = api.until_sent(&supervisor, 2).await;
+    assert_eq!((&sent[1]["message_thread_id"], &sent[1]["text"]), (&json!(3), &json!("Not for Bob.")));
+    let bodies = provider.bodies();
+    assert!(bodies.iter().all(|body| !body.contains("between us")), "{bodies:#?}");
+    assert!(
+        bodies[0].contains("[From Ada]")
+            && bodies[2].contains("[From Ada]")
+            && bodies[2].contains("[From Bob]")
+    );
+    // Ada's call was made, Bob's was not: the group's right is not enough.
+    assert!(bodies[1].contains("hello") && !bodies[3].contains("\"content\":\"hello\""), "{}", bodies[3]);
+    let audit = supervisor.cli(&["audit", "show", "--output", "json"]).await;
+    let audit = String::from_utf8_lossy(&audit.stdout).into_owned();
+    assert_eq!(audit.matches("\"liar\"").count(), 1, "{audit}");
+    supervisor.stop().await;
+}
+
+// Promises: GW-217, GW-218
+#[tokio::test(flavor = "multi_thread")]
+async fn kills_of_agent_and_plugin_lose_no_message_and_answer_none_twice() {
+    const ROUNDS: usize = 6;
+    let api = BotApi::start();
+    let provider = Provider::responding(|question| {
+        let last = question["messages"].as_array().and_then(|all| all.last()).cloned().unwrap_or_default();
+        let said = last["content"].as_str().unwrap_or_default();
+        ScriptedReply::Text(format!("Answer to {}", said.split_whitespace().last().unwrap_or_default()))
+    })
+    .await;
+    let builder = setting(Builder::new(), &api, &provider, "");
+    let supervisor = builder.start().await;
+    for round in 0..ROUNDS {
+        api.write(ADA, ADA, &format!("number {round}"), json!({})).await;
+        let pid = if round % 2 == 0 {
+            supervisor.wait_agent("an agent", |agent| agent.state == "serving").await.pid
+        } else {
+            let plugin = supervisor.client.plugin("telegram").await;
+            plugin.instances.first().map_or(0, |instance| instance.pid)
+        };
+        if pid > 0 {
+            // It may have ended by itself.
+            let _ = kill(Pid::from_raw(i32::try_from(pid).expect("a pid")), Signal::SIGKILL);
+        }
+        api.until_sent(&supervisor, round + 1).await;
+    }
+    let mut texts: Vec<String> = Vec::new();
+    for message in api.sent().await {
+        texts.push(message["text"].as_str().expect("a text").to_owned());
+    }
+    texts.sort_unstable();
+    texts.dedup();
+    assert_eq!(texts, (0..ROUNDS).map(|round| format!("Answer to {round}")).collect::<Vec<_>>());
+    // Each was asked once.
+    let asked: Vec<String> = provider.bodies();
+    for round in 0..ROUNDS {
+        let last = |body: &&String| {
+            let body: Value = serde_json::from_str(body).expect("JSON");
+            let all = body["messages"].as_array().cloned().unwrap_or_default();
+            all.iter()
+                .filter(|message| {
+                    message["content"].as_str().is_some_and(|said| said.contains(&format!("number {round}")))
+                })
+                .count()
+                > 1
+        };
+        assert_eq!(asked.iter().filter(last).count(), 0, "number {round} stands twice in the session");
+    }
+    supervisor.stop().await;
+}
