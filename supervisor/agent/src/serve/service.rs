@@ -13,17 +13,17 @@ use talon_proto::agent::{
     ForgetSenderRequest, ForgetSenderResponse, GetCostsRequest, GetCostsResponse, GetGhostRequest,
     GetGhostResponse, GetLoopRequest, GetMemoryRequest, GetMetricsRequest, GetMetricsResponse,
     GetSessionRequest, GetSessionResponse, GetShadowStatsRequest, GetShadowStatsResponse, GetStatusRequest,
-    GetStatusResponse, Ghost, Job, JobProposal, ListApprovalRulesRequest, ListApprovalRulesResponse,
-    ListApprovalsRequest, ListApprovalsResponse, ListCostsRequest, ListCostsResponse, ListGhostsRequest,
-    ListGhostsResponse, ListJobsRequest, ListJobsResponse, ListMemoriesRequest, ListMemoriesResponse,
-    ListModelsRequest, ListModelsResponse, ListNotificationsRequest, ListNotificationsResponse,
-    ListOccurrencesRequest, ListOccurrencesResponse, ListSessionsRequest, ListSessionsResponse,
-    ListShadowLogRequest, ListShadowLogResponse, ListToolsRequest, ListToolsResponse, LoopState, Memory,
-    Notification, ObserveRequest, ObserveResponse, Occurrence, PauseJobRequest, PauseShadowRequest, Plan,
-    ResumeSessionRequest, ResumeSessionResponse, RetryNotificationsRequest, RetryNotificationsResponse,
-    RevokeApprovalRuleRequest, RunJobRequest, Session, SetPlanRequest, ShadowState, TestExtensionRequest,
-    TestExtensionResponse, TestNotificationRequest, UndoTurnsRequest, UndoTurnsResponse,
-    UpdateSessionRequest,
+    GetStatusResponse, Ghost, GhostEvent, Job, JobProposal, ListApprovalRulesRequest,
+    ListApprovalRulesResponse, ListApprovalsRequest, ListApprovalsResponse, ListCostsRequest,
+    ListCostsResponse, ListGhostsRequest, ListGhostsResponse, ListJobsRequest, ListJobsResponse,
+    ListMemoriesRequest, ListMemoriesResponse, ListModelsRequest, ListModelsResponse,
+    ListNotificationsRequest, ListNotificationsResponse, ListOccurrencesRequest, ListOccurrencesResponse,
+    ListSessionsRequest, ListSessionsResponse, ListShadowLogRequest, ListShadowLogResponse, ListToolsRequest,
+    ListToolsResponse, LoopState, Memory, Notification, ObserveRequest, ObserveResponse, Occurrence,
+    PauseJobRequest, PauseShadowRequest, Plan, ResumeSessionRequest, ResumeSessionResponse,
+    RetryNotificationsRequest, RetryNotificationsResponse, RevokeApprovalRuleRequest, RunJobRequest, Session,
+    SetPlanRequest, ShadowState, TestExtensionRequest, TestExtensionResponse, TestNotificationRequest,
+    UndoTurnsRequest, UndoTurnsResponse, UpdateSessionRequest,
 };
 use talon_store::{Error, PageRequest, PageToken, Session as Kept, SessionId};
 use talon_trace_context::{TRACE_PARENT, TraceParent};
@@ -31,13 +31,15 @@ use tonic::metadata::MetadataMap;
 use tonic::{Request, Response, Status};
 
 use super::client::Client;
-use super::shadow::GhostEvents;
 use super::turn_stream::Chunks;
 use crate::agent::Agent;
 use crate::error_status::{no_session, store_error_status};
 
 /// The events of one follower.
 pub(super) type Events = BoxStream<'static, Result<Event, Status>>;
+
+/// The events of one follower of ghosts.
+pub(super) type GhostEvents = BoxStream<'static, Result<GhostEvent, Status>>;
 
 /// Serves all connections.
 pub(super) struct Service {

@@ -1,21 +1,18 @@
 //! The shadow loop: observations, ghosts, and what people decide about them.
 
 use futures_util::StreamExt as _;
-use futures_util::stream::{BoxStream, try_unfold};
+use futures_util::stream::try_unfold;
 use talon_proto::agent::{
     DecideGhostRequest, FollowGhostsRequest, GetGhostRequest, GetGhostResponse, GetShadowStatsRequest,
-    GetShadowStatsResponse, Ghost, GhostEvent, ListGhostsRequest, ListGhostsResponse, ListShadowLogRequest,
+    GetShadowStatsResponse, Ghost, ListGhostsRequest, ListGhostsResponse, ListShadowLogRequest,
     ListShadowLogResponse, ObserveRequest, ObserveResponse, PauseShadowRequest, ShadowState,
 };
 use tonic::Status;
 
 use super::client::{Client, Origin};
-use super::service::Service;
+use super::service::{GhostEvents, Service};
 use crate::error_status::store_error_status;
 use crate::shadow::{Audience, ShadowError};
-
-/// The events of one follower.
-pub(super) type GhostEvents = BoxStream<'static, Result<GhostEvent, Status>>;
 
 /// The size of a page unless something is said, and the largest.
 const PAGE: u32 = 50;
