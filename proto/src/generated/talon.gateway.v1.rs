@@ -8,8 +8,8 @@ pub struct ToGateway {
 pub mod to_gateway {
     #[derive(Clone, PartialEq, Eq, Hash, ::prost::Oneof)]
     pub enum Kind {
-        /// First, and again when the configuration or the certificate changed. With a descriptor if `tls` is set: a sealed memory file that
-        /// holds the certificates and, after them, the private key, both as PEM.
+        /// First, and again when the configuration or the certificate changed. With a descriptor if `tls` is set or there are `extensions_bytes`: a sealed
+        /// memory file that holds the certificates and, after them, the private key, both as PEM, and then the extensions.
         #[prost(message, tag = "1")]
         Configure(super::Configure),
         /// With a descriptor: a listening TCP socket, which the gateway accepts from and does not close. Once, after the first `Configure`.
@@ -56,6 +56,15 @@ pub struct Configure {
     pub tokens: bool,
     #[prost(message, optional, tag = "9")]
     pub limits: ::core::option::Option<Limits>,
+    /// How long `extensions` is: JSON with nothing but `routes` and `auth`. 0: there are none.
+    #[prost(uint64, tag = "1240")]
+    pub extensions_bytes: u64,
+    /// Which messages of groups are for the agent: mention or always.
+    #[prost(string, tag = "1241")]
+    pub activation: ::prost::alloc::string::String,
+    /// By which names they mention it, beside their channel's own mark.
+    #[prost(string, repeated, tag = "1242")]
+    pub names: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Tls {

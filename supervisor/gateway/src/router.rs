@@ -12,17 +12,18 @@ use crate::layers::{
 use crate::openai;
 use crate::pages::pages;
 use crate::problem::{Problem, ProblemKind, panics_as_problems, problems_of_libraries, with_request_id};
-use crate::ws;
+use crate::{routes, ws};
 
 /// The router. A route is for callers alone, unless it is among the open ones; one that a plugin serves comes no earlier.
 pub fn router(app: App) -> Router {
     let open = Router::new().merge(api::open_routes());
-    let routes = Router::new()
+    let for_callers = Router::new()
         .merge(api::routes())
         .merge(ws::routes())
         .merge(openai::routes())
+        .merge(routes::routes())
         .route_layer(from_fn(require_caller));
-    open.merge(routes)
+    open.merge(for_callers)
         .fallback(nothing_there)
         .layer(
             // From the outermost to the innermost.

@@ -7,7 +7,9 @@ use http::HeaderValue;
 use ipnet::{AddrParseError as NetParseError, IpNet};
 use talon_proto::gateway;
 
+use crate::auth_providers::AuthProviders;
 use crate::identity::Role;
+use crate::routes::PluginRoutes;
 
 /// The settings of a running gateway. Replaced as a whole when the configuration changes.
 #[derive(Debug, Clone)]
@@ -28,6 +30,14 @@ pub struct Settings {
     pub tokens: bool,
     /// The limits.
     pub limits: Limits,
+    /// Whether every message of a group is for the agent.
+    pub hears_all: bool,
+    /// By which names messages of a group mention the agent.
+    pub names: Vec<String>,
+    /// The paths that plugins answer.
+    pub routes: PluginRoutes,
+    /// Who says whose a credential is that is none of ours.
+    pub auth: AuthProviders,
 }
 
 /// What stands between the network and the memory of this process.
@@ -86,6 +96,11 @@ impl TryFrom<&gateway::Configure> for Settings {
                 .ok_or_else(|| SettingsError::MaxRole(configure.max_role.clone()))?,
             tokens: configure.tokens,
             limits: configure.limits.as_ref().ok_or(SettingsError::NoLimits)?.into(),
+            hears_all: configure.activation == "always",
+            names: configure.names.clone(),
+            // They come beside it.
+            routes: PluginRoutes::default(),
+            auth: AuthProviders::default(),
         })
     }
 }

@@ -62,6 +62,10 @@ pub fn test_settings(address: SocketAddr) -> Settings {
     Settings {
         address,
         tls: false,
+        hears_all: false,
+        names: Vec::new(),
+        routes: Default::default(),
+        auth: Default::default(),
         hosts: Vec::new(),
         origins: Vec::new(),
         proxies: Vec::new(),

@@ -5,6 +5,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use talon_extensions::{Activation, Extensions};
 use talon_proto::gateway::{Configure, Limits, Tls};
 
 use crate::blocking::blocking;
@@ -24,11 +25,11 @@ pub(super) enum CertificateError {
     Exposed { path: PathBuf },
 }
 
-/// Everything for a `Configure`: the message, and the certificate with its key.
+/// Everything for a `Configure`: the message, and the certificate with its key and what the gateway needs of the extensions, if there are any.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct GatewayConfiguration {
     pub(super) message: Configure,
-    pub(super) tls: Vec<u8>,
+    pub(super) file: Vec<u8>,
 }
 
 /// Reads what the gateway is told.
@@ -56,6 +57,10 @@ fn collect(config: &Config) -> Result<GatewayConfiguration, CertificateError> {
         }
         None => (None, Vec::new()),
     };
+    let Extensions { routes, auth, .. } = config.extensions.clone();
+    let extensions = Extensions { routes, auth, ..Extensions::default() }.to_bytes();
+    let extensions_bytes = length(extensions.len());
+    let bytes = [bytes, extensions].concat();
     let limits = &gateway.limits;
     let milliseconds = |time: std::time::Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
     let message = Configure {
@@ -68,6 +73,13 @@ fn collect(config: &Config) -> Result<GatewayConfiguration, CertificateError> {
         proxies: gateway.behind_proxy.as_ref().map(|proxy| proxy.addresses.clone()).unwrap_or_default(),
         max_role: role_name(gateway.max_role).to_owned(),
         tokens: gateway.tokens,
+        extensions_bytes,
+        activation: match gateway.routing.activation {
+            Activation::Mention => "mention",
+            Activation::Always => "always",
+        }
+        .to_owned(),
+        names: gateway.routing.names.clone(),
         limits: Some(Limits {
             connections: limits.connections,
             connections_per_address: limits.connections_per_address,
@@ -78,7 +90,7 @@ fn collect(config: &Config) -> Result<GatewayConfiguration, CertificateError> {
             requests_per_minute_per_address: limits.requests_per_minute_per_address,
         }),
     };
-    Ok(GatewayConfiguration { message, tls: bytes })
+    Ok(GatewayConfiguration { message, file: bytes })
 }
 
 pub(super) fn role_name(role: Role) -> &'static str {

@@ -134,8 +134,8 @@ impl GatewayService {
             return Ok(Ok(()));
         }
         let listener = self.listener().filter(|_| given.settings == 0);
-        let file = if configuration.message.tls.is_some() {
-            match memfd::seal("talon-gateway-tls", &configuration.tls) {
+        let file = if !configuration.file.is_empty() {
+            match memfd::seal("talon-gateway-configuration", &configuration.file) {
                 Ok(file) => Some(file),
                 Err(error) => return Ok(Err(error)),
             }

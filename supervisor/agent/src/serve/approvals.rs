@@ -49,7 +49,15 @@ impl Service {
             ));
         }
         let seen = self.agent.approvals.get(&id).await;
-        let theirs = |approval: &Approval| client.is_operator() || *approval.sender == *client.sender;
+        let setup = self.agent.setup();
+        // A group's are decided by whom the operator lists.
+        let approves = |group: &str| {
+            let keys = setup.settings.agent.groups.get(group);
+            keys.is_some_and(|keys| keys.approvers.iter().any(|approver| **approver == *client.sender))
+        };
+        let theirs = |approval: &Approval| {
+            client.is_operator() || *approval.sender == *client.sender || approves(&approval.sender)
+        };
         let Some(seen) = seen.filter(theirs) else {
             return Err(decide_error_status(&DecideError::Unknown { id: id.chars().take(40).collect() }));
         };

@@ -52,6 +52,10 @@ pub(crate) struct ChannelMessage {
     pub is_group: bool,
     /// The group, with `isGroup`.
     pub group_id: Option<String>,
+    /// Whether the channel marks it as for the agent. In a group only what is marked, or names the agent, is
+    /// (`gateway.routing`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mentioned: Option<bool>,
     /// The session; absent: the sender's main one, or the group's.
     pub session_id: Option<String>,
 }

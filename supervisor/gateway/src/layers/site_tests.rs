@@ -8,6 +8,10 @@ fn settings(address: &str) -> Settings {
     Settings {
         address: address.parse().unwrap(),
         tls: false,
+        hears_all: false,
+        names: Vec::new(),
+        routes: Default::default(),
+        auth: Default::default(),
         hosts: vec!["talon.example".to_owned(), "other.example:8443".to_owned()],
         origins: vec![HeaderValue::from_static("https://desk.example")],
         proxies: Vec::new(),

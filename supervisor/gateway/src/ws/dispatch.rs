@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use futures_util::StreamExt as _;
+use talon_extensions::mentions;
 use talon_proto::agent::{AskRequest, CancelRequest};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -134,7 +135,23 @@ impl Dispatch {
     ) -> Result<Result<(), ConnectionEndedError>, Problem> {
         require_chat(&self.caller)?;
         let caller = claimed_caller(&self.caller, Claim::from(&message))?;
-        let limit = self.app.settings().limits.requests_per_minute;
+        let settings = self.app.settings();
+        let is_addressed = settings.hears_all
+            || message.mentioned.unwrap_or_default()
+            || mentions(&message.text, &settings.names);
+        if message.is_group && !is_addressed {
+            let detail = "this message of a group is not for the agent: send `mentioned: true` with one that is, or name the agent \
+                          (gateway.routing)";
+            return Err(Problem::new(ProblemKind::Unprocessable, detail).with_fields(["mentioned"]));
+        }
+        let member = match message.sender_id.as_deref().filter(|_| message.is_group) {
+            Some(sender) => claimed_caller(&self.caller, Claim { sender: Some(sender), ..Claim::default() })?.subject.to_string(),
+            None if message.is_group => {
+                return Err(Problem::new(ProblemKind::Unprocessable, "a message of a group says whose it is").with_fields(["senderId"]));
+            }
+            None => String::new(),
+        };
+        let limit = settings.limits.requests_per_minute;
         if let Err(wait) = self.app.rates.take_credential(caller.subject.as_str(), limit) {
             let detail = "this sender sends too many messages (gateway.limits.requests_per_minute): wait";
             return Err(Problem::new(ProblemKind::TooManyRequests, detail).with_retry_after(wait));
@@ -150,6 +167,7 @@ impl Dispatch {
             main_session: named.is_none(),
             text: message.text,
             sender_name: message.sender_name.filter(|_| message.is_group).unwrap_or_default(),
+            member,
             channel: caller.channel.to_string(),
             can_answer: true,
             media: media(message.media.unwrap_or_default())?,

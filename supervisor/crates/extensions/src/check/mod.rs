@@ -33,17 +33,16 @@ pub fn check(extensions: &Extensions, around: Environment<'_>) -> Vec<Finding> {
     channels::check(&mut found, &extensions.channels);
     found.found.extend(schedule::findings(extensions));
     check_entries(&mut found, extensions, around);
-    for role in [Role::AuthProvider, Role::ApiRoute] {
-        if extensions.entries().any(|entry| entry.role == role) {
-            found.found.push(Finding {
-                severity: Severity::Warning,
-                list: role.list(),
-                index: None,
-                key: None,
-                message: format!("nothing calls them in this version: {} will", role.caller()),
-                help: "try them with `talon extension test`".to_owned(),
-            });
-        }
+    let role = Role::AuthProvider;
+    if extensions.entries().any(|entry| entry.role == role) {
+        found.found.push(Finding {
+            severity: Severity::Warning,
+            list: role.list(),
+            index: None,
+            key: None,
+            message: format!("nothing calls them in this version: {} will", role.caller()),
+            help: "try them with `talon extension test`".to_owned(),
+        });
     }
     found.found
 }

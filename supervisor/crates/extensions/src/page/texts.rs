@@ -65,11 +65,13 @@ const AUTH: &str = "\
 ## What becomes of the answer
 
 `accepted` lets the request in as `gw:<name of the entry>/<subject>`, with what `scopes` of the entry grants for the scopes of the
-answer, until `expires_unix_ms`. Everything else refuses the request, and its sender is not told why: `rejected`, an answer
+answer, until `expires_unix_ms`. An answer holds for further requests with the same credential for a minute, and for an hour for what is
+open, such as a WebSocket: then its client shows the credential anew. Everything else refuses the request, and its sender is not told why: `rejected`, an answer
 that is none, one without a subject or without a scope that the entry lists, an error of the plugin, a passed deadline. The
 credential is written into no log, no audit record and no error.
 
-The gateway asks providers. Until there is one, `talon extension list` and `talon extension test` use these entries.";
+A token of Talon's own (`talon_…`) is never shown to a provider. A caller that a provider knows is a program, not a person: it decides
+no approvals unless the entry grants `approve`.";
 
 const ROUTE: &str = "\
 ## What becomes of the answer
@@ -80,7 +82,7 @@ is called by a template and answers in another form than the role's answers with
 else its text. A request is
 authenticated and its scope checked before the action is called.
 
-The gateway serves routes. Until there is one, `talon extension list` and `talon extension test` use these entries.";
+A page that an action answers with is shown without scripts, in a sandbox of no origin.";
 
 const STORAGE: &str = "\
 ## What becomes of the answer

@@ -1,0 +1,153 @@
+//! The paths below `/x/`, which actions of plugins answer as the operator's `extensions.routes` say.
+//!
+//! | module | contents |
+//! |---|---|
+//! | `request` | what an action is asked: path, parameters, headers and body of a request |
+//! | `reply` | what is passed on of its answer |
+//!
+//! No route is among our own: all of them are below `/x/`, where we have nothing, and behind the layer that asks for a caller. An answer
+//! that cannot be passed on is 502 with the request's id, and the log has why.
+
+mod reply;
+mod request;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::{Path, Request, State};
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::any;
+use http::header::ALLOW;
+use http::{HeaderValue, Method};
+use talon_extensions::{Role, RouteEntry};
+use talon_proto::host::ExecuteRequest;
+use tokio::time::timeout;
+
+use crate::app::App;
+use crate::identity::{Caller, Scope};
+use crate::problem::{Problem, ProblemKind};
+
+/// How long the supervisor may take beyond the deadline until it says that the plugin passed it. As in the agent.
+const DEADLINE_GRACE: Duration = Duration::from_secs(2);
+
+/// The routes of a configuration. Cheap to clone.
+#[derive(Debug, Clone, Default)]
+pub struct PluginRoutes(Arc<[RouteEntry]>);
+
+impl PluginRoutes {
+    /// These, in their order.
+    #[must_use]
+    pub fn new(entries: Vec<RouteEntry>) -> Self {
+        Self(entries.into())
+    }
+
+    /// The route of a request.
+    ///
+    /// # Errors
+    /// The methods that there are for the path, if it is none of them; none if there is no such path.
+    fn find(&self, method: &Method, path: &str) -> Result<&RouteEntry, Vec<String>> {
+        let there: Vec<&RouteEntry> = self.0.iter().filter(|route| route.covers(path)).collect();
+        let found = there.iter().find(|route| route.method.to_string() == method.as_str()).copied();
+        found.ok_or_else(|| there.iter().map(|route| route.method.to_string()).collect())
+    }
+}
+
+/// All of them, for callers.
+pub(crate) fn routes() -> Router<App> {
+    Router::new().route("/x/{*path}", any(serve))
+}
+
+async fn serve(
+    State(app): State<App>,
+    caller: Caller,
+    Path(below): Path<String>,
+    request: Request,
+) -> Result<Response, Problem> {
+    let path = format!("/x/{below}");
+    if !request::is_plain(&path) {
+        return Err(Problem::new(ProblemKind::NotFound, "there is nothing at this path"));
+    }
+    let settings = app.settings();
+    let entry = match settings.routes.find(request.method(), &path) {
+        Ok(entry) => entry,
+        Err(methods) if methods.is_empty() => {
+            return Err(Problem::new(ProblemKind::NotFound, "there is nothing at this path"));
+        }
+        Err(methods) => {
+            let methods = methods.join(", ");
+            let problem = Problem::new(ProblemKind::MethodNotAllowed, format!("this path has {methods}"));
+            let mut response = problem.into_response();
+            // Methods are words.
+            if let Ok(allow) = HeaderValue::from_str(&methods) {
+                response.headers_mut().insert(ALLOW, allow);
+            }
+            return Ok(response);
+        }
+    };
+    // Both lists of scopes are one, in two crates.
+    let scope = Scope::parse(entry.scope.as_str()).unwrap_or(Scope::Admin);
+    caller.require(scope)?;
+    let asked = request::api_request(entry, path, caller.subject.as_str(), request).await?;
+    let arguments_json = request::arguments(entry, &asked).map_err(|error| unusable(entry, &error))?;
+    let (plugin, action) = entry.action.split_once('.').unwrap_or((&entry.action, ""));
+    let call = ExecuteRequest {
+        plugin: plugin.to_owned(),
+        action: action.to_owned(),
+        arguments_json,
+        timeout_ms: u64::try_from(entry.deadline().as_millis()).unwrap_or(u64::MAX),
+        role: Role::ApiRoute.as_str().to_owned(),
+        extension: entry.name().to_owned(),
+        ..ExecuteRequest::default()
+    };
+    let mut host = app.backends.host(&caller);
+    let answered = match timeout(entry.deadline() + DEADLINE_GRACE, host.execute(call)).await {
+        Err(_) => return Err(late(entry)),
+        Ok(answered) => answered?.into_inner(),
+    };
+    if reply::is_late(&answered) {
+        return Err(late(entry));
+    }
+    reply::response(entry.args.is_some(), &answered).map_err(|error| unusable(entry, &error))
+}
+
+fn late(entry: &RouteEntry) -> Problem {
+    tracing::warn!(route = entry.name(), "a route's action passed its deadline");
+    Problem::new(ProblemKind::GatewayTimeout, "the route's action did not answer in time")
+}
+
+/// Nothing of a plugin's error leaves: the log has it, under the request's id.
+fn unusable(entry: &RouteEntry, why: &str) -> Problem {
+    tracing::warn!(route = entry.name(), why, "a route's action has no answer that can be passed on");
+    Problem::new(
+        ProblemKind::BadGateway,
+        "the route's action has no answer: the operator finds why by this request's id",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn routes() -> PluginRoutes {
+        let json = r#"[
+            {"path": "/x/tickets", "method": "POST", "action": "jira.create", "scope": "chat"},
+            {"path": "/x/tickets", "method": "GET", "action": "jira.list", "scope": "chat"},
+            {"path": "/x/files/*", "action": "files.get", "scope": "operate"}
+        ]"#;
+        PluginRoutes::new(serde_json::from_str(json).expect("routes"))
+    }
+
+    // Promises: GW-219
+    #[test]
+    fn a_request_has_one_route_or_none() {
+        let routes = routes();
+        let name =
+            |method: Method, path: &str| routes.find(&method, path).map(|entry| entry.name().to_owned());
+        assert_eq!(name(Method::POST, "/x/tickets"), Ok("jira.create".to_owned()));
+        assert_eq!(name(Method::GET, "/x/files/a/b"), Ok("files.get".to_owned()));
+        assert_eq!(name(Method::DELETE, "/x/tickets"), Err(vec!["POST".to_owned(), "GET".to_owned()]));
+        assert_eq!(name(Method::HEAD, "/x/files/a"), Err(vec!["GET".to_owned()]));
+        assert_eq!(name(Method::GET, "/x/other"), Err(Vec::new()));
+    }
+}
