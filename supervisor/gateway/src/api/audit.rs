@@ -53,7 +53,6 @@ struct AuditEntry {
     /// ok, done, refused, failed, …; empty if there is none.
     outcome: String,
     /// The record as it is in the log.
-    #[schema(value_type = Object)]
     record: Value,
 }
 

@@ -93,7 +93,6 @@ struct CallDetails {
     kept: bool,
     /// The arguments; absent if they were too long to be kept.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Object>)]
     args: Option<Value>,
     /// The answer's text, neutralized.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -125,10 +125,8 @@ struct ConfigChange {
 struct ConfigKeyChange {
     key: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Object>)]
     before: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Object>)]
     after: Option<Value>,
 }
 
