@@ -26,7 +26,14 @@ fn installed(test: &str, name: &str) -> Option<PathBuf> {
 
 /// What a program prints; it has to end well.
 async fn succeeds(setting: &Setting, program: PathBuf, args: &[&str]) -> String {
-    let run = Command::new(program).args(args).stdin(Stdio::null()).kill_on_drop(true).output();
+    // What they write for later runs is nobody's.
+    let place = tempfile::tempdir().expect("a directory");
+    let run = Command::new(program)
+        .args(args)
+        .current_dir(place.path())
+        .stdin(Stdio::null())
+        .kill_on_drop(true)
+        .output();
     let output = run.await.expect("it starts");
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     let error = String::from_utf8_lossy(&output.stderr);

@@ -32,29 +32,35 @@ impl ClientAddress {
         }
     }
 
-    /// The address that a request comes from. `X-Forwarded-For` is read from its end, for as long as the entry before was a proxy that
-    /// the operator names: what a client writes into it itself stands further in front.
+    /// The address that a request is counted by.
     #[must_use]
     pub fn of_request(connected: ConnectedFrom, headers: &HeaderMap, proxies: &[IpNet]) -> Self {
-        let is_proxy = |address: IpAddr| proxies.iter().any(|network| network.contains(&address));
-        let mut address = connected.0.ip().to_canonical();
-        let texts: Vec<&str> = headers
-            .get_all(FORWARDED_FOR)
-            .iter()
-            .filter_map(|value| value.to_str().ok())
-            .flat_map(|text| text.split(','))
-            .collect();
-        for text in texts.iter().rev().take(MAX_PROXIES) {
-            if !is_proxy(address) {
-                break;
-            }
-            match text.trim().parse::<IpAddr>() {
-                Ok(before) => address = before.to_canonical(),
-                Err(_) => break,
-            }
-        }
-        Self::of(address)
+        Self::of(sender(connected, headers, proxies))
     }
+}
+
+/// The address that a request comes from. `X-Forwarded-For` is read from its end, for as long as the entry before was a proxy that
+/// the operator names: what a client writes into it itself stands further in front.
+#[must_use]
+pub fn sender(connected: ConnectedFrom, headers: &HeaderMap, proxies: &[IpNet]) -> IpAddr {
+    let is_proxy = |address: IpAddr| proxies.iter().any(|network| network.contains(&address));
+    let mut address = connected.0.ip().to_canonical();
+    let texts: Vec<&str> = headers
+        .get_all(FORWARDED_FOR)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|text| text.split(','))
+        .collect();
+    for text in texts.iter().rev().take(MAX_PROXIES) {
+        if !is_proxy(address) {
+            break;
+        }
+        match text.trim().parse::<IpAddr>() {
+            Ok(before) => address = before.to_canonical(),
+            Err(_) => break,
+        }
+    }
+    address
 }
 
 #[cfg(test)]

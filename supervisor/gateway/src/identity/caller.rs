@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use axum::extract::{FromRequestParts, OptionalFromRequestParts};
 use http::request::Parts;
+use tokio::time::Instant;
 
 use super::scope::{Role, Scope, Scopes};
 use super::subject::{Subject, SubjectError};
@@ -31,8 +32,13 @@ pub enum Via {
     Token(Arc<str>),
     /// A session of a browser, by its id: a person.
     BrowserSession(Arc<str>),
-    /// An auth provider of the operator's, by its name.
-    Provider(Arc<str>),
+    /// An auth provider of the operator's.
+    Provider {
+        /// Its name.
+        name: Arc<str>,
+        /// Until when something that is open lasts: then its client shows the credential anew.
+        until: Instant,
+    },
     /// The gateway itself, for its own health.
     Gateway,
 }
@@ -43,7 +49,7 @@ impl Via {
     pub fn credential_id(&self) -> Option<&str> {
         match self {
             Self::Token(id) | Self::BrowserSession(id) => Some(id),
-            Self::Provider(_) | Self::Gateway => None,
+            Self::Provider { .. } | Self::Gateway => None,
         }
     }
 }
@@ -72,7 +78,7 @@ impl Caller {
     pub fn origin(&self) -> &'static str {
         match self.via {
             Via::BrowserSession(_) => "person",
-            Via::Token(_) | Via::Provider(_) | Via::Gateway => "program",
+            Via::Token(_) | Via::Provider { .. } | Via::Gateway => "program",
         }
     }
 

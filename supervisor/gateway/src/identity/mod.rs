@@ -20,7 +20,7 @@ mod revocations;
 mod scope;
 mod subject;
 
-pub use address::{ClientAddress, ConnectedFrom};
+pub use address::{ClientAddress, ConnectedFrom, sender};
 pub use authenticate::{Authenticate, AuthenticateError};
 pub use caller::{Caller, Via};
 pub use credential::{Credential, MalformedCredentialError, SESSION_TOKEN, session_cookie};

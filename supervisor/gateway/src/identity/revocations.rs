@@ -4,9 +4,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::caller::Caller;
+use super::caller::{Caller, Via};
 
 /// How many credentials with something open are kept before those are forgotten that have nothing open any more.
 const SWEEP_AT: usize = 1024;
@@ -27,22 +28,36 @@ struct WatchedCredential {
 #[derive(Debug)]
 pub struct CredentialWatch {
     token: CancellationToken,
+    /// When a credential of an auth provider has to be shown anew.
+    until: Option<Instant>,
     _open: Arc<()>,
 }
 
 impl CredentialWatch {
     /// Resolves when the credential was revoked, or when nobody can say any more that it was not.
     pub async fn revoked(&self) {
-        self.token.cancelled().await;
+        match self.until {
+            None => self.token.cancelled().await,
+            Some(until) => {
+                tokio::select! {
+                    () = self.token.cancelled() => {}
+                    () = tokio::time::sleep_until(until) => {}
+                }
+            }
+        }
     }
 }
 
 impl Revocations {
-    /// Watches the credential of a caller. One without a credential of the supervisor's is never revoked there.
+    /// Watches the credential of a caller. One of an auth provider's is never revoked here, and ends by itself.
     #[must_use]
     pub fn watch(&self, caller: &Caller) -> CredentialWatch {
         let Some(id) = caller.via.credential_id() else {
-            return CredentialWatch { token: CancellationToken::new(), _open: Arc::new(()) };
+            let until = match caller.via {
+                Via::Provider { until, .. } => Some(until),
+                Via::Token(_) | Via::BrowserSession(_) | Via::Gateway => None,
+            };
+            return CredentialWatch { token: CancellationToken::new(), until, _open: Arc::new(()) };
         };
         let mut watched = self.0.lock();
         if watched.len() >= SWEEP_AT {
@@ -55,7 +70,7 @@ impl Revocations {
                 .insert(id.into(), WatchedCredential { token: token.clone(), open: Arc::downgrade(&open) });
             (token, open)
         });
-        CredentialWatch { token, _open: open }
+        CredentialWatch { token, until: None, _open: open }
     }
 
     /// This one holds no more.
@@ -78,7 +93,7 @@ mod tests {
     use futures_util::FutureExt as _;
 
     use super::*;
-    use crate::identity::{Scopes, Subject, Via};
+    use crate::identity::{Scopes, Subject};
 
     fn caller(id: &str) -> Caller {
         Caller {
@@ -107,6 +122,17 @@ mod tests {
             revocations.watch(&one).revoked().now_or_never().is_none(),
             "another credential by that id is another"
         );
+    }
+
+    // Promises: GW-145
+    #[tokio::test(start_paused = true)]
+    async fn what_is_open_of_a_providers_subject_ends_in_time() {
+        let until = Instant::now() + std::time::Duration::from_secs(60);
+        let via = Via::Provider { name: "corp".into(), until };
+        let watch = Revocations::default().watch(&Caller { via, ..caller("a") });
+        assert!(watch.revoked().now_or_never().is_none());
+        tokio::time::advance(std::time::Duration::from_secs(61)).await;
+        watch.revoked().await;
     }
 
     #[test]

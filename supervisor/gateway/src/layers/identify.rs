@@ -1,4 +1,4 @@
-//! Who a request is for: a bearer token, or a browser's session.
+//! Who a request is for: a bearer token, a browser's session, or a credential that a provider of the operator's knows.
 
 use axum::extract::{Request, State};
 use axum::middleware::Next;
@@ -8,12 +8,16 @@ use http::{HeaderMap, HeaderValue, Method};
 use subtle::ConstantTimeEq as _;
 
 use crate::app::App;
-use crate::identity::{Caller, Credential, SESSION_TOKEN};
+use crate::auth_providers::PresentedCredential;
+use crate::identity::{Caller, ConnectedFrom, Credential, SESSION_TOKEN, sender};
 use crate::problem::{Problem, ProblemKind};
+use crate::settings::Settings;
 
 /// A layer: the request has its [`Caller`] as an extension. Without a credential it has none; one that does not hold ends it.
 pub(crate) async fn identify(State(app): State<App>, mut request: Request, next: Next) -> Response {
-    match caller(&app, request.method(), request.headers()).await {
+    // The request itself cannot be held while somebody is asked: its body is of one thread.
+    let presented = for_providers(&request, &app.settings());
+    match caller(&app, request.method(), request.headers(), presented).await {
         Ok(None) => {}
         Ok(Some(caller)) => {
             let key = caller.via.credential_id().unwrap_or_else(|| caller.subject.as_str());
@@ -43,11 +47,19 @@ pub(crate) async fn require_caller(
     }
 }
 
-async fn caller(app: &App, method: &Method, headers: &HeaderMap) -> Result<Option<Caller>, Problem> {
+async fn caller(
+    app: &App,
+    method: &Method,
+    headers: &HeaderMap,
+    presented: Option<PresentedCredential>,
+) -> Result<Option<Caller>, Problem> {
     let settings = app.settings();
     let malformed = |error: crate::identity::MalformedCredentialError| {
         Problem::new(ProblemKind::Unauthenticated, error.to_string())
     };
+    if let Some(presented) = presented {
+        return Ok(Some(settings.auth.caller(&app.backends, &presented).await?));
+    }
     // A token counts before a cookie: a program says what it means, a browser sends a cookie unasked.
     if let Some(token) = Credential::bearer(headers).map_err(malformed)? {
         if !settings.tokens {
@@ -66,6 +78,17 @@ async fn caller(app: &App, method: &Method, headers: &HeaderMap) -> Result<Optio
         return Err(Problem::new(ProblemKind::Forbidden, detail));
     }
     Ok(Some(app.credentials.caller(&session).await?))
+}
+
+/// A credential that is none of ours, if a provider of the operator's takes its scheme.
+fn for_providers(request: &Request, settings: &Settings) -> Option<PresentedCredential> {
+    let connected = request.extensions().get::<ConnectedFrom>()?;
+    let headers = request.headers();
+    if Credential::bearer(headers).is_ok_and(|ours| ours.is_some()) {
+        return None;
+    }
+    let presented = PresentedCredential::of_request(headers, sender(*connected, headers, &settings.proxies))?;
+    settings.auth.take(&presented).then_some(presented)
 }
 
 fn has_session_token(headers: &HeaderMap, session: &Credential) -> bool {

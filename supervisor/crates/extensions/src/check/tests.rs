@@ -116,6 +116,10 @@ routes:
         ),
         ("auth: [{ action: login, scopes: { a: [chat] } }]", "\"login\" is no action"),
         (
+            "auth: [{ action: pii.login, name: local, scopes: { a: [chat] } }]",
+            "auth[0].name: is the issuer of Talon's own subjects",
+        ),
+        (
             "routes: [{ path: /y/a, action: pii.a, scope: chat }]",
             "routes[0].path: \"/y/a\" does not begin with /x/",
         ),
