@@ -270,6 +270,19 @@ async fn hooks_that_answer_at_once_cost_no_write_and_others_wait_for_none() {
     }
 }
 
+// Promises: EXT-24
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_is_not_stored_after_its_hooks_is_not_given() {
+    let host = FakeRoleHost::new(usual);
+    let setting = setting(SAYS, extensions(), &host);
+    // The message with what its hooks said fits; the answer, what its hooks said and the end do not.
+    *setting.journal.fails_after.lock() = Some(2);
+    let end = setting.run("a loud cry").await;
+    assert_eq!(end.outcome.expect_err("not stored").0, "not_stored");
+    assert_eq!((setting.heard.text().as_str(), end.partial), ("", None));
+    assert_eq!(setting.journal.kinds(), ["received", "asked"]);
+}
+
 // Promises: EXT-18
 #[tokio::test(start_paused = true)]
 async fn an_answer_that_was_withheld_is_shown_after_its_hooks_are_gone() {
