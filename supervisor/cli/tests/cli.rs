@@ -280,6 +280,8 @@ fn help_is_as_written() {
         "token revoke",
         "status",
         "top",
+        "watch",
+        "shell-init",
         "config",
         "doctor",
         "guard check",

@@ -4,6 +4,10 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
+use rustix::process::Signal;
+
+use crate::harness::Watcher;
+
 fn run(dir: &Path, config: &str, arguments: &[&str]) -> Output {
     let file = dir.join("watch.yaml");
     fs::write(&file, config.replace("DIR", dir.to_str().unwrap())).unwrap();
@@ -59,4 +63,25 @@ fn what_cannot_be_used_ends_it_and_what_is_off_does_nothing() {
     let missing =
         Command::new(env!("CARGO_BIN_EXE_talon-watch")).args(["--config", "/nonexistent"]).output().unwrap();
     assert_eq!(missing.status.code(), Some(2));
+}
+
+// Promises: SHADOW-82
+#[test]
+fn a_second_watcher_is_refused_and_the_first_one_ends_in_order() {
+    let mut first = Watcher::start();
+    let socket = first.dir.path().join("talon/watch.sock");
+    assert!(socket.exists());
+    let second = Command::new(env!("CARGO_BIN_EXE_talon-watch"))
+        .args(["--dry-run", "--config"])
+        .arg(first.dir.path().join("watch.yaml"))
+        .env("XDG_RUNTIME_DIR", first.dir.path())
+        .env("HOME", first.dir.path())
+        .output()
+        .unwrap();
+    assert_eq!(second.status.code(), Some(70));
+    assert!(String::from_utf8(second.stderr).unwrap().contains("another talon-watch serves"));
+    assert!(socket.exists(), "the first one still serves it");
+    first.signal(Signal::TERM);
+    assert!(first.wait().success());
+    assert!(!socket.exists());
 }
