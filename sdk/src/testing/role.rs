@@ -75,6 +75,14 @@ fn sample(role: &str) -> Option<Value> {
             "body_encoding": "text",
             "subject": "gw:local/ada",
         }),
+        "channel" => json!({
+            "op": "send",
+            "id": "01J00000000000000000000000",
+            "conversation": "42",
+            "text": "The deployment is done.",
+            "buttons": [{"id": "a:7", "label": "Allow"}],
+            "attempt": 1,
+        }),
         "storage_backend" => json!({
             "op": "get",
             "key": StorageBytes::seal(b"talon/sample"),

@@ -149,7 +149,7 @@ mod tests {
             json!({}),
             json!(null),
             json!({"status": "delivered", "sent_bytes": 0}),
-            json!({"status": "delivered", "sent_bytes": 6}),
+            json!({"status": "delivered", "sent_bytes": 5}),
             json!({"status": "delivered", "sent_bytes": 9}),
             json!({"status": "delivered", "sent_bytes": "8"}),
         ] {

@@ -26,6 +26,10 @@ pub fn page(role: Role) -> String {
             list.to_owned(),
             "The keys are in [configuration.md](../configuration.md). The action has to declare the role.",
         ),
+        Role::Channel => (
+            format!("extensions.{list}"),
+            "The keys of an entry are in [configuration.md](../configuration.md). The action has to declare the role.",
+        ),
         _ => (
             format!("extensions.{list}"),
             "The keys of an entry are in [configuration.md](../configuration.md), arguments for an action that does not declare \
