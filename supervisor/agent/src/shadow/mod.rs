@@ -9,7 +9,8 @@
 //!
 //! - `observation`: what a watcher sends, within its bounds; `question`: what a model is asked, and its answer. Pure.
 //! - `record`: what is stored of one person; `store`: the key-values that hold all
-//! - `shadow_loop`: the state of all people, on the disk before anybody sees it; `decisions`, `views`: what people do, and see
+//! - `shadow_loop`: the state of all people, on the disk before anybody sees it; `decisions`, `views`: what people do, and see;
+//!   `lifetime`: what time changes, and what is removed
 //! - `sources`: events of plugins as observations
 //! - `worker`: asks the models, and has time pass; `account`: the money of the day; `goal`: the turns of approved ghosts
 //!
@@ -20,6 +21,7 @@ mod account;
 mod decisions;
 mod error;
 mod goal;
+mod lifetime;
 mod observation;
 mod question;
 mod record;

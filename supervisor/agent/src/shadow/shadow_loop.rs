@@ -1,6 +1,5 @@
 //! The state of all people: on the disk before anybody sees it.
 
-use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 
 use parking_lot::RwLock;
@@ -21,12 +20,8 @@ use crate::notify::{EventObserver, Notifier, ghost_waiting};
 
 /// How many observations a follower may be behind before it misses some: they are not durable.
 const MAX_EVENTS: usize = 256;
-/// The most ghosts that are kept, of everybody. At ten an hour of one person that is three weeks day and night.
-pub(super) const MAX_GHOSTS: usize = 5000;
 /// How much of a wrong id is repeated.
 const MAX_SHOWN_ID: usize = 64;
-/// The most entries of the log that are kept.
-pub(super) const MAX_LOG: usize = 10_000;
 
 /// The shadow loop.
 pub(crate) struct ShadowLoop {
@@ -218,8 +213,10 @@ impl ShadowLoop {
     pub(super) async fn note(self: &Arc<Self>, entry: ShadowLogEntry) -> Result<(), Error> {
         self.run_to_completion(|this| async move {
             let mut inner = this.inner.lock().await;
-            this.store.put_log(&entry).await?;
-            inner.stored.log.insert(entry.id.clone(), entry);
+            if inner.stored.senders.contains_key(&entry.sender) {
+                this.store.put_log(&entry).await?;
+                inner.stored.log.insert(entry.id.clone(), entry);
+            }
             Ok(())
         })
         .await
@@ -235,6 +232,10 @@ impl ShadowLoop {
     ) -> Result<(), Error> {
         self.run_to_completion(|this| async move {
             let mut inner = this.inner.lock().await;
+            // Who was forgotten meanwhile gets no ghost.
+            let record = inner.stored.senders.get(&question.sender).cloned();
+            let is_asked = |record: &SenderRecord| record.entry.as_deref() == Some(&*entry.id);
+            let Some(mut record) = record.filter(is_asked) else { return Ok(()) };
             let sequence = inner.next_sequence();
             let made = ghost.is_some() || inner.stored.ghosts.contains_key(&entry.id);
             if let Some(mut found) = ghost {
@@ -254,8 +255,6 @@ impl ShadowLoop {
             let (tokens, cost) = (entry.input_tokens + entry.output_tokens, entry.cost_pico_usd);
             let failed = entry.outcome == FAILED;
             inner.stored.log.insert(entry.id.clone(), entry);
-            let Some(record) = inner.stored.senders.get(&question.sender) else { return Ok(()) };
-            let mut record = record.clone();
             let (observation, moment) = (&question.observation, now());
             record.policy.spend(tokens, cost, moment);
             record.policy.answered(&observation.id, &observation.trigger, made, moment);
@@ -270,64 +269,6 @@ impl ShadowLoop {
             Ok(())
         })
         .await
-    }
-
-    /// Has time pass: ghosts expire, snoozed ones wait again, old ones and old entries of the log are removed.
-    pub(super) async fn tidy(self: &Arc<Self>) -> Result<(), Error> {
-        self.run_to_completion(|this| async move {
-            let mut inner = this.inner.lock().await;
-            let now = unix_ms();
-            let due: Vec<(String, Ghost)> = inner
-                .stored
-                .ghosts
-                .iter()
-                .filter_map(|(id, one)| Some((id.clone(), after_time(one.ghost.as_ref()?, now)?)))
-                .collect();
-            for (_, ghost) in due {
-                let end = (ghost.state == EXPIRED).then_some(GhostEnd::Expired);
-                this.put(&mut inner, ghost, end).await?;
-            }
-            this.forget_old(&mut inner, now).await
-        })
-        .await
-    }
-
-    async fn forget_old(&self, inner: &mut ShadowState, now: u64) -> Result<(), Error> {
-        let kept_ms = u64::from(self.keys().keep_days) * 24 * 60 * 60 * 1000;
-        let old = |at: u64| now.saturating_sub(at) > kept_ms;
-        let over: Vec<(String, u64)> = inner
-            .stored
-            .ghosts
-            .iter()
-            .filter_map(|(id, one)| Some((id, one.ghost.as_ref()?)))
-            .filter(|(_, ghost)| ghost.state != WAITING && ghost.state != SNOOZED)
-            .map(|(id, ghost)| (id.clone(), ghost.created_unix_ms))
-            .collect();
-        let too_many = inner.stored.ghosts.len().saturating_sub(MAX_GHOSTS);
-        for (_, (id, _)) in
-            over.into_iter().enumerate().filter(|(at, (_, when))| *at < too_many || old(*when))
-        {
-            self.store.remove_ghost(&id).await?;
-            inner.stored.ghosts.remove(&id);
-        }
-        let too_many = inner.stored.log.len().saturating_sub(MAX_LOG);
-        let entries = inner.stored.log.iter().enumerate();
-        let gone: Vec<String> = entries
-            .filter(|(at, (_, entry))| *at < too_many || old(entry.unix_ms))
-            .map(|(_, (id, _))| id.clone())
-            .collect();
-        for id in gone {
-            self.store.remove_log(&id).await?;
-            inner.stored.log.remove(&id);
-        }
-        Ok(())
-    }
-
-    /// When time next changes something, in milliseconds since 1970.
-    pub(super) async fn next_change(&self) -> Option<u64> {
-        let inner = self.inner.lock().await;
-        let ghosts = inner.stored.ghosts.values().filter_map(|one| one.ghost.as_ref());
-        ghosts.filter_map(due_at).min()
     }
 
     /// Stores a changed ghost with its next sequence, and what its end means for its trigger.
@@ -396,60 +337,4 @@ fn consider(record: &mut SenderRecord, observation: &Observation, keys: &ShadowK
         record.entry = Some(ulid::Ulid::generate().to_string());
     }
     observed.new
-}
-
-/// When time changes a ghost.
-fn due_at(ghost: &Ghost) -> Option<u64> {
-    match ghost.state.as_str() {
-        WAITING => Some(ghost.expires_unix_ms),
-        SNOOZED => ghost.snoozed_until_unix_ms,
-        _ => None,
-    }
-}
-
-/// The ghost after its time, if that has come. One that was snoozed waits again for as long as at first.
-fn after_time(ghost: &Ghost, now: u64) -> Option<Ghost> {
-    let due = due_at(ghost).filter(|at| *at <= now)?;
-    if ghost.state == SNOOZED {
-        let lifetime = ghost.expires_unix_ms.saturating_sub(ghost.created_unix_ms);
-        let expires_unix_ms = due.saturating_add(lifetime);
-        let state = WAITING.to_owned();
-        return Some(Ghost { state, snoozed_until_unix_ms: None, expires_unix_ms, ..ghost.clone() });
-    }
-    Some(Ghost { state: EXPIRED.to_owned(), ..ghost.clone() })
-}
-
-/// All of one person is removed.
-impl ShadowLoop {
-    /// Removes everything of a person. Returns how many ghosts that were.
-    ///
-    /// # Errors
-    /// Those of the store.
-    pub(crate) async fn forget_sender(self: &Arc<Self>, sender: &str) -> Result<u64, Error> {
-        let sender = sender.to_owned();
-        self.run_to_completion(|this| async move {
-            let mut inner = this.inner.lock().await;
-            this.store.remove_sender(&sender).await?;
-            inner.stored.senders.remove(&sender);
-            let ghosts =
-                by_sender(&inner.stored.ghosts, |one| one.ghost.as_ref().map(|ghost| &ghost.sender), &sender);
-            for id in &ghosts {
-                this.store.remove_goal(id).await?;
-                inner.stored.goals.remove(id);
-                this.store.remove_ghost(id).await?;
-                inner.stored.ghosts.remove(id);
-            }
-            for id in by_sender(&inner.stored.log, |entry| Some(&entry.sender), &sender) {
-                this.store.remove_log(&id).await?;
-                inner.stored.log.remove(&id);
-            }
-            Ok(ghosts.len() as u64)
-        })
-        .await
-    }
-}
-
-fn by_sender<T>(all: &BTreeMap<String, T>, of: impl Fn(&T) -> Option<&String>, sender: &str) -> Vec<String> {
-    let theirs = all.iter().filter(|(_, one)| of(one).is_some_and(|name| name == sender));
-    theirs.map(|(id, _)| id.clone()).collect()
 }
