@@ -77,8 +77,6 @@ words! {
         BudgetOk = "budget_ok",
         /// A limit is reached.
         BudgetExceeded = "budget_exceeded",
-        /// The client makes the answer's other calls.
-        HandOver = "hand_over",
         /// The answer is invalid, and the model may try again.
         CompletionRetry = "completion_retry",
         /// The answer is valid.
@@ -89,6 +87,8 @@ words! {
         RequestClarification = "request_clarification",
         /// The person answered, or does not want to.
         ClarificationReceived = "clarification_received",
+        /// The client makes the answer's other calls.
+        HandOver = "hand_over",
     }
 }
 

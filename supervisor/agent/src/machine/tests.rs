@@ -94,7 +94,8 @@ fn the_words_are_those_of_the_contract() {
             "completion_success",
             "failure",
             "request_clarification",
-            "clarification_received"
+            "clarification_received",
+            "hand_over"
         ]
     );
     let phases: BTreeSet<&str> = Phase::ALL.iter().map(|phase| phase.word()).collect();

@@ -49,8 +49,8 @@ async fn a_completion_leaves_no_session_and_expires_with_the_agent() {
     let mut stranger = agent.client("bob").await;
     let status = refused(stranger.complete(request(followed(&first))).await);
     assert_eq!(CompletionRefusal::of(&status).expect("a reason").reason, "turn_expired");
-    let all = ListSessionsRequest { all: true, ..ListSessionsRequest::default() };
-    assert_eq!(client.list_sessions(all).await.unwrap().into_inner().sessions, []);
+    let sessions = client.list_sessions(ListSessionsRequest::default()).await.unwrap().into_inner();
+    assert_eq!(sessions.sessions, []);
     let costs = client.get_costs(GetCostsRequest::default()).await.unwrap().into_inner();
     assert!(costs.today.expect("something was spent").cost_pico_usd > 0);
     agent.kill();
