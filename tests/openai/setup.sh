@@ -12,13 +12,13 @@ exec 9>lock
 flock 9
 # Node finds packages beside the scripts.
 cp "$here"/*.mjs .
-wanted=$(cat "$here/requirements.txt" "$here/package.json" | sha256sum)
+wanted=$(cat "$here/requirements.txt" "$here/package-lock.json" | sha256sum)
 [ "$(cat installed 2>/dev/null || true)" = "$wanted" ] && exit 0
-cp "$here/package.json" package.json
+cp "$here/package.json" "$here/package-lock.json" .
 {
   /usr/bin/python3 -m venv venv &&
-    venv/bin/pip install --quiet --disable-pip-version-check -r "$here/requirements.txt" &&
-    npm install --no-fund --no-audit --silent
+    venv/bin/pip install --quiet --disable-pip-version-check --no-deps -r "$here/requirements.txt" &&
+    npm ci --no-fund --no-audit --silent
 } >install.log 2>&1 || {
   tail -n 3 install.log >&2
   exit 2

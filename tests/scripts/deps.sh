@@ -178,6 +178,11 @@ if [ "$1" = test ]; then
   fi
 fi
 
+# The clients of others that the gateway's OpenAI dialect is tested with (PyPI, npm).
+if [ "$1" = test ]; then
+  tests/openai/setup.sh
+fi
+
 # The mail server that the mail sink is tested with.
 sinks=target/sinks
 if [ "$1" = test ]; then
