@@ -30,7 +30,7 @@ fn what_is_wrong_is_named_by_its_key() {
     for (wrong, key, said) in [
         ("cooldown: soon", "shadow.cooldown", "duration"),
         ("quiet_hours: night", "quiet_hours", "22:00-07:00"),
-        ("model: smal", "shadow.model", "did you mean local/small?"),
+        ("model: smal", "shadow.model", "did you mean small?"),
         ("keep_days: 0", "shadow.keep_days", ""),
         ("watchers: {}", "shadow.watchers", ""),
     ] {
