@@ -20,6 +20,7 @@ use super::input::{JsonBody, Path, Query};
 use super::page::Page;
 use crate::app::App;
 use crate::events::session::ShadowGhost;
+use crate::events::translate::dollars;
 use crate::identity::Caller;
 use crate::problem::{Problem, ProblemKind};
 
@@ -182,13 +183,6 @@ struct ShadowPause {
 struct ShadowRest {
     paused: bool,
     muted_repositories: Vec<String>,
-}
-
-/// Picodollars in dollars.
-fn dollars(pico_usd: u64) -> f64 {
-    #[expect(clippy::cast_precision_loss, reason = "for people to read")]
-    let pico_usd = pico_usd as f64;
-    pico_usd / 1e12
 }
 
 fn of_ghost(status: Status) -> Problem {
