@@ -150,7 +150,7 @@ export interface AuditEntry {
   /** ok, done, refused, failed, …; empty if there is none. */
   outcome: string;
   /** The record as it is in the log. */
-  record: Record<string, unknown>;
+  record: unknown;
   /** Counts up by one. */
   sequence: number;
   /** Who caused it: a subject of the gateway, a sender of the agent, or `uid:N`; empty if the supervisor acted by itself. */
@@ -177,7 +177,7 @@ export interface CallDetails {
   /** The answer's text, neutralized. */
   answer?: string | null;
   /** The arguments; absent if they were too long to be kept. */
-  args?: Record<string, unknown> | null;
+  args?: unknown;
   call: RecentCall;
   /** Whether the guard keeps the answer as it came (`guard.keep_raw_bytes`). What follows is absent otherwise. */
   kept: boolean;
@@ -310,8 +310,8 @@ export interface ConfigFileCheck {
 }
 /** A key of a change. Values are those of the overlay; absent where it had none. */
 export interface ConfigKeyChange {
-  after?: Record<string, unknown> | null;
-  before?: Record<string, unknown> | null;
+  after?: unknown;
+  before?: unknown;
   key: string;
 }
 /** A value of the configuration. */
@@ -733,7 +733,7 @@ export interface PageAuditEntry {
     /** ok, done, refused, failed, …; empty if there is none. */
     outcome: string;
     /** The record as it is in the log. */
-    record: Record<string, unknown>;
+    record: unknown;
     /** Counts up by one. */
     sequence: number;
     /** Who caused it: a subject of the gateway, a sender of the agent, or `uid:N`; empty if the supervisor acted by itself. */

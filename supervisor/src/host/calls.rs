@@ -158,7 +158,7 @@ fn has_changed(layer: LayerKind, end: &CallEnd) -> bool {
 /// How far two texts are compared to find where they meet again, in characters: longer than any note or mark of the sanitizer.
 const MAX_EDIT_CHARS: usize = 64;
 /// How many equal characters say that they have met.
-const EQUAL_CHARS: usize = 6;
+const EQUAL_CHARS: usize = 3;
 
 /// The places where the sanitizer changed a text, in its output. Its edits are small: marks and notes that it puts in, and characters that
 /// it takes out.
