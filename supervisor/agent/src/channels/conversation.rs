@@ -1,6 +1,5 @@
 //! The messages of one sender or group, answered one after the other.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use futures_util::StreamExt as _;
@@ -9,27 +8,13 @@ use talon_proto::agent::chunk::Kind;
 use talon_store::Session;
 use tonic::{Code, Status};
 
+use super::lane::Lane;
 use super::outbound::{Delivery, OutboundText};
 use super::pending::PendingMessage;
 use super::service::Channels;
 use crate::agent::{EarlierTurn, TurnRequest};
 use crate::driver::MessageOrigin;
 use crate::turns::{RunningTurn, Subscription};
-
-/// The messages of one sender or group that wait; the first one is worked on.
-#[derive(Debug, Default)]
-pub(super) struct Lane(VecDeque<PendingMessage>);
-
-impl Lane {
-    pub(super) fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    /// Whether it has the message of an event.
-    pub(super) fn has(&self, channel: &str, event: &str) -> bool {
-        self.0.iter().any(|message| message.channel == channel && message.event == event)
-    }
-}
 
 /// How work on a message ended.
 enum Progress {
@@ -45,7 +30,7 @@ impl Channels {
         let owner = message.owner.clone();
         let mut lanes = self.lanes.lock();
         let is_new = !lanes.contains_key(&owner);
-        lanes.entry(owner.clone()).or_default().0.push_back(message);
+        lanes.entry(owner.clone()).or_default().push(message);
         drop(lanes);
         if is_new {
             self.tasks.spawn(Arc::clone(self).work(owner));
@@ -56,7 +41,7 @@ impl Channels {
         loop {
             let first = {
                 let mut lanes = self.lanes.lock();
-                let first = lanes.get(&owner).and_then(|lane| lane.0.front().cloned());
+                let first = lanes.get(&owner).and_then(Lane::first);
                 if first.is_none() {
                     lanes.remove(&owner);
                 }
@@ -79,7 +64,7 @@ impl Channels {
                         }
                     }
                     if let Some(lane) = self.lanes.lock().get_mut(&owner) {
-                        lane.0.pop_front();
+                        lane.pop();
                     }
                     self.room.notify_one();
                 }

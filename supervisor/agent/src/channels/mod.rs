@@ -8,7 +8,7 @@
 //!
 //! - `inbound`: what an event says; `routing`: for whom it is, and whether it becomes a turn; `subject`: as whom people count. Pure.
 //! - `pending`: a message that is not answered yet; `store`: their rows, and which event was the last
-//! - `follow`: the plugins' events, in their order; `conversation`: the messages of one sender or group, one after the other
+//! - `follow`: the plugins' events, in their order; `lane`, `conversation`: the messages of one sender or group, one after the other
 //! - `prompts`: approvals and questions with their buttons; `decision`: what a button or a text decides
 //! - `send`: one call of a channel's action; `outbound`: a text until it is sent; `open`: the calls that open channels
 //!
@@ -19,6 +19,7 @@ mod conversation;
 mod decision;
 mod follow;
 mod inbound;
+mod lane;
 mod open;
 mod outbound;
 mod pending;

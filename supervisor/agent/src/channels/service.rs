@@ -11,8 +11,8 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use ulid::{Generator, Ulid};
 
-use super::conversation::Lane;
 use super::inbound::InboundMessage;
+use super::lane::Lane;
 use super::pending::PendingMessage;
 use super::routing::Route;
 use super::store::ChannelStore;

@@ -2,6 +2,7 @@
 //!
 //! | module | contents |
 //! |---|---|
+//! | `table` | which path is which route |
 //! | `request` | what an action is asked: path, parameters, headers and body of a request |
 //! | `reply` | what is passed on of its answer |
 //!
@@ -10,19 +11,21 @@
 
 mod reply;
 mod request;
+mod table;
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
 use axum::extract::{Path, Request, State};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::any;
+use http::HeaderValue;
 use http::header::ALLOW;
-use http::{HeaderValue, Method};
 use talon_extensions::{Role, RouteEntry};
 use talon_proto::host::ExecuteRequest;
 use tokio::time::timeout;
+
+pub use table::PluginRoutes;
 
 use crate::app::App;
 use crate::identity::{Caller, Scope};
@@ -30,28 +33,6 @@ use crate::problem::{Problem, ProblemKind};
 
 /// How long the supervisor may take beyond the deadline until it says that the plugin passed it. As in the agent.
 const DEADLINE_GRACE: Duration = Duration::from_secs(2);
-
-/// The routes of a configuration. Cheap to clone.
-#[derive(Debug, Clone, Default)]
-pub struct PluginRoutes(Arc<[RouteEntry]>);
-
-impl PluginRoutes {
-    /// These, in their order.
-    #[must_use]
-    pub fn new(entries: Vec<RouteEntry>) -> Self {
-        Self(entries.into())
-    }
-
-    /// The route of a request.
-    ///
-    /// # Errors
-    /// The methods that there are for the path, if it is none of them; none if there is no such path.
-    fn find(&self, method: &Method, path: &str) -> Result<&RouteEntry, Vec<String>> {
-        let there: Vec<&RouteEntry> = self.0.iter().filter(|route| route.covers(path)).collect();
-        let found = there.iter().find(|route| route.method.to_string() == method.as_str()).copied();
-        found.ok_or_else(|| there.iter().map(|route| route.method.to_string()).collect())
-    }
-}
 
 /// All of them, for callers.
 pub(crate) fn routes() -> Router<App> {
@@ -123,31 +104,4 @@ fn unusable(entry: &RouteEntry, why: &str) -> Problem {
         ProblemKind::BadGateway,
         "the route's action has no answer: the operator finds why by this request's id",
     )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn routes() -> PluginRoutes {
-        let json = r#"[
-            {"path": "/x/tickets", "method": "POST", "action": "jira.create", "scope": "chat"},
-            {"path": "/x/tickets", "method": "GET", "action": "jira.list", "scope": "chat"},
-            {"path": "/x/files/*", "action": "files.get", "scope": "operate"}
-        ]"#;
-        PluginRoutes::new(serde_json::from_str(json).expect("routes"))
-    }
-
-    // Promises: GW-219
-    #[test]
-    fn a_request_has_one_route_or_none() {
-        let routes = routes();
-        let name =
-            |method: Method, path: &str| routes.find(&method, path).map(|entry| entry.name().to_owned());
-        assert_eq!(name(Method::POST, "/x/tickets"), Ok("jira.create".to_owned()));
-        assert_eq!(name(Method::GET, "/x/files/a/b"), Ok("files.get".to_owned()));
-        assert_eq!(name(Method::DELETE, "/x/tickets"), Err(vec!["POST".to_owned(), "GET".to_owned()]));
-        assert_eq!(name(Method::HEAD, "/x/files/a"), Err(vec!["GET".to_owned()]));
-        assert_eq!(name(Method::GET, "/x/other"), Err(Vec::new()));
-    }
 }

@@ -30,6 +30,14 @@ impl Check<'_> {
                 Severity::Warning => self.found.warning(&key, message, &help),
             }
         }
+        for (index, channel) in config.extensions.channels.iter().enumerate() {
+            let plugin = channel.action.split('.').next().unwrap_or_default();
+            if tools.plugins.get(plugin).is_some_and(|plugin| plugin.grants.events.is_none()) {
+                let key = path.key("channels").index(index).key("action");
+                let message = format!("{plugin} may tell no events, so that nobody is heard");
+                self.found.warning(&key, message, "give its entry events: { per_minute: 600 }");
+            }
+        }
         if !config.extensions.is_empty() && !config.runs_agent() {
             let message = "without the agent, which calls them, they do nothing";
             self.found.warning(path, message, "set agent.enabled: auto");
