@@ -51,7 +51,8 @@ async fn a_completion_leaves_no_session_and_expires_with_the_agent() {
     assert_eq!(CompletionRefusal::of(&status).expect("a reason").reason, "turn_expired");
     let sessions = client.list_sessions(ListSessionsRequest::default()).await.unwrap().into_inner();
     assert_eq!(sessions.sessions, []);
-    let costs = client.get_costs(GetCostsRequest::default()).await.unwrap().into_inner();
+    let mut operator = agent.client_with("ada", "operate", "person").await;
+    let costs = operator.get_costs(GetCostsRequest::default()).await.unwrap().into_inner();
     assert!(costs.today.expect("something was spent").cost_pico_usd > 0);
     agent.kill();
 
