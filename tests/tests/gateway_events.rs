@@ -51,7 +51,16 @@ impl Seen {
     }
 }
 
-impl Setting {
+/// What these tests do to a setting.
+trait Kills {
+    async fn new_session(&self, token: &str) -> String;
+    async fn kill_gateway(&self);
+    /// Kills the agent, and returns which process it was.
+    async fn kill_agent(&self) -> u32;
+    async fn replace_agent(&self);
+}
+
+impl Kills for Setting {
     async fn new_session(&self, token: &str) -> String {
         let (status, made) = self.json(token, "POST", "/api/sessions", &json!({})).await;
         assert_eq!(status, 201, "{made}");
@@ -66,7 +75,6 @@ impl Setting {
         self.supervisor.wait_gateway("another gateway serves", is_next).await;
     }
 
-    /// Kills the agent, and returns which process it was.
     async fn kill_agent(&self) -> u32 {
         let before = self.supervisor.agent_status().await.pid;
         kill(Pid::from_raw(before.cast_signed()), Signal::SIGKILL).expect("it runs");
