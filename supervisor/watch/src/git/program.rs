@@ -11,9 +11,6 @@ use crate::limits::{COMMAND_OUTPUT_BYTES, GIT_TIMEOUT};
 
 use super::patch;
 
-/// How many paths of a conflict are named.
-const PATHS: usize = 20;
-
 /// git could not answer.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum GitError {
@@ -76,15 +73,14 @@ impl Git<'_> {
         Ok(files.into_iter().map(|(name, _)| name).zip(sizes).collect())
     }
 
-    /// The paths in conflict.
+    /// The paths in conflict, by the index alone: comparing files with it would run the filters of a repository.
     pub(super) fn conflicts(&self) -> Result<Vec<String>, GitError> {
-        let output =
-            self.run(&["diff-files", "--name-only", "-z", "--diff-filter=U"], PLAIN_OPTIONS, None)?;
-        let mut paths: Vec<String> =
-            output.split('\0').filter(|path| !path.is_empty()).map(str::to_owned).collect();
+        let output = self.run(&["ls-files", "-u", "-z"], &[], None)?;
+        // `MODE HASH STAGE`, a tab and the path, up to three times for each path.
+        let paths = output.split('\0').filter_map(|entry| Some(entry.split_once('\t')?.1.to_owned()));
+        let mut paths: Vec<String> = paths.collect();
         paths.sort();
         paths.dedup();
-        paths.truncate(PATHS);
         Ok(paths)
     }
 

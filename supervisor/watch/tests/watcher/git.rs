@@ -210,7 +210,7 @@ fn a_hostile_and_a_corrupt_repository_run_nothing_and_harm_no_other() {
         {
             assert!(git(&hostile, &["config", key, &touch]));
         }
-        fs::write(hostile.join(".gitattributes"), "*.evil diff=evil\n").unwrap();
+        fs::write(hostile.join(".gitattributes"), "*.evil diff=evil filter=evil\n").unwrap();
         fs::remove_dir_all(bad.join(".git/objects")).unwrap();
         fs::create_dir(bad.join(".git/objects")).unwrap();
         fs::create_dir_all(work.join("odd")).unwrap();
