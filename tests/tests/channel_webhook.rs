@@ -71,7 +71,8 @@ impl Setting {
 
     async fn post(&self, body: &Value, signed: impl Fn(&str) -> String) -> Answer {
         let body = body.to_string();
-        let headers = format!("Authorization: Bearer {}\r\nX-Desk-Signature: {}\r\n", self.token, signed(&body));
+        let headers =
+            format!("Authorization: Bearer {}\r\nX-Desk-Signature: {}\r\n", self.token, signed(&body));
         self.ask("POST", "/x/desk", &headers, &body).await
     }
 
@@ -135,7 +136,8 @@ async fn a_route_is_for_who_has_its_scope_and_leaks_nothing() {
     assert_eq!(failed.status, 502, "{failed:?}");
     let problem: Value = serde_json::from_str(&failed.body).expect("a problem");
     assert!(!failed.body.contains("very-secret") && problem.to_string().contains("req"), "{problem}");
-    let operator = setting.supervisor.cli(&["token", "create", "--output", "json", "--scope", "operate"]).await;
+    let operator =
+        setting.supervisor.cli(&["token", "create", "--output", "json", "--scope", "operate"]).await;
     let operator: Value = serde_json::from_slice(&operator.stdout).expect("JSON");
     let bearer = format!("Authorization: Bearer {}\r\n", operator["token"].as_str().expect("a token"));
     let echoed = setting.ask("POST", "/x/echo", &bearer, "hello").await;

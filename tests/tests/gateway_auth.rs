@@ -60,10 +60,10 @@ async fn a_provider_lets_in_whom_it_knows_and_nobody_learns_why_not() {
 
     let ada = session(address, "Bearer accepted").await;
     assert_eq!(ada, ("gw:corp/ada".to_owned(), vec!["chat".to_owned()]), "admin is not in the entry");
-    assert_eq!(get(address, "/api/plugins", "bearer accepted").await.status, 403);
+    assert_eq!(get(address, "/api/calls", "bearer accepted").await.status, 403);
     let bob = session(address, "Basic Ym9iOmh1bnRlcjI").await;
     assert_eq!(bob.0, "gw:directory/Ym9iOmh1bnRlcjI");
-    assert_eq!(get(address, "/api/plugins", "Basic Ym9iOmh1bnRlcjI").await.status, 200);
+    assert_eq!(get(address, "/api/calls", "Basic Ym9iOmh1bnRlcjI").await.status, 200);
     for wrong in ["Bearer rejected", "Bearer hunter2", "Bearer talon_x_y", "Digest accepted", "Bearer"] {
         let answer = get(address, "/api/session", wrong).await;
         assert_eq!(answer.status, 401, "{wrong}: {answer:?}");

@@ -50,7 +50,7 @@ async fn no_request_gets_what_the_description_does_not_say() {
     };
     let setting = start_with_gateway(vec![says("Hi.")], UNLIMITED).await;
     let token = setting.token(&["--scope", "chat,approve,operate,admin"]).await;
-    let examples = std::env::var(EXAMPLES).unwrap_or_else(|_| "8".to_owned());
+    let examples = std::env::var(EXAMPLES).unwrap_or_else(|_| "4".to_owned());
     let (url, bearer) =
         (format!("http://{}/api/openapi.json", setting.address), format!("Authorization: Bearer {token}"));
     let said = succeeds(

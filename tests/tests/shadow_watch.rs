@@ -31,13 +31,27 @@ async fn json(supervisor: &Supervisor, args: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).expect("JSON")
 }
 
-fn watcher(supervisor: &Supervisor, scratch: &Scratch) -> Child {
+/// A watcher that has looked at everything once: what changes from now on counts.
+async fn watcher(supervisor: &Supervisor, scratch: &Scratch) -> Child {
     let mut command = Command::new(program("talon-watch"));
     command.arg("--config").arg(scratch.join("watch.yaml"));
     command.arg("--socket").arg(supervisor.agent_socket());
     command.env("XDG_RUNTIME_DIR", scratch.join("run")).env("HOME", scratch.join("home"));
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::inherit()).kill_on_drop(true);
-    command.spawn().expect("talon-watch starts")
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).kill_on_drop(true);
+    let mut watcher = command.spawn().expect("talon-watch starts");
+    wait_ready(&mut watcher).await;
+    watcher
+}
+
+async fn wait_ready(watcher: &mut Child) {
+    let mut said = BufReader::new(watcher.stderr.take().expect("a pipe")).lines();
+    loop {
+        let line =
+            timeout(WAIT, said.next_line()).await.expect("it says so").expect("a pipe").expect("a line");
+        if line.contains("talon-watch: watches ") {
+            return;
+        }
+    }
 }
 
 /// Looks at the ghosts until there are so many.
@@ -74,20 +88,15 @@ async fn a_conflict_in_a_saved_file_becomes_a_ghost_and_approving_it_begins_a_tu
         .plugin("liar", &program("misbehave"), &[], "")
         .config(&format!("shadow: {{ enabled: true, cooldown: 1, visible: [{}] }}", code.display()));
     let supervisor = with_agent(builder, &provider, "", "").start().await;
-    let mut first = watcher(&supervisor, &scratch);
-    // The first look only remembers: a file counts once it changes after it.
+    let mut first = watcher(&supervisor, &scratch).await;
+    std::fs::write(code.join("main.rs"), CONFLICT).expect("a file");
     let stats = async {
         loop {
-            std::fs::write(
-                code.join("main.rs"),
-                CONFLICT.replace("two", &format!("two {:?}", std::time::Instant::now())),
-            )
-            .expect("a file");
             let stats = json(&supervisor, &["shadow", "stats"]).await;
             if stats["triggers"].as_array().is_some_and(|triggers| !triggers.is_empty()) {
                 return stats;
             }
-            sleep(Duration::from_secs(1)).await;
+            sleep(POLL).await;
         }
     };
     let stats = timeout(WAIT, stats).await.expect("the watcher finds it");
@@ -104,7 +113,7 @@ async fn a_conflict_in_a_saved_file_becomes_a_ghost_and_approving_it_begins_a_tu
     // A watcher that is killed, and started again, tells of the same finding no second time.
     first.kill().await.expect("it runs");
     let before = json(&supervisor, &["shadow", "list"]).await["ghosts"].as_array().expect("a list").len();
-    let _second = watcher(&supervisor, &scratch);
+    let _second = watcher(&supervisor, &scratch).await;
     let approved = json(&supervisor, &["shadow", "approve", &id, "--yes"]).await;
     assert_eq!(approved["state"], "approved", "{approved}");
     let session = approved["session_id"].as_str().expect("a session");
@@ -143,14 +152,7 @@ async fn what_the_agent_does_not_take_waits_for_it_and_comes_once() {
     command.env("XDG_RUNTIME_DIR", agent.path().with_file_name("run")).env("HOME", &code);
     command.stdin(Stdio::null()).stderr(Stdio::piped()).kill_on_drop(true);
     let mut watcher = command.spawn().expect("talon watch starts");
-    let mut said = BufReader::new(watcher.stderr.take().expect("a pipe")).lines();
-    loop {
-        let line =
-            timeout(WAIT, said.next_line()).await.expect("it says so").expect("a pipe").expect("a line");
-        if line.contains("watches 0 files") {
-            break;
-        }
-    }
+    wait_ready(&mut watcher).await;
     agent.refuse_observations(2);
     for name in ["a.rs", "b.rs"] {
         std::fs::write(code.join(name), CONFLICT).expect("a file");

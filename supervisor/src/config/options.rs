@@ -33,7 +33,12 @@ impl LoadOptions {
     /// The options of this process, without flags.
     #[must_use]
     pub fn of_process() -> Self {
-        Self { file: None, overrides: Vec::new(), environment: Environment::of_process(), overlay: OverlayUse::Read }
+        Self {
+            file: None,
+            overrides: Vec::new(),
+            environment: Environment::of_process(),
+            overlay: OverlayUse::Read,
+        }
     }
 
     /// Adds a value from a flag.

@@ -27,7 +27,15 @@ impl Scene {
             cwd: dir.path().to_owned(),
             assigns_uids: false,
         };
-        Self { options: LoadOptions { file: None, overrides: Vec::new(), environment: surroundings, overlay: OverlayUse::Read }, dir }
+        Self {
+            options: LoadOptions {
+                file: None,
+                overrides: Vec::new(),
+                environment: surroundings,
+                overlay: OverlayUse::Read,
+            },
+            dir,
+        }
     }
 
     pub(super) fn file(text: impl AsRef<[u8]>) -> Self {

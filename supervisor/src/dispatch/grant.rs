@@ -8,7 +8,8 @@
 use std::sync::Arc;
 
 use talon_agent_settings::{
-    AllowKeys, CHANNEL_KEY, MEMBER_KEY, SENDER_KEY, SUBAGENT_KEY, ToolPattern, covers, covers_some, is_pattern,
+    AllowKeys, CHANNEL_KEY, MEMBER_KEY, SENDER_KEY, SUBAGENT_KEY, ToolPattern, covers, covers_some,
+    is_pattern,
 };
 use talon_guard::{ArcById, Grant, SESSION_KEY};
 use talon_listen::delegation::Delegation;

@@ -40,7 +40,6 @@ impl Series {
     }
 
     /// Takes a sample at each step, until the handle is dropped.
-    #[must_use]
     pub fn record(&self, registry: &Registry, dispatcher: &Arc<Dispatcher>) -> AbortOnDropHandle<()> {
         let (series, registry, dispatcher) = (self.clone(), registry.clone(), Arc::clone(dispatcher));
         AbortOnDropHandle::new(tokio::spawn(async move {

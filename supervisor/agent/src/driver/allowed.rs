@@ -58,7 +58,13 @@ mod tests {
         assert!(!may("eve", "else", "files", "read"), "an empty list covers nothing");
         assert!(may("bob", "else", "x", "y"), "who is not named may call everything");
         let group = AllowedTools::new(&allow, "group", "else");
-        assert!(group.and_of(&allow, "ada").cover("files", "read") && !group.and_of(&allow, "ada").cover("web", "get"));
-        assert!(!group.and_of(&allow, "eve").cover("files", "read") && group.and_of(&allow, "").cover("web", "get"));
+        assert!(
+            group.and_of(&allow, "ada").cover("files", "read")
+                && !group.and_of(&allow, "ada").cover("web", "get")
+        );
+        assert!(
+            !group.and_of(&allow, "eve").cover("files", "read")
+                && group.and_of(&allow, "").cover("web", "get")
+        );
     }
 }

@@ -283,7 +283,8 @@ async fn what_hooks_changed_is_told_beside_what_people_see() {
         journal.add(1, entry).await.expect("written");
     }
     let page = place.sessions.messages(place.id, View::All, &PageRequest::first(0)).await.expect("read");
-    let shown: Vec<_> = client_messages(&page.items).into_iter().map(|one| (one.content, one.hooked)).collect();
+    let shown: Vec<_> =
+        client_messages(&page.items).into_iter().map(|one| (one.content, one.hooked)).collect();
     let changed = |seen: &str, hooked: &str| (seen.to_owned(), Some(hooked.to_owned()));
     assert_eq!(shown[..2], [changed("hi there", "hi"), changed("refined", "held")], "{shown:?}");
     assert!(shown[2..].iter().all(|(_, hooked)| hooked.is_none()), "{shown:?}");

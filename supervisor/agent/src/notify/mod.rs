@@ -40,5 +40,6 @@ pub(crate) use lanes::Lanes;
 pub(crate) use notifier::{EventObserver, Notifier, NotifyError};
 pub(crate) use payload::Payload;
 pub(crate) use sources::{
-    BudgetEvents, ReportingRunner, approval_waiting, ghost_waiting, room_changed, schedule_failed, schedule_proposed,
+    BudgetEvents, ReportingRunner, approval_waiting, ghost_waiting, room_changed, schedule_failed,
+    schedule_proposed,
 };

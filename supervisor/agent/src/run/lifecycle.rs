@@ -99,7 +99,8 @@ pub async fn run(control: OwnedFd) -> ExitReason {
     tokio::spawn(watch_declarations(Arc::clone(&agent.proposals), ending.clone()));
     let server = Server::start(&agent, ending.clone());
     let models = ModelSockets::new(Arc::clone(&agent), ending.clone());
-    let mut serving = RunningService { server, models, agent, connector, control, scheduler, lanes, channels };
+    let mut serving =
+        RunningService { server, models, agent, connector, control, scheduler, lanes, channels };
     let end = serving.serve(&mut signals).await;
     serving.finish(&ending).await;
     end

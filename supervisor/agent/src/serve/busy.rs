@@ -67,7 +67,8 @@ impl Service {
             for other in &others {
                 // The same message, sent once more while it waited, is told of its turn and stands in it once.
                 if !other.client_id.is_empty()
-                    && (other.client_id == wish.origin.client_id || asked.origin.merged.contains(&other.client_id))
+                    && (other.client_id == wish.origin.client_id
+                        || asked.origin.merged.contains(&other.client_id))
                 {
                     continue;
                 }

@@ -177,7 +177,7 @@ async fn a_finding_at_a_boundary_becomes_a_ghost_that_says_why_it_is_there() {
     assert_eq!(kinds, ["instructions", "trigger", "finding", "language", "excerpt"]);
     assert_eq!(sent.sent[4].bytes, 32);
     assert!(sent.local && sent.input_tokens > 0 && sent.output_tokens > 0 && sent.cost_pico_usd > 0);
-    assert_eq!(log(&mut client).await, [sent.clone()]);
+    assert_eq!(log(&mut client).await, std::slice::from_ref(&sent));
     let stats = stats(&mut client).await;
     assert_eq!((stats.ghosts_last_hour, stats.tokens_today), (1, sent.input_tokens + sent.output_tokens));
     assert_eq!(stats.cost_today_pico_usd, sent.cost_pico_usd);
@@ -286,7 +286,7 @@ async fn while_it_is_off_or_rests_nothing_comes_of_observations() {
     client.pause_shadow(go_on.clone()).await.unwrap();
     let mute = PauseShadowRequest { repository: repository.clone(), ..pause.clone() };
     let state = client.pause_shadow(mute).await.unwrap().into_inner();
-    assert_eq!(state.muted_repositories, [repository.clone()]);
+    assert_eq!(state.muted_repositories, std::slice::from_ref(&repository));
     observe(&mut client, vec![finding("o2", "o2")]).await;
     let held = stats(&mut client).await.triggers.remove(0).held_back;
     assert_eq!(held, [("muted".to_owned(), 1), ("paused".to_owned(), 1)].into());

@@ -124,7 +124,13 @@ impl Extensions {
             Role::Channel => {
                 let channels = self.channels.iter().enumerate();
                 channels
-                    .map(|(index, channel)| Entry { role, index, name: &channel.name, action: &channel.action, args: None })
+                    .map(|(index, channel)| Entry {
+                        role,
+                        index,
+                        name: &channel.name,
+                        action: &channel.action,
+                        args: None,
+                    })
                     .collect()
             }
         }

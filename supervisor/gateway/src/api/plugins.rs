@@ -7,8 +7,8 @@ use futures_util::stream;
 use http::header::{ACCEPT, HeaderMap};
 use serde::{Deserialize, Serialize};
 use talon_proto::host::{
-    self, GetPluginRequest, LiftQuarantineRequest, ListPluginsRequest, LogsRequest, ReloadPluginRequest, RestartRequest,
-    StartRequest, StopRequest,
+    self, GetPluginRequest, LiftQuarantineRequest, ListPluginsRequest, LogsRequest, ReloadPluginRequest,
+    RestartRequest, StartRequest, StopRequest,
 };
 use tonic::Code;
 use utoipa::{IntoParams, ToSchema};
@@ -307,9 +307,10 @@ async fn operate(
         Operation::Reload => {
             host.reload_plugin(ReloadPluginRequest { name }).await.map(|answer| answer.into_inner().plugin)
         }
-        Operation::LiftQuarantine => {
-            host.lift_quarantine(LiftQuarantineRequest { name }).await.map(|answer| answer.into_inner().plugin)
-        }
+        Operation::LiftQuarantine => host
+            .lift_quarantine(LiftQuarantineRequest { name })
+            .await
+            .map(|answer| answer.into_inner().plugin),
     };
     Ok(Json(plugin.map_err(no_plugin)?.unwrap_or_default().into()))
 }

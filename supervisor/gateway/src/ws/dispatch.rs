@@ -145,9 +145,15 @@ impl Dispatch {
             return Err(Problem::new(ProblemKind::Unprocessable, detail).with_fields(["mentioned"]));
         }
         let member = match message.sender_id.as_deref().filter(|_| message.is_group) {
-            Some(sender) => claimed_caller(&self.caller, Claim { sender: Some(sender), ..Claim::default() })?.subject.to_string(),
+            Some(sender) => claimed_caller(&self.caller, Claim { sender: Some(sender), ..Claim::default() })?
+                .subject
+                .to_string(),
             None if message.is_group => {
-                return Err(Problem::new(ProblemKind::Unprocessable, "a message of a group says whose it is").with_fields(["senderId"]));
+                return Err(Problem::new(
+                    ProblemKind::Unprocessable,
+                    "a message of a group says whose it is",
+                )
+                .with_fields(["senderId"]));
             }
             None => String::new(),
         };

@@ -80,7 +80,11 @@ impl Check<'_> {
         for group in groups.keys().filter(|group| !group.starts_with("gw:") || !group.contains("/group:")) {
             let path = path.key("groups").key(group);
             let message = format!("{group:?} is no group");
-            self.found.problem(&path, message, "write it as gw:CHANNEL/group:ID, as `talon session list --all` shows it");
+            self.found.problem(
+                &path,
+                message,
+                "write it as gw:CHANNEL/group:ID, as `talon session list --all` shows it",
+            );
         }
         if config.runs_agent() {
             self.check_approver(config, path);

@@ -76,7 +76,10 @@ pub struct AgentKeys {
 }
 
 fn groups_example() -> BTreeMap<&'static str, GroupKeys> {
-    BTreeMap::from([("gw:telegram/group:-100123", GroupKeys { approvers: vec!["gw:telegram/12345".to_owned()] })])
+    BTreeMap::from([(
+        "gw:telegram/group:-100123",
+        GroupKeys { approvers: vec!["gw:telegram/12345".to_owned()] },
+    )])
 }
 
 fn identities_example() -> BTreeMap<&'static str, [&'static str; 2]> {

@@ -52,7 +52,8 @@ mod turn;
 pub use agent::AgentKeys;
 pub use agent_mode::AgentMode;
 pub use allow::{
-    AllowKeys, CHANNEL_KEY, MEMBER_KEY, SENDER_KEY, SUBAGENT_KEY, ToolPattern, covers, covers_some, is_pattern,
+    AllowKeys, CHANNEL_KEY, MEMBER_KEY, SENDER_KEY, SUBAGENT_KEY, ToolPattern, covers, covers_some,
+    is_pattern,
 };
 pub use argument_texts::argument_texts;
 pub use bundle::{

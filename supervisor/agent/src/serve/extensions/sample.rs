@@ -4,8 +4,8 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use talon_extensions::Role;
 use talon_extensions::contract::{
-    ApiRequest, AuthRequest, ChannelRequest, HookRequest, NotificationRequest, ScheduledTaskRequest, StorageRequest,
-    full_sample, sample,
+    ApiRequest, AuthRequest, ChannelRequest, HookRequest, NotificationRequest, ScheduledTaskRequest,
+    StorageRequest, full_sample, sample,
 };
 
 /// The largest sample; twice the longest message of a person.

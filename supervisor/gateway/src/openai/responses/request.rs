@@ -63,8 +63,11 @@ enum Choice {
     Named { name: String },
 }
 
-/// What a response repeats of its request, with what stands there if the request says nothing.
-const ECHOED: [(&str, fn() -> Value); 11] = [
+/// A field, and what stands there if the request says nothing.
+type EchoedField = (&'static str, fn() -> Value);
+
+/// What a response repeats of its request.
+const ECHOED: [EchoedField; 11] = [
     ("instructions", || Value::Null),
     ("max_output_tokens", || Value::Null),
     ("metadata", || json!({})),
