@@ -9,13 +9,18 @@ use crate::config::schema;
 
 /// Keys that no configuration opens: what guards the machine, and what decides who may change what. `gateway` is among them, so that
 /// nobody who may change the overlay gives themselves more of it.
-const NEVER: [(&[&str], &str); 8] = [
+const NEVER: [(&[&str], &str); 13] = [
     (&["sandbox"], "it guards the machine"),
     (&["host"], "it decides who may do what"),
     (&["state"], "it is where data is kept"),
     (&["gateway"], "it decides who may do what"),
     (&["audit"], "it records who did what"),
     (&["admin"], "it decides who may do what"),
+    (&["agent", "allow"], "it decides who may do what"),
+    (&["agent", "confirm"], "it decides who may do what"),
+    (&["agent", "groups"], "it decides who may do what"),
+    (&["agent", "identities"], "it decides who may do what"),
+    (&["agent", "trusted_plugins"], "it decides who may do what"),
     (&["models", "providers"], "it names servers and keys"),
     (&["runtime_dir"], "it names a path"),
 ];
@@ -55,7 +60,11 @@ impl OverlayKeys {
         if !self.is_below_allowed(key) {
             return Some(self.not_listed());
         }
-        unfit(shape_at(self.root, key)?, value, key)
+        let place = KeyPlace::find(self.root, key);
+        if place.may_hold_secrets {
+            return Some(format!("may hold secrets ({key}): write it in the config file"));
+        }
+        unfit(place.shape?, value, key)
     }
 
     fn is_below_allowed(&self, key: &KeyPath) -> bool {
@@ -81,7 +90,11 @@ pub(in crate::config) fn is_ever_allowed(key: &str) -> Result<(), String> {
     }
     // Later versions may have it; `shadow` is a default.
     let known = DEFAULT_KEYS.iter().any(|known| parse(known) == key);
-    match shape_at(schema::shared(), &key) {
+    let place = KeyPlace::find(schema::shared(), &key);
+    if place.may_hold_secrets {
+        return Err("cannot be opened, since it may hold secrets".to_owned());
+    }
+    match place.shape {
         Some(_) => Ok(()),
         None if known => Ok(()),
         None => Err("is no key of the configuration".to_owned()),
@@ -105,18 +118,34 @@ fn never(key: &KeyPath) -> Option<&'static str> {
         .then_some("it decides what runs, and with what")
 }
 
-/// The shape of a key; `None` for one that there is not, which the checks of the whole report.
-fn shape_at<'s>(root: &'s Shape, key: &KeyPath) -> Option<&'s Shape> {
-    let mut shape = root;
-    for step in key.steps() {
-        shape = match &shape.kind {
-            ShapeKind::Object(_) | ShapeKind::OneOf(_) => &shape.field(step)?.shape,
-            ShapeKind::Map { value, .. } => value,
-            ShapeKind::List(item) => item,
-            _ => return None,
-        };
+/// Where a key leads to.
+pub(super) struct KeyPlace<'s> {
+    /// Its shape; `None` for a key that there is not, which the checks of the whole report.
+    shape: Option<&'s Shape>,
+    /// Whether it, or a key above it, may hold secrets.
+    pub(super) may_hold_secrets: bool,
+}
+
+impl<'s> KeyPlace<'s> {
+    pub(super) fn find(root: &'s Shape, key: &KeyPath) -> Self {
+        let mut shape = root;
+        let mut may_hold_secrets = false;
+        for step in key.steps() {
+            shape = match &shape.kind {
+                ShapeKind::Object(_) | ShapeKind::OneOf(_) => {
+                    let Some(field) = shape.field(step) else {
+                        return Self { shape: None, may_hold_secrets };
+                    };
+                    may_hold_secrets |= field.may_hold_secrets;
+                    &field.shape
+                }
+                ShapeKind::Map { value, .. } => value,
+                ShapeKind::List(item) => item,
+                _ => return Self { shape: None, may_hold_secrets },
+            };
+        }
+        Self { shape: Some(shape), may_hold_secrets }
     }
-    Some(shape)
 }
 
 /// Why a value is not for the overlay by its kind.

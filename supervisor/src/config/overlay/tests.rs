@@ -2,10 +2,11 @@ use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 use talon_plugin_config::document::origin::KeyPath;
 
+use super::keys::KeyPlace;
 use super::*;
 use crate::config::tests::Scene;
 use crate::config::values::ConfigLayer;
-use crate::config::{LoadOptions, load};
+use crate::config::{LoadOptions, load, schema};
 
 fn key(path: &str) -> KeyPath {
     KeyPath::of(&path.split('.').collect::<Vec<_>>())
@@ -88,9 +89,40 @@ fn which_keys_it_may_hold_is_a_list_that_the_operator_widens_or_empties() {
             .is_some()
     );
     assert!(is_ever_allowed("guard.timeout").is_ok() && is_ever_allowed("shadow").is_ok());
-    for wrong in ["gateway", "models.providers", "no_such_key", ""] {
+    for wrong in ["gateway", "models.providers", "agent.allow", "no_such_key", ""] {
         assert!(is_ever_allowed(wrong).is_err(), "{wrong}");
     }
+}
+
+// Promises: GW-126
+#[test]
+fn the_agents_rights_are_not_opened_with_the_agent() {
+    let keys = OverlayKeys::new(&DEFAULT_KEYS.map(str::to_owned));
+    for (rights, value) in [
+        ("confirm", json!({"default": "never"})),
+        ("allow", json!({"senders": {"mallory": ["files.*"]}})),
+        ("groups", json!({"gw:telegram/group:-1": {"approvers": ["gw:telegram/2"]}})),
+        ("identities", json!({"alice": ["gw:telegram/2"]})),
+        ("trusted_plugins", json!(["files"])),
+    ] {
+        let why = "since it decides who may do what";
+        let at_key = keys.refusal(&key("agent").key(rights), &value).unwrap();
+        assert!(at_key.contains(why), "{rights}: {at_key}");
+        let nested = keys.refusal(&key("agent"), &json!({ rights: value })).unwrap();
+        assert!(nested.contains(why) && nested.contains(rights), "{nested}");
+    }
+    assert!(keys.refusal(&key("agent.confirm.default"), &json!("never")).is_some());
+    assert_eq!(keys.refusal(&key("agent"), &json!({"turn": {"iterations": 7}})), None);
+}
+
+// Promises: GW-126
+#[test]
+fn a_key_that_may_hold_secrets_is_known_wherever_a_key_path_ends() {
+    let may_hold = |path: &str| KeyPlace::find(schema::shared(), &key(path)).may_hold_secrets;
+    for path in ["env", "env.TZ", "config", "config.a.b.c"] {
+        assert!(may_hold(&format!("plugins.tools.overrides.x.{path}")), "{path}");
+    }
+    assert!(!may_hold("agent.turn.iterations") && !may_hold("plugins.tools.overrides.x"));
 }
 
 // Promises: GW-126
