@@ -113,14 +113,14 @@ impl Reloader {
         if after == before {
             return Ok(PatchOutcome { accepted: true, ..PatchOutcome::default() });
         }
+        let whole = |message| PatchProblem { key: String::new(), message };
         let changes = changes(&edits, &before, &after);
         let written: Arc<str> = after.text().into();
         if written.len() > MAX_OVERLAY_BYTES {
             let message = format!(
                 "the overlay would have more than {MAX_OVERLAY_BYTES} bytes: write these values in the config file"
             );
-            let problem = PatchProblem { key: String::new(), message };
-            return Ok(PatchOutcome { problems: vec![problem], ..PatchOutcome::default() });
+            return Ok(PatchOutcome { problems: vec![whole(message)], ..PatchOutcome::default() });
         }
         let options = LoadOptions {
             overlay: OverlayUse::Candidate(Arc::clone(&written)),
@@ -128,12 +128,16 @@ impl Reloader {
         };
         // Once more below; here each problem has its key.
         let checking = options.clone();
-        if let Err(errors) = blocking(move || config::load(&checking)).await {
-            return Ok(PatchOutcome { problems: problems(&errors), ..PatchOutcome::default() });
+        let refused = match self.reader().read(move || config::load(&checking)).await {
+            Ok(Ok(_)) => Vec::new(),
+            Ok(Err(errors)) => problems(&errors),
+            Err(stuck) => vec![whole(stuck.to_string())],
+        };
+        if !refused.is_empty() {
+            return Ok(PatchOutcome { problems: refused, ..PatchOutcome::default() });
         }
         let write = OverlayWrite::new(file.clone(), written, text.into());
         let outcome = self.take_over(options, dry_run, ReloadTrigger::Overlay, Some(write)).await;
-        let whole = |message| PatchProblem { key: String::new(), message };
         let mut patched = PatchOutcome {
             accepted: outcome.accepted,
             problems: outcome.problems.into_iter().map(whole).collect(),

@@ -116,6 +116,11 @@ impl Reloader {
         self.inner.turn.lock().await
     }
 
+    /// Reads files, within bounds.
+    pub(super) fn reader(&self) -> &BoundedReader {
+        &self.inner.reader
+    }
+
     /// When it was read.
     #[must_use]
     pub fn read_at(&self) -> SystemTime {
