@@ -42,11 +42,15 @@ pub(super) async fn search(
     }
     let limit = if limit == 0 { DEFAULT_RECORDS } else { limit.min(MAX_RECORDS) };
     let dir = directory(context)?;
-    let _turn = context.reading_turn().await?;
+    let turn = context.reading_turn().await?;
     let words = text.split_whitespace().map(str::to_ascii_lowercase).collect();
-    let search = Search { words, before, limit: limit as usize };
-    let found = blocking(move || search.run(&dir)).await.map_err(|error| unreadable(&error))?;
-    Ok(Response::new(found))
+    let search = Search { words, before, limit: limit as usize, max_read: MAX_READ_BYTES };
+    let found = blocking(move || {
+        // Whoever asked may be gone before the thread is done, which is when the next may read.
+        let _turn = turn;
+        search.run(&dir)
+    });
+    Ok(Response::new(found.await.map_err(|error| unreadable(&error))?))
 }
 
 pub(super) async fn check(
@@ -55,8 +59,9 @@ pub(super) async fn check(
 ) -> Result<Response<VerifyAuditResponse>, Status> {
     require(&request, Role::Admin)?;
     let dir = directory(context)?;
-    let _turn = context.reading_turn().await?;
+    let turn = context.reading_turn().await?;
     let verified = blocking(move || {
+        let _turn = turn;
         let files = files_of(&dir).map_err(|source| VerifyError::Io { path: dir, source })?;
         verify(&VerifyRequest { files, all: true, anchor: None })
     });
@@ -103,6 +108,8 @@ struct Search {
     /// Only records before this number; 0 for all.
     before: u64,
     limit: usize,
+    /// How many bytes are read; the next page goes on behind them.
+    max_read: u64,
 }
 
 impl Search {
@@ -111,19 +118,20 @@ impl Search {
         let mut files = files_of(dir).map_err(|error| (dir.to_owned(), error))?;
         let mut answer = SearchAuditResponse::default();
         let (mut read, mut bytes) = (0, 0);
+        // Of all files: one may have no line with a number.
+        let mut lowest: Option<u64> = None;
         while let Some(file) = files.pop() {
             let mut found = VecDeque::new();
-            let mut first = None;
             let mut lines = LineReader::new(vec![file.clone()]);
             while let Some(line) = lines.next_line().or_else(gone)? {
                 read += line.bytes.len() as u64;
                 let Some(number) = line.has_newline.then(|| number_of(&line.bytes)).flatten() else {
                     continue;
                 };
-                first.get_or_insert(number);
                 if self.before > 0 && number >= self.before {
                     break;
                 }
+                lowest = Some(lowest.map_or(number, |lowest| lowest.min(number)));
                 if self.has_words(&line.bytes) {
                     let json = Raw::from_bytes(&line.bytes).expose().to_owned();
                     found.push_back(AuditRecord { sequence: number, json });
@@ -143,8 +151,12 @@ impl Search {
                 }
                 answer.records.push(record);
             }
-            if read > MAX_READ_BYTES && !files.is_empty() {
-                answer.next_before = first.unwrap_or_default();
+            // Without a number there is nothing from which a page could go on.
+            if read > self.max_read
+                && !files.is_empty()
+                && let Some(lowest) = lowest
+            {
+                answer.next_before = lowest;
                 return Ok(answer);
             }
         }
@@ -195,7 +207,7 @@ mod tests {
         write(dir.path(), 2, 6..9);
         let search = |words: &[&str], before, limit| {
             let words = words.iter().map(|word| (*word).to_owned()).collect();
-            Search { words, before, limit }.run(dir.path()).unwrap()
+            Search { words, before, limit, max_read: MAX_READ_BYTES }.run(dir.path()).unwrap()
         };
         let page = search(&[], 0, 5);
         assert_eq!((numbers(&page), page.next_before), (vec![8, 7, 6, 5, 4], 4));
@@ -203,5 +215,23 @@ mod tests {
         assert_eq!((numbers(&page), page.next_before), (vec![3, 2, 1], 0));
         assert_eq!(numbers(&search(&["stop1", "verb"], 0, 9)), [7, 5, 3, 1]);
         assert!(search(&["nothing"], 0, 9).records.is_empty());
+    }
+
+    // Promises: GW-124
+    #[test]
+    fn a_page_that_ends_in_a_file_without_numbers_goes_on_behind_the_lowest_seen() {
+        let dir = tempfile::tempdir().unwrap();
+        write(dir.path(), 1, 1..6);
+        std::fs::write(dir.path().join("audit-000000000002.jsonl"), "damaged\n".repeat(9)).unwrap();
+        write(dir.path(), 3, 6..9);
+        let newest = std::fs::metadata(dir.path().join("audit-000000000003.jsonl")).unwrap().len();
+        let search = |before| {
+            let search = Search { words: Vec::new(), before, limit: 9, max_read: newest };
+            search.run(dir.path()).unwrap()
+        };
+        let page = search(0);
+        assert_eq!((numbers(&page), page.next_before), (vec![8, 7, 6], 6));
+        let page = search(6);
+        assert_eq!((numbers(&page), page.next_before), (vec![5, 4, 3, 2, 1], 0));
     }
 }
