@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use talon_extensions::check::OWN_ISSUERS;
 use talon_listen::delegation::{is_channel, is_subject};
 use talon_proto::host::CreateTokenRequest;
 use talon_sanitize::Raw;
@@ -36,6 +37,11 @@ pub(crate) enum GrantError {
         "a token with the scope channel speaks for the senders of one channel: name it (--channel telegram)"
     )]
     NoChannel,
+    #[error(
+        "the subjects of {} are Talon's own, and no token speaks for them: name a channel (--channel telegram)",
+        OWN_ISSUERS.join(", ")
+    )]
+    OwnIssuer,
     #[error("a session's id has at most {MAX_SESSION_BYTES} visible letters: see `talon session list`")]
     Session,
     #[error("a token lives for at most ten years: leave the expiry out if it is to live for ever")]
@@ -77,8 +83,12 @@ impl TryFrom<CreateTokenRequest> for TokenGrant {
         if !subject.is_empty() && !is_subject(&subject) {
             return Err(GrantError::Subject);
         }
-        if channel.is_empty() && scopes.iter().any(|scope| scope == "channel") {
+        let speaks_for_senders = scopes.iter().any(|scope| scope == "channel");
+        if channel.is_empty() && speaks_for_senders {
             return Err(GrantError::NoChannel);
+        }
+        if speaks_for_senders && OWN_ISSUERS.contains(&channel.as_str()) {
+            return Err(GrantError::OwnIssuer);
         }
         let channel = if channel.is_empty() { DEFAULT_CHANNEL.to_owned() } else { channel };
         if !is_channel(&channel) {
@@ -123,6 +133,10 @@ mod tests {
         assert_eq!(refused(with(&[])), GrantError::NoScope);
         assert_eq!(refused(with(&["root"])), GrantError::Scope { name: "root".to_owned() });
         assert_eq!(refused(with(&["channel"])), GrantError::NoChannel);
+        for issuer in OWN_ISSUERS {
+            let named = CreateTokenRequest { channel: issuer.to_owned(), ..with(&["channel"]) };
+            assert_eq!(refused(named), GrantError::OwnIssuer);
+        }
         assert_eq!(
             refused(CreateTokenRequest { subject: "root".to_owned(), ..request() }),
             GrantError::Subject

@@ -5,7 +5,7 @@ use crate::limits::{MAX_AUTH_PROVIDERS, MAX_FIELD_CHARS, MAX_SCOPES};
 use crate::{AuthEntry, Role};
 
 /// The issuers of our own subjects: users of this machine, tokens, and the gateway itself.
-const OWN_ISSUERS: [&str; 3] = ["local", "token", "talon"];
+pub const OWN_ISSUERS: [&str; 3] = ["local", "token", "talon"];
 
 pub(super) fn check(found: &mut Findings, entries: &[AuthEntry]) {
     let help = "remove some: each sees the credentials that those before it rejected";

@@ -2,16 +2,17 @@
 
 use std::collections::BTreeSet;
 
+use super::auth::OWN_ISSUERS;
 use super::findings::{Findings, shown};
 use crate::limits::{
     MAX_CHANNEL_IDS, MAX_CHANNEL_NAME_CHARS, MAX_CHANNELS, MAX_FIELD_CHARS, MAX_GIVE_UP_AFTER,
 };
-use crate::{ChannelEntry, Role};
+use crate::{AuthEntry, ChannelEntry, Role};
 
 /// Channels of our own: at a terminal, of the schedule.
 const OWN: [&str; 2] = ["cli", "schedule"];
 
-pub(super) fn check(found: &mut Findings, entries: &[ChannelEntry]) {
+pub(super) fn check(found: &mut Findings, entries: &[ChannelEntry], providers: &[AuthEntry]) {
     found.check_count(Role::Channel, entries.len(), MAX_CHANNELS, "remove some");
     let mut plugins = BTreeSet::new();
     for (index, entry) in entries.iter().enumerate() {
@@ -23,6 +24,15 @@ pub(super) fn check(found: &mut Findings, entries: &[ChannelEntry]) {
             let message = format!("{:?} cannot be the name of a channel", shown(&entry.name));
             let help = "use 1 to 64 of a-z, A-Z, 0-9, '-', '_' and '.', and neither cli nor schedule";
             of.problem("name", message, help);
+        } else if OWN_ISSUERS.contains(&entry.name.as_str()) {
+            let message = "is the issuer of Talon's own subjects, and its senders would be taken for those";
+            of.problem("name", message, "give it another name");
+        } else if providers.iter().any(|provider| provider.name() == entry.name) {
+            let message = format!(
+                "{} is an auth provider too, and its senders would be taken for that one's subjects",
+                shown(&entry.name)
+            );
+            of.problem("name", message, "give one of them another name");
         }
         let plugin = entry.action.split('.').next().unwrap_or_default();
         if !plugins.insert(plugin) {

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use talon_agent_settings::is_pattern;
 use talon_sanitize::nearest;
 
+pub use auth::OWN_ISSUERS;
 pub use findings::Environment;
 use findings::{EntryFindings, Findings, shown};
 
@@ -30,7 +31,7 @@ pub fn check(extensions: &Extensions, around: Environment<'_>) -> Vec<Finding> {
     notifications::check(&mut found, extensions);
     auth::check(&mut found, &extensions.auth);
     routes::check(&mut found, &extensions.routes);
-    channels::check(&mut found, &extensions.channels);
+    channels::check(&mut found, &extensions.channels, &extensions.auth);
     found.found.extend(schedule::findings(extensions));
     check_entries(&mut found, extensions, around);
     let role = Role::AuthProvider;

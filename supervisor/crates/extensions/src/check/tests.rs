@@ -149,6 +149,34 @@ routes:
     }
 }
 
+#[test]
+fn a_channel_has_the_name_of_no_other_issuer_of_subjects() {
+    let with = |name: &str| {
+        let yaml = format!(
+            "auth:\n  - {{ action: pii.login, name: desk, scopes: {{ a: [chat] }} }}\n  - {{ action: words.login, scopes: {{ a: [chat] }} }}\n\
+             channels: [{{ action: words.channel, name: {name}, senders: ['1'] }}]"
+        );
+        let mut found = found(&yaml);
+        found.retain(|line| !line.contains("nothing calls them in this version"));
+        found
+    };
+    assert_eq!(with("telegram"), Vec::<String>::new());
+    for (name, says) in [
+        ("local", "is the issuer of Talon's own subjects"),
+        ("token", "is the issuer of Talon's own subjects"),
+        ("talon", "is the issuer of Talon's own subjects"),
+        ("desk", "desk is an auth provider too"),
+        ("words.login", "words.login is an auth provider too"),
+        ("cli", "cannot be the name of a channel"),
+    ] {
+        let found = with(name);
+        assert!(
+            found.len() == 1 && found[0].starts_with("Problem channels[0].name: ") && found[0].contains(says),
+            "{name}: {found:?}"
+        );
+    }
+}
+
 // Promises: EXT-155
 #[test]
 fn an_event_of_a_plugin_goes_on_only_by_an_entry_that_names_plugin_and_values() {
