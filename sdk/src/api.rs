@@ -125,7 +125,7 @@ impl ApiResponse {
             .header("content-type", content_type)
     }
 
-    /// Sets a header. Hosts pass on those that describe the body or its use, and those that begin with `x-`.
+    /// Sets a header. Hosts pass on those that describe the body or its use, and most that begin with `x-`.
     pub fn header(mut self, name: &str, value: impl Into<String>) -> Self {
         self.headers.insert(name.to_ascii_lowercase(), value.into());
         self

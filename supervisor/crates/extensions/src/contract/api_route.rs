@@ -51,7 +51,8 @@ pub struct ApiReply {
     pub status: u16,
     /// Headers. Only those that describe the body or its use are passed on: `content-type`, `content-language`,
     /// `content-disposition`, `cache-control`, `etag`, `last-modified`, `expires`, `location`, `retry-after`, `vary`, `link`
-    /// and those that begin with `x-`.
+    /// and those that begin with `x-`, other than `x-accel-*`, `x-content-type-options`, `x-frame-options`, `x-sendfile*` and
+    /// `x-talon-*`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, String>,
     /// The body.
@@ -77,6 +78,11 @@ const PASSED_ON: [&str; 11] = [
     "retry-after",
     "vary",
 ];
+
+/// Beginnings of headers with `x-` that are not passed on all the same: they tell a proxy in front which file to send, or weaken the rules
+/// that are ours.
+const NOT_PASSED_ON: [&str; 5] =
+    ["x-accel-", "x-content-type-options", "x-frame-options", "x-sendfile", "x-talon-"];
 
 /// Why an answer cannot be passed on. The sender of the request gets 502 with an id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -133,7 +139,8 @@ fn check_header(name: &str, value: &str) -> Result<(), ApiReplyError> {
         return wrong("is no name of a header");
     }
     let lower = name.to_ascii_lowercase();
-    if !lower.starts_with("x-") && !PASSED_ON.contains(&lower.as_str()) {
+    let is_plain = lower.starts_with("x-") && !NOT_PASSED_ON.iter().any(|start| lower.starts_with(start));
+    if !is_plain && !PASSED_ON.contains(&lower.as_str()) {
         return wrong("is not passed on: leave it out");
     }
     if value.len() > MAX_HEADER_BYTES {
@@ -187,6 +194,11 @@ mod tests {
             (json!({"status": 200, "headers": {"Set-Cookie": "a=b"}}), "not passed on"),
             (json!({"status": 200, "headers": {"content-length": "1"}}), "not passed on"),
             (json!({"status": 200, "headers": {"access-control-allow-origin": "*"}}), "not passed on"),
+            (json!({"status": 200, "headers": {"X-Accel-Redirect": "/etc/passwd"}}), "not passed on"),
+            (json!({"status": 200, "headers": {"x-sendfile": "/etc/passwd"}}), "not passed on"),
+            (json!({"status": 200, "headers": {"X-Frame-Options": "ALLOWALL"}}), "not passed on"),
+            (json!({"status": 200, "headers": {"x-content-type-options": "none"}}), "not passed on"),
+            (json!({"status": 200, "headers": {"X-Talon-Session": "a"}}), "not passed on"),
             (json!({"status": 200, "headers": {"etag": "a\r\nset-cookie: b"}}), "visible ASCII"),
             (json!({"status": 200, "headers": {"x a": "b"}}), "no name of a header"),
             (json!({"status": 200, "headers": {"etag": "x".repeat(5000)}}), "longer than 4 KiB"),
